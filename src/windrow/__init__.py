@@ -1,0 +1,1 @@
+"""Harvest documents, keep every byte, answer for each of them."""

@@ -1,0 +1,1 @@
+"""The five standards, one folder each."""

@@ -1,0 +1,65 @@
+"""Content hashing: every algorithm and spelling in one place, one pass over the bytes."""
+
+import hashlib
+from base64 import b32encode
+from collections.abc import Iterable
+
+ALGORITHM = "sha256"
+"""What the ledger and the archive know content by."""
+
+
+class Hasher:
+    """Digest and count a stream in one pass.
+
+    >>> h = Hasher()
+    >>> h.update(b"abc"); h.size
+    3
+    >>> h.digest()[:15]
+    'sha256:ba7816bf'
+    """
+
+    def __init__(self, *others: str) -> None:
+        """Compute `ALGORITHM` and, in the same pass, the others named (`md5`, `sha1`, ...)."""
+        self._main = hashlib.new(ALGORITHM)
+        self._others = {name: hashlib.new(name, usedforsecurity=False) for name in others}
+        self.size = 0
+
+    def update(self, block: bytes | memoryview) -> None:
+        """Take the next block."""
+        self.size += len(block)
+        self._main.update(block)
+        for other in self._others.values():
+            other.update(block)
+
+    def digest(self) -> str:
+        """Return the content's name: `sha256:` and 64 hex digits."""
+        return f"{ALGORITHM}:{self._main.hexdigest()}"
+
+    def hex(self, name: str) -> str:
+        """Return one of the other digests in hex."""
+        return self._others[name].hexdigest()
+
+
+def digest(content: bytes) -> str:
+    """Return the name of these bytes, as `Hasher.digest` spells it."""
+    return f"{ALGORITHM}:{hashlib.sha256(content).hexdigest()}"
+
+
+def combine(parts: Iterable[str]) -> str:
+    """Name a thing made of several named parts, in their order."""
+    return digest("\n".join(parts).encode())
+
+
+def warc(name: str) -> str:
+    """Spell a digest as WARC headers do: the algorithm, a colon and base 32.
+
+    >>> warc(digest(b""))
+    'sha256:4OYMIQUY7QOBJGX36TEJS35ZEQT24QPEMSNZGTFESWMRW6CSXBKQ===='
+    """
+    algorithm, _, value = name.partition(":")
+    return f"{algorithm}:{b32encode(bytes.fromhex(value)).decode()}"
+
+
+def short(name: str) -> str:
+    """Spell a digest for people: the first 12 hex digits."""
+    return name.partition(":")[2][:12]

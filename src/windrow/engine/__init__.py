@@ -1,0 +1,1 @@
+"""What runs a harvest: session, lease, ledger, fetchers, pool. Knows no collection by name."""

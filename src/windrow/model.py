@@ -1,0 +1,243 @@
+"""The nouns that every part of windrow shares: frozen values, standard library only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import IntEnum, StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+from windrow.reasons import Reason
+
+
+class Status(IntEnum):
+    """How far a phase got, in rising order of severity (tracker report, table a_status)."""
+
+    PENDING = 1
+    RUNNING = 2
+    DONE = 3
+    CANCELLED = 4
+    FAILED = 5
+
+
+class Level(StrEnum):
+    """How grave a finding is; only `FATAL` keeps a document's rows from being current."""
+
+    NOTE = "note"
+    WARN = "warn"
+    ERROR = "error"
+    FATAL = "fatal"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something wrong or notable in a document.
+
+    `kind` is the general class (`SchemaError`, `UnknownStatusCode`), `message` only what is
+    particular here. `line` and `column` count from 1; unknown is None, never 0.
+    """
+
+    kind: str
+    message: str
+    level: Level = Level.ERROR
+    line: int | None = None
+    column: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """The *place* of a secret: `env:NAME` or `file:PATH`; the secret itself is never stored."""
+
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a source lives and how to talk to it. Times in seconds, empty text means none."""
+
+    scheme: str
+    host: str = ""
+    port: int | None = None
+    username: str = ""
+    secret: Secret | None = None
+    key: Secret | None = None
+    base: str = "/"
+    timeout: float = 60.0
+    proxy: str = ""
+    ca_bundle: str = ""
+    passive: bool = True
+    family: str = "any"  # any | ipv4 | ipv6
+    host_keys: tuple[str, ...] = ()
+    manifest: str = ""
+    agent: str = "windrow"
+    private: bool = True
+
+    def address(self, path: str = "") -> str:
+        """Return the public spelling of a path here: a URL without the user's secret."""
+        where = f"[{self.host}]" if ":" in self.host else self.host
+        port = f":{self.port}" if self.port else ""
+        return f"{self.scheme}://{where}{port}{join(self.base, path)}"
+
+
+def join(base: str, path: str) -> str:
+    """Join a base folder and a path with exactly one slash between them."""
+    return f"{base.rstrip('/')}/{path.lstrip('/')}" if path else base
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A place to look, as declared in TOML."""
+
+    name: str
+    collection: str
+    site: Site
+    owner: str = ""  # drops: the centre's short name
+    active: bool = True
+    connections: int = 2
+    attempts: int = 3
+    pace: float = 0.0  # least seconds between two requests on one connection
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+class Entry(NamedTuple):
+    """One line of a listing. `modified` is aware and UTC where the server tells it."""
+
+    folder: str
+    name: str
+    size: int | None = None
+    modified: datetime | None = None
+    is_file: bool = True
+
+
+class Offer(NamedTuple):
+    """A listed entry as its collection understands it: what to get, or why not.
+
+    `key` is what it is known by across sources (drops: `add/NAME`), `rank` a text whose order is
+    the order of work, `owner` who made it (drops: the producer). With a `reason` it is refused:
+    kept on record, never fetched; `unkeyed` then means that its name fits no table.
+    """
+
+    key: str
+    path: str
+    size: int | None = None
+    modified: datetime | None = None
+    rank: str = ""
+    owner: str = ""
+    reason: Reason | None = None
+    unkeyed: bool = False
+    sidecar: str = ""  # path of a checksum file beside it, where the listing has one
+
+
+class Order(NamedTuple):
+    """One thing for a fetcher to get. `number` is the engine's own mark for it."""
+
+    number: int
+    path: str
+    size: int | None = None
+    part: str = ""  # name under which a broken transfer is kept and resumed
+    sidecar: str = ""
+
+
+class Place(NamedTuple):
+    """Where kept bytes lie: the WARC file, and offset and length in it of the whole record."""
+
+    warc: str
+    offset: int
+    length: int
+
+
+class Kept(NamedTuple):
+    """What keep made of one response."""
+
+    digest: str
+    size: int
+    place: Place
+    revisit: bool = False
+
+
+class Fetched(NamedTuple):
+    """What became of one order. Times are UTC, durations seconds."""
+
+    number: int
+    started: datetime
+    seconds: float
+    status: int | None  # the protocol's own number: 200, 226; None where it has none
+    received: int  # bytes that came over the line in this attempt
+    kept: Kept | None
+    reason: Reason | None = None
+    message: str = ""
+    retry: bool = False
+    wait: float | None = None
+    validators: tuple[str, str] = ("", "")  # ETag, Last-Modified
+    checksum: str = ""  # the side-car's word, `md5:...` or `sha256:...`, when it was checked
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A thing that moves through the phases of its collection, as the ledger knows it."""
+
+    id: int
+    collection: str
+    kind: str
+    key: str
+    parent: int | None = None
+    rank: str = ""
+    phase: int = 0
+    status: Status = Status.PENDING
+    fetch: int | None = None  # the fetch that brought it
+    digest: str = ""
+    member: str = ""  # its name within the capture, empty for the whole
+
+
+class Member(NamedTuple):
+    """A document within a capture: addressed there, not kept again."""
+
+    name: str
+    size: int | None
+    digest: str
+    md5: str
+    kind: str = ""
+    rank: str = ""
+    reason: Reason | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a step made of one document: the outcome that the ledger remembers."""
+
+    reason: Reason | None = None  # None: done
+    findings: tuple[Finding, ...] = ()
+    members: tuple[Member, ...] = ()
+    count: int = 0  # records, rows or elements, whatever the step counts
+    md5: str = ""
+
+    @property
+    def done(self) -> bool:
+        """Tell whether the document goes on to the next phase."""
+        return self.reason is None
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one transfer and one document may take. Sizes in bytes, times in seconds."""
+
+    transfer: int = 64 * 2**30
+    members: int = 10_000
+    member: int = 2 * 2**30
+    total: int = 8 * 2**30
+    ratio: int = 200
+    elements: int = 5_000_000
+    seconds: float = 120.0
+    memory: int = 2 * 2**30
+    spare: int = 256 * 2**20  # room that must stay free on the disk
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A file the workspace names for the steps: a schema, a list. Known by its digest."""
+
+    name: str
+    path: Path
+    digest: str

@@ -1,0 +1,106 @@
+"""The closed list of reasons why something was skipped, refused or failed.
+
+Every document that was not kept, and every attempt that did not succeed, carries exactly one of
+these words. The meaning beside each word is what `windrow why` prints and what the reference lists.
+"""
+
+from enum import StrEnum
+from typing import Self
+
+
+class Reason(StrEnum):
+    """Why something did not go on.
+
+    >>> Reason.WRONG_PASSWORD.meaning
+    'the server refused the user name, password or key'
+    """
+
+    meaning: str
+
+    def __new__(cls, word: str, meaning: str) -> Self:
+        """Make one word with its meaning."""
+        member = str.__new__(cls, word)
+        member._value_ = word
+        member.meaning = meaning
+        return member
+
+    # names and listings
+    BAD_NAME = "bad_name", "the name does not follow the convention of its collection"
+    BAD_DATE = "bad_date", "the date in the name is not a day of the calendar"
+    UNKNOWN_CENTRE = "unknown_centre", "the name starts with a centre that is not declared"
+    NAME_TOO_LONG = "name_too_long", "the name is longer than its standard allows"
+    UNSAFE_NAME = "unsafe_name", "the name holds a path separator, '..' or a control character"
+    NOT_A_FILE = "not_a_file", "the entry is a directory, a link or a device"
+    NOT_WANTED = "not_wanted", "a written rule leaves entries of this kind out"
+    NO_LONGER_LISTED = "no_longer_listed", "the source does not offer it any more"
+    NO_HOST = "no_host", "no available source offers it now"
+    SOURCE_INACTIVE = "source_inactive", "the source or its centre is switched off"
+
+    # reaching a server
+    DNS_FAILED = "dns_failed", "the host name could not be resolved"
+    CONNECT_FAILED = "connect_failed", "no connection: refused, unreachable or reset"
+    TLS_FAILED = "tls_failed", "the TLS handshake or the certificate check failed"
+    TIMEOUT = "timeout", "the server did not answer in time"
+    WRONG_PASSWORD = "wrong_password", "the server refused the user name, password or key"
+    NO_SECRET = "no_secret", "the secret is not at the place the source names"
+    HOST_KEY_UNKNOWN = "host_key_unknown", "the server's host key is not pinned yet"
+    HOST_KEY_CHANGED = "host_key_changed", "the server shows another host key than the pinned one"
+    PROTOCOL_ERROR = "protocol_error", "the server's answer breaks its protocol"
+    SERVER_ERROR = "server_error", "the server says that it failed"
+    RATE_LIMITED = "rate_limited", "the server asked to be left alone for a while"
+    PERMISSION_DENIED = "permission_denied", "the server or the disk does not allow reading it"
+    NOT_FOUND = "not_found", "the server does not have it"
+    GONE = "gone", "the server says that it was removed for good"
+    NO_TRANSPORT = "no_transport", "no transport is installed for this kind of address"
+    POLICY_DENIED = "policy_denied", "a rule of this workspace forbids the address"
+    ROBOTS_DENIED = "robots_denied", "robots.txt of the host forbids the address"
+    REDIRECTED = "redirected", "the server points to another address"
+
+    # transfers
+    INTERRUPTED = "interrupted", "the transfer broke off before its end"
+    SIZE_MISMATCH = "size_mismatch", "the bytes received are not as many as announced"
+    DIGEST_MISMATCH = "digest_mismatch", "the bytes do not match the checksum offered beside them"
+    CONTENT_DIFFERS = "content_differs", "two sources offer different bytes under one name"
+    CONTENT_CHANGED = "content_changed", "the bytes under a known name have changed"
+    TOO_LARGE = "too_large", "it is larger than the limit"
+    DISK_FULL = "disk_full", "there is not enough room on the disk"
+    DISK_FAILED = "disk_failed", "the disk could not be read or written"
+
+    # archives
+    NOT_A_ZIP = "not_a_zip", "the bytes are not a zip archive"
+    TRUNCATED = "truncated", "the archive or document ends too early"
+    CORRUPT = "corrupt", "an archive member does not match its own checksum"
+    ENCRYPTED = "encrypted", "an archive member is encrypted"
+    NESTED_ARCHIVE = "nested_archive", "the archive holds another archive"
+    EMPTY_ARCHIVE = "empty_archive", "the archive holds no usable document"
+    TOO_MANY_MEMBERS = "too_many_members", "the archive holds more members than the limit"
+    BOMB_RATIO = "bomb_ratio", "a member inflates beyond the allowed ratio"
+    BOMB_TOTAL = "bomb_total", "the members together inflate beyond the limit"
+    DUPLICATE_MEMBER = "duplicate_member", "the archive holds two members of one name"
+    UNSUPPORTED = "unsupported", "the format or compression method is not supported"
+
+    # documents
+    NOT_WELL_FORMED = "not_well_formed", "the document is not well-formed XML"
+    WRONG_ENCODING = "wrong_encoding", "the bytes do not fit the encoding they announce"
+    DTD_FORBIDDEN = "dtd_forbidden", "the document has a DTD or entities, which are refused"
+    NOT_VALID = "not_valid", "the document is not valid against its schema"
+    WRONG_ROOT = "wrong_root", "the root element is not the one its name announces"
+    NO_SCHEMA = "no_schema", "no schema is named for this kind of document"
+    TOO_MANY_ELEMENTS = "too_many_elements", "the document has more elements than the limit"
+    TIME_LIMIT = "time_limit", "reading it took longer than the limit"
+    MEMORY_LIMIT = "memory_limit", "reading it took more memory than the limit"
+    WORKER_DIED = "worker_died", "the worker process died while reading it, twice"
+    STEP_FAILED = "step_failed", "the reader itself failed; the finding has the details"
+
+    # records and stores
+    INTEGRITY_FATAL = "integrity_fatal", "an integrity check of level fatal failed"
+    STORE_FAILED = "store_failed", "the database refused the rows"
+    UNKNOWN_RECORD = "unknown_record", "the record to edit or delete is not known"
+    ALREADY_LOADED = "already_loaded", "the same bytes are loaded already"
+    SUPERSEDED = "superseded", "a newer submission took its place"
+
+    # people and runs
+    CANCELLED = "cancelled", "an operator cancelled it"
+    RETRIED = "retried", "an operator asked for another attempt"
+    STOPPED = "stopped", "the run was stopped before it was done"
+    CLOCK_WENT_BACK = "clock_went_back", "the machine's clock stood earlier than the last entry"

@@ -1,0 +1,87 @@
+"""The words a collection is written in.
+
+A collection is a `Collection` value: its phases, a planner, and an ordered row of steps. Steps are
+functions from values to values; the engine does everything that reads, waits or writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, BinaryIO, Protocol
+
+from windrow.model import Entry, Item, Limits, Offer, Resource, Source, Status
+
+State = tuple[int, Status]
+"""A (phase id, status) pair; phase ids count from 1 in the order of `Collection.phases`."""
+
+
+class Act(Enum):
+    """What a step does, and so who runs it."""
+
+    READ = "read"  # capture -> members, in the pool
+    CHECK = "check"  # document -> findings, in the pool
+    LOAD = "load"  # document -> rows, read in the pool, written in order by one writer
+    JUDGE = "judge"  # document + what the store knows -> findings, in order
+    SUM = "sum"  # the store's own tables -> its summaries
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a step is given: the item, its bytes and the files and limits of the workspace.
+
+    `view` is a seekable read-only file over exactly the document's bytes. `known` holds what the
+    store answered to the step's questions, by name.
+    """
+
+    item: Item
+    view: BinaryIO
+    limits: Limits
+    resources: Mapping[str, Resource]
+    options: Mapping[str, str]
+    known: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One phase's work on one kind of item.
+
+    `run` is `Task -> Reading` for READ, CHECK and JUDGE. For LOAD it is `Task -> Rows`. `version`
+    rises when the same bytes would give another result: the ledger remembers by it.
+    """
+
+    phase: str
+    version: str
+    act: Act
+    run: Callable[[Task], Any]
+    kind: str  # the kind of item it works on
+    due: tuple[tuple[str, Status], ...]  # states that make an item due
+    resources: tuple[str, ...] = ()
+    barrier: bool = False  # all earlier steps must be through for every item
+
+
+class Planner(Protocol):
+    """Turn a listing into offers: a pure function."""
+
+    def __call__(self, source: Source, entries: Sequence[Entry], options: Mapping[str, Any]) -> list[Offer]:
+        """Return one offer, good or refused, for each entry that is not left out by rule."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """Everything the engine needs to know of a kind of harvest."""
+
+    name: str
+    phases: tuple[str, ...]
+    folders: tuple[str, ...]  # what is listed below a source's base
+    plan: Planner
+    prefer: Callable[[str, Sequence[Any]], list[Any]]  # owner, hosts -> hosts, best first
+    steps: tuple[Step, ...]
+    parent: Callable[[Mapping[State, int]], State]  # children counted by state -> parent's state
+    member: Callable[[BinaryIO, str, Limits], BinaryIO]  # capture, member's name -> its bytes
+
+    def phase(self, name: str) -> int:
+        """Return the id of a phase."""
+        return self.phases.index(name) + 1

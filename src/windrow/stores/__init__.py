@@ -1,0 +1,1 @@
+"""Where kept bytes and records live."""

@@ -1,0 +1,79 @@
+"""What every transport offers: one face for FTP, SFTP, HTTPS and folders.
+
+A `Transport` opens a `Connection` to a `Site`; a connection lists folders and gets files into a
+`Sink`. All methods are coroutines. A transport over a blocking library says `blocking = True` and
+simply blocks in them: the engine then runs each of its connections in a thread and loop of its own.
+Every foreign exception leaves as a `TransportError` with a reason.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import TracebackType
+from typing import ClassVar, Protocol, Self
+
+from windrow.model import Entry, Site
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """How a transfer ended: the protocol's status and validators, as the server gave them."""
+
+    status: int | None = None
+    etag: str = ""
+    modified: str = ""
+
+
+class Sink(Protocol):
+    """Where a connection puts what it receives; raises `TransportError` or `DiskFull` to refuse."""
+
+    start: int  # bytes held from an earlier, broken transfer: ask for the rest
+
+    def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
+        """Begin: the whole document's size if known, HTTP heads as they went over the line."""
+        ...
+
+    def restart(self) -> None:
+        """Forget what is held from an earlier transfer: the server cannot resume it."""
+        ...
+
+    def write(self, block: bytes | memoryview) -> None:
+        """Take the next bytes; the block may be reused by the caller afterwards."""
+        ...
+
+
+class Connection(Protocol):
+    """An open line to one site; used for one thing at a time."""
+
+    async def list(self, folder: str) -> list[Entry]:
+        """List one folder below the site's base, one level; a folder that is not there is empty."""
+        ...
+
+    async def get(self, path: str, sink: Sink) -> Answer:
+        """Get one file below the site's base into the sink, from `sink.start` on."""
+        ...
+
+    async def close(self) -> None:
+        """Say goodbye if that is quick."""
+        ...
+
+    async def __aenter__(self) -> Self:
+        """Return the open connection."""
+        ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        ...
+
+
+class Transport(Protocol):
+    """One way to reach sites."""
+
+    schemes: ClassVar[frozenset[str]]
+    blocking: ClassVar[bool]
+
+    async def connect(self, site: Site) -> Connection:
+        """Open a connection, logged in and ready."""
+        ...
