@@ -191,6 +191,17 @@ class Item:
     member: str = ""  # its name within the capture, empty for the whole
 
 
+class Ask(NamedTuple):
+    """A question to the store that a reading leaves open.
+
+    Where the store does not know `key` under `question`, `finding` becomes one of the reading's.
+    """
+
+    question: str
+    key: str
+    finding: Finding
+
+
 class Member(NamedTuple):
     """A document within a capture: addressed there, not kept again."""
 
@@ -210,6 +221,7 @@ class Reading:
     reason: Reason | None = None  # None: done
     findings: tuple[Finding, ...] = ()
     members: tuple[Member, ...] = ()
+    asks: tuple[Ask, ...] = ()
     count: int = 0  # records, rows or elements, whatever the step counts
     md5: str = ""
 

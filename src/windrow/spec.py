@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from windrow.model import Entry, Item, Limits, Offer, Resource, Source, Status
 
@@ -41,6 +41,30 @@ class Task:
     resources: Mapping[str, Resource]
     options: Mapping[str, str]
     known: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Entity(NamedTuple):
+    """One thing with an identity and a history in a document that is loaded.
+
+    `local` numbers the element within its document, from 0; `identifier` is what it is known by
+    across submissions (specs of the collection: specimen = `centre_specimenID`, ...).
+    """
+
+    local: int
+    kind: str
+    identifier: str
+
+
+class Rows(NamedTuple):
+    """What a LOAD step makes of a document: its entities, and a row for every element.
+
+    `tables` maps a table's name to tuples `(local, parent local | None, entity local | None,
+    ordinal, *columns)` in document order; locals are unique over the whole document.
+    """
+
+    entities: list[Entity]
+    tables: dict[str, list[tuple[Any, ...]]]
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
