@@ -1,0 +1,172 @@
+"""What happened, as the ledger tells it: append-only facts in one order.
+
+Every fact has a `seq`, unique over all kinds and rising in the order of writing; books are
+projected by reading facts from a checkpoint on. Times are aware and UTC.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+from windrow.model import Level, Status
+from windrow.reasons import Reason
+
+
+class SessionOpened(NamedTuple):
+    """A run began."""
+
+    seq: int
+    at: datetime
+    holder: str
+    command: str
+
+
+class SessionClosed(NamedTuple):
+    """A run ended, `outcome` 0 when all went well, else the exit code."""
+
+    seq: int
+    at: datetime
+    session: int
+    outcome: int
+
+
+class TaskOpened(NamedTuple):
+    """One phase of one source (or of the whole collection, with `source` empty) began."""
+
+    seq: int
+    at: datetime
+    session: int
+    collection: str
+    source: str
+    phase: int
+
+
+class TaskClosed(NamedTuple):
+    """A task ended; `failed` tells whether it counts against the session."""
+
+    seq: int
+    at: datetime
+    task: int
+    failed: bool
+    reason: Reason | None
+    comment: str
+
+
+class ItemMade(NamedTuple):
+    """A thing was seen for the first time: a listed file, or a document within a capture.
+
+    `fetch` is the seq of the `FetchBegun` that brought it, None for what was only listed.
+    `parent` is the seq of the item it lies in.
+    """
+
+    seq: int
+    at: datetime
+    session: int
+    collection: str
+    kind: str
+    key: str
+    parent: int | None
+    owner: str
+    fetch: int | None
+    digest: str
+    member: str
+    size: int | None
+    md5: str
+
+
+class Listed(NamedTuple):
+    """A source began to offer an item, changed what it says of it, or stopped offering it."""
+
+    seq: int
+    at: datetime
+    session: int
+    source: str
+    item: int
+    path: str
+    event: str  # listed | changed | gone
+    size: int | None
+    modified: datetime | None
+
+
+class FetchBegun(NamedTuple):
+    """An attempt to get an item from a source; a cut attempt goes on in a later session."""
+
+    seq: int
+    at: datetime
+    session: int
+    item: int
+    source: str
+    path: str
+
+
+class FetchEnded(NamedTuple):
+    """The attempt's end; with a reason it failed. `received` are bytes over the line."""
+
+    seq: int
+    at: datetime
+    fetch: int
+    item: int
+    source: str
+    received: int
+    size: int | None
+    digest: str
+    reason: Reason | None
+    message: str
+
+
+class Read(NamedTuple):
+    """A step read a document; `md5` of the whole where the step made it."""
+
+    seq: int
+    at: datetime
+    session: int
+    item: int
+    step: str
+    version: str
+    reason: Reason | None
+    count: int
+    md5: str
+
+
+class Moved(NamedTuple):
+    """An item is now at (phase, status). `reason` and `message` say why it failed or was ended."""
+
+    seq: int
+    at: datetime
+    session: int
+    item: int
+    phase: int
+    status: Status
+    reason: Reason | None
+    message: str
+
+
+class Found(NamedTuple):
+    """Something wrong or notable in an item, found in `phase`."""
+
+    seq: int
+    at: datetime
+    session: int
+    item: int
+    phase: int
+    kind: str
+    level: Level
+    message: str
+    line: int | None
+    column: int | None
+
+
+Fact = (
+    SessionOpened
+    | SessionClosed
+    | TaskOpened
+    | TaskClosed
+    | ItemMade
+    | Listed
+    | FetchBegun
+    | FetchEnded
+    | Read
+    | Moved
+    | Found
+)
