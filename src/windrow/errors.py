@@ -122,7 +122,19 @@ class StoreUnreachable(StoreError):
 class StepError(WindrowError):
     """A step cannot read what it was given; raised with a reason, it fails that document only."""
 
-    reason = Reason.STEP_FAILED
+    def __init__(
+        self,
+        message: str,
+        reason: Reason = Reason.STEP_FAILED,
+        *,
+        line: int | None = None,
+        column: int | None = None,
+    ) -> None:
+        """Keep the reason and, where it is known, the place in the document, counted from 1."""
+        super().__init__(message, reason=reason)
+        self.reason: Reason = reason
+        self.line = line
+        self.column = column
 
 
 class TransportError(WindrowError):

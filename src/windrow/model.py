@@ -130,6 +130,16 @@ class Offer(NamedTuple):
     sidecar: str = ""  # path of a checksum file beside it, where the listing has one
 
 
+class Host(NamedTuple):
+    """A source that offers an item, and how it did so far; `rate` in bytes per second."""
+
+    source: str
+    owner: str
+    attempts: int = 0
+    failures: int = 0
+    rate: float | None = None
+
+
 class Order(NamedTuple):
     """One thing for a fetcher to get. `number` is the engine's own mark for it."""
 
@@ -138,6 +148,7 @@ class Order(NamedTuple):
     size: int | None = None
     part: str = ""  # name under which a broken transfer is kept and resumed
     sidecar: str = ""
+    last: tuple[str, str] = ("", "")  # digest and WARC date of the last capture: unchanged -> revisit
 
 
 class Place(NamedTuple):
@@ -248,8 +259,14 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A file the workspace names for the steps: a schema, a list. Known by its digest."""
+    """A file the workspace names for the steps: a schema, a list. Known by its digest.
+
+    Steps open no files: who starts them fills `content`, and `siblings` with the files that this
+    one names (a schema's imports, by the file name in their paths).
+    """
 
     name: str
     path: Path
     digest: str
+    content: bytes = b""
+    siblings: tuple[Resource, ...] = ()

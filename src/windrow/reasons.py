@@ -17,7 +17,7 @@ class Reason(StrEnum):
 
     meaning: str
 
-    def __new__(cls, word: str, meaning: str) -> Self:
+    def __new__(cls, word: str, meaning: str = "") -> Self:
         """Make one word with its meaning."""
         member = str.__new__(cls, word)
         member._value_ = word
@@ -76,6 +76,7 @@ class Reason(StrEnum):
     TOO_MANY_MEMBERS = "too_many_members", "the archive holds more members than the limit"
     BOMB_RATIO = "bomb_ratio", "a member inflates beyond the allowed ratio"
     BOMB_TOTAL = "bomb_total", "the members together inflate beyond the limit"
+    BOMB_OVERLAP = "bomb_overlap", "members of the archive share the same bytes, as in a bomb"
     DUPLICATE_MEMBER = "duplicate_member", "the archive holds two members of one name"
     UNSUPPORTED = "unsupported", "the format or compression method is not supported"
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
-from windrow.model import Entry, Item, Limits, Offer, Resource, Source, Status
+from windrow.model import Entry, Fetched, Host, Item, Limits, Member, Offer, Resource, Source, Status
+from windrow.reasons import Reason
 
 State = tuple[int, Status]
 """A (phase id, status) pair; phase ids count from 1 in the order of `Collection.phases`."""
@@ -55,7 +56,8 @@ class Entity(NamedTuple):
     identifier: str
 
 
-class Rows(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Rows:
     """What a LOAD step makes of a document: its entities, and a row for every element.
 
     `tables` maps a table's name to tuples `(local, parent local | None, entity local | None,
@@ -95,14 +97,26 @@ class Planner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """Everything the engine needs to know of a kind of harvest."""
+    """Everything the engine needs to know of a kind of harvest.
+
+    What is listed becomes an item of `kind`, at `first` or, when its name is no good, at `refused`;
+    a good transfer takes it through the states of `arrived`, a bad one to that of `failed`. The
+    documents within it are items of `member_kind`, whose states make their parent's.
+    """
 
     name: str
     phases: tuple[str, ...]
     folders: tuple[str, ...]  # what is listed below a source's base
+    kind: str
+    member_kind: str
+    first: State
+    refused: State
     plan: Planner
-    prefer: Callable[[str, Sequence[Any]], list[Any]]  # owner, hosts -> hosts, best first
+    prefer: Callable[[str, Sequence[Host]], list[Host]]  # owner, hosts -> hosts, best first
+    arrived: Callable[[Fetched], tuple[State, ...]]
+    failed: Callable[[Reason], State]
     steps: tuple[Step, ...]
+    member_state: Callable[[Member], State]  # where a document begins
     parent: Callable[[Mapping[State, int]], State]  # children counted by state -> parent's state
     member: Callable[[BinaryIO, str, Limits], BinaryIO]  # capture, member's name -> its bytes
 

@@ -1,0 +1,94 @@
+"""The fetcher processes: lanes are handed out, events come in, a dead one is replaced."""
+
+from __future__ import annotations
+
+from multiprocessing.connection import Connection as Pipe
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
+
+from windrow.engine import fetcher
+from windrow.engine.context import CONTEXT
+from windrow.engine.message import Broken, Event, Keep, Lane, LaneEnded
+from windrow.model import Fetched
+from windrow.reasons import Reason
+
+
+class _Member:
+    """One fetcher process and the lanes it has in hand."""
+
+    def __init__(self, keep: Keep, number: int) -> None:
+        self.pipe, theirs = CONTEXT.Pipe()
+        prefix = f"windrow-{keep.session:06}-{number}"
+        self.process: BaseProcess = CONTEXT.Process(target=fetcher.main, args=(theirs, prefix, keep), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.lanes: dict[int, set[int]] = {}
+
+
+class Crew:
+    """Fetcher processes, started when first needed."""
+
+    def __init__(self, keep: Keep, size: int) -> None:
+        """Have `size` processes keep into one archive."""
+        self._keep = keep
+        self._size = size
+        self._members: dict[Pipe, _Member] = {}
+        self._started = 0
+
+    def hand(self, lane: Lane) -> None:
+        """Give a lane to the process with the fewest in hand."""
+        while len(self._members) < self._size:
+            self._started += 1
+            member = _Member(self._keep, self._started)
+            self._members[member.pipe] = member
+        member = min(self._members.values(), key=lambda one: len(one.lanes))
+        member.lanes[lane.number] = {order.number for order in lane.orders}
+        try:
+            member.pipe.send(lane)
+        except OSError:
+            return  # its death is noticed, and the lane given back, by `events`
+
+    def events(self, timeout: float) -> list[Event]:
+        """Return what happened, after at most `timeout` seconds."""
+        found: list[Event] = []
+        for pipe in wait(list(self._members), timeout) if self._members else []:
+            member = self._members[pipe]  # type: ignore[index]
+            try:
+                while member.pipe.poll():
+                    found += self._noted(member, member.pipe.recv())
+            except (EOFError, OSError):
+                found += self._bury(member)
+        return found
+
+    def _noted(self, member: _Member, events: list[Event]) -> list[Event]:
+        """Keep the account of what a process still has in hand."""
+        for event in events:
+            if isinstance(event, LaneEnded):
+                member.lanes.pop(event.lane, None)
+            elif isinstance(event, Fetched):
+                for orders in member.lanes.values():
+                    orders.discard(event.number)
+        return events
+
+    def _bury(self, member: _Member) -> list[Event]:
+        """Give back what a dead process had in hand."""
+        del self._members[member.pipe]
+        member.pipe.close()
+        member.process.join()
+        why = Broken(Reason.INTERRUPTED, f"a fetcher process ended with {member.process.exitcode}", "", True, None)
+        return [LaneEnded(lane, tuple(sorted(orders)), why) for lane, orders in member.lanes.items()]
+
+    def close(self) -> None:
+        """Let the processes finish their files and end."""
+        for member in self._members.values():
+            try:
+                member.pipe.send(None)
+            except OSError:
+                continue
+        for member in self._members.values():
+            member.process.join(timeout=10)
+            if member.process.is_alive():
+                member.process.kill()
+                member.process.join()
+            member.pipe.close()
+        self._members.clear()

@@ -1,0 +1,179 @@
+"""Fetch: get what is wanted, from the best host, with retries, until nothing is left that can be had."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from windrow.engine.ledger import Pen
+from windrow.engine.message import Begun, Broken, Event, Grown, Lane, LaneEnded
+from windrow.engine.queue import Queue, Wanted
+from windrow.engine.retry import wait_before
+from windrow.engine.run import Run
+from windrow.model import Fetched, Source, Status
+from windrow.reasons import Reason
+
+
+@dataclass(slots=True)
+class _Host:
+    """A source while it is fetched from."""
+
+    source: Source
+    task: int
+    lanes: int = 0
+    broken: int = 0
+    due: float = 0.0
+    done: int = 0
+    failed: Counter[Reason] = field(default_factory=Counter)
+    closed: bool = False
+
+
+class Fetching:
+    """The dispatcher: lanes out to the crew, events in, every attempt on the ledger."""
+
+    def __init__(self, run: Run, down: set[str]) -> None:
+        """Fetch what is due from the sources that are not down."""
+        self._run = run
+        self._queue = Queue(run, down)
+        self._hosts: dict[str, _Host] = {}
+        self._in_hand: dict[int, Wanted] = {}
+        self._lanes: dict[int, str] = {}
+
+    def run(self) -> None:
+        """Go on until nothing is left, or the person stops it."""
+        run, queue = self._run, self._queue
+        queue.fill()
+        run.progress.begin("fetching", None)
+        while not queue.empty:
+            if not run.stopping():
+                queue.fill()
+                self._hand_out()
+            elif not self._in_hand:
+                break
+            events = run.crew.events(0.05)
+            if events:
+                with run.ledger.writing() as pen:
+                    for event in events:
+                        self._note(pen, event)
+            run.tick()
+        run.grown.clear()
+        for host in self._hosts.values():
+            self._close(host)
+        run.progress.end()
+
+    def _hand_out(self) -> None:
+        """Give every source as many lanes as it may have."""
+        run = self._run
+        for name in list(self._queue.ready):
+            host = self._hosts.get(name) or self._open(name)
+            while host.lanes < min(host.source.connections, run.harvest.downloaders):
+                row = self._queue.lane(name)
+                if not row:
+                    break
+                number = run.lane()
+                for wanted in row:
+                    self._in_hand[wanted.due.item.id] = wanted
+                self._lanes[number] = name
+                host.lanes += 1
+                orders = tuple(wanted.hosts[0][1] for wanted in row)
+                abreast = 16 if host.source.site.scheme == "sftp" else 1
+                run.crew.hand(Lane(number, host.source.site, orders, pace=host.source.pace, abreast=abreast))
+
+    def _open(self, name: str) -> _Host:
+        source = next(one for one in self._run.harvest.sources if one.name == name)
+        host = _Host(source, self._run.open_task(self._run.collection.first[0], name))
+        self._hosts[name] = host
+        return host
+
+    def _close(self, host: _Host, why: Broken | None = None, pen: Pen | None = None) -> None:
+        if host.closed:
+            return
+        host.closed = True
+        failed = sum(host.failed.values())
+        comment = f"{host.source.name}: {host.done} fetched, {failed} failed"
+        if host.failed:
+            comment += " (" + ", ".join(f"{reason} {count}" for reason, count in host.failed.most_common(5)) + ")"
+        reason = why.reason if why else next(iter(host.failed), None)
+        comment = f"{comment}; {why.message}" if why else comment
+        self._run.close_task(host.task, comment, reason, failed=bool(why or failed), pen=pen)
+
+    def _note(self, pen: Pen, event: Event) -> None:
+        """Put an event on record."""
+        run = self._run
+        if isinstance(event, Fetched):
+            wanted = self._in_hand.pop(event.number)
+            self._fetched(pen, wanted, event)
+        elif isinstance(event, LaneEnded):
+            name = self._lanes.pop(event.lane)
+            self._ended(pen, self._hosts[name], event)
+        elif isinstance(event, Begun) and event.number in self._in_hand:
+            wanted = self._in_hand[event.number]
+            self._begin(pen, wanted, event)
+            pen.moved(run.session, wanted.due.item.id, (run.collection.first[0], Status.RUNNING))
+        elif isinstance(event, Grown) and event.number in self._in_hand:
+            run.grown[self._in_hand[event.number].fetch] = event.size
+
+    def _begin(self, pen: Pen, wanted: Wanted, at: Begun | Fetched) -> None:
+        if not wanted.fetch:
+            source, order = wanted.hosts[0]
+            began = at.at if isinstance(at, Begun) else at.started
+            wanted.fetch = pen.fetch_begun(
+                self._run.session, wanted.due.item.id, source.name, source.site.address(order.path), began
+            )
+
+    def _fetched(self, pen: Pen, wanted: Wanted, got: Fetched) -> None:
+        """Put an attempt on record, and decide what becomes of the item."""
+        run, source, item = self._run, wanted.source, wanted.due.item.id
+        host = self._hosts[source.name]
+        self._begin(pen, wanted, got)
+        pen.fetch_ended(wanted.fetch, item, source.name, got)
+        run.grown.pop(wanted.fetch, None)
+        wanted.fetch = 0
+        run.progress.step(1, got.reason is not None)
+        if got.reason is None:
+            host.done += 1
+            host.broken = 0
+            self._queue.held -= 1
+            for state in run.collection.arrived(got):
+                pen.moved(run.session, item, state)
+            return
+        state = run.collection.failed(got.reason)
+        wanted.attempts += 1
+        if got.retry and wanted.attempts < min(source.attempts, run.harvest.attempts) and not run.stopping():
+            pen.moved(run.session, item, state, got.reason, got.message)
+            self._queue.put_later(wanted, wait_before(wanted.attempts, got.wait))
+            return
+        host.failed[got.reason] += 1
+        pen.moved(run.session, item, state, got.reason, got.message)
+        self._next_host(wanted)
+
+    def _next_host(self, wanted: Wanted) -> None:
+        """Try the next host that is up, or let the item rest."""
+        wanted.attempts = 0
+        wanted.hosts = [host for host in wanted.hosts[1:] if host[0].name not in self._queue.down]
+        if wanted.hosts:
+            self._queue.put(wanted)
+        else:
+            self._queue.held -= 1
+
+    def _ended(self, pen: Pen, host: _Host, event: LaneEnded) -> None:
+        """Take a lane back; what was not tried waits again, unless its source is down."""
+        host.lanes -= 1
+        back = [self._in_hand.pop(number) for number in event.untouched if number in self._in_hand]
+        why = event.broken
+        if why is not None:
+            host.broken += 1
+            if host.broken >= host.source.attempts or not why.retry:
+                self._close(host, why, pen)
+                for wanted in [*back, *self._queue.leave(host.source.name)]:
+                    self._next_host(wanted)
+                return
+        if host.source.name in self._queue.down:
+            for wanted in back:
+                self._next_host(wanted)
+            return
+        for wanted in back:
+            if why is None:
+                self._queue.put(wanted)
+            else:
+                self._queue.put_later(wanted, wait_before(host.broken, why.wait))

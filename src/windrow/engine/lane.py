@@ -1,0 +1,155 @@
+"""One lane of a fetcher: a connection, and the orders that go over it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+
+from windrow.engine.ledger.moment import now
+from windrow.engine.message import Begun, Broken, Event, Grown, Lane, LaneEnded, Listing
+from windrow.errors import TransportError, WindrowError
+from windrow.formats.checksum import read_checksum
+from windrow.model import Fetched, Order
+from windrow.reasons import Reason
+from windrow.stores.archive import Deposit, Keeper
+from windrow.transports import Connection, Transport
+
+LONG = 1.0
+"""Seconds after which a transfer is put on record as begun, and its size told once a second."""
+
+CHUNK = 2000
+"""Entries of a listing sent at a time."""
+
+
+async def run_lane(lane: Lane, transport: Transport, keeper: Keeper, report: Callable[[Event], None]) -> None:
+    """Work through a lane; every order is reported once, as fetched or as untouched."""
+    rest = deque(lane.orders)
+    try:
+        async with await transport.connect(lane.site) as connection:
+            for folder in lane.folders:
+                entries = await connection.list(folder)
+                for start in range(0, len(entries), CHUNK):
+                    report(Listing(lane.number, tuple(entries[start : start + CHUNK])))
+            runners = [_runner(rest, lane, connection, keeper, report) for _ in range(max(1, lane.abreast))]
+            if len(runners) == 1:
+                await runners[0]
+            else:
+                await asyncio.gather(*runners)
+    except WindrowError as error:
+        report(LaneEnded(lane.number, tuple(order.number for order in rest), _broken(error)))
+        return
+    report(LaneEnded(lane.number, tuple(order.number for order in rest)))
+
+
+def _broken(error: WindrowError) -> Broken:
+    wait = error.wait if isinstance(error, TransportError) else None
+    return Broken(error.reason or Reason.PROTOCOL_ERROR, str(error), error.hint, error.retry, wait)
+
+
+async def _runner(
+    rest: deque[Order], lane: Lane, connection: Connection, keeper: Keeper, report: Callable[[Event], None]
+) -> None:
+    """Take orders until none is left, or until the connection is of no more use."""
+    while rest:
+        order = rest.popleft()
+        begun = time.monotonic()
+        got = await fetch(order, lane, connection, keeper, report)
+        report(got)
+        if got.reason in _BREAKING:
+            return
+        if lane.pace:
+            await asyncio.sleep(max(0.0, lane.pace - (time.monotonic() - begun)))
+
+
+# After these the connection's state is unknown; what is left of the lane gets another one.
+_BREAKING = {Reason.TIMEOUT, Reason.INTERRUPTED, Reason.CONNECT_FAILED, Reason.PROTOCOL_ERROR, Reason.RATE_LIMITED}
+_BREAKING |= {Reason.DISK_FULL, Reason.TOO_LARGE}
+
+
+async def fetch(
+    order: Order, lane: Lane, connection: Connection, keeper: Keeper, report: Callable[[Event], None]
+) -> Fetched:
+    """Make one attempt at one order; never raises for what a server or disk may do."""
+    started, clock = now(), time.monotonic()
+    deposit: Deposit | None = None
+    try:
+        deposit = Deposit(keeper, order, lane.site.address(order.path), started)
+        deposit.on_grown = _teller(order, started, report)
+        status, validators = None, ("", "")
+        if not deposit.whole:
+            answer = await connection.get(order.path, deposit)
+            status, validators = answer.status, (answer.etag, answer.modified)
+        checksum = ""
+        if order.sidecar and (checksum := await _sidecar(order.sidecar, connection)):
+            deposit.verify(checksum)
+        kept = deposit.finish()
+        seconds = time.monotonic() - clock
+        return Fetched(
+            order.number, started, seconds, status, deposit.received, kept, validators=validators, checksum=checksum
+        )
+    except WindrowError as error:
+        received = 0
+        if deposit:
+            received = deposit.received
+            with suppress(WindrowError):
+                deposit.leave()
+        reason = error.reason or Reason.PROTOCOL_ERROR
+        wait = error.wait if isinstance(error, TransportError) else None
+        seconds = time.monotonic() - clock
+        return Fetched(
+            order.number, started, seconds, None, received, None, reason, str(error), retry=error.retry, wait=wait
+        )
+
+
+def _teller(order: Order, started: object, report: Callable[[Event], None]) -> Callable[[int], None]:
+    """Tell of a long transfer: once that it has begun, then its size about once a second."""
+    due = time.monotonic() + LONG
+    told = False
+
+    def grown(size: int) -> None:
+        nonlocal due, told
+        at = time.monotonic()
+        if at < due:
+            return
+        due = at + LONG
+        if not told:
+            told = True
+            report(Begun(order.number, started))  # type: ignore[arg-type]
+        report(Grown(order.number, size))
+
+    return grown
+
+
+class _Text:
+    """A sink for a checksum file: small, kept in memory, never archived."""
+
+    start = 0
+
+    def __init__(self) -> None:
+        self.content = b""
+
+    def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
+        """Take anything."""
+
+    def restart(self) -> None:
+        """Begin again."""
+        self.content = b""
+
+    def write(self, block: bytes | memoryview) -> None:
+        """Keep the first 4 kB."""
+        self.content += bytes(block[: 4096 - len(self.content)])
+
+
+async def _sidecar(path: str, connection: Connection) -> str:
+    """Get the checksum beside a file; empty where it cannot be had or read."""
+    sink = _Text()
+    try:
+        await connection.get(path, sink)
+    except TransportError as error:
+        if error.reason is Reason.NOT_FOUND:
+            return ""
+        raise
+    return read_checksum(sink.content.decode("ascii", "replace"), path)

@@ -1,0 +1,143 @@
+"""The pen that writes facts: one transaction's worth, in order."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from windrow.engine.ledger.moment import now, spell
+from windrow.engine.ledger.query import queries
+from windrow.model import Fetched, Finding, Member, Offer, Reading, Status
+from windrow.reasons import Reason
+
+_WIDTH = {
+    "session": 4, "session_end": 4, "task": 6, "task_end": 6, "item": 14, "listing": 10, "refusal": 7,
+    "fetch": 6, "fetch_end": 19, "reading": 10, "move": 8, "finding": 10,
+}  # fmt: skip
+_INSERT = {table: f"INSERT INTO {table} VALUES ({','.join('?' * width)})" for table, width in _WIDTH.items()}
+_INSERT["refusal"] += " ON CONFLICT DO NOTHING"
+_INSERT["standing"] = (
+    "INSERT INTO standing VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (item) DO UPDATE SET fetch = excluded.fetch,"
+    " phase = excluded.phase, status = excluded.status, reason = excluded.reason, since = excluded.since"
+)
+_INSERT["moved"] = "UPDATE standing SET phase = ?, status = ?, reason = ?, since = ? WHERE item = ?"
+_INSERT["fetched"] = "UPDATE standing SET fetch = ? WHERE item = ?"
+_INSERT["offering"] = (
+    "INSERT INTO offering VALUES (?,?,?,?,?,?,?) ON CONFLICT (source, item) DO UPDATE SET"
+    " path = excluded.path, present = excluded.present, size = excluded.size,"
+    " modified = excluded.modified, sidecar = excluded.sidecar"
+)
+
+
+class Pen:
+    """Append facts within a transaction of the ledger; each method returns the new fact's seq.
+
+    Rows are gathered and written together at `flush`, in the order of tables that readers of the
+    derived tables need.
+    """
+
+    session = 0
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        """Take up the numbering where it stands; `connection` is in a transaction."""
+        self._connection = connection
+        self._seq: int = connection.execute(queries()["seq"]).fetchone()[0]
+        self._rows: dict[str, list[tuple[Any, ...]]] = {table: [] for table in _INSERT}
+        self.at = now()
+
+    def _add(self, table: str, *values: Any) -> int:
+        self._seq += 1
+        self._rows[table].append((self._seq, spell(self.at), *values))
+        return self._seq
+
+    def flush(self) -> None:
+        """Write what was gathered."""
+        for table, rows in self._rows.items():
+            if rows:
+                self._connection.executemany(_INSERT[table], rows)
+                rows.clear()
+        self._connection.execute(queries()["set_seq"], (self._seq,))
+
+    def session_opened(self, holder: str, command: str) -> int:
+        """Begin a session."""
+        return self._add("session", holder, command)
+
+    def session_closed(self, session: int, outcome: int) -> int:
+        """End a session with its exit code."""
+        return self._add("session_end", session, outcome)
+
+    def task_opened(self, session: int, collection: str, source: str, phase: int) -> int:
+        """Begin one phase of one source."""
+        return self._add("task", session, collection, source, phase)
+
+    def task_closed(self, task: int, reason: Reason | None, comment: str, *, failed: bool) -> int:
+        """End it."""
+        return self._add("task_end", task, int(failed), reason, comment)
+
+    def item_made(
+        self, session: int, collection: str, kind: str, key: str, *, rank: str = "", owner: str = "",
+        parent: int | None = None, fetch: int = 0, member: Member | None = None,
+        size: int | None = None, state: tuple[int, Status] = (1, Status.PENDING),
+        reason: Reason | None = None,
+    ) -> int:  # fmt: skip
+        """Put a thing on record with its first state."""
+        digest, name, md5 = (member.digest, member.name, member.md5) if member else ("", "", "")
+        size = member.size if member else size
+        values = (collection, kind, key, parent, owner, fetch, digest, name, size, md5, rank)
+        item = self._add("item", session, *values)
+        standing = (item, collection, kind, parent, fetch, rank, *state, reason, item)
+        self._rows["standing"].append(standing)
+        self._add("move", session, item, *state, reason, "")
+        return item
+
+    def listed(self, session: int, source: str, item: int, offer: Offer, event: str) -> int:
+        """Note that a source began to offer an item, changed what it says of it, or stopped."""
+        modified = spell(offer.modified) if offer.modified else None
+        said = (offer.size, modified, offer.sidecar)
+        self._rows["offering"].append((source, item, offer.path, int(event != "gone"), *said))
+        return self._add("listing", session, source, item, offer.path, event, *said)
+
+    def refused(self, session: int, source: str, path: str, digest: str, reason: Reason) -> int:
+        """Note an entry that no table can hold; once per source, path and reason."""
+        return self._add("refusal", session, source, path, digest, reason)
+
+    def fetch_begun(self, session: int, item: int, source: str, path: str, at: datetime) -> int:
+        """Begin an attempt; the item's children are from now on those of this fetch."""
+        self._seq += 1
+        self._rows["fetch"].append((self._seq, spell(at), session, item, source, path))
+        self._rows["fetched"].append((self._seq, item))
+        return self._seq
+
+    def fetch_ended(self, fetch: int, item: int, source: str, got: Fetched) -> int:
+        """End an attempt, with the capture where there is one."""
+        kept = got.kept
+        capture: tuple[Any, ...] = ("", None, "", None, None, 0)
+        if kept:
+            capture = (kept.digest, kept.size, *kept.place, int(kept.revisit))
+        line = (round(got.seconds, 6), got.status, got.received, got.reason, got.message)
+        return self._add("fetch_end", fetch, item, source, *line, *capture, *got.validators, got.checksum)
+
+    def read(self, session: int, item: int, step: tuple[str, str], digest: str, reading: Reading) -> int:
+        """Note what a step (its phase and version) made of a document."""
+        told = (reading.reason, reading.count, reading.md5)
+        return self._add("reading", session, item, *step, digest, *told)
+
+    def moved(
+        self,
+        session: int,
+        item: int,
+        state: tuple[int, Status],
+        reason: Reason | None = None,
+        message: str = "",
+    ) -> int:
+        """Move an item to a state."""
+        seq = self._add("move", session, item, *state, reason, message)
+        self._rows["moved"].append((*state, reason, seq, item))
+        return seq
+
+    def found(self, session: int, item: int, phase: int, findings: Iterable[Finding]) -> None:
+        """Put findings on record."""
+        for one in findings:
+            self._add("finding", session, item, phase, one.kind, one.level, one.message, one.line, one.column)

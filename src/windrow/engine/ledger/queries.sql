@@ -1,0 +1,116 @@
+-- name: seq
+-- The last number given to a fact.
+SELECT value FROM counter WHERE name = 'seq';
+
+-- name: set_seq
+UPDATE counter SET value = ? WHERE name = 'seq';
+
+-- name: last_at
+-- When the last session began or ended: the clock may not stand earlier.
+SELECT max(at) FROM (SELECT max(at) AS at FROM session UNION ALL SELECT max(at) FROM session_end) AS last;
+
+-- name: lease
+SELECT token, holder, since, expires, beat FROM lease WHERE name = 'workspace';
+
+-- name: lease_drop
+DELETE FROM lease WHERE name = 'workspace';
+
+-- name: lease_take
+INSERT INTO lease (name, token, holder, since, expires, beat) VALUES ('workspace', ?, ?, ?, ?, 0);
+
+-- name: lease_beat
+UPDATE lease SET expires = ?, beat = beat + 1 WHERE name = 'workspace' AND token = ?;
+
+-- name: lease_release
+DELETE FROM lease WHERE name = 'workspace' AND token = ?;
+
+-- name: open_sessions
+-- Sessions that a crash left open.
+SELECT s.seq FROM session s WHERE NOT EXISTS (SELECT 1 FROM session_end e WHERE e.session = s.seq) ORDER BY s.seq;
+
+-- name: open_tasks
+-- Tasks that a crash left open.
+SELECT t.seq FROM task t WHERE NOT EXISTS (SELECT 1 FROM task_end e WHERE e.task = t.seq) ORDER BY t.seq;
+
+-- name: items_by_key
+SELECT seq, item_key FROM item WHERE collection = ? AND kind = ? AND fetch = 0 AND item_key IN ({marks});
+
+-- name: offerings_of_source
+-- What a source offered when it was last listed.
+SELECT o.item, i.item_key, o.path, o.present, o.size, o.modified, o.sidecar
+FROM offering o JOIN item i ON i.seq = o.item WHERE o.source = ?;
+
+-- name: hosts
+-- Who offers these items now.
+SELECT item, source, path, size, modified, sidecar FROM offering
+WHERE present = 1 AND item IN ({marks}) ORDER BY item, source;
+
+-- name: due
+-- Items in one state, in the order of work, after a given place, with the capture they lie in.
+SELECT s.item, i.item_key, s.parent, s.place, s.phase, s.status, s.fetch, i.digest, i.member, i.owner, s.reason,
+       s.since, e.digest, e.size
+FROM standing s JOIN item i ON i.seq = s.item
+LEFT JOIN fetch_end e ON e.fetch = s.fetch AND e.reason IS NULL
+WHERE s.collection = ? AND s.kind = ? AND s.phase = ? AND s.status = ? AND (s.place, s.item) > (?, ?)
+ORDER BY s.place, s.item LIMIT ?;
+
+-- name: due_count
+SELECT count(*) FROM standing WHERE collection = ? AND kind = ? AND phase = ? AND status = ?;
+
+-- name: standing
+SELECT phase, status, fetch FROM standing WHERE item = ?;
+
+-- name: states
+-- How many items stand where.
+SELECT collection, kind, phase, status, count(*) FROM standing GROUP BY collection, kind, phase, status
+ORDER BY collection, kind, phase, status;
+
+-- name: children
+-- The children of these parents that their latest fetch brought, counted by state.
+SELECT c.parent, c.phase, c.status, count(*) FROM standing c JOIN standing p ON p.item = c.parent AND p.fetch = c.fetch
+WHERE c.parent IN ({marks}) GROUP BY c.parent, c.phase, c.status;
+
+-- name: capture
+-- Where the bytes of a digest lie.
+SELECT warc, place_offset, place_length, size FROM fetch_end
+WHERE digest = ? AND revisit = 0 AND reason IS NULL ORDER BY seq LIMIT 1;
+
+-- name: last_capture
+-- The latest good capture of each of these items: what to compare a new one with.
+SELECT e.item, e.digest, e.at, e.source, e.size, e.checksum FROM fetch_end e
+WHERE e.item IN ({marks}) AND e.reason IS NULL ORDER BY e.seq;
+
+-- name: open_fetches
+-- Attempts that were cut before their end.
+SELECT f.seq, f.item, f.source FROM fetch f
+WHERE NOT EXISTS (SELECT 1 FROM fetch_end e WHERE e.fetch = f.seq) ORDER BY f.seq;
+
+-- name: host_record
+-- How each source did: attempts, failures, and bytes and seconds of the good ones.
+SELECT source, count(*), sum(CASE WHEN reason IS NULL THEN 0 ELSE 1 END),
+       sum(CASE WHEN reason IS NULL THEN received ELSE 0 END),
+       sum(CASE WHEN reason IS NULL THEN seconds ELSE 0 END)
+FROM fetch_end GROUP BY source;
+
+-- name: attempts
+-- How many sessions in a row tried these items in vain since the last good or asked-for attempt.
+SELECT f.item, count(DISTINCT f.session) FROM fetch f JOIN fetch_end e ON e.fetch = f.seq
+WHERE f.item IN ({marks}) AND e.reason IS NOT NULL
+AND f.seq > coalesce((SELECT max(m.seq) FROM move m WHERE m.item = f.item AND m.reason = 'retried'), 0)
+GROUP BY f.item;
+
+-- name: reading
+-- What this step made of these bytes before.
+SELECT seq, item, reason, number, md5 FROM reading WHERE digest = ? AND step = ? AND version = ? ORDER BY seq LIMIT 1;
+
+-- name: findings_of
+SELECT kind, level, message, line, col FROM finding WHERE item = ? AND phase = ? ORDER BY seq;
+
+-- name: promised
+-- How far the ledger promises each archive file.
+SELECT warc, max(place_offset + place_length) FROM fetch_end WHERE warc <> '' GROUP BY warc;
+
+-- name: captures_in
+-- The captures of one archive file, for its index.
+SELECT f.source, f.path, e.at, e.digest, e.size, e.status, e.place_offset, e.place_length, e.revisit
+FROM fetch_end e JOIN fetch f ON f.seq = e.fetch WHERE e.warc = ? ORDER BY e.place_offset;

@@ -1,0 +1,137 @@
+"""Plan: list every source, side by side, and put on record what is offered."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from windrow.digest import digest
+from windrow.engine.ledger import Pen
+from windrow.engine.ledger.moment import spell
+from windrow.engine.message import Broken, Lane, LaneEnded, Listing
+from windrow.engine.retry import wait_before
+from windrow.engine.run import Run
+from windrow.model import Entry, Finding, Level, Offer, Source
+from windrow.reasons import Reason
+
+
+@dataclass(slots=True)
+class _Listed:
+    """One source while it is listed."""
+
+    source: Source
+    task: int
+    entries: list[Entry] = field(default_factory=list)
+    attempts: int = 0
+    due: float = 0.0
+
+
+def list_all(run: Run) -> set[str]:
+    """List every active source; return those that could not be. Nothing is fetched before this ends."""
+    phase = run.collection.refused[0]
+    waiting = [_Listed(source, run.open_task(phase, source.name)) for source in run.harvest.sources if source.active]
+    run.progress.begin("listing", len(waiting))
+    going: dict[int, _Listed] = {}
+    down: set[str] = set()
+    while waiting or going:
+        now = time.monotonic()
+        for one in [one for one in waiting if one.due <= now][: run.harvest.listers - len(going)]:
+            waiting.remove(one)
+            one.entries.clear()
+            number = run.lane()
+            going[number] = one
+            run.crew.hand(Lane(number, one.source.site, folders=run.collection.folders))
+        if not going:
+            time.sleep(0.05)
+        for event in run.crew.events(0.1):
+            if isinstance(event, Listing):
+                going[event.lane].entries.extend(event.entries)
+            elif isinstance(event, LaneEnded):
+                one = going.pop(event.lane)
+                if event.broken is None:
+                    _record(run, one)
+                elif not _again(run, one, event.broken):
+                    down.add(one.source.name)
+                else:
+                    waiting.append(one)
+        run.tick()
+        if run.stopping() and not going:
+            break
+    run.progress.end()
+    return down
+
+
+def _again(run: Run, one: _Listed, broken: Broken) -> bool:
+    """Tell whether to try a source again, after a wait; if not, its task has failed."""
+    one.attempts += 1
+    if broken.retry and one.attempts < one.source.attempts and not run.stopping():
+        one.due = time.monotonic() + wait_before(one.attempts, broken.wait)
+        return True
+    message = f"{one.source.name}: {broken.message}" + (f" ({broken.hint})" if broken.hint else "")
+    run.close_task(one.task, message, broken.reason, failed=True)
+    run.progress.step(1, 1)
+    return False
+
+
+def _record(run: Run, one: _Listed) -> None:
+    """Put on record what a source offers now, and what it does not any more."""
+    offers = run.collection.plan(one.source, one.entries, run.harvest.options)
+    known = {row[1]: row for row in run.ledger.ask("offerings_of_source", one.source.name)}
+    keyed = {offer.key: offer for offer in offers if not offer.unkeyed}
+    place = (run.collection.name, run.collection.kind)
+    items = {key: seq for seq, key in run.ledger.ask_many("items_by_key", sorted(keyed), *place)}
+    fresh = refused = gone = 0
+    with run.ledger.writing() as pen:
+        for offer in offers:
+            if offer.unkeyed:
+                name = digest(offer.path.encode("utf-8", "surrogateescape"))
+                path = offer.path.encode("utf-8", "backslashreplace").decode()
+                pen.refused(run.session, one.source.name, path, name, offer.reason or Reason.BAD_NAME)
+                refused += 1
+        for key, offer in keyed.items():
+            if key not in items:
+                items[key] = _make(run, pen, offer)
+                fresh += offer.reason is None
+            refused += offer.reason is not None
+            _compare(run, pen, one.source.name, items[key], offer, known=known.get(key))
+        for key, (item, _, path, present, *_rest) in known.items():
+            if key not in keyed and present:
+                pen.listed(run.session, one.source.name, item, Offer(key, path), "gone")
+                gone += 1
+    comment = f"{one.source.name}: {len(keyed)} offered, {fresh} new, {refused} refused, {gone} gone"
+    run.close_task(one.task, comment)
+    run.progress.step()
+
+
+def _make(run: Run, pen: Pen, offer: Offer) -> int:
+    collection = run.collection
+    state = collection.refused if offer.reason else collection.first
+    return pen.item_made(
+        run.session, collection.name, collection.kind, offer.key, rank=offer.rank, owner=offer.owner,
+        size=offer.size, state=state, reason=offer.reason,
+    )  # fmt: skip
+
+
+def _compare(run: Run, pen: Pen, source: str, item: int, offer: Offer, *, known: tuple[object, ...] | None) -> None:
+    """Note what is new or different in what a source says of an item."""
+    collection = run.collection
+    standing = run.ledger.ask("standing", item)
+    if standing and offer.reason is None and tuple(standing[0][:2]) == collection.refused:
+        # Refused before, and good now: the list of centres has grown.
+        pen.moved(run.session, item, collection.first, Reason.RETRIED)
+    if known is None or not known[3]:
+        pen.listed(run.session, source, item, offer, "listed")
+        return
+    _, _, path, _, size, modified, sidecar = known
+    if (path, size, modified, sidecar) == (offer.path, offer.size, _spelled(offer.modified), offer.sidecar):
+        return
+    pen.listed(run.session, source, item, offer, "changed")
+    if (size, modified) != (offer.size, _spelled(offer.modified)) and standing and standing[0][2]:
+        message = f"{source} now offers {offer.size} bytes of {offer.modified}, before {size} bytes of {modified}"
+        finding = Finding("ContentChanged", f"{message}; windrow retry {offer.key}", Level.WARN)
+        pen.found(run.session, item, collection.first[0], [finding])
+
+
+def _spelled(at: datetime | None) -> str | None:
+    return spell(at) if at else None

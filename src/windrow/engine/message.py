@@ -1,0 +1,90 @@
+"""What the engine and its processes say to each other over their pipes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from windrow.model import Entry, Fetched, Item, Limits, Order, Place, Site
+from windrow.reasons import Reason
+
+
+class Keep(NamedTuple):
+    """How and where fetchers keep what comes; `rotate` is a file's size in bytes."""
+
+    folder: Path
+    session: int
+    limits: Limits
+    rotate: int
+    agent: str
+
+
+class Lane(NamedTuple):
+    """A row of orders for one connection to one site, to be got one after another."""
+
+    number: int
+    site: Site
+    orders: tuple[Order, ...] = ()
+    folders: tuple[str, ...] = ()  # or folders to list
+    pace: float = 0.0  # least seconds between two requests
+    abreast: int = 1  # requests in flight on the connection at a time
+
+
+class Begun(NamedTuple):
+    """A transfer that takes its time has begun."""
+
+    number: int
+    at: datetime
+
+
+class Grown(NamedTuple):
+    """So many bytes of it are here."""
+
+    number: int
+    size: int
+
+
+class Listing(NamedTuple):
+    """Some entries of a site's folders."""
+
+    lane: int
+    entries: tuple[Entry, ...]
+
+
+class Broken(NamedTuple):
+    """Why a lane ended before its orders did: the site could not be reached."""
+
+    reason: Reason
+    message: str
+    hint: str
+    retry: bool
+    wait: float | None
+
+
+class LaneEnded(NamedTuple):
+    """A lane is through; `untouched` orders were not tried."""
+
+    lane: int
+    untouched: tuple[int, ...] = ()
+    broken: Broken | None = None
+
+
+Event = Begun | Grown | Listing | Fetched | LaneEnded
+
+
+class Job(NamedTuple):
+    """One document for a worker: which step, on which bytes."""
+
+    step: int
+    item: Item
+    place: Place  # of the capture it lies in
+    options: Mapping[str, str]
+
+
+class Done(NamedTuple):
+    """What the step made of it, and how long it took in seconds."""
+
+    result: Any
+    seconds: float

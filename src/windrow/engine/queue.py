@@ -1,0 +1,196 @@
+"""What waits to be fetched: a bounded window on the ledger, sorted by source."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+
+from windrow.digest import combine, short
+from windrow.engine.due import Due, due
+from windrow.engine.ledger.moment import parse
+from windrow.engine.run import Run
+from windrow.formats.warc import stamp
+from windrow.model import Finding, Host, Level, Order, Source, Status
+from windrow.reasons import Reason
+
+WINDOW = 4096
+"""Most items held in memory at a time."""
+
+LANE = 64
+LANE_BYTES = 64 << 20
+
+AGAIN = frozenset({
+    Reason.DNS_FAILED, Reason.CONNECT_FAILED, Reason.TIMEOUT, Reason.SERVER_ERROR, Reason.RATE_LIMITED,
+    Reason.INTERRUPTED, Reason.PROTOCOL_ERROR, Reason.DISK_FULL, Reason.SIZE_MISMATCH,
+})  # fmt: skip
+"""Failures that the next session tries again by itself, up to `SESSIONS` times."""
+
+SESSIONS = 5
+
+
+@dataclass(slots=True)
+class Wanted:
+    """An item to fetch, and where it can be had: best host first."""
+
+    due: Due
+    hosts: list[tuple[Source, Order]]
+    attempts: int = 0  # on the first host
+    fetch: int = 0  # seq of the attempt that is open on the ledger
+
+    @property
+    def source(self) -> Source:
+        """Where to try next."""
+        return self.hosts[0][0]
+
+
+@dataclass(slots=True)
+class Queue:
+    """Items by source, those that wait for a later try, and the ledger behind."""
+
+    run: Run
+    down: set[str]
+    ready: dict[str, deque[Wanted]] = field(default_factory=dict)
+    later: list[tuple[float, int, Wanted]] = field(default_factory=list)
+    held: int = 0  # items in memory, in hand or waiting
+    drawn: int = 0
+    nowhere: int = 0  # items that no available source offers
+    _stream: Iterator[Due] | None = None
+    _ended: bool = False
+    _open: dict[int, tuple[int, str]] = field(default_factory=dict)
+
+    def fill(self) -> None:
+        """Draw from the ledger until the window is full, and bring back those whose wait is over."""
+        while self.later and self.later[0][0] <= time.monotonic():
+            self.put(heapq.heappop(self.later)[2])
+        if self._stream is None:
+            self._open = {item: (seq, source) for seq, item, source in self.run.ledger.ask("open_fetches")}
+            self._stream = _stream(self.run)
+        while not self._ended and self.held < WINDOW:
+            limit = self.run.limit
+            room = WINDOW if limit is None else limit - self.drawn
+            part = list(islice(self._stream, max(0, min(500, room))))
+            self._ended = not part
+            for wanted in _hosted(self.run, part):
+                wanted.hosts = [host for host in wanted.hosts if host[0].name not in self.down]
+                if not wanted.hosts:
+                    self.nowhere += 1
+                    continue
+                fetch, source = self._open.pop(wanted.due.item.id, (0, ""))
+                if fetch:
+                    wanted.fetch = fetch
+                    wanted.hosts.sort(key=lambda host: host[0].name != source)
+                self.held += 1
+                self.drawn += 1
+                self.put(wanted)
+
+    def put(self, wanted: Wanted) -> None:
+        """Let an item wait for its first host."""
+        self.ready.setdefault(wanted.source.name, deque()).append(wanted)
+
+    def put_later(self, wanted: Wanted, seconds: float) -> None:
+        """Let an item wait for some seconds first."""
+        heapq.heappush(self.later, (time.monotonic() + seconds, wanted.due.item.id, wanted))
+
+    def lane(self, source: str) -> list[Wanted]:
+        """Take a row of items for one connection to a source."""
+        row: list[Wanted] = []
+        size = 0
+        waiting = self.ready.get(source, deque())
+        # Few items are shared out among the connections, so that none stands idle.
+        most = max(1, min(LANE, len(waiting) // 4 + 1))
+        while waiting and len(row) < most and size < LANE_BYTES:
+            row.append(waiting.popleft())
+            size += row[-1].hosts[0][1].size or 0
+        return row
+
+    def leave(self, source: str) -> list[Wanted]:
+        """Take away everything that waits for a source which is down."""
+        self.down.add(source)
+        waiting = list(self.ready.pop(source, ()))
+        late = [entry for entry in self.later if entry[2].source.name == source]
+        self.later = [entry for entry in self.later if entry[2].source.name != source]
+        heapq.heapify(self.later)
+        return waiting + [entry[2] for entry in late]
+
+    @property
+    def empty(self) -> bool:
+        """Tell whether nothing is left, here or on the ledger."""
+        return self._ended and not self.held
+
+
+def _stream(run: Run) -> Iterator[Due]:
+    """Yield what should be fetched: new, cut, and failed in earlier sessions for a passing reason."""
+    collection = run.collection
+    phase = collection.first[0]
+    yield from due(run.ledger, collection, collection.kind, [collection.first, (phase, Status.RUNNING)])
+    failed: list[Due] = []
+    for one in due(run.ledger, collection, collection.kind, [(phase, Status.FAILED)]):
+        if one.reason in AGAIN and one.since < run.session:
+            failed.append(one)
+        if len(failed) == 500:
+            yield from _not_given_up(run, failed)
+            failed.clear()
+    yield from _not_given_up(run, failed)
+
+
+def _not_given_up(run: Run, failed: list[Due]) -> list[Due]:
+    tried = dict(run.ledger.ask_many("attempts", [one.item.id for one in failed]))
+    return [one for one in failed if tried.get(one.item.id, 0) < SESSIONS]
+
+
+def _hosted(run: Run, part: list[Due]) -> list[Wanted]:
+    """Find who offers these items, best first."""
+    sources = {source.name: source for source in run.harvest.sources if source.active}
+    record = {row[0]: row[1:] for row in run.ledger.ask("host_record")} if part else {}
+    last = {row[0]: row[1:] for row in run.ledger.ask_many("last_capture", [one.item.id for one in part])}
+    offers: dict[int, dict[str, tuple[object, ...]]] = {}
+    for item, source, *said in run.ledger.ask_many("hosts", [one.item.id for one in part]):
+        if source in sources:
+            offers.setdefault(item, {})[source] = tuple(said)
+    found = []
+    for one in part:
+        offered = offers.get(one.item.id, {})
+        hosts = [_host(sources[name], record.get(name)) for name in offered]
+        best = run.collection.prefer(one.owner, hosts)
+        before = last.get(one.item.id)
+        pairs = [(sources[host.source], _order(one, host.source, offered[host.source], before)) for host in best]
+        found.append(Wanted(one, pairs))
+    _note_conflicts(run, found)
+    return found
+
+
+def _host(source: Source, record: tuple[int, int, int, float] | None) -> Host:
+    if not record:
+        return Host(source.name, source.owner)
+    attempts, failures, received, seconds = record
+    return Host(source.name, source.owner, attempts, failures, received / seconds if seconds else None)
+
+
+def _order(one: Due, source: str, said: tuple[object, ...], last: tuple[object, ...] | None) -> Order:
+    path, size, modified, sidecar = said
+    # A part belongs to one version of one file at one source: another size or time is another part.
+    part = short(combine([source, str(path), str(size), str(modified)]))
+    before = (str(last[0]), stamp(parse(str(last[1])))) if last else ("", "")
+    return Order(one.item.id, str(path), size, part, str(sidecar), before)  # type: ignore[arg-type]
+
+
+def _note_conflicts(run: Run, found: list[Wanted]) -> None:
+    """Put on record where sources offer different bytes under one name; the first host's bytes win."""
+    differing = [one for one in found if len({order.size for _, order in one.hosts} - {None}) > 1]
+    if not differing:
+        return
+    phase = run.collection.first[0]
+    with run.ledger.writing() as pen:
+        for one in differing:
+            sizes = ", ".join(f"{source.name} {order.size}" for source, order in one.hosts)
+            finding = Finding("ContentDiffers", f"offered in different sizes: {sizes}", Level.WARN)
+            pen.found(run.session, one.due.item.id, phase, [finding])
+
+
+def names(sources: Mapping[str, object]) -> str:
+    """Spell some sources for a person."""
+    return ", ".join(sorted(sources))

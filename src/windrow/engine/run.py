@@ -1,0 +1,156 @@
+"""One run: what its phases share, and what they must do between two batches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from windrow.engine.crew import Crew
+from windrow.engine.ledger import Lease, Ledger, Pen
+from windrow.engine.pool import Pool
+from windrow.engine.progress import Progress
+from windrow.errors import Stopped
+from windrow.model import Finding, Level, Limits, Reading, Resource, Source
+from windrow.reasons import Reason
+from windrow.spec import Collection, Rows
+
+TICK = 1.0
+"""Seconds between two looks at the lease, the books and the progress line."""
+
+
+class Store(Protocol):
+    """Where a collection's records live; every call is one transaction and may be repeated."""
+
+    def stage(self, item: int, key: str, digest: str, rows: Rows, at: datetime) -> None:
+        """Write a document's rows, not current yet."""
+        ...
+
+    def known(self, question: str, keys: set[str]) -> set[str]:
+        """Return those of the keys that the store knows."""
+        ...
+
+    def publish(self, item: int, at: datetime) -> tuple[Finding, ...]:
+        """Make a staged document's rows current."""
+        ...
+
+    def withhold(self, item: int, at: datetime, reason: Reason) -> None:
+        """Keep a staged document's rows from being current."""
+        ...
+
+    def summarise(self, at: datetime) -> int:
+        """Bring the summaries up to date and return how many rows changed."""
+        ...
+
+
+class Books(Protocol):
+    """The standard's own bookkeeping, projected from the ledger."""
+
+    def catch_up(self, ledger: Ledger) -> None:
+        """Project every fact after the checkpoint."""
+        ...
+
+    def grow(self, sizes: Mapping[int, int]) -> None:
+        """Show how many bytes of each open fetch are here (fetch seq -> bytes)."""
+        ...
+
+
+@dataclass(slots=True)
+class Harvest:
+    """A collection as this workspace runs it."""
+
+    collection: Collection
+    sources: tuple[Source, ...]
+    resources: Mapping[str, Resource] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    store: Store | None = None
+    books: Books | None = None
+    listers: int = 4
+    downloaders: int = 4
+    attempts: int = 3
+
+
+@dataclass(slots=True)
+class Run:
+    """A session at work on one harvest."""
+
+    harvest: Harvest
+    ledger: Ledger
+    lease: Lease
+    crew: Crew
+    pool: Pool
+    session: int
+    archive: Path
+    limits: Limits
+    progress: Progress
+    stopping: Callable[[], int]  # 0 go on, 1 finish what is in hand, 2 stop at once
+    limit: int | None = None  # most items to fetch
+    failed: int = 0  # tasks that failed
+    grown: dict[int, int] = field(default_factory=dict)
+    _ticked: float = 0.0
+    _lane: int = 0
+
+    @property
+    def collection(self) -> Collection:
+        """The collection that is run."""
+        return self.harvest.collection
+
+    def lane(self) -> int:
+        """Return a new lane's number."""
+        self._lane += 1
+        return self._lane
+
+    def tick(self, *, force: bool = False) -> None:
+        """Renew the lease, bring the books up to date, show progress; cheap when called often."""
+        if self.stopping() > 1:
+            raise Stopped("stopped at once; the next run goes on from here")
+        at = time.monotonic()
+        if not force and at - self._ticked < TICK:
+            return
+        self._ticked = at
+        self.lease.beat()
+        if self.harvest.books:
+            self.harvest.books.catch_up(self.ledger)
+            if self.grown:
+                self.harvest.books.grow(self.grown)
+        self.progress.show()
+
+    def open_task(self, phase: int, source: str = "") -> int:
+        """Put the start of one phase of one source on record."""
+        with self.ledger.writing() as pen:
+            return pen.task_opened(self.session, self.collection.name, source, phase)
+
+    def close_task(
+        self, task: int, comment: str, reason: Reason | None = None, *, failed: bool = False, pen: Pen | None = None
+    ) -> None:
+        """Put its end on record, with the pen of a transaction that is open or one of its own."""
+        self.failed += failed
+        if pen is not None:
+            pen.task_closed(task, reason, comment[:256], failed=failed)
+            return
+        with self.ledger.writing() as own:
+            own.task_closed(task, reason, comment[:256], failed=failed)
+
+    def settle_parents(self, pen: Pen, parents: set[int]) -> None:
+        """Make parents reflect their children; called within the transaction that moved these."""
+        if not parents:
+            return
+        pen.flush()
+        counted: dict[int, dict[Any, int]] = {}
+        for parent, phase, status, count in self.ledger.ask_many("children", sorted(parents)):
+            counted.setdefault(parent, {})[(phase, status)] = count
+        for parent, children in counted.items():
+            now = self.ledger.ask("standing", parent)[0][:2]
+            state = self.collection.parent(children)
+            if tuple(now) != tuple(state):
+                pen.moved(self.session, parent, state)
+
+    def put(self, pen: Pen, item: int, phase: int, reading: Reading) -> None:
+        """Put a reading's findings on record; a failure without one gets one, so that none is silent."""
+        findings = reading.findings
+        if reading.reason and not any(one.level is not Level.NOTE for one in findings):
+            findings = (*findings, Finding(reading.reason.title().replace("_", ""), reading.reason.meaning))
+        pen.found(self.session, item, phase, findings)

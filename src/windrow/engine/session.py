@@ -1,0 +1,128 @@
+"""A session: the lease taken, the archive mended, the phases in order, the summary told."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from windrow.engine.crew import Crew
+from windrow.engine.fetching import Fetching
+from windrow.engine.ledger import Lease, Ledger
+from windrow.engine.ledger.lease import holder
+from windrow.engine.ledger.moment import now, spell
+from windrow.engine.listing import list_all
+from windrow.engine.loading import load_step
+from windrow.engine.message import Keep
+from windrow.engine.pool import Pool
+from windrow.engine.progress import Progress
+from windrow.engine.run import Harvest, Run
+from windrow.engine.stepping import take_step
+from windrow.engine.worker import Desk
+from windrow.model import Limits
+from windrow.reasons import Reason
+from windrow.spec import Act
+from windrow.stores.archive import alone, mend, sweep
+
+SOME_FAILED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """How this machine runs sessions."""
+
+    ledger: Path
+    archive: Path
+    limits: Limits
+    rotate: int = 1 << 30
+    fetchers: int = 2
+    workers: int = 2
+    agent: str = "windrow"
+
+
+class Session:
+    """One run of a workspace, from lease to summary."""
+
+    def __init__(self, setup: Setup, command: str, progress: Progress | None = None) -> None:
+        """Take the lease, put the session on record, and mend what a crash left."""
+        self.setup = setup
+        self.progress = progress or Progress(quiet=True)
+        self.ledger = Ledger(setup.ledger)
+        self.stops = 0
+        self.failed = 0
+        try:
+            self.lease = Lease(self.ledger)
+            with alone(setup.archive):
+                promised = {warc: end or 0 for warc, end in self.ledger.ask("promised")}
+                self.mended = mend(setup.archive, promised)
+            last = self.ledger.ask("last_at")[0][0]
+            with self.ledger.writing() as pen:
+                self.number = pen.session_opened(holder(), command)
+                if last and last > spell(now()):
+                    # Order is by seq, so nothing goes wrong; but it must be known.
+                    task = pen.task_opened(self.number, "", "", 1)
+                    pen.task_closed(task, Reason.CLOCK_WENT_BACK, f"the last session ended at {last}", failed=False)
+        except BaseException:
+            self.ledger.close()
+            raise
+
+    def harvest(
+        self, harvest: Harvest, *, phases: frozenset[str] | None = None, limit: int | None = None, fetch: bool = True
+    ) -> None:
+        """Run a harvest's phases in order; each begins when the one before is through for every item."""
+        setup = self.setup
+        keep = Keep(setup.archive, self.number, setup.limits, setup.rotate, setup.agent)
+        crew = Crew(keep, setup.fetchers)
+        pool = Pool(Desk(harvest.collection, setup.archive, setup.limits, harvest.resources), setup.workers)
+        run = Run(
+            harvest, self.ledger, self.lease, crew, pool, self.number, setup.archive, setup.limits,
+            self.progress, lambda: self.stops, limit,
+        )  # fmt: skip
+        try:
+            if fetch:
+                down = list_all(run)
+                if not self.stops:
+                    Fetching(run, down).run()
+                    sweep(setup.archive)
+            crew.close()
+            for step in harvest.collection.steps:
+                if self.stops:
+                    break
+                if phases is None or step.phase in phases:
+                    (take_step if step.act in {Act.READ, Act.CHECK} else load_step)(run, step)
+                    run.tick()
+        finally:
+            self.failed += run.failed
+            crew.close()
+            pool.close()
+        run.tick(force=True)
+
+    def close(self, outcome: int | None = None) -> int:
+        """Put the end on record, give the lease back, and return the exit code."""
+        code = outcome if outcome is not None else 130 if self.stops else SOME_FAILED if self.failed else 0
+        with self.ledger.writing() as pen:
+            pen.session_closed(self.number, code)
+        self.lease.release()
+        return code
+
+    @contextmanager
+    def polite_stop(self) -> Iterator[None]:
+        """Let the first Ctrl-C finish what is in hand, and the second stop at once."""
+
+        def heard(_number: int, _frame: FrameType | None) -> None:
+            self.stops += 1
+            if self.stops == 1:
+                os.write(2, b"\nfinishing what is in hand; Ctrl-C again stops at once\n")
+            else:
+                raise KeyboardInterrupt
+
+        before = {number: signal.signal(number, heard) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, old in before.items():
+                signal.signal(number, old)

@@ -1,0 +1,162 @@
+"""Read and check: every due document through one step, in the pool, its outcome on the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import NamedTuple
+
+from windrow.engine.due import Due, count, due
+from windrow.engine.ledger import Pen
+from windrow.engine.message import Job
+from windrow.engine.run import Run
+from windrow.model import Finding, Level, Place, Reading, Status
+from windrow.reasons import Reason
+from windrow.spec import Step
+
+PAGE = 256
+"""Items moved in one transaction."""
+
+PASSING = frozenset({Reason.TIME_LIMIT, Reason.MEMORY_LIMIT, Reason.WORKER_DIED, Reason.STEP_FAILED})
+"""Outcomes that say more about the machine than about the bytes: never remembered."""
+
+
+class Outcome(NamedTuple):
+    """What a step made of one item."""
+
+    due: Due
+    reading: Reading
+    remembered: bool = False
+
+
+def places(run: Run, digests: Iterable[str]) -> dict[str, Place]:
+    """Find where captures lie, by their digest."""
+    found = {}
+    for name in set(digests):
+        rows = run.ledger.ask("capture", name)
+        if rows:
+            found[name] = Place(*rows[0][:3])
+    return found
+
+
+def jobs(run: Run, step: Step, items: Iterable[Due]) -> Iterator[tuple[Due, Job]]:
+    """Make the pool's jobs, looking captures up page by page."""
+    number = run.collection.steps.index(step)
+    options = {name: str(value) for name, value in run.harvest.options.items()}
+    for page in _pages(items):
+        mark_running(run, step, page)
+        where = places(run, (one.capture for one in page))
+        for one in page:
+            yield one, Job(number, one.item, where.get(one.capture, Place("", 0, 0)), options)
+
+
+def _pages(items: Iterable[Due]) -> Iterator[tuple[Due, ...]]:
+    stream = iter(items)
+    while page := tuple(islice(stream, PAGE)):
+        yield page
+
+
+def mark_running(run: Run, step: Step, page: Iterable[Due]) -> None:
+    """Move items to (phase, running): a crash leaves them there, and they are due again."""
+    state = (run.collection.phase(step.phase), Status.RUNNING)
+    with run.ledger.writing() as pen:
+        parents = set()
+        for one in page:
+            if (one.item.phase, one.item.status) != state:
+                pen.moved(run.session, one.item.id, state)
+                parents.add(one.item.parent or 0)
+        run.settle_parents(pen, parents - {0})
+
+
+def version(run: Run, step: Step) -> str:
+    """Return what a reading depends on beside the bytes: the step's version and its resources."""
+    known = run.harvest.resources
+    names = [f"{name}={known[name].digest[7:23]}" for name in step.resources if name in known]
+    return "+".join([step.version, *names])
+
+
+def take_step(run: Run, step: Step) -> None:
+    """Take a READ or CHECK step for every item that is due."""
+    phase = run.collection.phase(step.phase)
+    states = [(run.collection.phase(name), status) for name, status in step.due]
+    total = count(run.ledger, run.collection, step.kind, states)
+    if not total:
+        return
+    task = run.open_task(phase)
+    run.progress.begin(step.phase, total)
+    done = failed = broken = 0
+    mine = version(run, step)
+    for page in _pages_of_results(run, step, states, mine):
+        with run.ledger.writing() as pen:
+            parents = set()
+            for outcome in page:
+                _record(run, pen, step, outcome, mine)
+                parents.add(outcome.due.item.parent or 0)
+                done += outcome.reading.done
+                failed += not outcome.reading.done
+                broken += outcome.reading.reason in PASSING
+            run.settle_parents(pen, parents - {0})
+        run.progress.step(len(page), sum(not one.reading.done for one in page))
+        run.tick()
+        if run.stopping():
+            break
+    run.close_task(task, f"{done} done, {failed} refused", failed=bool(broken))
+    run.progress.end()
+
+
+def _pages_of_results(run: Run, step: Step, states: list[tuple[int, Status]], mine: str) -> Iterator[list[Outcome]]:
+    """Yield outcomes by the page: remembered ones at once, the others from the pool, running meanwhile."""
+    kept: dict[int, Due] = {}
+    known: list[Outcome] = []
+
+    def fresh() -> Iterator[Job]:
+        for one, job in jobs(run, step, due(run.ledger, run.collection, step.kind, states)):
+            before = remembered(run, step, one, mine)
+            if before is not None:
+                known.append(Outcome(one, before, remembered=True))
+            else:
+                kept[one.item.id] = one
+                yield job
+
+    page: list[Outcome] = []
+    for job, done in run.pool.run(fresh()):
+        page.append(Outcome(kept.pop(job.item.id), done.result))
+        if len(page) + len(known) >= PAGE:
+            yield page + known
+            page = []
+            known.clear()
+    if page or known:
+        yield page + known
+
+
+def remembered(run: Run, step: Step, one: Due, mine: str) -> Reading | None:
+    """Return what this step made of the same bytes before, where that can be told from the ledger."""
+    if not one.item.member or not one.item.digest:
+        return None
+    rows = run.ledger.ask("reading", one.item.digest, step.phase, mine)
+    if not rows:
+        return None
+    _, item, reason, number, md5 = rows[0]
+    if reason in PASSING:
+        return None
+    found = run.ledger.ask("findings_of", item, run.collection.phase(step.phase))
+    findings = tuple(Finding(kind, text, Level(level), line, column) for kind, level, text, line, column in found)
+    return Reading(Reason(reason) if reason else None, findings, count=number, md5=md5)
+
+
+def _record(run: Run, pen: Pen, step: Step, outcome: Outcome, mine: str) -> None:
+    """Put one outcome on record: reading, findings, members, and the item's move."""
+    one, reading = outcome.due, outcome.reading
+    collection, item = run.collection, one.item
+    phase = collection.phase(step.phase)
+    if not outcome.remembered:
+        pen.read(run.session, item.id, (step.phase, mine), item.digest, reading)
+    run.put(pen, item.id, phase, reading)
+    state = (phase, Status.DONE if reading.done else Status.FAILED)
+    pen.moved(run.session, item.id, state, reading.reason)
+    for member in reading.members:
+        pen.item_made(
+            run.session, collection.name, collection.member_kind, f"{item.key}/{member.name}"[:512],
+            rank=member.rank, parent=item.id, fetch=item.fetch or 0, member=member,
+            state=collection.member_state(member), reason=member.reason,
+        )  # fmt: skip

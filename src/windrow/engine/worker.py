@@ -1,0 +1,118 @@
+"""A worker process: it runs pure steps on kept bytes, one document at a time, within limits."""
+
+from __future__ import annotations
+
+import gc
+import resource
+import signal
+import time
+from collections.abc import Mapping
+from ctypes import c_longlong
+from multiprocessing.connection import Connection as Pipe
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from windrow.engine.context import CONTEXT
+from windrow.engine.message import Done, Job
+from windrow.errors import WindrowError
+from windrow.model import Finding, Level, Limits, Place, Reading, Resource
+from windrow.reasons import Reason
+from windrow.spec import Collection, Task
+from windrow.stores.archive import open_capture
+
+
+class Desk(NamedTuple):
+    """What every job of a worker has in common."""
+
+    collection: Collection
+    folder: Path
+    limits: Limits
+    resources: Mapping[str, Resource]
+
+
+class Reader:
+    """Opens captures; the last one stays open, since documents of one archive come in a row."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read from the archive in `folder`."""
+        self._folder = folder
+        self._place: Place | None = None
+        self._view: BinaryIO | None = None
+
+    def open(self, place: Place) -> BinaryIO:
+        """Return a view on a capture's body, at its start."""
+        if self._view is None or place != self._place:
+            if self._view is not None:
+                self._view.close()
+            self._view, self._place = open_capture(self._folder, place), place
+        self._view.seek(0)
+        return self._view
+
+
+def run_job(desk: Desk, reader: Reader, job: Job) -> Any:
+    """Run one step on one document; whatever goes wrong becomes a reading with a reason."""
+    step = desk.collection.steps[job.step]
+    try:
+        view = reader.open(job.place)
+        if job.item.member:
+            view = desk.collection.member(view, job.item.member, desk.limits)
+        resources = {name: desk.resources[name] for name in step.resources if name in desk.resources}
+        return step.run(Task(job.item, view, desk.limits, resources, job.options))
+    except WindrowError as error:
+        return Reading(error.reason or Reason.STEP_FAILED, (_finding(error),))
+    except MemoryError:
+        return Reading(Reason.MEMORY_LIMIT, (Finding("MemoryLimit", f"over {desk.limits.memory} bytes"),))
+    except RecursionError as error:
+        return Reading(Reason.STEP_FAILED, (_finding(error),))
+    except Exception as error:  # noqa: BLE001 a step's own fault must not end the run, nor be silent
+        return Reading(Reason.STEP_FAILED, (_finding(error),))
+
+
+def _finding(error: BaseException) -> Finding:
+    return Finding(type(error).__name__, str(error)[:2000], Level.ERROR)
+
+
+def main(pipe: Pipe, desk: Desk, at: Any) -> None:
+    """Run batches of jobs until the pipe ends; `at` shows the engine which job is in hand.
+
+    The time limit is the kernel's alarm, which ends the process whatever library it is in; the
+    memory limit is the kernel's too. Either way the engine sees which document it was.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    mine = _address_space()
+    resource.setrlimit(resource.RLIMIT_AS, (mine + desk.limits.memory, resource.RLIM_INFINITY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    reader = Reader(desk.folder)
+    gc.freeze()
+    while True:
+        try:
+            jobs: list[Job] | None = pipe.recv()
+        except (EOFError, OSError):
+            return
+        if jobs is None:
+            return
+        results = []
+        for number, job in enumerate(jobs):
+            at.value = number
+            began = time.monotonic()
+            signal.setitimer(signal.ITIMER_REAL, desk.limits.seconds)
+            result = run_job(desk, reader, job)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            results.append(Done(result, time.monotonic() - began))
+        try:
+            pipe.send(results)
+        except OSError:
+            return
+
+
+def _address_space() -> int:
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    except OSError:
+        return 1 << 30
+
+
+def counter() -> Any:
+    """Make the shared number that shows which job of a batch is in hand."""
+    return CONTEXT.Value(c_longlong, -1, lock=False)

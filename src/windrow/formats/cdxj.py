@@ -1,0 +1,40 @@
+"""CDXJ index lines: a sort-friendly URL key, a 14-digit time, and JSON."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from urllib.parse import urlsplit
+
+from windrow.digest import warc as spell
+
+
+def key(address: str) -> str:
+    """Return the sort-friendly form (SURT) of an address.
+
+    >>> key("https://www.Example.org:8443/A/b.html?q=1")
+    'org,example:8443)/a/b.html?q=1'
+    >>> key("sftp://drops.example.org/add/x.zip")
+    'sftp://org,example,drops)/add/x.zip'
+    """
+    parts = urlsplit(address)
+    web = parts.scheme in {"http", "https"}
+    host = (parts.hostname or "").removeprefix("www." if web else "")
+    # An IP address is one name, not labels to be turned round.
+    labels = [host] if host.replace(".", "").isdigit() or ":" in host else host.split(".")[::-1]
+    usual = {"http": 80, "https": 443, "ftp": 21, "ftps": 21, "sftp": 22}.get(parts.scheme)
+    port = f":{parts.port}" if parts.port and parts.port != usual else ""
+    query = f"?{parts.query}" if parts.query else ""
+    path = (parts.path or "/") + query
+    return f"{'' if web else parts.scheme + '://'}{','.join(labels)}{port}){path.lower() if web else path}"
+
+
+def line(
+    address: str, at: datetime, place: tuple[str, int, int], *, status: int | None, mime: str, digest: str
+) -> str:
+    """Write one index line, without its line feed."""
+    warc, offset, length = place
+    known = {"url": address, "mime": mime, "status": str(status) if status else None, "digest": spell(digest)}
+    where = {"length": str(length), "offset": str(offset), "filename": warc}
+    content = {name: value for name, value in {**known, **where}.items() if value is not None}
+    return f"{key(address)} {at.astimezone(UTC):%Y%m%d%H%M%S} {json.dumps(content, ensure_ascii=True)}"

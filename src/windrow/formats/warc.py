@@ -1,0 +1,102 @@
+"""WARC/1.1 records as bytes: ISO 28500:2017, written and read back."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import UTC, datetime
+from typing import NamedTuple
+from urllib.parse import quote
+
+from windrow.digest import warc as spell
+from windrow.errors import ArchiveError
+
+REVISIT = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+END = b"\r\n\r\n"
+_LENGTH_ROOM = 20
+_DIGEST_ROOM = len(spell("sha256:" + "0" * 64))
+_PACKED = (b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!",
+           b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"OggS", b"\x1aE\xdf\xa3")  # fmt: skip
+
+
+class Header(NamedTuple):
+    """A record's header: its type, its named fields in lower case, and its length in bytes."""
+
+    kind: str
+    fields: dict[str, str]
+    length: int
+
+
+def packed(head: bytes) -> bool:
+    """Tell from its first bytes whether content is compressed already.
+
+    >>> packed(b"PK" + bytes([3, 4])), packed(b"<xml/>")
+    (True, False)
+    """
+    return head.startswith(_PACKED)
+
+
+def stamp(at: datetime) -> str:
+    """Spell a time as WARC-Date, with microseconds.
+
+    >>> stamp(datetime(2026, 1, 2, tzinfo=UTC))
+    '2026-01-02T00:00:00.000000Z'
+    """
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def record_id() -> str:
+    """Make a new record's name."""
+    return f"<urn:uuid:{uuid.uuid4()}>"
+
+
+def target(address: str) -> str:
+    """Escape an address so that it is a legal WARC-Target-URI, whatever its file is called."""
+    return quote(address, safe="/:?#[]@!$&'()*+,;=%~", errors="surrogateescape")
+
+
+def header(kind: str, fields: list[tuple[str, str]], length: int) -> bytes:
+    """Write a record's header for a block of `length` bytes."""
+    lines = [f"WARC/1.1\r\nWARC-Type: {kind}"]
+    lines += [f"{name}: {value}" for name, value in fields]
+    lines.append(f"Content-Length: {length}\r\n\r\n")
+    return "\r\n".join(lines).encode()
+
+
+def warcinfo(name: str, fields: list[tuple[str, str]], at: datetime) -> tuple[bytes, str]:
+    """Write the record that opens a file, and return it with its id."""
+    block = "".join(f"{key}: {value}\r\n" for key, value in fields).encode()
+    ident = record_id()
+    head = [("WARC-Record-ID", ident), ("WARC-Date", stamp(at)), ("WARC-Filename", name)]
+    return header("warcinfo", [*head, ("Content-Type", "application/warc-fields")], len(block)) + block + END, ident
+
+
+def open_header(kind: str, fields: list[tuple[str, str]]) -> bytes:
+    """Write a header whose length and payload digest are filled in later by `close_header`."""
+    room = ("WARC-Payload-Digest", " " * _DIGEST_ROOM)
+    lines = [f"WARC/1.1\r\nWARC-Type: {kind}", *(f"{name}: {value}" for name, value in (*fields, room))]
+    return ("\r\n".join(lines) + f"\r\nContent-Length: {' ' * _LENGTH_ROOM}\r\n\r\n").encode()
+
+
+def close_header(written: bytes, digest: str, length: int) -> bytes:
+    """Fill in the blanks of an open header; its size stays the same."""
+    blank = b"WARC-Payload-Digest: " + b" " * _DIGEST_ROOM
+    full = b"WARC-Payload-Digest: " + spell(digest).encode()
+    number = f"Content-Length: {length:>{_LENGTH_ROOM}}\r\n".encode()
+    return written.replace(blank, full).replace(b"Content-Length: " + b" " * _LENGTH_ROOM + b"\r\n", number)
+
+
+def read_header(data: bytes) -> Header:
+    """Read a record's header at the start of `data`, or raise `ArchiveError`."""
+    end = data.find(END)
+    if end < 0 or not data.startswith(b"WARC/1."):
+        raise ArchiveError("no WARC record here")
+    fields = {}
+    for line in data[:end].decode("utf-8", "surrogateescape").split("\r\n")[1:]:
+        name, _, value = line.partition(":")
+        fields[name.strip().lower()] = value.strip()
+    return Header(fields.get("warc-type", ""), fields, end + len(END))
+
+
+def http_body(block: bytes) -> int:
+    """Return where the body begins in a block that starts with an HTTP head."""
+    return block.find(END) + len(END)

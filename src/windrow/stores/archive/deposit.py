@@ -1,0 +1,196 @@
+"""Where one transfer's bytes go: small bodies into memory, large ones into a part file."""
+
+from __future__ import annotations
+
+import hashlib
+import mimetypes
+from collections.abc import Callable
+from datetime import datetime
+
+from windrow.digest import digest, warc
+from windrow.errors import TerminalFailure, TransientFailure
+from windrow.formats.warc import (
+    END,
+    REVISIT,
+    header,
+    open_header,
+    packed,
+    record_id,
+    stamp,
+    target,
+    warcinfo,
+)
+from windrow.model import Kept, Order, Place
+from windrow.reasons import Reason
+from windrow.stores.archive.keeper import Keeper
+from windrow.stores.archive.part import Part
+
+SMALL = 1 << 20
+"""Bodies up to this many bytes stay in memory until they are whole."""
+
+PLAIN = 64 << 20
+"""Bodies above this go to uncompressed WARC files, so that steps can seek in them."""
+
+
+class Deposit:
+    """One transfer's sink (`windrow.transports.Sink`), and then one record of the archive."""
+
+    def __init__(self, keeper: Keeper, order: Order, address: str, at: datetime) -> None:
+        """Take up the part that an earlier transfer left, if there is one."""
+        self._keeper = keeper
+        self._order = order
+        self._address = target(address)
+        self._at = at
+        self._head = b""
+        self._request = b""
+        self._announced: int | None = None
+        self._memory = bytearray()
+        self._part: Part | None = None
+        path = keeper.part_path(order.part) if order.part else None
+        if path is not None and path.exists():
+            self._part = Part(path)
+        self.start = self._part.held if self._part else 0
+        self.received = 0
+        self.on_grown: Callable[[int], None] | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes of the body that are here."""
+        return self._part.held if self._part else len(self._memory)
+
+    @property
+    def whole(self) -> bool:
+        """Tell whether an earlier transfer brought everything that the listing announced."""
+        return bool(self.start) and self.start == self._order.size
+
+    def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
+        """Begin the body: `size` is the whole document's, heads as they went over the line."""
+        self._announced, self._head, self._request = size, head, request
+        expected = size if size is not None else self._order.size
+        self._refuse_above(expected or 0)
+        self._keeper.need_room((expected or 0) - self.start)
+        if self._part is None and expected is not None and expected > SMALL:
+            self._spill()
+        elif self._part is not None and not self._part.begun:
+            self._begin(self._part)
+
+    def restart(self) -> None:
+        """Forget what an earlier transfer brought."""
+        if self._part:
+            self._part.clear()
+        self.start = 0
+
+    def write(self, block: bytes | memoryview) -> None:
+        """Take the next bytes of the body."""
+        self.received += len(block)
+        if self._part is None and len(self._memory) + len(block) > SMALL:
+            self._spill()
+        if self._part is not None:
+            self._part.write(block)
+        else:
+            self._memory += block
+        self._refuse_above(self.size)
+        if self.on_grown:
+            self.on_grown(self.size)
+
+    def _refuse_above(self, size: int) -> None:
+        if size > self._keeper.limits.transfer:
+            self.drop()
+            limit = self._keeper.limits.transfer
+            raise TerminalFailure(f"{self._address} is larger than {limit} bytes", Reason.TOO_LARGE)
+
+    def _spill(self) -> None:
+        """Move from memory to a part file."""
+        name = self._order.part or record_id()[10:-1]
+        self._part = Part(self._keeper.part_path(name))
+        self._begin(self._part)
+        if self._memory:
+            self._part.write(bytes(self._memory))
+            self._memory.clear()
+
+    def _begin(self, part: Part) -> None:
+        info, _ = warcinfo(self._keeper.large_path(part.path.stem).name, self._keeper.info, self._at)
+        part.begin(info, open_header("response" if self._head else "resource", self._fields()), self._head)
+
+    def _fields(self) -> list[tuple[str, str]]:
+        if self._head:
+            kind = "application/http;msgtype=response"
+        else:
+            kind = mimetypes.guess_type(self._address, strict=False)[0] or "application/octet-stream"
+        fields = [("WARC-Record-ID", record_id()), ("WARC-Date", stamp(self._at))]
+        return [*fields, ("WARC-Target-URI", self._address), ("Content-Type", kind)]
+
+    def finish(self) -> Kept:
+        """Check the size and put the body into the archive as one record."""
+        size = self.size
+        if self._announced is not None and size < self._announced:
+            raise TransientFailure(f"{self._address} ended after {size} of {self._announced} bytes", Reason.INTERRUPTED)
+        for said, who in ((self._announced, "the server announced"), (self._order.size, "the listing says")):
+            if said is not None and size != said:
+                self.drop()
+                raise TransientFailure(f"{self._address} has {size} bytes, {who} {said}", Reason.SIZE_MISMATCH)
+        return self._finish_part(self._part) if self._part else self._finish_memory(bytes(self._memory))
+
+    def _finish_memory(self, body: bytes) -> Kept:
+        name = digest(body)
+        return Kept(name, len(body), self._append(body, name), revisit=name == self._order.last[0])
+
+    def _finish_part(self, part: Part) -> Kept:
+        name, size = part.digest(), part.held
+        if name == self._order.last[0]:
+            part.drop()
+            return Kept(name, size, self._append(b"", name), revisit=True)
+        if size <= PLAIN and not packed(part.read(16)):
+            place = self._append(part.read(), name)
+            part.drop()
+            return Kept(name, size, place)
+        into = self._keeper.large_path(part.path.stem)
+        offset, length = part.finish(name, into)
+        return Kept(name, size, Place(into.name, offset, length))
+
+    def _append(self, body: bytes, name: str) -> Place:
+        fields = [*self._fields(), ("WARC-Payload-Digest", warc(name))]
+        revisit = name == self._order.last[0]
+        kind = "revisit" if revisit else "response" if self._head else "resource"
+        block = self._head + (b"" if revisit else body)
+        if revisit:
+            fields += [("WARC-Profile", REVISIT), ("WARC-Refers-To-Target-URI", self._address)]
+            fields += [("WARC-Refers-To-Date", self._order.last[1])]
+        record = header(kind, fields, len(block)) + block + END
+        before = b""
+        if self._request:
+            asked = [("WARC-Record-ID", record_id()), ("WARC-Date", stamp(self._at))]
+            asked += [("WARC-Target-URI", self._address), ("WARC-Concurrent-To", fields[0][1])]
+            asked += [("Content-Type", "application/http;msgtype=request")]
+            before = header("request", asked, len(self._request)) + self._request + END
+        plain = len(body) > PLAIN or packed(body[:16])
+        return self._keeper.append(record, before, plain=plain)
+
+    def verify(self, checksum: str) -> None:
+        """Compare the body with the checksum offered beside it (`md5:...`), or raise."""
+        algorithm, _, value = checksum.partition(":")
+        hasher = hashlib.new(algorithm, bytes(self._memory), usedforsecurity=False)
+        if self._part:
+            for start in range(0, self.size, SMALL):
+                hasher.update(self._part.read(SMALL, start))
+        if hasher.hexdigest() != value.lower():
+            self.drop()
+            raise TransientFailure(
+                f"{self._address} has {algorithm} {hasher.hexdigest()}, the file beside it says {value}",
+                Reason.DIGEST_MISMATCH,
+            )
+
+    def leave(self) -> None:
+        """End a broken transfer: a part file stays for the next one."""
+        if self._part:
+            if self._order.part:
+                self._part.close()
+            else:
+                self._part.drop()
+
+    def drop(self) -> None:
+        """End a transfer whose bytes are of no use."""
+        if self._part:
+            self._part.drop()
+        self._memory.clear()
+

@@ -1,0 +1,88 @@
+"""Mend what a crash left: archive files end where the ledger's promise ends."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic, sleep, time
+
+from windrow.errors import ArchiveError
+from windrow.formats.warc import END, read_header
+from windrow.stores.archive.keeper import LARGE, LOCK, PARTS
+
+FORTNIGHT = 14 * 86400
+
+
+@contextmanager
+def alone(folder: Path, patience: float = 30.0) -> Iterator[None]:
+    """Wait until no process writes to the archive any more: a killed run's fetchers take a moment to end."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        until = monotonic() + patience
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if monotonic() > until:
+                    raise ArchiveError(f"another process still writes to {folder}") from None
+                sleep(0.05)
+        yield
+    finally:
+        os.close(lock)
+
+
+def mend(folder: Path, promised: Mapping[str, int]) -> list[str]:
+    """Cut every file back to the ledger's promise and tell what was done, a line each.
+
+    `promised` maps a file's name to the end of its last capture on the ledger. Bytes past that end
+    were written but never put on record, so they will be fetched again; a large transfer that was
+    whole but not yet on record becomes a part again, and need not be fetched.
+    """
+    told = []
+    for path in sorted([*folder.glob("*.warc"), *folder.glob("*.warc.gz")]):
+        end, size = promised.get(path.name, 0), path.stat().st_size
+        if size == end:
+            continue
+        if size < end:
+            told.append(f"{path.name} has {size} bytes, the ledger knows of {end}: captures in it are lost")
+        elif end:
+            with path.open("r+b") as file:
+                file.truncate(end)
+            told.append(f"{path.name} cut back from {size} to {end} bytes")
+        elif path.name.startswith(LARGE):
+            told.append(_unfinish(folder, path))
+        else:
+            path.unlink()
+            told.append(f"{path.name} removed: nothing in it was put on record")
+    missing = [name for name in promised if not (folder / name).exists()]
+    return told + [f"{name} is missing: captures in it are lost" for name in missing]
+
+
+def _unfinish(folder: Path, path: Path) -> str:
+    """Make a whole large capture a part again."""
+    with path.open("rb") as file:
+        head = file.read(65536)
+    try:
+        first = read_header(head)
+        at = first.length + int(first.fields["content-length"]) + len(END)
+        second = read_header(head[at:])
+        end = at + second.length + int(second.fields["content-length"])
+    except (ArchiveError, KeyError, ValueError):
+        path.unlink()
+        return f"{path.name} removed: it is not a WARC file"
+    with path.open("r+b") as file:
+        file.truncate(end)
+    path.rename(folder / PARTS / path.name.removeprefix(LARGE))
+    return f"{path.name} is a part again: it was not put on record"
+
+
+def sweep(folder: Path) -> None:
+    """Remove parts that no transfer has touched for a fortnight: their files have changed or gone."""
+    for path in (folder / PARTS).glob("*.warc"):
+        if time() - path.stat().st_mtime > FORTNIGHT:
+            path.unlink()

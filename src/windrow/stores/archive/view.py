@@ -1,0 +1,87 @@
+"""Kept bytes, read back: a seekable read-only file over exactly one capture's body."""
+
+from __future__ import annotations
+
+import io
+import zlib
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from isal import isal_zlib
+from isal.igzip_lib import error as IsalError  # noqa: N812
+
+from windrow.errors import ArchiveError
+from windrow.formats.warc import END, http_body, read_header
+from windrow.model import Place
+
+
+class Slice(io.RawIOBase):
+    """A part of a file as a file of its own."""
+
+    def __init__(self, path: Path, start: int, size: int) -> None:
+        """Show `size` bytes from `start` on."""
+        super().__init__()
+        self._file = path.open("rb", buffering=0)
+        self._start = start
+        self._size = size
+        self._at = 0
+
+    def readable(self) -> bool:
+        """Say yes."""
+        return True
+
+    def seekable(self) -> bool:
+        """Say yes."""
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Move, as files do."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        self._at = max(0, base + offset)
+        return self._at
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        """Read what fits."""
+        room = max(0, min(len(buffer), self._size - self._at))
+        self._file.seek(self._start + self._at)
+        count = self._file.readinto(memoryview(buffer)[:room]) or 0
+        self._at += count
+        return count
+
+    def close(self) -> None:
+        """Close the file below."""
+        self._file.close()
+        super().close()
+
+
+def open_capture(folder: Path, place: Place) -> BinaryIO:
+    """Open a capture's body; raises `ArchiveError` where the archive does not hold it."""
+    path = folder / place.warc
+    try:
+        if place.warc.endswith(".gz"):
+            with path.open("rb") as file:
+                file.seek(place.offset)
+                record = bytes(isal_zlib.decompress(file.read(place.length), 31))
+            start = _body(record)
+            return io.BytesIO(record[start : start + _length(record) - (start - read_header(record).length)])
+        with path.open("rb") as file:
+            file.seek(place.offset)
+            head = file.read(min(place.length, 65536))
+    except (OSError, zlib.error, IsalError) as error:  # type: ignore[misc]
+        raise ArchiveError(f"{place.warc} at {place.offset} cannot be read: {error}") from error
+    start = _body(head)
+    size = _length(head) - (start - read_header(head).length)
+    if place.offset + start + size + len(END) > path.stat().st_size:
+        raise ArchiveError(f"{place.warc} at {place.offset} is cut")
+    return cast(BinaryIO, io.BufferedReader(Slice(path, place.offset + start, size), 1 << 16))
+
+
+def _length(record: bytes) -> int:
+    return int(read_header(record).fields["content-length"])
+
+
+def _body(record: bytes) -> int:
+    """Return where the body begins, past the record's header and an HTTP head."""
+    found = read_header(record)
+    has_head = found.fields.get("content-type", "").startswith("application/http")
+    return found.length + (http_body(record[found.length :]) if has_head else 0)

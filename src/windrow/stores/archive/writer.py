@@ -1,0 +1,87 @@
+"""One growing WARC file, and the next when it is full."""
+
+from __future__ import annotations
+
+import os
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+
+from isal import igzip
+
+from windrow.errors import ArchiveError, DiskFull
+from windrow.formats.warc import warcinfo
+from windrow.model import Place
+
+ISAL_LEVEL = 2
+"""ISA-L's level whose ratio is near zlib's default at ten times its speed."""
+
+NO_ROOM = {28, 27, 122}  # ENOSPC, EFBIG, EDQUOT
+
+
+def write_all(fd: int, content: bytes | memoryview, where: Path) -> None:
+    """Write every byte, or raise `DiskFull` or `ArchiveError`."""
+    rest = memoryview(content)
+    try:
+        while rest:
+            rest = rest[os.write(fd, rest) :]
+    except OSError as error:
+        if error.errno in NO_ROOM:
+            raise DiskFull(f"no room on the disk for {where.name}") from error
+        raise ArchiveError(f"{where.name} cannot be written: {error.strerror}") from error
+
+
+class Writer:
+    """Append records to files named `PREFIX-NNNNN.warc[.gz]`; usable from several threads."""
+
+    def __init__(self, folder: Path, prefix: str, *, gzip: bool, rotate: int, info: list[tuple[str, str]]) -> None:
+        """Write below `folder`; a file is opened with the first record, a new one past `rotate` bytes."""
+        self._folder = folder
+        self._prefix = prefix
+        self._gzip = gzip
+        self._rotate = rotate
+        self._info = info
+        self._lock = threading.Lock()
+        self._number = 0
+        self._fd = -1
+        self._size = 0
+        self._path = folder
+
+    def append(self, record: bytes, before: bytes = b"") -> Place:
+        """Write a record, with another one before it if given, and return the record's place."""
+        if self._gzip:
+            record = igzip.compress(record, ISAL_LEVEL)
+            before = before and igzip.compress(before, ISAL_LEVEL)
+        with self._lock:
+            if self._fd < 0 or self._size >= self._rotate:
+                self._next()
+            offset = self._size + len(before)
+            try:
+                write_all(self._fd, before + record, self._path)
+            except ArchiveError:
+                os.ftruncate(self._fd, self._size)
+                raise
+            self._size = offset + len(record)
+            return Place(self._path.name, offset, len(record))
+
+    def _next(self) -> None:
+        self.close()
+        self._number += 1
+        self._path = self._folder / f"{self._prefix}-{self._number:05}.warc{'.gz' if self._gzip else ''}"
+        self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
+        first, _ = warcinfo(self._path.name, self._info, datetime.now(UTC))
+        first = igzip.compress(first, ISAL_LEVEL) if self._gzip else first
+        write_all(self._fd, first, self._path)
+        self._size = len(first)
+
+    def sync(self) -> None:
+        """Make what was written survive a loss of power."""
+        if self._fd >= 0:
+            os.fdatasync(self._fd)
+
+    def close(self) -> None:
+        """Close the current file."""
+        if self._fd >= 0:
+            self.sync()
+            os.close(self._fd)
+            self._fd = -1

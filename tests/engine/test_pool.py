@@ -1,0 +1,63 @@
+from datetime import UTC, datetime
+
+import pytest
+from tests.engine.toy import TOY
+
+from windrow.engine.message import Job
+from windrow.engine.pool import Pool
+from windrow.engine.worker import Desk
+from windrow.model import Item, Limits, Order
+from windrow.reasons import Reason
+from windrow.stores.archive import Deposit, Keeper
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Keep words in an archive and read them in a pool with tight limits."""
+
+    def run(words, **limits):
+        keeper = Keeper(tmp_path, "test", Limits(), 1 << 30, "test")
+        jobs = []
+        for number, word in enumerate(words):
+            deposit = Deposit(keeper, Order(number, "x"), f"file:///{number}", datetime.now(UTC))
+            deposit.write(word.encode())
+            jobs.append(Job(0, Item(number, "toy", "thing", word), deposit.finish().place, {}))
+        keeper.close()
+        pool = Pool(Desk(TOY, tmp_path, Limits(**limits), {}), size=2, batch=4)
+        try:
+            return [(job.item.key, done.result) for job, done in pool.run(iter(jobs))]
+        finally:
+            pool.close()
+
+    return run
+
+
+def test_results_come_in_order(read):
+    words = [f"word{number}" for number in range(100)]
+    results = read(words)
+    assert [word for word, _ in results] == words
+    assert all(reading.done and reading.count == len(word) for word, reading in results)
+
+
+def test_a_hanging_document_is_stopped_and_the_others_are_read(read):
+    results = read(["a", "sleep", "b", "c", "sleep", "d", "e"], seconds=0.5)
+    assert [word for word, _ in results] == ["a", "sleep", "b", "c", "sleep", "d", "e"]
+    for word, reading in results:
+        assert reading.reason == (Reason.TIME_LIMIT if word == "sleep" else None)
+
+
+def test_a_worker_that_dies_twice_over_a_document_gives_it_up(read):
+    results = read(["a", "b", "die", "c", "d", "die"])
+    for word, reading in results:
+        assert reading.reason == (Reason.WORKER_DIED if word == "die" else None)
+
+
+def test_memory_is_bounded(read):
+    results = read(["a", "eat", "b"], memory=256 << 20)
+    assert [reading.reason for _, reading in results] == [None, Reason.MEMORY_LIMIT, None]
+
+
+def test_a_steps_own_fault_is_a_finding(read):
+    results = read(["a", "fail", "b"])
+    assert [reading.reason for _, reading in results] == [None, Reason.STEP_FAILED, None]
+    assert results[1][1].findings[0].kind == "KeyError"

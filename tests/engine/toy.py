@@ -1,0 +1,59 @@
+"""A tiny collection whose steps do what a test tells them: sleep, eat memory, die, fail."""
+
+import os
+import signal
+import time
+
+from windrow.model import Host, Member, Offer, Reading, Status
+from windrow.reasons import Reason
+from windrow.spec import Act, Collection, Step
+
+
+def obey(task):
+    word = task.view.read().decode()
+    if word == "sleep":
+        time.sleep(60)
+    if word == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if word == "eat":
+        bytearray(8 << 30)
+    if word == "fail":
+        raise KeyError("a fault of the step's own")
+    return Reading(count=len(word))
+
+
+def plan(source, entries, options):
+    return [Offer(entry.name, f"{entry.folder}/{entry.name}", entry.size, entry.modified, entry.name) for entry in entries]
+
+
+def prefer(owner, hosts: list[Host]):
+    return sorted(hosts)
+
+
+def parent(children):
+    return min(children)
+
+
+def arrived(got):
+    return ((1, Status.DONE),)
+
+
+def failed(reason: Reason):
+    return (1, Status.FAILED)
+
+
+def member_state(member: Member):
+    return (2, Status.DONE)
+
+
+def member(view, name, limits):
+    return view
+
+
+OBEY = Step("obey", "1", Act.READ, obey, "thing", (("obey", Status.RUNNING), ("get", Status.DONE)))
+
+TOY = Collection(
+    name="toy", phases=("get", "obey"), folders=("",), kind="thing", member_kind="part",
+    first=(1, Status.PENDING), refused=(1, Status.FAILED), plan=plan, prefer=prefer, arrived=arrived,
+    failed=failed, steps=(OBEY,), member_state=member_state, parent=parent, member=member,
+)  # fmt: skip
