@@ -13,6 +13,21 @@ from windrow.model import Level, Status
 from windrow.reasons import Reason
 
 
+class Subject(NamedTuple):
+    """The item that a fact is about, as it stood before the fact.
+
+    `fetch` is the attempt that brought it, or for what is fetched itself, its latest attempt.
+    """
+
+    collection: str = ""
+    kind: str = ""
+    key: str = ""
+    fetch: int | None = None
+
+
+NOBODY = Subject()
+
+
 class SessionOpened(NamedTuple):
     """A run began."""
 
@@ -29,6 +44,7 @@ class SessionClosed(NamedTuple):
     at: datetime
     session: int
     outcome: int
+    failed: int | None = None  # the first of its tasks that failed
 
 
 class TaskOpened(NamedTuple):
@@ -87,6 +103,7 @@ class Listed(NamedTuple):
     event: str  # listed | changed | gone
     size: int | None
     modified: datetime | None
+    subject: Subject = NOBODY
 
 
 class FetchBegun(NamedTuple):
@@ -98,6 +115,9 @@ class FetchBegun(NamedTuple):
     item: int
     source: str
     path: str
+    subject: Subject = NOBODY
+    cut: int | None = None  # the item's latest attempt that never ended
+    errors: int = 0  # attempts on this item at this source that failed before
 
 
 class FetchEnded(NamedTuple):
@@ -113,6 +133,7 @@ class FetchEnded(NamedTuple):
     digest: str
     reason: Reason | None
     message: str
+    subject: Subject = NOBODY
 
 
 class Read(NamedTuple):
@@ -125,8 +146,9 @@ class Read(NamedTuple):
     step: str
     version: str
     reason: Reason | None
-    count: int
+    number: int
     md5: str
+    subject: Subject = NOBODY
 
 
 class Moved(NamedTuple):
@@ -140,6 +162,7 @@ class Moved(NamedTuple):
     status: Status
     reason: Reason | None
     message: str
+    subject: Subject = NOBODY
 
 
 class Found(NamedTuple):
@@ -155,6 +178,7 @@ class Found(NamedTuple):
     message: str
     line: int | None
     column: int | None
+    subject: Subject = NOBODY
 
 
 Fact = (

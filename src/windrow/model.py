@@ -131,13 +131,13 @@ class Offer(NamedTuple):
 
 
 class Host(NamedTuple):
-    """A source that offers an item, and how it did so far; `rate` in bytes per second."""
+    """A source that offers an item, and how it did so far; `speed` in bytes a second, None unknown."""
 
     source: str
-    owner: str
+    owner: str = ""
     attempts: int = 0
     failures: int = 0
-    rate: float | None = None
+    speed: float | None = None
 
 
 class Order(NamedTuple):

@@ -80,7 +80,7 @@ class Step:
     phase: str
     version: str
     act: Act
-    run: Callable[[Task], Any]
+    run: Callable[[Task], Any] | None  # None for SUM
     kind: str  # the kind of item it works on
     due: tuple[tuple[str, Status], ...]  # states that make an item due
     resources: tuple[str, ...] = ()

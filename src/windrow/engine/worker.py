@@ -57,6 +57,7 @@ def run_job(desk: Desk, reader: Reader, job: Job) -> Any:
         if job.item.member:
             view = desk.collection.member(view, job.item.member, desk.limits)
         resources = {name: desk.resources[name] for name in step.resources if name in desk.resources}
+        assert step.run is not None
         return step.run(Task(job.item, view, desk.limits, resources, job.options))
     except WindrowError as error:
         return Reading(error.reason or Reason.STEP_FAILED, (_finding(error),))

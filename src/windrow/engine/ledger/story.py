@@ -25,39 +25,75 @@ def _reason(text: str | None) -> Reason | None:
     return Reason(text) if text else None
 
 
+def _subject(row: Row) -> fact.Subject:
+    return fact.Subject(*row[-4:])
+
+
+# What every fact about an item also tells: its last four columns.
+_ABOUT = (
+    ", i.collection, i.kind, i.item_key, coalesce(nullif(i.fetch, 0),"
+    " (SELECT max(f.seq) FROM fetch f WHERE f.item = t.item AND f.seq < t.seq))"
+)
+_OF_ITEMS = frozenset({"listing", "fetch", "fetch_end", "reading", "move", "finding"})
+_FAILED = (
+    "(SELECT min(k.seq) FROM task k JOIN task_end e ON e.task = k.seq"
+    " WHERE k.session = t.session AND e.failed = 1 AND k.seq < t.seq)"
+)
+_CUT = (
+    "(SELECT max(f.seq) FROM fetch f WHERE f.item = t.item AND f.seq < t.seq"
+    " AND NOT EXISTS (SELECT 1 FROM fetch_end e WHERE e.fetch = f.seq))"
+)
+_ERRORS = (
+    "(SELECT count(*) FROM fetch f JOIN fetch_end e ON e.fetch = f.seq WHERE f.item = t.item"
+    " AND f.source = t.source AND f.seq < t.seq AND e.reason IS NOT NULL)"
+)
+
 # Each kind of fact: its columns in the table of its name, and how a row becomes the value.
 _KINDS: dict[str, tuple[str, Callable[[Row], fact.Fact]]] = {
-    "session": ("holder, command", lambda r: fact.SessionOpened(r[0], parse(r[1]), *r[2:])),
-    "session_end": ("session, outcome", lambda r: fact.SessionClosed(r[0], parse(r[1]), *r[2:])),
-    "task": ("session, collection, source, phase", lambda r: fact.TaskOpened(r[0], parse(r[1]), *r[2:])),
+    "session": ("t.holder, t.command", lambda r: fact.SessionOpened(r[0], parse(r[1]), *r[2:])),
+    "session_end": (
+        f"t.session, t.outcome, {_FAILED}",
+        lambda r: fact.SessionClosed(r[0], parse(r[1]), *r[2:]),
+    ),
+    "task": (
+        "t.session, t.collection, t.source, t.phase",
+        lambda r: fact.TaskOpened(r[0], parse(r[1]), *r[2:]),
+    ),
     "task_end": (
-        "task, failed, reason, comment",
+        "t.task, t.failed, t.reason, t.comment",
         lambda r: fact.TaskClosed(r[0], parse(r[1]), r[2], bool(r[3]), _reason(r[4]), r[5]),
     ),
     "item": (
-        "session, collection, kind, item_key, parent, owner, fetch, digest, member, size, md5",
+        "t.session, t.collection, t.kind, t.item_key, t.parent, t.owner, t.fetch, t.digest, t.member, t.size, t.md5",
         lambda r: fact.ItemMade._make((r[0], parse(r[1]), *r[2:8], r[8] or None, *r[9:])),
     ),
     "listing": (
-        "session, source, item, path, event, size, modified",
-        lambda r: fact.Listed._make((r[0], parse(r[1]), *r[2:8], _time(r[8]))),
+        "t.session, t.source, t.item, t.path, t.event, t.size, t.modified",
+        lambda r: fact.Listed._make((r[0], parse(r[1]), *r[2:8], _time(r[8]), _subject(r))),
     ),
-    "fetch": ("session, item, source, path", lambda r: fact.FetchBegun(r[0], parse(r[1]), *r[2:])),
+    "fetch": (
+        f"t.session, t.item, t.source, t.path, {_CUT}, {_ERRORS}",
+        lambda r: fact.FetchBegun(r[0], parse(r[1]), *r[2:6], _subject(r), *r[6:8]),
+    ),
     "fetch_end": (
-        "fetch, item, source, received, size, digest, reason, message",
-        lambda r: fact.FetchEnded._make((r[0], parse(r[1]), *r[2:8], _reason(r[8]), r[9])),
+        "t.fetch, t.item, t.source, t.received, t.size, t.digest, t.reason, t.message",
+        lambda r: fact.FetchEnded._make((r[0], parse(r[1]), *r[2:8], _reason(r[8]), r[9], _subject(r))),
     ),
     "reading": (
-        "session, item, step, version, reason, number, md5",
-        lambda r: fact.Read._make((r[0], parse(r[1]), *r[2:6], _reason(r[6]), *r[7:])),
+        "t.session, t.item, t.step, t.version, t.reason, t.number, t.md5",
+        lambda r: fact.Read._make((r[0], parse(r[1]), *r[2:6], _reason(r[6]), *r[7:9], _subject(r))),
     ),
     "move": (
-        "session, item, phase, status, reason, message",
-        lambda r: fact.Moved(r[0], parse(r[1]), r[2], r[3], r[4], Status(r[5]), _reason(r[6]), r[7]),
+        "t.session, t.item, t.phase, t.status, t.reason, t.message",
+        lambda r: fact.Moved(
+            r[0], parse(r[1]), r[2], r[3], r[4], Status(r[5]), _reason(r[6]), r[7], _subject(r)
+        ),
     ),
     "finding": (
-        "session, item, phase, kind, level, message, line, col",
-        lambda r: fact.Found(r[0], parse(r[1]), r[2], r[3], r[4], r[5], Level(r[6]), r[7], r[8], r[9]),
+        "t.session, t.item, t.phase, t.kind, t.level, t.message, t.line, t.col",
+        lambda r: fact.Found(
+            r[0], parse(r[1]), r[2], r[3], r[4], r[5], Level(r[6]), r[7], r[8], r[9], _subject(r)
+        ),
     ),
 }
 
@@ -68,7 +104,8 @@ def facts(ledger: Ledger, after: int = 0, upto: int | None = None) -> Iterator[f
 
     def rows(table: str) -> Iterator[fact.Fact]:
         columns, make = _KINDS[table]
-        text = f"SELECT seq, at, {columns} FROM {table} WHERE seq > ? AND seq <= ? ORDER BY seq"
+        about, join = (_ABOUT, " JOIN item i ON i.seq = t.item") if table in _OF_ITEMS else ("", "")
+        text = f"SELECT t.seq, t.at, {columns}{about} FROM {table} t{join} WHERE t.seq > ? AND t.seq <= ? ORDER BY t.seq"
         return map(make, ledger.cursor(text, (after, last)))
 
     return heapq.merge(*(rows(table) for table in _KINDS), key=lambda one: one.seq)

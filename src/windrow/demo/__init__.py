@@ -1,0 +1,1 @@
+"""A small internet on loopback, and a workspace that harvests it."""
