@@ -95,7 +95,7 @@ def _stage(run: Run, step: Step, store: Store, states: list[tuple[int, Status]])
         if not isinstance(made, Rows):
             yield one, made
             continue
-        store.stage(one.item.id, one.item.key, one.item.digest, made, now())
+        store.stage(one.item, made, now())
         yield one, Reading(count=made.count)
 
 

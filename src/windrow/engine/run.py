@@ -14,7 +14,7 @@ from windrow.engine.ledger import Lease, Ledger, Pen
 from windrow.engine.pool import Pool
 from windrow.engine.progress import Progress
 from windrow.errors import Stopped
-from windrow.model import Finding, Level, Limits, Reading, Resource, Source
+from windrow.model import Finding, Item, Level, Limits, Reading, Resource, Source
 from windrow.reasons import Reason
 from windrow.spec import Collection, Rows
 
@@ -25,7 +25,7 @@ TICK = 1.0
 class Store(Protocol):
     """Where a collection's records live; every call is one transaction and may be repeated."""
 
-    def stage(self, item: int, key: str, digest: str, rows: Rows, at: datetime) -> None:
+    def stage(self, item: Item, rows: Rows, at: datetime) -> None:
         """Write a document's rows, not current yet."""
         ...
 

@@ -73,7 +73,7 @@ _KINDS: dict[str, tuple[str, Callable[[Row], fact.Fact]]] = {
     ),
     "fetch": (
         f"t.session, t.item, t.source, t.path, {_CUT}, {_ERRORS}",
-        lambda r: fact.FetchBegun(r[0], parse(r[1]), *r[2:6], _subject(r), *r[6:8]),
+        lambda r: fact.FetchBegun._make((r[0], parse(r[1]), *r[2:6], _subject(r), *r[6:8])),
     ),
     "fetch_end": (
         "t.fetch, t.item, t.source, t.received, t.size, t.digest, t.reason, t.message",
@@ -85,15 +85,11 @@ _KINDS: dict[str, tuple[str, Callable[[Row], fact.Fact]]] = {
     ),
     "move": (
         "t.session, t.item, t.phase, t.status, t.reason, t.message",
-        lambda r: fact.Moved(
-            r[0], parse(r[1]), r[2], r[3], r[4], Status(r[5]), _reason(r[6]), r[7], _subject(r)
-        ),
+        lambda r: fact.Moved(r[0], parse(r[1]), r[2], r[3], r[4], Status(r[5]), _reason(r[6]), r[7], _subject(r)),
     ),
     "finding": (
         "t.session, t.item, t.phase, t.kind, t.level, t.message, t.line, t.col",
-        lambda r: fact.Found(
-            r[0], parse(r[1]), r[2], r[3], r[4], r[5], Level(r[6]), r[7], r[8], r[9], _subject(r)
-        ),
+        lambda r: fact.Found(r[0], parse(r[1]), r[2], r[3], r[4], r[5], Level(r[6]), r[7], r[8], r[9], _subject(r)),
     ),
 }
 
@@ -105,7 +101,8 @@ def facts(ledger: Ledger, after: int = 0, upto: int | None = None) -> Iterator[f
     def rows(table: str) -> Iterator[fact.Fact]:
         columns, make = _KINDS[table]
         about, join = (_ABOUT, " JOIN item i ON i.seq = t.item") if table in _OF_ITEMS else ("", "")
-        text = f"SELECT t.seq, t.at, {columns}{about} FROM {table} t{join} WHERE t.seq > ? AND t.seq <= ? ORDER BY t.seq"
+        chosen = "t.seq > ? AND t.seq <= ? ORDER BY t.seq"
+        text = f"SELECT t.seq, t.at, {columns}{about} FROM {table} t{join} WHERE {chosen}"
         return map(make, ledger.cursor(text, (after, last)))
 
     return heapq.merge(*(rows(table) for table in _KINDS), key=lambda one: one.seq)

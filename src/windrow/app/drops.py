@@ -1,0 +1,83 @@
+"""The collection `drops` joined with this workspace's configuration, databases and lists."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from windrow.collections.drops.collection import COLLECTION
+from windrow.collections.drops.element import TABLES
+from windrow.collections.drops.member import zip_name
+from windrow.collections.drops.name import XmlName, read_xml_name
+from windrow.collections.drops.summary import SUMMARY
+from windrow.config import Workspace, resources
+from windrow.config.workspace import Database
+from windrow.engine.ledger.moment import now
+from windrow.engine.run import Harvest
+from windrow.model import Finding, Item
+from windrow.reasons import Reason
+from windrow.spec import Rows
+from windrow.stores.tables import Submission, TableStore
+from windrow.transports.secret import reveal
+
+
+def password(database: Database) -> str | None:
+    """Fetch a database's password from its place."""
+    return reveal(database.secret) if database.secret else None
+
+
+class DropsStore:
+    """The loaded records, as the engine sees them."""
+
+    def __init__(self, tables: TableStore, centres: tuple[str, ...], pattern: str) -> None:
+        """Write to `tables`; names are read as this workspace declares them."""
+        self.tables = tables
+        self._centres = centres
+        self._pattern = pattern
+
+    def stage(self, item: Item, rows: Rows, at: datetime) -> None:
+        """Write a document's rows, not current yet."""
+        found = read_xml_name(item.member, self._centres, *([self._pattern] if self._pattern else []))
+        centre, kind = (found.centre, found.kind) if isinstance(found, XmlName) else ("", "")
+        action = item.key.partition("/")[0]
+        line = (item.id, item.member, zip_name(item.key), action, centre, item.digest, str(kind), at)
+        self.tables.stage(Submission(*line), rows)
+
+    def known(self, question: str, keys: set[str]) -> set[str]:
+        """Return those of the keys that the store knows."""
+        return self.tables.known(question, keys)
+
+    def publish(self, item: int, at: datetime) -> tuple[Finding, ...]:
+        """Make a staged document's rows current."""
+        return self.tables.publish(item, at).findings
+
+    def withhold(self, item: int, at: datetime, reason: Reason) -> None:
+        """Keep a staged document's rows from being current."""
+        self.tables.withhold(item, at, reason)
+
+    def summarise(self, at: datetime) -> int:
+        """Bring context and overview up to date."""
+        return sum(self.tables.summarise(at))
+
+
+def harvest(workspace: Workspace) -> Harvest:
+    """Make the harvest of the drops that this workspace's configuration describes."""
+    drops = workspace.drops
+    centres = tuple(centre.short_name for centre in drops.centres)
+    tables = TableStore(drops.store.url, TABLES, SUMMARY, password=password(drops.store))
+    tables.prepare()
+    options = {
+        "centres": ",".join(centres),
+        "zip_name": drops.zip_name,
+        "xml_name": drops.xml_name,
+        "today": now().date().isoformat(),
+    }
+    return Harvest(
+        COLLECTION,
+        tuple(source for source in workspace.sources if source.collection == COLLECTION.name),
+        resources(workspace),
+        options,
+        store=DropsStore(tables, centres, drops.xml_name),
+        listers=drops.listers,
+        downloaders=drops.downloaders,
+        attempts=drops.attempts,
+    )
