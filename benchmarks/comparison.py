@@ -1,0 +1,65 @@
+"""One comparison: our figure beside a peer's, from one run on one machine."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+
+class Comparison(NamedTuple):
+    """A ratio above 1 is ahead of the peer; `better` says which way figures are better."""
+
+    work: str
+    unit: str
+    ours: float
+    peer: str
+    theirs: float | None  # None: the peer is not on this machine
+    goal: float
+    better: str = "more"  # more | less
+    note: str = ""
+
+    @property
+    def ratio(self) -> float | None:
+        """How far ahead we are."""
+        if not self.theirs or not self.ours:
+            return None
+        return self.ours / self.theirs if self.better == "more" else self.theirs / self.ours
+
+    @property
+    def met(self) -> bool | None:
+        """Whether the goal is met; None where the peer was not run."""
+        return None if self.ratio is None else self.ratio >= self.goal
+
+    def line(self) -> str:
+        """Say it in one line."""
+        theirs = "not run" if self.theirs is None else f"{self.theirs:,.1f}"
+        ratio = "-" if self.ratio is None else f"{self.ratio:.2f}"
+        verdict = {True: "met", False: "MISSED", None: "not run"}[self.met]
+        text = f"{self.work}: {self.ours:,.1f} {self.unit}, {self.peer} {theirs}, ratio {ratio}, goal {self.goal:g}: {verdict}"
+        return f"{text} ({self.note})" if self.note else text
+
+    def row(self) -> dict[str, object]:
+        """Say it as JSON."""
+        fields = ("work", "unit", "ours", "peer", "theirs", "ratio", "goal", "met", "note")
+        return {name: getattr(self, name) for name in fields}
+
+
+def show(description: str, comparisons: dict[str, Callable[[], Iterator[Comparison]]]) -> None:
+    """Run the comparisons named on the command line (all by default) and print a line each."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which: {', '.join(comparisons)}")
+    parser.add_argument("--json", action="store_true", help="an object a line")
+    chosen = parser.parse_args()
+    for name, make in comparisons.items():
+        if chosen.names and name not in chosen.names:
+            continue
+        for one in make():
+            print(json.dumps(one.row()) if chosen.json else one.line(), flush=True)
+
+
+def median(runs: Callable[[], float], count: int = 3) -> float:
+    """Return the median of several runs."""
+    return statistics.median(runs() for _ in range(count))
