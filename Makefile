@@ -1,0 +1,75 @@
+# Everything here works on a machine that has only Python 3.11 or newer, with venv and pip.
+# `make` alone lists the targets; the text behind `##` is the list.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+DEBIAN := vsftpd openssh-server openssh-client nginx-light mariadb-server postgresql-15 \
+          libxml2-utils lftp wget sqlite3
+UV     := $(BIN)/python tools/mirror.py $(BIN)/uv
+COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+          --no-emit-index-url --no-emit-find-links --no-annotate \
+          --custom-compile-command 'make lock' $(UPGRADE)
+PAGES  := README.md $(shell find docs -name '*.md' 2>/dev/null | sort)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test servers format lint types layers spelling docs check lock wheel bench clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(VENV)/demo.stamp: tools/provision.py tools/mirror.py pyproject.toml requirements/build.txt requirements/demo.txt
+	$(PYTHON) tools/provision.py $(VENV) requirements/demo.txt --editable
+	@touch $@
+
+$(VENV)/dev.stamp: tools/provision.py tools/mirror.py pyproject.toml requirements/build.txt requirements/dev.txt
+	$(PYTHON) tools/provision.py $(VENV) requirements/dev.txt --editable
+	@touch $(VENV)/demo.stamp $@
+
+demo: $(VENV)/demo.stamp  ## harvest a small internet made on this machine, into build/demo
+	$(BIN)/windrow demo build/demo
+
+test: $(VENV)/dev.stamp  ## run all tests; those that need a server which is not installed say so
+	$(BIN)/pytest $(TESTS)
+
+servers:  ## install the real servers of the tests from Debian packages; needs root, starts none
+	apt-get -o DPkg::Lock::Timeout=300 update
+	DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install --yes --no-install-recommends $(DEBIAN)
+
+format: $(VENV)/dev.stamp  ## put all Python into the one format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lint: $(VENV)/dev.stamp  ## ruff: rules and format
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/dev.stamp  ## mypy, strict
+	$(BIN)/mypy
+
+layers: $(VENV)/dev.stamp  ## who may import whom
+	$(BIN)/lint-imports
+
+spelling: $(VENV)/dev.stamp  ## codespell
+	$(BIN)/codespell
+
+docs: $(VENV)/dev.stamp  ## write the generated parts of the manual anew, then check all pages
+	$(BIN)/cog -r -I tools $(PAGES)
+	$(BIN)/pytest -q tests/house/test_docs.py tests/house/test_snippets.py
+
+check: lint types layers spelling test  ## all of the above that changes nothing
+
+lock: $(VENV)/dev.stamp  ## resolve all versions anew (UPGRADE=--upgrade takes newer ones), with hashes
+	$(COMPILE) pyproject.toml --all-extras --group dev -o requirements/dev.txt
+	$(COMPILE) pyproject.toml --extra demo -c requirements/dev.txt -o requirements/demo.txt
+	$(COMPILE) --group build -c requirements/dev.txt -o requirements/build.txt
+
+wheel: $(VENV)/dev.stamp  ## build the wheel into dist
+	$(UV) build --quiet --wheel --no-build-isolation --python $(BIN)/python --out-dir dist
+
+bench: $(VENV)/dev.stamp  ## run the benchmarks, each peer beside windrow
+	$(BIN)/python -m benchmarks
+
+clean:  ## remove what was built (build/demo too) and the environment
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find src tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,52 @@
+"""Pinned host keys: `host_keys.toml`, written by windrow, read with the rest of the configuration."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from windrow.config.file import KEYS, File, read
+from windrow.errors import ConfigError
+
+_KEY = re.compile(r"SHA256:[A-Za-z0-9+/]{43}=?|[a-z0-9@.-]{4,64} [A-Za-z0-9+/]{20,16384}={0,2}")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+_HEAD = "# Host keys that were trusted, by source. Written by windrow; remove a line to forget a key.\n"
+
+
+def pinned(file: File) -> dict[str, tuple[str, ...]]:
+    """Return the keys of each source."""
+    for name, keys in file.tree.items():
+        if not isinstance(keys, list) or not all(isinstance(key, str) and _KEY.fullmatch(key) for key in keys):
+            raise ConfigError(f"{file.name}: {name}: wanted a list of host keys", hint="windrow config")
+    return {name: tuple(keys) for name, keys in file.tree.items()}
+
+
+def trust(root: Path, source: str, key: str) -> bool:
+    """Pin a source's host key; return False where it was pinned already.
+
+    `key` is a fingerprint as ssh prints it (`SHA256:...`) or a public key (`ssh-ed25519 AAAA...`).
+    The file is replaced whole, so that a reader sees the old one or the new one.
+    """
+    if not _KEY.fullmatch(key) or not _NAME.fullmatch(source):
+        raise ConfigError(f"wanted a source and a host key, SHA256:... or a public key, for {source!r}")
+    keys = pinned(read(root).keys)
+    if key in keys.get(source, ()):
+        return False
+    _write(root / KEYS, {**keys, source: (*keys.get(source, ()), key)})
+    return True
+
+
+def _write(path: Path, keys: Mapping[str, tuple[str, ...]]) -> None:
+    lines = [f"{name} = [{', '.join(f'{chr(34)}{key}{chr(34)}' for key in keys[name])}]\n" for name in sorted(keys)]
+    try:
+        handle, part = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.writelines([_HEAD, *lines])
+            file.flush()
+            os.fsync(file.fileno())
+        Path(part).replace(path)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}", hint=f"look at {path.parent}") from error

@@ -1,0 +1,312 @@
+"""The configuration as a whole: layers, origins, refusals."""
+
+from __future__ import annotations
+
+import tomllib
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windrow.config import SETTINGS, SOURCE_SETTINGS, default_toml, find, load, resources, trust
+from windrow.config.amount import duration, show_duration, show_size, size
+from windrow.config.setting import Setting, variable
+from windrow.errors import ConfigError, NotAWorkspace
+from windrow.model import Limits, Secret
+
+KEY = "SHA256:" + "A" * 43
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "windrow.toml").write_text("")
+    (tmp_path / "there.txt").write_text("x")
+    return tmp_path.resolve()
+
+
+def source(root: Path, text: str, name: str = "H-main") -> None:
+    (root / "sources").mkdir(exist_ok=True)
+    (root / "sources" / f"{name}.toml").write_text(f'collection = "drops"\n{text}')
+
+
+def other(setting: Setting) -> tuple[str, str]:
+    """Return a value that is not the default, as TOML and as the environment spell it."""
+    noun = setting.kind.noun
+    if noun.startswith("a whole number"):
+        return "7", "7"
+    if noun in {"path", "path or nothing"}:
+        return '"there.txt"', "there.txt"
+    known = {
+        "true or false": ("false", "no"),
+        "size": ('"5 MB"', "5 MB"),
+        "duration": ('"5 min"', "5min"),
+        "place of a secret": ('"env:PLACE"', "env:PLACE"),
+        "address without a password": ('"http://proxy:8080"', "http://proxy:8080"),
+        "path or database address": ('"mysql+pymysql://u@h/d"', "mysql+pymysql://u@h/d"),
+        "command": ('"mail -s hello me"', "mail -s hello me"),
+        "list of texts": ('["a", "b"]', "a,b"),
+        "any, ipv4 or ipv6": ('"ipv6"', "ipv6"),
+        "available, maintenance or removed": ('"removed"', "removed"),
+        "regular expression": ('"a.zip"', "a.zip"),
+        "text": ('"drops"', "drops"),
+    }
+    return known[noun]
+
+
+def toml(name: str, value: str) -> str:
+    table, _, key = name.rpartition(".")
+    return f"[{table}]\n{key} = {value}\n" if table else f"{key} = {value}\n"
+
+
+@pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
+def test_every_setting_by_default_file_environment_and_flag(root: Path, setting: Setting) -> None:
+    in_file, in_environment = other(setting)
+    (default,) = (v for v in load(root, {}).values if v.name == setting.name)
+    assert default.origin == "default"
+    (root / "windrow.toml").write_text(toml(setting.name, in_file))
+    (filed,) = (v for v in load(root, {}).values if v.name == setting.name)
+    assert filed.origin == "windrow.toml"
+    assert filed.value != default.value
+    (root / "windrow.toml").write_text("")
+    (told,) = (v for v in load(root, {setting.env: in_environment}).values if v.name == setting.name)
+    assert told == filed._replace(origin=f"env {setting.env}")
+    environ = {setting.env: "no such value: \x01"}
+    (flag,) = (v for v in load(root, environ, {setting.name: in_environment}).values if v.name == setting.name)
+    assert flag == filed._replace(origin=flag.origin)
+    assert flag.origin.startswith("flag --")
+
+
+@pytest.mark.parametrize("setting", SOURCE_SETTINGS.values(), ids=SOURCE_SETTINGS)
+def test_every_setting_of_a_source(root: Path, setting: Setting) -> None:
+    in_file, in_environment = other(setting)
+    if setting.name == "url":
+        in_file, in_environment = '"ftp://h/"', "ftp://h/"
+    lines = {"url": '"ftp://other/"', "collection": '"drops"'}
+    name = f"source.a-b.{setting.name}"
+
+    def value(environ: dict[str, str]) -> object:
+        text = "".join(f"{key} = {text}\n" for key, text in lines.items())
+        (root / "windrow.toml").write_text(f"[source.a-b]\n{text}")
+        return next(v for v in load(root, environ).values if v.name == name)
+
+    told = value({variable(name): in_environment})
+    lines[setting.name] = in_file
+    filed = value({})
+    assert filed.origin == "windrow.toml"  # type: ignore[attr-defined]
+    assert told == filed._replace(origin=f"env WINDROW_SOURCE_A_B_{setting.name.upper()}")  # type: ignore[attr-defined]
+
+
+def test_the_strongest_wins(root: Path) -> None:
+    (root / "windrow.toml").write_text("[drops]\nattempts = 4\n")
+    env = {"WINDROW_DROPS_ATTEMPTS": "5"}
+    assert load(root, {}).drops.attempts == 4
+    assert load(root, env).drops.attempts == 5
+    assert load(root, env, {"drops.attempts": 6}).drops.attempts == 6
+    assert load(root, env, {"drops.attempts": None}).drops.attempts == 5
+
+
+def test_attempts_of_a_source(root: Path) -> None:
+    source(root, 'url = "ftp://h/"')
+    source(root, 'url = "ftp://h/"\nattempts = 9', "own")
+    assert [s.attempts for s in load(root, {}).sources] == [3, 9]
+    assert [s.attempts for s in load(root, {}, {"drops.attempts": 1}).sources] == [1, 1]
+
+
+def test_a_source(root: Path) -> None:
+    source(
+        root,
+        'url = "sftp://me@drop.example.org:2222/out/"\ncentre = "H"\nsecret = "file:s/pw"\nkey = "env:KEY"\n'
+        f'pace = "1 s"\nconnections = 3\nhost_keys = ["ssh-ed25519 {"A" * 40}"]\nca_bundle = "there.txt"\n',
+    )
+    workspace = load(root, {})
+    one = workspace.source("H-main")
+    assert one is not None
+    assert workspace.source("x") is None
+    site = one.site
+    assert site.address("add/x.zip") == "sftp://drop.example.org:2222/out/add/x.zip"
+    assert (site.username, site.secret, site.key) == ("me", Secret(f"file:{root}/s/pw"), Secret("env:KEY"))
+    assert (one.owner, one.pace, one.connections, one.active) == ("H", 1.0, 3, True)
+    assert site.ca_bundle == str(root / "there.txt")
+    assert site.agent.startswith("windrow/")
+    assert trust(root, "H-main", KEY)
+    assert not trust(root, "H-main", KEY)
+    again = load(root, {}).source("H-main")
+    assert again is not None
+    assert again.site.host_keys == (f"ssh-ed25519 {'A' * 40}", KEY)
+
+
+def test_states_and_inactive_centres(root: Path) -> None:
+    (root / "windrow.toml").write_text('[[drops.centre]]\nshort_name = "Ucd"\nis_active = false\n')
+    source(root, 'url = "ftp://h/"\nstate = "maintenance"', "a")
+    source(root, 'url = "ftp://h/"\ncentre = "UCD"', "b")
+    source(root, 'url = "ftp://h/"\ncentre = "H"', "c")
+    workspace = load(root, {})
+    assert [s.active for s in workspace.sources] == [False, False, True]
+    assert [s.options["state"] for s in workspace.sources] == ["maintenance", "available", "available"]
+    assert workspace.drops.centres[0].short_name == "Ucd"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("naem = 'x'", ["windrow.toml", "naem", "did you mean name?"]),
+        ("[drops]\ndownloader = 3", ["drops.downloader ", "did you mean drops.downloaders?"]),
+        ("[downloads]\nattempts = 3", ["downloads", "drops.downloaders"]),
+        ("attempts = 3", ["attempts", "did you mean drops.attempts?"]),
+        ("[drops]\nattempts = '3'", ["drops.attempts", "a whole number from 1 to 20"]),
+        ("[drops]\nattempts = true", ["drops.attempts", "a whole number from 1 to 20"]),
+        ("[drops]\nattempts = 0", ["drops.attempts", "a whole number from 1 to 20"]),
+        ("[limits]\nmember = '64 XB'", ["limits.member", "64 MB"]),
+        ("[limits]\nseconds = nan", ["limits.seconds", "duration"]),
+        ("name = 3", ["name", "wanted text"]),
+        ("drops = 3", ["drops is not a setting"]),
+        ("source = 3", ["[source.NAME]"]),
+        ("[[drops.centre]]\nfull_name = 'x'", ["short_name"]),
+        ("[[drops.centre]]\nshort_name = 'H'\nfone = 'x'", ["drops.centre[0].fone", "phone"]),
+        ("[[drops.centre]]\nshort_name = 'H'\n[[drops.centre]]\nshort_name = 'h'", ["twice"]),
+        ("[drops.centre]\nshort_name = 'H'", ["[[drops.centre]]"]),
+        ("[drops.lists]\nprojects = 'nowhere.txt'", ["drops.lists.projects", "nowhere.txt"]),
+        ("[drops]\nzip_name = '('", ["drops.zip_name", "regular expression"]),
+        (
+            "[source.a]\nurl = 'ftp://h/'\ncollectionn = 'drops'",
+            ["source.a.collectionn", "source.a.collection?"],
+        ),
+        ("[source.a]\nurl = 'ftp://h/'", ["source.a.collection is missing"]),
+        ("[source.a]\nurl = 'ftp://h/'\ncollection = 'drop'", ["no collection 'drop'", "drops"]),
+        ("[source.a]\nurl = 'gopher://h/'\ncollection = 'drops'", ["sftp"]),
+        ("[source.a]\nurl = 'ftp:///x'\ncollection = 'drops'", ["host"]),
+        ("[source.a]\nurl = 'ftp://h:99999/x'\ncollection = 'drops'", ["port"]),
+        ("[source.a]\nurl = 'ftp://h/../x'\ncollection = 'drops'", [".."]),
+        ("[source.a]\nurl = 'ftp://h/%0d%0aDELE'\ncollection = 'drops'", ["control"]),
+        ("[source.'a b']\nurl = 'ftp://h/'\ncollection = 'drops'", ["not a name for a source"]),
+        ("[source.a_b]\nx = 1\n[source.a-b]\nx = 1", ["declared as a_b"]),
+        ("name = ", ["is not TOML", "end of document"]),
+        ("# \ufffe\udc80", ["not UTF-8"]),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(root: Path, text: str, words: list[str]) -> None:
+    (root / "windrow.toml").write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(ConfigError) as caught:
+        load(root, {})
+    for word in words:
+        assert word in str(caught.value)
+    assert caught.value.exit_code == 4
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[source.a]\nurl = "sftp://me:Hunter2@h/"\ncollection = "drops"',
+        '[source.a]\nurl = "sftp://me:Hunter2@h:x/"\ncollection = "drops"',
+        '[source.a]\nurl = "sftp://me:12/Hunter2@h/"\ncollection = "drops"',
+        '[source.a]\nurl = "sftp://me:1#Hunter2@h/"\ncollection = "drops"',
+        '[source.a]\nurl = "sftp://[Hunter2/"\ncollection = "drops"',
+        '[source.a]\nurl = "sftp://me@h/"\ncollection = "drops"\nsecret = "Hunter2"',
+        '[source.a]\nurl = "sftp://me@h/"\ncollection = "drops"\nkey = "Hunter2"',
+        '[source.a]\nurl = "sftp://me@h/"\ncollection = "drops"\nproxy = "http://me:Hunter2@p"',
+        '[source.a]\nurl = "sftp://me@h/"\ncollection = "drops"\npassword = "Hunter2"',
+        '[drops]\ntracker = "mysql://me:Hunter2@h/d"',
+        '[drops]\ntracker = "mysql://me:Hun/ter2@h/d"',
+        '[drops]\nstore = "mysql://me@h/d?password=Hunter2"',
+        '[drops]\nstore_secret = "Hunter2"',
+        '[drops]\nstore_secret = "env:Hunter 2"',
+    ],
+)
+def test_a_plain_secret_is_refused_and_never_repeated(root: Path, text: str) -> None:
+    (root / "windrow.toml").write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load(root, {})
+    whole = str(caught.value) + caught.value.hint + repr(caught.value)
+    assert "Hun" not in whole
+    assert "ter2" not in whole
+
+
+def test_the_secret_in_the_environment_is_not_in_what_is_shown(root: Path) -> None:
+    source(root, 'url = "sftp://me@h/"\nsecret = "env:WINDROW_H_PASSWORD"')
+    workspace = load(root, {"WINDROW_H_PASSWORD": "Hunter2"})
+    assert "Hunter2" not in repr(workspace)
+    assert "env:WINDROW_H_PASSWORD" in [value.shown for value in workspace.values]
+
+
+def test_a_mistyped_variable_is_refused_and_a_foreign_one_is_not(root: Path) -> None:
+    assert load(root, {"WINDROW_SHARED": "x", "WINDROW_WORKSPACE": "x", "OTHER": "x"}).drops.attempts == 3
+    with pytest.raises(ConfigError, match=r"WINDROW_LEDGR_PATH .* did you mean WINDROW_LEDGER_PATH"):
+        load(root, {"WINDROW_LEDGR_PATH": "x"})
+
+
+def test_databases(root: Path) -> None:
+    assert load(root, {}).drops.tracker.url == f"sqlite:///{root}/tracker.sqlite"
+    told = load(root, {"WINDROW_DROPS_TRACKER": "mysql+pymysql://u@h/d", "WINDROW_DROPS_TRACKER_SECRET": "env:X"})
+    assert told.drops.tracker.url == "mysql+pymysql://u@h/d"
+    assert told.drops.tracker.secret == Secret("env:X")
+
+
+def test_limits_default_to_the_models_own(root: Path) -> None:
+    assert load(root, {}).limits == Limits()
+
+
+def test_where_a_workspace_is_looked_for(root: Path) -> None:
+    inner = root / "a" / "b"
+    inner.mkdir(parents=True)
+    assert find(inner, {}) == root
+    assert find(Path("/"), {"WINDROW_WORKSPACE": str(root)}) == root
+    assert find(root, {"WINDROW_WORKSPACE": "/nowhere"}, Path("a") / "..") == root
+    with pytest.raises(NotAWorkspace, match="/nowhere, which WINDROW_WORKSPACE names"):
+        find(root, {"WINDROW_WORKSPACE": "/nowhere"})
+    (root / "windrow.toml").unlink()
+    with pytest.raises(NotAWorkspace) as caught:
+        find(inner, {})
+    assert str(inner) in str(caught.value)
+    assert str(root) in str(caught.value)
+    with pytest.raises(NotAWorkspace):
+        load(root, {})
+
+
+@given(st.text(st.characters(codec="utf-8")).filter(str.isprintable))
+def test_a_new_workspace_is_valid(name: str) -> None:
+    assert tomllib.loads(default_toml(name))["name"] == name
+
+
+def test_a_new_workspace_loads(root: Path) -> None:
+    (root / "windrow.toml").write_text(default_toml('a "farm"'))
+    workspace = load(root, {})
+    assert workspace.name == 'a "farm"'
+    assert workspace.sources == ()
+
+
+def test_resources_bring_their_imports(root: Path) -> None:
+    (root / "projects.txt").write_text("IMPC\n")
+    (root / "windrow.toml").write_text('[drops.lists]\nprojects = "projects.txt"\n')
+    found = resources(load(root, {}))
+    assert set(found) == {"specimen", "experiment", "projects"}
+    assert found["projects"].content == b"IMPC\n"
+    assert [each.name for each in found["specimen"].siblings] == ["common.xsd"]
+    assert found["specimen"].digest != found["experiment"].digest
+
+
+@pytest.mark.parametrize("key", ["", "SHA256:short", 'x"\ny = ["', "ssh-rsa AAAA\n" + "A" * 40])
+def test_only_host_keys_are_trusted(root: Path, key: str) -> None:
+    with pytest.raises(ConfigError):
+        trust(root, "a", key)
+    assert not (root / "host_keys.toml").exists()
+
+
+@given(st.integers(0, 2**50))
+def test_a_size_reads_as_it_is_shown(number: int) -> None:
+    assert size(show_size(number)) == number
+
+
+@given(st.integers(0, 10**9))
+def test_a_duration_reads_as_it_is_shown(milliseconds: int) -> None:
+    if milliseconds <= 3650 * 86_400_000:
+        assert duration(show_duration(milliseconds / 1000)) == pytest.approx(milliseconds / 1000, rel=1e-5)
+
+
+@given(st.one_of(st.text(), st.floats(), st.booleans(), st.none(), st.lists(st.text())))
+def test_amounts_are_read_or_refused(value: object) -> None:
+    for read in (size, duration):
+        with suppress(ConfigError):
+            assert 0 <= read(value) < 2**62

@@ -1,0 +1,78 @@
+"""The manual tells the truth: generated parts are current, links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.house.page import anchors, links, name, pages
+from tests.house.tree import ROOT
+from windrow import errors
+from windrow.config import CENTRE_SETTINGS, SETTINGS, SOURCE_SETTINGS
+from windrow.reasons import Reason
+
+
+def page(path: str) -> str:
+    return (ROOT / "docs" / path).read_text()
+
+
+def test_generated_parts_are_current() -> None:
+    files = [str(each) for each in pages() if "[[[cog" in each.read_text()]
+    assert files
+    done = subprocess.run(
+        [sys.executable, "-m", "cogapp", "--check", "--diff", "-I", "tools", *files],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"run: make docs\n{done.stdout}{done.stderr}"
+
+
+@pytest.mark.parametrize("each", pages(), ids=name)
+def test_links_lead_somewhere(each) -> None:
+    lost = []
+    for link in links(each):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (each.parent / path).resolve() if path else each
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            lost.append(link)
+    assert lost == []
+
+
+def test_every_reason_is_in_the_manual() -> None:
+    text = page("reference/reasons.md")
+    assert [reason for reason in Reason if f"| `{reason}` | {reason.meaning} |" not in text] == []
+
+
+def test_every_setting_is_in_the_manual() -> None:
+    text = page("reference/config.md")
+    names = {*SETTINGS, *SOURCE_SETTINGS, *CENTRE_SETTINGS}
+    assert [setting for setting in names if f"| `{setting}` |" not in text] == []
+
+
+def test_the_error_tree_is_drawn_whole() -> None:
+    drawn = errors.__doc__ or ""
+    tree = [one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, errors.WindrowError)]
+    assert [one.__name__ for one in tree if not re.search(rf"\b{one.__name__}\b", drawn)] == []
+    for one in tree:
+        (line,) = (line for line in drawn.splitlines() if re.search(rf"[─ ]{one.__name__}\b", line))
+        if number := re.search(r"exit (\d+)", line):
+            assert one.exit_code == int(number[1])
+
+
+def test_every_exit_code_is_in_the_manual() -> None:
+    text = page("reference/exit-codes.md")
+    codes = {one.exit_code for one in vars(errors).values() if isinstance(one, type) and hasattr(one, "exit_code")}
+    assert [code for code in {*codes, 0, 3} if f"| {code} |" not in text] == []
+
+
+def test_the_glossary_is_in_order_and_short() -> None:
+    words = re.findall(r"(?m)^\| ([a-z ]+) \|", page("glossary.md"))[1:]
+    assert words == sorted(words)
+    assert len(words) <= 32

@@ -1,0 +1,81 @@
+"""How large things may grow, and what they may not be called."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from tests.house.tree import Function, at, classes, functions, parsed, python
+
+OURS = ("src", "tests", "tools", "benchmarks")
+FILE, FUNCTION, CLASS = 400, 40, 12
+VAGUE = {"util", "utils", "helper", "helpers", "common", "manager", "base", "handler", "data", "process"}
+
+
+def words(name: str) -> set[str]:
+    """Split a name in snake_case or CamelCase."""
+    return {word.lower() for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])", name)}
+
+
+def length(function: Function) -> int:
+    """Count a function's own lines: without decorators, docstring and the functions within it."""
+    left_out: list[ast.stmt] = [part for part in function.body if isinstance(part, Function)]
+    if ast.get_docstring(function) is not None:
+        left_out.append(function.body[0])
+    return _lines(function) - sum(_lines(part) for part in left_out)
+
+
+def _lines(node: ast.stmt) -> int:
+    return (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def test_files_are_short() -> None:
+    long = {at(path): count for path in python(*OURS) if (count := len(path.read_text().splitlines())) > FILE}
+    assert long == {}
+
+
+def test_functions_are_short() -> None:
+    long = {
+        f"{at(path, function)} {function.name}": length(function)
+        for path in python(*OURS)
+        for function in functions(path)
+        if length(function) > FUNCTION
+    }
+    assert long == {}
+
+
+def test_classes_have_few_public_methods() -> None:
+    wide = {}
+    for path in python(*OURS):
+        for one in classes(path):
+            public = [part.name for part in one.body if isinstance(part, Function) and part.name[0] != "_"]
+            if len(set(public)) > CLASS:
+                wide[f"{at(path, one)} {one.name}"] = len(set(public))
+    assert wide == {}
+
+
+def test_packages_hold_only_names() -> None:
+    more = []
+    for path in python("src"):
+        if path.name != "__init__.py":
+            continue
+        for node in parsed(path).body:
+            text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+            if not (text or isinstance(node, ast.Import | ast.ImportFrom | ast.Assign | ast.AnnAssign)):
+                more.append(at(path, node))
+    assert more == []
+
+
+def test_modules_say_what_they_are() -> None:
+    vague = [at(path) for path in python(*OURS) if words(path.stem) & VAGUE]
+    vague += [at(path) for path in python(*OURS) if VAGUE & set(path.parent.parts[-2:])]
+    assert vague == []
+
+
+def test_classes_and_functions_say_what_they_are() -> None:
+    vague = []
+    for path in python("src"):
+        vague += [f"{at(path, one)} {one.name}" for one in classes(path) if words(one.name) & (VAGUE - {"data"})]
+        named = (function for function in functions(path) if words(function.name) & (VAGUE - {"data", "process"}))
+        vague += [f"{at(path, function)} {function.name}" for function in named]
+    assert vague == []

@@ -1,0 +1,51 @@
+"""What the manual tells people to type works: snippets marked `sh run` are run, page by page."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.house.page import name, pages, runnable, shell
+
+RUN = [page for page in pages() if runnable(page)]
+TOLD = [page for page in pages() if shell(page)]
+
+
+def surroundings(home: Path) -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("WINDROW_")}
+    path = os.pathsep.join((str(Path(sys.executable).parent), kept.get("PATH", "")))
+    return kept | {"HOME": str(home), "PATH": path, "NO_COLOR": "1"}
+
+
+@pytest.mark.parametrize("page", RUN, ids=name)
+def test_the_snippets_of_a_page_run(page: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        ["bash", "-euxo", "pipefail", "-c", runnable(page)],
+        cwd=tmp_path,
+        env=surroundings(tmp_path),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("page", TOLD, ids=name)
+def test_the_commands_of_a_page_exist(page: Path, tmp_path: Path) -> None:
+    for verb in sorted({words[1] for line in shell(page) if not (words := line.split())[1].startswith("-")}):
+        done = subprocess.run(
+            [str(Path(sys.executable).parent / "windrow"), verb, "--help"],
+            cwd=tmp_path,
+            env=surroundings(tmp_path),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, f"windrow {verb}: {done.stderr}"

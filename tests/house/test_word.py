@@ -1,0 +1,117 @@
+"""What may not stand in the code, and in any file."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import pkgutil
+import re
+from fnmatch import fnmatch
+from pathlib import Path
+
+import windrow.collections
+import windrow.formats
+from tests.house.tree import ROOT, at, parsed, python, tracked
+
+BANNED = tuple(
+    "".join(parts)
+    for parts in (
+        ("py", "pi.org"),
+        ("files.python", "hosted"),
+        ("registry.", "npmjs"),
+        ("/wo", "rk/"),
+        ("api.anth", "ropic"),
+    )
+)
+LOOPS = ("src/windrow/engine/worker.py", "src/windrow/engine/loop*.py")
+"""Where one document's failure, whatever it is, must not end the rest."""
+
+BARE = {"ValueError", "RuntimeError", "Exception", "KeyError", "TypeError", "OSError", "IndexError"}
+IMPURE_CALLS = {"open", "print", "input", "create_engine", "urlopen", "getenv"}
+IMPURE_METHODS = {
+    "now", "utcnow", "today", "read_text", "read_bytes", "write_text", "write_bytes", "unlink", "mkdir", "urlopen",
+    "getenv", "environ", "perf_counter", "monotonic",
+}  # fmt: skip
+PURE = ("src/windrow/collections/*", "src/windrow/formats/*")
+
+
+def test_no_machine_or_registry_is_named() -> None:
+    found = []
+    for path in tracked():
+        content = path.read_bytes().lower()
+        found += [f"{at(path)}: {word}" for word in BANNED if word.encode() in content]
+    assert found == []
+
+
+def test_errors_are_our_own() -> None:
+    """A foreign class may be raised by nobody but the protocols of Python themselves."""
+    found = []
+    for path in python("src"):
+        for node in ast.walk(parsed(path)):
+            if not isinstance(node, ast.Raise) or node.exc is None:
+                continue
+            raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
+            if isinstance(raised, ast.Name) and raised.id in BARE:
+                found.append(f"{at(path, node)}: {raised.id}")
+    assert found == []
+
+
+def test_only_the_loop_catches_everything() -> None:
+    found = []
+    for path in python("src"):
+        if any(fnmatch(at(path), loop) for loop in LOOPS):
+            continue
+        handlers = (node for node in ast.walk(parsed(path)) if isinstance(node, ast.ExceptHandler))
+        found += [at(path, one) for one in handlers if _everything(one) and not _raises_again(one)]
+    assert found == []
+
+
+def _everything(handler: ast.ExceptHandler) -> bool:
+    caught = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    names = {each.id for each in caught if isinstance(each, ast.Name)}
+    return handler.type is None or bool(names & {"Exception", "BaseException"})
+
+
+def _raises_again(handler: ast.ExceptHandler) -> bool:
+    return isinstance(handler.body[-1], ast.Raise)
+
+
+def test_pure_parts_read_no_disk_clock_or_environment() -> None:
+    found = []
+    for path in python("src"):
+        if not any(fnmatch(at(path), pure) for pure in PURE):
+            continue
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in IMPURE_CALLS:
+                found.append(f"{at(path, node)}: {node.func.id}")
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in IMPURE_METHODS:
+                found.append(f"{at(path, node)}: .{node.func.attr}")
+    assert found == []
+
+
+def test_every_pure_module_can_be_imported_alone() -> None:
+    for package in (windrow.collections, windrow.formats):
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
+
+
+def test_todo_notes_do_not_stay() -> None:
+    mark = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b")
+    found = [at(path) for path in tracked() if path.suffix in {".py", ".md", ".toml"} and mark.search(path.read_text())]
+    assert found == []
+
+
+def test_locks_have_hashes_and_no_address() -> None:
+    locks = sorted((ROOT / "requirements").glob("*.txt"))
+    assert {lock.name for lock in locks} == {"build.txt", "demo.txt", "dev.txt"}
+    for lock in locks:
+        assert _unlocked(lock) == [], lock.name
+
+
+def _unlocked(lock: Path) -> list[str]:
+    text = lock.read_text()
+    wrong = [word for word in ("://", "--index", "--extra-index", "--find-links", "--trusted") if word in text]
+    entries = re.split(r"\n(?=[a-zA-Z0-9])", re.sub(r"(?m)^#.*\n", "", text).strip())
+    locked = re.compile(r"[a-z0-9-]+==\S+.*--hash=sha256:[0-9a-f]{64}", re.DOTALL)
+    wrong += [entry.splitlines()[0] for entry in entries if not locked.match(entry)]
+    return wrong

@@ -1,0 +1,72 @@
+"""Write the generated parts of the manual: cog calls these from the pages, `make docs` runs cog."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator
+
+from windrow import errors
+from windrow.config import CENTRE_SETTINGS, SETTINGS, SOURCE_SETTINGS, Setting
+from windrow.reasons import Reason
+
+CODES = {
+    0: "all went well",
+    1: "something failed that has no number of its own",
+    2: "the command line makes no sense",
+    3: "some sources failed, the others went well",
+    4: "the configuration is wrong",
+    5: "another run holds the workspace",
+    130: "the person stopped it",
+}
+
+
+def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Spell a Markdown table, with the blank lines that it needs around it."""
+    names = tuple(heads)
+    lines = [names, tuple("---" for _ in names), *rows]
+    return "\n" + "".join(f"| {' | '.join(_cell(each) for each in line)} |\n" for line in lines)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def reasons() -> str:
+    """List every reason and what it means."""
+    return table(("reason", "meaning"), ((f"`{reason}`", reason.meaning) for reason in Reason))
+
+
+def settings(which: str) -> str:
+    """List the settings of the `workspace`, of a `source` or of a `centre`."""
+    chosen = {"workspace": SETTINGS, "source": SOURCE_SETTINGS, "centre": CENTRE_SETTINGS}[which]
+    heads = ("setting", "holds", "default", "meaning")
+    if which != "workspace":
+        return table(heads, (_setting(each) for each in chosen.values()))
+    return table((*heads, "environment"), ((*_setting(each), f"`{each.env}`") for each in chosen.values()))
+
+
+def _setting(setting: Setting) -> tuple[str, ...]:
+    flag = f", flag `{setting.flag}`" if setting.flag else ""
+    default = setting.default
+    if setting.kind.noun in {"size", "duration"} and not isinstance(default, str):
+        default = setting.kind.show(setting.default)
+    shown = str(default).lower() if isinstance(default, bool) else str(default or ("" if default != 0 else 0))
+    return f"`{setting.name}`", setting.kind.noun, f"`{shown}`" if shown else "", setting.help + flag
+
+
+def codes() -> str:
+    """List the exit codes and the errors that lead to each."""
+    return table(
+        ("code", "meaning", "errors"),
+        ((str(code), meaning, ", ".join(_leading_to(code))) for code, meaning in CODES.items()),
+    )
+
+
+def tree() -> list[type[errors.WindrowError]]:
+    """Return all classes of the error tree."""
+    found = [one for _, one in inspect.getmembers(errors, inspect.isclass)]
+    return [one for one in found if issubclass(one, errors.WindrowError)]
+
+
+def _leading_to(code: int) -> Iterator[str]:
+    return (f"`{one.__name__}`" for one in tree() if one.exit_code == code)
