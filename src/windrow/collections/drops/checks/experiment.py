@@ -1,0 +1,77 @@
+"""Checks of lines and experiments, down to their procedure."""
+
+from __future__ import annotations
+
+from lxml import etree
+
+from windrow.collections.drops import identity
+from windrow.collections.drops.checks.case import Case, shown
+from windrow.collections.drops.checks.procedure import procedure
+from windrow.collections.drops.dom import Node
+from windrow.collections.drops.reference import Pipeline
+from windrow.model import Level
+
+
+def centre(case: Case, element: Node) -> None:
+    """Check one centre of an experiment document; one with an unknown pipeline is not looked into."""
+    name = element.get("pipeline", "")
+    pipeline: Pipeline | None = None
+    if case.lists.pipelines is None:
+        kinds = ("UnknownPipeline", "ProcedureNotInPipeline", "RequiredParameterMissing", "ParameterNotInProcedure")
+        case.skip("no list pipelines", *kinds, "WrongParameterType", "ValueNotCastable", "OptionNotPermitted")
+        case.skip("no list pipelines", "TermNotPermitted", "IncrementsTooFew", "IncrementNotPermitted")
+        case.skip("no list pipelines", "IncrementMissing", "IncrementNotCastable")
+    elif name not in case.lists.pipelines:
+        told = f"no pipeline {shown(name)} in IMPReSS; nothing in this centre was checked"
+        case.find("UnknownPipeline", told, element, Level.FATAL)
+        return
+    else:
+        pipeline = case.lists.pipelines[name]
+    case.project(element.get("project", ""), element)
+    for record in element:
+        if etree.QName(record).localname == "line":
+            line(case, record, pipeline)
+        elif etree.QName(record).localname == "experiment":
+            experiment(case, record, pipeline, element.get("centreID", ""))
+
+
+def line(case: Case, element: Node, pipeline: Pipeline | None) -> None:
+    """Check a line: its status codes are known, or else its colony is and it has a procedure."""
+    colony = element.get("colonyID", "")
+    if statuses(case, element, f"line {shown(colony)}"):
+        return
+    if case.lists.colonies is None:
+        case.skip("no list colonies", "UnknownColony")
+    elif colony not in case.lists.colonies:
+        case.find("UnknownColony", f"line: no colony {shown(colony)} in iMITS", element)
+    _inner(case, element, pipeline, f"line {shown(colony)}")
+
+
+def experiment(case: Case, element: Node, pipeline: Pipeline | None, centre_id: str) -> None:
+    """Check an experiment: its date, that its specimens are known, its status codes or procedure."""
+    name = f"experiment {shown(element.get('experimentID', ''))}"
+    if not element.get("dateOfExperiment", "").strip():
+        case.find("DateMissing", f"{name} has no dateOfExperiment", element)
+    for specimen in element.iterchildren("{*}specimenID"):
+        text = specimen.text or ""
+        key = identity.specimen(centre_id, text)
+        told = f"{name}: specimen {shown(text)} was not submitted by {centre_id}"
+        case.ask("specimen", key, "SpecimenNotSubmitted", told, specimen)
+    if not statuses(case, element, name):
+        _inner(case, element, pipeline, name)
+
+
+def statuses(case: Case, element: Node, name: str) -> bool:
+    """Check the status codes of a record; tell whether it has any."""
+    found = element.findall("{*}statusCode")
+    for status in found:
+        case.status(status.text or "", status, name)
+    return bool(found)
+
+
+def _inner(case: Case, element: Node, pipeline: Pipeline | None, name: str) -> None:
+    found = element.find("{*}procedure")
+    if found is None:
+        case.find("ProcedureMissing", f"{name} has neither status code nor procedure", element)
+    else:
+        procedure(case, found, pipeline)

@@ -1,0 +1,63 @@
+"""JUDGE: integrity checks of a loaded document, as far as the document and the lists can tell.
+
+The checks are those of the standard's integrity validator. What needs the store's answer (has this
+specimen been submitted?) leaves as an `Ask`; checks whose list is missing are named in one finding,
+`CheckNotRun`. Of the standard's three levels, an unknown pipeline is fatal, an unknown project a
+warning, all else an error. Of a document to delete only the identifiers are checked.
+"""
+
+from __future__ import annotations
+
+from lxml import etree
+
+from windrow.collections.drops.checks.case import Case
+from windrow.collections.drops.checks.experiment import centre
+from windrow.collections.drops.checks.specimen import specimen
+from windrow.collections.drops.dom import Node, parse
+from windrow.collections.drops.element import ROOTS
+from windrow.collections.drops.reference import lists
+from windrow.errors import StepError
+from windrow.model import Reading
+from windrow.reasons import Reason
+from windrow.spec import Task
+
+IDENTIFIERS = {
+    "mouse": ("specimenID",),
+    "embryo": ("specimenID",),
+    "experiment": ("experimentID",),
+    "line": ("colonyID",),
+    "procedure": ("procedureID",),
+}
+"""What a record is known by; these must be there, and without blanks around them, whatever the action."""
+
+
+def judge(task: Task) -> Reading:
+    """Check the document of `task`; `count` is the number of its records.
+
+    Options: `today` (an ISO date) for dates in the future, `action` (`add`, `edit`, `delete`; where it
+    is not given, the first part of the item's key).
+    """
+    root = parse(task.view, task.limits)
+    if root.tag not in ROOTS.values():
+        raise StepError(f"the root element is {str(root.tag)[:80]}", Reason.WRONG_ROOT)
+    case = Case(lists(task.resources), task.options.get("today", ""))
+    action = task.options.get("action") or task.item.key.partition("/")[0]
+    records = [record for one in root for record in one]
+    for record in records:
+        _identifiers(case, record)
+    if action != "delete":
+        if root.tag == ROOTS["specimen"]:
+            for record in records:
+                specimen(case, record)
+        else:
+            for one in root:
+                centre(case, one)
+    return Reading(findings=case.findings, asks=case.asks, count=len(records))
+
+
+def _identifiers(case: Case, record: Node) -> None:
+    for element in (record, *record.iterchildren("{*}procedure")):
+        for name in IDENTIFIERS.get(etree.QName(element).localname, ()):
+            case.identifier(name, element.get(name, ""), element)
+    for element in record.iterchildren("{*}specimenID"):
+        case.identifier("specimenID", element.text or "", element)

@@ -1,0 +1,94 @@
+"""What a zip's entries are to this collection: XML files to follow, or things left out by rule."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from windrow.collections.drops import name as names
+from windrow.collections.drops.name import Kind, XmlName, ZipName
+from windrow.collections.drops.plan import declared_centres
+from windrow.formats.zip import ZipMember
+from windrow.model import Finding, Level, Member
+from windrow.reasons import Reason
+
+SUFFIX = ".xml"
+TOLD = 1000
+"""Findings of one zip that are told one by one."""
+
+
+class Rules(NamedTuple):
+    """What decides about an entry: the zip it is in, the declared centres, the names' pattern."""
+
+    zip: ZipName | None
+    centres: tuple[str, ...]
+    pattern: str
+
+    def member(self, entry: ZipMember, digest: str, md5: str) -> Member:
+        """Return the XML file that an entry is, with the reason why it is not to be read, if any."""
+        if entry.reason:
+            return Member(entry.name, entry.size, digest, md5, reason=entry.reason)
+        found = names.read_xml_name(entry.name, self.centres, self.pattern)
+        if isinstance(found, Reason):
+            return Member(entry.name, entry.size, digest, md5, reason=found)
+        return Member(entry.name, entry.size, digest, md5, found.kind, self.rank(found, entry.name))
+
+    def rank(self, found: XmlName, name: str) -> str:
+        """Return a text whose order is the order of loading.
+
+        Specimens come before experiments; then by the zip's date and increment, the file's own,
+        and its name.
+        """
+        date, inc = (str(self.zip.date), self.zip.inc) if self.zip else ("", 0)
+        order = 0 if found.kind is Kind.SPECIMEN else 1
+        return f"{order}.{date}.{inc:020d}.{found.date}.{found.inc:020d}.{name}"
+
+
+def rules(key: str, options: Mapping[str, str]) -> Rules:
+    """Read what an action's key (`add/ZIPNAME`) and the options say."""
+    centres = tuple(declared_centres(options))
+    found = names.read_zip_name(zip_name(key), centres, options.get("zip_name") or names.ZIP)
+    return Rules(found if isinstance(found, ZipName) else None, centres, options.get("xml_name") or names.XML)
+
+
+def zip_name(key: str) -> str:
+    """Return the zip's name in a key.
+
+    >>> zip_name("add/H.2012-11-20.03.impc.zip"), zip_name("add/A.zip/B.xml")
+    ('H.2012-11-20.03.impc.zip', 'A.zip')
+    """
+    return key.split("/")[1] if "/" in key else key
+
+
+def aside(entry: ZipMember) -> Finding | None:
+    """Tell why an entry is left out by rule; None, if it is an XML file at the top of the zip."""
+    shown = repr(entry.name[:200])
+    if entry.reason is Reason.UNSAFE_NAME and "/" in entry.name:
+        return Finding("UnsafeName", f"{shown} is left out: {Reason.UNSAFE_NAME.meaning}", Level.WARN)
+    if entry.is_folder:
+        return Finding("LeftOut", f"{shown} is a folder", Level.NOTE)
+    if "/" in entry.name:
+        return Finding("LeftOut", f"{shown} lies in a folder", Level.NOTE)
+    if not entry.name.endswith(SUFFIX):
+        return Finding("LeftOut", f"{shown} is not an XML file", Level.NOTE)
+    return None
+
+
+def told(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Keep the first findings; count the rest in a last one."""
+    if len(findings) <= TOLD:
+        return tuple(findings)
+    rest = Finding("LeftOut", f"{len(findings) - TOLD} more findings", Level.NOTE)
+    return (*findings[:TOLD], rest)
+
+
+def kind_of(reason: Reason) -> str:
+    """Name the general class of a refusal, as findings do.
+
+    >>> kind_of(Reason.BOMB_RATIO), kind_of(Reason.NOT_WELL_FORMED)
+    ('BombRatio', 'SyntaxError')
+    """
+    if reason is Reason.NOT_WELL_FORMED:
+        return "SyntaxError"
+    return "".join(word.capitalize() for word in re.split("_", reason.value))

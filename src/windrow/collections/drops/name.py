@@ -1,0 +1,146 @@
+"""File names of the convention, read strictly: who made the file, when, and the how-manieth it is.
+
+    zip = centre "." date "." increment ".impc.zip"
+    xml = centre "." date "." increment "." kind ".impc.xml"
+
+A name is taken as a whole or not at all; its date must be a day of the calendar and its centre one
+of those declared, compared without regard to case (specification, section 3). Both patterns may be
+replaced by the workspace.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import date
+from enum import StrEnum
+from functools import lru_cache
+from typing import NamedTuple
+
+from windrow.errors import ConfigError
+from windrow.reasons import Reason
+
+ZIP = r"(?P<centre>[A-Za-z_]+)\.(?P<date>\d{4}-\d{2}-\d{2})\.(?P<inc>\d{1,5})\.impc\.zip"
+XML = (
+    r"(?P<centre>[A-Za-z_]+)\.(?P<date>\d{4}-\d{2}-\d{2})\.(?P<inc>\d{1,5})"
+    r"\.(?P<kind>specimen|experiment)\.impc\.xml"
+)
+LONGEST = 128
+"""Characters that the tracker's columns hold."""
+GREATEST = 2**63 - 1
+"""An increment that every database holds."""
+UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff/\\]|\.\.")
+
+
+class Kind(StrEnum):
+    """What an XML file holds; specimens are loaded before the experiments made on them."""
+
+    SPECIMEN = "specimen"
+    EXPERIMENT = "experiment"
+
+
+class ZipName(NamedTuple):
+    """What the name of a zip tells; `centre` is the producer as declared, `inc` a number from 0."""
+
+    centre: str
+    date: date
+    inc: int
+
+
+class XmlName(NamedTuple):
+    """What the name of an XML file tells."""
+
+    centre: str
+    date: date
+    inc: int
+    kind: Kind
+
+
+def read_zip_name(name: str, centres: Iterable[str], pattern: str = ZIP) -> ZipName | Reason:
+    """Read the name of a zip, or say why it is none.
+
+    >>> read_zip_name("h.2012-11-20.03.impc.zip", ["H", "Ics"])
+    ZipName(centre='H', date=datetime.date(2012, 11, 20), inc=3)
+    >>> read_zip_name("H.2012-02-31.1.impc.zip", ["H"]).value
+    'bad_date'
+    """
+    found = _match(name, zip_pattern(pattern))
+    if isinstance(found, Reason):
+        return found
+    centre = declared(found["centre"], centres)
+    return ZipName(centre, _day(found), int(found["inc"])) if centre else Reason.UNKNOWN_CENTRE
+
+
+def read_xml_name(name: str, centres: Iterable[str], pattern: str = XML) -> XmlName | Reason:
+    """Read the name of an XML file, or say why it is none.
+
+    >>> read_xml_name("Ics.2013-06-19.11.specimen.impc.xml", ["Ics"]).kind.value
+    'specimen'
+    """
+    found = _match(name, xml_pattern(pattern))
+    if isinstance(found, Reason):
+        return found
+    if found["kind"] not in set(Kind):
+        return Reason.BAD_NAME
+    centre = declared(found["centre"], centres)
+    if not centre:
+        return Reason.UNKNOWN_CENTRE
+    return XmlName(centre, _day(found), int(found["inc"]), Kind(found["kind"]))
+
+
+def declared(centre: str, centres: Iterable[str]) -> str:
+    """Return a centre as it is declared, whatever its case in a name; empty if it is not."""
+    wanted = centre.casefold()
+    return next((known for known in centres if known.casefold() == wanted), "")
+
+
+def refusal(name: str) -> Reason | None:
+    """Tell whether a name is too long or unsafe to be anybody's."""
+    if len(name) > LONGEST:
+        return Reason.NAME_TOO_LONG
+    return Reason.UNSAFE_NAME if UNSAFE.search(name) else None
+
+
+@lru_cache(maxsize=32)
+def zip_pattern(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern for zips, or say what is wrong with it (`ConfigError`)."""
+    return _compiled(pattern, "zip_name", {"centre", "date", "inc"})
+
+
+@lru_cache(maxsize=32)
+def xml_pattern(pattern: str) -> re.Pattern[str]:
+    """Compile a pattern for XML files, or say what is wrong with it (`ConfigError`)."""
+    return _compiled(pattern, "xml_name", {"centre", "date", "inc", "kind"})
+
+
+def _compiled(pattern: str, option: str, groups: set[str]) -> re.Pattern[str]:
+    """Compile a pattern that names these groups."""
+    try:
+        compiled = re.compile(pattern, re.ASCII)
+    except (re.error, OverflowError, RecursionError, ValueError) as error:
+        raise ConfigError(f"{option}: not a regular expression: {error}") from None
+    if missing := groups - set(compiled.groupindex):
+        raise ConfigError(f"{option}: the pattern has no group named {', '.join(sorted(missing))}")
+    return compiled
+
+
+def _match(name: str, pattern: re.Pattern[str]) -> re.Match[str] | Reason:
+    """Match the whole name; what matched has a centre, a calendar date and an increment."""
+    if reason := refusal(name):
+        return reason
+    found = pattern.fullmatch(name)
+    if not found or not found["centre"] or not found["date"]:
+        return Reason.BAD_NAME
+    inc = found["inc"]
+    if not inc or not (inc.isascii() and inc.isdigit()) or int(inc) > GREATEST:
+        return Reason.BAD_NAME
+    try:
+        _day(found)
+    except ValueError:
+        return Reason.BAD_DATE
+    return found
+
+
+def _day(found: re.Match[str]) -> date:
+    """Return the date in a name."""
+    return date.fromisoformat(found["date"])

@@ -1,0 +1,78 @@
+"""The phases of the tracker and how a row moves through them: pure functions on (phase, status).
+
+Phase ids count from 1 in the order of `PHASES`; ids and statuses rise (specification, sections 2
+and 4.6 as settled).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from windrow.model import Status
+from windrow.spec import State
+
+MEANINGS = {
+    "download": "fetch the zip from one of its sources",
+    "zip_name": "the zip's name follows the convention",
+    "zip_md5": "the zip matches the checksum offered beside it",
+    "unzip": "the zip is sound and its members are known",
+    "xml_name": "the XML file's name follows the convention",
+    "xsd": "the XML file is valid against its schema",
+    "upload": "the file's rows are loaded into the database",
+    "data": "the rows' integrity is checked against the database",
+    "context": "the file's context for the tracker is built",
+    "overview": "the overview tables are built from what is new",
+    "qc": "ready for quality control; written by others",
+}
+PHASES = tuple(MEANINGS)
+
+
+def phase(name: str) -> int:
+    """Return the id of a phase.
+
+    >>> phase("download"), phase("qc")
+    (1, 11)
+    """
+    return PHASES.index(name) + 1
+
+
+UNZIP = phase("unzip")
+
+
+def advance(old: State, new: State) -> State:
+    """Return the state of a row that stands at `old` and is asked to go to `new`.
+
+    A failure stays, at the earliest phase that failed, and wins over all else. What an operator
+    cancelled stays cancelled: work that was already under way may still move its phase. Otherwise
+    the phase only rises, and within a phase the status does. So the order in which requests come
+    makes no difference, and a request that comes twice none either.
+
+    >>> advance((1, Status.DONE), (4, Status.RUNNING))
+    (4, <Status.RUNNING: 2>)
+    >>> advance((6, Status.FAILED), (7, Status.DONE))
+    (6, <Status.FAILED: 5>)
+    """
+    failed = [number for number, status in (old, new) if status is Status.FAILED]
+    if failed:
+        return min(failed), Status.FAILED
+    if Status.CANCELLED in {old[1], new[1]}:
+        return max(old[0], new[0]), Status.CANCELLED
+    return max(old, new)
+
+
+def parent(children: Mapping[State, int]) -> State:
+    """Return the state that a parent takes from its children, counted by state.
+
+    If any failed, it is the earliest phase that failed; else the least state of all, so that a
+    parent is done with a phase when its last child is. A cancelled child counts as it stands: its
+    parent rests there, cancelled, once no other child is behind it, and never shows as done what
+    was not. A parent of no children had nothing usable in it and failed at `unzip`.
+
+    >>> parent({(7, Status.DONE): 2, (6, Status.RUNNING): 1})
+    (6, <Status.RUNNING: 2>)
+    """
+    states = [state for state, count in children.items() if count > 0]
+    failed = [number for number, status in states if status is Status.FAILED]
+    if failed:
+        return min(failed), Status.FAILED
+    return min(states, default=(UNZIP, Status.FAILED))

@@ -1,0 +1,80 @@
+"""What a listing offers: the zips of `add/`, `edit/` and `delete/`, good or refused.
+
+Left out by rule, and not counted as refused: other folders, and names that do not end in `.zip`
+(specification, section 3). A `NAME.zip.sha256` or `NAME.zip.md5` beside a zip is its side-car.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from windrow.collections.drops import name as names
+from windrow.model import Entry, Offer, Source, join
+from windrow.reasons import Reason
+
+FOLDERS = ("add", "edit", "delete")
+SUFFIX = ".zip"
+SIDECARS = (".sha256", ".md5")  # the stronger one is taken where both are there
+
+
+def plan(source: Source, entries: Sequence[Entry], options: Mapping[str, Any]) -> list[Offer]:
+    """Return an offer for every zip listed, in the order of the listing.
+
+    `options`: `centres`, the declared short names (a sequence, or a text with commas), and
+    `zip_name`, a pattern in place of the convention's. The source itself makes no difference: who
+    hosts a zip need not be who made it.
+    """
+    del source
+    centres = declared_centres(options)
+    pattern = str(options.get("zip_name") or names.ZIP)
+    files = {(_folder(entry), entry.name) for entry in entries if entry.is_file}
+    return [
+        _offer(entry, centres, pattern, files)
+        for entry in entries
+        if _folder(entry) in FOLDERS and entry.name.endswith(SUFFIX)
+    ]
+
+
+def declared_centres(options: Mapping[str, Any]) -> list[str]:
+    """Return the centres that the options declare.
+
+    >>> declared_centres({"centres": "H, Ics"})
+    ['H', 'Ics']
+    """
+    given = options.get("centres") or ()
+    parts = given.split(",") if isinstance(given, str) else given
+    return [short for part in parts if (short := str(part).strip())]
+
+
+def _offer(entry: Entry, centres: list[str], pattern: str, files: set[tuple[str, str]]) -> Offer:
+    """Judge one zip by its name."""
+    folder = _folder(entry)
+    key = path = join(folder, entry.name)
+    if not entry.is_file:
+        return Offer(key, path, entry.size, entry.modified, reason=Reason.NOT_A_FILE, unkeyed=True)
+    found = names.read_zip_name(entry.name, centres, pattern)
+    if isinstance(found, Reason):
+        unkeyed = found is Reason.NAME_TOO_LONG or _unkeyed(entry.name)
+        return Offer(key, path, entry.size, entry.modified, reason=found, unkeyed=unkeyed)
+    sidecars = (entry.name + ending for ending in SIDECARS if (folder, entry.name + ending) in files)
+    sidecar = next(sidecars, "")
+    return Offer(
+        key,
+        path,
+        entry.size,
+        entry.modified,
+        rank=f"{found.date}.{found.inc:020d}.{entry.name}",
+        owner=found.centre,
+        sidecar=join(folder, sidecar) if sidecar else "",
+    )
+
+
+def _folder(entry: Entry) -> str:
+    """Return the folder an entry lies in, without slashes around."""
+    return entry.folder.strip("/")
+
+
+def _unkeyed(name: str) -> bool:
+    """Tell whether a name must not reach a table: it holds what is no printable text, or a slash."""
+    return "/" in name or not name.isprintable()

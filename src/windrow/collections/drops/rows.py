@@ -1,0 +1,221 @@
+"""LOAD: turn a document into rows, one for each element that has a table, and find its entities.
+
+A pure function: the document is read as a stream and let go of record by record, so that only the
+rows take memory. It expects a document that its schema accepts; what it cannot place it refuses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, BinaryIO, NamedTuple
+
+from windrow.collections.drops import identity
+from windrow.collections.drops.dom import Node, line, stream
+from windrow.collections.drops.element import CENTRES, ELEMENTS, ROOTS, Element, parents
+from windrow.collections.drops.text import READERS, Read
+from windrow.errors import StepError
+from windrow.model import Limits
+from windrow.reasons import Reason
+from windrow.spec import Entity, Rows, Task
+
+Row = tuple[Any, ...]
+ROOT_DEPTH, CENTRE_DEPTH, RECORD_DEPTH = 1, 2, 3
+
+
+class Plan(NamedTuple):
+    """How to read one element type of one namespace, prepared for speed."""
+
+    table: str
+    parent: str | None  # the table named in `parent_table`, where there is such a column
+    attributes: tuple[tuple[str, Read | None], ...]
+    texts: dict[str, int]  # a child that is only a text -> its place among the columns
+    own: int  # the place of the element's own text, -1 without
+    own_read: Read | None
+    width: int
+    order: tuple[int, ...]  # places of the attributes among the columns
+    children: dict[str, Plan]
+    entity: str
+
+
+def rows(task: Task) -> Rows:
+    """Read the document of `task` into rows for the tables of `element.TABLES`.
+
+    Raises StepError with a reason where a value has no place in a database (a number of more than
+    64 bits, an id of more than 255 characters), with the line of the record that it stands in.
+    """
+    return Reader(task.limits).read(task.view)
+
+
+class Reader:
+    """Read one document."""
+
+    def __init__(self, limits: Limits) -> None:
+        """Take no more than the limits allow."""
+        self._limits = limits
+        self._count = 0
+        self._tables: dict[str, list[Row]] = {name: [] for name in ELEMENTS}
+        self._entities: list[Entity] = []
+
+    def read(self, view: BinaryIO) -> Rows:
+        """Read the whole document."""
+        centre, ordinal, depth = (0, ""), 0, 0
+        plan: Plan | None = None
+        for event, element in stream(view, self._limits):
+            if event == "start":
+                depth += 1
+                if depth == ROOT_DEPTH:
+                    plan = self._start(element)
+                elif depth == CENTRE_DEPTH and plan is not None:
+                    centre, ordinal = self._centre(plan, element), 0
+            else:
+                if depth == RECORD_DEPTH and plan is not None:
+                    self._record(plan, element, centre, ordinal)
+                    ordinal += 1
+                    _let_go(element)
+                depth -= 1
+        full = {name: made for name, made in self._tables.items() if made}
+        return Rows(self._entities, full, self._count)
+
+    def _start(self, root: Node) -> Plan:
+        """Prepare for the kind of document that this root begins."""
+        for kind, tag in ROOTS.items():
+            if root.tag == tag:
+                namespace = tag.partition("}")[0] + "}"
+                return prepare(namespace, CENTRES[kind])
+        raise StepError(f"the root element is {root.tag}", Reason.WRONG_ROOT)
+
+    def _centre(self, plan: Plan, element: Node) -> tuple[int, str]:
+        local = self._count
+        self._row(plan, element, None, None, len(self._tables[plan.table]))
+        return local, element.get("centreID", "")
+
+    def _record(self, plan: Plan, element: Node, centre: tuple[int, str], ordinal: int) -> None:
+        """Read a record: a specimen, a housing, a line or an experiment, and all that is in it."""
+        inner = plan.children.get(element.tag)
+        if inner is None:
+            raise _unplaced(element)
+        local = self._count
+        try:
+            self._row(inner, element, centre[0], local, ordinal)
+            known_as = IDENTIFY[inner.entity](centre[1], element)
+        except StepError as error:
+            raise StepError(str(error), error.reason, line=error.line or line(element)) from None
+        self._entities.append(Entity(local, inner.entity, known_as))
+
+    def _row(self, plan: Plan, element: Node, parent: int | None, entity: int | None, ordinal: int) -> None:
+        """Add the element's row, then those of the elements in it."""
+        local = self._count
+        if local >= self._limits.elements:
+            raise StepError(f"more than {self._limits.elements} elements", Reason.TOO_MANY_ELEMENTS)
+        self._count = local + 1
+        cells = _cells(plan, element)
+        inner: list[tuple[Plan, Node]] = []
+        if entity is not None:  # a centre's row is made at its start, and its records one by one
+            for child in element:
+                place = plan.texts.get(child.tag)
+                if place is not None:
+                    cells[place] = child.text or ""
+                elif (below := plan.children.get(child.tag)) is not None:
+                    inner.append((below, child))
+                else:
+                    raise _unplaced(child)
+        self._tables[plan.table].append((local, parent, entity, ordinal, *cells))
+        for number, (below, child) in enumerate(inner):
+            self._row(below, child, local, entity, number)
+
+
+def _cells(plan: Plan, element: Node) -> list[Any]:
+    """Return the cells that the element itself fills."""
+    cells: list[Any] = [None] * plan.width
+    if plan.parent is not None:
+        cells[0] = plan.parent
+    for place, (name, read) in zip(plan.order, plan.attributes, strict=True):
+        text = element.get(name)
+        if text is not None:
+            cells[place] = text if read is None else read(text)
+    if plan.own >= 0:
+        text = element.text or ""
+        cells[plan.own] = text if plan.own_read is None else plan.own_read(text)
+    return cells
+
+
+@lru_cache(maxsize=256)
+def prepare(namespace: str, table: str, parent: str = "") -> Plan:
+    """Prepare to read an element type and all below it; `namespace` is in braces, or empty."""
+    element: Element = ELEMENTS[table]
+    several = len(parents(table)) > 1
+    start = 1 if several else 0
+    attributes, order, texts, own, own_read = [], [], {}, -1, None
+    for place, field in enumerate(element.fields, start):
+        read = READERS[field.column.kind]
+        if field.place.startswith("@"):
+            attributes.append((field.place[1:], read))
+            order.append(place)
+        elif field.place == ".":
+            own, own_read = place, read
+        else:
+            texts[namespace + field.place] = place
+    return Plan(
+        table=table,
+        parent=parent if several else None,
+        attributes=tuple(attributes),
+        texts=texts,
+        own=own,
+        own_read=own_read,
+        width=start + len(element.fields),
+        order=tuple(order),
+        children={namespace + name: prepare(namespace, child, table) for name, child in element.children},
+        entity=element.entity,
+    )
+
+
+def _let_go(element: Node) -> None:
+    """Free a record that has been read, and what stands before it; what follows may be there already."""
+    element.clear()
+    parent = element.getparent()
+    while parent is not None and element.getprevious() is not None:
+        del parent[0]
+
+
+def _unplaced(element: Node) -> StepError:
+    return StepError(f"no place for the element {str(element.tag)[:80]}", Reason.NOT_VALID, line=line(element))
+
+
+def _text(element: Node, name: str) -> list[str]:
+    namespace = str(element.tag).partition("}")[0] + "}"
+    return [found.text or "" for found in element.findall(namespace + name)]
+
+
+def _procedure(element: Node) -> str | None:
+    namespace = str(element.tag).partition("}")[0] + "}"
+    found = element.find(f"{namespace}procedure")
+    return None if found is None else found.get("procedureID")
+
+
+def _specimen(centre: str, element: Node) -> str:
+    return identity.specimen(centre, element.get("specimenID", ""))
+
+
+def _experiment(centre: str, element: Node) -> str:
+    specimens = _text(element, "specimenID")
+    return identity.experiment(centre, element.get("experimentID", ""), element.get("sequenceID"), specimens)
+
+
+def _line(centre: str, element: Node) -> str:
+    colony = element.get("colonyID", "")
+    return identity.line(centre, colony, element.get("sequenceID"), _procedure(element))
+
+
+def _housing(centre: str, element: Node) -> str:
+    from_lims = "true" if element.get("fromLIMS", "").strip() in {"true", "1"} else "false"
+    return identity.housing(centre, from_lims, element.get("lastUpdated"), _procedure(element))
+
+
+IDENTIFY: dict[str, Callable[[str, Node], str]] = {
+    "specimen": _specimen,
+    "experiment": _experiment,
+    "line": _line,
+    "housing": _housing,
+}
+"""How each kind of entity is identified."""

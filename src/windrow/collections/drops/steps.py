@@ -1,0 +1,139 @@
+"""The first two readings of a drop: what a zip holds, and whether an XML file is valid.
+
+Both are functions from a task to a reading. What is wrong with a document comes back as the
+reading's reason and findings; nothing that a centre sends makes them raise.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import BinaryIO
+
+from windrow.collections.drops import name as names
+from windrow.collections.drops.member import Rules, aside, kind_of, rules, told
+from windrow.collections.drops.name import Kind
+from windrow.digest import Hasher, combine
+from windrow.errors import StepError
+from windrow.formats import xml, xsd
+from windrow.formats import zip as archive
+from windrow.formats.inflate import BLOCK
+from windrow.formats.zip import ZipMember
+from windrow.model import Finding, Level, Limits, Member, Reading, Resource
+from windrow.reasons import Reason
+from windrow.spec import Task
+
+ROOTS = {Kind.SPECIMEN: "centreSpecimenSet", Kind.EXPERIMENT: "centreProcedureSet"}
+HARMLESS = (Reason.NOT_A_FILE, Reason.UNSAFE_NAME)
+"""What is wrong with one entry alone; any other fault is one of the whole zip."""
+
+
+def unzip(task: Task) -> Reading:
+    """Inflate every member of a zip once, and return the XML files in it.
+
+    A fault of the archive itself fails all of it: nothing of a zip that is cut off, encrypted or a
+    bomb is used. Entries that are left out by rule are noted; XML files of a bad name are members
+    with their reason. `md5` is the zip's own, `count` the number of its entries.
+    """
+    md5 = _md5(task.view)
+    findings: list[Finding] = []
+    found: list[Member] = []
+    try:
+        entries = archive.members(task.view, task.limits)
+        _judge(entries)
+        decide = rules(task.item.key, task.options)
+        for entry in entries:
+            found += _member(task.view, entry, decide, findings)
+    except StepError as error:
+        return Reading(error.reason, _refused(error, findings), md5=md5)
+    usable = any(member.reason is None for member in found)
+    reason = None if usable else Reason.EMPTY_ARCHIVE
+    if reason:
+        findings.insert(0, Finding(kind_of(reason), f"{len(entries)} entries, none of them usable"))
+    return Reading(reason, told(findings), tuple(found), count=len(entries), md5=md5)
+
+
+def check_xsd(task: Task) -> Reading:
+    """Check an XML file: well-formed, of the kind its name says, valid by that kind's schema."""
+    try:
+        task.view.seek(0)
+        content = task.view.read()  # `open_member` bounds it
+        text = xml.admit(content, task.limits)
+        kind = _kind(task)
+        _agree(text, kind)
+        findings = xsd.check(text, schema(task, kind))
+    except StepError as error:
+        return Reading(error.reason, _refused(error, []))
+    return Reading(Reason.NOT_VALID if findings else None, tuple(findings))
+
+
+def open_member(view: BinaryIO, name: str, limits: Limits) -> BinaryIO:
+    """Open an XML file within its zip, seekable and read-only."""
+    return archive.open_member(view, name, limits)
+
+
+def schema(task: Task, kind: Kind) -> xsd.Schema:
+    """Return the compiled schema that the workspace names for a kind, its imports beside it."""
+    sheet: Resource | None = task.resources.get(kind.value)
+    if sheet is None:
+        raise StepError(f"no schema is named for {kind.value} files", Reason.NO_SCHEMA)
+    imports = {beside.path.name: beside.content for beside in sheet.siblings}
+    known_by = combine([sheet.digest, *(f"{beside.path.name} {beside.digest}" for beside in sheet.siblings)])
+    return xsd.load(xsd.Sheets(known_by, sheet.content, imports))
+
+
+def _judge(entries: list[ZipMember]) -> None:
+    """Refuse the whole zip for a fault of one entry that is not that entry's alone."""
+    for entry in entries:
+        if entry.reason and entry.reason not in HARMLESS:
+            raise StepError(f"{entry.name[:200]!r}: {entry.reason.meaning}", entry.reason)
+
+
+def _member(view: BinaryIO, entry: ZipMember, decide: Rules, findings: list[Finding]) -> list[Member]:
+    """Read an entry to its end; return it if it is an XML file, else note that it is left out."""
+    hasher = Hasher("md5")
+    note = aside(entry)
+    sound = entry if entry.reason is None else entry._replace(reason=None)
+    if not entry.is_folder:
+        for number, block in enumerate(archive.blocks(view, sound)):
+            if not number and not note and archive.is_archive(block):
+                raise StepError(f"{entry.name[:200]!r} is itself an archive", Reason.NESTED_ARCHIVE)
+            hasher.update(block)
+    if note:
+        findings.append(note)
+        return []
+    member = decide.member(entry, hasher.digest(), hasher.hex("md5"))
+    if member.reason:
+        shown = f"{entry.name[:200]!r}: {member.reason.meaning}"
+        findings.append(Finding(kind_of(member.reason), shown, Level.WARN))
+    return [member]
+
+
+def _kind(task: Task) -> Kind:
+    """Return what an XML file says it is by its name."""
+    name = task.item.member or task.item.key.rpartition("/")[2]
+    found = names.xml_pattern(task.options.get("xml_name") or names.XML).fullmatch(name)
+    if not found or found["kind"] not in set(Kind):
+        raise StepError(f"{name[:200]!r} does not follow the convention", Reason.BAD_NAME)
+    return Kind(found["kind"])
+
+
+def _agree(text: xml.Text, kind: Kind) -> None:
+    """Hold the root element against the kind that the file's name announces."""
+    if text.root != ROOTS[kind]:
+        xml.tree(text.content)  # what is not well-formed has no root to judge
+        raise StepError(f"the root is {text.root[:100]!r}, not {ROOTS[kind]!r}", Reason.WRONG_ROOT)
+
+
+def _refused(error: StepError, findings: list[Finding]) -> tuple[Finding, ...]:
+    """Put the fault that ended a reading before what was noted until then."""
+    first = Finding(kind_of(error.reason), str(error)[:1000], Level.ERROR, error.line, error.column)
+    return told([first, *findings])
+
+
+def _md5(view: BinaryIO) -> str:
+    """Return the MD5 of the whole view."""
+    md5 = hashlib.md5(usedforsecurity=False)
+    view.seek(0)
+    while block := view.read(BLOCK):
+        md5.update(block)
+    return md5.hexdigest()

@@ -1,0 +1,182 @@
+"""XML from strangers: no DTD, no entities, no network, bounded before a tree is built.
+
+Everything is brought to UTF-8 first, by Python's codecs, so that one reading of the bytes is the
+only one: the parser is told the encoding and never guesses. Faults are `StepError`s with a reason
+and, where the parser knows it, line and column, right on documents of any length.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from typing import Any, NamedTuple
+from xml.parsers import expat
+
+from lxml import etree
+
+from windrow.errors import StepError
+from windrow.model import Limits
+from windrow.reasons import Reason
+
+OPTIONS: dict[str, Any] = {
+    "encoding": "utf-8",
+    "resolve_entities": False,
+    "load_dtd": False,
+    "no_network": True,
+    "huge_tree": False,  # depth, names and single texts stay within the parser's own bounds
+    "collect_ids": False,
+    "remove_comments": True,  # a comment would split the text that the schema sees as one
+    "remove_pis": True,
+}
+SLICE = 1 << 20
+CODECS = re.compile(
+    r"utf-8|ascii|utf-(16|32)(-[bl]e)?|iso8859-\d+|cp125\d|koi8-[ru]|shift_jis|euc_(jp|kr)|gb(2312|k|18030)|big5"
+)
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+SHAPES = (
+    (b"<\0\0\0", "utf-32-le"),
+    (b"\0\0\0<", "utf-32-be"),
+    (b"<\0", "utf-16-le"),
+    (b"\0<", "utf-16-be"),
+)  # what a first `<` looks like without a mark (XML 1.0, appendix F)
+DECLARED = re.compile(rb"""<\?xml\s[^>]*?\sencoding\s*=\s*["']([^"']{1,40})["']""")
+PROLOG = re.compile(rb"(?:\s+|<\?.*?\?>|<!--.*?-->)*+", re.DOTALL)
+ROOT = re.compile(rb"<(?:[^\s/>:]*:)?([^\s/>:]+)")
+
+_ENCODING = {
+    etree.ErrorTypes.ERR_UNKNOWN_ENCODING,
+    etree.ErrorTypes.ERR_UNSUPPORTED_ENCODING,
+    etree.ErrorTypes.ERR_INVALID_ENCODING,
+}
+_BOUNDS = {114, etree.ErrorTypes.ERR_NAME_TOO_LONG}  # 114: XML_ERR_RESOURCE_LIMIT
+
+
+class Text(NamedTuple):
+    """A document that may be parsed: UTF-8 without a mark, and its root element's local name."""
+
+    content: bytes
+    root: str
+
+
+def admit(content: bytes, limits: Limits) -> Text:
+    """Refuse what must not reach a parser: too large, wrongly encoded, with a DTD, too many elements.
+
+    >>> admit(b"<?xml version='1.0'?><!-- set --><p:set xmlns:p='urn:x'/>", Limits()).root
+    'set'
+    """
+    if len(content) > limits.member:
+        raise StepError(f"{len(content)} bytes, at most {limits.member} allowed", Reason.TOO_LARGE)
+    text = _utf8(content)
+    prolog = PROLOG.match(text)
+    start = prolog.end() if prolog else 0
+    if text.startswith(b"<!DOCTYPE", start):
+        line = text.count(b"\n", 0, start) + 1
+        raise StepError("a document type declaration is refused", Reason.DTD_FORBIDDEN, line=line)
+    _bound(text, limits.elements)
+    root = ROOT.match(text, start)
+    return Text(text, root[1].decode("utf-8", "replace") if root else "")
+
+
+def parse(content: bytes, limits: Limits) -> etree._Element:
+    """Return the root element of a document.
+
+    Comments and processing instructions are left out, so that an element's text is one piece.
+
+    >>> parse(b"<a>1<!-- 2 -->3</a>", Limits()).text
+    '13'
+    """
+    return tree(admit(content, limits).content)
+
+
+def tree(content: bytes, *, recover: bool = False, bare: bool = False) -> etree._Element:
+    """Build the tree of an admitted document; with `recover`, of one that was cut off, too.
+
+    `bare` leaves out the white space between elements.
+    """
+    parser = etree.XMLParser(recover=recover, remove_blank_text=bare, **OPTIONS)
+    try:
+        root = etree.fromstring(content, parser)
+    except etree.XMLSyntaxError as error:
+        raise _refusal(error, parser) from None
+    except MemoryError:
+        raise StepError("no memory is left to parse it", Reason.MEMORY_LIMIT) from None
+    if root.getroottree().docinfo.internalDTD is not None:
+        raise StepError("a document type declaration is refused", Reason.DTD_FORBIDDEN)
+    return root
+
+
+def _refusal(error: etree.XMLSyntaxError, parser: etree.XMLParser) -> StepError:
+    """Map the parser's first grave complaint to a reason and a place."""
+    first = next((entry for entry in parser.error_log if entry.level >= etree.ErrorLevels.ERROR), None)
+    if first is None:
+        return StepError(str(error.msg or "the parser gave up"), Reason.NOT_WELL_FORMED)
+    if first.type in _ENCODING or first.domain == etree.ErrorDomains.I18N:
+        reason = Reason.WRONG_ENCODING
+    elif first.type in _BOUNDS:
+        reason = Reason.TOO_LARGE
+    elif first.type == etree.ErrorTypes.ERR_NO_MEMORY:
+        reason = Reason.MEMORY_LIMIT
+    else:
+        reason = Reason.NOT_WELL_FORMED
+    message = first.message.strip()[:1000]
+    return StepError(message, reason, line=first.line or None, column=first.column or None)
+
+
+def _utf8(content: bytes) -> bytes:
+    """Bring a document to UTF-8 without a mark, or say why its bytes do not fit what it announces."""
+    mark, family = next(((mark, name) for mark, name in MARKS if content.startswith(mark)), (b"", ""))
+    family = family or next((name for shape, name in SHAPES if content.startswith(shape)), "")
+    body = content[len(mark) :] if mark else content
+    head = body[:1024].decode(family, "replace").encode() if family else body[:1024]
+    found = DECLARED.match(head)
+    announced = found[1].decode("ascii", "replace") if found else ""
+    codec = _codec(announced) if announced else family or "utf-8"
+    if family and family != codec and not (family.startswith(codec) or (family, codec) == ("utf-8", "ascii")):
+        raise StepError(f"announced as {announced}, written in {family}", Reason.WRONG_ENCODING, line=1)
+    if not family and codec.startswith(("utf-16", "utf-32")):
+        raise StepError(f"announced as {announced}, written in bytes", Reason.WRONG_ENCODING, line=1)
+    if codec == "utf-8" or (codec == "ascii" and body.isascii()):
+        return body  # the parser itself tells where a byte is wrong
+    try:
+        return body.decode(family or codec).encode()
+    except UnicodeError as error:
+        line = body.count(b"\n", 0, getattr(error, "start", 0)) + 1
+        raise StepError(f"not {announced or codec}: {error}"[:300], Reason.WRONG_ENCODING, line=line) from None
+
+
+def _codec(announced: str) -> str:
+    """Return the plain name of an encoding that documents may be written in."""
+    try:
+        name = codecs.lookup(announced).name
+    except (LookupError, ValueError):
+        name = ""
+    if not CODECS.fullmatch(name):
+        raise StepError(f"the encoding {announced!r} is not known here", Reason.WRONG_ENCODING, line=1)
+    return name
+
+
+def _bound(text: bytes, limit: int) -> None:
+    """Refuse a document of too many elements: by its size, by its brackets, and only then by counting."""
+    if len(text) < 4 * limit or text.count(b"<") - text.count(b"</") <= limit:
+        return
+    seen = 0
+
+    def start(_name: str, _attributes: Any) -> None:
+        nonlocal seen
+        seen += 1
+
+    reader = expat.ParserCreate("utf-8")
+    reader.StartElementHandler = start
+    for place in range(0, len(text), SLICE):
+        try:
+            reader.Parse(text[place : place + SLICE], place + SLICE >= len(text))
+        except expat.ExpatError:
+            return  # the parser will say it better
+        if seen > limit:
+            raise StepError(f"more than {limit} elements", Reason.TOO_MANY_ELEMENTS)

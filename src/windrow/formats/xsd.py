@@ -1,0 +1,177 @@
+"""XML Schema 1.0: compile once, validate as fast as libxml2 streams.
+
+A valid document is validated while it is parsed, and no tree is built: time and memory are the
+parser's own. Only an invalid one costs more: libxml2 tells no position for what it finds while
+streaming, so the part of the document that holds the first `LIMIT` findings is validated again as
+a tree, which names the elements, and a last pass finds where these stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from threading import Lock
+from typing import Any
+
+from lxml import etree
+
+from windrow.errors import StepError
+from windrow.formats import xml
+from windrow.formats.place import places
+from windrow.model import Finding, Level, Limits
+from windrow.reasons import Reason
+
+LIMIT = 1000
+"""Findings of one document that are told one by one."""
+KIND = "SchemaError"
+MESSAGE = 1000
+"""Characters of a message that are kept: a value that is quoted in it may be of any length."""
+SLICE = 1 << 15
+
+
+@dataclass(frozen=True, slots=True)
+class Sheets:
+    """A schema's own bytes and those of the files it imports, known together by one digest."""
+
+    digest: str
+    content: bytes = field(compare=False, repr=False)
+    imports: Mapping[str, bytes] = field(default_factory=dict, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Schema:
+    """A compiled schema, good for any number of documents and threads."""
+
+    digest: str
+    namespace: str
+    compiled: etree.XMLSchema
+    lock: Lock = field(default_factory=Lock, repr=False)
+
+
+class _Nobody:
+    """Take nothing of what the parser reads: the schema alone listens."""
+
+    def close(self) -> None:
+        """End."""
+
+
+class _Imports(etree.Resolver):
+    """Answer for the files a schema names, by file name, from memory and nowhere else."""
+
+    def __init__(self, imports: Mapping[str, bytes]) -> None:
+        """Keep the files."""
+        self.imports = imports
+        self.missing: list[str] = []
+
+    def resolve(self, system_url: str, public_id: str | None, context: Any = None) -> Any:  # noqa: ARG002
+        """Return the file of that name, or an empty one and a note that it is missing."""
+        answer: Any = self  # lxml gives the means to answer, its stubs do not tell of all
+        content = self.imports.get(system_url.rpartition("/")[2])
+        if content is None:
+            self.missing.append(system_url)
+            return answer.resolve_empty(context)
+        return answer.resolve_string(content, context)
+
+
+@lru_cache(maxsize=16)
+def load(sheets: Sheets) -> Schema:
+    """Compile a schema; asked again for the same digest, return the one made before.
+
+    An import is looked for in `sheets.imports` under the last part of its `schemaLocation`; a
+    schema that does not compile, or names what is not there, raises with `NO_SCHEMA`.
+    """
+    imports = _Imports(sheets.imports)
+    parser = etree.XMLParser(**xml.OPTIONS)
+    parser.resolvers.add(imports)
+    text = xml.admit(sheets.content, Limits())
+    try:
+        root = etree.fromstring(text.content, parser, base_url="schema.xsd")
+        compiled = etree.XMLSchema(root)
+    except (etree.XMLSyntaxError, etree.XMLSchemaParseError) as error:
+        raise StepError(f"the schema cannot be used: {error}{_missing(imports)}", Reason.NO_SCHEMA) from None
+    if imports.missing:
+        raise StepError(f"the schema cannot be used{_missing(imports)}", Reason.NO_SCHEMA)
+    return Schema(sheets.digest, root.get("targetNamespace", ""), compiled)
+
+
+def validate(content: bytes, schema: Schema, limits: Limits) -> list[Finding]:
+    """Return what is wrong with a document by its schema; nothing, if it is valid.
+
+    Findings come in the document's order, with line and column of the element they are about. Of
+    more than `LIMIT` the rest is counted in a last one. A document that is not well-formed raises.
+    """
+    return check(xml.admit(content, limits), schema)
+
+
+def check(text: xml.Text, schema: Schema) -> list[Finding]:
+    """Do the work of `validate` on an admitted document."""
+    content = text.content
+    total = _stream(content, schema)
+    if not total:
+        return []
+    head = content if total <= LIMIT else _head(content, schema)
+    findings = _told(head, schema, whole=len(head) == len(content))
+    if len(findings) < LIMIT and len(head) < len(content):
+        findings = _told(content, schema, whole=True)
+    if len(findings) == LIMIT and total > LIMIT:
+        findings.append(Finding(KIND, f"{total - LIMIT} more findings", Level.NOTE))
+    return findings
+
+
+def _stream(content: bytes, schema: Schema) -> int:
+    """Validate while parsing, and count the findings.
+
+    Text where none is allowed is found once for each piece in which it is read: that counts once.
+    """
+    parser = _listener(schema)
+    try:
+        etree.fromstring(content, parser)
+    except etree.XMLSyntaxError:
+        xml.tree(content)  # tells what is wrong with it, and where
+    except MemoryError:
+        raise StepError("no memory is left to parse it", Reason.MEMORY_LIMIT) from None
+    log = parser.error_log
+    if any(entry.domain != etree.ErrorDomains.SCHEMASV for entry in log):
+        xml.tree(content)
+    pieces = etree.ErrorTypes.SCHEMAV_CVC_COMPLEX_TYPE_2_3
+    found = [(entry.type, entry.message) for entry in log]
+    return sum(one[0] != pieces or one != before for one, before in zip(found, [None, *found], strict=False))
+
+
+def _listener(schema: Schema) -> etree.XMLParser:
+    """Make a parser that only validates."""
+    nobody: Any = _Nobody()
+    return etree.XMLParser(schema=schema.compiled, target=nobody, **xml.OPTIONS)
+
+
+def _head(content: bytes, schema: Schema) -> bytes:
+    """Return the start of a document that holds more than `LIMIT` findings."""
+    parser = _listener(schema)
+    for place in range(0, len(content), SLICE):
+        parser.feed(content[place : place + SLICE])
+        if len(parser.feed_error_log) > LIMIT:
+            return content[: place + SLICE]
+    return content
+
+
+def _told(content: bytes, schema: Schema, *, whole: bool) -> list[Finding]:
+    """Validate as a tree, and tell the first `LIMIT` findings with their places."""
+    root = xml.tree(content, recover=not whole, bare=True)
+    with schema.lock:
+        schema.compiled.validate(root)
+        log: Any = schema.compiled.error_log
+        entries = list(log)[:LIMIT]
+    found = places(content, {entry.path for entry in entries if entry.path})
+    findings = []
+    for entry in entries:
+        line, column = found.get(entry.path or "", (entry.line or None, None))
+        message = entry.message.strip().replace(f"{{{schema.namespace}}}", "")[:MESSAGE]
+        level = Level.WARN if entry.level == etree.ErrorLevels.WARNING else Level.ERROR
+        findings.append(Finding(KIND, message, level, line, column))
+    return findings
+
+
+def _missing(imports: _Imports) -> str:
+    """Say which imports were not there."""
+    return f"; not found: {', '.join(imports.missing)}" if imports.missing else ""

@@ -1,0 +1,26 @@
+"""What the tests of this collection share: the schemas that the project ships, as resources."""
+
+from pathlib import Path
+
+import pytest
+
+import windrow.collections.drops as package
+from windrow.digest import digest
+from windrow.model import Resource
+
+SCHEMAS = Path(package.__file__).parent / "schemas"
+
+
+def sheet(name, file, *siblings):
+    path = SCHEMAS / file
+    content = path.read_bytes()
+    return Resource(name, path, digest(content), content, siblings)
+
+
+@pytest.fixture(scope="session")
+def schemas():
+    common = sheet("common", "common.xsd")
+    return {
+        "specimen": sheet("specimen", "specimen_definition.xsd", common),
+        "experiment": sheet("experiment", "procedure_definition.xsd", common),
+    }

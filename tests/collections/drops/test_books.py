@@ -1,0 +1,331 @@
+"""The projection: what a real ledger tells becomes the tracker's rows, however it is cut."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+import sqlalchemy as sa
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from windrow.collections.drops.books import grown, project
+from windrow.collections.drops.declared import Declared, declare
+from windrow.collections.drops.phase import phase
+from windrow.collections.drops.seed import seeds
+from windrow.collections.drops.tracker import NATURAL, TRACKER
+from windrow.config.workspace import Centre
+from windrow.engine.ledger import Ledger
+from windrow.engine.ledger.story import facts
+from windrow.model import Fetched, Finding, Level, Member, Offer, Reading, Secret, Site, Source, Status
+from windrow.reasons import Reason
+from windrow.stores.books import Books
+
+AT = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
+SOURCES = (
+    Source("one", "drops", Site("ftp", "ftp.example.org", username="u", secret=Secret("env:ONE"), base="/drop"), "H"),
+    Source("two", "drops", Site("sftp", "sftp.example.org", 2222, key=Secret("file:/k")), "Own", active=False),
+)
+DECLARED = Declared(AT, (Centre("Own", "Our own", "", "", "", "", True),), SOURCES)
+DONE, FAILED, RUNNING, PENDING = Status.DONE, Status.FAILED, Status.RUNNING, Status.PENDING
+GOOD = "H.2012-11-20.03.impc.zip"
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    made = Ledger(tmp_path / "ledger.db")
+    yield made
+    made.close()
+
+
+class Story:
+    """Write a harvest's facts as the engine does."""
+
+    def __init__(self, pen, command="run"):
+        self.pen = pen
+        self.session = pen.session_opened("me", command)
+
+    def task(self, name, source="", *, failed=False):
+        task = self.pen.task_opened(self.session, "drops", source, phase(name))
+        self.pen.task_closed(task, Reason.TIMEOUT if failed else None, f"{source} told", failed=failed)
+        return task
+
+    def listed(self, name, *sources, folder="add", reason=None):
+        state = (phase("zip_name"), FAILED) if reason else (1, PENDING)
+        item = self.pen.item_made(
+            self.session, "drops", "zip", f"{folder}/{name}", size=10, owner="H", state=state, reason=reason
+        )
+        for source in sources:
+            self.pen.listed(self.session, source, item, Offer(f"{folder}/{name}", f"{folder}/{name}", 10), "listed")
+        return item
+
+    def move(self, item, name, status, reason=None, message=""):
+        self.pen.moved(self.session, item, (phase(name), status), reason, message)
+
+    def fetch(self, item, source, reason=None, *, cut=False):
+        fetch = self.pen.fetch_begun(self.session, item, source, f"ftp://{source}/x", AT)
+        self.move(item, "download", RUNNING)
+        if cut:
+            return fetch
+        got = Fetched(1, AT, 1.5, 226, 12, None, reason, "slow" if reason else "")
+        self.pen.at += timedelta(seconds=5)
+        self.pen.fetch_ended(fetch, item, source, got)
+        if reason:
+            self.move(item, "download", FAILED, reason, "slow")
+        else:
+            self.move(item, "download", DONE)
+            self.move(item, "zip_name", DONE)
+        return fetch
+
+    def unzip(self, item, fetch, *names):
+        self.pen.read(self.session, item, ("unzip", "1"), "sha256:00", Reading(md5="0" * 32))
+        self.move(item, "unzip", DONE)
+        made = []
+        for name in names:
+            member = Member(name, 99, "sha256:11", "f" * 32)
+            made.append(
+                self.pen.item_made(
+                    self.session, "drops", "xml", f"k/{name}", parent=item, fetch=fetch, member=member, state=(5, DONE)
+                )
+            )
+        return made
+
+    def close(self, outcome=0):
+        self.pen.session_closed(self.session, outcome)
+
+
+def books_at(url):
+    made = Books(url, TRACKER, "drops", adopt=NATURAL)
+    made.seed(seeds(AT.replace(tzinfo=None)))
+    made.apply(declare(DECLARED), 0)
+    return made
+
+
+def apply(books, ledger, *cuts, declared=DECLARED):
+    told = list(facts(ledger))
+    edges = sorted({0, *cuts, len(told)})
+    for start, end in itertools.pairwise(edges):
+        books.apply(project(told[start:end], declared), told[end - 1].seq)
+
+
+def rows(books, name, *columns):
+    table = TRACKER.tables[name]
+    chosen = [table.c[one] for one in columns] if columns else [c for c in table.columns if c.name != "last_update"]
+    with books.engine.begin() as link:
+        return [tuple(row) for row in link.execute(sa.select(*chosen).order_by(table.c.id))]
+
+
+@pytest.fixture(params=["sqlite", "mariadb", "postgresql"])
+def books(request, tmp_path):
+    url = f"sqlite:///{tmp_path}/t.db" if request.param == "sqlite" else request.getfixturevalue(f"{request.param}_url")
+    made = books_at(url)
+    yield made
+    made.close()
+
+
+def test_a_harvest_in_the_tracker(ledger, books):
+    with ledger.writing() as pen:
+        pen.at = AT
+        story = Story(pen)
+        story.task("zip_name", "one")
+        bad = story.task("zip_name", "two", failed=True)
+        story.listed("nonsense.zip", "one", reason=Reason.BAD_NAME)
+        item = story.listed(GOOD, "one", "two")
+        other = story.listed(GOOD, "one", folder="edit")
+        story.fetch(item, "one", Reason.TIMEOUT)
+        story.fetch(item, "one", Reason.TIMEOUT)
+        fetch = story.fetch(item, "two")
+        good, broken = story.unzip(item, fetch, "H.2012-11-20.3.specimen.impc.xml", "no name.xml")
+        story.move(broken, "xml_name", FAILED, Reason.BAD_NAME)
+        story.move(good, "xsd", RUNNING)
+        pen.found(
+            1,
+            good,
+            phase("xsd"),
+            [
+                Finding("SchemaError", "bad\0 ü", Level.ERROR, 70_000, None),
+                Finding("schemaerror", "x", Level.WARN, 1, 2),
+            ],
+        )
+        story.move(good, "xsd", FAILED, Reason.NOT_VALID)
+        story.move(item, "xml_name", FAILED)
+        del other
+        story.close(3)
+    apply(books, ledger)
+    at = AT.replace(tzinfo=None)
+    later = [at + timedelta(seconds=5 * n) for n in range(5)]
+    assert rows(books, "zip_file") == [
+        (1, "nonsense.zip", None, None, None, 10, None),
+        (2, GOOD, 3, date(2012, 11, 20), 3, 12, "0" * 32),
+    ]
+    assert rows(books, "zip_action") == [(1, 1, 1, 2, 5), (2, 2, 1, 5, 5), (3, 2, 2, 1, 1)]
+    assert rows(books, "file_source_has_zip") == [(1, 1, 1, 0), (2, 2, 1, 1), (3, 2, 2, 0), (4, 3, 1, 0)]
+    assert rows(books, "zip_download") == [
+        (1, 2, at, later[1], 12, 1, 5),
+        (2, 2, at, later[2], 12, 1, 5),
+        (3, 3, at, later[3], 12, 5, 5),
+    ]
+    assert rows(books, "xml_file") == [
+        (1, 3, "H.2012-11-20.3.specimen.impc.xml", 3, date(2012, 11, 20), 3, 99, "f" * 32, 6, 5),
+        (2, 3, "no name.xml", None, None, None, 99, "f" * 32, 5, 5),
+    ]
+    assert rows(books, "an_exception", "id", "short_name") == [(1, "Timeout"), (2, "SchemaError")]
+    assert rows(books, "zip_log") == [(1, 1, 1, "slow"), (2, 2, 1, "slow")]
+    assert rows(books, "xml_log") == [(1, 1, 2, "bad\ufffd ü", 70_000, None), (2, 1, 2, "x", 1, 2)]
+    assert rows(books, "crawling_session") == [(1, at, later[3], 2, at)]
+    assert rows(books, "session_task") == [
+        (1, 1, 2, "one told", at, at, 0, at),
+        (2, 1, 2, "two told", at, at, 1, at),
+    ]
+    assert bad
+    books.note(grown({fetch: 77, 999: 1}))
+    assert rows(books, "zip_download", "downloaded_size_bytes")[2] == (77,)
+
+
+def test_centres_and_sources(books):
+    assert rows(books, "file_source") == [
+        (1, 3, 1, "ftp.example.org", "u", "env:ONE", "/drop", 1, AT.replace(tzinfo=None)),
+        (2, 12, 2, "sftp.example.org:2222", "", "file:/k", "/", 2, AT.replace(tzinfo=None)),
+    ]
+    assert rows(books, "centre", "id", "short_name", "full_name")[11] == (12, "Own", "Our own")
+    h = Centre("h", "", "h@example.org", "", "", "", False)
+    books.apply(declare(Declared(AT, (h,), SOURCES[:1], gone=("two", "never"))), 0)
+    assert rows(books, "centre", "short_name", "full_name", "email", "is_active")[2] == (
+        "H",
+        "MRC Harwell",
+        "h@example.org",
+        False,
+    )
+    assert rows(books, "file_source", "id", "state_id") == [(1, 1), (2, 3)]
+    with books.engine.begin() as link:
+        link.execute(sa.text("delete from centre where short_name = 'Own'"))
+    books.apply(declare(DECLARED), 0)
+    assert rows(books, "centre", "id", "short_name")[11] == (12, "Own")
+    assert rows(books, "file_source", "id", "centre_id") == [(1, 3), (2, 12)]
+
+
+def test_crash_retry_cancel_and_qc(ledger, books):
+    with ledger.writing() as pen:
+        story = Story(pen)
+        item = story.listed(GOOD, "one")
+        cut = story.fetch(item, "one", cut=True)
+    apply(books, ledger)
+    assert rows(books, "zip_download", "phase_id", "status_id") == [(1, 2)]
+    assert rows(books, "crawling_session", "finish_time", "status") == [(None, 0)]
+    with ledger.writing() as pen:
+        story = Story(pen)
+        fetch = story.fetch(item, "one")
+        (xml,) = story.unzip(item, fetch, "H.2012-11-20.3.experiment.impc.xml")
+        for name in ("xsd", "upload", "data", "context", "overview"):
+            story.move(xml, name, DONE)
+        story.move(item, "overview", DONE)
+        pen.moved(story.session, item, (1, PENDING), Reason.RETRIED)
+    apply(books, ledger)
+    assert rows(books, "zip_download", "phase_id", "status_id") == [(1, 5), (10, 3)]
+    assert rows(books, "zip_action", "phase_id", "status_id") == [(10, 3)], "an action equals its latest download"
+    assert rows(books, "zip_log", "zip_id") == [(1,)]
+    assert rows(books, "an_exception", "short_name") == [("Interrupted",)]
+    with books.engine.begin() as link:
+        link.execute(sa.text("update xml_file set phase_id = 11"))
+    with ledger.writing() as pen:
+        story = Story(pen)
+        story.move(xml, "overview", RUNNING)
+        story.fetch(item, "one", cut=True)
+        story.move(item, "download", Status.CANCELLED, Reason.CANCELLED, "by hand")
+        story.close()
+    apply(books, ledger)
+    assert rows(books, "xml_file", "phase_id", "status_id") == [(11, 3)]
+    assert rows(books, "zip_action", "phase_id", "status_id") == [(1, 4)]
+    assert rows(books, "zip_download", "phase_id", "status_id") == [(1, 5), (10, 3), (1, 4)]
+    assert rows(books, "zip_log", "zip_id", "message")[1] == (3, "by hand")
+    assert cut
+
+
+def test_projecting_again_gives_the_same(ledger, books):
+    write(ledger, [0, 1, 2, 3, 4, 5, 6, 7] * 3)
+    apply(books, ledger)
+    before = {name: rows(books, name) for name in TRACKER.tables}
+    assert len(before["zip_download"]) > 3
+    apply(books, ledger)
+    assert {name: rows(books, name) for name in TRACKER.tables} == before
+
+
+def test_other_collections_and_unknown_sources(ledger, books):
+    with ledger.writing() as pen:
+        session = pen.session_opened("me", "run")
+        page = pen.item_made(session, "pages", "page", "http://x/")
+        pen.moved(session, page, (1, DONE))
+        pen.found(session, page, 1, [Finding("X", "y")])
+        pen.fetch_ended(
+            pen.fetch_begun(session, page, "web", "http://x/", AT), page, "web", Fetched(1, AT, 1.0, 200, 5, None)
+        )
+        task = pen.task_opened(session, "pages", "web", 1)
+        pen.task_closed(task, None, "fine", failed=True)
+        pen.session_closed(session, 3)
+        story = Story(pen)
+        story.fetch(story.listed(GOOD, "undeclared"), "undeclared", Reason.TIMEOUT)
+    apply(books, ledger)
+    assert rows(books, "crawling_session", "status") == [(1,), (0,)]
+    assert rows(books, "session_task") == rows(books, "zip_download") == rows(books, "zip_log") == []
+    assert rows(books, "zip_action", "phase_id", "status_id") == [(1, 5)]
+
+
+def write(ledger, acts):
+    """Write a story made of numbered acts, whatever sense it makes."""
+    with ledger.writing() as pen:
+        pen.at = AT
+        story = Story(pen)
+        items, fetches, xmls = [], {}, []
+        for step, act in enumerate(acts):
+            item = items[step % len(items)] if items else None
+            xml = xmls[step % len(xmls)] if xmls else None
+            if act == 0 or item is None:
+                name = ("H.2024-01-01.{}.impc.zip", "h.2024-01-01.{}.IMPC.zip", "Bad {}.zip")[step % 3].format(
+                    step // 2
+                )
+                folder = ("add", "edit", "delete")[step % 3]
+                items.append(story.listed(name, "one", "two", folder=folder))
+            elif act == 1:
+                fetches[item] = story.fetch(item, ("one", "two")[step % 2])
+            elif act == 2:
+                story.fetch(item, "one", Reason.TIMEOUT)
+            elif act == 3 and item in fetches:
+                xmls += story.unzip(item, fetches[item], f"H.2024-01-01.{step}.specimen.impc.xml")
+            elif act == 4 and xml:
+                story.move(xml, "xsd", (DONE, FAILED)[step % 2])
+                pen.found(story.session, xml, 6, [Finding(f"Kind{step % 3}", "m", line=step)])
+            elif act == 5:
+                story.fetch(item, "two", cut=True)
+            elif act == 6:
+                story.task("unzip", "one", failed=step % 2 == 0)
+                story.close(step % 4)
+                story = Story(pen)
+            else:
+                pen.moved(story.session, item, (1, PENDING), Reason.RETRIED)
+
+
+@settings(
+    max_examples=20,
+    deadline=None,
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(acts=st.lists(st.integers(0, 7), max_size=40), data=st.data())
+def test_batches_make_no_difference(tmp_path_factory, acts, data):
+    folder = tmp_path_factory.mktemp("b")
+    ledger = Ledger(folder / "ledger.db")
+    write(ledger, acts)
+    count = len(list(facts(ledger)))
+    cuts = data.draw(st.sets(st.integers(0, count), max_size=12))
+    told = []
+    for name, edges in (("whole", ()), ("cut", cuts)):
+        books = books_at(f"sqlite:///{folder}/{name}.db")
+        apply(books, ledger, *edges)
+        told.append({table: rows(books, table) for table in TRACKER.tables})
+        latest = "select count(*) from zip_action a where exists (select 1 from zip_download d join file_source_has_zip h on h.id = d.zf_id where h.za_id = a.id) and not exists (select 1 from zip_download d join file_source_has_zip h on h.id = d.zf_id where h.za_id = a.id and d.phase_id = a.phase_id and d.status_id = a.status_id and d.id = (select max(e.id) from zip_download e join file_source_has_zip g on g.id = e.zf_id where g.za_id = a.id))"
+        with books.engine.begin() as link:
+            assert link.exec_driver_sql(latest).scalar() == 0
+        books.close()
+    ledger.close()
+    assert told[0] == told[1]

@@ -1,0 +1,46 @@
+"""The tracker as SQL, from each engine, loaded by each client."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+import sqlalchemy as sa
+
+from tests.collections.drops.test_books import apply, books_at, rows, write
+from tests.stores.test_dump import load
+from windrow.collections.drops.tracker import NATURAL, TRACKER
+from windrow.engine.ledger import Ledger
+from windrow.stores.books import Books
+from windrow.stores.dump import dump
+
+KINDS = ("sqlite", "mariadb", "postgresql")
+
+
+@pytest.mark.parametrize("target", KINDS)
+@pytest.mark.parametrize("source", KINDS)
+def test_export(source, target, request, tmp_path):
+    def url(kind, name):
+        return f"sqlite:///{tmp_path}/{name}.db" if kind == "sqlite" else request.getfixturevalue(f"{kind}_url")
+
+    ledger = Ledger(tmp_path / "ledger.db")
+    write(ledger, [0, 1, 3, 4, 2, 5, 6, 1, 3, 4] * 4)
+    books = books_at(url(source, "from"))
+    apply(books, ledger)
+    ledger.close()
+    before = {table: rows(books, table) for table in TRACKER.tables}
+    out = io.StringIO()
+    assert dump(books.engine, TRACKER, "mysql" if target == "mariadb" else target, out) == sum(
+        map(len, before.values())
+    )
+    if source == target != "sqlite":
+        with books.engine.begin() as link:
+            TRACKER.drop_all(link)
+    books.close()
+    done = load(out.getvalue(), url(target, "to"))
+    assert done.returncode == 0, done.stderr
+    again = Books(url(target, "to"), TRACKER, "again", adopt=NATURAL)
+    assert {table: rows(again, table) for table in TRACKER.tables} == before
+    with again.engine.begin() as link:
+        assert link.execute(sa.text("select id from centre where short_name = 'h'")).scalar() == 3
+    again.close()

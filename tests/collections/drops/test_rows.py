@@ -1,0 +1,252 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from lxml import etree
+
+from tests.collections.drops.conftest import SCHEMAS
+from tests.collections.drops.sample import (
+    embryo,
+    experiment,
+    experiments,
+    load,
+    mouse,
+    procedure,
+    simple,
+    specimens,
+    task,
+)
+from windrow.collections.drops.element import CENTRES, ELEMENTS, PROCEDURE, ROOTS, SPECIMEN, TABLES, parents
+from windrow.collections.drops.rows import rows
+from windrow.errors import StepError
+from windrow.model import Limits
+from windrow.reasons import Reason
+from windrow.shape import NAME_LIMIT, Kind
+
+XS = "{http://www.w3.org/2001/XMLSchema}"
+KINDS = {
+    "boolean": Kind.BOOLEAN,
+    "date": Kind.DATE,
+    "integer": Kind.INTEGER,
+    "int": Kind.INTEGER,
+    "double": Kind.DOUBLE,
+    "decimal": Kind.DOUBLE,
+}
+
+
+class Walk:
+    """Follow the types of a schema and hold every element and attribute against the declarations."""
+
+    def __init__(self, file: str, namespace: str) -> None:
+        self.types: dict[str, etree._Element] = {}
+        for name in ("common.xsd", file):
+            for found in etree.parse(str(SCHEMAS / name)).getroot().iterchildren(f"{XS}complexType"):
+                self.types[found.get("name", "")] = found
+        self.schema = etree.parse(str(SCHEMAS / file)).getroot()
+        self.seen: set[str] = set()
+        self.attributes = 0
+
+    def local(self, name: str) -> str:
+        return name.rpartition(":")[2]
+
+    def parts(self, kind: etree._Element, tag: str) -> list[etree._Element]:
+        """All declarations of a tag in a type and in those that it extends."""
+        found = []
+        for part in kind.iterchildren():
+            if part.tag == f"{XS}{tag}":
+                found.append(part)
+            elif part.tag == f"{XS}extension":
+                base = self.types.get(self.local(part.get("base", "")))
+                if base is not None:
+                    found += self.parts(base, tag)
+                found += self.parts(part, tag)
+            elif part.tag in {f"{XS}{name}" for name in ("sequence", "choice", "complexContent", "simpleContent")}:
+                found += self.parts(part, tag)
+        return found
+
+    def text(self, kind: etree._Element) -> str:
+        """The simple type of a type's own text, empty without."""
+        for extension in kind.iter(f"{XS}extension"):
+            if extension.getparent().tag == f"{XS}simpleContent":
+                return self.local(extension.get("base", ""))
+        return ""
+
+    def check(self, table: str, kind: etree._Element) -> None:
+        if table in self.seen:
+            return
+        self.seen.add(table)
+        element = ELEMENTS[table]
+        fields = {field.place: field.column for field in element.fields}
+        children = dict(element.children)
+        expected, below = {}, {}
+        for attribute in self.parts(kind, "attribute"):
+            expected[f"@{attribute.get('name')}"] = self.local(attribute.get("type", ""))
+        if self.text(kind):
+            expected["."] = self.text(kind)
+        for child in self.parts(kind, "element"):
+            name, inner = child.get("name", ""), self.local(child.get("type", ""))
+            if inner in self.types:
+                below[name] = self.types[inner]
+            elif child.get("maxOccurs") == "unbounded":
+                assert ELEMENTS[children[name]].fields[0].place == ".", name  # a text with a row of its own
+                self.seen.add(children[name])
+            else:
+                expected[name] = inner
+        assert set(fields) == set(expected), table
+        for place, simple_type in expected.items():
+            kinds = {KINDS[simple_type]} if simple_type in KINDS else {Kind.TEXT, Kind.NAME}
+            assert fields[place].kind in kinds, (table, place)
+        self.attributes += len(expected)
+        for name, inner in below.items():
+            self.check(children[name], inner)
+
+
+@pytest.mark.parametrize(
+    ("kind", "file", "namespace", "start"),
+    [
+        ("specimen", "specimen_definition.xsd", SPECIMEN, "CentreSpecimen"),
+        ("experiment", "procedure_definition.xsd", PROCEDURE, "CentreProcedure"),
+    ],
+)
+def test_every_element_and_attribute_of_the_schemas_has_a_place(
+    kind: str, file: str, namespace: str, start: str
+) -> None:
+    walk = Walk(file, namespace)
+    (root,) = walk.schema.findall(f"{XS}element")
+    assert ROOTS[kind] == f"{{{walk.schema.get('targetNamespace')}}}{root.get('name')}"
+    assert [one.get("type") for one in root.iter(f"{XS}element") if one is not root] == [start]
+    assert not list(root.iter(f"{XS}attribute"))
+    walk.check(CENTRES[kind], walk.types[start])
+    reached, waiting = set(), [CENTRES[kind]]
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting += [child for _, child in ELEMENTS[name].children]
+    assert walk.seen == reached
+    assert walk.attributes > 20
+
+
+def test_both_kinds_together_use_every_table() -> None:
+    assert [table.name for table in TABLES] == list(ELEMENTS)
+    assert {name for name in ELEMENTS if not parents(name)} == set(CENTRES.values())
+
+
+def test_rows_stand_in_document_order_with_their_parents() -> None:
+    inner = '<relatedSpecimen specimenID="m" relationship="mother"/><statusCode date="2024-02-03">X</statusCode>'
+    made = load(specimens(mouse("s1", inner=inner), embryo("s2")))
+    assert made.count == 5
+    assert [(one.local, one.kind, one.identifier) for one in made.entities] == [
+        (1, "specimen", "H_s1"),
+        (4, "specimen", "H_s2"),
+    ]
+    assert made.tables["centre_specimen"] == [(0, None, None, 0, "H")]
+    assert made.tables["related_specimen"] == [(2, 1, 1, 0, "mouse", "m", "mother")]
+    assert made.tables["status_code"] == [(3, 1, 1, 1, "mouse", "X", "2024-02-03")]
+    (row,) = made.tables["embryo"]
+    assert row[:5] == (4, 0, 4, 1, "s2")
+
+
+def test_every_row_is_as_wide_as_its_table() -> None:
+    made = load(experiments(experiment("e1", "s1", inner=procedure(simple("a", None, sequence=3)))))
+    for table in TABLES:
+        for row in made.tables.get(table.name, []):
+            assert len(row) == 4 + len(table.columns)
+    (row,) = made.tables["simple_parameter"]
+    assert row[4:] == ("a", 3, None, None, None)
+
+
+def test_an_empty_text_is_not_a_missing_one() -> None:
+    made = load(experiments(experiment("e1", "s1", inner=procedure(simple("a", ""), simple("b", None)))))
+    assert [row[7] for row in made.tables["simple_parameter"]] == ["", None]
+
+
+def test_texts_are_kept_as_they_are() -> None:
+    text = " a\n&lt;b&gt; <!-- no --><![CDATA[<c> ]]>\U0001f42d "
+    made = load(experiments(experiment("e1", "s1", inner=procedure(simple("a", text)))))
+    assert made.tables["simple_parameter"][0][7] == " a\n<b> <c> \U0001f42d "
+
+
+def test_large_documents_are_read_whole() -> None:
+    many = [mouse(f"s{number}") for number in range(3000)]
+    made = load(specimens(*many))
+    assert [one.identifier for one in made.entities] == [f"H_s{number}" for number in range(3000)]
+    assert [row[3] for row in made.tables["mouse"]] == list(range(3000))
+
+
+def identifiers(content: bytes) -> list[str]:
+    return [one.identifier for one in load(content).entities]
+
+
+def test_experiments_are_known_by_centre_id_sequence_and_sorted_specimens() -> None:
+    content = experiments(experiment("e", "b", "a"), experiment("e", "s", sequence="2"), centre="J")
+    assert identifiers(content) == ["J_e_a_b", "J_e_2_s"]
+
+
+def test_procedures_of_one_line_are_records_of_their_own() -> None:
+    def line(name: str, sequence: str = "") -> str:
+        return f'<line colonyID="C"{sequence}>{procedure(name=name)}</line>'
+
+    content = experiments(line("P_1"), line("P_2"), line("P_1", ' sequenceID="2"'))
+    assert identifiers(content) == ["H_C_P_1", "H_C_P_2", "H_C_2_P_1"]
+
+
+def test_housing_is_known_by_its_origin_and_date() -> None:
+    first = f'<housing fromLIMS="1" lastUpdated="2024-01-02">{procedure(name="P_HOU")}</housing>'
+    second = f'<housing fromLIMS="false">{procedure(name="P_HOU")}</housing>'
+    assert identifiers(experiments(first, second)) == ["H_true_2024-01-02_P_HOU", "H_false_P_HOU"]
+
+
+def test_long_identifiers_are_shortened_and_stay_distinct() -> None:
+    many = [f"specimen-{number}" for number in range(100)]
+    one, two = identifiers(experiments(experiment("e", *many), experiment("e", *many[1:])))
+    assert one != two
+    assert len(one) == len(two) == NAME_LIMIT
+
+
+@pytest.mark.parametrize(
+    ("content", "reason", "words"),
+    [
+        (specimens(mouse("s" * 256)), Reason.TOO_LARGE, "256 characters"),
+        (specimens(mouse("s", dob="0000-01-01")), Reason.NOT_VALID, "not a day"),
+        (experiments(experiment("e", "s", inner=procedure(simple("a", sequence=2**63)))), Reason.TOO_LARGE, "64 bits"),
+        (specimens("<rat/>"), Reason.NOT_VALID, "no place for the element"),
+        (specimens(mouse("s", inner="<tail/>")), Reason.NOT_VALID, "no place for the element"),
+        (specimens(mouse("s", inner='<parentalStrain percentage="INF"/>')), Reason.NOT_VALID, "finite"),
+        (b"<other/>", Reason.WRONG_ROOT, "root"),
+        (specimens(mouse("s"))[:-3], Reason.NOT_WELL_FORMED, "."),
+        (b'<!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>', Reason.DTD_FORBIDDEN, "declaration"),
+    ],
+)
+def test_what_has_no_place_is_refused_with_a_reason(content: bytes, reason: Reason, words: str) -> None:
+    with pytest.raises(StepError, match=words) as caught:
+        load(content)
+    assert caught.value.reason is reason
+
+
+def test_a_refusal_names_the_line() -> None:
+    with pytest.raises(StepError) as caught:
+        load(specimens(mouse("s1"), mouse("s2", dob="soon")))
+    assert caught.value.line == 3
+
+
+def test_the_number_of_elements_is_bounded() -> None:
+    with pytest.raises(StepError) as caught:
+        rows(task(specimens(mouse("s1"), mouse("s2")), limits=Limits(elements=2)))
+    assert caught.value.reason is Reason.TOO_MANY_ELEMENTS
+
+
+def test_real_documents_are_read_whole(shared: Path) -> None:
+    files = sorted((shared / "data/drops/examples").glob("*.xml"))
+    assert len(files) == 22
+    texts = {f"{{{PROCEDURE}}}{name}" for name in ("parameterStatus", "value")}
+    for file in files:
+        content = file.read_bytes()
+        made = load(content)
+        elements = 0
+        for element in etree.fromstring(content).iter(etree.Element):
+            parent = element.getparent()
+            single = element.tag in texts and "eries" not in etree.QName(parent).localname
+            elements += not (parent is None or single or etree.QName(element).localname == "parameterStatus")
+        assert made.count == sum(map(len, made.tables.values())) == elements, file.name
