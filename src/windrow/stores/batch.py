@@ -1,0 +1,258 @@
+"""One batch of puts on its way into the tables, within one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import groupby
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from windrow.stores.link import LEFT_OUT, Links, chunks
+from windrow.stores.put import Make, Row
+from windrow.stores.seed import follow
+
+FEW = 4
+"""Rows to get the same values that are still written one by one."""
+
+_Values = dict[str, Any]
+_Natural = tuple[object, ...]
+
+
+class _New(NamedTuple):
+    """A row whose key has no id yet."""
+
+    key: str
+    values: _Values
+
+
+class Batch:
+    """Finds or makes the rows of a batch, table by table in the order of references."""
+
+    def __init__(
+        self,
+        connection: sa.Connection,
+        metadata: sa.MetaData,
+        links: Links,
+        adopt: Mapping[str, tuple[str, ...]],
+        *,
+        careful: bool,
+    ) -> None:
+        """Write through `connection`; a careful batch looks first which known rows still exist."""
+        self._connection = connection
+        self._metadata = metadata
+        self._links = links
+        self._adopt = adopt
+        self._careful = careful
+
+    def write(self, tables: Mapping[str, Mapping[str, Row]]) -> None:
+        """Write every row."""
+        for table in self._metadata.sorted_tables:
+            rows = tables.get(table.name)
+            if rows:
+                self._write(table, rows)
+        for table in self._metadata.sorted_tables:
+            late = {key: row for key, row in tables.get(table.name, {}).items() if row.late}
+            if late:
+                self._refer_late(table, late)
+
+    def _write(self, table: sa.Table, rows: Mapping[str, Row]) -> None:
+        again = self._deleted(table, rows)
+        ids = self._links.ids(self._connection, table.name, rows)
+        rows = {key: row for key, row in rows.items() if row.make is not Make.NEVER or key in ids}
+        for key, row in rows.items():
+            if row.early and key in ids:
+                row.values = {**row.early, **row.values}
+        values = self._resolve(rows)
+        new = [_New(key, {**rows[key].once, **said}) for key, said in values.items() if key not in ids]
+        whole = [one for one in new if _is_whole(table, one.values)]
+        kept = {one.key for one in whole}
+        lost = [key for key in rows if key not in ids and key not in kept]
+        self._links.add(self._connection, table.name, [(key, LEFT_OUT) for key in lost])
+        self._insert(table, [{"id": ids[key], **rows[key].once, **values[key]} for key in again])
+        inserted = self._place(table, whole) | set(again)
+        self._update(table, rows, {key: said for key, said in values.items() if key not in inserted})
+
+    def _refer_late(self, table: sa.Table, rows: Mapping[str, Row]) -> None:
+        ids = self._links.ids(self._connection, table.name, rows)
+        for key, row in rows.items():
+            for column, (target, other, most, instead) in row.late.items():
+                number = self._links.ids(self._connection, target, [other]).get(other, 0)
+                value = number if 0 < number <= most else instead
+                change = table.update().where(table.c.id == ids.get(key, LEFT_OUT)).values({column: value})
+                self._connection.execute(_guarded(change, table, row.unless))
+
+    # references and deleted rows
+
+    def _resolve(self, rows: Mapping[str, Row]) -> dict[str, _Values]:
+        """Return the rows' values, with ids (or None) for references."""
+        wanted: dict[str, dict[str, None]] = {}
+        for row in rows.values():
+            for target, key in row.refs.values():
+                wanted.setdefault(target, {})[key] = None
+        known = {target: self._refer(target, keys) for target, keys in wanted.items()}
+        for row in rows.values():
+            for column, (target, other) in row.refs.items():
+                row.values[column] = known[target].get(other) or None
+        return {key: row.values for key, row in rows.items()}
+
+    def _refer(self, target: str, keys: Mapping[str, None]) -> Mapping[str, int]:
+        ids = self._links.ids(self._connection, target, keys)
+        if self._careful:
+            lost = self._lost(self._metadata.tables[target], [ids[key] for key in keys if ids.get(key)])
+            self._links.leave_out(self._connection, target, lost)
+            ids = self._links.ids(self._connection, target, keys)
+        return ids
+
+    def _deleted(self, table: sa.Table, rows: Mapping[str, Row]) -> list[str]:
+        """Look for rows that somebody deleted; return the keys of those to make again as they were."""
+        asked = [key for key, row in rows.items() if row.make is Make.AGAIN or self._careful]
+        if not asked:
+            return []
+        ids = self._links.ids(self._connection, table.name, asked)
+        lost = self._lost(table, [ids[key] for key in asked if ids.get(key)])
+        again = [key for key in asked if rows[key].make is Make.AGAIN and ids.get(key) in lost]
+        self._links.leave_out(self._connection, table.name, lost - {ids[key] for key in again})
+        # What was left out in an earlier batch, and is asked for again, begins afresh.
+        left = [key for key in asked if rows[key].make is Make.AGAIN and ids.get(key) == LEFT_OUT]
+        self._links.drop(self._connection, table.name, left)
+        return again
+
+    def _lost(self, table: sa.Table, numbers: Iterable[int]) -> set[int]:
+        """Return those of the ids that no row has any more."""
+        lost: set[int] = set()
+        for part in chunks(numbers):
+            there = self._connection.scalars(sa.select(table.c.id).where(table.c.id.in_(part)))
+            lost |= set(part).difference(there)
+        return lost
+
+    # new rows
+
+    def _place(self, table: sa.Table, new: Sequence[_New]) -> set[str]:
+        """Adopt or insert the rows of new keys; return the keys of those inserted."""
+        natural = self._adopt.get(table.name, ())
+        inserted: set[str] = set()
+        for rows in _runs(new, natural):
+            taken = self._taken(table, natural, rows) if natural else {}
+            fresh: list[_New] = []
+            later: list[tuple[str, _Natural]] = []
+            for row in rows:
+                name = _natural(natural, row.values)
+                if natural and name in taken:
+                    later.append((row.key, name))
+                    continue
+                taken[name] = LEFT_OUT
+                fresh.append(row)
+            numbers = self._links.allot(self._connection, table, len(fresh)) if fresh else range(0)
+            for row, number in zip(fresh, numbers, strict=True):
+                taken[_natural(natural, row.values)] = number
+            self._insert(table, [{"id": number, **row.values} for row, number in zip(fresh, numbers, strict=True)])
+            made = [(row.key, number) for row, number in zip(fresh, numbers, strict=True)]
+            made += [(key, taken[name]) for key, name in later]
+            self._links.add(self._connection, table.name, made)
+            inserted.update(row.key for row in fresh)
+        return inserted
+
+    def _taken(self, table: sa.Table, natural: Sequence[str], rows: Sequence[_New]) -> dict[_Natural, int]:
+        """Return the ids of rows that are there already, by their natural keys."""
+        columns = [table.c[name] for name in natural]
+        found: dict[_Natural, int] = {}
+        alone = any(_is_odd(row.values.get(name)) for row in rows for name in natural)
+        for part in chunks([] if alone else {row.values.get(natural[0]) for row in rows}):
+            asked = sa.select(table.c.id, *columns).where(columns[0].in_(part)).order_by(table.c.id)
+            for number, *said in self._connection.execute(asked):
+                found.setdefault(tuple(map(_folded, said)), number)
+                alone = alone or any(map(_is_odd, said))
+        if alone:
+            # Only the database knows which letters it takes for the same.
+            for row in rows:
+                same = [table.c[name] == row.values.get(name) for name in natural]
+                number = self._connection.scalar(sa.select(table.c.id).where(*same).order_by(table.c.id).limit(1))
+                if number is not None:
+                    found[_natural(natural, row.values)] = number
+        return found
+
+    def _insert(self, table: sa.Table, rows: Sequence[_Values]) -> None:
+        shapes: dict[tuple[str, ...], list[_Values]] = {}
+        for row in rows:
+            shapes.setdefault(tuple(row), []).append(row)
+        for some in shapes.values():
+            self._connection.execute(table.insert(), some)
+        if rows:
+            follow(self._connection, table)
+
+    # known rows
+
+    def _update(self, table: sa.Table, rows: Mapping[str, Row], said: Mapping[str, _Values]) -> None:
+        ids = self._links.ids(self._connection, table.name, said)
+        fixed = self._adopt.get(table.name, ())
+        told: dict[int, tuple[_Values, tuple[str, object] | None]] = {}
+        for key, values in said.items():
+            number = ids[key]
+            some = {name: value for name, value in values.items() if name not in fixed} if fixed else values
+            if number != LEFT_OUT and some and _is_sound(table, some):
+                before = told.get(number)
+                told[number] = ({**before[0], **some} if before else some, rows[key].unless)
+        alike: dict[Any, list[int]] = {}
+        for number, (values, unless) in told.items():
+            alike.setdefault((tuple(values.items()), unless), []).append(number)
+        single: dict[Any, list[_Values]] = {}
+        for (values, unless), numbers in alike.items():
+            if len(numbers) < FEW:
+                shape = (tuple(name for name, _ in values), unless)
+                single.setdefault(shape, []).extend({**dict(values), "its_id": number} for number in numbers)
+                continue
+            for part in chunks(numbers):
+                change = table.update().where(table.c.id.in_(part)).values(dict(values))
+                self._connection.execute(_guarded(change, table, unless))
+        for (names, unless), some_rows in single.items():
+            change = table.update().where(table.c.id == sa.bindparam("its_id"))
+            change = _guarded(change.values({name: sa.bindparam(name) for name in names}), table, unless)
+            self._connection.execute(change, some_rows)
+
+
+def _guarded(change: sa.Update, table: sa.Table, unless: tuple[str, object] | None) -> sa.Update:
+    return change.where(table.c[unless[0]].is_distinct_from(unless[1])) if unless else change
+
+
+def _is_sound(table: sa.Table, values: _Values) -> bool:
+    """Tell whether no value that a row must have was lost with the row it referred to."""
+    return None not in values.values() or all(
+        value is not None or table.c[name].nullable for name, value in values.items()
+    )
+
+
+def _is_whole(table: sa.Table, values: _Values) -> bool:
+    """Tell whether a new row has all that it must have."""
+    return _is_sound(table, values) and all(name in values for name in _musts(table))
+
+
+@cache
+def _musts(table: sa.Table) -> tuple[str, ...]:
+    """Name the columns that a new row must be given."""
+    return tuple(one.name for one in table.columns if not (one.nullable or one.primary_key or one.server_default))
+
+
+def _folded(value: object) -> object:
+    return value.lower() if isinstance(value, str) else value
+
+
+def _natural(names: Sequence[str], values: _Values) -> _Natural:
+    """Return a row's natural key as databases compare it: without regard to case."""
+    return tuple(_folded(values.get(name)) for name in names)
+
+
+def _is_odd(value: object) -> bool:
+    return isinstance(value, str) and not value.isascii()
+
+
+def _runs(rows: Sequence[_New], natural: Sequence[str]) -> Iterator[Sequence[_New]]:
+    """Cut rows into runs: those that only the database can compare stand alone."""
+    numbered = enumerate(rows)
+
+    def place(pair: tuple[int, _New]) -> int:
+        return pair[0] if any(_is_odd(pair[1].values.get(name)) for name in natural) else -1
+
+    for _, run in groupby(numbered, key=place):
+        yield [row for _, row in run]

@@ -1,0 +1,145 @@
+"""Open SQL databases: SQLite, PostgreSQL and MariaDB, the same way everywhere.
+
+`connect` makes an engine; `guarded` maps every error of the engine and its driver to windrow's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import exc
+
+from windrow.errors import ConfigError, MissingExtra, StoreError, StoreUnreachable, WindrowError
+from windrow.reasons import Reason
+
+EXTRAS = {"postgresql": "postgresql", "mariadb": "mariadb", "mysql": "mariadb"}
+"""Which extra brings a database's driver."""
+
+READS = {"windrow_reads": True}
+"""Execution options of a connection that only reads: on SQLite it waits for no writer."""
+
+_MODE = "ANSI_QUOTES,STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
+_MARIADB: dict[str, Any] = {
+    "charset": "utf8mb4",
+    "init_command": f"SET SESSION sql_mode = '{_MODE}', time_zone = '+00:00'",
+    "connect_timeout": 10,
+}
+_WAIT = 30_000  # milliseconds that SQLite waits for another writer
+_LONGEST = 300  # characters of a driver's message that are passed on
+
+
+def connect(url: str, password: str | None = None, *, durable: bool = True) -> sa.Engine:
+    """Make an engine for a database; nothing is opened yet.
+
+    `url` is SQLAlchemy's spelling: `sqlite:///FILE`, `postgresql+psycopg://USER@HOST/NAME`,
+    `mariadb+pymysql://USER@HOST/NAME`. The password is given apart, so that it need not stand in a
+    configuration. With `durable`, what SQLite has committed survives a power cut; without, only a
+    crash of the program. Raises ConfigError for a URL that makes no sense and MissingExtra where the
+    driver is not installed.
+    """
+    try:
+        parsed = sa.make_url(url)
+        if password is not None:
+            parsed = parsed.set(password=password)
+        backend = parsed.get_backend_name()
+        if backend == "sqlite":
+            return _sqlite(parsed, durable=durable)
+        arguments: dict[str, Any] = {"connect_timeout": 10}
+        if backend in {"mariadb", "mysql"}:
+            arguments = _MARIADB | {key: str(value) for key, value in parsed.query.items()}
+            parsed = parsed.set(query={})
+        return sa.create_engine(parsed, pool_pre_ping=True, connect_args=arguments, hide_parameters=True)
+    except exc.NoSuchModuleError:
+        raise ConfigError("no such kind of database: use sqlite, postgresql+psycopg or mariadb+pymysql") from None
+    except exc.ArgumentError:
+        raise ConfigError("the database's address is not a URL such as sqlite:///FILE") from None
+    except ImportError:
+        raise MissingExtra(f"a {backend} database", EXTRAS.get(backend, backend)) from None
+
+
+def _sqlite(url: sa.URL, *, durable: bool) -> sa.Engine:
+    engine = sa.create_engine(url, connect_args={"timeout": _WAIT / 1000}, hide_parameters=True)
+
+    @sa.event.listens_for(engine, "connect")
+    def prepare(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None  # transactions begin where we say so, also before DDL
+        for pragma in (
+            "journal_mode = WAL",
+            f"synchronous = {'FULL' if durable else 'NORMAL'}",
+            "foreign_keys = ON",
+            f"busy_timeout = {_WAIT}",
+            "cache_size = -65536",
+            "temp_store = MEMORY",
+        ):
+            connection.execute(f"PRAGMA {pragma}").close()
+
+    @sa.event.listens_for(engine, "begin")
+    def begin(connection: sa.Connection) -> None:
+        reads = connection.get_execution_options().get("windrow_reads")
+        connection.exec_driver_sql("BEGIN" if reads else "BEGIN IMMEDIATE")
+
+    return engine
+
+
+@contextmanager
+def guarded(engine: sa.Engine) -> Iterator[None]:
+    """Turn what SQLAlchemy and its drivers raise in this block into a StoreError."""
+    try:
+        yield
+    except WindrowError:
+        raise
+    except (exc.SQLAlchemyError, engine.dialect.loaded_dbapi.Error, OverflowError) as error:
+        raise mapped(error, where(engine)) from error
+
+
+def where(engine: sa.Engine) -> str:
+    """Name a database for people: neither user, nor password, nor options."""
+    url = engine.url
+    port = f":{url.port}" if url.port else ""
+    place = f"{url.host}{port}/" if url.host else ""
+    return f"{url.get_backend_name()} {place}{url.database or ''}"
+
+
+def mapped(error: BaseException, place: str) -> StoreError:
+    """Return the error that a driver's error becomes."""
+    connecting = isinstance(error, exc.DBAPIError) and error.statement is None
+    lost = isinstance(error, exc.DBAPIError) and error.connection_invalidated
+    origin = error.orig if isinstance(error, exc.DBAPIError) and error.orig else error
+    code, text = _code(origin), " ".join(str(origin).split())[:_LONGEST]
+    for codes, phrase, reason in _REASONS:
+        if code.startswith(codes) or (connecting and phrase and phrase in text):
+            return StoreError(f"{place}: {text}", reason=reason)
+    if lost or code.startswith("08") or code in _PASSING or (connecting and _is_operational(origin)):
+        return StoreUnreachable(f"{place}: {text}")
+    return StoreError(f"{place}: {text}")
+
+
+def _code(error: BaseException) -> str:
+    """Return the driver's own short code: an SQLSTATE, a MariaDB number or SQLite's name."""
+    first = error.args[0] if error.args else ""
+    if isinstance(first, int):
+        return str(first)
+    return str(getattr(error, "sqlstate", None) or getattr(error, "sqlite_errorname", None) or "")
+
+
+def _is_operational(error: BaseException) -> bool:
+    return any(cls.__name__ in {"OperationalError", "InterfaceError"} for cls in type(error).__mro__)
+
+
+_REASONS: tuple[tuple[tuple[str, ...], str, Reason], ...] = (
+    (("28P01", "28000", "1045", "1044", "1698"), "authentication failed", Reason.WRONG_PASSWORD),
+    (("3D000", "1049"), '" does not exist', Reason.NOT_FOUND),
+    (("53100", "1021", "1114", "SQLITE_FULL"), "", Reason.DISK_FULL),
+    (("42501", "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM"), "", Reason.PERMISSION_DENIED),
+    (("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR"), "", Reason.DISK_FAILED),
+)
+"""Codes, what psycopg says instead while it connects, and the reason."""
+
+_PASSING = {
+    *("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_BUSY_SNAPSHOT"),
+    *("1040", "1205", "1213", "2002", "2003", "2006", "2013", "1053", "1927"),
+    *("40001", "40P01", "53300", "57P01", "57P02", "57P03", "55P03"),
+}

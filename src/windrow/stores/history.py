@@ -1,0 +1,274 @@
+"""What is current, what was, and what ended it: the history of the entities in a table store.
+
+An entity is valid from the moment its submission was published until another one of the same kind and
+identifier took its place; a tombstone in force says that the record was deleted. The functions work
+within the caller's transaction, and doing any of them again changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from datetime import datetime
+from itertools import islice
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from windrow.errors import StoreError
+from windrow.model import Finding, Level
+from windrow.reasons import Reason
+from windrow.stores.schema import Schema
+
+CHUNK = 500
+"""Values that one IN takes."""
+
+MENTIONED = 100
+"""Identifiers that the findings of one submission name, for each effect."""
+
+
+class Published(NamedTuple):
+    """What publishing a submission did. With a `reason` (`ALREADY_LOADED`) it had nothing to do."""
+
+    submission: int
+    current: int  # entities made current; tombstones put in force for a delete
+    ended: int  # entities of earlier submissions that this one ended
+    findings: tuple[Finding, ...] = ()
+    reason: Reason | None = None
+
+
+class Version(NamedTuple):
+    """One version of an entity; `tombstone` is true for the version that says: deleted."""
+
+    id: int
+    kind: str
+    identifier: str
+    submission: int
+    item: int
+    action: str
+    valid_from: datetime | None
+    valid_to: datetime | None
+    ended_by: int | None
+    tombstone: bool
+
+
+_REMARKS = {
+    "unknown_edit": ("UnknownRecord", Level.WARN, "edits what is not there; taken as new"),
+    "unknown_delete": ("UnknownRecord", Level.WARN, "deletes what is not there"),
+    "replaced": ("AlreadyKnown", Level.NOTE, "was current already; the newer one took its place"),
+    "repeated": ("RecordRepeated", Level.WARN, "is more than once in the document; the last one counts"),
+}
+"""Which effects are worth a finding: its kind, level and words."""
+
+
+def publish(connection: sa.Connection, schema: Schema, item: int, at: datetime) -> Published:
+    """Make the entities of a staged submission current, ending those they take the place of.
+
+    Times never run backwards in the store: where `at` is before the last publication, that counts.
+    """
+    row = find(connection, schema, item)
+    if row.published_at is None:
+        latest = connection.scalar(sa.select(sa.func.max(schema.submission.c.published_at)))
+        at = max(at, latest) if latest is not None else at
+        same = _same(connection, schema, row)
+        if same is None:
+            _take_place(connection, schema, row, at)
+        else:
+            _set(connection, schema, _ids(connection, schema, row.id), effect="same")
+        submission = schema.submission
+        connection.execute(
+            submission.update()
+            .where(submission.c.id == row.id)
+            .values(published_at=at, withheld_at=None, reason=None, same_as=same, dirty=True)
+        )
+    return _told(connection, schema, row.id)
+
+
+def withhold(connection: sa.Connection, schema: Schema, item: int, at: datetime, reason: str) -> None:
+    """Keep the rows of a submission from being current; if it was published, take that back."""
+    row = find(connection, schema, item)
+    if row.withheld_at is not None and row.published_at is None:
+        return
+    if row.published_at is not None:
+        _take_back(connection, schema, row.id)
+    submission = schema.submission
+    connection.execute(
+        submission.update()
+        .where(submission.c.id == row.id)
+        .values(published_at=None, withheld_at=at, reason=reason, same_as=None, dirty=True)
+    )
+
+
+def find(connection: sa.Connection, schema: Schema, item: int) -> Any:
+    """Return the submission of a ledger item; raises StoreError where it was never staged."""
+    row = connection.execute(sa.select(schema.submission).where(schema.submission.c.item == item)).first()
+    if row is None:
+        raise StoreError(f"item {item} is not in the store", reason=Reason.UNKNOWN_RECORD, hint="windrow run")
+    return row
+
+
+def versions(connection: sa.Connection, schema: Schema, *conditions: sa.ColumnElement[bool]) -> Iterator[Version]:
+    """Return the versions that meet the conditions, in the order of identifier and age."""
+    entity, submission = schema.entity, schema.submission
+    query = (
+        sa.select(
+            *(entity.c[name] for name in ("id", "kind", "identifier", "submission_id")),
+            *(submission.c.item, submission.c.action),
+            *(entity.c[name] for name in ("valid_from", "valid_to", "ended_by", "tombstone")),
+        )
+        .join(submission, submission.c.id == entity.c.submission_id)
+        .where(*conditions)
+        .order_by(entity.c.identifier, entity.c.valid_from, entity.c.id)
+    )
+    for row in connection.execute(query):
+        yield Version._make(row)
+
+
+def valid_at(schema: Schema, at: datetime) -> sa.ColumnElement[bool]:
+    """Return the condition that leaves what was current at a moment."""
+    entity = schema.entity
+    ended = sa.or_(entity.c.valid_to.is_(None), entity.c.valid_to > at)
+    return sa.and_(entity.c.valid_from <= at, ended, sa.not_(entity.c.tombstone))
+
+
+def known(connection: sa.Connection, schema: Schema, question: str, keys: Collection[str]) -> set[str]:
+    """Return which identifiers are known: `KIND` asks for ever published, `KIND:current` for now."""
+    kind, _, state = question.partition(":")
+    if state not in {"", "current"}:
+        raise StoreError(f"no such question to the store: {question}")
+    entity = schema.entity
+    conditions = [entity.c.kind == kind, entity.c.valid_from.is_not(None), sa.not_(entity.c.tombstone)]
+    if state:
+        conditions.append(entity.c.valid_to.is_(None))
+    answer: set[str] = set()
+    for chunk in chunks(keys):
+        query = sa.select(entity.c.identifier).where(*conditions, entity.c.identifier.in_(chunk))
+        answer.update(connection.scalars(query.distinct()))
+    return answer
+
+
+def chunks(values: Iterable[Any]) -> Iterator[list[Any]]:
+    """Divide values into lists that fit one IN."""
+    rest = iter(values)
+    while chunk := list(islice(rest, CHUNK)):
+        yield chunk
+
+
+def _take_place(connection: sa.Connection, schema: Schema, row: Any, at: datetime) -> None:
+    """Put the submission's entities in force and end their predecessors."""
+    entity = schema.entity
+    last: dict[tuple[str, str], int] = {}
+    repeated = []
+    query = sa.select(entity.c.id, entity.c.kind, entity.c.identifier)
+    for number, kind, identifier in connection.execute(
+        query.where(entity.c.submission_id == row.id).order_by(entity.c.id)
+    ):
+        if (before := last.get((kind, identifier))) is not None:
+            repeated.append(before)
+        last[kind, identifier] = number
+    held = _held(connection, schema, row.id)
+    known_ones = {new for new, _, _, tombstone in held if not tombstone}
+    effects = _EFFECTS[row.action]
+    for is_known in (True, False):
+        ids = [number for number in last.values() if (number in known_ones) is is_known]
+        _set(connection, schema, ids, effect=effects[is_known], valid_from=at)
+    _set(connection, schema, repeated, effect="repeated")
+    _set(connection, schema, {old for _, old, _, _ in held}, valid_to=at, ended_by=row.id)
+    _soil(connection, schema, {owner for _, _, owner, _ in held})
+
+
+_EFFECTS = {
+    "add": {True: "replaced", False: "new"},
+    "edit": {True: "edited", False: "unknown_edit"},
+    "delete": {True: "deleted", False: "unknown_delete"},
+}
+"""What an action does to a record that is known, or not."""
+
+
+def _held(connection: sa.Connection, schema: Schema, submission: int) -> list[tuple[int, int, int, bool]]:
+    """Return (entity of this submission, the one in force, its submission, tombstone?)."""
+    new, old = schema.newer, schema.older
+    query = (
+        sa.select(new.c.id, old.c.id, old.c.submission_id, old.c.tombstone)
+        .join(old, sa.and_(old.c.identifier == new.c.identifier, old.c.kind == new.c.kind))
+        .where(
+            new.c.submission_id == submission,
+            old.c.submission_id != submission,
+            old.c.valid_from.is_not(None),
+            old.c.valid_to.is_(None),
+        )
+    )
+    return [(one, two, three, four) for one, two, three, four in connection.execute(query)]
+
+
+def _same(connection: sa.Connection, schema: Schema, row: Any) -> int | None:
+    """Return the submission that published the same bytes in the same way and is wholly in force."""
+    submission, entity = schema.submission, schema.entity
+    ended = sa.exists().where(entity.c.submission_id == submission.c.id, entity.c.valid_to.is_not(None))
+    query = sa.select(submission.c.id).where(
+        submission.c.digest == row.digest,
+        submission.c.action == row.action,
+        submission.c.kind == row.kind,
+        submission.c.id != row.id,
+        submission.c.published_at.is_not(None),
+        submission.c.same_as.is_(None),
+        sa.not_(ended),
+    )
+    found: int | None = connection.scalar(query.limit(1))
+    return found
+
+
+def _take_back(connection: sa.Connection, schema: Schema, submission: int) -> None:
+    """Undo a publication: what it ended goes on, up to whatever ended the submission's own."""
+    own, old = schema.newer, schema.older
+    query = (
+        sa.select(old.c.id, old.c.submission_id, own.c.valid_to, own.c.ended_by)
+        .join(own, sa.and_(own.c.identifier == old.c.identifier, own.c.kind == old.c.kind))
+        .where(old.c.ended_by == submission, own.c.submission_id == submission, own.c.valid_from.is_not(None))
+    )
+    freed = connection.execute(query).all()
+    for number, _, valid_to, ended_by in freed:
+        _set(connection, schema, [number], valid_to=valid_to, ended_by=ended_by)
+    _soil(connection, schema, {owner for _, owner, _, _ in freed})
+    own_ids = _ids(connection, schema, submission)
+    _set(connection, schema, own_ids, valid_from=None, valid_to=None, ended_by=None, effect=None)
+
+
+def _told(connection: sa.Connection, schema: Schema, submission: int) -> Published:
+    """Tell what the publication of a submission did, from what the store says of it."""
+    entity = schema.entity
+    if connection.scalar(sa.select(schema.submission.c.same_as).where(schema.submission.c.id == submission)):
+        words = "the same bytes with the same action are published already and still current"
+        finding = Finding("AlreadyLoaded", words, Level.NOTE)
+        return Published(submission, 0, 0, (finding,), Reason.ALREADY_LOADED)
+    counted = sa.select(entity.c.effect, sa.func.count()).where(entity.c.submission_id == submission)
+    counts = {row[0]: int(row[1]) for row in connection.execute(counted.group_by(entity.c.effect))}
+    findings: list[Finding] = []
+    for effect in (effect for effect in _REMARKS if counts.get(effect)):
+        kind, level, words = _REMARKS[effect]
+        query = sa.select(entity.c.kind, entity.c.identifier).where(
+            entity.c.submission_id == submission, entity.c.effect == effect
+        )
+        for what, identifier in connection.execute(query.order_by(entity.c.id).limit(MENTIONED)):
+            findings.append(Finding(kind, f"{what} {identifier} {words}", level))
+        if (more := counts[effect] - MENTIONED) > 0:
+            findings.append(Finding(kind, f"{more} more of the same", level))
+    ended = connection.scalar(sa.select(sa.func.count()).select_from(entity).where(entity.c.ended_by == submission))
+    current = sum(counts.values()) - counts.get("repeated", 0)
+    return Published(submission, current, ended or 0, tuple(findings))
+
+
+def _ids(connection: sa.Connection, schema: Schema, submission: int) -> list[int]:
+    entity = schema.entity
+    return list(connection.scalars(sa.select(entity.c.id).where(entity.c.submission_id == submission)))
+
+
+def _set(connection: sa.Connection, schema: Schema, ids: Iterable[int], **values: Any) -> None:
+    for chunk in chunks(ids):
+        connection.execute(schema.entity.update().where(schema.entity.c.id.in_(chunk)).values(**values))
+
+
+def _soil(connection: sa.Connection, schema: Schema, submissions: Iterable[int]) -> None:
+    """Mark submissions whose summary is out of date."""
+    submission = schema.submission
+    for chunk in chunks(submissions):
+        connection.execute(submission.update().where(submission.c.id.in_(chunk)).values(dirty=True))

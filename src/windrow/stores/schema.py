@@ -1,0 +1,212 @@
+"""The tables of a table store: the fixed ones, and those that a collection declares.
+
+A `submission` is one document that was loaded; an `entity` one record in it that has an identity and
+a history. Ids of entities and of element rows come from one sequence: an entity has the id of the row
+that begins it, and `parent_id` needs no table beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import mysql
+from sqlalchemy.types import TypeDecorator, TypeEngine
+
+from windrow.shape import NAME_LIMIT, Column, Kind, Table
+
+LIVE = "valid_from IS NOT NULL AND valid_to IS NULL AND NOT tombstone"
+"""Which entities are current."""
+
+_MYSQL = ("mysql", "mariadb")
+_OPTIONS: dict[str, Any] = {
+    f"{engine}_{key}": value
+    for engine in _MYSQL
+    for key, value in (
+        ("engine", "InnoDB"),
+        ("charset", "utf8mb4"),
+        ("collate", "utf8mb4_nopad_bin"),  # identifiers differ by case and by trailing blanks
+        ("row_format", "DYNAMIC"),
+    )
+}
+
+Whole = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+Name = sa.String(NAME_LIMIT)
+Long = sa.Text().with_variant(mysql.LONGTEXT(), *_MYSQL)
+_KINDS: dict[Kind, TypeEngine[Any]] = {
+    Kind.NAME: Name,
+    Kind.TEXT: Long,
+    Kind.INTEGER: sa.BigInteger(),
+    Kind.DOUBLE: sa.Double(),
+    Kind.BOOLEAN: sa.Boolean(),
+    Kind.DATE: sa.Date(),
+}
+
+
+class Moment(TypeDecorator[datetime]):
+    """A time in UTC to the microsecond; aware in Python, and on PostgreSQL."""
+
+    impl = sa.DateTime
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: sa.Dialect) -> TypeEngine[Any]:
+        """Choose the type that keeps microseconds."""
+        if dialect.name == "postgresql":
+            return dialect.type_descriptor(sa.DateTime(timezone=True))
+        if dialect.name in _MYSQL:
+            return dialect.type_descriptor(mysql.DATETIME(fsp=6))
+        return dialect.type_descriptor(sa.DateTime())
+
+    def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
+        """Write UTC; engines without zones get it without one."""
+        if value is None:
+            return None
+        value = value.astimezone(UTC)
+        return value if dialect.name == "postgresql" else value.replace(tzinfo=None)
+
+    def process_result_value(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
+        """Read an aware time."""
+        if value is None or dialect.name == "postgresql":
+            return value and value.astimezone(UTC)
+        return value.replace(tzinfo=UTC)
+
+
+class Schema:
+    """All tables of one store, and the statements that make them."""
+
+    def __init__(self, tables: Iterable[Table], keys: tuple[str, ...] = ()) -> None:
+        """Describe the fixed tables, one table per element type, and the summary by `keys`."""
+        self.declared = tuple(tables)
+        self.keys = keys
+        self.metadata = sa.MetaData()
+        self.counter = self._table(
+            "counter", sa.Column("name", Name, primary_key=True), sa.Column("value", Whole, nullable=False)
+        )
+        self.submission = self._submission()
+        self.entity = self._entity()
+        self.older, self.newer = self.entity.alias("older"), self.entity.alias("newer")
+        self.elements = {table.name: self._element(table) for table in self.declared}
+        self.context = self._summary("context", _number("submission_id", "submission.id", index=True))
+        self.overview = self._summary("overview")
+        self.overview.append_column(sa.Column("counted_at", Moment()))
+
+    def statements(self) -> list[sa.schema.ExecutableDDLElement]:
+        """Return what makes every table and index that is missing; each may be repeated."""
+        made: list[sa.schema.ExecutableDDLElement] = []
+        for table in self.metadata.sorted_tables:
+            made.append(sa.schema.CreateTable(table, if_not_exists=True))
+            made += [
+                sa.schema.CreateIndex(index, if_not_exists=True)
+                for index in sorted(table.indexes, key=lambda index: str(index.name))
+            ]
+        return made
+
+    def views(self) -> list[tuple[str, str]]:
+        """Return name and query of each view: `current_X` per table, and one over all of a kind."""
+        live = LIVE.replace("valid", "e.valid").replace("tombstone", "e.tombstone")
+        made = []
+        for table in self.declared:
+            own = f'FROM "{table.name}" t'
+            if self._in_entity(table):
+                query = f"SELECT t.* {own} JOIN entity e ON e.id = t.entity_id WHERE {live}"
+            else:
+                among = f"SELECT 1 FROM entity e WHERE e.submission_id = t.submission_id AND {live}"
+                query = f"SELECT t.* {own} WHERE EXISTS ({among})"
+            made.append((f"current_{table.name}", query))
+        for kind in dict.fromkeys(table.entity for table in self.declared):
+            members = [table for table in self.declared if table.entity == kind]
+            if kind and len(members) > 1:
+                made += [(f"{prefix}{kind}", _union(prefix, members)) for prefix in ("", "current_")]
+        return made
+
+    def _in_entity(self, table: Table) -> bool:
+        """Tell whether every row of the table is, or lies in, an entity."""
+        above = [parent for parent in self.declared if parent.name in table.parents]
+        return bool(table.entity) or (bool(above) and all(map(self._in_entity, above)))
+
+    def _table(self, name: str, *columns: sa.Column[Any] | sa.Index) -> sa.Table:
+        return sa.Table(name, self.metadata, *columns, **_OPTIONS)
+
+    def _submission(self) -> sa.Table:
+        return self._table(
+            "submission",
+            sa.Column("id", Whole, primary_key=True, autoincrement=False),
+            sa.Column("item", Whole, nullable=False, unique=True),
+            sa.Column("name", Name, nullable=False, index=True),
+            sa.Column("zip_name", Name, nullable=False, index=True),
+            sa.Column("action", sa.String(16), nullable=False),
+            sa.Column("centre", sa.String(64), nullable=False),
+            sa.Column("digest", sa.String(128), nullable=False, index=True),
+            sa.Column("kind", sa.String(64), nullable=False),
+            sa.Column("first_id", Whole, nullable=False),
+            sa.Column("element_count", Whole, nullable=False),
+            sa.Column("staged_at", Moment(), nullable=False),
+            sa.Column("published_at", Moment(), index=True),
+            sa.Column("withheld_at", Moment()),
+            sa.Column("reason", sa.String(64)),
+            sa.Column("same_as", Whole),  # the submission whose bytes these are, where it still holds
+            sa.Column("dirty", sa.Boolean(), nullable=False, index=True),  # its summary is out of date
+        )
+
+    def _entity(self) -> sa.Table:
+        return self._table(
+            "entity",
+            sa.Column("id", Whole, primary_key=True, autoincrement=False),
+            _number("submission_id", "submission.id", index=True),
+            sa.Column("kind", sa.String(64), nullable=False),
+            sa.Column("identifier", Name, nullable=False),
+            sa.Column("valid_from", Moment()),
+            sa.Column("valid_to", Moment()),
+            sa.Column("ended_by", Whole, index=True),
+            sa.Column("tombstone", sa.Boolean(), nullable=False),
+            sa.Column("effect", sa.String(16)),
+            sa.Index("ix_entity_identifier", "identifier", "kind"),
+        )
+
+    def _element(self, table: Table) -> sa.Table:
+        return self._table(
+            table.name,
+            sa.Column("id", Whole, primary_key=True, autoincrement=False),
+            sa.Column("parent_id", Whole, index=bool(table.parents)),
+            sa.Column("entity_id", Whole, index=not table.entity),
+            sa.Column("submission_id", Whole, nullable=False, index=True),
+            sa.Column("ordinal", Whole, nullable=False),
+            *(_column(column) for column in table.columns),
+        )
+
+    def _summary(self, name: str, *first: sa.Column[Any]) -> sa.Table:
+        keys = [sa.Column(key, Name, nullable=False) for key in self.keys]
+        made = self._table(
+            name,
+            *first,
+            *keys,
+            *(sa.Column(count, Whole, nullable=False) for count in COUNTS),
+            sa.Column("first_seen", Moment()),
+            sa.Column("last_change", Moment()),
+        )
+        if self.keys:
+            shorter: dict[str, Any] = {f"{engine}_length": dict.fromkeys(self.keys, 64) for engine in _MYSQL}
+            sa.Index(f"ix_{name}_keys", *(made.c[key] for key in reversed(self.keys)), **shorter)
+        return made
+
+
+COUNTS = ("total", "valid", "superseded", "withheld")
+"""What a summary counts: rows there, in current entities, in ended ones, in withheld submissions."""
+
+
+def _union(prefix: str, members: list[Table]) -> str:
+    """Return the query for all entities of one kind: the columns that their tables share."""
+    shared = [column for column in members[0].columns if all(column in one.columns for one in members)]
+    names = ["id", "parent_id", "entity_id", "submission_id", "ordinal", *(one.name for one in shared)]
+    listed = ", ".join(f'"{name}"' for name in names)
+    return " UNION ALL ".join(f"SELECT '{one.name}' AS kind, {listed} FROM \"{prefix}{one.name}\"" for one in members)
+
+
+def _column(column: Column) -> sa.Column[Any]:
+    return sa.Column(column.name, _KINDS[column.kind], index=column.indexed)
+
+
+def _number(name: str, target: str, *, index: bool = False) -> sa.Column[Any]:
+    return sa.Column(name, Whole, sa.ForeignKey(target), nullable=False, index=index)

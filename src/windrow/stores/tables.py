@@ -1,0 +1,217 @@
+"""A store of rows on SQLite, PostgreSQL or MariaDB, where every record keeps its history.
+
+A document is *staged* (its rows are there, nothing is current), then *published* or *withheld*. Each
+call is one transaction, and may be repeated: after a crash between a call here and the ledger's note
+of it, the same call changes nothing and gives the same answer.
+
+A person reads the views: `current_X` has the rows of table X that are valid now, `current_specimen`
+mice and embryos together, what both have. What was valid at another moment, say `:at`:
+
+    SELECT t.* FROM mouse t JOIN entity e ON e.id = t.entity_id
+    WHERE e.valid_from <= :at AND (e.valid_to IS NULL OR e.valid_to > :at) AND NOT e.tombstone
+
+All versions of one record: `SELECT * FROM entity WHERE kind = 'specimen' AND identifier = 'H_1'`.
+Times are UTC. On MariaDB, `procedure` is a reserved word: write it in backquotes, or use the view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+import sqlalchemy as sa
+
+from windrow.errors import StoreError
+from windrow.reasons import Reason
+from windrow.shape import Summary, Table
+from windrow.spec import Rows
+from windrow.stores import history, tally
+from windrow.stores.connect import READS, connect, guarded
+from windrow.stores.history import Published, Version
+from windrow.stores.insert import elements, insert
+from windrow.stores.schema import Schema
+from windrow.stores.tally import Summarised
+
+ACTIONS = ("add", "edit", "delete")
+
+
+class Submission(NamedTuple):
+    """A document to load. `item` is the ledger's id of it, `staged_at` aware, `digest` of its bytes."""
+
+    item: int
+    name: str
+    zip_name: str
+    action: str
+    centre: str
+    digest: str
+    kind: str
+    staged_at: datetime
+
+
+class TableStore:
+    """The rows of one collection in one database."""
+
+    def __init__(
+        self,
+        url: str,
+        tables: Iterable[Table],
+        summary: Summary | None = None,
+        *,
+        password: str | None = None,
+        durable: bool = True,
+    ) -> None:
+        """Describe the store; nothing is opened before the first call."""
+        self._summary = summary
+        self._schema = Schema(tables, summary.keys if summary else ())
+        self._engine = connect(url, password, durable=durable)
+
+    def prepare(self) -> None:
+        """Make the tables, indexes and views that are missing; may be killed anywhere and repeated."""
+        with self._write() as connection:
+            for statement in self._schema.statements():
+                connection.execute(statement)
+            word = "VIEW IF NOT EXISTS" if connection.dialect.name == "sqlite" else "OR REPLACE VIEW"
+            for name, query in self._schema.views():
+                connection.exec_driver_sql(f'CREATE {word} "{name}" AS {query}')
+            counter = self._schema.counter
+            there = set(connection.scalars(sa.select(counter.c.name)))
+            for name in ("element", "submission"):
+                if name not in there:
+                    connection.execute(counter.insert().values(name=name, value=0))
+
+    def stage(self, submission: Submission, rows: Rows) -> int:
+        """Insert a document's rows, not current yet; return the submission's id."""
+        return self.stage_all([(submission, rows)])[0]
+
+    def stage_all(self, documents: Sequence[tuple[Submission, Rows]]) -> list[int]:
+        """Insert several documents in one transaction; return their submissions' ids.
+
+        What is staged already stays. Other bytes under a known item take the place of the rows
+        that are there, unless those are published: that is a StoreError.
+        """
+        with self._write() as connection:
+            ids, fresh = [], []
+            for submission, rows in documents:
+                known = self._there(connection, submission, rows)
+                if known is None:
+                    number, base = self._enter(connection, submission, rows)
+                    fresh.append((number, base, rows))
+                    known = number
+                ids.append(known)
+            elements(connection, self._schema.elements, fresh)
+            return ids
+
+    def publish(self, item: int, at: datetime) -> Published:
+        """Make a staged document's records current; a withheld one is released by it."""
+        with self._write() as connection:
+            return history.publish(connection, self._schema, item, at)
+
+    def withhold(self, item: int, at: datetime, reason: Reason = Reason.INTEGRITY_FATAL) -> None:
+        """Keep a document's rows but never as current; a publication of it is taken back."""
+        with self._write() as connection:
+            history.withhold(connection, self._schema, item, at, str(reason))
+
+    def known(self, question: str, keys: Collection[str]) -> set[str]:
+        """Return those of `keys` that are known.
+
+        A question is a kind of entity (`specimen`: ever published, and not by a delete), or a kind
+        and `:current` (valid now).
+        """
+        with self._read() as connection:
+            return history.known(connection, self._schema, question, keys)
+
+    def as_of(self, kind: str, at: datetime) -> list[Version]:
+        """Return the entities of a kind that were current at a moment."""
+        with self._read() as connection:
+            same_kind = self._schema.entity.c.kind == kind
+            found = history.versions(connection, self._schema, same_kind, history.valid_at(self._schema, at))
+            return list(found)
+
+    def history(self, kind: str, identifier: str) -> list[Version]:
+        """Return all versions of one record, published or not, oldest first."""
+        entity = self._schema.entity
+        with self._read() as connection:
+            conditions = (entity.c.kind == kind, entity.c.identifier == identifier)
+            return list(history.versions(connection, self._schema, *conditions))
+
+    def summarise(self, at: datetime, *, full: bool = False) -> Summarised:
+        """Bring `context` and `overview` up to date; with `full`, count everything again."""
+        if self._summary is None:
+            return Summarised(0, 0)
+        with self._write() as connection:
+            return tally.summarise(connection, self._schema, self._summary, at, full=full)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+    def __enter__(self) -> Self:
+        """Return the store."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
+
+    @contextmanager
+    def _write(self) -> Iterator[sa.Connection]:
+        with guarded(self._engine), self._engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _read(self) -> Iterator[sa.Connection]:
+        with guarded(self._engine), self._engine.connect() as connection:
+            yield connection.execution_options(**READS)
+
+    def _there(self, connection: sa.Connection, submission: Submission, rows: Rows) -> int | None:
+        """Return the id of a document that is staged already; clear away what it takes the place of."""
+        table = self._schema.submission
+        row = connection.execute(sa.select(table).where(table.c.item == submission.item)).first()
+        if row is None:
+            return None
+        if (row.digest, row.action, row.element_count) == (submission.digest, submission.action, rows.count):
+            return int(row.id)
+        if row.published_at is not None:
+            raise StoreError(f"item {submission.item} is published already with other contents: {row.name}")
+        self._clear(connection, row)
+        return None
+
+    def _clear(self, connection: sa.Connection, row: Any) -> None:
+        for made in (*self._schema.elements.values(), self._schema.entity, self._schema.context):
+            connection.execute(made.delete().where(made.c.submission_id == row.id))
+        table = self._schema.submission
+        connection.execute(table.delete().where(table.c.id == row.id))
+
+    def _enter(self, connection: sa.Connection, submission: Submission, rows: Rows) -> tuple[int, int]:
+        """Give a document its ids and insert its submission and entities."""
+        if submission.action not in ACTIONS:
+            raise StoreError(f"{submission.name}: no such action: {submission.action}")
+        number = self._next(connection, "submission", 1)
+        base = self._next(connection, "element", rows.count)
+        connection.execute(
+            self._schema.submission.insert().values(
+                id=number, first_id=base, element_count=rows.count, dirty=True, **submission._asdict()
+            )
+        )
+        gone = submission.action == "delete"
+        made = [
+            (base + local, number, kind, identifier, None, None, None, gone, None)
+            for local, kind, identifier in rows.entities
+        ]
+        insert(connection, self._schema.entity, made)
+        return number, base
+
+    def _next(self, connection: sa.Connection, name: str, count: int) -> int:
+        """Take `count` ids in a row; return the first."""
+        counter = self._schema.counter
+        chosen = counter.c.name == name
+        connection.execute(counter.update().where(chosen).values(value=counter.c.value + count))
+        end = connection.scalar(sa.select(counter.c.value).where(chosen))
+        if end is None:
+            raise StoreError("the store is not prepared", hint="windrow init")
+        return int(end) - count + 1

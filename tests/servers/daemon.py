@@ -1,0 +1,97 @@
+"""Start one server program for a test session, and end exactly that one."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pwd
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+
+def absent(what: str) -> None:
+    """Skip for want of a server; fail on CI, where all of them must be there."""
+    told = f"{what} is not here: make servers"
+    if os.environ.get("CI"):
+        pytest.fail(told)
+    pytest.skip(told)
+
+
+def find(name: str, *folders: str) -> str:
+    """Return the path of a program, or skip."""
+    found = shutil.which(name, path=os.pathsep.join((*folders, os.environ.get("PATH", ""), "/usr/sbin")))
+    if found is None:
+        absent(name)
+    return str(found)
+
+
+def driver(name: str) -> ModuleType:
+    """Return a database driver's module, or skip."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        absent(name)
+        raise
+
+
+def free_port() -> int:
+    """Choose a port of loopback that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def drop_root(user: str) -> list[str]:
+    """Return the words before a command that run it as `user`, dying with this process."""
+    setpriv = find("setpriv")
+    words = [setpriv, "--pdeathsig=TERM"]
+    if os.getuid() == 0:
+        account = pwd.getpwnam(user)
+        words += [f"--reuid={account.pw_uid}", f"--regid={account.pw_gid}", "--clear-groups"]
+    return words
+
+
+@contextmanager
+def home(user: str) -> Iterator[Path]:
+    """Make a folder that `user` owns; short, since socket paths are."""
+    folder = Path(tempfile.mkdtemp(prefix="wr-", dir="/tmp"))
+    try:
+        folder.chmod(0o755)
+        if os.getuid() == 0:
+            shutil.chown(folder, user)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def running(
+    command: Sequence[str], log: Path, ready: Callable[[], bool], *, end: int = signal.SIGTERM
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a server until it answers, and end it by its own process id."""
+    with log.open("wb") as out:
+        server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=log.parent)
+    try:
+        deadline = time.monotonic() + 60
+        while not ready():
+            if server.poll() is not None or time.monotonic() > deadline:
+                pytest.fail(f"{command[-1]} did not start:\n{log.read_text(errors='replace')[-2000:]}")
+            time.sleep(0.03)
+        yield server
+    finally:
+        server.send_signal(end)
+        try:
+            server.wait(30)
+        except subprocess.TimeoutExpired:
+            server.kill()
+            server.wait()

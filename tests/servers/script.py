@@ -1,0 +1,120 @@
+"""Servers of a few lines on raw sockets, for what no honest server would do."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+
+from windrow.model import Secret, Site
+
+Talk = Callable[[socket.socket], None]
+
+
+@contextmanager
+def listening(talk: Talk) -> Iterator[int]:
+    """Give every connection to `talk` in a thread of its own; yields the port."""
+    lines: list[socket.socket] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def converse(line: socket.socket) -> None:
+            with suppress(OSError), line:
+                talk(line)
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    line, _ = server.accept()
+                    lines.append(line)
+                    threading.Thread(target=converse, args=(line,), daemon=True).start()
+
+        threading.Thread(target=serve, daemon=True).start()
+        try:
+            yield server.getsockname()[1]
+        finally:
+            with suppress(OSError):
+                server.shutdown(socket.SHUT_RDWR)
+            for line in lines:
+                with suppress(OSError):
+                    line.shutdown(socket.SHUT_RDWR)
+                line.close()
+
+
+def silence(line: socket.socket) -> None:
+    """Take everything and say nothing."""
+    while line.recv(65536):
+        pass
+
+
+def http(answer: bytes, *, linger: bool = False) -> Talk:
+    """Give the same bytes to every request, then close, or go silent."""
+
+    def talk(line: socket.socket) -> None:
+        asked = b""
+        while b"\r\n\r\n" not in asked:
+            block = line.recv(65536)
+            if not block:
+                return
+            asked += block
+        line.sendall(answer)
+        if linger:
+            silence(line)
+
+    return talk
+
+
+def ftp(replies: Mapping[str, bytes], content: bytes = b"", *, cut: bool = False) -> Talk:
+    """Speak FTP: `replies` stand for the usual ones, by verb; `content` goes out for every transfer.
+
+    The reply that follows a transfer is that of `226`. With `cut` the lines break off in mid-transfer.
+    """
+    usual = {
+        "": b"220 hello\r\n",
+        "USER": b"331 password\r\n",
+        "PASS": b"230 in\r\n",
+        "FEAT": b"500 no\r\n",
+        "TYPE": b"200 binary\r\n",
+        "CWD": b"250 there\r\n",
+        "SIZE": b"500 no\r\n",
+        "REST": b"350 go on\r\n",
+        "MLSD": b"150 here\r\n",
+        "LIST": b"150 here\r\n",
+        "NLST": b"150 here\r\n",
+        "RETR": b"150 here\r\n",
+        "226": b"226 done\r\n",
+    } | dict(replies)
+
+    def talk(line: socket.socket) -> None:
+        line.sendall(usual[""])
+        with ExitStack() as stack:
+            session(line, stack)
+
+    def session(line: socket.socket, stack: ExitStack) -> None:
+        passive: socket.socket | None = None
+        for asked in line.makefile("rb"):
+            verb = asked.split()[0].decode()
+            if verb == "PASV" and "PASV" not in usual:
+                passive = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+                port = passive.getsockname()[1]
+                line.sendall(f"227 passive (10,9,8,7,{port // 256},{port % 256})\r\n".encode())
+                continue
+            line.sendall(usual.get(verb, b"502 what?\r\n"))
+            if passive and usual.get(verb, b"").startswith(b"150"):
+                with passive, passive.accept()[0] as data, suppress(OSError):
+                    data.sendall(content)
+                if cut:
+                    return
+                line.sendall(usual["226"])
+
+    return talk
+
+
+def site(scheme: str, port: int, **more: object) -> Site:
+    """Return a site on loopback whose waits are short."""
+    return Site(scheme, "127.0.0.1", port, timeout=1.0, **more)  # type: ignore[arg-type]
+
+
+def env(name: str) -> Secret:
+    """Return the place of a secret in the environment."""
+    return Secret(f"env:{name}")

@@ -1,0 +1,36 @@
+"""A certificate authority for one test session, and a certificate of it for loopback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.servers.daemon import driver
+
+
+@dataclass(frozen=True)
+class Papers:
+    """Where the PEM files are; `stranger` is an authority that signed nothing here."""
+
+    authority: Path
+    certificate: Path
+    key: Path
+    stranger: Path
+
+
+@pytest.fixture(scope="session")
+def papers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Papers]:
+    """Make an authority and a certificate for 127.0.0.1 and localhost."""
+    trustme = driver("trustme")
+    folder = tmp_path_factory.mktemp("tls")
+    authority, stranger = trustme.CA(), trustme.CA()
+    issued = authority.issue_cert("127.0.0.1", "localhost")
+    made = Papers(folder / "ca.pem", folder / "cert.pem", folder / "key.pem", folder / "other.pem")
+    authority.cert_pem.write_to_path(str(made.authority))
+    stranger.cert_pem.write_to_path(str(made.stranger))
+    issued.private_key_pem.write_to_path(str(made.key))
+    made.certificate.write_bytes(b"".join(part.bytes() for part in issued.cert_chain_pems))
+    yield made

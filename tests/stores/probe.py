@@ -1,0 +1,41 @@
+"""Look into a table store from outside, and put documents in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from tests.collections.drops.sample import at, load, submission
+from windrow.collections.drops.element import ELEMENTS
+from windrow.stores.connect import connect
+from windrow.stores.history import Published
+from windrow.stores.tables import TableStore
+
+Cells = list[tuple[Any, ...]]
+
+
+def ask_all(url: str, queries: dict[str, str]) -> dict[str, Cells]:
+    engine = connect(url)
+    try:
+        with engine.connect() as connection:
+            found = {name: connection.execute(sa.text(query)) for name, query in queries.items()}
+            return {name: [tuple(row) for row in rows] for name, rows in found.items()}
+    finally:
+        engine.dispose()
+
+
+def ask(url: str, query: str) -> Cells:
+    return ask_all(url, {"": query})[""]
+
+
+def dump(url: str) -> dict[str, Cells]:
+    """All that is in the store."""
+    tables = ("counter", "submission", "entity", "context", "overview", *ELEMENTS)
+    found = ask_all(url, {name: f'SELECT * FROM "{name}"' for name in tables})
+    return {name: sorted(rows, key=repr) for name, rows in found.items()}
+
+
+def put(store: TableStore, item: int, content: bytes, action: str = "add", hours: float | None = None) -> Published:
+    store.stage(submission(item, content, action), load(content))
+    return store.publish(item, at(item if hours is None else hours))

@@ -1,0 +1,362 @@
+"""Books on all three engines: ids, references, adoption, guards, and rows that others deleted."""
+
+from __future__ import annotations
+
+import itertools
+from datetime import UTC, datetime
+
+import pytest
+import sqlalchemy as sa
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from windrow.errors import ConfigError, StoreError, StoreUnreachable
+from windrow.stores.books import Books
+from windrow.stores.column import guard, last_update, nocase, unsigned
+from windrow.stores.connect import connect
+from windrow.stores.put import Late, Make, Put
+from windrow.stores.seed import Seed
+
+
+def ref(target, rule, *, null=False):
+    kind, info = unsigned("big")
+    key = sa.ForeignKey(f"{target}.id", ondelete=rule)
+    return sa.Column(f"{target}_id", kind, key, nullable=null, info=info)
+
+
+def shelf():
+    metadata = sa.MetaData()
+    options = {
+        f"{name}_{key}": value
+        for name in ("mysql", "mariadb")
+        for key, value in (("engine", "InnoDB"), ("charset", "utf8mb4"), ("collate", "utf8mb4_general_ci"))
+    }
+
+    def table(name, *columns):
+        big, info = unsigned("big")
+        key = sa.Column("id", big, primary_key=True, autoincrement=True, info=info)
+        sa.Table(name, metadata, key, *columns, last_update(), sqlite_autoincrement=True, **options)
+
+    table("run", sa.Column("status", sa.SmallInteger(), nullable=False))
+    table("author", sa.Column("name", nocase(60), nullable=False, unique=True), sa.Column("note", sa.Text()))
+    table(
+        "book",
+        ref("author", "CASCADE"),
+        ref("run", "SET NULL", null=True),
+        sa.Column("title", sa.String(60), nullable=False),
+        sa.Column("state", sa.Integer(), nullable=False),
+        sa.Column("copies", sa.Integer(), nullable=False, server_default=sa.text("0")),
+    )
+    table("page", ref("book", "CASCADE"), sa.Column("number", sa.Integer(), nullable=False))
+    guard(metadata)
+    return metadata
+
+
+METADATA = shelf()
+ADOPT = {"author": ("name",)}
+
+
+@pytest.fixture(params=["sqlite", "mariadb", "postgresql"])
+def url(request, tmp_path):
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/deep/books.db"
+    return request.getfixturevalue(f"{request.param}_url")
+
+
+@pytest.fixture
+def books(url):
+    made = Books(url, METADATA, "shelf", adopt=ADOPT)
+    yield made
+    made.close()
+
+
+def rows(books, name, *columns):
+    table = METADATA.tables[name]
+    asked = sa.select(*(table.c[one] for one in columns)).order_by(table.c.id)
+    with books.engine.begin() as link:
+        return [tuple(row) for row in link.execute(asked)]
+
+
+def run_sql(books, text):
+    with books.engine.begin() as link:
+        return link.exec_driver_sql(text)
+
+
+def author(key, name=None, **values):
+    return Put("author", key, {"name": name or key, **values})
+
+
+def book(key, by, state=1, **values):
+    return Put("book", key, {"title": key, "state": state, **values}, {"author_id": ("author", by)})
+
+
+def test_rows_are_made_in_order_with_their_checkpoint(books):
+    assert books.checkpoint() == 0
+    books.apply([author("x"), book("b1", "x"), author("y"), book("b2", "y"), book("b1", "x", 3)], 17)
+    assert books.checkpoint() == 17
+    assert rows(books, "author", "id", "name") == [(1, "x"), (2, "y")]
+    assert rows(books, "book", "id", "author_id", "title", "state", "copies") == [
+        (1, 1, "b1", 3, 0),
+        (2, 2, "b2", 1, 0),
+    ]
+    books.apply(
+        [
+            Put("book", "b2", {"state": 9}, make=Make.NEVER),
+            Put("page", "p", {"number": 1}, {"book_id": ("book", "b2")}),
+        ],
+        18,
+    )
+    assert rows(books, "book", "id", "state") == [(1, 3), (2, 9)]
+    assert rows(books, "page", "id", "book_id") == [(1, 2)]
+
+
+def test_opening_again_goes_on(url):
+    first = Books(url, METADATA, "shelf", adopt=ADOPT)
+    first.apply([author("x"), book("b1", "x")], 5)
+    first.close()
+    again = Books(url, METADATA, "shelf", adopt=ADOPT)
+    assert again.checkpoint() == 5
+    again.apply([book("b2", "x"), Put("book", "b1", {"state": 4})], 6)
+    assert rows(again, "book", "id", "author_id", "state") == [(1, 1, 4), (2, 1, 1)]
+    again.close()
+
+
+def test_what_is_told_again_changes_nothing(books):
+    puts = [author("x"), book("b1", "x"), book("b2", "x", 2)]
+    books.apply(puts, 1)
+    run_sql(books, "UPDATE book SET last_update = '2001-01-01 00:00:00'")
+    before = rows(books, "book", "id", "state", "last_update")
+    books.apply(puts, 1)
+    assert rows(books, "book", "id", "state", "last_update") == before
+    books.apply([Put("book", "b1", {"state": 7})], 2)
+    stamps = [row[0].replace(tzinfo=None) for row in rows(books, "book", "last_update")]
+    now = datetime.now(UTC).replace(tzinfo=None)
+    assert abs((stamps[0] - now).total_seconds()) < 60, "an update refreshes the stamp"
+    assert stamps[1] == datetime(2001, 1, 1)  # noqa: DTZ001
+
+
+def test_a_failing_batch_leaves_nothing(books):
+    books.apply([author("x")], 1)
+    too_long = "t" * 61
+    with pytest.raises(StoreError):
+        books.apply([book("b1", "x"), book(too_long, "x")], 2)
+    assert books.checkpoint() == 1
+    assert rows(books, "book", "id") == []
+    books.apply([book("b1", "x")], 2)
+    assert rows(books, "book", "id", "title") == [(1, "b1")], "and no id is wasted"
+
+
+def test_rows_that_are_there_are_adopted_without_regard_to_case(books):
+    run_sql(books, "INSERT INTO author (id, name, note) VALUES (7, 'Ada', 'theirs')")
+    books.apply([author("ada", "ADA"), author("bob", "Bob"), author("other", "bOB", note="new"), book("b", "other")], 1)
+    assert rows(books, "author", "id", "name", "note") == [(7, "Ada", "theirs"), (8, "Bob", "new")]
+    assert rows(books, "book", "author_id") == [(8,)]
+
+
+def test_letters_that_only_the_database_can_compare(books):
+    names = ["Ünal", "ünal", "unal", "😀", "😁", "\uff21", "A", "ß", "ss", "a\u0301", "\u00e1", "x\u200dy", "xy"]
+    books.apply([author(name) for name in names], 1)
+    books.apply([book(f"b{n}", name) for n, name in enumerate(names)], 2)
+    assert len(rows(books, "book", "author_id")) == len(names), "none is lost, some share an author"
+    books.apply([author(f"again {name}", name) for name in names], 3)
+    assert 6 <= len(rows(books, "author", "id")) <= len(names)
+
+
+def test_rows_taken_over_are_left_alone(books):
+    books.apply([author("x"), *(book(f"b{n}", "x") for n in range(9))], 1)
+    run_sql(books, "UPDATE book SET state = 11 WHERE id IN (2, 5)")
+    books.apply([Put("book", f"b{n}", {"state": 4}, unless=("state", 11)) for n in range(9)], 2)
+    assert [state for (state,) in rows(books, "book", "state")] == [4, 11, 4, 4, 11, 4, 4, 4, 4]
+    books.apply([Put("book", "b1", {"state": 5}, unless=("state", 11))], 3)
+    books.apply([Put("book", "b0", {"copies": 5}, unless=("state", 11))], 3)
+    assert rows(books, "book", "state", "copies")[:2] == [(4, 5), (11, 0)]
+
+
+def test_values_once(books):
+    books.apply([author("x"), Put("book", "b", {"title": "t"}, {"author_id": ("author", "x")}, {"state": 1})], 1)
+    books.apply([Put("book", "b", {"state": 2})], 2)
+    books.apply([Put("book", "b", {"title": "u"}, {"author_id": ("author", "x")}, {"state": 1})], 3)
+    assert rows(books, "book", "title", "state") == [("u", 2)]
+
+
+def test_a_row_only_if_there(books):
+    books.apply([Put("author", "x", {"note": "lost"}, make=Make.NEVER)], 1)
+    books.apply([Put("author", "y", {"note": "lost"}, make=Make.NEVER), author("y")], 1)
+    books.note([Put("author", "y", {"note": "kept"}, make=Make.NEVER)])
+    assert rows(books, "author", "id", "name", "note") == [(1, "y", "kept")]
+    assert books.checkpoint() == 1
+
+
+def test_late_references(books):
+    books.apply(
+        [
+            Put("run", "r", {"status": 0}, late={"status": Late("book", "b", 100, 1)}),
+            Put("run", "s", {"status": 0}, late={"status": Late("book", "c", 1, 99)}),
+            Put("run", "t", {"status": 0}, late={"status": Late("book", "nowhere", 1, 98)}),
+            author("x"),
+            book("b", "x"),
+            book("c", "x"),
+        ],
+        1,
+    )
+    assert rows(books, "run", "status") == [(1,), (99,), (98,)]
+
+
+def test_rows_that_somebody_deleted_stay_away(books):
+    books.apply([author("x"), author("y"), book("b1", "x"), book("b2", "y")], 1)
+    run_sql(books, "DELETE FROM author WHERE id = 1")
+    books.apply(
+        [
+            Put("book", "b1", {"state": 5}),
+            Put("page", "p1", {"number": 1}, {"book_id": ("book", "b1")}),
+            Put("page", "p2", {"number": 2}, {"book_id": ("book", "b2")}),
+            book("b3", "x"),
+        ],
+        2,
+    )
+    assert rows(books, "book", "id", "title") == [(2, "b2")]
+    assert rows(books, "page", "id", "number") == [(1, 2)]
+    books.apply([Put("page", "p1", {"number": 3}), Put("page", "p3", {"number": 3}, {"book_id": ("book", "b2")})], 3)
+    assert rows(books, "page", "id", "number") == [(1, 2), (2, 3)]
+
+
+def test_rows_asked_for_again_come_back(books):
+    puts = [author("x")._replace(make=Make.AGAIN), author("y")._replace(make=Make.AGAIN)]
+    books.apply([*puts, book("b1", "x")], 1)
+    run_sql(books, "DELETE FROM author WHERE id = 1")
+    books.apply(puts, 2)
+    assert rows(books, "author", "id", "name") == [(1, "x"), (2, "y")]
+    assert rows(books, "book", "id") == []
+
+
+def test_others_may_add_rows_meanwhile(books):
+    books.apply([author("x")], 1)
+    run_sql(books, "INSERT INTO author (name) VALUES ('theirs')")
+    books.apply([author("y"), author("theirs", note="ours now")], 2)
+    run_sql(books, "INSERT INTO author (name) VALUES ('more')")
+    assert rows(books, "author", "id", "name", "note") == [
+        (1, "x", None),
+        (2, "theirs", "ours now"),
+        (3, "y", None),
+        (4, "more", None),
+    ]
+
+
+def test_seeds(books):
+    seeds = [Seed("author", 1, "name", {"name": "A", "note": "n"}), Seed("author", 2, "name", {"name": "B"})]
+    assert books.seed(seeds) == 2
+    run_sql(books, "UPDATE author SET note = 'edited' WHERE id = 1")
+    assert books.seed(seeds) == 0
+    run_sql(books, "DELETE FROM author WHERE id = 2")
+    assert books.seed(seeds) == 1
+    assert rows(books, "author", "id", "name", "note") == [(1, "A", "edited"), (2, "B", None)]
+    run_sql(books, "INSERT INTO author (name) VALUES ('C')")
+    for bad in (Seed("author", 9, "name", {"name": "b"}), Seed("author", 2, "name", {"name": "new"})):
+        with pytest.raises(StoreError) as caught:
+            books.seed([bad])
+        assert caught.value.hint
+    assert len(rows(books, "author", "id")) == 3
+
+
+def test_two_books_in_one_place(url):
+    other = sa.MetaData()
+    sa.Table("thing", other, sa.Column("id", sa.Integer(), primary_key=True), sa.Column("n", sa.Integer()))
+    one, two = Books(url, METADATA, "one", adopt=ADOPT), Books(url, other, "two")
+    one.apply([author("k")], 3)
+    two.apply([Put("thing", "k", {"n": 1}), Put("thing", "l", {"n": 2})], 8)
+    assert (one.checkpoint(), two.checkpoint()) == (3, 8)
+    one.close()
+    two.close()
+
+
+@settings(
+    max_examples=25,
+    deadline=None,
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(data=st.data())
+def test_batches_make_no_difference(tmp_path_factory, data):
+    keys = st.sampled_from("abcd")
+    never = st.sampled_from([Make.NEVER, Make.NEW])
+    puts = data.draw(
+        st.lists(
+            st.one_of(
+                st.builds(lambda k, n, m: Put("author", k, {"note": n}, once={"name": k}, make=m), keys, keys, never),
+                st.builds(
+                    lambda k, a, s: Put("book", k, {"title": k}, {"author_id": ("author", a)}, {"state": s}),
+                    keys,
+                    st.just("a"),
+                    st.integers(1, 3),
+                ),
+                st.builds(lambda k, s: Put("book", k, {"state": s}, make=Make.NEVER), keys, st.integers(1, 3)),
+                st.builds(
+                    lambda k, b: Put("page", f"{k}{b}", {"number": 1}, {"book_id": ("book", b)}), keys, st.just("a")
+                ),
+            ),
+            max_size=30,
+        )
+    )
+    puts = [
+        Put("author", "a", once={"name": "a"}),
+        Put("book", "a", {"title": "a"}, {"author_id": ("author", "a")}, {"state": 1}),
+        *puts,
+    ]
+    cuts = sorted(data.draw(st.sets(st.integers(0, len(puts)))) | {0, len(puts)})
+    told = []
+    for edges in ([0, len(puts)], cuts):
+        books = Books(f"sqlite:///{tmp_path_factory.mktemp('b')}/b.db", METADATA, "shelf", adopt=ADOPT)
+        for start, end in itertools.pairwise(edges):
+            books.apply(puts[start:end], end)
+        names = {
+            "author": ("id", "name", "note"),
+            "book": ("id", "author_id", "title", "state"),
+            "page": ("id", "book_id"),
+        }
+        told.append({name: rows(books, name, *columns) for name, columns in names.items()})
+        books.close()
+    assert told[0] == told[1]
+
+
+def test_the_database_is_made_where_it_may_be(mariadb_url, postgresql_url):
+    for url, name in ((mariadb_url, "t_phenodcc_tracker"), (postgresql_url, "t_other")):
+        plain = sa.make_url(url).set(database="").render_as_string(hide_password=False)
+        made = Books(plain, METADATA, "shelf", database=name)
+        assert made.engine.url.database == name
+        made.apply([author("x")], 1)
+        made.close()
+    drop = connect(postgresql_url)
+    with drop.connect().execution_options(isolation_level="AUTOCOMMIT") as link:
+        link.exec_driver_sql("DROP DATABASE t_other WITH (FORCE)")
+    drop.dispose()
+
+
+def test_without_the_right_to_make_the_schema(mariadb_url):
+    url = sa.make_url(mariadb_url)
+    root = connect(mariadb_url)
+    with root.begin() as link:
+        link.exec_driver_sql("CREATE OR REPLACE USER app@'127.0.0.1' IDENTIFIED BY 'sesame'")
+        link.exec_driver_sql(f"GRANT ALL ON {url.database}.* TO app@'127.0.0.1'")
+    mine = url.set(username="app").render_as_string()
+    with pytest.raises(StoreError) as caught:
+        Books(mine, METADATA, "shelf", password="sesame")
+    assert "GRANT ALL PRIVILEGES ON windrow.*" in caught.value.hint
+    assert "sesame" not in f"{caught.value} {caught.value.hint}"
+    with root.begin() as link:
+        link.exec_driver_sql("CREATE DATABASE windrow")
+        link.exec_driver_sql("GRANT ALL ON windrow.* TO app@'127.0.0.1'")
+    made = Books(mine, METADATA, "shelf", password="sesame")
+    made.apply([author("x")], 1)
+    assert "sesame" not in repr(made)
+    made.close()
+    with root.begin() as link:
+        link.exec_driver_sql("DROP USER app@'127.0.0.1'")
+    root.dispose()
+
+
+def test_no_server_and_no_url():
+    with pytest.raises(StoreUnreachable):
+        Books("mariadb+pymysql://root@127.0.0.1:1/x", METADATA, "shelf")
+    with pytest.raises(ConfigError) as caught:
+        Books("sesame", METADATA, "shelf")
+    assert "sesame" not in str(caught.value)

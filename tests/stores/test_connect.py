@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import builtins
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from tests.collections.drops.sample import START
+from windrow.collections.drops.element import TABLES
+from windrow.errors import ConfigError, MissingExtra, StoreError, StoreUnreachable
+from windrow.reasons import Reason
+from windrow.stores.connect import connect, guarded, where
+from windrow.stores.tables import TableStore
+
+
+def fails(url: str, password: str | None = None) -> StoreError:
+    engine = connect(url, password)
+    try:
+        with pytest.raises(StoreError) as caught, guarded(engine), engine.connect() as connection:
+            connection.execute(sa.text("SELECT 1"))
+    finally:
+        engine.dispose()
+    return caught.value
+
+
+@pytest.mark.parametrize("url", ["postgresql+psycopg://app@127.0.0.1:1/x", "mariadb+pymysql://app@127.0.0.1:1/x"])
+def test_a_server_that_does_not_answer_may_be_tried_again(url: str) -> None:
+    error = fails(url, "hush-hush")
+    assert isinstance(error, StoreUnreachable)
+    assert error.retry
+    assert "127.0.0.1:1" in str(error)
+    assert "hush-hush" not in str(error) + repr(error)
+
+
+def test_a_wrong_password_is_told_as_such(mariadb_url: str) -> None:
+    url = mariadb_url.replace("root@", "nobody@")
+    error = fails(url, "hush-hush")
+    assert error.reason is Reason.WRONG_PASSWORD
+    assert not error.retry
+    assert "hush-hush" not in str(error)
+
+
+def test_a_database_that_is_not_there(postgresql_url: str, mariadb_url: str, tmp_path: Path) -> None:
+    for url in (postgresql_url, mariadb_url):
+        parsed = sa.make_url(url).set(database="nowhere")
+        error = fails(parsed.render_as_string(hide_password=False))
+        assert error.reason is Reason.NOT_FOUND
+        assert not error.retry
+    assert fails(f"sqlite:///{tmp_path}/no/such/folder/x.db").reason is Reason.PERMISSION_DENIED
+
+
+def test_what_is_no_database(tmp_path: Path) -> None:
+    (tmp_path / "x.db").write_text("this is not a database, but long enough to be taken for one" * 20)
+    assert fails(f"sqlite:///{tmp_path}/x.db").reason is Reason.DISK_FAILED
+    for url in ("nonsense", "oracle9+x://h/d", "sqlite+nothing:///x"):
+        with pytest.raises(ConfigError):
+            connect(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "extra"), [("postgresql+psycopg://h/d", "postgresql"), ("mariadb+pymysql://h/d", "mariadb")]
+)
+def test_a_missing_driver_names_its_extra(url: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *rest: Any, **more: Any) -> Any:
+        if name in {"psycopg", "pymysql"}:
+            raise ModuleNotFoundError(name)
+        return real(name, *rest, **more)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(MissingExtra) as caught:
+        connect(url)
+    assert f"windrow[{extra}]" in caught.value.hint
+
+
+def test_a_place_is_named_without_its_secrets() -> None:
+    engine = connect("postgresql+psycopg://me:first@h:5/d?sslpassword=second")
+    assert where(engine) == "postgresql h:5/d"
+
+
+def test_a_locked_database_may_be_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("windrow.stores.connect._WAIT", 50)
+    url = f"sqlite:///{tmp_path}/x.db"
+    first, second = connect(url), connect(url)
+    with first.begin(), pytest.raises(StoreUnreachable, match="locked"), guarded(second), second.begin():
+        pass
+    first.dispose()
+    second.dispose()
+
+
+def test_an_engine_is_strict_everywhere(store_url: str) -> None:
+    with TableStore(store_url, TABLES) as store, pytest.raises(StoreError):
+        store.publish(1, START)  # nothing is prepared
+    engine = connect(store_url)
+    with engine.begin() as connection:
+        connection.exec_driver_sql('CREATE TABLE "order" (name varchar(3) CHECK (length(name) <= 3))')
+    with pytest.raises(StoreError), guarded(engine), engine.begin() as connection:
+        connection.exec_driver_sql("""INSERT INTO "order" VALUES ('long')""")
+    engine.dispose()

@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from tests.collections.drops.sample import at, experiment, experiments, load, mouse, specimens, submission
+from tests.stores.probe import dump
+from windrow.collections.drops.element import TABLES
+from windrow.collections.drops.summary import SUMMARY
+from windrow.stores.tables import TableStore
+
+FIRST = specimens(mouse("s1"), mouse("s2"))
+SECOND = specimens(mouse("s1", colony="new"), mouse("s3"))
+
+
+class Killed(BaseException):
+    pass
+
+
+def killed_after(store: TableStore, count: int, call: Callable[[], Any]) -> bool:
+    """Make a call and end it at its n-th statement; tell whether it was ended."""
+    left = count
+
+    def stop(*_: Any) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise Killed
+
+    sa.event.listen(store._engine, "before_cursor_execute", stop)
+    try:
+        call()
+    except Killed:
+        return True
+    finally:
+        sa.event.remove(store._engine, "before_cursor_execute", stop)
+    return False
+
+
+def test_a_call_that_is_cut_off_anywhere_did_nothing(store: TableStore, store_url: str) -> None:
+    content = experiments(experiment("e1", "s1"))
+    calls: list[Callable[[], Any]] = [
+        lambda: store.stage(submission(1, FIRST), load(FIRST)),
+        lambda: store.publish(1, at(1)),
+        lambda: store.stage(submission(2, SECOND, "edit"), load(SECOND)),
+        lambda: store.publish(2, at(2)),
+        lambda: store.withhold(2, at(3)),
+        lambda: store.stage(submission(3, content), load(content)),
+        lambda: store.summarise(at(4)),
+    ]
+    for number, call in enumerate(calls):
+        before = dump(store_url)
+        count = 0
+        while killed_after(store, count, call):
+            assert dump(store_url) == before, (number, count)
+            count += 2
+        after = dump(store_url)
+        assert after != before
+        call()
+        assert dump(store_url) == after, number
+
+
+PROGRAM = """
+import sys
+from tests.collections.drops.sample import at, experiment, experiments, load, submission
+from windrow.collections.drops.element import TABLES
+from windrow.collections.drops.summary import SUMMARY
+from windrow.stores.tables import TableStore
+
+with TableStore(sys.argv[1], TABLES, SUMMARY) as store:
+    store.prepare()
+    for item in range(1, 61):
+        content = experiments(experiment(f"e{item % 7}", "s1", day=f"2024-02-{item % 27 + 1:02}"))
+        store.stage(submission(item, content, "add" if item < 8 else "edit"), load(content))
+        store.publish(item, at(item))
+        store.summarise(at(item))
+        print(item, flush=True)
+"""
+
+
+def test_killed_again_and_again_the_store_ends_the_same(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    environment = os.environ | {"PYTHONPATH": str(root)}
+    command = [sys.executable, "-c", textwrap.dedent(PROGRAM)]
+
+    def run(url: str, seconds: float | None) -> bool:
+        child = subprocess.Popen([*command, url], env=environment, stdout=subprocess.PIPE)
+        assert child.stdout is not None
+        with child:
+            if seconds is not None:
+                child.stdout.readline()
+                time.sleep(seconds)
+                child.send_signal(signal.SIGKILL)
+            child.communicate()
+        return child.returncode == 0
+
+    straight, broken = f"sqlite:///{tmp_path}/straight.db", f"sqlite:///{tmp_path}/broken.db"
+    assert run(straight, None)
+    for seconds in (0.01, 0.035, 0.08, 0.17):
+        run(broken, seconds)
+    assert run(broken, None)
+    first, second = dump(straight), dump(broken)
+    first.pop("overview")
+    second.pop("overview")  # tells when it was counted
+    assert first == second
+
+
+@pytest.mark.parametrize("count", [0, 3])
+def test_an_unprepared_store_can_be_prepared_later(store_url: str, count: int) -> None:
+    with TableStore(store_url, TABLES, SUMMARY) as store:
+        assert killed_after(store, count, store.prepare)
+        store.prepare()
+        assert store.stage(submission(1, FIRST), load(FIRST)) == 1

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.collections.drops.sample import at, load, mouse, specimens, submission
+from tests.stores.probe import ask, put
+from windrow.model import Level
+from windrow.reasons import Reason
+from windrow.stores.tables import TableStore
+
+
+def test_an_edit_takes_the_place_and_the_past_stays(store: TableStore, store_url: str) -> None:
+    put(store, 1, specimens(mouse("s1", colony="old"), mouse("s2")))
+    told = put(store, 2, specimens(mouse("s1", colony="new")), "edit")
+    assert (told.current, told.ended, told.findings) == (1, 1, ())
+    assert ask(store_url, "SELECT colony_id FROM current_mouse WHERE specimen_id = 's1'") == [("new",)]
+    assert ask(store_url, "SELECT colony_id FROM mouse WHERE specimen_id = 's1' ORDER BY id") == [("old",), ("new",)]
+    first, second = store.history("specimen", "H_s1")
+    assert (first.valid_from, first.valid_to, first.ended_by) == (at(1), at(2), second.submission)
+    assert (second.valid_from, second.valid_to, second.action) == (at(2), None, "edit")
+
+
+def test_as_of_tells_what_was_current(store: TableStore) -> None:
+    put(store, 1, specimens(mouse("s1"), mouse("s2")))
+    put(store, 2, specimens(mouse("s1", colony="new")), "edit")
+    put(store, 3, specimens(mouse("s2")), "delete")
+
+    def there(hours: float) -> dict[str, int]:
+        return {one.identifier: one.item for one in store.as_of("specimen", at(hours))}
+
+    assert there(0.5) == {}
+    assert there(1) == there(1.9) == {"H_s1": 1, "H_s2": 1}
+    assert there(2) == {"H_s1": 2, "H_s2": 1}
+    assert there(3) == {"H_s1": 2}
+
+
+def test_a_delete_leaves_a_tombstone_that_an_add_can_end(store: TableStore, store_url: str) -> None:
+    put(store, 1, specimens(mouse("s1")))
+    told = put(store, 2, specimens(mouse("s1")), "delete")
+    assert (told.current, told.ended, told.findings) == (1, 1, ())
+    assert ask(store_url, "SELECT * FROM current_mouse") == []
+    assert store.known("specimen", ["H_s1"]) == {"H_s1"}
+    assert store.known("specimen:current", ["H_s1"]) == set()
+    told = put(store, 3, specimens(mouse("s1", colony="again")))
+    assert told.findings == ()
+    assert ask(store_url, "SELECT colony_id FROM current_mouse") == [("again",)]
+    assert [one.tombstone for one in store.history("specimen", "H_s1")] == [False, True, False]
+
+
+@pytest.mark.parametrize("action", ["edit", "delete"])
+def test_an_unknown_record_is_told(store: TableStore, action: str) -> None:
+    told = put(store, 1, specimens(mouse("s1")), action)
+    (finding,) = told.findings
+    assert (finding.kind, finding.level) == ("UnknownRecord", Level.WARN)
+    assert "H_s1" in finding.message
+    assert len(store.as_of("specimen", at(1))) == (action == "edit")
+
+
+def test_an_add_of_a_known_record_is_told_and_the_newer_counts(store: TableStore, store_url: str) -> None:
+    put(store, 1, specimens(mouse("s1", colony="old")))
+    told = put(store, 2, specimens(mouse("s1", colony="new")))
+    assert [(one.kind, one.level) for one in told.findings] == [("AlreadyKnown", Level.NOTE)]
+    assert ask(store_url, "SELECT colony_id FROM current_mouse") == [("new",)]
+
+
+def test_of_two_equal_records_in_a_document_the_last_counts(store: TableStore, store_url: str) -> None:
+    told = put(store, 1, specimens(mouse("s1", colony="a"), mouse("s1", colony="b")))
+    assert [(one.kind, one.level) for one in told.findings] == [("RecordRepeated", Level.WARN)]
+    assert ask(store_url, "SELECT colony_id FROM current_mouse") == [("b",)]
+
+
+def test_findings_of_one_kind_are_bounded(store: TableStore) -> None:
+    many = [mouse(f"s{number}") for number in range(130)]
+    told = put(store, 1, specimens(*many), "edit")
+    assert len(told.findings) == 101
+    assert told.findings[-1].message.startswith("30 more")
+    assert told.current == 130
+
+
+def test_same_bytes_are_not_published_twice(store: TableStore, store_url: str) -> None:
+    content = specimens(mouse("s1"))
+    put(store, 1, content)
+    told = put(store, 2, content)
+    assert told.reason is Reason.ALREADY_LOADED
+    assert [one.level for one in told.findings] == [Level.NOTE]
+    assert ask(store_url, "SELECT COUNT(*) FROM current_mouse") == [(1,)]
+    assert store.publish(2, at(9)) == told
+    put(store, 3, specimens(mouse("s1", colony="other")))
+    assert put(store, 4, content).reason is None  # the first is not current any more
+    assert ask(store_url, "SELECT colony_id FROM current_mouse") == [("C1",)]
+
+
+def test_a_withheld_document_is_there_but_never_current(store: TableStore, store_url: str) -> None:
+    content = specimens(mouse("s1"))
+    store.stage(submission(1, content), load(content))
+    store.withhold(1, at(1))
+    assert ask(store_url, "SELECT COUNT(*) FROM mouse") == [(1,)]
+    assert ask(store_url, "SELECT * FROM current_mouse") == []
+    assert store.known("specimen", ["H_s1"]) == set()
+    assert ask(store_url, "SELECT reason FROM submission") == [("integrity_fatal",)]
+    assert put(store, 2, content).reason is None  # what is withheld does not count as loaded
+
+
+def test_withholding_takes_a_publication_back(store: TableStore, store_url: str) -> None:
+    put(store, 1, specimens(mouse("s1", colony="a")))
+    put(store, 2, specimens(mouse("s1", colony="b")), "edit")
+    put(store, 3, specimens(mouse("s1", colony="c")), "edit")
+    store.withhold(2, at(4))
+    one, two, three = sorted(store.history("specimen", "H_s1"), key=lambda version: version.item)
+    assert (one.valid_from, one.valid_to, one.ended_by) == (at(1), at(3), three.submission)
+    assert (two.valid_from, two.valid_to) == (None, None)
+    store.withhold(3, at(5))
+    assert ask(store_url, "SELECT colony_id FROM current_mouse") == [("a",)]
+    store.publish(3, at(6))
+    assert ask(store_url, "SELECT colony_id FROM current_mouse") == [("c",)]
+
+
+def test_times_never_run_backwards(store: TableStore) -> None:
+    put(store, 1, specimens(mouse("s1")), hours=5)
+    put(store, 2, specimens(mouse("s1", colony="new")), "edit", hours=3)
+    first, second = store.history("specimen", "H_s1")
+    assert first.valid_to == second.valid_from == at(5)
+    assert [one.item for one in store.as_of("specimen", at(5))] == [2]
+
+
+def test_ids_are_exact(store: TableStore) -> None:
+    put(store, 1, specimens(mouse("Case"), mouse("blank "), mouse("ümlaut \U0001f42d")))
+    asked = ["H_Case", "H_case", "H_blank ", "H_blank", "H_ümlaut \U0001f42d", "H_umlaut \U0001f42d"]
+    assert store.known("specimen", asked) == {"H_Case", "H_blank ", "H_ümlaut \U0001f42d"}
+    assert store.known("specimen", [f"H_{number}" for number in range(2000)]) == set()

@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from typing import Any
+
+from tests.collections.drops.sample import at, experiment, experiments, load, mouse, specimens, submission
+from tests.stores.probe import ask, put
+from windrow.stores.tables import TableStore
+
+
+def overview(url: str) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+    columns = 'centre, pipeline, "procedure", parameter, total, valid, superseded, withheld'
+    return {row[:4]: tuple(map(int, row[4:])) for row in ask(url, f"SELECT {columns} FROM overview")}
+
+
+def test_summaries_count_what_changed_and_equal_a_recount(store: TableStore, store_url: str) -> None:
+    one = experiments(experiment("e1", "s1"), experiment("e2", "s2"))
+    put(store, 1, specimens(mouse("s1"), mouse("s2")))
+    put(store, 2, one)
+    assert store.summarise(at(3)).submissions == 2
+    key, animals = ("H", "IMPC_001", "P_001", "P_001_001"), ("H", "IMPC_001", "", "")
+    assert overview(store_url) == {key: (2, 2, 0, 0), animals: (2, 2, 0, 0)}
+    put(store, 3, experiments(experiment("e1", "s1")), "edit")
+    held = experiments(experiment("e9", "s1"), centre="J")
+    store.stage(submission(4, held), load(held))
+    store.withhold(4, at(4))
+    put(store, 5, experiments(experiment("e2", "s2"), pipeline="other"), "delete")
+    assert store.summarise(at(6)).submissions == 4  # 3, 4, 5, and 2, whose records they ended
+    assert overview(store_url) == {
+        key: (3, 1, 2, 0),
+        animals: (2, 2, 0, 0),
+        ("J", "IMPC_001", "P_001", "P_001_001"): (1, 0, 0, 1),
+    }
+    skipped = 'centre, pipeline, "procedure", parameter, total, valid, superseded, withheld, first_seen, last_change'
+    before = ask(store_url, f"SELECT {skipped} FROM overview ORDER BY 1, 2, 3, 4")
+    store.summarise(at(7), full=True)
+    assert ask(store_url, f"SELECT {skipped} FROM overview ORDER BY 1, 2, 3, 4") == before
+    store.withhold(2, at(8))
+    store.withhold(3, at(8))
+    store.summarise(at(9))
+    before = ask(store_url, f"SELECT {skipped} FROM overview ORDER BY 1, 2, 3, 4")
+    store.summarise(at(10), full=True)
+    assert ask(store_url, f"SELECT {skipped} FROM overview ORDER BY 1, 2, 3, 4") == before
