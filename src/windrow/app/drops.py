@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from windrow.app.secret import password
+from windrow.app.tracker import Tracker, declared
 from windrow.collections.drops.collection import COLLECTION
 from windrow.collections.drops.element import TABLES
 from windrow.collections.drops.member import zip_name
 from windrow.collections.drops.name import XmlName, read_xml_name
 from windrow.collections.drops.summary import SUMMARY
 from windrow.config import Workspace, resources
-from windrow.config.workspace import Database
-from windrow.engine.ledger.moment import now
 from windrow.engine.run import Harvest
 from windrow.model import Finding, Item
 from windrow.reasons import Reason
 from windrow.spec import Rows
 from windrow.stores.tables import Submission, TableStore
-from windrow.transports.secret import reveal
-
-
-def password(database: Database) -> str | None:
-    """Fetch a database's password from its place."""
-    return reveal(database.secret) if database.secret else None
 
 
 class DropsStore:
@@ -36,7 +30,7 @@ class DropsStore:
 
     def stage(self, item: Item, rows: Rows, at: datetime) -> None:
         """Write a document's rows, not current yet."""
-        found = read_xml_name(item.member, self._centres, *([self._pattern] if self._pattern else []))
+        found = read_xml_name(item.member, self._centres, self._pattern)
         centre, kind = (found.centre, found.kind) if isinstance(found, XmlName) else ("", "")
         action = item.key.partition("/")[0]
         line = (item.id, item.member, zip_name(item.key), action, centre, item.digest, str(kind), at)
@@ -62,21 +56,23 @@ class DropsStore:
 def harvest(workspace: Workspace) -> Harvest:
     """Make the harvest of the drops that this workspace's configuration describes."""
     drops = workspace.drops
-    centres = tuple(centre.short_name for centre in drops.centres)
+    sources = tuple(source for source in workspace.sources if source.collection == COLLECTION.name)
+    said = declared(workspace, sources)
     tables = TableStore(drops.store.url, TABLES, SUMMARY, password=password(drops.store))
     tables.prepare()
     options = {
-        "centres": ",".join(centres),
+        "centres": ",".join(said.names),
         "zip_name": drops.zip_name,
         "xml_name": drops.xml_name,
-        "today": now().date().isoformat(),
+        "today": said.at.date().isoformat(),
     }
     return Harvest(
         COLLECTION,
-        tuple(source for source in workspace.sources if source.collection == COLLECTION.name),
+        sources,
         resources(workspace),
         options,
-        store=DropsStore(tables, centres, drops.xml_name),
+        store=DropsStore(tables, said.names, said.xml_name),
+        books=Tracker(workspace, sources),
         listers=drops.listers,
         downloaders=drops.downloaders,
         attempts=drops.attempts,

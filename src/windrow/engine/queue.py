@@ -157,7 +157,11 @@ def _hosted(run: Run, part: list[Due]) -> list[Wanted]:
         hosts = [_host(sources[name], record.get(name)) for name in offered]
         best = run.collection.prefer(one.owner, hosts)
         before = last.get(one.item.id)
-        pairs = [(sources[host.source], _order(one, host.source, offered[host.source], before)) for host in best]
+        pairs = [
+            (sources[host.source], _order(one, host.source, offered[host.source], before))
+            for host in best
+            if not _older(run, offered[host.source])
+        ]
         found.append(Wanted(one, pairs))
     _note_conflicts(run, found)
     return found
@@ -176,6 +180,12 @@ def _order(one: Due, source: str, said: tuple[object, ...], last: tuple[object, 
     part = short(combine([source, str(path), str(size), str(modified)]))
     before = (str(last[0]), stamp(parse(str(last[1])))) if last else ("", "")
     return Order(one.item.id, str(path), size, part, str(sidecar), before)  # type: ignore[arg-type]
+
+
+def _older(run: Run, said: tuple[object, ...]) -> bool:
+    """Tell whether a source dates an item before what the person asked for; without a date it is wanted."""
+    modified = said[2]
+    return run.since is not None and modified is not None and parse(str(modified)) < run.since
 
 
 def _note_conflicts(run: Run, found: list[Wanted]) -> None:

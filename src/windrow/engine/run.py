@@ -57,6 +57,10 @@ class Books(Protocol):
         """Show how many bytes of each open fetch are here (fetch seq -> bytes)."""
         ...
 
+    def close(self) -> None:
+        """Close the connections."""
+        ...
+
 
 @dataclass(slots=True)
 class Harvest:
@@ -88,6 +92,7 @@ class Run:
     progress: Progress
     stopping: Callable[[], int]  # 0 go on, 1 finish what is in hand, 2 stop at once
     limit: int | None = None  # most items to fetch
+    since: datetime | None = None  # what its source dated earlier is not fetched
     failed: int = 0  # tasks that failed
     grown: dict[int, int] = field(default_factory=dict)
     _ticked: float = 0.0

@@ -7,6 +7,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from types import FrameType
 
@@ -20,7 +21,7 @@ from windrow.engine.loading import load_step
 from windrow.engine.message import Keep
 from windrow.engine.pool import Pool
 from windrow.engine.progress import Progress
-from windrow.engine.run import Harvest, Run
+from windrow.engine.run import Books, Harvest, Run
 from windrow.engine.stepping import take_step
 from windrow.engine.worker import Desk
 from windrow.model import Limits
@@ -54,6 +55,7 @@ class Session:
         self.ledger = Ledger(setup.ledger)
         self.stops = 0
         self.failed = 0
+        self._books: list[Books] = []
         try:
             self.lease = Lease(self.ledger)
             with alone(setup.archive):
@@ -71,16 +73,18 @@ class Session:
             raise
 
     def harvest(
-        self, harvest: Harvest, *, phases: frozenset[str] | None = None, limit: int | None = None, fetch: bool = True
-    ) -> None:
+        self, harvest: Harvest, *, phases: frozenset[str] | None = None, limit: int | None = None,
+        fetch: bool = True, since: datetime | None = None,
+    ) -> None:  # fmt: skip
         """Run a harvest's phases in order; each begins when the one before is through for every item."""
         setup = self.setup
+        self._books += [harvest.books] if harvest.books else []
         keep = Keep(setup.archive, self.number, setup.limits, setup.rotate, setup.agent)
         crew = Crew(keep, setup.fetchers)
         pool = Pool(Desk(harvest.collection, setup.archive, setup.limits, harvest.resources), setup.workers)
         run = Run(
             harvest, self.ledger, self.lease, crew, pool, self.number, setup.archive, setup.limits,
-            self.progress, lambda: self.stops, limit,
+            self.progress, lambda: self.stops, limit, since,
         )  # fmt: skip
         try:
             if fetch:
@@ -106,6 +110,9 @@ class Session:
         code = outcome if outcome is not None else 130 if self.stops else SOME_FAILED if self.failed else 0
         with self.ledger.writing() as pen:
             pen.session_closed(self.number, code)
+        for books in self._books:
+            books.catch_up(self.ledger)
+            books.close()
         self.lease.release()
         return code
 

@@ -31,14 +31,8 @@ _INSERT["offering"] = (
 )
 
 
-class Pen:
-    """Append facts within a transaction of the ledger; each method returns the new fact's seq.
-
-    Rows are gathered and written together at `flush`, in the order of tables that readers of the
-    derived tables need.
-    """
-
-    session = 0
+class RunPen:
+    """Append facts about runs; rows are gathered, and written together at `flush`."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         """Take up the numbering where it stands; `connection` is in a transaction."""
@@ -75,6 +69,10 @@ class Pen:
     def task_closed(self, task: int, reason: Reason | None, comment: str, *, failed: bool) -> int:
         """End it."""
         return self._add("task_end", task, int(failed), reason, comment)
+
+
+class Pen(RunPen):
+    """Append facts within a transaction of the ledger; each method returns the new fact's seq."""
 
     def item_made(
         self, session: int, collection: str, kind: str, key: str, *, rank: str = "", owner: str = "",

@@ -114,3 +114,16 @@ SELECT warc, max(place_offset + place_length) FROM fetch_end WHERE warc <> '' GR
 -- The captures of one archive file, for its index.
 SELECT f.source, f.path, e.at, e.digest, e.size, e.status, e.place_offset, e.place_length, e.revisit
 FROM fetch_end e JOIN fetch f ON f.seq = e.fetch WHERE e.warc = ? ORDER BY e.place_offset;
+
+-- name: sources
+-- Every source that ever offered something.
+SELECT DISTINCT source FROM offering ORDER BY source;
+
+-- name: items_of
+-- Listed items by their keys, and where they stand.
+SELECT i.seq, i.item_key, s.phase, s.status, s.fetch FROM item i JOIN standing s ON s.item = i.seq
+WHERE i.collection = ? AND i.kind = ? AND i.fetch = 0 AND i.item_key IN ({marks}) ORDER BY i.seq;
+
+-- name: children_of
+-- Documents that one fetch of an item brought.
+SELECT item, phase, status FROM standing WHERE parent = ? AND fetch = ? ORDER BY item;

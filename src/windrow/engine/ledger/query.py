@@ -13,9 +13,9 @@ def queries() -> dict[str, str]:
     >>> queries()["seq"].startswith("SELECT value")
     True
     """
-    text = files(__package__).joinpath("queries.sql").read_text(encoding="utf-8")
+    texts = [entry.read_text(encoding="utf-8") for entry in files(__package__).iterdir() if entry.name.endswith(".sql")]
     found: dict[str, str] = {}
-    for block in text.split("-- name: ")[1:]:
+    for block in "\n".join(texts).split("-- name: ")[1:]:
         name, _, body = block.partition("\n")
         lines = [line for line in body.splitlines() if not line.startswith("--")]
         found[name.strip()] = "\n".join(lines).strip().rstrip(";")

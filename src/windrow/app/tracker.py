@@ -1,0 +1,73 @@
+"""The tracker's books joined with this workspace: ledger in, rows out, from a checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from windrow.app.secret import password
+from windrow.collections.drops import name as names
+from windrow.collections.drops.books import grown, project
+from windrow.collections.drops.declared import Declared, declare
+from windrow.collections.drops.seed import seeds
+from windrow.collections.drops.tracker import DATABASE, TRACKER
+from windrow.config import Workspace
+from windrow.engine.ledger import Ledger
+from windrow.engine.ledger.moment import now
+from windrow.engine.ledger.story import chapters
+from windrow.model import Source
+from windrow.stores.books import Books
+
+
+def declared(workspace: Workspace, sources: tuple[Source, ...]) -> Declared:
+    """Return what this workspace declares of centres, sources and names."""
+    drops = workspace.drops
+    zip_name, xml_name = drops.zip_name or names.ZIP, drops.xml_name or names.XML
+    return Declared(now(), drops.centres, sources, zip_name=zip_name, xml_name=xml_name)
+
+
+ADOPT = {
+    "centre": ("short_name",),
+    "zip_file": ("file_name",),
+    "zip_action": ("zip_id", "todo_id"),
+    "an_exception": ("short_name",),
+}
+"""By which columns a row that is already there is recognised and taken over."""
+
+
+class Tracker:
+    """The 17 tables, kept equal to what the ledger tells."""
+
+    def __init__(self, workspace: Workspace, sources: tuple[Source, ...]) -> None:
+        """Open the tracker's database, making what is missing of it."""
+        drops = workspace.drops
+        self.books = Books(
+            drops.tracker.url, TRACKER, "drops", adopt=ADOPT, database=DATABASE, password=password(drops.tracker)
+        )
+        self._declared = declared(workspace, sources)
+        self._at: int | None = None
+
+    def _begin(self, ledger: Ledger) -> int:
+        """Bring seeds, centres and sources up to date, once per run."""
+        self.books.seed(seeds(self._declared.at))
+        at = self.books.checkpoint()
+        known = {row[0] for row in ledger.ask("sources")}
+        gone = tuple(sorted(known - {source.name for source in self._declared.sources}))
+        self.books.apply(declare(replace(self._declared, gone=gone)), at)
+        return at
+
+    def catch_up(self, ledger: Ledger) -> None:
+        """Project every fact after the checkpoint."""
+        if self._at is None:
+            self._at = self._begin(ledger)
+        for chapter in chapters(ledger, self._at):
+            self.books.apply(project(chapter, self._declared), chapter[-1].seq)
+            self._at = chapter[-1].seq
+
+    def grow(self, sizes: Mapping[int, int]) -> None:
+        """Show how many bytes of each open fetch are here."""
+        self.books.note(grown(sizes))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.books.close()

@@ -1,0 +1,94 @@
+"""The demo: a workspace is made, the small internet is harvested twice, and what came of it is shown."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
+
+from windrow.demo.internet import HOST, USER, Served, ftp, https, sftp
+from windrow.demo.partner import first_day, second_day
+from windrow.errors import MissingExtra, UsageError
+
+TOML = """# The workspace that `windrow demo` made. Look around: windrow status, windrow why NAME, windrow config
+name = "demo"
+contact = "operator@example.org"
+
+[[drops.centre]]
+short_name = "H"
+full_name = "Harwell"
+
+[[drops.centre]]
+short_name = "J"
+full_name = "The Jackson Laboratory"
+
+[[drops.centre]]
+short_name = "Ucd"
+full_name = "University of California, Davis"
+
+[[drops.centre]]
+short_name = "Wtsi"
+full_name = "Wellcome Sanger Institute"
+"""
+MARK = ".windrow-demo"
+
+
+def play(folder: Path, say: Callable[[str], None], run: Callable[[Path], int]) -> list[str]:
+    """Play the demo in a folder that is new or holds an earlier demo; return what could not be shown.
+
+    `run` harvests the workspace that it is given and returns the exit code; `say` tells the person.
+    """
+    clear(folder)
+    internet = folder / "internet"
+    first_day(internet)
+    password = secrets.token_hex(8)
+    (folder / "password").write_text(password)
+    (folder / "password").chmod(0o600)
+    (folder / "windrow.toml").write_text(TOML)
+    (folder / "sources").mkdir()
+    missing: list[str] = []
+    with ExitStack() as stack:
+        servers: list[tuple[str, str, AbstractContextManager[Served]]] = [
+            ("H", "ftp", ftp(internet / "H", password)),
+            ("J", "sftp", sftp(internet / "J", password)),
+            ("Ucd", "https", https(internet / "Ucd", folder)),
+        ]
+        for centre, scheme, server in servers:
+            try:
+                served = stack.enter_context(server)
+            except MissingExtra as error:
+                missing.append(f"{scheme}: {error} ({error.hint})")
+                continue
+            user = f"{USER}@" if scheme != "https" else ""
+            declare(folder, centre, f"{scheme}://{user}{HOST}:{served.port}/", served.settings, secret=bool(user))
+            say(f"{centre} serves {scheme}://{HOST}:{served.port}/")
+        declare(folder, "Wtsi", f"file://{(internet / 'Wtsi').resolve()}/", {}, secret=False)
+        say(f"Wtsi serves the folder {internet / 'Wtsi'}")
+        say("Monday: the first harvest")
+        run(folder)
+        second_day(internet)
+        say("Tuesday: one centre adds, one corrects, one takes back")
+        run(folder)
+    return missing
+
+
+def clear(folder: Path) -> None:
+    """Make the folder empty, but only if nothing but an earlier demo is lost by it."""
+    if folder.exists() and any(folder.iterdir()):
+        if not (folder / MARK).exists():
+            raise UsageError(f"{folder} is not empty and no earlier demo", hint="windrow demo ANOTHER_DIR")
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / MARK).touch()
+
+
+def declare(folder: Path, centre: str, url: str, settings: dict[str, str], *, secret: bool) -> None:
+    """Write a source's TOML."""
+    lines = [f'url = "{url}"', 'collection = "drops"', f'centre = "{centre}"']
+    if secret:
+        lines.append('secret = "file:password"')
+    for name, value in settings.items():
+        lines.append(f'{name} = ["{value}"]' if name == "host_keys" else f'{name} = "{value}"')
+    (folder / "sources" / f"{centre.lower()}.toml").write_text("\n".join(lines) + "\n")

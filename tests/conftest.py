@@ -1,0 +1,26 @@
+"""What all tests share: the folder of shared data, and the servers that tests start."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+if str(HERE.parent) not in sys.path:  # so that `tests.servers` can be imported however pytest is started
+    sys.path.insert(0, str(HERE.parent))
+
+# a file stands after those it imports
+SERVERS = ("tls", "ftp", "sftp", "web", "mariadb", "postgresql")
+pytest_plugins = [f"tests.servers.{name}" for name in SERVERS if (HERE / "servers" / f"{name}.py").exists()]
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """Return the folder of shared data (WINDROW_SHARED, else beside the repository), or skip."""
+    folder = Path(os.environ.get("WINDROW_SHARED", HERE.parent.parent / "shared"))
+    if not (folder / "data").is_dir():
+        pytest.skip(f"no shared data at {folder}: set WINDROW_SHARED")
+    return folder

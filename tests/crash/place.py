@@ -1,0 +1,151 @@
+"""A workspace over a folder of drops, run in processes that may be killed, and what its tables say."""
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from windrow.demo.document import drop, pack
+
+TOML = """
+name = "crash"
+contact = "operator@example.org"
+[run]
+fetchers = 2
+readers = 2
+[[drops.centre]]
+short_name = "H"
+[[drops.centre]]
+short_name = "J"
+"""
+SOURCE = 'url = "file://{base}/"\ncollection = "drops"\ncentre = "{centre}"\nconnections = 2\n'
+RUN = """
+import sys
+from pathlib import Path
+from windrow.app.drops import harvest
+from windrow.config import load
+from windrow.engine.session import Session, Setup
+config = load(Path(sys.argv[1]))
+session = Session(Setup(config.ledger, config.archive.folder, config.limits), "test")
+session.harvest(harvest(config))
+sys.exit(session.close())
+"""
+
+
+def make(root: Path, zips: int = 6, documents: int = 4) -> Path:
+    """Make a workspace with two sources; one zip is on both, one is broken, one corrects another."""
+    for centre in ("H", "J"):
+        for action in ("add", "edit", "delete"):
+            (root / "drop" / centre / action).mkdir(parents=True)
+    for number in range(zips):
+        for centre in ("H", "J"):
+            name, content = drop(centre, "2026-01-12", number, documents)
+            (root / "drop" / centre / "add" / name).write_bytes(content)
+    shutil.copyfile(root / "drop/H/add/H.2026-01-12.0.impc.zip", root / "drop/J/add/H.2026-01-12.0.impc.zip")
+    name, content = drop("H", "2026-01-13", 1, documents, shift=1.0)
+    (root / "drop/H/edit" / name).write_bytes(content)
+    (root / "drop/H/add/H.2026-01-13.9.impc.zip").write_bytes(content[: len(content) // 2])
+    bad = pack({"J.2026-01-13.1.specimen.impc.xml": b"<centreSpecimenSet/>", "x.xml": b"<x/>"})
+    (root / "drop/J/add/J.2026-01-13.8.impc.zip").write_bytes(bad)
+    (root / "drop/J/add/J.2026-02-31.8.impc.zip").write_bytes(bad)
+    (root / "windrow.toml").write_text(TOML)
+    (root / "sources").mkdir()
+    for centre in ("H", "J"):
+        source = SOURCE.format(base=root / "drop" / centre, centre=centre)
+        (root / "sources" / f"{centre.lower()}.toml").write_text(source)
+    return root
+
+
+def start(root: Path) -> subprocess.Popen[bytes]:
+    """Start a run in a process group of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-c", RUN, str(root)], start_new_session=True, stderr=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+
+
+def finish(root: Path) -> int:
+    """Run to the end and return the exit code."""
+    process = start(root)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode in {0, 3}, errors.decode()
+    return process.returncode
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill the run as a power cut would: the engine, and whatever it started shortly after."""
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate(timeout=30)
+
+
+def kill_when(root: Path, phase: int, status: int, patience: float = 60.0) -> bool:
+    """Kill a run as soon as its ledger has an item at this state; tell whether it came to that."""
+    process = start(root)
+    until = time.monotonic() + patience
+    while time.monotonic() < until and process.poll() is None:
+        if reached(root, phase, status):
+            kill(process)
+            return True
+        time.sleep(0.002)
+    process.communicate(timeout=patience)
+    return False
+
+
+def reached(root: Path, phase: int, status: int) -> bool:
+    path = root / "ledger.sqlite"
+    if not path.exists():
+        return False
+    try:
+        with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=5) as connection:
+            text = "SELECT count(*) FROM move WHERE phase = ? AND status = ?"
+            return connection.execute(text, (phase, status)).fetchone()[0] > 0
+    except sqlite3.OperationalError:
+        return False
+
+
+def tables(root: Path) -> dict[str, list[tuple]]:
+    """Return what the tables say, without times, sessions and the numbers that follow from them."""
+    found = {}
+    with sqlite3.connect(root / "ledger.sqlite") as ledger:
+        found["standing"] = ledger.execute(
+            "SELECT i.kind, i.item_key, s.phase, s.status, s.reason FROM standing s JOIN item i ON i.seq = s.item"
+            " WHERE i.fetch = 0 OR i.fetch = (SELECT p.fetch FROM standing p WHERE p.item = i.parent) ORDER BY 1, 2"
+        ).fetchall()
+    with sqlite3.connect(root / "tracker.sqlite") as tracker:
+        for name, text in TRACKER.items():
+            found[name] = tracker.execute(text).fetchall()
+    with sqlite3.connect(root / "drops.sqlite") as store:
+        for name, text in STORE.items():
+            found[name] = store.execute(text).fetchall()
+    return found
+
+
+_STATE = "p.short_name, s.short_name FROM {t} JOIN phase p ON p.id = {t}.phase_id JOIN a_status s ON s.id = {t}.status_id"
+TRACKER = {
+    "zip_action": "SELECT f.file_name, a.todo_id, p.short_name, s.short_name FROM zip_action a"
+    " JOIN zip_file f ON f.id = a.zip_id JOIN phase p ON p.id = a.phase_id JOIN a_status s ON s.id = a.status_id"
+    " ORDER BY 1, 2",
+    "zip_download": "SELECT f.file_name, a.todo_id, d.phase_id, d.status_id, d.downloaded_size_bytes, count(*)"
+    " FROM zip_download d JOIN file_source_has_zip h ON h.id = d.zf_id JOIN zip_action a ON a.id = h.za_id"
+    " JOIN zip_file f ON f.id = a.zip_id GROUP BY 1, 2, 3, 4, 5 ORDER BY 1, 2, 3, 4",
+    "hosts": "SELECT f.file_name, a.todo_id, h.file_source_id, h.num_retries FROM file_source_has_zip h"
+    " JOIN zip_action a ON a.id = h.za_id JOIN zip_file f ON f.id = a.zip_id ORDER BY 1, 2, 3",
+    "zip_file": "SELECT file_name, created, inc, size_bytes, content_md5 FROM zip_file ORDER BY 1",
+    "xml_file": "SELECT f.file_name, x.fname, x.size_bytes, x.content_md5, x.phase_id, x.status_id FROM xml_file x"
+    " JOIN zip_download d ON d.id = x.zip_id JOIN file_source_has_zip h ON h.id = d.zf_id"
+    " JOIN zip_action a ON a.id = h.za_id JOIN zip_file f ON f.id = a.zip_id ORDER BY 1, 2",
+    "xml_log": "SELECT x.fname, e.short_name, l.message, l.line, l.col FROM xml_log l JOIN xml_file x ON x.id = l.xml_id"
+    " JOIN an_exception e ON e.id = l.exception_id ORDER BY 1, 2, 3, 4, 5",
+    "zip_log": "SELECT e.short_name, l.message FROM zip_log l JOIN an_exception e ON e.id = l.exception_id ORDER BY 1, 2",
+}
+STORE = {
+    "submission": "SELECT name, zip_name, action, centre, digest, kind, published_at IS NULL, withheld_at IS NULL"
+    " FROM submission ORDER BY 1, 2, 3",
+    "entity": "SELECT e.kind, e.identifier, s.zip_name, s.name, e.valid_from IS NULL, e.valid_to IS NULL, e.tombstone"
+    " FROM entity e JOIN submission s ON s.id = e.submission_id ORDER BY 1, 2, 3, 4",
+    "simple_parameter": "SELECT s.zip_name, s.name, p.parameter_id, p.value, p.ordinal FROM simple_parameter p"
+    " JOIN submission s ON s.id = p.submission_id ORDER BY 1, 2, 5, 3, 4",
+}
