@@ -7,12 +7,14 @@ from datetime import datetime
 from windrow.app.secret import password
 from windrow.app.tracker import Tracker, declared
 from windrow.collections.drops.collection import COLLECTION
+from windrow.collections.drops.declared import Declared
 from windrow.collections.drops.element import TABLES
 from windrow.collections.drops.member import zip_name
 from windrow.collections.drops.name import XmlName, read_xml_name
 from windrow.collections.drops.summary import SUMMARY
 from windrow.config import Workspace, resources
 from windrow.engine.run import Harvest
+from windrow.errors import ConfigError
 from windrow.model import Finding, Item
 from windrow.reasons import Reason
 from windrow.spec import Rows
@@ -58,6 +60,7 @@ def harvest(workspace: Workspace) -> Harvest:
     drops = workspace.drops
     sources = tuple(source for source in workspace.sources if source.collection == COLLECTION.name)
     said = declared(workspace, sources)
+    _check_centres(said)
     tables = TableStore(drops.store.url, TABLES, SUMMARY, password=password(drops.store))
     tables.prepare()
     options = {
@@ -77,3 +80,14 @@ def harvest(workspace: Workspace) -> Harvest:
         downloaders=drops.downloaders,
         attempts=drops.attempts,
     )
+
+
+def _check_centres(said: Declared) -> None:
+    """Refuse a source whose centre nobody knows: the tracker could not hold it."""
+    known = {name.lower() for name in said.names}
+    for source in said.sources:
+        if source.owner.lower() not in known:
+            raise ConfigError(
+                f"source {source.name}: centre = {source.owner!r} is not declared",
+                hint="add a [[drops.centre]] to windrow.toml, or name one of: " + ", ".join(sorted(said.names)),
+            )

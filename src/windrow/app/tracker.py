@@ -10,7 +10,7 @@ from windrow.collections.drops import name as names
 from windrow.collections.drops.books import grown, project
 from windrow.collections.drops.declared import Declared, declare
 from windrow.collections.drops.seed import seeds
-from windrow.collections.drops.tracker import DATABASE, TRACKER
+from windrow.collections.drops.tracker import DATABASE, NATURAL, TRACKER
 from windrow.config import Workspace
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import now
@@ -26,15 +26,6 @@ def declared(workspace: Workspace, sources: tuple[Source, ...]) -> Declared:
     return Declared(now(), drops.centres, sources, zip_name=zip_name, xml_name=xml_name)
 
 
-ADOPT = {
-    "centre": ("short_name",),
-    "zip_file": ("file_name",),
-    "zip_action": ("zip_id", "todo_id"),
-    "an_exception": ("short_name",),
-}
-"""By which columns a row that is already there is recognised and taken over."""
-
-
 class Tracker:
     """The 17 tables, kept equal to what the ledger tells."""
 
@@ -42,7 +33,7 @@ class Tracker:
         """Open the tracker's database, making what is missing of it."""
         drops = workspace.drops
         self.books = Books(
-            drops.tracker.url, TRACKER, "drops", adopt=ADOPT, database=DATABASE, password=password(drops.tracker)
+            drops.tracker.url, TRACKER, "drops", adopt=NATURAL, database=DATABASE, password=password(drops.tracker)
         )
         self._declared = declared(workspace, sources)
         self._at: int | None = None

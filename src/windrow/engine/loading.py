@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from windrow.engine.due import Due, count, due
 from windrow.engine.ledger import Pen
-from windrow.engine.ledger.moment import now
 from windrow.engine.message import Done, Job
 from windrow.engine.run import Run, Store
 from windrow.engine.stepping import jobs, version
@@ -95,7 +94,7 @@ def _stage(run: Run, step: Step, store: Store, states: list[tuple[int, Status]])
         if not isinstance(made, Rows):
             yield one, made
             continue
-        store.stage(one.item, made, now())
+        store.stage(one.item, made, run.clock())
         yield one, Reading(count=made.count)
 
 
@@ -107,9 +106,9 @@ def _judge(run: Run, step: Step, store: Store, states: list[tuple[int, Status]])
             Reason.INTEGRITY_FATAL if any(found.level is Level.FATAL for found in findings) else None
         )
         if fatal:
-            store.withhold(one.item.id, now(), fatal)
+            store.withhold(one.item.id, run.clock(), fatal)
         else:
-            findings += store.publish(one.item.id, now())
+            findings += store.publish(one.item.id, run.clock())
         yield one, Reading(fatal, tuple(findings), count=reading.count)
 
 
@@ -124,7 +123,7 @@ def _answered(store: Store, reading: Reading) -> list[Finding]:
 
 def _sum(run: Run, step: Step, store: Store, states: list[tuple[int, Status]]) -> Iterator[Result]:
     """Bring the summaries up to date once; every document that waited for them is through."""
-    store.summarise(now())
+    store.summarise(run.clock())
     for one in due(run.ledger, run.collection, step.kind, states):
         yield one, Reading()
 

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 from windrow.engine.crew import Crew
 from windrow.engine.ledger import Lease, Ledger, Pen
+from windrow.engine.ledger.moment import now
 from windrow.engine.pool import Pool
 from windrow.engine.progress import Progress
 from windrow.errors import Stopped
@@ -93,6 +94,7 @@ class Run:
     stopping: Callable[[], int]  # 0 go on, 1 finish what is in hand, 2 stop at once
     limit: int | None = None  # most items to fetch
     since: datetime | None = None  # what its source dated earlier is not fetched
+    clock: Callable[[], datetime] = now  # when records become current: a replay tells its captures' time
     failed: int = 0  # tasks that failed
     grown: dict[int, int] = field(default_factory=dict)
     _ticked: float = 0.0
@@ -148,9 +150,9 @@ class Run:
         for parent, phase, status, count in self.ledger.ask_many("children", sorted(parents)):
             counted.setdefault(parent, {})[(phase, status)] = count
         for parent, children in counted.items():
-            now = self.ledger.ask("standing", parent)[0][:2]
+            before = self.ledger.ask("standing", parent)[0][:2]
             state = self.collection.parent(children)
-            if tuple(now) != tuple(state):
+            if tuple(before) != tuple(state):
                 pen.moved(self.session, parent, state)
 
     def put(self, pen: Pen, item: int, phase: int, reading: Reading) -> None:

@@ -43,7 +43,10 @@ class Sink(Protocol):
 
 
 class Connection(Protocol):
-    """An open line to one site; used for one thing at a time."""
+    """An open line to one site; used for one thing at a time, or for `Transport.parallel` gets.
+
+    It may be used again after a `TransportError`: where the line broke, the next call opens a new one.
+    """
 
     async def list(self, folder: str) -> list[Entry]:
         """List one folder below the site's base, one level; a folder that is not there is empty."""
@@ -73,6 +76,7 @@ class Transport(Protocol):
 
     schemes: ClassVar[frozenset[str]]
     blocking: ClassVar[bool]
+    parallel: ClassVar[int]  # how many `get` may run at once on one connection; 1: one after the other
 
     async def connect(self, site: Site) -> Connection:
         """Open a connection, logged in and ready."""

@@ -127,3 +127,25 @@ WHERE i.collection = ? AND i.kind = ? AND i.fetch = 0 AND i.item_key IN ({marks}
 -- name: children_of
 -- Documents that one fetch of an item brought.
 SELECT item, phase, status FROM standing WHERE parent = ? AND fetch = ? ORDER BY item;
+
+-- name: item
+SELECT collection, kind, item_key, parent, owner, fetch, digest, member, size, md5, place FROM item WHERE seq = ?;
+
+-- name: item_of_fetch
+-- A document by its key and the fetch that brought it.
+SELECT seq FROM item WHERE collection = ? AND item_key = ? AND fetch = ? ORDER BY seq LIMIT 1;
+
+-- name: captures_by_session
+-- Every good capture of a collection with the session that made it, in the order of work.
+SELECT f.session, s.at, f.item, f.seq, e.checksum FROM fetch_end e JOIN fetch f ON f.seq = e.fetch
+JOIN session s ON s.seq = f.session JOIN standing i ON i.item = f.item
+WHERE i.collection = ? AND i.status <> ? AND e.reason IS NULL ORDER BY f.session, f.seq;
+
+-- name: standings
+-- Where everything stands that a fetch brought or that was fetched.
+SELECT s.item, i.item_key, i.fetch, s.phase, s.status, s.reason FROM standing s JOIN item i ON i.seq = s.item
+WHERE s.collection = ? AND s.fetch <> 0 ORDER BY s.item;
+
+-- name: standing_of_fetch
+SELECT s.item, s.phase, s.status FROM standing s JOIN item i ON i.seq = s.item
+WHERE i.collection = ? AND i.item_key = ? AND i.fetch = ? ORDER BY s.item LIMIT 1;

@@ -1,0 +1,91 @@
+"""Replay a workspace: its captures read again, a new store built beside the old one, then swapped in."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from windrow.app import drops
+from windrow.config import Workspace
+from windrow.config.workspace import Database
+from windrow.engine.crew import Crew
+from windrow.engine.message import Keep
+from windrow.engine.pool import Pool
+from windrow.engine.progress import Progress
+from windrow.engine.replay import Change, Renamed, scratch_ledger
+from windrow.engine.replay import replay as read_again
+from windrow.engine.run import Run
+from windrow.engine.session import Session, Setup
+from windrow.engine.worker import Desk
+from windrow.errors import UsageError
+from windrow.stores.connect import connect
+
+
+class Replayed(NamedTuple):
+    """What a replay did: the session it is on record as, and what came out differently."""
+
+    session: int
+    changes: tuple[Change, ...]
+
+
+def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed:
+    """Rebuild the store of the drops from the captures; the old one is replaced when all is read."""
+    store = _file(workspace)
+    folder = workspace.root / ".replay"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    session = Session(setup, "replay", progress)
+    code: int | None = 1
+    try:
+        scratch = scratch_ledger(session.ledger, folder / "ledger.sqlite")
+        aside = folder / store.name
+        beside = replace(workspace, drops=replace(workspace.drops, store=Database(f"sqlite:///{aside}")))
+        made = drops.harvest(beside)
+        assert isinstance(made.store, drops.DropsStore)
+        assert made.books is not None
+        keep = Keep(setup.archive, session.number, setup.limits, setup.rotate, setup.agent)
+        pool = Pool(Desk(made.collection, setup.archive, setup.limits, made.resources), setup.workers)
+        renamed = Renamed(made.store, session.ledger, scratch, session.number)
+        run = Run(
+            replace(made, store=renamed, books=None), scratch, session.lease, Crew(keep, 0), pool, session.number,
+            setup.archive, setup.limits, progress, lambda: session.stops,
+        )  # fmt: skip
+        try:
+            changes = tuple(read_again(run, session.ledger))
+        finally:
+            pool.close()
+            scratch.close()
+            made.store.tables.close()
+        made.books.catch_up(session.ledger)
+        made.books.close()
+        _swap(aside, store)
+        code = None
+    finally:
+        session.close(code)
+        session.ledger.close()
+    shutil.rmtree(folder)
+    return Replayed(session.number, changes)
+
+
+def _file(workspace: Workspace) -> Path:
+    url = workspace.drops.store.url
+    if not url.startswith("sqlite:///"):
+        raise UsageError(
+            "replay swaps an SQLite store; a store on a server is rebuilt into a new database",
+            hint="name a new database in drops.store, then: windrow run --again --from unzip",
+        )
+    return Path(url.removeprefix("sqlite:///"))
+
+
+def _swap(new: Path, old: Path) -> None:
+    """Let the new store take the old one's place; both are closed."""
+    for path in (new, old):
+        if path.exists():
+            with closing(connect(f"sqlite:///{path}").raw_connection()) as connection:
+                connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    for suffix in ("-wal", "-shm"):
+        Path(f"{old}{suffix}").unlink(missing_ok=True)
+    new.replace(old)

@@ -1,0 +1,253 @@
+"""FTP and FTP over TLS (RFC 959, 2428, 3659, 4217), blocking, over ftplib's control line."""
+
+from __future__ import annotations
+
+import ftplib
+import re
+import socket
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import TracebackType
+from typing import ClassVar, Self
+
+from windrow.errors import TerminalFailure, TransientFailure, TransportError
+from windrow.model import Entry, Site
+from windrow.reasons import Reason
+from windrow.transports import listing
+from windrow.transports.contract import Answer, Sink
+from windrow.transports.control import Delayed, Refused
+from windrow.transports.dial import context, direct
+from windrow.transports.path import at, shown, wire
+from windrow.transports.secret import reveal
+from windrow.transports.session import Session
+from windrow.transports.trouble import Foreign, network
+
+Entries = list[Entry]
+
+DATED = 10_000
+"""The most files of one LIST whose times are asked for one by one."""
+
+_TOLD = re.compile(r"\((\d{1,18}) bytes\)", re.ASCII)
+_PLAIN = re.compile(r"[^\x00-\x1f\x7f/]+")
+_CODES: dict[str, tuple[type[TransportError], Reason]] = {
+    "421": (TransientFailure, Reason.CONNECT_FAILED),
+    "425": (TransientFailure, Reason.CONNECT_FAILED),
+    "426": (TransientFailure, Reason.INTERRUPTED),
+    "430": (TerminalFailure, Reason.WRONG_PASSWORD),
+    "530": (TerminalFailure, Reason.WRONG_PASSWORD),
+    "532": (TerminalFailure, Reason.PERMISSION_DENIED),
+    "534": (TerminalFailure, Reason.TLS_FAILED),
+    "535": (TerminalFailure, Reason.TLS_FAILED),
+    "536": (TerminalFailure, Reason.TLS_FAILED),
+    "550": (TerminalFailure, Reason.NOT_FOUND),
+    "551": (TerminalFailure, Reason.NOT_FOUND),
+    "553": (TerminalFailure, Reason.PERMISSION_DENIED),
+}
+# Servers say several things under one code; these words in a reply tell which.
+_WORDS: tuple[tuple[str, re.Pattern[str], Reason], ...] = (
+    ("530", re.compile("encrypt|tls|ssl", re.IGNORECASE), Reason.TLS_FAILED),
+    ("550", re.compile("permission|denied|not permitted", re.IGNORECASE), Reason.PERMISSION_DENIED),
+    ("550", re.compile("not a (plain|regular) file|is a directory", re.IGNORECASE), Reason.NOT_A_FILE),
+)
+
+
+def failure(error: BaseException, where: str) -> TransportError:
+    """Map what ftplib, sockets and TLS raise while a session lives."""
+    if not isinstance(error, ftplib.Error):
+        return network(error, where, open_line=True)
+    reply = str(error)
+    text = f"{where}: {shown(reply)}"
+    if not isinstance(error, Refused | Delayed):
+        return TerminalFailure(text, Reason.PROTOCOL_ERROR)
+    for code, words, reason in _WORDS:
+        if reply.startswith(code) and words.search(reply):
+            return TerminalFailure(text, reason)
+    otherwise: tuple[type[TransportError], Reason] = (TerminalFailure, Reason.PROTOCOL_ERROR)
+    if isinstance(error, Delayed):
+        otherwise = (TransientFailure, Reason.SERVER_ERROR)
+    kind, reason = _CODES.get(reply[:3], otherwise)
+    return kind(text, reason)
+
+
+class FtpConnection:
+    """A session that comes back: after a break the next call opens a new one by itself."""
+
+    def __init__(self, site: Site) -> None:
+        """Prepare for a site; `open` connects."""
+        self._site = site
+        self._context = context(site) if site.scheme == "ftps" else None
+        self._session: Session | None = None
+        self._mlsd = True
+        self._telling = False  # the reply before the bytes tells their number
+
+    def open(self) -> Session:
+        """Connect and log in, unless there is a session."""
+        if self._session is None:
+            password = reveal(self._site.secret) if self._site.secret else ""
+            try:
+                self._session = Session(self._site, password, self._context)
+            except (ftplib.Error, *Foreign) as error:
+                raise failure(error, at(self._site)) from error
+            self._mlsd = self._session.features is None or self._session.can("MLST")
+        return self._session
+
+    def _drop(self) -> None:
+        """Close at once: after a break nobody knows what the server says next."""
+        session, self._session = self._session, None
+        if session:
+            session.control.close()
+
+    @contextmanager
+    def _line(self, path: str) -> Iterator[Session]:
+        session = self.open()
+        try:
+            yield session
+        except (Refused, Delayed) as error:
+            if str(error).startswith("421"):
+                self._drop()
+            raise failure(error, at(self._site, path)) from error
+        except (ftplib.Error, *Foreign) as error:
+            self._drop()
+            raise failure(error, at(self._site, path)) from error
+        except BaseException:
+            self._drop()
+            raise
+
+    async def get(self, path: str, sink: Sink) -> Answer:
+        """Get one file (RETR), going on at `sink.start` where the server can (REST).
+
+        Bytes that are not as many as the server announced are a SIZE_MISMATCH, which may pass: the
+        file may be growing.
+        """
+        whole = wire(self.open().site, path)
+        with self._line(path) as session:
+            start, size = self._resume(session, whole, sink)
+            try:
+                data, reply = session.data(f"RETR {whole}")
+            except Refused as error:
+                if not start or not str(error).startswith("554"):
+                    raise
+                sink.restart()  # the file is shorter than what is held (RFC 3659 leaves 554 for this)
+                start = 0
+                data, reply = session.data(f"RETR {whole}")
+            with data:
+                if not start:
+                    told = _TOLD.search(reply)
+                    self._telling = told is not None
+                    size = int(told[1]) if told else size
+                sink.open(size)
+                received = start + _pump(session, data, sink, None if size is None else size - start)
+            code = session.done()
+        if size is not None and received != size:
+            raise TransientFailure(
+                f"{at(self._site, path)}: {received:,} bytes came, {size:,} were announced", Reason.SIZE_MISMATCH
+            )
+        return Answer(code)
+
+    def _resume(self, session: Session, whole: str, sink: Sink) -> tuple[int, int | None]:
+        """Agree on where to begin, and ask for the size where no later reply will tell it."""
+        start = sink.start
+        size = None if self._telling and not start else session.size(whole)
+        if start and ((size is not None and start > size) or not session.begin_at(start)):
+            sink.restart()
+            start = 0
+        return start, size
+
+    async def list(self, folder: str) -> Entries:
+        """List a folder by MLSD where the server has it, else by LIST, else by NLST.
+
+        MLSD tells times; after LIST and NLST they are asked for (MDTM), for the first `DATED` files.
+        """
+        whole = wire(self.open().site, folder)
+        with self._line(folder) as session:
+            if self._mlsd:
+                try:
+                    return listing.facts(folder, session.lines(f"MLSD {whole}", at(self._site, folder)))
+                except Refused as error:
+                    if session.can("MLST") or str(error)[:3] not in {"500", "501", "502", "504"}:
+                        return _nothing(error)
+                    self._mlsd = False
+            try:
+                session.control.cwd(whole)
+                entries = listing.columns(folder, session.lines("LIST", at(self._site, folder)))
+                if entries is None:
+                    entries = self._named(session, folder)
+            except Refused as error:
+                return _nothing(error)
+            return _dated(session, whole, entries)
+
+    def _named(self, session: Session, folder: str) -> Entries:
+        """List by names alone; what has a size is a file."""
+        found = []
+        for name in listing.names(session.lines("NLST", at(self._site, folder))):
+            size = session.size(name) if _PLAIN.fullmatch(name) else None
+            found.append(Entry(folder, name, size, None, size is not None or not session.sizes))
+        return found
+
+    async def close(self) -> None:
+        """Say QUIT without waiting for the reply."""
+        if self._session:
+            with suppress(OSError):
+                self._session.control.push(b"QUIT\r\n")
+        self._drop()
+
+    async def __aenter__(self) -> Self:
+        """Return the open session."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        await self.close()
+
+
+def _pump(session: Session, data: socket.socket, sink: Sink, expected: int | None) -> int:
+    """Move a file's bytes into the sink; return their number."""
+    view, take, write, received = session.view, data.recv_into, sink.write, 0
+    try:
+        while count := take(view):
+            write(view[:count])
+            received += count
+        session.end(data)
+    except ssl.SSLEOFError:  # TLS demands a farewell; without one, only the size proves the end
+        if received != expected:
+            raise
+    return received
+
+
+def _nothing(error: ftplib.Error) -> Entries:
+    """Take a refusal for a missing folder, unless it says something else."""
+    missing = str(error).startswith("501") or failure(error, "").reason is Reason.NOT_FOUND
+    if not missing:
+        raise error
+    return []
+
+
+def _dated(session: Session, whole: str, entries: Entries) -> Entries:
+    """Ask for the files' times, where the server tells them (MDTM)."""
+    if not session.can("MDTM"):
+        return entries
+    asked = [n for n, entry in enumerate(entries) if entry.is_file and _PLAIN.fullmatch(entry.name)][:DATED]
+    folder = whole.rstrip("/")
+    replies = session.ask(f"MDTM {folder}/{entries[n].name}" for n in asked)
+    for n, reply in zip(asked, replies, strict=True):
+        if reply.startswith("213"):
+            entries[n] = entries[n]._replace(modified=listing.stamp(reply[4:].strip()))
+    return entries
+
+
+class Ftp:
+    """FTP, plain or over TLS (`ftps`: AUTH TLS on the ordinary port)."""
+
+    schemes: ClassVar[frozenset[str]] = frozenset({"ftp", "ftps"})
+    blocking: ClassVar[bool] = True
+    parallel: ClassVar[int] = 1
+
+    async def connect(self, site: Site) -> FtpConnection:
+        """Open a session, logged in and in binary mode."""
+        direct(site)
+        connection = FtpConnection(site)
+        connection.open()
+        return connection

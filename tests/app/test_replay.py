@@ -1,0 +1,53 @@
+"""A replay by the same readers gives the same tables; by other readers, what a first reading by them would."""
+
+import shutil
+import sqlite3
+
+import pytest
+from tests.crash.place import STORE, finish, make, tables
+
+import windrow
+from windrow.app.replay import replay
+from windrow.engine.progress import Progress
+
+
+@pytest.fixture(scope="module")
+def harvested(tmp_path_factory):
+    root = make(tmp_path_factory.mktemp("replay"), zips=2, documents=2)
+    assert finish(root) == 0
+    return root
+
+
+def again(root):
+    workspace = windrow.open(root)
+    return replay(workspace.config, workspace.setup, Progress(quiet=True))
+
+
+def test_the_same_readers_give_the_same_tables(harvested):
+    before = tables(harvested)
+    done = again(harvested)
+    assert done.changes == ()
+    assert tables(harvested) == before
+    with sqlite3.connect(harvested / "drops.sqlite") as store, sqlite3.connect(harvested / "ledger.sqlite") as ledger:
+        items = {row[0] for row in ledger.execute("SELECT seq FROM item WHERE kind = 'xml'")}
+        assert {row[0] for row in store.execute("SELECT item FROM submission")} <= items
+    finish(harvested)
+    assert tables(harvested) == before
+
+
+def test_other_readers_give_what_a_first_reading_by_them_would(harvested, tmp_path):
+    schemas = harvested / "schemas"
+    shutil.copytree(windrow.__path__[0] + "/collections/drops/schemas", schemas)
+    strict = schemas / "specimen_definition.xsd"
+    strict.write_text(strict.read_text().replace('name="DOB"', 'name="born"'))
+    toml = (harvested / "windrow.toml").read_text() + f'[drops.schemas]\nspecimen = "{strict}"\n'
+    (harvested / "windrow.toml").write_text(toml)
+    changes = again(harvested).changes
+    assert any(change.after == (6, 5) for change in changes)
+    fresh = tmp_path / "fresh"
+    fresh.mkdir()
+    (fresh / "windrow.toml").write_text(toml)
+    shutil.copytree(harvested / "sources", fresh / "sources")
+    finish(fresh)
+    assert {name: tables(harvested)[name] for name in STORE} == {name: tables(fresh)[name] for name in STORE}
+    assert tables(harvested)["zip_action"] == tables(fresh)["zip_action"]

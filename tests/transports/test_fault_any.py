@@ -1,0 +1,150 @@
+"""Faults that any server may have: silent, gone, in the dark, not the one it should be."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pytest
+
+from tests.servers.daemon import free_port
+from tests.servers.script import listening, silence, site
+from tests.servers.tls import Papers
+from tests.servers.tree import LARGE, SMALL, Served
+from tests.transports.bag import Bag, entries, got, on
+from windrow.errors import TerminalFailure, TransientFailure, TransportError
+from windrow.model import Secret, Site
+from windrow.reasons import Reason
+
+SCHEMES = ["ftp", "ftps", "sftp", "http", "https"]
+
+
+def fails(work: object, kind: type[TransportError], *reasons: Reason) -> TransportError:
+    with pytest.raises(kind) as failure:
+        work()
+    assert failure.value.reason in reasons
+    assert failure.value.retry is (kind is TransientFailure)
+    return failure.value
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_silent_server_is_given_up(scheme: str) -> None:
+    with listening(silence) as port:
+        begun = time.monotonic()
+        fails(lambda: got(site(scheme, port), "add/x.zip"), TransientFailure, Reason.TIMEOUT)
+        assert time.monotonic() - begun < 5
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_closed_port(scheme: str) -> None:
+    fails(lambda: got(site(scheme, free_port()), "x"), TransientFailure, Reason.CONNECT_FAILED)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_name_that_nobody_knows(scheme: str) -> None:
+    lost = Site(scheme, "no-such-host.invalid", timeout=5)
+    fails(lambda: got(lost, "x"), TransientFailure, Reason.DNS_FAILED)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_private_addresses_are_refused_where_the_site_must_be_public(scheme: str) -> None:
+    with listening(silence) as port:
+        fails(lambda: got(site(scheme, port, private=False), "x"), TerminalFailure, Reason.POLICY_DENIED)
+
+
+@pytest.mark.parametrize("scheme", ["ftp", "ftps", "sftp"])
+def test_no_way_through_a_web_proxy(scheme: str) -> None:
+    through = site(scheme, 1, proxy="http://127.0.0.1:2")
+    fails(lambda: got(through, "x"), TerminalFailure, Reason.NO_TRANSPORT)
+
+
+@pytest.mark.parametrize("scheme", ["ftp", "sftp", "https"])
+def test_a_secret_that_is_not_there(scheme: str, tmp_path: object) -> None:
+    with listening(silence) as port:
+        bare = site(scheme, port, username="u", secret=Secret(f"file:{tmp_path}/nothing"))
+        failure = fails(lambda: got(bare, "x"), TerminalFailure, Reason.NO_SECRET)
+        assert "nothing" in str(failure)
+
+
+def test_a_wrong_authority(vsftpd_tls: Served, nginx_shut: Served, papers: Papers) -> None:
+    for served in (vsftpd_tls, nginx_shut):
+        for bundle in (str(papers.stranger), ""):
+            other = replace(served.site, ca_bundle=bundle)
+            failure = fails(lambda other=other: got(other, "add/small.zip"), TerminalFailure, Reason.TLS_FAILED)
+            assert "ca_bundle" in failure.hint
+
+
+def test_a_bundle_that_is_not_there(vsftpd_tls: Served, nginx_shut: Served, papers: Papers) -> None:
+    for served in (vsftpd_tls, nginx_shut):
+        for bundle in ("/nowhere/ca.pem", str(papers.key)):
+            other = replace(served.site, ca_bundle=bundle)
+            fails(lambda other=other: got(other, "add/small.zip"), TerminalFailure, Reason.TLS_FAILED)
+
+
+@contextmanager
+def cutting(target: int, after: int) -> Iterator[int]:
+    """Pass bytes on to a real server, and cut the line after so many bytes of its answer."""
+
+    def talk(line: socket.socket) -> None:
+        asyncio.run(relay(line, target, after))
+
+    with listening(talk) as port:
+        yield port
+
+
+async def relay(line: socket.socket, target: int, after: int) -> None:
+    near_in, near_out = await asyncio.open_connection(sock=line)
+    far_in, far_out = await asyncio.open_connection("127.0.0.1", target)
+
+    async def there() -> None:
+        while block := await near_in.read(65536):
+            far_out.write(block)
+
+    task = asyncio.ensure_future(there())
+    passed = 0
+    while passed < after and (block := await far_in.read(65536)):
+        near_out.write(block)
+        await near_out.drain()
+        passed += len(block)
+    task.cancel()
+    far_out.close()
+    near_out.transport.abort()
+
+
+@pytest.mark.parametrize("name", ["sshd", "nginx_shut"])
+def test_a_line_that_breaks_in_mid_transfer_is_resumed(name: str, request: pytest.FixtureRequest) -> None:
+    served: Served = request.getfixturevalue(name)
+    with cutting(served.site.port, 2 * 2**20) as port:
+        bag = Bag()
+        fails(lambda: got(replace(served.site, port=port), "add/large.zip", bag), TransientFailure, Reason.INTERRUPTED)
+    assert 0 < len(bag.content) < len(LARGE)
+    assert LARGE.startswith(bag.content)
+    again = got(served.site, "add/large.zip", Bag(bytes(bag.content)))
+    assert again.content == LARGE
+    assert again.restarted == 0
+
+
+@pytest.mark.parametrize("name", ["sshd", "nginx_shut"])
+def test_connection_comes_back_after_a_break(name: str, request: pytest.FixtureRequest) -> None:
+    served: Served = request.getfixturevalue(name)
+
+    async def work(connection: object) -> bytes:
+        with pytest.raises(TransientFailure):
+            await connection.get("add/large.zip", Bag())
+        bag = Bag()
+        await connection.get("add/small.zip", bag)
+        return bytes(bag.content)
+
+    with cutting(served.site.port, 2 * 2**20) as port:
+        assert on(replace(served.site, port=port), work) == SMALL
+
+
+def test_listing_over_ipv6_and_by_name(pyftpd_six: Served) -> None:
+    assert "small.zip" in entries(pyftpd_six.site, "add")
+    assert got(pyftpd_six.site, "add/small.zip").content == SMALL
+    none = replace(pyftpd_six.site, family="ipv4")
+    fails(lambda: entries(none, "add"), TransientFailure, Reason.DNS_FAILED, Reason.CONNECT_FAILED)

@@ -1,0 +1,201 @@
+"""Statuses, redirects, ranges, and what a web server may do wrong."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.servers.script import env, http, listening, site
+from tests.servers.tree import LARGE, SMALL, Served
+from tests.servers.web import Web
+from tests.transports.bag import Bag, entries, got, on
+from tests.transports.test_fault_any import fails
+from windrow.errors import TerminalFailure, TransientFailure
+from windrow.model import Site
+from windrow.reasons import Reason
+
+
+def at(web: Web, base: str) -> Site:
+    return replace(web.open, base=base)
+
+
+@pytest.mark.parametrize(
+    ("base", "kind", "reason"),
+    [
+        ("/gone/", TerminalFailure, Reason.GONE),
+        ("/denied/", TerminalFailure, Reason.PERMISSION_DENIED),
+        ("/nothing/", TerminalFailure, Reason.NOT_FOUND),
+        ("/shut/", TerminalFailure, Reason.WRONG_PASSWORD),
+        ("/broken/", TransientFailure, Reason.SERVER_ERROR),
+        ("/busy/", TransientFailure, Reason.RATE_LIMITED),
+        ("/moved/", TerminalFailure, Reason.REDIRECTED),
+    ],
+)
+def test_statuses(nginx: Web, base: str, kind: type, reason: Reason) -> None:
+    failure = fails(lambda: got(at(nginx, base), "x.zip"), kind, reason)
+    assert failure.wait == (7.0 if base == "/busy/" else None)
+    if base == "/moved/":
+        assert "/drop/add/small.zip" in str(failure)
+
+
+def test_listing_failures_are_not_empty_listings(nginx: Web) -> None:
+    for base in ("/denied/", "/shut/", "/broken/", "/busy/", "/moved/"):
+        with pytest.raises((TerminalFailure, TransientFailure)):
+            entries(at(nginx, base), "add")
+
+
+def test_heads_are_kept_but_no_password(nginx: Web) -> None:
+    bag = got(nginx.shut, "add/small.zip")
+    assert bag.head.startswith(b"HTTP/1.1 200 OK\r\n")
+    assert b"\r\nContent-Length: 18000\r\n" in bag.head
+    assert bag.head.endswith(b"\r\n\r\n")
+    assert bag.request.startswith(b"GET /shut/add/small.zip HTTP/1.1\r\nHost: 127.0.0.1:")
+    assert b"uthorization" not in bag.request
+    assert base64.b64encode(b"windrow:open sesame") not in bag.request
+
+
+def test_a_page_by_its_whole_address(nginx: Web) -> None:
+    where = nginx.open.address("add/with%20space.zip?v=1")
+    assert got(nginx.open, where).content == b"with space.zip"
+    other = "https://127.0.0.1:1/drop/add/small.zip"
+    fails(lambda: got(nginx.open, other), TerminalFailure, Reason.POLICY_DENIED)
+
+
+def test_a_password_goes_out_over_https_only(monkeypatch: pytest.MonkeyPatch, nginx: Web) -> None:
+    monkeypatch.setenv("WORD", "open sesame")
+    outside = Site("http", "example.invalid", username="windrow", secret=env("WORD"))
+    failure = fails(lambda: got(outside, "x"), TerminalFailure, Reason.POLICY_DENIED)
+    assert "sesame" not in str(failure)
+    here = replace(nginx.plain, base="/shut/", username="windrow", secret=env("WORD"))
+    assert got(here, "add/small.zip").content == SMALL
+
+
+def test_a_resume_of_the_same_file(nginx: Web) -> None:
+    async def tag(connection: object) -> str:
+        return (await connection.get("add/large.zip", Bag())).etag
+
+    validator = on(nginx.open, tag)
+    bag = got(nginx.open, "add/large.zip", Bag(LARGE[:1000], validator))
+    assert (bag.content, bag.restarted, bag.size) == (LARGE, 0, len(LARGE))
+    assert b"\r\nContent-Range: bytes 1000-" in bag.head
+    assert f"If-Range: {validator}".encode() in bag.request
+
+
+def test_a_resume_of_a_file_that_changed_begins_again(nginx: Web) -> None:
+    bag = got(nginx.open, "add/large.zip", Bag(b"other bytes", '"another"'))
+    assert (bag.content, bag.restarted) == (LARGE, 1)
+
+
+@pytest.mark.parametrize("told", [b"bytes 3-8/9", b"bytes 4-7/9", b"bytes */9", b"nonsense"])
+def test_a_part_that_does_not_fit_is_not_taken(told: bytes) -> None:
+    wrong = b"HTTP/1.1 206 Partial\r\nContent-Length: 5\r\nContent-Range: %s\r\n\r\nwrong" % told
+    whole = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nall of it"
+
+    def talk(line: object) -> None:
+        asked = line.recv(65536)
+        line.sendall(wrong if b"\r\nRange: bytes=4-" in asked else whole)
+
+    with listening(talk) as port:
+        bag = got(site("http", port), "x", Bag(b"all "))
+        assert (bag.content, bag.restarted) == (b"all of it", 1)
+
+
+def test_a_part_that_nobody_asked_for() -> None:
+    told = b"HTTP/1.1 206 Partial\r\nContent-Length: 5\r\nContent-Range: bytes 4-8/9\r\n\r\nof it"
+    with listening(http(told)) as port:
+        fails(lambda: got(site("http", port), "x"), TerminalFailure, Reason.PROTOCOL_ERROR)
+
+
+def test_chunks_are_taken_apart_and_the_head_says_so() -> None:
+    told = b'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nETag: W/"1"\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n'
+    with listening(http(told)) as port:
+        bag = got(site("http", port), "x")
+    assert (bag.content, bag.size) == (b"abcde", None)
+    assert b"\r\nx-orig-transfer-encoding: chunked\r\n" in bag.head
+    assert b"\r\nTransfer-Encoding" not in bag.head
+
+
+def test_what_is_compressed_stays_compressed() -> None:
+    told = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\n\x1f\x8bxx"
+    with listening(http(told)) as port:
+        assert got(site("http", port), "x").content == b"\x1f\x8bxx"
+        fails(lambda: entries(site("http", port), "add"), TerminalFailure, Reason.PROTOCOL_ERROR)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n",
+    ],
+)
+def test_a_body_that_ends_too_early(told: bytes) -> None:
+    with listening(http(told)) as port:
+        bag = Bag()
+        fails(lambda: got(site("http", port), "x", bag), TransientFailure, Reason.INTERRUPTED)
+        assert bag.content == b"half"
+
+
+def test_a_body_that_stops() -> None:
+    with listening(http(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", linger=True)) as port:
+        fails(lambda: got(site("http", port), "x"), TransientFailure, Reason.TIMEOUT)
+
+
+def test_closed_without_a_word() -> None:
+    with listening(http(b"")) as port:
+        fails(lambda: got(site("http", port), "x"), TransientFailure, Reason.INTERRUPTED)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [b"220 this is FTP\r\n\r\n", b"HTTP/1.1 200 OK\r\nX: " + b"y" * 100_000 + b"\r\n\r\n", b"\x00\x01\x02\r\n\r\n"],
+)
+def test_not_http_at_all(told: bytes) -> None:
+    with listening(http(told)) as port:
+        fails(lambda: got(site("http", port), "x"), TerminalFailure, Reason.PROTOCOL_ERROR)
+
+
+def test_a_listing_too_long() -> None:
+    many = b"".join(b'<a href="%d">' % n for n in range(200_001))
+    with listening(http(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(many) + many)) as port:
+        slow = replace(site("http", port), timeout=30)
+        fails(lambda: entries(slow, "add"), TerminalFailure, Reason.TOO_LARGE)
+
+
+def test_a_page_that_is_no_index() -> None:
+    with listening(http(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")) as port:
+        failure = fails(lambda: entries(site("http", port), "add"), TerminalFailure, Reason.PROTOCOL_ERROR)
+        assert "manifest" in failure.hint
+
+
+def test_a_manifest(nginx: Web) -> None:
+    text = "add/small.zip\nadd/with space.zip\r\n\nedit/b.zip\nadd/../x.zip\nadd/\nadding/y.zip\n./add/z.zip\n"
+    path = nginx.root / "list.txt"
+    path.write_text(text)
+    listed = replace(nginx.open, manifest="list.txt")
+    assert set(entries(listed, "add")) == {"small.zip", "with space.zip", "../x.zip", "z.zip"}
+    assert set(entries(listed, "edit")) == {"b.zip"}
+    assert entries(listed, "delete") == {}
+    lost = replace(nginx.open, manifest="lost.txt")
+    fails(lambda: entries(lost, "add"), TerminalFailure, Reason.NOT_FOUND)
+
+
+def test_a_proxy_is_used(nginx: Web) -> None:
+    whole = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nby proxy!"
+    seen = []
+
+    def talk(line: object) -> None:
+        seen.append(line.recv(65536))
+        line.sendall(whole)
+
+    with listening(talk) as port:
+        through = Site("http", "example.invalid", base="/drop/", proxy=f"http://127.0.0.1:{port}", timeout=2)
+        assert got(through, "x").content == b"by proxy!"
+    assert seen[0].startswith(b"GET http://example.invalid/drop/x HTTP/1.1\r\n")
+
+
+def test_time_of_an_index_is_utc(nginx_shut: Served) -> None:
+    assert entries(nginx_shut.site, "add")["small.zip"].modified == datetime(2026, 1, 2, 3, 4, tzinfo=UTC)

@@ -1,0 +1,138 @@
+"""Listings as servers print them, well and badly."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windrow.errors import TerminalFailure
+from windrow.model import Entry
+from windrow.transports import index, listing
+
+PAGE = "https://h/drop/add/"
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "size", "is_file"),
+    [
+        ("-rw-r--r--    1 1000     1000        20480 Nov 21 11:35 a.zip", "a.zip", 20480, True),
+        ("-rw-r--r-- 1 u g 5 Jan  2  2024  two blanks.zip", " two blanks.zip", 5, True),
+        ("-rw-r--r--+ 1 DOM\\user Domain Users 7 Nov 21 11:35 acl.zip", "acl.zip", 7, True),
+        ("-rw-r--r-- 1 owner 7 Nov 21 11:35 nogroup.zip", "nogroup.zip", 7, True),
+        ("drwxr-xr-x 2 u g 4096 Nov 21 2025 sub", "sub", None, False),
+        ("lrwxrwxrwx 1 u g 9 Nov 21 11:35 link.zip -> small.zip", "link.zip", None, False),
+        ("prw-r--r-- 1 u g 0 Nov 21 11:35 pipe", "pipe", None, False),
+        ("-rw-r--r-- 1 u g 3 Nov 21 11:35 100 Jan 1 2020 x.zip", "100 Jan 1 2020 x.zip", 3, True),
+        ("-rw-r--r-- 1 u g 3 déc 21 11:35 é.zip", "é.zip", 3, True),
+        ("11-21-26  11:35AM                20480 dos name.zip", "dos name.zip", 20480, True),
+        ("11-21-2026  23:35    <DIR>          sub", "sub", None, False),
+    ],
+)
+def test_list(line: str, name: str, size: int | None, is_file: bool) -> None:
+    assert listing.columns("add", ["total 8", line]) == [Entry("add", name, size, None, is_file)]
+
+
+def test_list_that_is_empty_or_strange() -> None:
+    assert listing.columns("add", []) == []
+    assert listing.columns("add", ["total 0"]) == []
+    assert listing.columns("add", ["who knows"]) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("Type=file;Size=3;Modify=20260102030405.1; a.zip", ("a.zip", 3, True)),
+        ("type=dir;sizd=4096; sub", ("sub", None, False)),
+        ("size=3; untyped.zip", ("untyped.zip", 3, True)),
+        (" nothing known.zip", ("nothing known.zip", None, True)),
+        ("type=file;size=-1; minus", ("minus", None, True)),
+        ("type=file;size=99999999999999999999999; huge", ("huge", None, True)),
+        ("type=file;size=\u0663; arabic", ("arabic", None, True)),
+        ("type=OS.unix=slink:/etc; link", ("link", None, False)),
+        ("type=file;modify=20261399999999; when", ("when", None, True)),
+    ],
+)
+def test_mlsd(line: str, expected: tuple[str, int | None, bool]) -> None:
+    (entry,) = listing.facts("add", [line, "type=cdir; .", "type=pdir; ..", "type=dir; ..", "garbage"])
+    assert (entry.name, entry.size, entry.is_file) == expected
+
+
+@given(st.lists(st.text(alphabet="-drwx 0123456789:NovabJan<DIR>;=\t\x00", max_size=80)))
+def test_no_line_breaks_the_reading(lines: list[str]) -> None:
+    listing.columns("", lines)
+    listing.facts("", lines)
+    listing.names(lines)
+
+
+@pytest.mark.parametrize("line", ["-" + "r" * 9 + " " * 8000, "-rw-r--r-- " + "1 " * 4000, "-rwxr-xr-x " + "a " * 4000])
+def test_a_hostile_line_takes_no_time(line: str) -> None:
+    begun = time.monotonic()
+    listing.columns("", [line] * 50)
+    assert time.monotonic() - begun < 1
+
+
+def test_lines_are_bounded() -> None:
+    lines = listing.Lines("ftp://h")
+    with pytest.raises(TerminalFailure):
+        for _ in range(listing.WHOLE // (8000 * 100) + 1):
+            lines.feed((b"x" * 7999 + b"\n") * 100)
+
+
+APACHE = b"""<html><body><table>
+<tr><th><a href="?C=N;O=D">Name</a></th><th><a href="?C=M;O=A">Last modified</a></th></tr>
+<tr><td><img src="/i.gif"></td><td><a href="/drop/">Parent Directory</a></td><td>&nbsp;</td><td>  - </td></tr>
+<tr><td><img src="/i.gif"></td><td><a href="a.zip">a.zip</a></td><td align="right">2026-11-21 11:35  </td>
+<td align="right"> 20K</td></tr>
+<tr><td><img src="/i.gif"></td><td><a href="b.zip">b.zip</a></td><td align="right">2026-11-21 11:36  </td>
+<td align="right">123 </td></tr>
+<tr><td><img src="/i.gif"></td><td><a href="sub/">sub/</a></td><td align="right">2026-11-21 11:35  </td>
+<td align="right">  - </td></tr></table></body></html>"""
+
+
+def test_apache_table() -> None:
+    found = {entry.name: entry for entry in index.index("add", PAGE, APACHE)}
+    assert set(found) == {"a.zip", "b.zip", "sub"}
+    assert found["a.zip"] == Entry("add", "a.zip", None, datetime(2026, 11, 21, 11, 35, tzinfo=UTC), is_file=True)
+    assert found["b.zip"].size == 123
+    assert not found["sub"].is_file
+
+
+@pytest.mark.parametrize(
+    ("href", "names"),
+    [
+        ("a.zip", ["a.zip"]),
+        ("./a.zip", ["a.zip"]),
+        ("/drop/add/a.zip", ["a.zip"]),
+        ("https://h/drop/add/a.zip", ["a.zip"]),
+        ("https://h/drop/add/a.zip#x", []),
+        ("https://other/drop/add/a.zip", []),
+        ("http://h/drop/add/a.zip", []),
+        ("//other/a.zip", []),
+        ("/etc/passwd", []),
+        ("../add/a.zip", ["a.zip"]),
+        ("../edit/a.zip", []),
+        ("sub/a.zip", []),
+        ("javascript:alert(1)", []),
+        ("", []),
+        ("?C=N", []),
+        ("..%2f..%2fetc%2fpasswd", ["../../etc/passwd"]),  # told as it is, to be refused on record
+        ("%2e%2e", [".."]),
+        ("a%0d%0ab.zip", ["a\r\nb.zip"]),
+        ("%ff.zip", ["\udcff.zip"]),
+        ("a%20b+c.zip", ["a b+c.zip"]),
+        ("https://[", []),
+    ],
+)
+def test_links(href: str, names: list[str]) -> None:
+    page = f'<a href="{href}">x</a>'.encode()
+    assert [entry.name for entry in index.index("add", PAGE, page)] == names
+
+
+def test_a_page_of_garbage() -> None:
+    for page in (b"", b"   ", b"\x00\x01", b"<a", b"<!-- "):
+        with pytest.raises(TerminalFailure, match="no index page"):
+            index.index("add", PAGE, page)
