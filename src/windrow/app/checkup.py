@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 import sqlalchemy as sa
 
 from windrow.app.secret import password
+from windrow.collections.drops.phase import PHASES
 from windrow.collections.drops.tracker import DATABASE, TRACKER
 from windrow.config import Workspace
 from windrow.engine.check import Fault, check_archive, check_standing
 from windrow.engine.ledger import Ledger
+from windrow.model import Status
 from windrow.stores.connect import READS, connect, guarded
 from windrow.stores.database import named
 
@@ -40,31 +42,26 @@ def check(workspace: Workspace, ledger: Ledger) -> Checkup:
 
 
 def _check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
-    """Compare the tracker's documents and zips, counted by state, with where the ledger has them."""
+    """Compare the tracker's zips and documents, counted by state, with where the ledger has them."""
     drops = workspace.drops
-    if not ledger.ask("states"):
+    told = {(kind, phase, status): count for kind, phase, status, count in ledger.ask("tracked", "drops")}
+    if not told:
         return
     engine = connect(named(drops.tracker.url, DATABASE), password(drops.tracker))
     with guarded(engine), engine.connect().execution_options(**READS) as connection:
         if not sa.inspect(connection).has_table("zip_action"):
-            yield Fault("tracker", "has no tables yet: windrow run")
+            yield Fault("tracker", "has no tables yet; windrow run makes them")
             return
+        books = {}
         for kind, name in (("zip", "zip_action"), ("xml", "xml_file")):
             table = TRACKER.tables[name]
-            text = sa.select(table.c.phase_id, table.c.status_id, sa.func.count()).group_by(
-                table.c.phase_id, table.c.status_id
-            )
-            books = {(phase, status): count for phase, status, count in connection.execute(text)}
-            facts = {
-                (phase, status): count
-                for collection, found, phase, status, count in ledger.ask("states")
-                if (collection, found) == ("drops", kind)
-            }
-            for state in sorted(books.keys() | facts.keys()):
-                if books.get(state, 0) != facts.get(state, 0) and state[0] != len(_PHASES):
-                    told = f"{books.get(state, 0)} at phase {state[0]}, status {state[1]}"
-                    yield Fault(f"tracker, {name}", f"has {told}, the ledger {facts.get(state, 0)}")
+            state = (table.c.phase_id, table.c.status_id)
+            for phase, status, count in connection.execute(sa.select(*state, sa.func.count()).group_by(*state)):
+                books[kind, phase, status] = count
     engine.dispose()
-
-
-_PHASES = range(11)
+    for key in sorted(books.keys() | told.keys()):
+        kind, phase, status = key
+        # Rows at the last phase are others' to write.
+        if books.get(key, 0) != told.get(key, 0) and phase != len(PHASES):
+            where = f"{books.get(key, 0)} at {PHASES[phase - 1]}, {Status(status).name.lower()}"
+            yield Fault(f"tracker, {kind}", f"has {where}; the ledger says {told.get(key, 0)}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from windrow.app.kind import KINDS, collection
+from windrow.app.tracker import Tracker
+from windrow.config import Workspace
 from windrow.engine.ledger import Ledger
 from windrow.engine.operator import Chosen, cancel, choose, retry
 from windrow.errors import UsageError
@@ -16,7 +18,14 @@ ACTS = {"retry": retry, "cancel": cancel}
 
 
 def decide(
-    ledger: Ledger, act: str, names: Sequence[str], *, reason: str = "", source: str = "", dry: bool = False
+    workspace: Workspace,
+    ledger: Ledger,
+    act: str,
+    names: Sequence[str],
+    *,
+    reason: str = "",
+    source: str = "",
+    dry: bool = False,
 ) -> list[Chosen]:
     """Retry or cancel the items named, or those of a source or with a reason; return which.
 
@@ -27,20 +36,31 @@ def decide(
         raise UsageError("nothing is named", hint=f"windrow {act} NAME, or --source NAME, or --reason WORD")
     if reason and reason not in set(Reason):
         raise UsageError(f"there is no reason {reason!r}", hint="see docs/reference/reasons.md")
-    found: list[Chosen] = []
+    chosen = {}
     for kind in KINDS:
         made = collection(kind)
-        keys = list(names) or _keys(ledger, made, act, reason, source)
-        chosen = choose(ledger, made, keys)
-        if chosen and not dry:
-            ACTS[act](ledger, made, chosen)
-        found += chosen
-    if names:
-        told = {one.key for one in found} | {one.key.partition("/")[2] for one in found}
-        missing = [name for name in names if name not in told]
-        if missing:
-            raise UsageError(f"nothing is known as {missing[0]!r}", hint=f"windrow why {missing[0]}")
+        chosen[kind] = choose(ledger, made, list(names) or _keys(ledger, made, act, reason, source))
+    found = [one for some in chosen.values() for one in some]
+    told = {one.key for one in found} | {one.key.partition("/")[2] for one in found}
+    missing = [name for name in names if name not in told]
+    if missing:
+        raise UsageError(f"nothing is known as {missing[0]!r}", hint=f"windrow why {missing[0]}")
+    if found and not dry:
+        for kind, some in chosen.items():
+            if some:
+                ACTS[act](ledger, collection(kind), some)
+        _tell_books(workspace, ledger)
     return found
+
+
+def _tell_books(workspace: Workspace, ledger: Ledger) -> None:
+    """Bring the tracker up to date at once: people look there."""
+    sources = tuple(source for source in workspace.sources if source.collection == "drops")
+    books = Tracker(workspace, sources)
+    try:
+        books.catch_up(ledger)
+    finally:
+        books.close()
 
 
 def _keys(ledger: Ledger, made: Collection, act: str, reason: str, source: str) -> list[str]:

@@ -1,36 +1,47 @@
 """A workspace, opened: the same verbs as the command line."""
 
+# ruff: noqa: PLC0415 each verb loads what it needs, so that `windrow --help` and completion are quick
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from windrow.app import drops
-from windrow.config import Workspace, find, load
-from windrow.engine.ledger import Ledger
-from windrow.engine.progress import Progress
-from windrow.engine.run import Harvest
-from windrow.engine.session import Session, Setup
-from windrow.errors import UsageError
+from windrow.app.kind import KINDS, collection, harvest, phases
+from windrow.errors import Stopped, UsageError
 
-HARVESTS = {"drops": drops.harvest}
-"""The collections that can be run, and what joins each."""
+if TYPE_CHECKING:
+    from windrow.app.schedule import Preview
+    from windrow.app.status import Standing
+    from windrow.app.story import Found
+    from windrow.app.summary import Summary
+    from windrow.config import Workspace
+    from windrow.engine.ledger import Ledger
+    from windrow.engine.progress import Progress
+    from windrow.engine.run import Harvest
+    from windrow.engine.session import Setup
 
 
 class Windrow:
     """A workspace and what can be done with it."""
 
-    def __init__(self, start: Path | str = ".", flags: Mapping[str, Any] | None = None) -> None:
-        """Open the workspace at `start` or above it."""
-        root = find(Path(start), os.environ)
+    def __init__(
+        self, start: Path | str = ".", flags: Mapping[str, Any] | None = None, *, named: Path | None = None
+    ) -> None:
+        """Open the workspace at `start` or above it, or the one `named` on a command line."""
+        from windrow.config import find, load
+
+        root = find(Path(start), os.environ, named)
         self.config: Workspace = load(root, flags=flags)
 
     @property
     def setup(self) -> Setup:
         """How sessions run here."""
+        from windrow.engine.session import Setup
+
         run, cores = self.config.run, os.cpu_count() or 2
         return Setup(
             self.config.ledger,
@@ -43,28 +54,32 @@ class Windrow:
         )
 
     def ledger(self) -> Ledger:
-        """Open the ledger."""
-        return Ledger(self.config.ledger)
+        """Open the ledger; where there is none yet, an empty one in memory."""
+        from windrow.engine.ledger import Ledger
 
-    def harvests(self, names: Sequence[str] = ()) -> list[Harvest]:
-        """Return what is to be harvested: all, or the collections and sources named."""
+        return Ledger(self.config.ledger if self.config.ledger.exists() else Path(":memory:"))
+
+    def chosen(self, names: Sequence[str] = ()) -> dict[str, frozenset[str]]:
+        """Return the names of the sources chosen, by collection: all, or the collections and sources named."""
         sources = {source.name: source.collection for source in self.config.sources}
-        unknown = [name for name in names if name not in sources and name not in HARVESTS]
+        unknown = [name for name in names if name not in sources and name not in KINDS]
         if unknown:
-            known = ", ".join(sorted({*sources, *HARVESTS})) or "none"
+            known = ", ".join(sorted({*sources, *KINDS})) or "none"
             raise UsageError(
                 f"there is no source or collection {unknown[0]!r}; there are: {known}", hint="windrow config"
             )
+        found: dict[str, set[str]] = {}
+        for name, kind in sources.items():
+            if not names or name in names or kind in names:
+                found.setdefault(kind, set()).add(name)
+        return {kind: frozenset(found[kind]) for kind in KINDS if kind in found}
+
+    def harvests(self, names: Sequence[str] = ()) -> list[Harvest]:
+        """Return what is to be harvested: all, or the collections and sources named."""
         found = []
-        for collection, make in HARVESTS.items():
-            mine = {name for name in names if sources.get(name) == collection}
-            if names and collection not in names and not mine:
-                continue
-            if collection not in sources.values():
-                continue
-            made = make(self.config)
-            chosen = tuple(source for source in made.sources if not mine or source.name in mine)
-            found.append(replace(made, sources=chosen))
+        for kind, chosen in self.chosen(names).items():
+            made = harvest(kind, self.config)
+            found.append(replace(made, sources=tuple(one for one in made.sources if one.name in chosen)))
         return found
 
     def run(
@@ -72,22 +87,99 @@ class Windrow:
         names: Sequence[str] = (),
         *,
         progress: Progress | None = None,
-        phases: frozenset[str] | None = None,
+        first: str = "",
+        last: str = "",
         limit: int | None = None,
+        since: datetime | None = None,
+        again: bool = False,
         command: str = "run",
-    ) -> tuple[int, int]:
-        """Harvest, and return the session's number and exit code."""
-        harvests = self.harvests(names)
+    ) -> Summary:
+        """Harvest, tell the command of `run.notify`, and return what was done.
+
+        `first` and `last` are phases, `limit` the most items to fetch, `since` leaves out what its
+        source dated earlier, `again` does done work of the chosen sources once more.
+        """
+        from windrow.app.schedule import again as put_back
+        from windrow.app.schedule import span
+        from windrow.engine.session import Session
+
+        parts = {kind: span(collection(kind), first, last) for kind in self.chosen(names)}
         session = Session(self.setup, command, progress)
         code: int | None = 1
         try:
             with session.polite_stop():
-                for one in harvests:
-                    session.harvest(one, phases=phases, limit=limit)
+                for one in self.harvests(names):
+                    part = parts[one.collection.name]
+                    if again:
+                        put_back(session.ledger, session.number, one, part)
+                    session.harvest(one, phases=part.phases, limit=limit, fetch=part.fetch, since=since)
             code = None
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, Stopped):
             code = 130
         finally:
-            code = session.close(code)
-            session.ledger.close()
-        return session.number, code
+            try:
+                session.close(code)
+                summary = self._tell(session.ledger, session.number, tuple(session.mended))
+            finally:
+                session.ledger.close()
+        return summary
+
+    def _tell(self, ledger: Ledger, session: int, mended: tuple[str, ...] = ()) -> Summary:
+        """Return a session's summary, handed to the command of `run.notify` too."""
+        from windrow.app.form import message
+        from windrow.app.notice import notify
+        from windrow.app.summary import summarise
+
+        summary = summarise(ledger, session, phases(), mended)
+        if self.config.run.notify:
+            told = message("summary", summary) | {"workspace": self.config.name, "folder": str(self.config.root)}
+            if wrong := notify(self.config.run.notify, told, self.config.root):
+                summary = replace(summary, troubles=(*summary.troubles, wrong))
+        return summary
+
+    def preview(
+        self,
+        names: Sequence[str] = (),
+        *,
+        first: str = "",
+        last: str = "",
+        limit: int | None = None,
+        since: datetime | None = None,
+    ) -> list[Preview]:
+        """Tell what `run` would ask and from whom; opens no connection and writes nothing."""
+        from windrow.app.schedule import Bounds, preview, span
+
+        ledger = self.ledger()
+        try:
+            found = []
+            for kind, chosen in self.chosen(names).items():
+                sources = [source for source in self.config.sources if source.name in chosen]
+                part = span(collection(kind), first, last)
+                found.append(preview(ledger, collection(kind), sources, part, Bounds(limit, since)))
+            return found
+        finally:
+            ledger.close()
+
+    def status(self) -> Standing:
+        """Tell how every source stands, and how many items stand where and why."""
+        from windrow.app.status import stand
+
+        ledger = self.ledger()
+        try:
+            return stand(self.config, ledger, phases())
+        finally:
+            ledger.close()
+
+    def why(self, what: str | int) -> Found:
+        """Tell the whole story of an address, file, record, source, centre or number.
+
+        Where several things are meant, they are listed; what is not known is a WindrowError that
+        says what was looked for.
+        """
+        from windrow.app.story import tell
+
+        ledger = self.ledger()
+        try:
+            return tell(self.config, ledger, str(what))
+        finally:
+            ledger.close()

@@ -124,15 +124,16 @@ def books(request, tmp_path):
     made.close()
 
 
-def test_a_harvest_in_the_tracker(ledger, books):
+def harvest(ledger):
+    """Two sources, one of them down; a bad name; a zip that came at the third attempt, one of its files invalid."""
     with ledger.writing() as pen:
         pen.at = AT
         story = Story(pen)
         story.task("zip_name", "one")
-        bad = story.task("zip_name", "two", failed=True)
+        story.task("zip_name", "two", failed=True)
         story.listed("nonsense.zip", "one", reason=Reason.BAD_NAME)
         item = story.listed(GOOD, "one", "two")
-        other = story.listed(GOOD, "one", folder="edit")
+        story.listed(GOOD, "one", folder="edit")
         story.fetch(item, "one", Reason.TIMEOUT)
         story.fetch(item, "one", Reason.TIMEOUT)
         fetch = story.fetch(item, "two")
@@ -150,8 +151,12 @@ def test_a_harvest_in_the_tracker(ledger, books):
         )
         story.move(good, "xsd", FAILED, Reason.NOT_VALID)
         story.move(item, "xml_name", FAILED)
-        del other
         story.close(3)
+    return fetch
+
+
+def test_a_harvest_in_the_tracker(ledger, books):
+    fetch = harvest(ledger)
     apply(books, ledger)
     at = AT.replace(tzinfo=None)
     later = [at + timedelta(seconds=5 * n) for n in range(5)]
@@ -178,7 +183,6 @@ def test_a_harvest_in_the_tracker(ledger, books):
         (1, 1, 2, "one told", at, at, 0, at),
         (2, 1, 2, "two told", at, at, 1, at),
     ]
-    assert bad
     books.note(grown({fetch: 77, 999: 1}))
     assert rows(books, "zip_download", "downloaded_size_bytes")[2] == (77,)
 

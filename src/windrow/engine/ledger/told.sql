@@ -15,7 +15,10 @@ FROM task t LEFT JOIN task_end e ON e.task = t.seq AND e.seq BETWEEN ?1 AND ?2
 WHERE t.seq BETWEEN ?1 AND ?2 ORDER BY t.seq;
 
 -- name: told_listings
-SELECT source, event, count(*) FROM listing WHERE seq BETWEEN ? AND ? GROUP BY source, event;
+-- What sources said. An item's first move has the number after its own: one that began failed was refused.
+SELECT l.source, CASE WHEN l.event = 'listed' AND m.status = 5 THEN 'refused' ELSE l.event END AS what, count(*)
+FROM listing l LEFT JOIN move m ON m.seq = l.item + 1 AND m.item = l.item
+WHERE l.seq BETWEEN ? AND ? GROUP BY l.source, what;
 
 -- name: told_fetches
 SELECT source, reason, count(*), sum(received), sum(revisit) FROM fetch_end WHERE seq BETWEEN ? AND ?
@@ -126,6 +129,6 @@ FROM standing s JOIN item i ON i.seq = s.item WHERE s.parent = ? ORDER BY s.fetc
 
 -- name: told_waiting
 -- Items of a collection in one state, with who offers them now.
-SELECT s.item, i.item_key, i.owner, o.source, o.path, o.size, s.reason, s.since
+SELECT s.item, i.item_key, i.owner, o.source, o.path, o.size, o.modified, s.reason
 FROM standing s JOIN item i ON i.seq = s.item JOIN offering o ON o.item = s.item AND o.present = 1
 WHERE s.collection = ? AND s.kind = ? AND s.phase = ? AND s.status = ? ORDER BY s.place, s.item, o.source;

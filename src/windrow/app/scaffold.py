@@ -1,0 +1,119 @@
+"""Make a workspace, and the sources in it; nothing that is there is overwritten."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import NamedTuple
+
+from windrow.config import default_toml, load
+from windrow.config.address import place
+from windrow.config.file import FOLDER, MAIN
+from windrow.engine.ledger import Ledger
+from windrow.engine.ledger.query import migrations
+from windrow.errors import ConfigError, UsageError
+
+
+class Prepared(NamedTuple):
+    """What was made of a folder, a line for each step, and whether anything changed."""
+
+    folder: Path
+    did: tuple[str, ...]
+    changed: bool
+
+
+def prepare(folder: Path) -> Prepared:
+    """Make or upgrade a workspace in `folder`; safe to repeat, overwrites nothing."""
+    made: list[str] = []
+    kept: list[str] = []
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        folder = folder.resolve()
+        main = folder / MAIN
+        (made if _write(main, default_toml(folder.name or "windrow")) else kept).append(MAIN)
+        sources = folder / FOLDER
+        (kept if sources.is_dir() else made).append(f"{FOLDER}/")
+        sources.mkdir(exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"{folder} cannot be made a workspace: {error.strerror}", hint="ls -ld " + str(folder)
+        ) from error
+    workspace = load(folder)
+    did = [*(f"made {name}" for name in made), *(f"kept {name} as it is" for name in kept)]
+    step = _ledger(workspace.ledger)
+    return Prepared(folder, (*did, step), bool(made) or not step.startswith("kept"))
+
+
+def _ledger(path: Path) -> str:
+    """Make or upgrade the ledger, and say which."""
+    newest = migrations()[-1][0]
+    before = _version(path)
+    Ledger(path).close()
+    if before is None:
+        return f"made {path.name}, the ledger (schema {newest})"
+    if before < newest:
+        return f"upgraded {path.name} from schema {before} to {newest}; a copy of the old one is beside it"
+    return f"kept {path.name} as it is (schema {newest})"
+
+
+def _version(path: Path) -> int | None:
+    """Return the schema of a ledger that is there; what is no database is the ledger's own error to tell."""
+    if not path.is_file():
+        return None
+    connection = sqlite3.connect(path)
+    try:
+        return int(connection.execute("PRAGMA user_version").fetchone()[0])
+    except sqlite3.Error:
+        return 0
+    finally:
+        connection.close()
+
+
+def _write(path: Path, text: str) -> bool:
+    """Write a new file; return False where there is one."""
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        return False
+    return True
+
+
+class NewSource(NamedTuple):
+    """What `windrow new source` is told; empty means not told."""
+
+    name: str
+    url: str
+    collection: str
+    centre: str = ""
+    secret: str = ""
+    key: str = ""
+
+
+def add_source(root: Path, new: NewSource) -> Path:
+    """Write `sources/NAME.toml`, checked by reading the whole configuration with it; return its path."""
+    try:
+        place(new.url, root)  # an address that is no good, or holds a password, is never written
+    except ConfigError as error:
+        raise UsageError(str(error), hint="windrow new source --help") from None
+    path = root / FOLDER / f"{new.name}.toml"
+    if "/" in new.name or new.name.startswith("."):
+        raise UsageError(f"{new.name!r} is not a name for a source: letters, digits, - and _")
+    known = {source.name: source for source in load(root).sources}
+    if new.name in known or path.exists():
+        raise UsageError(f"there is a source {new.name} already; {path} is left as it is", hint="windrow config")
+    lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in new._asdict().items() if value]
+    try:
+        path.parent.mkdir(exist_ok=True)
+        written = _write(path, "\n".join(lines[1:]) + "\n")
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}") from error
+    if not written:
+        raise UsageError(f"{path} is there already and left as it is")
+    try:
+        load(root)
+    except ConfigError:
+        path.unlink()
+        raise
+    return path

@@ -1,0 +1,225 @@
+"""What a run would ask, which phases it takes, and when the next one begins."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from windrow.engine.ledger import Ledger
+from windrow.engine.ledger.moment import parse
+from windrow.engine.queue import AGAIN
+from windrow.engine.run import Harvest
+from windrow.errors import UsageError, WindrowError
+from windrow.model import Host, Source, Status
+from windrow.reasons import Reason
+from windrow.spec import Collection, State
+
+
+class Span(NamedTuple):
+    """The part of a run between two phases: whether it lists and fetches, and the steps it takes."""
+
+    fetch: bool
+    phases: frozenset[str] | None
+
+
+def span(collection: Collection, first: str = "", last: str = "") -> Span:
+    """Return what lies from phase `first` to phase `last`, both included; empty means no bound.
+
+    Whatever comes before the collection's first step is fetching.
+
+    >>> from windrow.collections.drops.collection import COLLECTION
+    >>> span(COLLECTION, "xsd", "upload") == Span(False, frozenset({"xsd", "upload"}))
+    True
+    >>> span(COLLECTION, last="download")
+    Span(fetch=True, phases=frozenset())
+    """
+    for option, name in (("--from", first), ("--to", last)):
+        if name and name not in collection.phases:
+            raise UsageError(
+                f"{option}: {collection.name} has no phase {name!r}; there are {', '.join(collection.phases)}"
+            )
+    low = collection.phase(first) if first else 1
+    high = collection.phase(last) if last else len(collection.phases)
+    if low > high:
+        raise UsageError(f"--from {first} comes after --to {last}")
+    steps = [step.phase for step in collection.steps]
+    begin = min(collection.phase(name) for name in steps)
+    chosen = frozenset(name for name in steps if low <= collection.phase(name) <= high)
+    return Span(low < begin, None if len(chosen) == len(steps) else chosen)
+
+
+class Bounds(NamedTuple):
+    """How much to fetch at most, and what is too old."""
+
+    limit: int | None = None
+    since: datetime | None = None
+
+    def leaves_out(self, modified: str | None) -> bool:
+        """Tell whether something of this date is too old; what has no date is not."""
+        return self.since is not None and modified is not None and parse(modified) < self.since
+
+
+class Asked(NamedTuple):
+    """A source that a run would ask: what it would list there, and what it would then fetch.
+
+    `waiting` and `bytes` are what the ledger already knows of: new files show only when it is
+    listed. `seconds` at the pace measured so far, None where nothing was measured.
+    """
+
+    source: str
+    collection: str
+    address: str
+    folders: tuple[str, ...]
+    asked: bool
+    why_not: str
+    waiting: int
+    bytes: int
+    seconds: float | None
+
+
+class Waiting(NamedTuple):
+    """Something that waits to be fetched, and the source that a run would ask for it first."""
+
+    key: str
+    source: str
+    path: str
+    bytes: int | None
+
+
+class Reads(NamedTuple):
+    """How many items are due for a phase already."""
+
+    phase: str
+    items: int
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a run would do, told without a connection and without a fact on the ledger."""
+
+    sources: tuple[Asked, ...]
+    waiting: tuple[Waiting, ...]
+    documents: tuple[Reads, ...]
+
+
+class _Pace(NamedTuple):
+    attempts: int
+    failures: int
+    received: int
+    seconds: float
+
+
+def preview(ledger: Ledger, collection: Collection, sources: Sequence[Source], part: Span, bounds: Bounds) -> Preview:
+    """Return what a run of these sources would ask, from whom, and how much."""
+    waiting = _waiting(ledger, collection, sources, bounds) if part.fetch else ()
+    pace = {row[0]: _Pace(*row[1:]) for row in ledger.ask("host_record")}
+    asked = []
+    for source in sources if part.fetch else ():
+        mine = [one for one in waiting if one.source == source.name]
+        size = sum(one.bytes or 0 for one in mine)
+        why_not = "" if source.active else source.options.get("state", "inactive")
+        asked.append(
+            Asked(
+                source.name,
+                collection.name,
+                source.site.address(),
+                collection.folders,
+                source.active,
+                "its centre is not active" if why_not == "available" else why_not,
+                len(mine),
+                size,
+                _seconds(source, pace.get(source.name), len(mine), size),
+            )
+        )
+    return Preview(tuple(asked), waiting, _documents(ledger, collection, part))
+
+
+def _waiting(ledger: Ledger, collection: Collection, sources: Sequence[Source], bounds: Bounds) -> tuple[Waiting, ...]:
+    """Return what is new, cut or failed for a passing reason, from its best host."""
+    active = {source.name: source for source in sources if source.active}
+    phase = collection.first[0]
+    offers: dict[int, list[tuple[str, str, str, str, int | None]]] = {}
+    states: tuple[State, ...] = (collection.first, (phase, Status.RUNNING), (phase, Status.FAILED))
+    for at, status in states:
+        rows = ledger.ask("told_waiting", collection.name, collection.kind, at, int(status))
+        for item, key, owner, source, path, size, modified, reason in rows:
+            wanted = status is not Status.FAILED or reason in AGAIN
+            if source in active and wanted and not bounds.leaves_out(modified):
+                offers.setdefault(item, []).append((key, owner, source, path, size))
+    pace = {row[0]: _Pace(*row[1:]) for row in ledger.ask("host_record")}
+    found = []
+    for mine in list(offers.values())[: bounds.limit]:
+        hosts = [_host(active[one[2]], pace.get(one[2])) for one in mine]
+        best = collection.prefer(mine[0][1], hosts)[0].source
+        key, _, source, path, size = next(one for one in mine if one[2] == best)
+        found.append(Waiting(key, source, active[source].site.address(path), size))
+    return tuple(found)
+
+
+def _host(source: Source, pace: _Pace | None) -> Host:
+    if pace is None:
+        return Host(source.name, source.owner)
+    return Host(source.name, source.owner, pace.attempts, pace.failures, pace.received / (pace.seconds or 1))
+
+
+def _seconds(source: Source, pace: _Pace | None, count: int, size: int) -> float | None:
+    if not count:
+        return 0.0
+    if pace is None or not pace.received:
+        return None
+    return round(max(size * pace.seconds / pace.received, count * source.pace) / max(1, source.connections), 1)
+
+
+def _documents(ledger: Ledger, collection: Collection, part: Span) -> tuple[Reads, ...]:
+    counts = {
+        (kind, phase, status): count
+        for name, kind, phase, status, count in ledger.ask("states")
+        if name == collection.name
+    }
+    found = []
+    for step in collection.steps:
+        if part.phases is None or step.phase in part.phases:
+            due = sum(counts.get((step.kind, collection.phase(name), int(status)), 0) for name, status in step.due)
+            if due:
+                found.append(Reads(step.phase, due))
+    return tuple(found)
+
+
+def turns(every: float, run: Callable[[], int], tell: Callable[[str], None]) -> Iterator[int]:
+    """Run once, or again and again `every` so many seconds from begin to begin; yield each exit code.
+
+    A run that could not begin (a lock, a database that is away) is told, and tried again when the
+    next one is due.
+    """
+    while True:
+        began = time.monotonic()
+        try:
+            code = run()
+        except WindrowError as error:
+            if not every or error.exit_code in {2, 4}:
+                raise
+            tell(f"{error}; the next run is due in {every:g} s")
+            code = error.exit_code
+        yield code
+        if not every or code == 130:
+            return
+        time.sleep(max(0.0, every - (time.monotonic() - began)))
+
+
+def again(ledger: Ledger, session: int, harvest: Harvest, part: Span) -> int:
+    """Put back what the sources of a harvest offer, done or failed, so that it is fetched once more."""
+    if not part.fetch:
+        raise UsageError("--again fetches once more, and --from leaves fetching out", hint="windrow replay")
+    first = harvest.collection.first
+    offered = {row[0] for source in harvest.sources for row in ledger.ask("offerings_of_source", source.name) if row[3]}
+    count = 0
+    with ledger.writing() as pen:
+        for item in sorted(offered):
+            state = tuple(ledger.ask("standing", item)[0][:2])
+            if state not in {first, harvest.collection.refused}:
+                pen.moved(session, item, first, Reason.RETRIED)
+                count += 1
+    return count

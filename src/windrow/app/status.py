@@ -1,0 +1,140 @@
+"""How a workspace stands: one row per source, and how many items stand where and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+from windrow.app.summary import Phases, ReasonCount, Summary, count_reasons, phase_name, summarise
+from windrow.config import Workspace
+from windrow.engine.ledger import Ledger
+from windrow.engine.ledger.moment import now, parse
+from windrow.model import Source, Status
+
+
+class SourceState(NamedTuple):
+    """A source now: what it offers, and how the last session that asked it went.
+
+    `same` counts what was offered before and has not changed since; `failed` what it offers that
+    stands failed now. `state` is what the configuration says; `trouble` why its last session failed.
+    """
+
+    source: str
+    collection: str
+    owner: str
+    state: str
+    last_good: datetime | None
+    new: int
+    changed: int
+    same: int
+    gone: int
+    failed: int
+    next_due: datetime | None
+    trouble: str
+
+
+class StateCount(NamedTuple):
+    """How many items stand at a phase with a status."""
+
+    collection: str
+    kind: str
+    phase: str
+    status: str
+    items: int
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A workspace now. `holder` is who runs it at this moment; `last` its last session."""
+
+    workspace: str
+    folder: Path
+    holder: str
+    last: Summary | None
+    sources: tuple[SourceState, ...]
+    states: tuple[StateCount, ...]
+    reasons: tuple[ReasonCount, ...]
+
+
+class _Turn(NamedTuple):
+    """One session of one source."""
+
+    session: int
+    ended: str | None
+    failed: int
+
+
+def stand(workspace: Workspace, ledger: Ledger, phases: Phases) -> Standing:
+    """Return how the workspace stands."""
+    turns: dict[str, list[_Turn]] = {}
+    for source, session, _, ended, failed, _ in ledger.ask("told_source_sessions"):
+        turns.setdefault(source, []).append(_Turn(session, ended, failed))
+    last = ledger.ask("told_last_session")[0][0]
+    return Standing(
+        workspace.name,
+        workspace.root,
+        holder(ledger),
+        summarise(ledger, last, phases) if last else None,
+        _sources(workspace, ledger, turns, phases),
+        tuple(
+            StateCount(collection, kind, phase_name(phases, collection, phase), Status(status).name.lower(), count)
+            for collection, kind, phase, status, count in ledger.ask("states")
+        ),
+        count_reasons([(reason, count) for reason, count in ledger.ask("told_reasons")]),
+    )
+
+
+def holder(ledger: Ledger) -> str:
+    """Say who runs the workspace now; empty for nobody, or a holder whose lease has run out."""
+    rows = ledger.ask("lease")
+    return str(rows[0][1]) if rows and parse(rows[0][3]) > now() else ""
+
+
+def _sources(
+    workspace: Workspace, ledger: Ledger, turns: dict[str, list[_Turn]], phases: Phases
+) -> tuple[SourceState, ...]:
+    offered = dict(ledger.ask("told_offered"))
+    failing = dict(ledger.ask("told_failing"))
+    told: dict[int, Summary] = {}
+    found = []
+    for source in workspace.sources:
+        mine = turns.get(source.name, [])
+        count = None
+        if mine:
+            number = mine[-1].session
+            summary = told.setdefault(number, summarise(ledger, number, phases))
+            count = next((one for one in summary.sources if one.source == source.name), None)
+        good = next((turn.ended for turn in reversed(mine) if not turn.failed and turn.ended), None)
+        new, changed, gone, refused = (count.new, count.changed, count.gone, count.refused) if count else (0,) * 4
+        found.append(
+            SourceState(
+                source.name,
+                source.collection,
+                source.owner,
+                _state(source),
+                parse(good) if good else None,
+                new,
+                changed,
+                max(0, offered.get(source.name, 0) - new - changed - refused),
+                gone,
+                failing.get(source.name, 0),
+                _due(workspace, source, mine),
+                count.trouble if count else "",
+            )
+        )
+    return tuple(found)
+
+
+def _state(source: Source) -> str:
+    said = source.options.get("state", "available")
+    return "inactive" if said == "available" and not source.active else said
+
+
+def _due(workspace: Workspace, source: Source, turns: list[_Turn]) -> datetime | None:
+    """Tell when a source is due: never without a schedule or while it is off, at once if it never ran."""
+    if not workspace.run.every or not source.active:
+        return None
+    ended = turns[-1].ended if turns else None
+    return parse(ended) + timedelta(seconds=workspace.run.every) if ended else now()

@@ -1,0 +1,254 @@
+"""Read one file or address with a collection's own steps, print what is in it, and keep nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from windrow.app.kind import collection
+from windrow.app.naming import options
+from windrow.collections.drops.element import TABLES
+from windrow.config import SHIPPED, Workspace, resources, schema
+from windrow.config.address import SCHEMES, place
+from windrow.engine.lane import fetch
+from windrow.engine.message import Job, Lane
+from windrow.engine.pool import Pool
+from windrow.engine.worker import Desk
+from windrow.errors import TerminalFailure, UsageError
+from windrow.model import (
+    Entry,
+    Fetched,
+    Finding,
+    Item,
+    Kept,
+    Level,
+    Limits,
+    Member,
+    Offer,
+    Order,
+    Reading,
+    Resource,
+    Site,
+    Source,
+)
+from windrow.reasons import Reason
+from windrow.shape import Table
+from windrow.spec import Act, Collection, Rows, Step
+from windrow.stores.archive import Keeper
+from windrow.transports.registry import transport_for
+
+
+class Got(NamedTuple):
+    """The bytes that were read: where from, how many, and whether their name is good."""
+
+    address: str
+    key: str
+    size: int
+    digest: str
+    seconds: float
+    reason: Reason | None = None
+
+
+class Document(NamedTuple):
+    """One document and what became of it: the last step it reached, and why it went no further."""
+
+    name: str
+    kind: str
+    size: int | None
+    digest: str
+    phase: str
+    reason: Reason | None = None
+    records: int = 0
+
+
+class Record(NamedTuple):
+    """One record as it would be loaded: the row that begins it, with its columns by name."""
+
+    document: str
+    kind: str
+    identifier: str
+    table: str
+    fields: Mapping[str, Any]
+
+
+class Note(NamedTuple):
+    """A finding in a document."""
+
+    document: str
+    phase: str
+    level: Level
+    kind: str
+    message: str
+    line: int | None = None
+    column: int | None = None
+
+
+Part = Got | Document | Record | Note
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What a trial reads with: the steps, their files and limits, and the tables they fill."""
+
+    collection: Collection
+    resources: Mapping[str, Resource]
+    options: Mapping[str, str]
+    limits: Limits
+    tables: Mapping[str, Table]
+    sources: tuple[Source, ...] = ()
+    agent: str = "windrow"
+
+
+def bench(name: str, workspace: Workspace | None, address: str) -> Bench:
+    """Lay out a collection's steps, as a workspace declares them or else as they come with windrow."""
+    plan = collection(name)
+    tables = {table.name: table for table in TABLES}
+    told = options(workspace, address.rpartition("/")[2])
+    if workspace is None:
+        return Bench(plan, {kind: schema(kind, path) for kind, path in SHIPPED.items()}, told, Limits(), tables)
+    found = resources(workspace)
+    return Bench(plan, found, told, workspace.limits, tables, workspace.sources, workspace.agent)
+
+
+def attempt(what: Bench, address: str) -> Iterator[Part]:
+    """Get `address` into a folder of its own, read it, and yield what is found; the folder goes again."""
+    site, path, name = _where(what, address)
+    with tempfile.TemporaryDirectory(prefix="windrow-try-") as folder:
+        got = _get(what, Path(folder), site, path)
+        if got.kept is None:
+            raise TerminalFailure(f"{site.address(path)}: {got.message}", got.reason or Reason.PROTOCOL_ERROR)
+        offer = _offer(what, path, name, got.kept.size)
+        key = offer.key if offer else name
+        yield Got(
+            site.address(path), key, got.kept.size, got.kept.digest, round(got.seconds, 3),
+            offer.reason if offer else None,
+        )  # fmt: skip
+        pool = Pool(Desk(what.collection, Path(folder), what.limits, what.resources), 1)
+        try:
+            yield from _Reader(what, pool, got.kept).read(key, whole=offer is None)
+        finally:
+            pool.close()
+
+
+def _where(what: Bench, address: str) -> tuple[Site, str, str]:
+    """Return the site, the path below its base, and the file's name; a configured source lends its access."""
+    if "://" not in address and not address.startswith("file:"):
+        file = Path(address).expanduser().absolute()
+        if not file.is_file():
+            raise UsageError(f"there is no file {file}, and an address begins with one of {', '.join(SCHEMES)}")
+        return Site("file", base=str(file.parent)), file.name, file.name
+    for source in what.sources:
+        base = source.site.address().rstrip("/") + "/"
+        if address.startswith(base):
+            path = address.removeprefix(base)
+            return source.site, path, path.rpartition("/")[2]
+    found = place(address, Path.cwd())
+    folder, _, name = found.base.rpartition("/")
+    if not name:
+        raise UsageError(f"{address} is a folder; name a file in it")
+    site = Site(found.scheme, found.host, found.port, found.username, base=f"{folder}/", agent=what.agent)
+    return site, name, name
+
+
+def _get(what: Bench, folder: Path, site: Site, path: str) -> Fetched:
+    """Fetch one file into an archive of its own."""
+    keeper = Keeper(folder, "try", what.limits, 1 << 40, what.agent)
+
+    async def go() -> Fetched:
+        async with await transport_for(site.scheme).connect(site) as connection:
+            order = Order(1, path, part="try")
+            return await fetch(order, Lane(1, site, (order,)), connection, keeper, lambda _event: None)
+
+    try:
+        return asyncio.run(go())
+    finally:
+        keeper.close()
+
+
+def _offer(what: Bench, path: str, name: str, size: int) -> Offer | None:
+    """Judge the name as a listing would; None where the rules leave it out: then it is a document itself."""
+    folder = path.rpartition("/")[0].rpartition("/")[2]
+    folders = what.collection.folders
+    entry = Entry(folder if folder in folders else folders[0], name, size)
+    source = Source("try", what.collection.name, Site("file"))
+    offers = what.collection.plan(source, [entry], what.options)
+    return offers[0] if offers else None
+
+
+class _Reader:
+    """Takes one capture and all its documents through the steps."""
+
+    def __init__(self, what: Bench, pool: Pool, kept: Kept) -> None:
+        self._what = what
+        self._pool = pool
+        self._kept = kept
+
+    def read(self, key: str, *, whole: bool) -> Iterator[Part]:
+        """Read an archive and the documents in it, or a `whole` document by itself."""
+        plan = self._what.collection
+        if whole:
+            member = Member(key, self._kept.size, self._kept.digest, "")
+            yield from self._document(member, Item(1, plan.name, plan.member_kind, key, digest=self._kept.digest))
+            return
+        item = Item(1, plan.name, plan.kind, key, digest=self._kept.digest)
+        members: list[Member] = []
+        for step in self._steps(Act.READ):
+            reading = self._take(step, item)
+            if isinstance(reading, Reading):
+                yield from _notes(key, step, reading)
+                members += reading.members
+                if reading.reason:
+                    yield Document(key, plan.kind, self._kept.size, self._kept.digest, step.phase, reading.reason)
+        for number, member in enumerate(sorted(members, key=lambda one: one.rank), 2):
+            one = Item(number, plan.name, plan.member_kind, f"{key}/{member.name}", 1, digest=member.digest)
+            yield from self._document(member, replace(one, member=member.name))
+
+    def _document(self, member: Member, item: Item) -> Iterator[Part]:
+        """Take one document through every step, until one refuses it."""
+        plan = self._what.collection
+        phase, reason = plan.phases[plan.member_state(member)[0] - 1], member.reason
+        records: list[Record] = []
+        for step in [] if reason else self._steps(Act.CHECK, Act.LOAD, Act.JUDGE):
+            result = self._take(step, item)
+            phase = step.phase
+            if isinstance(result, Rows):
+                records = list(self._records(member.name, result))
+                continue
+            yield from _notes(member.name, step, result)
+            grave = any(one.level is Level.FATAL for one in result.findings)
+            reason = result.reason or (Reason.INTEGRITY_FATAL if grave else None)
+            if reason:
+                break
+        yield from records
+        yield Document(member.name, member.kind, member.size, member.digest, phase, reason, len(records))
+
+    def _steps(self, *acts: Act) -> list[Step]:
+        return [step for step in self._what.collection.steps if step.act in acts]
+
+    def _take(self, step: Step, item: Item) -> Any:
+        number = self._what.collection.steps.index(step)
+        job = Job(number, item, self._kept.place, dict(self._what.options))
+        return next(self._pool.run([job]))[1].result
+
+    def _records(self, document: str, rows: Rows) -> Iterator[Record]:
+        """Pair every record with the row that begins it, which has the record's own number."""
+        begun = {
+            line[0]: (table, line[4:]) for table, lines in rows.tables.items() for line in lines if line[0] == line[2]
+        }
+        for entity in rows.entities:
+            table, values = begun.get(entity.local, ("", ()))
+            names = [column.name for column in self._what.tables[table].columns] if table else []
+            fields = {name: value for name, value in zip(names, values, strict=False) if value is not None}
+            yield Record(document, entity.kind, entity.identifier, table, fields)
+
+
+def _notes(name: str, step: Step, reading: Reading) -> Iterator[Note]:
+    findings: tuple[Finding, ...] = reading.findings
+    if reading.reason and not findings:
+        findings = (Finding(reading.reason.title().replace("_", ""), reading.reason.meaning),)
+    for one in findings:
+        yield Note(name, step.phase, one.level, one.kind, one.message, one.line, one.column)

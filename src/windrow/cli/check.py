@@ -1,0 +1,32 @@
+"""`windrow check`: whether digests, tables and books agree."""
+
+from __future__ import annotations
+
+from windrow.cli.verb import verb
+from windrow.cli.voice import Voice
+
+
+@verb("check", examples=["windrow check", "windrow check --json"])
+def command(voice: Voice) -> int:
+    """Read every capture back, and compare ledger, archive and books.
+
+    Exit code 1 if anything does not agree; each disagreement is a line.
+    """
+    from windrow.app.checkup import check  # noqa: PLC0415 `--help` needs no ledger
+
+    workspace = voice.open()
+    ledger = workspace.ledger()
+    try:
+        done = check(workspace.config, ledger)
+    finally:
+        ledger.close()
+    for fault in done.faults:
+        if voice.json:
+            voice.message("fault", fault)
+        else:
+            voice.data(f"{fault.where}: {fault.what}")
+    if voice.json:
+        voice.message("check", {"captures": done.captures, "bytes": done.bytes, "faults": len(done.faults)})
+    verdict = f"{len(done.faults)} faults" if done.faults else "all agree"
+    voice.talk(f"{done.captures} captures of {done.bytes:,} bytes read back: {verdict}")
+    return 1 if done.faults else 0

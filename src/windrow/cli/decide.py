@@ -1,0 +1,66 @@
+"""`windrow retry` and `windrow cancel`: what an operator decides about items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from windrow.cli.verb import option, verb
+from windrow.cli.voice import Voice
+
+_SAID = {"retry": ("put back to be fetched again", "windrow run"), "cancel": ("ended", "windrow status")}
+
+
+def _decide(act: str, voice: Voice, names: tuple[str, ...], **narrowed: Any) -> int:
+    from windrow.app.decision import decide  # noqa: PLC0415 `--help` needs no ledger
+
+    workspace = voice.open()
+    ledger = workspace.ledger()
+    try:
+        found = decide(workspace.config, ledger, act, names, **narrowed)
+    finally:
+        ledger.close()
+    for one in found:
+        if voice.json:
+            voice.message(act, {"key": one.key, "phase": one.state[0], "status": one.state[1].name.lower()})
+        else:
+            voice.data(one.key)
+    done, following = _SAID[act]
+    done = f"would be {done}" if narrowed["dry"] else done
+    voice.talk(f"{len(found)} {done}; next: {following}")
+    return 0
+
+
+def _options(function: Callable[..., Any]) -> Callable[..., Any]:
+    for decorator in (
+        click.argument("names", nargs=-1, metavar="[NAME]..."),
+        option("--source", default="", metavar="SOURCE", section="Which", help="Those that this source offers."),
+        option("--reason", default="", metavar="WORD", section="Which", help="Those that stand so for this reason."),
+        option("--dry-run", "dry", is_flag=True, help="Only say which."),
+    ):
+        function = decorator(function)
+    return function
+
+
+@verb("retry", examples=["windrow retry H.2026-01-12.7.impc.zip", "windrow retry --reason timeout --dry-run"])
+@_options
+def retry(voice: Voice, names: tuple[str, ...], **narrowed: Any) -> int:
+    """Put failed or cancelled work back: the next run fetches it again.
+
+    NAME is a file's name, or `add/NAME` where it is offered for several actions. Without names, what
+    failed of a source or for a reason is meant. What was loaded before stays.
+    """
+    return _decide("retry", voice, names, **narrowed)
+
+
+@verb("cancel", examples=["windrow cancel add/H.2026-01-12.7.impc.zip", "windrow cancel --source h --dry-run"])
+@_options
+def cancel(voice: Voice, names: tuple[str, ...], **narrowed: Any) -> int:
+    """End work where it stands: it is not gone on with until `windrow retry`.
+
+    NAME is a file's name, or `add/NAME` where it is offered for several actions. Without names, what
+    still waits of a source or for a reason is meant. What was loaded before stays.
+    """
+    return _decide("cancel", voice, names, **narrowed)

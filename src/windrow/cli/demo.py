@@ -1,0 +1,48 @@
+"""`windrow demo`: a small internet on loopback, harvested end to end."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from windrow.cli.verb import verb
+from windrow.cli.voice import Voice
+
+
+@verb("demo", examples=["windrow demo", "windrow demo /tmp/demo && windrow status --workspace /tmp/demo"])
+@click.argument("folder", metavar="[DIR]", default="windrow-demo", type=click.Path(path_type=Path, file_okay=False))
+def command(voice: Voice, folder: Path) -> int:
+    """Harvest four made-up partners on this machine, twice, and show what came of it. No network needed.
+
+    The partners serve FTP, SFTP, HTTPS and a folder on loopback; some of what they drop is broken on
+    purpose. The workspace is left in DIR to look around in; DIR must be new or an earlier demo.
+    """
+    from windrow.app import Windrow  # noqa: PLC0415 `--help` needs no engine
+    from windrow.demo.play import play  # noqa: PLC0415
+    from windrow.engine.progress import Progress  # noqa: PLC0415
+
+    began = time.monotonic()
+
+    def harvest(root: Path) -> int:
+        summary = Windrow(root).run(progress=Progress(quiet=voice.json))
+        voice.talk(f"  session {summary.session} ended with exit code {summary.exit_code}")
+        return summary.exit_code or 0
+
+    missing = play(folder, voice.talk, harvest)
+    voice.workspace = folder
+    from windrow.cli.status import command as status  # noqa: PLC0415
+
+    voice.talk("")
+    click.get_current_context().invoke(status)
+    for one in missing:
+        voice.talk(f"not shown: {one}")
+    voice.talk(
+        f"\ndone in {time.monotonic() - began:.0f} s; look around:\n"
+        f"  windrow status --workspace {folder}\n"
+        f"  windrow why H.2026-01-12.7.impc.zip --workspace {folder}\n"
+        f"  windrow why Wtsi.2026-01-12.8.impc.zip --workspace {folder}\n"
+        f"  windrow check --workspace {folder}"
+    )
+    return 0

@@ -1,0 +1,118 @@
+"""The top of the command line: finds commands, and turns errors into one line and an exit code."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NoReturn
+
+import click
+
+from windrow.cli.verb import Branch, common
+from windrow.cli.voice import Voice
+from windrow.errors import WindrowError
+
+COMMANDS = {
+    "Begin": {"demo": "demo", "init": "init", "new": "new", "config": "config"},
+    "Harvest": {"run": "run", "try": "trial", "replay": "replay"},
+    "Look": {"status": "status", "why": "why", "check": "check", "export": "export"},
+    "Decide": {"retry": "decide:retry", "cancel": "decide:cancel"},
+    "Shell": {"completion": "completion"},
+}
+"""Every command, in the order of the help: part, name, and its module here, which holds `command` or what is named."""
+
+_MODULES = {name: module for part in COMMANDS.values() for name, module in part.items()}
+
+
+class Root(Branch):
+    """Loads a command when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 click's own signature
+        """Return all names, in the order of the help."""
+        return list(_MODULES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Load a command."""
+        if cmd_name not in _MODULES:
+            return None
+        module, _, attribute = _MODULES[cmd_name].partition(":")
+        found: click.Command = getattr(import_module(f"windrow.cli.{module}"), attribute or "command")
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands in their parts, each with its one line."""
+        width = max(map(len, _MODULES))
+        for part, names in COMMANDS.items():
+            with formatter.section(part):
+                rows = [(name.ljust(width), self.get_command(ctx, name)) for name in names]
+                formatter.write_dl([(name, found.get_short_help_str(80)) for name, found in rows if found])
+
+
+def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value:
+        from importlib.metadata import version  # noqa: PLC0415 slow, and rarely asked
+
+        click.echo(f"windrow {version('windrow')}")
+        ctx.exit(0)
+
+
+@click.group("windrow", cls=Root, invoke_without_command=True)
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."
+)
+@click.pass_context
+def root(ctx: click.Context) -> None:
+    """Harvest other people's documents, keep every byte, and answer for each of them."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+root.params += common()
+root.examples = ("windrow init", "windrow run", "windrow why H.2026-01-12.1.impc.zip")
+
+
+def main(args: Sequence[str] | None = None) -> NoReturn:
+    """Run the command line and leave with its exit code."""
+    voice = Voice()
+    try:
+        code = root.main(args, "windrow", standalone_mode=False, obj=voice)
+    except click.exceptions.Abort:
+        voice.error("stopped", "", 130)
+        code = 130
+    except click.ClickException as error:
+        code = _misused(voice, error)
+    except WindrowError as error:
+        _trace(voice)
+        voice.error(str(error), error.hint, error.exit_code, error.reason or "")
+        code = error.exit_code
+    _flush()
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _misused(voice: Voice, error: click.ClickException) -> int:
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context else "windrow"
+    # An option that could not be read may have hidden a `--json` behind it.
+    voice.json = voice.json or "--json" in sys.argv[1:]
+    text = error.format_message()
+    text = text[:1].lower() + text[1:].removesuffix(".")
+    voice.error(text, getattr(error, "hint", "") or f"{path} --help", 2)
+    return 2
+
+
+def _trace(voice: Voice) -> None:
+    if voice.verbose:
+        import traceback  # noqa: PLC0415 only an error needs it
+
+        traceback.print_exc()
+
+
+def _flush() -> None:
+    """Write out what is left; a reader that went away is no error of ours."""
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        import os  # noqa: PLC0415
+
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,150 @@
+"""`windrow run`: harvest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from windrow.cli.kind import Day, Duration, names, phases
+from windrow.cli.table import size, span, table
+from windrow.cli.verb import option, verb
+from windrow.cli.voice import Voice
+
+if TYPE_CHECKING:
+    from windrow.app.schedule import Preview
+    from windrow.app.summary import Summary
+
+WHAT = "What to harvest"
+HOW = "How"
+PACE = "Pace"
+
+
+@dataclass
+class Wish:
+    """What the person asked for, gathered."""
+
+    names: tuple[str, ...]
+    first: str
+    last: str
+    limit: int | None
+    since: datetime | None
+    again: bool
+    flags: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def command(self) -> str:
+        """Spell the wish for the ledger."""
+        words = ["run", *self.names]
+        for name, value in (("from", self.first), ("to", self.last), ("limit", self.limit), ("since", self.since)):
+            words += [f"--{name} {value}"] if value else []
+        return " ".join([*words, *(["--again"] if self.again else [])])
+
+
+@verb(
+    "run",
+    examples=[
+        "windrow run",
+        "windrow run harwell --limit 10 --dry-run",
+        "windrow run drops --every 6h --downloaders 8",
+        "windrow run --from xsd --to data",
+    ],
+)
+@click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=names)
+@option("--limit", type=click.IntRange(1), metavar="N", section=WHAT, help="Fetch at most N items.")
+@option("--since", type=Day(), metavar="DATE", section=WHAT, help="Leave out what its source dates before DATE (UTC).")
+@option("--from", "first", metavar="PHASE", default="", shell_complete=phases, section=WHAT,
+        help="Begin at this phase; after `download`, nothing is listed or fetched.")  # fmt: skip
+@option("--to", "last", metavar="PHASE", default="", shell_complete=phases, section=WHAT, help="End with this phase.")
+@option("--again", is_flag=True, section=WHAT, help="Fetch and read once more what is done already.")
+@option("--dry-run", is_flag=True, section=HOW, help="Only tell what would be asked, from whom; connects to nobody.")
+@option("--every", type=Duration(), metavar="TIME", section=HOW, help="Run again after this time (6h), until stopped.")
+@option("--quiet", is_flag=True, section=HOW, help="No progress and no summary; errors are still told.")
+@option("--listers", type=click.IntRange(1, 64), metavar="N", section=PACE, help="Sources listed at one time.")
+@option("--downloaders", type=click.IntRange(1, 64), metavar="N", section=PACE, help="Transfers at one time.")
+@option("--attempts", type=click.IntRange(1, 20), metavar="N", section=PACE, help="Attempts at one source.")
+def command(voice: Voice, *, dry_run: bool, quiet: bool, every: str | None, **asked: Any) -> int:
+    """Harvest: all sources, or the collections and sources named.
+
+    Running again resumes: what is done is not done again. The first Ctrl-C finishes what is in hand,
+    the second stops at once; the next run goes on from there. The summary goes to standard error.
+    """
+    voice.quiet = quiet
+    flags = {f"drops.{name}": asked.pop(name) for name in ("listers", "downloaders", "attempts")}
+    wish = Wish(flags={**flags, "run.every": every}, **asked)
+    if dry_run:
+        return _preview(voice, wish)
+    from windrow.app.schedule import turns  # noqa: PLC0415
+
+    seconds = voice.open(wish.flags).config.run.every
+    code = 0
+    for code in turns(seconds, lambda: _once(voice, wish), voice.talk):
+        if seconds and code != 130:
+            voice.talk(f"the next run is due in {span(seconds)} from the begin of this one; Ctrl-C ends")
+    return code
+
+
+def _once(voice: Voice, wish: Wish) -> int:
+    """Run one session and tell its summary."""
+    from windrow.cli.live import Lines  # noqa: PLC0415
+    from windrow.engine.progress import Progress  # noqa: PLC0415
+
+    progress = Lines(voice.message) if voice.json else Progress(quiet=voice.quiet)
+    opened = voice.open(wish.flags)
+    if not opened.config.sources:
+        voice.talk("there are no sources, so nobody is asked; try: windrow new source NAME URL --collection drops")
+    summary = opened.run(
+        wish.names, progress=progress, first=wish.first, last=wish.last, limit=wish.limit, since=wish.since,
+        again=wish.again, command=wish.command,
+    )  # fmt: skip
+    tell(voice, summary)
+    return summary.exit_code or 0
+
+
+def tell(voice: Voice, summary: Summary) -> None:
+    """Tell a session's summary: as data in JSON, else as talk."""
+    from windrow.cli.summary import lines  # noqa: PLC0415
+
+    if voice.json:
+        voice.message("summary", summary)
+    else:
+        voice.talk("\n".join(lines(summary)))
+
+
+def _preview(voice: Voice, wish: Wish) -> int:
+    plans = voice.open(wish.flags).preview(
+        wish.names, first=wish.first, last=wish.last, limit=wish.limit, since=wish.since
+    )
+    for plan in plans:
+        if voice.json:
+            for source in plan.sources:
+                voice.message("would_ask", source)
+            for one in plan.waiting:
+                voice.message("would_fetch", one)
+            for reads in plan.documents:
+                voice.message("would_read", reads)
+        else:
+            voice.data(_plan(plan))
+    voice.talk("nothing was asked and nothing was written")
+    return 0
+
+
+def _plan(plan: Preview) -> str:
+    parts = []
+    if plan.sources:
+        rows = [
+            (one.source, one.address, " ".join(one.folders) if one.asked else f"not asked: {one.why_not}",
+             one.waiting, size(one.bytes), "unknown" if one.seconds is None else span(one.seconds))
+            for one in plan.sources
+        ]  # fmt: skip
+        parts.append(table(["source", "address", "would list", "then fetch", "size", "time"], rows))
+    if plan.waiting:
+        parts.append(
+            table(["would fetch", "from", "size"], [(w.key, w.source, size(w.bytes or 0)) for w in plan.waiting])
+        )
+    if plan.documents:
+        parts.append(table(["would take through", "items"], plan.documents))
+    return "\n\n".join(parts) or "nothing to do"

@@ -1,0 +1,72 @@
+"""`windrow status`: how every source stands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from windrow.cli.table import show, table
+from windrow.cli.verb import EXITS, verb
+from windrow.cli.voice import Voice
+
+if TYPE_CHECKING:
+    from windrow.app.status import Standing
+
+
+@verb("status", examples=["windrow status", "windrow status --json"])
+def command(voice: Voice) -> int:
+    """Show one row per source, and how many items stand where and why.
+
+    The counts of a source are those of the last session that asked it; `failed` are the items it
+    offers that stand failed now. May be asked while a run is under way.
+    """
+    standing = voice.open().status()
+    if voice.json:
+        voice.message("status", standing)
+        return 0
+    voice.talk(_head(standing))
+    voice.data("\n\n".join(_parts(standing)))
+    return 0
+
+
+def _head(standing: Standing) -> str:
+    text = f"workspace {standing.workspace} in {standing.folder}"
+    last = standing.last
+    if standing.holder:
+        text += f"; running now: {standing.holder}"
+    elif last is None:
+        text += "; nothing was run so far"
+    elif last.ended is None:
+        text += f"; session {last.session} was cut short; the next run goes on from there"
+    else:
+        meaning = EXITS.get(last.exit_code or 0, "failed")
+        text += f"; session {last.session} ended {show(last.ended)} UTC: {meaning}"
+    return text
+
+
+def _parts(standing: Standing) -> list[str]:
+    head = ["source", "owner", "state", "last good", "new", "changed", "same", "gone", "failed", "next due"]
+    rows = [
+        (
+            one.source,
+            one.owner,
+            one.state,
+            one.last_good,
+            one.new,
+            one.changed,
+            one.same,
+            one.gone,
+            one.failed,
+            one.next_due,
+        )
+        for one in standing.sources
+    ]
+    parts = [
+        table(head, rows) if rows else "no sources; try: windrow new source NAME URL --collection drops --centre H"
+    ]
+    if troubles := [f"{one.source}: {one.trouble}" for one in standing.sources if one.trouble]:
+        parts.append("\n".join(troubles))
+    if standing.states:
+        parts.append(table(["collection", "item", "phase", "status", "items"], standing.states))
+    if standing.reasons:
+        parts.append(table(["reason", "items", "meaning"], standing.reasons))
+    return parts

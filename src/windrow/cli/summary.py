@@ -1,0 +1,41 @@
+"""A session's summary as text: by source, by phase and by reason."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from windrow.cli.table import size, span, table
+from windrow.cli.verb import EXITS
+
+if TYPE_CHECKING:
+    from windrow.app.summary import Summary
+
+
+def lines(summary: Summary) -> list[str]:
+    """Spell a summary, a part each."""
+    text = [_head(summary), *(f"mended: {line}" for line in summary.mended)]
+    if summary.sources:
+        head = ["source", "offered", "new", "changed", "gone", "refused", "fetched", "same", "failed", "received"]
+        rows = [(*one[:9], size(one.received)) for one in summary.sources]
+        text.append(table(head, rows, "  "))
+    text += [f"  {one.source}: {one.trouble}" for one in summary.sources if one.trouble]
+    told = {one.trouble for one in summary.sources}
+    text += [f"  {line}" for line in summary.troubles if line not in told]
+    if summary.phases:
+        head = ["phase", "done", "cancelled", "failed"]
+        text.append(table(head, [one[1:] for one in summary.phases], "  "))
+    if summary.reasons:
+        text.append(table(["reason", "items", "meaning"], summary.reasons, "  "))
+    if summary.findings:
+        text.append(table(["finding", "level", "times"], summary.findings, "  "))
+    if not summary.kept_all:
+        text.append("try: windrow why NAME, for the story of one of them; windrow status, for all")
+    return text
+
+
+def _head(summary: Summary) -> str:
+    if summary.ended is None or summary.exit_code is None:
+        return f"session {summary.session} began {summary.began:%Y-%m-%d %H:%M:%S} and has not ended"
+    took = span((summary.ended - summary.began).total_seconds())
+    meaning = EXITS.get(summary.exit_code, "failed")
+    return f"session {summary.session} took {took}: {meaning}"

@@ -1,0 +1,99 @@
+"""`windrow try`: read one thing and keep nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from windrow.cli.kind import kinds
+from windrow.cli.table import show
+from windrow.cli.verb import option, verb
+from windrow.cli.voice import Voice
+from windrow.errors import NotAWorkspace
+
+if TYPE_CHECKING:
+    from windrow.app.trial import Part
+    from windrow.config import Workspace
+
+
+@verb(
+    "try",
+    examples=[
+        "windrow try H.2026-01-12.1.impc.zip --as drops",
+        "windrow try sftp://harvest@drop.example.org/add/H.2026-01-12.1.impc.zip --as drops --json",
+    ],
+)
+@click.argument("address", metavar="ADDRESS")
+@option("--as", "kind", metavar="KIND", required=True, shell_complete=kinds, help="Read it as this collection does.")
+@option("--limit", type=click.IntRange(0), metavar="N", default=20, show_default=True,
+        help="Print at most N records and N findings of a document; --json prints all.")  # fmt: skip
+def command(voice: Voice, address: str, kind: str, limit: int) -> int:
+    """Read one file or address, and print what is in it.
+
+    ADDRESS is a file, an archive or a document by itself, or an address of a server; one below a
+    source of this workspace is reached with that source's own access. Members, findings with their
+    line and column, and records are printed; nothing is written. Without a workspace, the standard's
+    own schemas and centres are used. The exit code is 1 where something was refused.
+    """
+    from windrow.app.trial import Document, Got, attempt, bench  # noqa: PLC0415
+
+    refused = False
+    printer = _Printer(voice, limit)
+    for part in attempt(bench(kind, _workspace(voice), address), address):
+        refused |= isinstance(part, Document | Got) and part.reason is not None
+        if voice.json:
+            voice.message(type(part).__name__.lower(), part, spare=True)
+        else:
+            printer.tell(part)
+    return int(refused)
+
+
+def _workspace(voice: Voice) -> Workspace | None:
+    try:
+        return voice.open().config
+    except NotAWorkspace:
+        if voice.workspace:
+            raise
+        return None
+
+
+class _Printer:
+    """Prints parts as they come, the many of a kind cut short."""
+
+    def __init__(self, voice: Voice, limit: int) -> None:
+        self._voice = voice
+        self._limit = limit
+        self._shown: dict[tuple[str, str], int] = {}
+
+    def tell(self, part: Part) -> None:
+        """Print one part."""
+        name = type(part).__name__
+        getattr(self, f"_{name.lower()}")(part)
+
+    def _got(self, part: Any) -> None:
+        self._voice.talk(f"{part.address}: {part.size:,} bytes, {part.digest}, in {part.seconds:.2f} s")
+        if part.reason:
+            self._voice.data(f"its name would be refused: {part.reason.meaning}")
+
+    def _note(self, part: Any) -> None:
+        place = f"{part.line}" if part.line is not None else ""
+        place += f":{part.column}" if place and part.column is not None else ""
+        self._few("findings", part.document, f"  {part.level} {place} {part.kind}: {part.message}")
+
+    def _record(self, part: Any) -> None:
+        fields = ", ".join(f"{name}={show(value)}" for name, value in part.fields.items())
+        self._few("records", part.document, f"  {part.kind} {part.identifier}  {fields}")
+
+    def _document(self, part: Any) -> None:
+        for what in ("findings", "records"):
+            count = self._shown.get((what, part.name), 0)
+            if count > self._limit:
+                self._voice.data(f"  ... {count - self._limit:,} more {what}")
+        end = f"refused at {part.phase}: {part.reason.meaning}" if part.reason else f"good up to {part.phase}"
+        self._voice.data(f"{part.name}: {show(part.size)} bytes, {part.records:,} records, {end}")
+
+    def _few(self, what: str, document: str, line: str) -> None:
+        count = self._shown[what, document] = self._shown.get((what, document), 0) + 1
+        if count <= self._limit:
+            self._voice.data(" ".join(line.split(" ")))

@@ -1,0 +1,164 @@
+"""How every command looks: its help in parts, its examples, and the options that all have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from windrow.cli.voice import Voice
+
+DOCS = "docs/reference/commands.md"
+EXITS = {
+    0: "all well",
+    1: "failed",
+    2: "wrong usage",
+    3: "some sources failed",
+    4: "wrong configuration",
+    5: "locked by another run",
+    130: "stopped",
+}
+"""The exit codes and their meaning, the same for every command."""
+
+COMMON = "For every command"
+SECTIONS = "Options"
+
+
+class Option(click.Option):
+    """An option that stands in a named part of the help."""
+
+    def __init__(self, *names: Any, section: str = SECTIONS, **more: Any) -> None:
+        """Take what click takes, and the part's name."""
+        super().__init__(*names, **more)
+        self.section = section
+
+
+class _Shape(click.Command):
+    """The common shape of commands and of groups of commands."""
+
+    examples: Sequence[str] = ()
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options in their parts, those that every command has last."""
+        parts: dict[str, list[tuple[str, str]]] = {}
+        for each in self.get_params(ctx):
+            record = each.get_help_record(ctx) if isinstance(each, click.Option) else None
+            if record:
+                section = COMMON if "--help" in each.opts else getattr(each, "section", SECTIONS)
+                parts.setdefault(section, []).append(record)
+        common_rows = parts.pop(COMMON, [])
+        for name, rows in [*parts.items(), (COMMON, common_rows)]:
+            if rows:
+                with formatter.section(name):
+                    formatter.write_dl(rows)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write examples, exit codes and where to read more."""
+        if self.examples:
+            with formatter.section("Examples"):
+                for example in self.examples:
+                    formatter.write(f"{' ' * formatter.current_indent}{example}\n")
+        with formatter.section("Exit codes"):
+            formatter.write_text(", ".join(f"{code} {meaning}" for code, meaning in EXITS.items()))
+        anchor = ctx.command_path.replace(" ", "-")
+        formatter.write(f"\nDocs: {DOCS}#{anchor}\n")
+
+
+class Verb(_Shape):
+    """One command."""
+
+
+class Branch(_Shape, click.Group):
+    """A command that has commands below it."""
+
+    command_class = Verb
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, then the commands."""
+        super().format_options(ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands below, each with its one line."""
+        with formatter.section("Commands"):
+            found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+            formatter.write_dl([(name, each.get_short_help_str(90)) for name, each in found if each])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command, or suggest the nearest one."""
+        from difflib import get_close_matches  # noqa: PLC0415 only a typo needs it
+
+        name = args[0]
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
+            near = get_close_matches(name, self.list_commands(ctx), 1, 0.5)
+            meant = f"; did you mean {near[0]}?" if near else ""
+            error = click.UsageError(f"there is no command {name!r}{meant}", ctx)
+            error.hint = f"{ctx.command_path} {near[0] if near else '--help'}"  # type: ignore[attr-defined]
+            raise error
+        return super().resolve_command(ctx, args)
+
+
+def _keep(name: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    def keep(ctx: click.Context, _param: click.Parameter, value: Any) -> Any:
+        if value:
+            setattr(ctx.ensure_object(Voice), name, value)
+        return value
+
+    return keep
+
+
+def common() -> list[click.Parameter]:
+    """Return the options that every command has."""
+    folder = click.Path(path_type=Path, file_okay=False)
+    return [
+        Option(
+            ["--json"], is_flag=True, expose_value=False, callback=_keep("json"), section=COMMON,
+            help="Print JSON, one message with its type on each line.",
+        ),
+        Option(
+            ["--workspace"], metavar="DIR", type=folder, expose_value=False, callback=_keep("workspace"),
+            section=COMMON, help="Use this workspace, not the one of the current folder.",
+        ),
+        Option(
+            ["--verbose"], is_flag=True, expose_value=False, callback=_keep("verbose"), section=COMMON,
+            help="Show where in windrow an error came from.",
+        ),
+    ]  # fmt: skip
+
+
+def option(*names: str, section: str = SECTIONS, **more: Any) -> Callable[[Any], Any]:
+    """Declare an option in a part of the help."""
+    return click.option(*names, cls=Option, section=section, **more)
+
+
+def verb(name: str, *, examples: Iterable[str]) -> Callable[[Callable[..., Any]], Verb]:
+    """Make a command of a function, which gets the `Voice` first and returns an exit code or None."""
+
+    def make(function: Callable[..., Any]) -> Verb:
+        made = click.command(name, cls=Verb)(click.pass_obj(function))
+        return _finish(made, examples)
+
+    return make
+
+
+def branch(name: str, *, examples: Iterable[str], alone: bool = False) -> Callable[[Callable[..., Any]], Branch]:
+    """Make a group of commands of a function; with `alone` it does something without a command too."""
+
+    def make(function: Callable[..., Any]) -> Branch:
+        made = click.group(name, cls=Branch, invoke_without_command=alone)(click.pass_context(function))
+        return _finish(made, examples)
+
+    return make
+
+
+Made = TypeVar("Made", Verb, Branch)
+
+
+def _finish(made: Made, examples: Iterable[str]) -> Made:
+    made.examples = tuple(examples)
+    made.params += common()
+    return made

@@ -1,0 +1,104 @@
+"""`windrow why`: the whole story of one thing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from windrow.cli.kind import sources
+from windrow.cli.table import show, table
+from windrow.cli.verb import verb
+from windrow.cli.voice import Voice
+from windrow.reasons import Reason
+
+if TYPE_CHECKING:
+    from windrow.app.question import Candidate
+    from windrow.app.story import Event, Story
+
+
+@verb(
+    "why",
+    examples=[
+        "windrow why H.2026-01-12.1.impc.zip",
+        "windrow why sftp://drop.example.org/add/H.2026-01-12.1.impc.zip",
+        "windrow why 1234 --json",
+    ],
+)
+@click.argument("what", metavar="X", shell_complete=sources)
+def command(voice: Voice, what: str) -> int:
+    """Tell the whole story of X, in the order in which it happened.
+
+    X is an address, the name of a zip or of a document, an action (add/NAME), a centre, a source, a
+    session, or any number that another command printed. Where X may mean several things, they are
+    listed. What was refused has a story too, and so has what a rule left out of an archive.
+    """
+    found = voice.open().why(what)
+    if found.session is not None:
+        from windrow.cli.summary import lines  # noqa: PLC0415
+
+        if voice.json:
+            voice.message("summary", found.session)
+        else:
+            voice.data("\n".join(lines(found.session)))
+    elif found.story is not None:
+        if voice.json:
+            _stream(voice, found.story)
+        else:
+            voice.data(_text(found.story))
+    else:
+        _list(voice, found.candidates, found.more, what)
+    return 0
+
+
+def _stream(voice: Voice, story: Story) -> None:
+    told = story._asdict()
+    events, members = told.pop("events"), told.pop("members")
+    voice.message("story", told)
+    for event in events:
+        voice.message("event", event, spare=True)
+    for member in members:
+        voice.message("member", member)
+
+
+def _list(voice: Voice, candidates: tuple[Candidate, ...], more: int, what: str) -> None:
+    if voice.json:
+        for one in candidates:
+            voice.message("candidate", one)
+        return
+    voice.data(_candidates(candidates))
+    voice.talk(f"{what} may mean any of these{f', and {more:,} more' if more else ''}; try: windrow why NUMBER")
+
+
+def _candidates(rows: tuple[Candidate, ...]) -> str:
+    head = ["number", "what", "name", "owner", "stands at", "reason"]
+    return table(head, [(str(n), kind, key, who, f"{p}: {s}", why) for n, kind, key, who, p, s, why in rows])
+
+
+def _text(story: Story) -> str:
+    lines = [" ".join(filter(None, [story.key, f"({story.collection} {story.kind}".rstrip() + _number(story)]))]
+    state = ": ".join(filter(None, [story.phase, story.status]))
+    if state:
+        meaning = f", {Reason(story.reason).meaning}" if story.reason else ""
+        lines.append(f"  stands at {state}{meaning}")
+    for name, value in (
+        ("made by", story.owner),
+        ("lies in", story.within),
+        ("offered by", ", ".join(story.offered_by)),
+    ):
+        lines += [f"  {name} {value}"] if value else []
+    if story.others:
+        lines.append(f"  read before as {', '.join(map(str, story.others))}")
+    lines.append("")
+    lines += [_line(event) for event in story.events]
+    if story.members:
+        lines += ["", _candidates(story.members)]
+    return "\n".join(lines)
+
+
+def _number(story: Story) -> str:
+    return f", number {story.number})" if story.number else ")"
+
+
+def _line(event: Event) -> str:
+    return f"{show(event.at)}  {event.what:<8} {event.told}"

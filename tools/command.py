@@ -1,0 +1,157 @@
+"""Write the reference of commands and of their JSON: cog calls these from the pages."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any, NamedTuple
+
+import click
+
+from windrow.app.checkup import Fault
+from windrow.app.question import Candidate
+from windrow.app.scaffold import Prepared
+from windrow.app.schedule import Asked, Reads, Waiting
+from windrow.app.status import SourceState, Standing, StateCount
+from windrow.app.story import Event, Story
+from windrow.app.summary import FindingCount, PhaseCount, ReasonCount, SourceCount, Summary
+from windrow.app.trial import Document, Got, Note, Record
+from windrow.cli.root import root
+
+Shape = type | dict[str, str]
+"""A class whose fields are told, or the fields of a message by name with what they hold."""
+
+
+class Message(NamedTuple):
+    """One type of message: which command prints it, what it says, and its fields."""
+
+    by: str
+    meaning: str
+    shape: Shape
+
+
+_DECIDED = {"key": "text", "phase": "number", "status": "text"}
+MESSAGES = {
+    "error": Message("every command, on standard error", "it ended early; the last line", {
+        "message": "text", "hint": "text", "exit_code": "number", "reason": "text",
+    }),
+    "init": Message("init", "what was made and what was kept", Prepared),
+    "new_source": Message("new source", "the file that was written", {"name": "text", "path": "text"}),
+    "setting": Message("config", "one setting", {"name": "text", "value": "text", "origin": "text"}),
+    "trust": Message("config trust", "the key that is pinned", {"source": "text", "fingerprint": "text", "new": "yes/no"}),
+    "progress": Message("run", "the phase in hand, about once a second and at its end", {
+        "phase": "text", "done": "number", "total": "number or null", "failed": "number", "seconds": "number",
+    }),
+    "summary": Message("run, why SESSION, and `run.notify`", "a session, the last line of a run", Summary),
+    "would_ask": Message("run --dry-run", "a source that would be asked", Asked),
+    "would_fetch": Message("run --dry-run", "an item that waits, and its first source", Waiting),
+    "would_read": Message("run --dry-run", "what is due for a phase", Reads),
+    "got": Message("try", "the bytes that are read", Got),
+    "note": Message("try", "a finding in a document", Note),
+    "record": Message("try", "a record as it would be loaded", Record),
+    "document": Message("try", "a document, after its findings and records", Document),
+    "status": Message("status", "the whole workspace", Standing),
+    "story": Message("why", "the thing in question; its events and members follow", Story),
+    "event": Message("why", "one thing that happened; fields that say nothing are left out", Event),
+    "member": Message("why", "a document within the archive in question", Candidate),
+    "candidate": Message("why", "one of several things that may be meant", Candidate),
+    "retry": Message("retry", "an item that was put back", _DECIDED),
+    "cancel": Message("cancel", "an item that was ended", _DECIDED),
+    "change": Message("replay", "a document that ends elsewhere than before", {
+        "key": "text", "before": "text", "after": "text",
+    }),
+    "fault": Message("check", "something that does not agree", Fault),
+    "check": Message("check", "what was compared, the last line", {
+        "captures": "number", "bytes": "number", "faults": "number",
+    }),
+    "completion": Message("completion", "the script for a shell", {"shell": "text", "script": "text"}),
+}  # fmt: skip
+"""Every type of message."""
+
+PARTS = (SourceCount, PhaseCount, ReasonCount, FindingCount, SourceState, StateCount)
+"""What lists within messages hold."""
+
+SENT_APART = {Story: {"events", "members"}}
+"""Fields that have messages of their own."""
+
+
+def shape(told: Shape) -> dict[str, str]:
+    """Return the fields of a message and what each holds.
+
+    >>> shape(Reads)
+    {'phase': 'text', 'items': 'number'}
+    """
+    if isinstance(told, dict):
+        return told
+    hints = typing.get_type_hints(told)
+    names = [field.name for field in fields(told)] if is_dataclass(told) else list(told._fields)  # type: ignore[attr-defined]
+    return {name: _kind(hints[name]) for name in names if name not in SENT_APART.get(told, set())}
+
+
+def _kind(hint: Any) -> str:
+    known = {"bool": "yes/no", "int": "number", "float": "number", "datetime": "time", "NoneType": "null"}
+    args = typing.get_args(hint)
+    if typing.get_origin(hint) is tuple:
+        inner = args[0]
+        return f"list of {inner.__name__}" if inner in PARTS else f"list of {_kind(inner)}s"
+    if typing.get_origin(hint) is not None and isinstance(typing.get_origin(hint), type):
+        return "object" if issubclass(typing.get_origin(hint), Mapping) else "list"
+    if args:
+        return " or ".join(_kind(each) for each in args)
+    if any(hint is one.shape for one in MESSAGES.values()):
+        return f"object as in `{next(name for name, one in MESSAGES.items() if one.shape is hint)}`"
+    return known.get(getattr(hint, "__name__", ""), "text")
+
+
+def messages() -> str:
+    """List every type of message with its fields."""
+    lines = []
+    for name, one in MESSAGES.items():
+        lines += [f"\n### {name}\n", f"From {_code(one.by)}: {one.meaning}.\n", *_fields(shape(one.shape))]
+    lines += ["\n## Parts\n", "What the lists within messages hold.\n"]
+    for part in PARTS:
+        lines += [f"### {part.__name__}\n", f"{(part.__doc__ or '').splitlines()[0]}\n", *_fields(shape(part)), ""]
+    return "\n".join(lines)
+
+
+def _code(by: str) -> str:
+    return (
+        by if by.startswith("every") else ", ".join(f"`{each}`" if "`" not in each else each for each in by.split(", "))
+    )
+
+
+def _fields(told: dict[str, str]) -> Iterator[str]:
+    yield "| field | holds |\n| --- | --- |"
+    yield from (f"| `{name}` | {kind} |" for name, kind in told.items())
+
+
+def verbs() -> Iterator[tuple[str, click.Command]]:
+    """Yield every command with its whole name, in the order of the help."""
+
+    def below(name: str, group: click.Group) -> Iterator[tuple[str, click.Command]]:
+        context = click.Context(group, info_name=name)
+        for each in group.list_commands(context):
+            found = group.get_command(context, each)
+            if found is not None:
+                yield f"{name} {each}", found
+                if isinstance(found, click.Group):
+                    yield from below(f"{name} {each}", found)
+
+    yield "windrow", root
+    yield from below("windrow", root)
+
+
+def manual() -> str:
+    """Write the help of every command."""
+    return "\n".join(f"\n## {name}\n\n```text\n{helped(name, found)}\n```" for name, found in verbs()) + "\n"
+
+
+def helped(name: str, found: click.Command) -> str:
+    """Return a command's help as a terminal of 100 columns shows it."""
+    parent: click.Context | None = None
+    *before, last = name.split()
+    for word in before:
+        parent = click.Context(root, info_name=word, parent=parent)
+    context = click.Context(found, info_name=last, parent=parent, terminal_width=100, max_content_width=100)
+    return found.get_help(context).rstrip()
