@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
+import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import click
 
-from windrow.app.checkup import Fault
 from windrow.app.question import Candidate
 from windrow.app.scaffold import Prepared
 from windrow.app.schedule import Asked, Reads, Waiting
@@ -18,6 +20,7 @@ from windrow.app.story import Event, Story
 from windrow.app.summary import FindingCount, PhaseCount, ReasonCount, SourceCount, Summary
 from windrow.app.trial import Document, Got, Note, Record
 from windrow.cli.root import root
+from windrow.engine.check import Fault
 
 Shape = type | dict[str, str]
 """A class whose fields are told, or the fields of a message by name with what they hold."""
@@ -39,7 +42,9 @@ MESSAGES = {
     "init": Message("init", "what was made and what was kept", Prepared),
     "new_source": Message("new source", "the file that was written", {"name": "text", "path": "text"}),
     "setting": Message("config", "one setting", {"name": "text", "value": "text", "origin": "text"}),
-    "trust": Message("config trust", "the key that is pinned", {"source": "text", "fingerprint": "text", "new": "yes/no"}),
+    "trust": Message("config trust", "the key that is pinned", {
+        "source": "text", "fingerprint": "text", "new": "yes/no",
+    }),
     "progress": Message("run", "the phase in hand, about once a second and at its end", {
         "phase": "text", "done": "number", "total": "number or null", "failed": "number", "seconds": "number",
     }),
@@ -72,7 +77,7 @@ MESSAGES = {
 PARTS = (SourceCount, PhaseCount, ReasonCount, FindingCount, SourceState, StateCount)
 """What lists within messages hold."""
 
-SENT_APART = {Story: {"events", "members"}}
+SENT_APART: dict[type, set[str]] = {Story: {"events", "members"}}
 """Fields that have messages of their own."""
 
 
@@ -90,29 +95,37 @@ def shape(told: Shape) -> dict[str, str]:
 
 
 def _kind(hint: Any) -> str:
-    known = {"bool": "yes/no", "int": "number", "float": "number", "datetime": "time", "NoneType": "null"}
-    args = typing.get_args(hint)
-    if typing.get_origin(hint) is tuple:
-        inner = args[0]
-        return f"list of {inner.__name__}" if inner in PARTS else f"list of {_kind(inner)}s"
-    if typing.get_origin(hint) is not None and isinstance(typing.get_origin(hint), type):
-        return "object" if issubclass(typing.get_origin(hint), Mapping) else "list"
-    if args:
-        return " or ".join(_kind(each) for each in args)
-    if any(hint is one.shape for one in MESSAGES.values()):
-        return f"object as in `{next(name for name, one in MESSAGES.items() if one.shape is hint)}`"
-    return known.get(getattr(hint, "__name__", ""), "text")
+    known = {bool: "yes/no", int: "number", float: "number", datetime: "time", type(None): "null"}
+    origin, inside = typing.get_origin(hint), typing.get_args(hint)
+    if origin is tuple:
+        return f"list of {inside[0].__name__ if inside[0] in PARTS else _kind(inside[0]) + 's'}"
+    if origin in {types.UnionType, typing.Union}:
+        return " or ".join(_kind(each) for each in inside)
+    if origin is not None:
+        return "object"
+    same = [name for name, one in MESSAGES.items() if one.shape is hint]
+    return f"object as in [{same[0]}](#{same[0]})" if same else known.get(hint, "text")
 
 
 def messages() -> str:
     """List every type of message with its fields."""
     lines = []
     for name, one in MESSAGES.items():
-        lines += [f"\n### {name}\n", f"From {_code(one.by)}: {one.meaning}.\n", *_fields(shape(one.shape))]
+        lines += [
+            f"\n### {name}\n",
+            f"From {_code(one.by)}: {one.meaning}.\n{_more(one.shape)}",
+            *_fields(shape(one.shape)),
+        ]
     lines += ["\n## Parts\n", "What the lists within messages hold.\n"]
     for part in PARTS:
-        lines += [f"### {part.__name__}\n", f"{(part.__doc__ or '').splitlines()[0]}\n", *_fields(shape(part)), ""]
+        lines += [f"### {part.__name__}\n", f"{' '.join((part.__doc__ or '').split())}\n", *_fields(shape(part)), ""]
     return "\n".join(lines)
+
+
+def _more(told: Shape) -> str:
+    """Return what a class says of its fields, below its first line."""
+    text = "" if isinstance(told, dict) else (inspect.getdoc(told) or "").partition("\n\n")[2]
+    return f"\n{' '.join(text.split())}\n" if text else ""
 
 
 def _code(by: str) -> str:

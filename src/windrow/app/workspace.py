@@ -103,6 +103,9 @@ class Windrow:
         from windrow.app.schedule import span
         from windrow.engine.session import Session
 
+        folders = [Path(name) for name in names if first and "/" in name and Path(name).is_dir()]
+        if folders:
+            names, first = self._adopt(folders, first), ""
         parts = {kind: span(collection(kind), first, last) for kind in self.chosen(names)}
         session = Session(self.setup, command, progress)
         code: int | None = 1
@@ -123,6 +126,16 @@ class Windrow:
             finally:
                 session.ledger.close()
         return summary
+
+    def _adopt(self, folders: Sequence[Path], first: str) -> tuple[str, ...]:
+        """Make a folder of zips that are held already a source of this run, and return its name."""
+        from windrow.app.adoption import adopt
+
+        if len(folders) > 1 or first != "unzip":
+            raise UsageError("one folder at a time can be adopted", hint=f"windrow run --from unzip {folders[0]}")
+        source = adopt(self.config, folders[0])
+        self.config = replace(self.config, sources=(*self.config.sources, source))
+        return (source.name,)
 
     def _tell(self, ledger: Ledger, session: int, mended: tuple[str, ...] = ()) -> Summary:
         """Return a session's summary, handed to the command of `run.notify` too."""

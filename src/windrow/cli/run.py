@@ -51,6 +51,7 @@ class Wish:
         "windrow run harwell --limit 10 --dry-run",
         "windrow run drops --every 6h --downloaders 8",
         "windrow run --from xsd --to data",
+        "windrow run --from unzip ./held",
     ],
 )
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=names)
@@ -68,6 +69,9 @@ class Wish:
 @option("--attempts", type=click.IntRange(1, 20), metavar="N", section=PACE, help="Attempts at one source.")
 def command(voice: Voice, *, dry_run: bool, quiet: bool, every: str | None, **asked: Any) -> int:
     """Harvest: all sources, or the collections and sources named.
+
+    With --from unzip, NAME may be a folder of zips that are held already (with add, edit or delete in
+    it): they are adopted, as if they had just been fetched.
 
     Running again resumes: what is done is not done again. The first Ctrl-C finishes what is in hand,
     the second stops at once; the next run goes on from there. The summary goes to standard error.

@@ -61,6 +61,17 @@ class Row:
         self.make = Make.NEVER
         self.late: dict[str, Late] = {}
 
+    def say(self, values: Mapping[str, Any], refs: Mapping[str, tuple[str, str]]) -> None:
+        """Note the last word on some columns, which a value or a reference may be."""
+        for column in self.refs.keys() & values.keys():
+            del self.refs[column]
+        for column in self.late.keys() & values.keys():
+            del self.late[column]
+        for column in self.values.keys() & refs.keys():
+            del self.values[column]
+        self.values.update(values)
+        self.refs.update(refs)
+
 
 def fold(puts: Iterable[Put]) -> dict[str, dict[str, Row]]:
     """Gather puts by table and key, in the order in which each was first named.
@@ -78,9 +89,7 @@ def fold(puts: Iterable[Put]) -> dict[str, dict[str, Row]]:
         elif row.make is Make.NEVER and make is not Make.NEVER:
             row.early, row.values = row.values, {}
             rows[key] = rows.pop(key)  # ids go by who is first to be made
-        row.values.update(values)
-        if refs:
-            row.refs.update(refs)
+        row.say(values, refs)
         for column, value in once.items():
             row.once.setdefault(column, value)
         row.unless = unless or row.unless
