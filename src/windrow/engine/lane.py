@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from windrow.engine.ledger.moment import now
+from windrow.engine.line import Lines
 from windrow.engine.message import Begun, Broken, Event, Grown, Lane, LaneEnded, Listing
 from windrow.errors import TransportError, WindrowError
 from windrow.formats.checksum import read_checksum
@@ -24,24 +25,41 @@ CHUNK = 2000
 """Entries of a listing sent at a time."""
 
 
-async def run_lane(lane: Lane, transport: Transport, keeper: Keeper, report: Callable[[Event], None]) -> None:
+async def run_lane(
+    lane: Lane, transport: Transport, keeper: Keeper, lines: Lines, report: Callable[[Event], None]
+) -> None:
     """Work through a lane; every order is reported once, as fetched or as untouched."""
     rest = deque(lane.orders)
     try:
-        async with await transport.connect(lane.site) as connection:
-            for folder in lane.folders:
-                entries = await connection.list(folder)
-                for start in range(0, len(entries), CHUNK):
-                    report(Listing(lane.number, tuple(entries[start : start + CHUNK])))
-            runners = [_runner(rest, lane, connection, keeper, report) for _ in range(max(1, lane.abreast))]
-            if len(runners) == 1:
-                await runners[0]
-            else:
-                await asyncio.gather(*runners)
+        connection = await lines.take(transport, lane.site)
+        try:
+            sound = await _work(rest, lane, connection, keeper, report)
+        except BaseException:
+            await connection.close()
+            raise
+        if sound:
+            lines.give(lane.site, connection)
+        else:
+            await connection.close()
     except WindrowError as error:
         report(LaneEnded(lane.number, tuple(order.number for order in rest), _broken(error)))
         return
     report(LaneEnded(lane.number, tuple(order.number for order in rest)))
+
+
+async def _work(
+    rest: deque[Order], lane: Lane, connection: Connection, keeper: Keeper, report: Callable[[Event], None]
+) -> bool:
+    """List what is to be listed and get what is ordered; tell whether the connection is still good."""
+    for folder in lane.folders:
+        entries = await connection.list(folder)
+        for start in range(0, len(entries), CHUNK):
+            report(Listing(lane.number, tuple(entries[start : start + CHUNK])))
+    abreast = min(max(1, lane.abreast), len(rest))
+    if abreast == 1:
+        return await _runner(rest, lane, connection, keeper, report)
+    runners = (_runner(rest, lane, connection, keeper, report) for _ in range(abreast))
+    return all(await asyncio.gather(*runners))
 
 
 def _broken(error: WindrowError) -> Broken:
@@ -51,17 +69,18 @@ def _broken(error: WindrowError) -> Broken:
 
 async def _runner(
     rest: deque[Order], lane: Lane, connection: Connection, keeper: Keeper, report: Callable[[Event], None]
-) -> None:
-    """Take orders until none is left, or until the connection is of no more use."""
+) -> bool:
+    """Take orders until none is left, or until the connection is of no more use; tell which of the two."""
     while rest:
         order = rest.popleft()
         begun = time.monotonic()
         got = await fetch(order, lane, connection, keeper, report)
         report(got)
         if got.reason in _BREAKING:
-            return
+            return False
         if lane.pace:
             await asyncio.sleep(max(0.0, lane.pace - (time.monotonic() - begun)))
+    return True
 
 
 # After these the connection's state is unknown; what is left of the lane gets another one.

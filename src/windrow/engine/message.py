@@ -32,6 +32,12 @@ class Lane(NamedTuple):
     abreast: int = 1  # requests in flight on the connection at a time
 
 
+class Leave(NamedTuple):
+    """A site whose next lane another fetcher gets: one connection that rests here is to be closed."""
+
+    site: Site
+
+
 class Begun(NamedTuple):
     """A transfer that takes its time has begun."""
 

@@ -1,0 +1,134 @@
+import sqlite3
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from windrow.engine.ledger import Lease, Ledger
+from windrow.engine.ledger.query import migrations, queries
+from windrow.engine.ledger.story import chapters, facts
+from windrow.errors import LedgerError, Locked
+from windrow.fact import FetchEnded, ItemMade, Moved, SessionOpened
+from windrow.model import Fetched, Kept, Place, Status
+
+
+def write_some(ledger, number=3):
+    with ledger.writing() as pen:
+        session = pen.session_opened("me", "run")
+        for index in range(number):
+            item = pen.item_made(session, "drops", "zip", f"add/{index}.zip", rank=str(index))
+            fetch = pen.fetch_begun(session, item, "h", f"ftp://h/{index}.zip", pen.at)
+            kept = Kept(f"sha256:{index:064}", 10, Place("w.warc", index * 10, 10))
+            pen.fetch_ended(fetch, item, "h", Fetched(item, pen.at, 0.1, 226, 10, kept))
+            pen.moved(session, item, (1, Status.DONE))
+        pen.session_closed(session, 0)
+
+
+def test_facts_come_back_in_one_order(tmp_path):
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    write_some(ledger)
+    told = list(facts(ledger))
+    assert [one.seq for one in told] == sorted({one.seq for one in told})
+    assert isinstance(told[0], SessionOpened)
+    assert [one.key for one in told if isinstance(one, ItemMade)] == ["add/0.zip", "add/1.zip", "add/2.zip"]
+    ended = [one for one in told if isinstance(one, FetchEnded)]
+    assert [one.subject.key for one in ended] == ["add/0.zip", "add/1.zip", "add/2.zip"]
+    pieces = [fact for part in chapters(ledger, 0, size=4) for fact in part]
+    assert pieces == told
+    assert list(facts(ledger, after=told[5].seq)) == told[6:]
+
+
+def test_a_transaction_that_fails_leaves_nothing(tmp_path):
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    with pytest.raises(RuntimeError), ledger.writing() as pen:
+        pen.session_opened("me", "run")
+        raise RuntimeError
+    assert list(facts(ledger)) == []
+    assert ledger.ask("seq") == [(0,)]
+
+
+def test_present_state_follows_the_last_move(tmp_path):
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    write_some(ledger)
+    moves = [one for one in facts(ledger) if isinstance(one, Moved)]
+    assert ledger.ask("states") == [("drops", "zip", 1, int(Status.DONE), 3)]
+    assert {one.item for one in moves} == {row[0] for row in ledger.ask("standings", "drops")}
+
+
+def test_the_previous_schema_is_upgraded_with_its_rows_and_a_copy_is_kept(tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    *earlier, (newest, _) = migrations()
+    old = sqlite3.connect(path)
+    for number, text in earlier:
+        old.executescript(f"{text}\nPRAGMA user_version = {number};")
+    old.execute("INSERT INTO session VALUES (1, '2026-01-01T00:00:00.000000Z', 'me', 'run')")
+    old.execute("UPDATE counter SET value = 1")
+    old.commit()
+    old.close()
+    ledger = Ledger(path)
+    assert ledger.connection.execute("PRAGMA user_version").fetchone() == (newest,)
+    write_some(ledger)
+    assert [type(one).__name__ for one in facts(ledger)][:2] == ["SessionOpened", "SessionOpened"]
+    with sqlite3.connect(tmp_path / f"ledger.before-{newest:04}.db") as copy:
+        assert copy.execute("SELECT count(*) FROM session").fetchone() == (1,)
+    fresh = Ledger(tmp_path / "fresh.sqlite")
+    text = "SELECT type, name, sql FROM sqlite_master ORDER BY name"
+    assert ledger.cursor(text).fetchall() == fresh.cursor(text).fetchall()
+
+
+def test_a_ledger_of_a_newer_windrow_is_left_alone(tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    Ledger(path).connection.execute("PRAGMA user_version = 999")
+    with pytest.raises(LedgerError, match="newer windrow"):
+        Ledger(path)
+
+
+def test_every_query_is_sound(tmp_path):
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    for name, text in queries().items():
+        try:
+            ledger.connection.execute(f"EXPLAIN {text.replace('{marks}', '?')}", [None] * text.count("?") or ())
+        except sqlite3.ProgrammingError as error:
+            assert "binding" in str(error).lower(), name  # a second mark in {marks}; the SQL itself was understood
+
+
+class TestLease:
+    def test_the_second_is_told_who_and_since_when(self, tmp_path):
+        Lease(Ledger(tmp_path / "ledger.sqlite"))
+        with pytest.raises(Locked, match=r"in use by .* pid \d+ .* since 20") as found:
+            Lease(Ledger(tmp_path / "ledger.sqlite"))
+        assert found.value.exit_code == 5
+
+    def test_a_lease_that_is_not_renewed_expires(self, tmp_path):
+        start = datetime(2026, 1, 1, tzinfo=UTC)
+        Lease(Ledger(tmp_path / "ledger.sqlite"), clock=lambda: start)
+        other = Ledger(tmp_path / "ledger.sqlite")
+        with pytest.raises(Locked):
+            Lease(other, clock=lambda: start + timedelta(seconds=50))
+        lease = Lease(other, clock=lambda: start + timedelta(seconds=61))
+        assert "pid" in lease.taken_from
+
+    def test_who_lost_the_lease_may_not_go_on(self, tmp_path):
+        at = [datetime(2026, 1, 1, tzinfo=UTC)]
+        first = Lease(Ledger(tmp_path / "ledger.sqlite"), clock=lambda: at[0])
+        at[0] += timedelta(seconds=61)
+        Lease(Ledger(tmp_path / "ledger.sqlite"), clock=lambda: at[0])
+        with pytest.raises(Locked, match="took this workspace's lease over"):
+            first.beat()
+
+    def test_a_dead_holder_on_this_machine_does_not_lock(self, tmp_path):
+        ledger = Ledger(tmp_path / "ledger.sqlite")
+        lease = Lease(ledger)
+        gone = ledger.ask("lease")[0][1].rpartition(" pid ")[0] + " pid 999999 1"
+        ledger.connection.execute("UPDATE lease SET holder = ?", (gone,))
+        assert Lease(ledger).taken_from == gone
+        del lease
+
+    def test_a_lease_from_a_clock_that_went_back_does_not_lock_for_ever(self, tmp_path):
+        start = datetime(2026, 1, 2, tzinfo=UTC)
+        Lease(Ledger(tmp_path / "ledger.sqlite"), clock=lambda: start)
+        Lease(Ledger(tmp_path / "ledger.sqlite"), clock=lambda: start - timedelta(days=1))
+
+    def test_released_is_free(self, tmp_path):
+        ledger = Ledger(tmp_path / "ledger.sqlite")
+        Lease(ledger).release()
+        Lease(ledger)

@@ -1,0 +1,55 @@
+"""No download before every source is listed; no load before every download is processed; load in order."""
+
+import pytest
+from tests.crash.place import finish, make
+
+from windrow.collections.drops.phase import phase
+from windrow.engine.ledger import Ledger
+from windrow.engine.ledger.story import facts
+from windrow.fact import FetchBegun, Listed, Moved, TaskClosed, TaskOpened
+from windrow.model import Status
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    root = make(tmp_path_factory.mktemp("barriers"), zips=3, documents=3)
+    assert finish(root) == 0
+    return list(facts(Ledger(root / "ledger.sqlite")))
+
+
+def seqs(told, kind, wanted=lambda one: True):
+    return [one.seq for one in told if isinstance(one, kind) and wanted(one)]
+
+
+def test_every_source_is_listed_before_anything_is_fetched(told):
+    listings = {one.seq for one in told if isinstance(one, TaskOpened) and one.phase == phase("zip_name")}
+    assert len(listings) == 2
+    ends = seqs(told, TaskClosed, lambda one: one.task in listings)
+    first = min(seqs(told, FetchBegun))
+    assert max(ends) < first
+    assert max(seqs(told, Listed)) < first
+
+
+def test_every_download_is_processed_before_anything_is_loaded(told):
+    first = min(seqs(told, Moved, lambda one: one.phase == phase("upload")))
+    before = {phase(name) for name in ("download", "zip_name", "unzip", "xsd")}
+    assert max(seqs(told, Moved, lambda one: one.phase in before)) < first
+
+
+def test_every_file_is_loaded_before_any_is_checked(told):
+    first = min(seqs(told, Moved, lambda one: one.phase == phase("data") and one.subject.kind == "xml"))
+    done = (phase("upload"), Status.DONE)
+    assert max(seqs(told, Moved, lambda one: one.subject.kind == "xml" and (one.phase, one.status) == done)) < first
+
+
+@pytest.mark.parametrize("name", ["upload", "data"])
+def test_specimens_come_before_experiments_by_date_and_increment(told, name):
+    done = (phase(name), Status.DONE)
+    keys = [
+        one.subject.key
+        for one in told
+        if isinstance(one, Moved) and one.subject.kind == "xml" and (one.phase, one.status) == done
+    ]
+    order = [("experiment" in key.rpartition("/")[2], key.split("/")[1].split(".")[1:3]) for key in keys]
+    assert len(order) > 20
+    assert order == sorted(order)

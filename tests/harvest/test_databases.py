@@ -1,0 +1,69 @@
+"""The whole harvest into MariaDB and PostgreSQL: the same rows as in SQLite."""
+
+from datetime import date, datetime
+
+import pytest
+import sqlalchemy as sa
+from tests.crash.place import STORE, TRACKER, finish, kill, make, reached, start, tables
+
+from windrow.collections.drops.phase import phase
+from windrow.stores.connect import connect
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    root = make(tmp_path_factory.mktemp("sqlite"), zips=2, documents=2)
+    assert finish(root) == 0
+    found = tables(root)
+    return {name: plain(found[name]) for name in (*TRACKER, *STORE)}
+
+
+def plain(rows):
+    """Spell what the databases spell differently: truth, dates, order of texts."""
+
+    def cell(value):
+        if isinstance(value, datetime | date):
+            return value.isoformat()
+        return int(value) if isinstance(value, bool) else value
+
+    return sorted((tuple(cell(value) for value in row) for row in rows), key=repr)
+
+
+def read(url):
+    engine = connect(url)
+    with engine.connect() as connection:
+        found = {name: plain(connection.execute(sa.text(text))) for name, text in {**TRACKER, **STORE}.items()}
+    engine.dispose()
+    return found
+
+
+@pytest.fixture(params=["mariadb_url", "postgresql_url"])
+def url(request):
+    return request.getfixturevalue(request.param)
+
+
+def place(tmp_path, url):
+    root = make(tmp_path / "w", zips=2, documents=2)
+    toml = (root / "windrow.toml").read_text()
+    databases = f'[drops]\ntracker = "{url}"\nstore = "{url}"\n'
+    (root / "windrow.toml").write_text(toml.replace("[[drops.centre]]", databases + "[[drops.centre]]", 1))
+    return root
+
+
+def test_the_same_rows(tmp_path, url, expected):
+    root = place(tmp_path, url)
+    assert finish(root) == 0
+    assert read(url) == expected
+    finish(root)
+    assert read(url) == expected
+
+
+@pytest.mark.parametrize("step", ["xsd", "upload", "data"])
+def test_the_same_rows_after_kill_9(tmp_path, url, expected, step):
+    root = place(tmp_path, url)
+    process = start(root)
+    while process.poll() is None and not reached(root, phase(step), 2):
+        pass
+    kill(process)
+    finish(root)
+    assert read(url) == expected
