@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import mimetypes
 from typing import TextIO
 
 from windrow.app.secret import password
 from windrow.collections.drops.tracker import DATABASE, TRACKER
 from windrow.config import Workspace
+from windrow.engine.indexing import lines
 from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.moment import parse
-from windrow.formats.cdxj import line
-from windrow.formats.warc import target
 from windrow.stores.connect import connect
 from windrow.stores.database import named
 from windrow.stores.dump import dump
@@ -27,17 +24,12 @@ def tracker(workspace: Workspace, dialect: str, out: TextIO) -> int:
         engine.dispose()
 
 
-def captures(workspace: Workspace, ledger: Ledger, out: TextIO) -> int:
+def captures(ledger: Ledger, out: TextIO) -> int:
     """Write an index line for every capture, sorted as CDXJ asks; return how many.
 
     File names are relative to the archive's folder.
     """
-    del workspace
-    lines = []
-    for warc in [row[0] for row in ledger.ask("promised")]:
-        for _, path, at, digest, _, status, offset, length, _ in ledger.ask("captures_in", warc):
-            kind = mimetypes.guess_type(path, strict=False)[0] or "application/octet-stream"
-            lines.append(line(target(path), parse(at), (warc, offset, length), status=status, mime=kind, digest=digest))
-    lines.sort()
-    out.writelines(f"{one}\n" for one in lines)
-    return len(lines)
+    sessions = [row[0] for row in ledger.ask("sessions_with_captures")]
+    found = sorted(one for session in sessions for one in lines(ledger, session))
+    out.writelines(f"{one}\n" for one in found)
+    return len(found)

@@ -36,7 +36,7 @@ def command(voice: Voice, what: str, form: str) -> int:
     count = (
         tracker(workspace.config, form, sys.stdout)
         if what == "tracker"
-        else captures(workspace.config, workspace.ledger(), sys.stdout)
+        else captures(workspace.ledger(), sys.stdout)
     )
     voice.talk(f"{count} rows written")
     return 0

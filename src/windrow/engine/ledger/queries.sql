@@ -110,10 +110,16 @@ SELECT kind, level, message, line, col FROM finding WHERE item = ? AND phase = ?
 -- How far the ledger promises each archive file.
 SELECT warc, max(place_offset + place_length) FROM fetch_end WHERE warc <> '' GROUP BY warc;
 
--- name: captures_in
--- The captures of one archive file, for its index.
-SELECT f.source, f.path, e.at, e.digest, e.size, e.status, e.place_offset, e.place_length, e.revisit
-FROM fetch_end e JOIN fetch f ON f.seq = e.fetch WHERE e.warc = ? ORDER BY e.place_offset;
+-- name: sessions_with_captures
+-- A capture is of the session that was open when it was put on record, whichever began its fetch.
+SELECT DISTINCT (SELECT max(s.seq) FROM session s WHERE s.seq < e.seq) FROM fetch_end e WHERE e.warc <> '' ORDER BY 1;
+
+-- name: captures_of
+-- The captures put on record from one session's begin to the next one's, for its index.
+SELECT f.path, e.at, e.digest, e.status, e.warc, e.place_offset, e.place_length, e.revisit
+FROM fetch_end e JOIN fetch f ON f.seq = e.fetch
+WHERE e.seq > ? AND e.seq < coalesce((SELECT min(s.seq) FROM session s WHERE s.seq > ?), e.seq + 1) AND e.warc <> ''
+ORDER BY e.seq;
 
 -- name: sources
 -- Every source that ever offered something.

@@ -113,9 +113,7 @@ SELECT f.seq, f.at, f.session, f.source, f.path, e.seq, e.at, e.seconds, e.statu
 FROM fetch f LEFT JOIN fetch_end e ON e.fetch = f.seq WHERE f.seq = ?;
 
 -- name: told_item_readings
-SELECT seq, at, session, step, version, digest, reason, number FROM reading
-WHERE item = ?1 AND digest IN (SELECT digest FROM item WHERE seq = ?1
-UNION SELECT e.digest FROM fetch f JOIN fetch_end e ON e.fetch = f.seq WHERE f.item = ?1) ORDER BY seq;
+SELECT seq, at, session, step, version, digest, reason, number FROM reading WHERE item = ? ORDER BY seq;
 
 -- name: told_item_findings
 SELECT seq, at, session, phase, kind, level, message, line, col FROM finding WHERE item = ? ORDER BY seq;

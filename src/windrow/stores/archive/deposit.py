@@ -41,6 +41,7 @@ class Deposit:
         self._order = order
         self._address = target(address)
         self._at = at
+        self._id = record_id()
         self._head = b""
         self._request = b""
         self._announced: int | None = None
@@ -110,14 +111,18 @@ class Deposit:
 
     def _begin(self, part: Part) -> None:
         info, _ = warcinfo(self._keeper.large_path(part.path.stem).name, self._keeper.info, self._at)
-        part.begin(info, open_header("response" if self._head else "resource", self._fields()), self._head)
+        part.begin(
+            info + (self._asked() if self._request else b""),
+            open_header("response" if self._head else "resource", self._fields()),
+            self._head,
+        )
 
     def _fields(self) -> list[tuple[str, str]]:
         if self._head:
             kind = "application/http;msgtype=response"
         else:
             kind = mimetypes.guess_type(self._address, strict=False)[0] or "application/octet-stream"
-        fields = [("WARC-Record-ID", record_id()), ("WARC-Date", stamp(self._at))]
+        fields = [("WARC-Record-ID", self._id), ("WARC-Date", stamp(self._at))]
         return [*fields, ("WARC-Target-URI", self._address), ("Content-Type", kind)]
 
     def finish(self) -> Kept:
@@ -148,6 +153,13 @@ class Deposit:
         offset, length = part.finish(name, into)
         return Kept(name, size, Place(into.name, offset, length))
 
+    def _asked(self) -> bytes:
+        """Write the request as a record of its own, tied to the response's."""
+        fields = [("WARC-Record-ID", record_id()), ("WARC-Date", stamp(self._at))]
+        fields += [("WARC-Target-URI", self._address), ("WARC-Concurrent-To", self._id)]
+        fields += [("Content-Type", "application/http;msgtype=request")]
+        return header("request", fields, len(self._request)) + self._request + END
+
     def _append(self, body: bytes, name: str) -> Place:
         fields = [*self._fields(), ("WARC-Payload-Digest", warc(name))]
         revisit = name == self._order.last[0]
@@ -157,12 +169,7 @@ class Deposit:
             fields += [("WARC-Profile", REVISIT), ("WARC-Refers-To-Target-URI", self._address)]
             fields += [("WARC-Refers-To-Date", self._order.last[1])]
         record = header(kind, fields, len(block)) + block + END
-        before = b""
-        if self._request:
-            asked = [("WARC-Record-ID", record_id()), ("WARC-Date", stamp(self._at))]
-            asked += [("WARC-Target-URI", self._address), ("WARC-Concurrent-To", fields[0][1])]
-            asked += [("Content-Type", "application/http;msgtype=request")]
-            before = header("request", asked, len(self._request)) + self._request + END
+        before = self._asked() if self._request else b""
         plain = len(body) > PLAIN or packed(body[:16])
         return self._keeper.append(record, before, plain=plain)
 
@@ -193,4 +200,3 @@ class Deposit:
         if self._part:
             self._part.drop()
         self._memory.clear()
-

@@ -10,8 +10,8 @@ from pathlib import Path
 from time import monotonic, sleep, time
 
 from windrow.errors import ArchiveError
-from windrow.formats.warc import END, read_header
 from windrow.stores.archive.keeper import LARGE, LOCK, PARTS
+from windrow.stores.archive.part import find_document
 
 FORTNIGHT = 14 * 86400
 
@@ -68,9 +68,7 @@ def _unfinish(folder: Path, path: Path) -> str:
     with path.open("rb") as file:
         head = file.read(65536)
     try:
-        first = read_header(head)
-        at = first.length + int(first.fields["content-length"]) + len(END)
-        second = read_header(head[at:])
+        at, second = find_document(head)
         end = at + second.length + int(second.fields["content-length"])
     except (ArchiveError, KeyError, ValueError):
         path.unlink()

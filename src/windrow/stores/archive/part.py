@@ -14,10 +14,18 @@ from pathlib import Path
 
 from windrow.digest import Hasher
 from windrow.errors import ArchiveError
-from windrow.formats.warc import END, close_header, read_header
+from windrow.formats.warc import END, Header, close_header, read_header
 from windrow.stores.archive.writer import write_all
 
 _BLOCK = 1 << 20
+
+
+def find_document(head: bytes) -> tuple[int, Header]:
+    """Find the record of the document itself, behind the warcinfo and request records of its file."""
+    at = 0
+    while (found := read_header(head[at:])).kind in {"warcinfo", "request"}:
+        at += found.length + int(found.fields["content-length"]) + len(END)
+    return at, found
 
 
 class Part:
@@ -42,9 +50,7 @@ class Part:
         """Find where the record and its body begin in a part of an earlier transfer."""
         head = os.pread(self._fd, 65536, 0)
         try:
-            first = read_header(head)
-            self._record = first.length + int(first.fields["content-length"]) + len(END)
-            second = read_header(head[self._record :])
+            self._record, second = find_document(head)
         except (ArchiveError, KeyError, ValueError):
             self.clear()
             return

@@ -1,0 +1,198 @@
+"""The archive: what is kept can be read by us, by warcio and by FastWARC, and survives being cut."""
+
+import os
+from datetime import UTC, datetime
+
+import pytest
+from fastwarc.warc import ArchiveIterator, WarcRecordType
+from warcio.archiveiterator import ArchiveIterator as WarcioIterator
+from warcio.checker import Checker
+
+from windrow.digest import digest
+from windrow.errors import DiskFull, TerminalFailure, TransientFailure
+from windrow.model import Limits, Order
+from windrow.reasons import Reason
+from windrow.stores.archive import Deposit, Keeper, alone, mend, open_capture
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+XML = b"<a>text</a>" * 50
+ZIP = b"PK\x03\x04" + os.urandom(3000)
+LARGE_XML = b"<b>large</b>" * 300_000
+LARGE_ZIP = b"PK\x03\x04" + os.urandom(3_000_000)
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n"
+ASKED = b"GET /x HTTP/1.1\r\nHost: h\r\n\r\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return tmp_path / "archive"
+
+
+def keeper(folder, rotate=1 << 30, **limits):
+    return Keeper(folder, "windrow-000001-1", Limits(**limits), rotate, "windrow-test")
+
+
+def put(keep, body, address="ftp://h/add/x.xml", *, web=False, block=100_000, **order):
+    deposit = Deposit(keep, Order(1, "x", **order), address, NOW)
+    deposit.open(len(body), *((HEAD % len(body), ASKED) if web else ()))
+    for start in range(deposit.start, len(body), block):
+        deposit.write(memoryview(body)[start : start + block])
+    return deposit.finish()
+
+
+def everything(folder):
+    keep = keeper(folder)
+    kept = []
+    for number, body in enumerate((XML, ZIP, LARGE_XML, LARGE_ZIP)):
+        kept.append((body, put(keep, body, f"ftp://h/add/{number} ü.bin", part=f"p{number}")))
+        kept.append((body, put(keep, body, f"https://h/{number}", web=True, part=f"w{number}")))
+    first = kept[0][1].digest
+    again = put(keep, XML, "ftp://h/add/0 ü.bin", last=(first, "2026-01-01T00:00:00Z"))
+    assert again.revisit
+    keep.close()
+    return kept
+
+
+def test_what_is_kept_is_read_back_and_seekable(folder):
+    for body, kept in everything(folder):
+        assert kept.digest == digest(body)
+        assert not kept.revisit
+        with open_capture(folder, kept.place) as view:
+            assert view.read() == body
+            view.seek(-5, os.SEEK_END)
+            assert view.read() == body[-5:]
+            view.seek(3)
+            assert view.read(7) == body[3:10]
+
+
+def test_compressed_bodies_go_to_plain_files_and_others_to_gzip(folder):
+    for body, kept in everything(folder):
+        assert kept.place.warc.endswith(".gz") == (body in {XML, LARGE_XML})
+        assert kept.place.warc.startswith("large-") == (body == LARGE_ZIP)
+
+
+def test_fastwarc_reads_every_record_and_every_digest_is_right(folder):
+    everything(folder)
+    kinds = []
+    for path in sorted(folder.glob("*.warc*")):
+        with path.open("rb") as file:
+            for record in ArchiveIterator(file, parse_http=False):
+                kinds.append(record.record_type)
+                assert record.headers["WARC-Record-ID"].startswith("<urn:uuid:")
+                assert record.headers["WARC-Date"]
+                if record.record_type == WarcRecordType.resource:
+                    body = record.reader.read()
+                    from windrow.digest import warc
+
+                    assert record.headers["WARC-Payload-Digest"] == warc(digest(body))
+    assert kinds.count(WarcRecordType.resource) == 4
+    assert kinds.count(WarcRecordType.response) == 4
+    assert kinds.count(WarcRecordType.request) == 4
+    assert kinds.count(WarcRecordType.revisit) == 1
+
+
+def test_warcio_reads_and_checks_every_file(folder, capsys):
+    everything(folder)
+    for path in sorted(folder.glob("*.warc*")):
+        checker = Checker(type("Args", (), {"verbose": True, "inputs": [str(path)]}))
+        checker.process_all()
+        said = capsys.readouterr().out
+        assert checker.exit_value == 0, said
+        assert "pass" in said or "no digest" in said
+        with path.open("rb") as file:
+            first = next(iter(WarcioIterator(file)))
+            assert first.rec_type == "warcinfo"
+            assert first.rec_headers["WARC-Filename"] == path.name
+
+
+def test_a_full_file_is_followed_by_the_next(folder):
+    keep = keeper(folder, rotate=10_000)
+    places = [put(keep, ZIP, f"ftp://h/{number}").place.warc for number in range(10)]
+    keep.close()
+    assert len(set(places)) == 4
+    assert all(path.stat().st_size < 15_000 for path in folder.glob("*.warc"))
+
+
+def test_a_broken_transfer_goes_on_where_it_broke(folder):
+    keep = keeper(folder)
+    order = Order(1, "x", size=len(LARGE_ZIP), part="resumed")
+    deposit = Deposit(keep, order, "ftp://h/z.zip", NOW)
+    deposit.open(len(LARGE_ZIP))
+    deposit.write(LARGE_ZIP[:1_500_000])
+    with pytest.raises(TransientFailure) as found:
+        deposit.finish()
+    assert found.value.reason is Reason.INTERRUPTED
+    deposit.leave()
+    kept = put(keep, LARGE_ZIP, "ftp://h/z.zip", size=len(LARGE_ZIP), part="resumed")
+    assert kept.digest == digest(LARGE_ZIP)
+    with open_capture(folder, kept.place) as view:
+        assert view.read() == LARGE_ZIP
+
+
+def test_sizes_and_checksums_must_be_as_announced(folder):
+    keep = keeper(folder)
+    with pytest.raises(TransientFailure, match="the listing says 5") as found:
+        put(keep, XML, size=5)
+    assert found.value.reason is Reason.SIZE_MISMATCH
+    for body in (XML, LARGE_ZIP):
+        deposit = Deposit(keep, Order(1, "x"), "ftp://h/x", NOW)
+        deposit.open(None)
+        deposit.write(body)
+        with pytest.raises(TransientFailure) as found:
+            deposit.verify("md5:" + "0" * 32)
+        assert found.value.reason is Reason.DIGEST_MISMATCH
+    assert not list((folder / "parts").iterdir())
+
+
+def test_limits_of_size_and_disk_are_kept(folder):
+    with pytest.raises(TerminalFailure) as found:
+        put(keeper(folder, transfer=1000), LARGE_ZIP)
+    assert found.value.reason is Reason.TOO_LARGE
+    with pytest.raises(DiskFull, match="must stay free"):
+        put(keeper(folder, spare=1 << 60), XML)
+
+
+class TestMend:
+    def test_bytes_past_the_promise_are_cut_off(self, folder):
+        keep = keeper(folder)
+        first, second = put(keep, ZIP), put(keep, ZIP)
+        keep.close()
+        end = first.place.offset + first.place.length
+        with alone(folder):
+            told = mend(folder, {first.place.warc: end})
+        assert (folder / first.place.warc).stat().st_size == end == second.place.offset
+        assert "cut back" in told[0]
+        with open_capture(folder, first.place) as view:
+            assert view.read() == ZIP
+
+    @pytest.mark.parametrize("cut", [1, 10, 1000, 3100])
+    def test_a_record_that_is_cut_is_removed(self, folder, cut):
+        keep = keeper(folder)
+        first, second = put(keep, ZIP), put(keep, ZIP)
+        keep.close()
+        path = folder / first.place.warc
+        with path.open("r+b") as file:
+            file.truncate(path.stat().st_size - cut)
+        mend(folder, {path.name: second.place.offset})
+        assert path.stat().st_size == second.place.offset
+
+    def test_a_large_file_not_on_record_becomes_a_part_again_and_is_not_fetched_twice(self, folder):
+        keep = keeper(folder)
+        put(keep, LARGE_ZIP, part="large", size=len(LARGE_ZIP))
+        keep.close()
+        mend(folder, {})
+        assert not list(folder.glob("*.warc*"))
+        deposit = Deposit(keeper(folder), Order(1, "x", part="large", size=len(LARGE_ZIP)), "ftp://h/x", NOW)
+        assert deposit.whole
+        kept = deposit.finish()
+        assert kept.digest == digest(LARGE_ZIP)
+        with open_capture(folder, kept.place) as view:
+            assert view.read() == LARGE_ZIP
+
+    def test_lost_bytes_are_told(self, folder):
+        keep = keeper(folder)
+        kept = put(keep, ZIP)
+        keep.close()
+        told = mend(folder, {kept.place.warc: 10**9, "gone.warc": 10})
+        assert any("captures in it are lost" in line for line in told)
+        assert any("gone.warc is missing" in line for line in told)
