@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windrow.model import Entry, Fetched, Host, Member, Offer, Source, Status
+from windrow.model import Entry, Fetched, Host, Offer, Source, Status
 from windrow.reasons import Reason
 from windrow.spec import Collection, State
 

@@ -38,7 +38,8 @@ class Comparison(NamedTuple):
         theirs = "not run" if self.theirs is None else f"{self.theirs:,.1f}"
         ratio = "-" if self.ratio is None else f"{self.ratio:.2f}"
         verdict = {True: "met", False: "MISSED", None: "not run"}[self.met]
-        text = f"{self.work}: {self.ours:,.1f} {self.unit}, {self.peer} {theirs}, ratio {ratio}, goal {self.goal:g}: {verdict}"
+        text = f"{self.work}: {self.ours:,.1f} {self.unit}, {self.peer} {theirs}, "
+        text += f"ratio {ratio}, goal {self.goal:g}: {verdict}"
         return f"{text} ({self.note})" if self.note else text
 
     def row(self) -> dict[str, object]:

@@ -18,7 +18,6 @@ from pathlib import Path
 from benchmarks.collection import EMPTY
 from benchmarks.comparison import Comparison, show
 from benchmarks.web import make_site, nginx
-
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, Setup
 from windrow.model import Limits, Site, Source
@@ -40,7 +39,8 @@ def harvest(web: Web, into: Path) -> float:
     """Harvest everything with windrow; return pages a second, and check that every page is there."""
     site = {"scheme": "http", "port": PORT, "base": "/", "manifest": "manifest.txt", "agent": "windrow-benchmark"}
     sources = tuple(
-        Source(address, "empty", Site(host=address, **site), connections=1) for address in web.roots  # type: ignore[arg-type]
+        Source(address, "empty", Site(host=address, **site), connections=1)
+        for address in web.roots  # type: ignore[arg-type]
     )
     session = Session(Setup(into / "ledger.sqlite", into / "archive", Limits()), "benchmark")
     began = time.monotonic()
@@ -49,7 +49,7 @@ def harvest(web: Web, into: Path) -> float:
     spent = time.monotonic() - began
     kept = session.ledger.cursor("SELECT count(*), count(DISTINCT item) FROM fetch_end WHERE reason IS NULL").fetchone()
     session.ledger.close()
-    assert code == 0 and kept == (PAGES, PAGES), (code, kept)
+    assert (code, *kept) == (0, PAGES, PAGES), (code, kept)
     return PAGES / spent
 
 

@@ -24,14 +24,17 @@ def kept(into: Path) -> tuple[int, int]:
 
 def main() -> int:
     """Harvest with the settings that a new workspace has."""
-    from benchmarks.collection import EMPTY  # noqa: PLC0415 the other functions are for who starts this
+    from windrow.engine.context import warm  # noqa: PLC0415 the other functions are for who starts this
 
+    into = Path(sys.argv[1])
+    said = json.loads((into / "site.json").read_text())
+    warm([said["scheme"]])  # as windrow.app.drops does before it opens the databases
+
+    from benchmarks.collection import EMPTY  # noqa: PLC0415
     from windrow.engine.run import Harvest  # noqa: PLC0415
     from windrow.engine.session import Session, Setup  # noqa: PLC0415
     from windrow.model import Limits, Secret, Site, Source  # noqa: PLC0415
 
-    into = Path(sys.argv[1])
-    said = json.loads((into / "site.json").read_text())
     for name in ("secret", "key"):
         said[name] = Secret(**said[name]) if said[name] else None
     site = Site(**said | {"host_keys": tuple(said["host_keys"])})

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.daemon import account, find, free_port, running
-
 from windrow.model import Secret, Site
 
 

@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-WORDS = [f"{a}{b}" for a in ("ba", "de", "ki", "lo", "mu", "ra", "si", "to") for b in ("nd", "rk", "lt", "mp", "st", "ve")]
+WORDS = [
+    f"{a}{b}" for a in ("ba", "de", "ki", "lo", "mu", "ra", "si", "to") for b in ("nd", "rk", "lt", "mp", "st", "ve")
+]
 
 
 def make_site(folder: Path, pages: int, seed: int, *, size: int = 30_000, links: int = 135) -> list[str]:

@@ -1,6 +1,6 @@
 """Harvest other people's documents, keep every byte, and answer for each of them."""
 
 from windrow.app import Windrow
-from windrow.app import Windrow as open  # noqa: A004 `windrow.open(dir)` reads as it should
+from windrow.app import Windrow as open  # noqa: A004, N813 `windrow.open(dir)` reads as it should
 
 __all__ = ["Windrow", "open"]

@@ -4,9 +4,9 @@ import shutil
 import sqlite3
 
 import pytest
-from tests.crash.place import STORE, finish, make, tables
 
 import windrow
+from tests.crash.place import STORE, finish, make, tables
 from windrow.app.replay import replay
 from windrow.engine.progress import Progress
 

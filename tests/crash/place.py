@@ -123,7 +123,9 @@ def tables(root: Path) -> dict[str, list[tuple]]:
     return found
 
 
-_STATE = "p.short_name, s.short_name FROM {t} JOIN phase p ON p.id = {t}.phase_id JOIN a_status s ON s.id = {t}.status_id"
+_STATE = (
+    "p.short_name, s.short_name FROM {t} JOIN phase p ON p.id = {t}.phase_id JOIN a_status s ON s.id = {t}.status_id"
+)
 TRACKER = {
     "zip_action": "SELECT f.file_name, a.todo_id, p.short_name, s.short_name FROM zip_action a"
     " JOIN zip_file f ON f.id = a.zip_id JOIN phase p ON p.id = a.phase_id JOIN a_status s ON s.id = a.status_id"

@@ -1,16 +1,16 @@
 """kill -9 in every phase, then run again: the tables are the same as without the kill."""
 
+import sqlite3
 import subprocess
+import time
 
 import pytest
-from tests.crash.place import finish, kill, kill_when, make, start, tables
 
+from tests.crash.place import finish, kill, kill_when, make, start, tables
 from windrow.collections.drops.phase import PHASES
-from windrow.model import Status
+from windrow.digest import digest
+from windrow.model import Place, Status
 from windrow.stores.archive import open_capture
-from windrow.model import Place
-import sqlite3
-import time
 
 MOMENTS = [
     ("download", Status.PENDING), ("download", Status.DONE), ("unzip", Status.RUNNING), ("unzip", Status.DONE),
@@ -63,8 +63,6 @@ def test_every_capture_the_ledger_promises_is_in_the_archive(tmp_path):
         rows = ledger.execute(
             "SELECT warc, place_offset, place_length, digest FROM fetch_end WHERE reason IS NULL AND revisit = 0"
         ).fetchall()
-    from windrow.digest import digest
-
     assert len(rows) == 15
     for *place, name in rows:
         with open_capture(root / "archive", Place(*place)) as view:

@@ -1,8 +1,8 @@
 from datetime import UTC, datetime
 
 import pytest
-from tests.engine.toy import TOY
 
+from tests.engine.toy import TOY
 from windrow.engine.message import Job
 from windrow.engine.pool import Pool
 from windrow.engine.worker import Desk

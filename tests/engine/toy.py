@@ -23,7 +23,9 @@ def obey(task):
 
 
 def plan(source, entries, options):
-    return [Offer(entry.name, f"{entry.folder}/{entry.name}", entry.size, entry.modified, entry.name) for entry in entries]
+    return [
+        Offer(entry.name, f"{entry.folder}/{entry.name}", entry.size, entry.modified, entry.name) for entry in entries
+    ]
 
 
 def prefer(owner, hosts: list[Host]):

@@ -1,8 +1,8 @@
 """No download before every source is listed; no load before every download is processed; load in order."""
 
 import pytest
-from tests.crash.place import finish, make
 
+from tests.crash.place import finish, make
 from windrow.collections.drops.phase import phase
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.story import facts

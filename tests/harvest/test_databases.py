@@ -4,8 +4,8 @@ from datetime import date, datetime
 
 import pytest
 import sqlalchemy as sa
-from tests.crash.place import STORE, TRACKER, finish, kill, make, reached, start, tables
 
+from tests.crash.place import STORE, TRACKER, finish, kill, make, reached, start, tables
 from windrow.collections.drops.phase import phase
 from windrow.stores.connect import connect
 

@@ -8,7 +8,7 @@ from fastwarc.warc import ArchiveIterator, WarcRecordType
 from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 from warcio.checker import Checker
 
-from windrow.digest import digest
+from windrow.digest import digest, warc
 from windrow.errors import DiskFull, TerminalFailure, TransientFailure
 from windrow.model import Limits, Order
 from windrow.reasons import Reason
@@ -82,8 +82,6 @@ def test_fastwarc_reads_every_record_and_every_digest_is_right(folder):
                 assert record.headers["WARC-Date"]
                 if record.record_type == WarcRecordType.resource:
                     body = record.reader.read()
-                    from windrow.digest import warc
-
                     assert record.headers["WARC-Payload-Digest"] == warc(digest(body))
     assert kinds.count(WarcRecordType.resource) == 4
     assert kinds.count(WarcRecordType.response) == 4

@@ -63,7 +63,7 @@ class Question:
         return tuple(found)
 
     def _numbered(self, what: str) -> list[Named]:
-        if not what.isdecimal() or len(what) > 18:
+        if not is_number(what):
             return []
         number = int(what)
         if row := self._ledger.ask("told_item", number):
@@ -92,6 +92,15 @@ class Question:
 
     def _left_out(self, what: str) -> list[Named]:
         return self._ledger.ask("told_left_out", f"{what[:200]!r} ", MOST)
+
+
+def is_number(what: str) -> bool:
+    """Tell whether a text is a number that the ledger can have.
+
+    >>> is_number("12"), is_number("9" * 20)
+    (True, False)
+    """
+    return what.isdecimal() and what.isascii() and len(what) <= 18
 
 
 def clue(workspace: Workspace, what: str) -> str:

@@ -7,13 +7,13 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from windrow.app.kind import KINDS, collection, phases
-from windrow.app.question import Candidate, Question, clue
+from windrow.app.question import Candidate, Question, clue, is_number
 from windrow.app.summary import Summary, phase_name, summarise
 from windrow.config import Workspace
 from windrow.digest import short
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import parse
-from windrow.errors import WindrowError
+from windrow.errors import UsageError, WindrowError
 from windrow.model import Status
 from windrow.reasons import Reason
 
@@ -82,8 +82,11 @@ class Found(NamedTuple):
 
 def tell(workspace: Workspace, ledger: Ledger, what: str) -> Found:
     """Tell the story of what a person names; a WindrowError says what is known where it is unknown."""
+    what = what.strip().encode("utf-8", "backslashreplace").decode()  # as the ledger spells what is no text
+    if not what:
+        raise UsageError("nothing is named", hint="windrow why --help")
     question = Question(workspace, ledger)
-    if what.isdecimal() and ledger.ask("told_session", int(what)):
+    if is_number(what) and ledger.ask("told_session", int(what)):
         return Found(what, session=summarise(ledger, int(what), phases()))
     items = question.items(what)
     keys = {key for _, key in items}

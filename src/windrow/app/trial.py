@@ -18,7 +18,7 @@ from windrow.engine.lane import fetch
 from windrow.engine.message import Job, Lane
 from windrow.engine.pool import Pool
 from windrow.engine.worker import Desk
-from windrow.errors import TerminalFailure, UsageError
+from windrow.errors import ConfigError, TerminalFailure, UsageError
 from windrow.model import (
     Entry,
     Fetched,
@@ -146,7 +146,10 @@ def _where(what: Bench, address: str) -> tuple[Site, str, str]:
         if address.startswith(base):
             path = address.removeprefix(base)
             return source.site, path, path.rpartition("/")[2]
-    found = place(address, Path.cwd())
+    try:
+        found = place(address, Path.cwd())
+    except ConfigError as error:
+        raise UsageError(str(error), hint="windrow try --help") from None
     folder, _, name = found.base.rpartition("/")
     if not name:
         raise UsageError(f"{address} is a folder; name a file in it")

@@ -34,9 +34,7 @@ def command(voice: Voice, what: str, form: str) -> int:
         raise UsageError(f"{what} cannot be written as {form!r}; there is {', '.join(FORMS[what])}")
     workspace = voice.open()
     count = (
-        tracker(workspace.config, form, sys.stdout)
-        if what == "tracker"
-        else captures(workspace.ledger(), sys.stdout)
+        tracker(workspace.config, form, sys.stdout) if what == "tracker" else captures(workspace.ledger(), sys.stdout)
     )
     voice.talk(f"{count} rows written")
     return 0

@@ -3,6 +3,19 @@
 from __future__ import annotations
 
 import multiprocessing
+from collections.abc import Iterable
+from multiprocessing import forkserver
 
 CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(["windrow.engine.fetcher", "windrow.engine.worker"])
+
+ALWAYS = ("windrow.engine.fetcher", "windrow.engine.worker")
+SOMETIMES = {"sftp": "windrow.transports.remote"}
+"""What a scheme needs beside: imported once, in the server, and not in every fetcher."""
+
+CONTEXT.set_forkserver_preload([*ALWAYS])
+
+
+def warm(schemes: Iterable[str] = ()) -> None:
+    """Start the server, so that it imports while we do something else; nothing happens where it runs."""
+    CONTEXT.set_forkserver_preload([*ALWAYS, *(SOMETIMES[one] for one in sorted(schemes) if one in SOMETIMES)])
+    forkserver.ensure_running()

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from multiprocessing.connection import Connection as Pipe
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 
-from windrow.engine import fetcher
 from windrow.engine.context import CONTEXT
-from windrow.engine.message import Broken, Event, Keep, Lane, LaneEnded
-from windrow.model import Fetched
+from windrow.engine.message import Broken, Event, Keep, Lane, LaneEnded, Leave
+from windrow.model import Fetched, Site
 from windrow.reasons import Reason
+
+
+def _fetch(pipe: Pipe, prefix: str, keep: Keep) -> None:
+    from windrow.engine import fetcher  # noqa: PLC0415 the transports' libraries are for its process alone
+
+    fetcher.main(pipe, prefix, keep)
 
 
 class _Member:
@@ -19,10 +25,23 @@ class _Member:
     def __init__(self, keep: Keep, number: int) -> None:
         self.pipe, theirs = CONTEXT.Pipe()
         prefix = f"windrow-{keep.session:06}-{number}"
-        self.process: BaseProcess = CONTEXT.Process(target=fetcher.main, args=(theirs, prefix, keep), daemon=True)
+        self.process: BaseProcess = CONTEXT.Process(target=_fetch, args=(theirs, prefix, keep), daemon=True)
         self.process.start()
         theirs.close()
         self.lanes: dict[int, set[int]] = {}
+        self.sites: dict[int, Site] = {}  # by lane
+        self.resting: Counter[Site] = Counter()  # connections that wait for the next lane there
+
+    @property
+    def load(self) -> int:
+        """Lanes that run here or may soon."""
+        return len(self.lanes) + self.resting.total()
+
+    def send(self, told: Lane | Leave) -> None:
+        try:
+            self.pipe.send(told)
+        except OSError:
+            return  # its death is noticed, and its lanes given back, by `Crew.events`
 
 
 class Crew:
@@ -36,17 +55,26 @@ class Crew:
         self._started = 0
 
     def hand(self, lane: Lane) -> None:
-        """Give a lane to the process with the fewest in hand."""
+        """Give a lane to the process that has a connection at rest there, else to the one with the least to do.
+
+        A site never sees more connections than it was given lanes at one time: where the process with
+        the connection has too much in hand, that connection is closed.
+        """
         while len(self._members) < self._size:
             self._started += 1
             member = _Member(self._keep, self._started)
             self._members[member.pipe] = member
-        member = min(self._members.values(), key=lambda one: len(one.lanes))
+        member = idle = min(self._members.values(), key=lambda one: one.load)
+        resting = [one for one in self._members.values() if one.resting[lane.site]]
+        if resting:
+            member = min(resting, key=lambda one: len(one.lanes))
+            member.resting[lane.site] -= 1
+            if len(member.lanes) > len(idle.lanes) + 1:
+                member.send(Leave(lane.site))
+                member = idle
         member.lanes[lane.number] = {order.number for order in lane.orders}
-        try:
-            member.pipe.send(lane)
-        except OSError:
-            return  # its death is noticed, and the lane given back, by `events`
+        member.sites[lane.number] = lane.site
+        member.send(lane)
 
     def events(self, timeout: float) -> list[Event]:
         """Return what happened, after at most `timeout` seconds."""
@@ -65,6 +93,8 @@ class Crew:
         for event in events:
             if isinstance(event, LaneEnded):
                 member.lanes.pop(event.lane, None)
+                site = member.sites.pop(event.lane)
+                member.resting[site] += event.broken is None
             elif isinstance(event, Fetched):
                 for orders in member.lanes.values():
                     orders.discard(event.number)

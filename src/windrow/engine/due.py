@@ -22,6 +22,7 @@ class Due(NamedTuple):
     since: int  # seq of its last move
     capture: str  # digest of the capture it lies in, empty for none
     size: int | None
+    source: str  # where it was fetched from, empty for nowhere yet
 
 
 def due(ledger: Ledger, collection: Collection, kind: str, states: Iterable[State]) -> Iterator[Due]:
@@ -38,9 +39,9 @@ def due(ledger: Ledger, collection: Collection, kind: str, states: Iterable[Stat
 
 
 def _due(collection: str, kind: str, row: tuple[object, ...]) -> Due:
-    seq, key, parent, rank, phase, status, fetch, digest, member, owner, reason, since, capture, size = row
+    seq, key, parent, rank, phase, status, fetch, digest, member, owner, reason, since, capture, size, source = row
     item = Item(seq, collection, kind, key, parent, rank, phase, Status(status), fetch, digest or capture or "", member)  # type: ignore[arg-type]
-    return Due(item, owner, Reason(reason) if reason else None, since, capture or "", size)  # type: ignore[arg-type]
+    return Due(item, owner, Reason(reason) if reason else None, since, capture or "", size, source or "")  # type: ignore[arg-type]
 
 
 def count(ledger: Ledger, collection: Collection, kind: str, states: Iterable[State]) -> int:

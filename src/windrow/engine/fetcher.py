@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import threading
+from collections.abc import Coroutine
+from contextlib import suppress
 from multiprocessing.connection import Connection as Pipe
+from typing import Any
 
 from windrow.engine.lane import run_lane
-from windrow.engine.message import Event, Keep, Lane
+from windrow.engine.line import REST, Lines
+from windrow.engine.message import Event, Keep, Lane, LaneEnded, Leave
 from windrow.stores.archive import Keeper
 from windrow.transports.registry import transport_for
 
 PAUSE = 0.05
-"""Seconds between two reports."""
+"""Seconds between two reports; the end of a lane is told at once."""
 
 
 class Fetcher:
@@ -26,12 +31,17 @@ class Fetcher:
         self._keeper = keeper
         self._events: list[Event] = []
         self._lock = threading.Lock()
+        self._lines = Lines()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._loop = asyncio.get_running_loop()
+        self._awake = asyncio.Event()
 
     def report(self, event: Event) -> None:
         """Note an event for the next report; called from any thread."""
         with self._lock:
             self._events.append(event)
+        if isinstance(event, LaneEnded):
+            self._loop.call_soon_threadsafe(self._awake.set)
 
     def send(self) -> None:
         """Report: what it says was kept is on the disk before it is said."""
@@ -46,43 +56,59 @@ class Fetcher:
 
     async def serve(self) -> None:
         """Run lanes until the pipe says to end or breaks."""
-        loop = asyncio.get_running_loop()
         ended = asyncio.Event()
-        loop.add_reader(self._pipe.fileno(), self._receive, ended)
+        self._loop.add_reader(self._pipe.fileno(), self._receive, ended)
         while not ended.is_set():
+            self._awake.clear()
             self.send()
-            await asyncio.sleep(PAUSE)
-        loop.remove_reader(self._pipe.fileno())
+            await self._lines.close(REST)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(PAUSE):
+                    await self._awake.wait()
+        self._loop.remove_reader(self._pipe.fileno())
         self.send()
+        await self._lines.close()
 
     def _receive(self, ended: asyncio.Event) -> None:
         try:
             while self._pipe.poll():
-                lane = self._pipe.recv()
-                if lane is None:
+                told = self._pipe.recv()
+                if told is None:
                     ended.set()
+                    self._awake.set()
                     return
-                self._start(lane)
+                if isinstance(told, Leave):
+                    self._do(self._lines.drop(told.site))
+                else:
+                    self._start(told)
         except (EOFError, OSError):
             # The engine is gone: what it was not told, it will ask for again.
             os._exit(1)
 
     def _start(self, lane: Lane) -> None:
         transport = transport_for(lane.site.scheme)
-        work = run_lane(lane, transport, self._keeper, self.report)
+        work = run_lane(lane, transport, self._keeper, self._lines, self.report)
         if transport.blocking:
             threading.Thread(target=lambda: asyncio.run(work), daemon=True).start()
         else:
-            task = asyncio.get_running_loop().create_task(work)
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._do(work)
+
+    def _do(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+async def _serve(pipe: Pipe, keeper: Keeper) -> None:
+    await Fetcher(pipe, keeper).serve()
 
 
 def main(pipe: Pipe, prefix: str, keep: Keep) -> None:
     """Run a fetcher; the engine starts this in a process of its own."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     keeper = Keeper(keep.folder, prefix, keep.limits, keep.rotate, keep.agent)
-    asyncio.run(Fetcher(pipe, keeper).serve())
+    gc.freeze()
+    asyncio.run(_serve(pipe, keeper))
     keeper.close()
     pipe.close()
     # A lane that hangs in a thread must not keep the process alive.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from dataclasses import dataclass, field
 
 from windrow.engine.ledger import Pen
+from windrow.engine.ledger.moment import now
 from windrow.engine.message import Begun, Broken, Event, Grown, Lane, LaneEnded
 from windrow.engine.queue import Queue, Wanted
 from windrow.engine.retry import wait_before
@@ -21,8 +23,9 @@ class _Host:
     source: Source
     task: int
     lanes: int = 0
-    broken: int = 0
-    due: float = 0.0
+    breaks: int = 0  # ever
+    broken: int = 0  # in a row
+    due: float = 0.0  # when it may be asked again
     done: int = 0
     failed: Counter[Reason] = field(default_factory=Counter)
     closed: bool = False
@@ -37,7 +40,7 @@ class Fetching:
         self._queue = Queue(run, down)
         self._hosts: dict[str, _Host] = {}
         self._in_hand: dict[int, Wanted] = {}
-        self._lanes: dict[int, str] = {}
+        self._lanes: dict[int, tuple[str, int]] = {}  # source, and its breaks when the lane began
 
     def run(self) -> None:
         """Go on until nothing is left, or the person stops it."""
@@ -51,6 +54,8 @@ class Fetching:
             elif not self._in_hand:
                 break
             events = run.crew.events(0.05)
+            if not events and not self._lanes:
+                time.sleep(0.05)  # everything waits for its next try
             if events:
                 with run.ledger.writing() as pen:
                     for event in events:
@@ -66,6 +71,8 @@ class Fetching:
         run = self._run
         for name in list(self._queue.ready):
             host = self._hosts.get(name) or self._open(name)
+            if host.due > time.monotonic():
+                continue
             while host.lanes < min(host.source.connections, run.harvest.downloaders):
                 row = self._queue.lane(name)
                 if not row:
@@ -73,7 +80,7 @@ class Fetching:
                 number = run.lane()
                 for wanted in row:
                     self._in_hand[wanted.due.item.id] = wanted
-                self._lanes[number] = name
+                self._lanes[number] = (name, host.breaks)
                 host.lanes += 1
                 orders = tuple(wanted.hosts[0][1] for wanted in row)
                 abreast = 16 if host.source.site.scheme == "sftp" else 1
@@ -94,7 +101,7 @@ class Fetching:
         if host.failed:
             comment += " (" + ", ".join(f"{reason} {count}" for reason, count in host.failed.most_common(5)) + ")"
         reason = why.reason if why else next(iter(host.failed), None)
-        comment = f"{comment}; {why.message}" if why else comment
+        comment = f"{comment}; {why.told(host.source.name)}" if why else comment
         self._run.close_task(host.task, comment, reason, failed=bool(why or failed), pen=pen)
 
     def _note(self, pen: Pen, event: Event) -> None:
@@ -104,8 +111,8 @@ class Fetching:
             wanted = self._in_hand.pop(event.number)
             self._fetched(pen, wanted, event)
         elif isinstance(event, LaneEnded):
-            name = self._lanes.pop(event.lane)
-            self._ended(pen, self._hosts[name], event)
+            name, breaks = self._lanes.pop(event.lane)
+            self._ended(pen, self._hosts[name], event, breaks)
         elif isinstance(event, Begun) and event.number in self._in_hand:
             wanted = self._in_hand[event.number]
             self._begin(pen, wanted, event)
@@ -120,6 +127,9 @@ class Fetching:
             wanted.fetch = pen.fetch_begun(
                 self._run.session, wanted.due.item.id, source.name, source.site.address(order.path), began
             )
+            if wanted.conflict:
+                pen.found(self._run.session, wanted.due.item.id, self._run.collection.first[0], [wanted.conflict])
+                wanted.conflict = None
 
     def _fetched(self, pen: Pen, wanted: Wanted, got: Fetched) -> None:
         """Put an attempt on record, and decide what becomes of the item."""
@@ -137,14 +147,24 @@ class Fetching:
             for state in run.collection.arrived(got):
                 pen.moved(run.session, item, state)
             return
-        state = run.collection.failed(got.reason)
+        pen.moved(run.session, item, run.collection.failed(got.reason), got.reason, got.message)
         wanted.attempts += 1
-        if got.retry and wanted.attempts < min(source.attempts, run.harvest.attempts) and not run.stopping():
-            pen.moved(run.session, item, state, got.reason, got.message)
+        again = got.retry and wanted.attempts < min(source.attempts, run.harvest.attempts) and not run.stopping()
+        if again and source.name not in self._queue.down:
             self._queue.put_later(wanted, wait_before(wanted.attempts, got.wait))
             return
         host.failed[got.reason] += 1
-        pen.moved(run.session, item, state, got.reason, got.message)
+        self._next_host(wanted)
+
+    def _give_up(self, pen: Pen, wanted: Wanted, why: Broken) -> None:
+        """Leave a source that is down: an attempt that had begun there has failed."""
+        if wanted.fetch:
+            run, item = self._run, wanted.due.item.id
+            received = run.grown.pop(wanted.fetch, 0)
+            cut = Fetched(item, now(), 0.0, None, received, None, why.reason, why.message)
+            pen.fetch_ended(wanted.fetch, item, wanted.source.name, cut)
+            pen.moved(run.session, item, run.collection.failed(why.reason), why.reason, why.message)
+            wanted.fetch = 0
         self._next_host(wanted)
 
     def _next_host(self, wanted: Wanted) -> None:
@@ -156,24 +176,27 @@ class Fetching:
         else:
             self._queue.held -= 1
 
-    def _ended(self, pen: Pen, host: _Host, event: LaneEnded) -> None:
-        """Take a lane back; what was not tried waits again, unless its source is down."""
+    def _ended(self, pen: Pen, host: _Host, event: LaneEnded, breaks: int) -> None:
+        """Take a lane back; what was not tried waits again, unless its source is down.
+
+        Lanes that were at work when one of them broke, and break too, are one break: a server that is
+        away for a moment is asked again, however many connections it had.
+        """
         host.lanes -= 1
         back = [self._in_hand.pop(number) for number in event.untouched if number in self._in_hand]
         why = event.broken
         if why is not None:
-            host.broken += 1
+            if breaks == host.breaks:
+                host.breaks += 1
+                host.broken += 1
+                host.due = time.monotonic() + wait_before(host.broken, why.wait)
             if host.broken >= host.source.attempts or not why.retry:
                 self._close(host, why, pen)
-                for wanted in [*back, *self._queue.leave(host.source.name)]:
-                    self._next_host(wanted)
-                return
+                back += self._queue.leave(host.source.name)
         if host.source.name in self._queue.down:
+            cut = why or Broken(Reason.INTERRUPTED, "the source is down", "", retry=True, wait=None)
             for wanted in back:
-                self._next_host(wanted)
+                self._give_up(pen, wanted, cut)
             return
         for wanted in back:
-            if why is None:
-                self._queue.put(wanted)
-            else:
-                self._queue.put_later(wanted, wait_before(host.broken, why.wait))
+            self._queue.put(wanted)

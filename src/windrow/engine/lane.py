@@ -18,8 +18,8 @@ from windrow.reasons import Reason
 from windrow.stores.archive import Deposit, Keeper
 from windrow.transports import Connection, Transport
 
-LONG = 1.0
-"""Seconds after which a transfer is put on record as begun, and its size told once a second."""
+LONG = 0.5
+"""Seconds after which a transfer is put on record as begun, and between two tellings of its size."""
 
 CHUNK = 2000
 """Entries of a listing sent at a time."""
@@ -44,6 +44,10 @@ async def run_lane(
     except WindrowError as error:
         report(LaneEnded(lane.number, tuple(order.number for order in rest), _broken(error)))
         return
+    except Exception as error:  # noqa: BLE001 a fault of ours must not leave the engine waiting for ever
+        fault = Broken(Reason.STEP_FAILED, _fault(error), "", retry=False, wait=None)
+        report(LaneEnded(lane.number, tuple(order.number for order in rest), fault))
+        return
     report(LaneEnded(lane.number, tuple(order.number for order in rest)))
 
 
@@ -55,8 +59,8 @@ async def _work(
         entries = await connection.list(folder)
         for start in range(0, len(entries), CHUNK):
             report(Listing(lane.number, tuple(entries[start : start + CHUNK])))
-    abreast = min(max(1, lane.abreast), len(rest))
-    if abreast == 1:
+    abreast = min(lane.abreast, len(rest))
+    if abreast <= 1:
         return await _runner(rest, lane, connection, keeper, report)
     runners = (_runner(rest, lane, connection, keeper, report) for _ in range(abreast))
     return all(await asyncio.gather(*runners))
@@ -65,6 +69,10 @@ async def _work(
 def _broken(error: WindrowError) -> Broken:
     wait = error.wait if isinstance(error, TransportError) else None
     return Broken(error.reason or Reason.PROTOCOL_ERROR, str(error), error.hint, error.retry, wait)
+
+
+def _fault(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:1000]
 
 
 async def _runner(
@@ -91,7 +99,7 @@ _BREAKING |= {Reason.DISK_FULL, Reason.TOO_LARGE}
 async def fetch(
     order: Order, lane: Lane, connection: Connection, keeper: Keeper, report: Callable[[Event], None]
 ) -> Fetched:
-    """Make one attempt at one order; never raises for what a server or disk may do."""
+    """Make one attempt at one order; never raises, whatever a server or disk may do."""
     started, clock = now(), time.monotonic()
     deposit: Deposit | None = None
     try:
@@ -101,30 +109,33 @@ async def fetch(
         if not deposit.whole:
             answer = await connection.get(order.path, deposit)
             status, validators = answer.status, (answer.etag, answer.modified)
-        checksum = ""
-        if order.sidecar and (checksum := await _sidecar(order.sidecar, connection)):
+        deposit.check()
+        checksum = message = ""
+        if order.sidecar:
+            checksum, message = await _sidecar(order.sidecar, connection)
+        if checksum:
             deposit.verify(checksum)
         kept = deposit.finish()
         seconds = time.monotonic() - clock
         return Fetched(
-            order.number, started, seconds, status, deposit.received, kept, validators=validators, checksum=checksum
-        )
+            order.number, started, seconds, status, deposit.received, kept,
+            message=message, validators=validators, checksum=checksum,
+        )  # fmt: skip
     except WindrowError as error:
-        received = 0
-        if deposit:
-            received = deposit.received
-            with suppress(WindrowError):
-                deposit.leave()
-        reason = error.reason or Reason.PROTOCOL_ERROR
         wait = error.wait if isinstance(error, TransportError) else None
-        seconds = time.monotonic() - clock
-        return Fetched(
-            order.number, started, seconds, None, received, None, reason, str(error), retry=error.retry, wait=wait
-        )
+        why = (error.reason or Reason.PROTOCOL_ERROR, str(error), error.retry, wait)
+    except Exception as error:  # noqa: BLE001 a fault of ours must not leave the engine waiting for ever
+        why = (Reason.STEP_FAILED, _fault(error), False, None)
+    received = 0
+    if deposit:
+        received = deposit.received
+        with suppress(WindrowError, OSError):
+            deposit.leave()
+    return Fetched(order.number, started, time.monotonic() - clock, None, received, None, *why)
 
 
 def _teller(order: Order, started: object, report: Callable[[Event], None]) -> Callable[[int], None]:
-    """Tell of a long transfer: once that it has begun, then its size about once a second."""
+    """Tell of a long transfer: once that it has begun, then its size, time and again."""
     due = time.monotonic() + LONG
     told = False
 
@@ -162,13 +173,14 @@ class _Text:
         self.content += bytes(block[: 4096 - len(self.content)])
 
 
-async def _sidecar(path: str, connection: Connection) -> str:
-    """Get the checksum beside a file; empty where it cannot be had or read."""
+async def _sidecar(path: str, connection: Connection) -> tuple[str, str]:
+    """Get the checksum beside a file; empty where there is none, and then why."""
     sink = _Text()
     try:
         await connection.get(path, sink)
     except TransportError as error:
-        if error.reason is Reason.NOT_FOUND:
-            return ""
+        if error.reason in {Reason.NOT_FOUND, Reason.GONE}:
+            return "", f"not compared with a checksum: {path} is not there any more"
         raise
-    return read_checksum(sink.content.decode("ascii", "replace"), path)
+    found = read_checksum(sink.content.decode("ascii", "replace"), path)
+    return found, "" if found else f"not compared with a checksum: {path} holds none"

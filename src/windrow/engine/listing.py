@@ -36,7 +36,8 @@ def list_all(run: Run) -> set[str]:
     down: set[str] = set()
     while waiting or going:
         now = time.monotonic()
-        for one in [one for one in waiting if one.due <= now][: run.harvest.listers - len(going)]:
+        ready = [one for one in waiting if one.due <= now and not run.stopping()]
+        for one in ready[: run.harvest.listers - len(going)]:
             waiting.remove(one)
             one.entries.clear()
             number = run.lane()
@@ -68,8 +69,7 @@ def _again(run: Run, one: _Listed, broken: Broken) -> bool:
     if broken.retry and one.attempts < one.source.attempts and not run.stopping():
         one.due = time.monotonic() + wait_before(one.attempts, broken.wait)
         return True
-    message = f"{one.source.name}: {broken.message}" + (f" ({broken.hint})" if broken.hint else "")
-    run.close_task(one.task, message, broken.reason, failed=True)
+    run.close_task(one.task, f"{one.source.name}: {broken.told(one.source.name)}", broken.reason, failed=True)
     run.progress.step(1, 1)
     return False
 
@@ -127,7 +127,8 @@ def _compare(run: Run, pen: Pen, source: str, item: int, offer: Offer, *, known:
     if (path, size, modified, sidecar) == (offer.path, offer.size, _spelled(offer.modified), offer.sidecar):
         return
     pen.listed(run.session, source, item, offer, "changed")
-    if (size, modified) != (offer.size, _spelled(offer.modified)) and standing and standing[0][2]:
+    known_bytes = any(run.ledger.ask_many("last_capture", [item]))
+    if (size, modified) != (offer.size, _spelled(offer.modified)) and known_bytes:
         message = f"{source} now offers {offer.size} bytes of {offer.modified}, before {size} bytes of {modified}"
         finding = Finding("ContentChanged", f"{message}; windrow retry {offer.key}", Level.WARN)
         pen.found(run.session, item, collection.first[0], [finding])

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from windrow.engine.account import Account
 from windrow.engine.due import Due, count, due
 from windrow.engine.ledger import Pen
 from windrow.engine.message import Done, Job
 from windrow.engine.run import Run, Store
-from windrow.engine.stepping import jobs, version
+from windrow.engine.stepping import PASSING, jobs, version
 from windrow.errors import StoreError
 from windrow.model import Finding, Level, Reading, Status
 from windrow.reasons import Reason
-from windrow.spec import Act, Rows, Step
+from windrow.spec import Act, Rows, State, Step
 
 FEW = 32
 """Documents whose ledger entries are written together; each has its own transaction in the store."""
@@ -24,26 +25,22 @@ def load_step(run: Run, step: Step) -> None:
     total = count(run.ledger, run.collection, step.kind, states)
     if not total or run.harvest.store is None:
         return
-    task = run.open_task(run.collection.phase(step.phase))
+    account = Account(run, run.collection.phase(step.phase))
     run.progress.begin(step.phase, total)
     work = {Act.LOAD: _stage, Act.JUDGE: _judge, Act.SUM: _sum}[step.act]
-    done = failed = 0
     try:
-        for page in _pages(work(run, step, run.harvest.store, states)):
-            bad = _record(run, step, page)
-            done += len(page) - bad
-            failed += bad
-            run.progress.step(len(page), bad)
-            run.tick()
+        for page in _pages(work(run, step, run.harvest.store, states, account)):
+            _record(run, step, page, account)
             if run.stopping():
                 break
     except StoreError as error:
         # What is not loaded stays due: the next run goes on here.
-        run.close_task(task, f"{done} done; {error}", error.reason, failed=True)
-        run.progress.end()
+        account.close(error, error.reason)
         raise
-    run.close_task(task, f"{done} done, {failed} failed")
-    run.progress.end()
+    else:
+        account.close()
+    finally:
+        run.progress.end()
 
 
 Result = tuple[Due, Reading]
@@ -60,12 +57,12 @@ def _pages(results: Iterator[Result]) -> Iterator[list[Result]]:
         yield page
 
 
-def _in_order(run: Run, step: Step, states: list[tuple[int, Status]]) -> Iterator[tuple[Due, Done]]:
+def _in_order(run: Run, step: Step, states: list[State], account: Account) -> Iterator[tuple[Due, Done]]:
     """Read documents in the pool, and give them back in order."""
     kept: dict[int, Due] = {}
 
     def drawn() -> Iterator[Job]:
-        for one, job in jobs(run, step, _ordered(run, step, states)):
+        for one, job in jobs(run, step, _ordered(run, step, states), account):
             kept[one.item.id] = one
             yield job
 
@@ -73,7 +70,7 @@ def _in_order(run: Run, step: Step, states: list[tuple[int, Status]]) -> Iterato
         yield kept.pop(job.item.id), done
 
 
-def _ordered(run: Run, step: Step, states: list[tuple[int, Status]]) -> Iterator[Due]:
+def _ordered(run: Run, step: Step, states: list[State]) -> Iterator[Due]:
     """Draw due items of all states in one order of rank: a crash must not change the order of loading."""
     streams = [due(run.ledger, run.collection, step.kind, [state]) for state in states]
     heads = [(next(stream, None), stream) for stream in streams]
@@ -88,8 +85,8 @@ def _ordered(run: Run, step: Step, states: list[tuple[int, Status]]) -> Iterator
         heads = list(alive)
 
 
-def _stage(run: Run, step: Step, store: Store, states: list[tuple[int, Status]]) -> Iterator[Result]:
-    for one, done in _in_order(run, step, states):
+def _stage(run: Run, step: Step, store: Store, states: list[State], account: Account) -> Iterator[Result]:
+    for one, done in _in_order(run, step, states, account):
         made = done.result
         if not isinstance(made, Rows):
             yield one, made
@@ -98,8 +95,8 @@ def _stage(run: Run, step: Step, store: Store, states: list[tuple[int, Status]])
         yield one, Reading(count=made.count)
 
 
-def _judge(run: Run, step: Step, store: Store, states: list[tuple[int, Status]]) -> Iterator[Result]:
-    for one, done in _in_order(run, step, states):
+def _judge(run: Run, step: Step, store: Store, states: list[State], account: Account) -> Iterator[Result]:
+    for one, done in _in_order(run, step, states, account):
         reading: Reading = done.result
         findings = [*reading.findings, *_answered(store, reading)]
         fatal = reading.reason or (
@@ -121,27 +118,30 @@ def _answered(store: Store, reading: Reading) -> list[Finding]:
     return [ask.finding for ask in reading.asks if ask.key not in known[ask.question]]
 
 
-def _sum(run: Run, step: Step, store: Store, states: list[tuple[int, Status]]) -> Iterator[Result]:
+def _sum(run: Run, step: Step, store: Store, states: list[State], account: Account) -> Iterator[Result]:
     """Bring the summaries up to date once; every document that waited for them is through."""
+    del account  # its documents were counted when they were loaded; `_record` counts them here
     store.summarise(run.clock())
     for one in due(run.ledger, run.collection, step.kind, states):
         yield one, Reading()
 
 
-def _record(run: Run, step: Step, page: list[Result]) -> int:
-    """Put a page of outcomes on record and return how many failed."""
-    phase = run.collection.phase(step.phase)
+def _record(run: Run, step: Step, page: list[Result], account: Account) -> None:
+    """Put a page of outcomes on record."""
     mine = version(run, step)
     with run.ledger.writing() as pen:
         parents = set()
         for one, reading in page:
-            _move(run, pen, step, phase, one, reading, mine)
+            _move(run, pen, step, one, reading, mine)
+            account.count(pen, one.source, done=reading.done, broken=reading.reason in PASSING)
             parents.add(one.item.parent or 0)
         run.settle_parents(pen, parents - {0})
-    return sum(not reading.done for _, reading in page)
+    run.progress.step(len(page), sum(not reading.done for _, reading in page))
+    run.tick()
 
 
-def _move(run: Run, pen: Pen, step: Step, phase: int, one: Due, reading: Reading, mine: str) -> None:  # noqa: PLR0917
+def _move(run: Run, pen: Pen, step: Step, one: Due, reading: Reading, mine: str) -> None:  # noqa: PLR0917
+    phase = run.collection.phase(step.phase)
     if step.act is not Act.SUM:
         pen.read(run.session, one.item.id, (step.phase, mine), one.item.digest, reading)
     run.put(pen, one.item.id, phase, reading)

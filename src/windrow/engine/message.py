@@ -68,6 +68,10 @@ class Broken(NamedTuple):
     retry: bool
     wait: float | None
 
+    def told(self, source: str) -> str:
+        """Say it of a source, with what to do about it: hints call the source NAME."""
+        return f"{self.message} ({self.hint.replace('NAME', source)})" if self.hint else self.message
+
 
 class LaneEnded(NamedTuple):
     """A lane is through; `untouched` orders were not tried."""

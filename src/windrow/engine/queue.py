@@ -25,9 +25,11 @@ LANE_BYTES = 64 << 20
 
 AGAIN = frozenset({
     Reason.DNS_FAILED, Reason.CONNECT_FAILED, Reason.TIMEOUT, Reason.SERVER_ERROR, Reason.RATE_LIMITED,
-    Reason.INTERRUPTED, Reason.PROTOCOL_ERROR, Reason.DISK_FULL, Reason.SIZE_MISMATCH,
+    Reason.INTERRUPTED, Reason.PROTOCOL_ERROR, Reason.DISK_FULL, Reason.DISK_FAILED, Reason.SIZE_MISMATCH,
+    Reason.TLS_FAILED, Reason.WRONG_PASSWORD, Reason.NO_SECRET, Reason.HOST_KEY_UNKNOWN, Reason.HOST_KEY_CHANGED,
+    Reason.PERMISSION_DENIED, Reason.NOT_FOUND, Reason.NO_TRANSPORT, Reason.STEP_FAILED,
 })  # fmt: skip
-"""Failures that the next session tries again by itself, up to `SESSIONS` times."""
+"""Failures that say nothing of the bytes: the next session tries again by itself, up to `SESSIONS` times."""
 
 SESSIONS = 5
 
@@ -40,6 +42,7 @@ class Wanted:
     hosts: list[tuple[Source, Order]]
     attempts: int = 0  # on the first host
     fetch: int = 0  # seq of the attempt that is open on the ledger
+    conflict: Finding | None = None  # to be put on record with the next attempt
 
     @property
     def source(self) -> Source:
@@ -80,7 +83,7 @@ class Queue:
                     self.nowhere += 1
                     continue
                 fetch, source = self._open.pop(wanted.due.item.id, (0, ""))
-                if fetch:
+                if any(host[0].name == source for host in wanted.hosts):
                     wanted.fetch = fetch
                     wanted.hosts.sort(key=lambda host: host[0].name != source)
                 self.held += 1
@@ -162,8 +165,7 @@ def _hosted(run: Run, part: list[Due]) -> list[Wanted]:
             for host in best
             if not _older(run, offered[host.source])
         ]
-        found.append(Wanted(one, pairs))
-    _note_conflicts(run, found)
+        found.append(Wanted(one, pairs, conflict=_conflict(pairs)))
     return found
 
 
@@ -176,9 +178,11 @@ def _host(source: Source, record: tuple[int, int, int, float] | None) -> Host:
 
 def _order(one: Due, source: str, said: tuple[object, ...], last: tuple[object, ...] | None) -> Order:
     path, size, modified, sidecar = said
-    # A part belongs to one version of one file at one source: another size or time is another part.
-    part = short(combine([source, str(path), str(size), str(modified)]))
+    # A part belongs to one version of one file at one source: another size or time is another part, and so
+    # is another attempt at what was kept before. Where nothing tells versions apart, none is gone on with.
     before = (str(last[0]), stamp(parse(str(last[1])))) if last else ("", "")
+    version = [source, str(path), str(size), str(modified), before[0]]
+    part = "" if size is None and modified is None else short(combine(version))
     return Order(one.item.id, str(path), size, part, str(sidecar), before)  # type: ignore[arg-type]
 
 
@@ -188,17 +192,12 @@ def _older(run: Run, said: tuple[object, ...]) -> bool:
     return run.since is not None and modified is not None and parse(str(modified)) < run.since
 
 
-def _note_conflicts(run: Run, found: list[Wanted]) -> None:
-    """Put on record where sources offer different bytes under one name; the first host's bytes win."""
-    differing = [one for one in found if len({order.size for _, order in one.hosts} - {None}) > 1]
-    if not differing:
-        return
-    phase = run.collection.first[0]
-    with run.ledger.writing() as pen:
-        for one in differing:
-            sizes = ", ".join(f"{source.name} {order.size}" for source, order in one.hosts)
-            finding = Finding("ContentDiffers", f"offered in different sizes: {sizes}", Level.WARN)
-            pen.found(run.session, one.due.item.id, phase, [finding])
+def _conflict(hosts: list[tuple[Source, Order]]) -> Finding | None:
+    """Tell where sources offer different bytes under one name; the first host's bytes win."""
+    if len({order.size for _, order in hosts} - {None}) < 2:
+        return None
+    sizes = ", ".join(f"{source.name} {order.size}" for source, order in hosts)
+    return Finding("ContentDiffers", f"offered in different sizes: {sizes}", Level.WARN)
 
 
 def names(sources: Mapping[str, object]) -> str:

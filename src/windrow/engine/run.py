@@ -19,6 +19,9 @@ from windrow.model import Finding, Item, Level, Limits, Reading, Resource, Sourc
 from windrow.reasons import Reason
 from windrow.spec import Collection, Rows
 
+COMMENT = 2000
+"""Characters of a task's comment that are kept; books may have less room."""
+
 TICK = 1.0
 """Seconds between two looks at the lease, the books and the progress line."""
 
@@ -136,10 +139,10 @@ class Run:
         """Put its end on record, with the pen of a transaction that is open or one of its own."""
         self.failed += failed
         if pen is not None:
-            pen.task_closed(task, reason, comment[:256], failed=failed)
+            pen.task_closed(task, reason, comment[:COMMENT], failed=failed)
             return
         with self.ledger.writing() as own:
-            own.task_closed(task, reason, comment[:256], failed=failed)
+            own.task_closed(task, reason, comment[:COMMENT], failed=failed)
 
     def settle_parents(self, pen: Pen, parents: set[int]) -> None:
         """Make parents reflect their children; called within the transaction that moved these."""

@@ -11,8 +11,10 @@ from datetime import datetime
 from pathlib import Path
 from types import FrameType
 
+from windrow.engine.context import warm
 from windrow.engine.crew import Crew
 from windrow.engine.fetching import Fetching
+from windrow.engine.indexing import index_archive
 from windrow.engine.ledger import Lease, Ledger
 from windrow.engine.ledger.lease import holder
 from windrow.engine.ledger.moment import now, spell
@@ -78,6 +80,7 @@ class Session:
     ) -> None:  # fmt: skip
         """Run a harvest's phases in order; each begins when the one before is through for every item."""
         setup = self.setup
+        warm(source.site.scheme for source in harvest.sources)
         self._books += [harvest.books] if harvest.books else []
         keep = Keep(setup.archive, self.number, setup.limits, setup.rotate, setup.agent)
         crew = Crew(keep, setup.fetchers)
@@ -108,6 +111,7 @@ class Session:
     def close(self, outcome: int | None = None) -> int:
         """Put the end on record, give the lease back, and return the exit code."""
         code = outcome if outcome is not None else 130 if self.stops else SOME_FAILED if self.failed else 0
+        index_archive(self.ledger, self.setup.archive)
         with self.ledger.writing() as pen:
             pen.session_closed(self.number, code)
         for books in self._books:

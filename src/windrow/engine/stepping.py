@@ -6,19 +6,23 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
+from windrow.engine.account import Account
 from windrow.engine.due import Due, count, due
 from windrow.engine.ledger import Pen
 from windrow.engine.message import Job
 from windrow.engine.run import Run
 from windrow.model import Finding, Level, Place, Reading, Status
 from windrow.reasons import Reason
-from windrow.spec import Step
+from windrow.spec import State, Step
 
 PAGE = 256
 """Items moved in one transaction."""
 
-PASSING = frozenset({Reason.TIME_LIMIT, Reason.MEMORY_LIMIT, Reason.WORKER_DIED, Reason.STEP_FAILED})
-"""Outcomes that say more about the machine than about the bytes: never remembered."""
+PASSING = frozenset({
+    Reason.TIME_LIMIT, Reason.MEMORY_LIMIT, Reason.WORKER_DIED, Reason.STEP_FAILED, Reason.NO_SCHEMA,
+    Reason.DISK_FAILED, Reason.DISK_FULL,
+})  # fmt: skip
+"""Outcomes that say more about us than about the bytes: never remembered, and the task has failed."""
 
 
 class Outcome(NamedTuple):
@@ -39,12 +43,12 @@ def places(run: Run, digests: Iterable[str]) -> dict[str, Place]:
     return found
 
 
-def jobs(run: Run, step: Step, items: Iterable[Due]) -> Iterator[tuple[Due, Job]]:
+def jobs(run: Run, step: Step, items: Iterable[Due], account: Account) -> Iterator[tuple[Due, Job]]:
     """Make the pool's jobs, looking captures up page by page."""
     number = run.collection.steps.index(step)
     options = {name: str(value) for name, value in run.harvest.options.items()}
     for page in _pages(items):
-        mark_running(run, step, page)
+        mark_running(run, step, page, account)
         where = places(run, (one.capture for one in page))
         for one in page:
             yield one, Job(number, one.item, where.get(one.capture, Place("", 0, 0)), options)
@@ -56,12 +60,13 @@ def _pages(items: Iterable[Due]) -> Iterator[tuple[Due, ...]]:
         yield page
 
 
-def mark_running(run: Run, step: Step, page: Iterable[Due]) -> None:
+def mark_running(run: Run, step: Step, page: Iterable[Due], account: Account) -> None:
     """Move items to (phase, running): a crash leaves them there, and they are due again."""
     state = (run.collection.phase(step.phase), Status.RUNNING)
     with run.ledger.writing() as pen:
         parents = set()
         for one in page:
+            account.open(pen, one.source)
             if (one.item.phase, one.item.status) != state:
                 pen.moved(run.session, one.item.id, state)
                 parents.add(one.item.parent or 0)
@@ -82,51 +87,58 @@ def take_step(run: Run, step: Step) -> None:
     total = count(run.ledger, run.collection, step.kind, states)
     if not total:
         return
-    task = run.open_task(phase)
+    account = Account(run, phase)
     run.progress.begin(step.phase, total)
-    done = failed = broken = 0
     mine = version(run, step)
-    for page in _pages_of_results(run, step, states, mine):
-        with run.ledger.writing() as pen:
-            parents = set()
-            for outcome in page:
-                _record(run, pen, step, outcome, mine)
-                parents.add(outcome.due.item.parent or 0)
-                done += outcome.reading.done
-                failed += not outcome.reading.done
-                broken += outcome.reading.reason in PASSING
-            run.settle_parents(pen, parents - {0})
-        run.progress.step(len(page), sum(not one.reading.done for one in page))
-        run.tick()
-        if run.stopping():
-            break
-    run.close_task(task, f"{done} done, {failed} refused", failed=bool(broken))
-    run.progress.end()
+    try:
+        for page in _results(run, step, states, mine, account):
+            _record_page(run, step, page, mine, account)
+            if run.stopping():
+                break
+    finally:
+        account.close()
+        run.progress.end()
 
 
-def _pages_of_results(run: Run, step: Step, states: list[tuple[int, Status]], mine: str) -> Iterator[list[Outcome]]:
-    """Yield outcomes by the page: remembered ones at once, the others from the pool, running meanwhile."""
+def _results(run: Run, step: Step, states: list[State], mine: str, account: Account) -> Iterator[list[Outcome]]:
+    """Yield outcomes of the pool by the page; what is remembered goes on record without it."""
     kept: dict[int, Due] = {}
     known: list[Outcome] = []
 
     def fresh() -> Iterator[Job]:
-        for one, job in jobs(run, step, due(run.ledger, run.collection, step.kind, states)):
+        for one, job in jobs(run, step, due(run.ledger, run.collection, step.kind, states), account):
             before = remembered(run, step, one, mine)
-            if before is not None:
-                known.append(Outcome(one, before, remembered=True))
-            else:
+            if before is None:
                 kept[one.item.id] = one
                 yield job
+                continue
+            known.append(Outcome(one, before, remembered=True))
+            if len(known) >= PAGE:
+                _record_page(run, step, known, mine, account)
+                known.clear()
 
     page: list[Outcome] = []
     for job, done in run.pool.run(fresh()):
         page.append(Outcome(kept.pop(job.item.id), done.result))
-        if len(page) + len(known) >= PAGE:
-            yield page + known
+        if len(page) >= PAGE:
+            yield page
             page = []
-            known.clear()
     if page or known:
         yield page + known
+
+
+def _record_page(run: Run, step: Step, page: list[Outcome], mine: str, account: Account) -> None:
+    """Put some outcomes on record in one transaction, with what follows for their parents."""
+    with run.ledger.writing() as pen:
+        parents = set()
+        for one in page:
+            _record(run, pen, step, one, mine)
+            parents.add(one.due.item.parent or 0)
+            broken = one.reading.reason in PASSING
+            account.count(pen, one.due.source, done=one.reading.done, broken=broken)
+        run.settle_parents(pen, parents - {0})
+    run.progress.step(len(page), sum(not one.reading.done for one in page))
+    run.tick()
 
 
 def remembered(run: Run, step: Step, one: Due, mine: str) -> Reading | None:

@@ -29,9 +29,7 @@ def key(address: str) -> str:
     return f"{'' if web else parts.scheme + '://'}{','.join(labels)}{port}){path.lower() if web else path}"
 
 
-def line(
-    address: str, at: datetime, place: tuple[str, int, int], *, status: int | None, mime: str, digest: str
-) -> str:
+def line(address: str, at: datetime, place: tuple[str, int, int], *, status: int | None, mime: str, digest: str) -> str:
     """Write one index line, without its line feed."""
     warc, offset, length = place
     known = {"url": address, "mime": mime, "status": str(status) if status else None, "digest": spell(digest)}

@@ -41,9 +41,18 @@ class RunPen:
         self._rows: dict[str, list[tuple[Any, ...]]] = {table: [] for table in _INSERT}
         self.at = now()
 
+    @property
+    def at(self) -> datetime:
+        """The moment that all facts of this transaction bear."""
+        return self._moment
+
+    @at.setter
+    def at(self, moment: datetime) -> None:
+        self._moment, self._at = moment, spell(moment)
+
     def _add(self, table: str, *values: Any) -> int:
         self._seq += 1
-        self._rows[table].append((self._seq, spell(self.at), *values))
+        self._rows[table].append((self._seq, self._at, *values))
         return self._seq
 
     def flush(self) -> None:

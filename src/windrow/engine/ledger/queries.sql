@@ -48,7 +48,7 @@ WHERE present = 1 AND item IN ({marks}) ORDER BY item, source;
 -- name: due
 -- Items in one state, in the order of work, after a given place, with the capture they lie in.
 SELECT s.item, i.item_key, s.parent, s.place, s.phase, s.status, s.fetch, i.digest, i.member, i.owner, s.reason,
-       s.since, e.digest, e.size
+       s.since, e.digest, e.size, e.source
 FROM standing s JOIN item i ON i.seq = s.item
 LEFT JOIN fetch_end e ON e.fetch = s.fetch AND e.reason IS NULL
 WHERE s.collection = ? AND s.kind = ? AND s.phase = ? AND s.status = ? AND (s.place, s.item) > (?, ?)
@@ -81,9 +81,10 @@ SELECT e.item, e.digest, e.at, e.source, e.size, e.checksum FROM fetch_end e
 WHERE e.item IN ({marks}) AND e.reason IS NULL ORDER BY e.seq;
 
 -- name: open_fetches
--- Attempts that were cut before their end.
+-- Attempts that were cut before their end, and after which none was made.
 SELECT f.seq, f.item, f.source FROM fetch f
-WHERE NOT EXISTS (SELECT 1 FROM fetch_end e WHERE e.fetch = f.seq) ORDER BY f.seq;
+WHERE NOT EXISTS (SELECT 1 FROM fetch_end e WHERE e.fetch = f.seq)
+AND NOT EXISTS (SELECT 1 FROM fetch k WHERE k.item = f.item AND k.seq > f.seq) ORDER BY f.seq;
 
 -- name: host_record
 -- How each source did: attempts, failures, and bytes and seconds of the good ones.

@@ -6,6 +6,7 @@ import hashlib
 import mimetypes
 from collections.abc import Callable
 from datetime import datetime
+from functools import lru_cache
 
 from windrow.digest import digest, warc
 from windrow.errors import TerminalFailure, TransientFailure
@@ -32,6 +33,12 @@ PLAIN = 64 << 20
 """Bodies above this go to uncompressed WARC files, so that steps can seek in them."""
 
 
+@lru_cache(maxsize=1024)
+def _kind(endings: str) -> str:
+    """Return the media type that the last two endings of a file's name stand for."""
+    return mimetypes.guess_type(f"x.{endings}", strict=False)[0] or "application/octet-stream"
+
+
 class Deposit:
     """One transfer's sink (`windrow.transports.Sink`), and then one record of the archive."""
 
@@ -47,9 +54,9 @@ class Deposit:
         self._announced: int | None = None
         self._memory = bytearray()
         self._part: Part | None = None
-        path = keeper.part_path(order.part) if order.part else None
-        if path is not None and path.exists():
-            self._part = Part(path)
+        if order.part and (order.size is None or order.size > SMALL):
+            path = keeper.part_path(order.part)
+            self._part = Part(path) if path.exists() else None
         self.start = self._part.held if self._part else 0
         self.received = 0
         self.on_grown: Callable[[int], None] | None = None
@@ -121,12 +128,12 @@ class Deposit:
         if self._head:
             kind = "application/http;msgtype=response"
         else:
-            kind = mimetypes.guess_type(self._address, strict=False)[0] or "application/octet-stream"
+            kind = _kind(".".join(self._address.rpartition("/")[2].split(".")[-2:]))
         fields = [("WARC-Record-ID", self._id), ("WARC-Date", stamp(self._at))]
         return [*fields, ("WARC-Target-URI", self._address), ("Content-Type", kind)]
 
-    def finish(self) -> Kept:
-        """Check the size and put the body into the archive as one record."""
+    def check(self) -> None:
+        """Compare the size with those that were announced, or raise; what ended early may be gone on with."""
         size = self.size
         if self._announced is not None and size < self._announced:
             raise TransientFailure(f"{self._address} ended after {size} of {self._announced} bytes", Reason.INTERRUPTED)
@@ -134,6 +141,10 @@ class Deposit:
             if said is not None and size != said:
                 self.drop()
                 raise TransientFailure(f"{self._address} has {size} bytes, {who} {said}", Reason.SIZE_MISMATCH)
+
+    def finish(self) -> Kept:
+        """Check the size and put the body into the archive as one record."""
+        self.check()
         return self._finish_part(self._part) if self._part else self._finish_memory(bytes(self._memory))
 
     def _finish_memory(self, body: bytes) -> Kept:

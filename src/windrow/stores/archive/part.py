@@ -15,7 +15,7 @@ from pathlib import Path
 from windrow.digest import Hasher
 from windrow.errors import ArchiveError
 from windrow.formats.warc import END, Header, close_header, read_header
-from windrow.stores.archive.writer import write_all
+from windrow.stores.archive.writer import guarded, write_all
 
 _BLOCK = 1 << 20
 
@@ -34,8 +34,9 @@ class Part:
     def __init__(self, path: Path) -> None:
         """Open the part left by an earlier transfer, or a new one."""
         self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        with guarded(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         self._size = os.fstat(self._fd).st_size
         self._record = self._block = self._body = 0
         self._grown = threading.Condition()
@@ -131,12 +132,17 @@ class Part:
 
     def finish(self, digest: str, into: Path) -> tuple[int, int]:
         """Fill in the blanks, move into the archive, and return the record's offset and length."""
-        blank = os.pread(self._fd, self._block - self._record, self._record)
-        os.pwrite(self._fd, close_header(blank, digest, self._size - self._block), self._record)
         os.lseek(self._fd, self._size, os.SEEK_SET)
-        write_all(self._fd, END, self.path)
-        os.fdatasync(self._fd)
-        self.path.rename(into)
+        try:
+            write_all(self._fd, END, self.path)
+        except ArchiveError:
+            os.ftruncate(self._fd, self._size)  # so that the next transfer finds the body and nothing else
+            raise
+        with guarded(self.path):
+            blank = os.pread(self._fd, self._block - self._record, self._record)
+            os.pwrite(self._fd, close_header(blank, digest, self._size - self._block), self._record)
+            os.fdatasync(self._fd)
+            self.path.rename(into)
         length = self._size + len(END) - self._record
         self.close()
         return self._record, length

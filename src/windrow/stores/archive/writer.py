@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,16 +21,23 @@ ISAL_LEVEL = 2
 NO_ROOM = {28, 27, 122}  # ENOSPC, EFBIG, EDQUOT
 
 
-def write_all(fd: int, content: bytes | memoryview, where: Path) -> None:
-    """Write every byte, or raise `DiskFull` or `ArchiveError`."""
-    rest = memoryview(content)
+@contextmanager
+def guarded(where: Path) -> Iterator[None]:
+    """Turn what the disk says in this block into `DiskFull` or `ArchiveError`."""
     try:
-        while rest:
-            rest = rest[os.write(fd, rest) :]
+        yield
     except OSError as error:
         if error.errno in NO_ROOM:
             raise DiskFull(f"no room on the disk for {where.name}") from error
         raise ArchiveError(f"{where.name} cannot be written: {error.strerror}") from error
+
+
+def write_all(fd: int, content: bytes | memoryview, where: Path) -> None:
+    """Write every byte, or raise `DiskFull` or `ArchiveError`."""
+    rest = memoryview(content)
+    with guarded(where):
+        while rest:
+            rest = rest[os.write(fd, rest) :]
 
 
 class Writer:
@@ -68,10 +77,18 @@ class Writer:
         self.close()
         self._number += 1
         self._path = self._folder / f"{self._prefix}-{self._number:05}.warc{'.gz' if self._gzip else ''}"
-        self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
+        with guarded(self._path):
+            self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
         first, _ = warcinfo(self._path.name, self._info, datetime.now(UTC))
         first = igzip.compress(first, ISAL_LEVEL) if self._gzip else first
-        write_all(self._fd, first, self._path)
+        try:
+            write_all(self._fd, first, self._path)
+        except ArchiveError:
+            # Half a record at its start would put all that follows at another place than is told.
+            os.close(self._fd)
+            self._fd = -1
+            self._path.unlink()
+            raise
         self._size = len(first)
 
     def sync(self) -> None:

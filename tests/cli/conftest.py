@@ -1,0 +1,97 @@
+"""A workspace with a folder as its source, and the command line within this process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from windrow.app.scaffold import NewSource, add_source, prepare
+from windrow.cli import main
+from windrow.demo.document import drop
+
+
+class Said(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    @property
+    def messages(self) -> list[dict]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    def of(self, kind: str) -> list[dict]:
+        return [one for one in self.messages if one["type"] == kind]
+
+
+Windrow = Callable[..., Said]
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("WINDROW_")]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def windrow(capfd: pytest.CaptureFixture[str]) -> Windrow:
+    """Run a command in this process, and return its exit code and what it said."""
+
+    def call(*words: object) -> Said:
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main([str(word) for word in words])
+        return Said(int(ended.value.code or 0), *capfd.readouterr())
+
+    return call
+
+
+def start(*words: object, cwd: Path, **more: object) -> subprocess.Popen[str]:
+    """Start a command in a process group of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "windrow", *map(str, words)],
+        cwd=cwd, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, **more,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def partner(tmp_path: Path) -> Path:
+    """A partner's folder: two good zips, one that is none, a name with a bad date, one too long, a left-out file."""
+    folder = tmp_path / "partner"
+    for number in (1, 2):
+        name, content = drop("H", "2026-01-12", number)
+        put(folder, f"add/{name}", content)
+    put(folder, "add/H.2026-01-13.9.impc.zip", b"not a zip")
+    put(folder, "add/H.2026-02-31.1.impc.zip", b"PK")
+    put(folder, f"add/{'X' * 200}.zip", b"PK")
+    put(folder, "add/readme.txt", b"hello")
+    return folder
+
+
+def put(folder: Path, name: str, content: bytes) -> Path:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return path
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, partner: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace that knows the partner as `harwell`; it is the current folder."""
+    root = tmp_path / "workspace"
+    prepare(root)
+    add_source(root, NewSource("harwell", f"file://{partner}", "drops", "H"))
+    monkeypatch.chdir(root)
+    return root
+
+
+def setting(root: Path, text: str) -> None:
+    """Put settings at the head of windrow.toml."""
+    main_file = root / "windrow.toml"
+    main_file.write_text(f"{main_file.read_text()}\n{text}\n")

@@ -1,0 +1,182 @@
+"""What users expect of every command, whatever it does."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+import time
+
+import click
+import pytest
+from tools.command import MESSAGES, verbs
+
+from tests.house.tree import at, parsed, python
+from windrow import errors
+from windrow.cli.verb import DOCS, EXITS, Branch
+
+VERBS = dict(verbs())
+
+
+def helped(name: str, windrow) -> str:
+    said = windrow(*name.split()[1:], "--help")
+    assert said.code == 0
+    assert said.err == ""
+    return said.out
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_help_has_one_line_examples_exit_codes_and_a_link(name: str, windrow) -> None:
+    text = helped(name, windrow)
+    first = VERBS[name].help.splitlines()[0]
+    assert first.endswith(".")
+    examples = text.partition("Examples:\n")[2].partition("\n\n")[0].splitlines()
+    assert len(examples) >= 2
+    assert all("windrow" in line for line in examples)
+    assert all(str(code) in text.partition("Exit codes:")[2] for code in EXITS)
+    assert f"Docs: {DOCS}#{name.replace(' ', '-')}" in text
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_every_command_has_the_options_that_all_have(name: str) -> None:
+    options = {each for one in VERBS[name].params if isinstance(one, click.Option) for each in one.opts}
+    assert {"--json", "--workspace", "--verbose"} <= options
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_every_option_has_help(name: str) -> None:
+    options = [one for one in VERBS[name].params if isinstance(one, click.Option)]
+    assert [one.name for one in options if not one.help] == []
+
+
+def test_every_exit_code_has_a_meaning() -> None:
+    tree = [one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, errors.WindrowError)]
+    assert {one.exit_code for one in tree} <= set(EXITS)
+
+
+def test_every_type_of_message_is_documented() -> None:
+    used = set()
+    for path in python("src"):
+        if "src/windrow/cli/" not in at(path):
+            continue
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "message":
+                used |= {arg.value for arg in node.args[:1] if isinstance(arg, ast.Constant)}
+    assert used - set(MESSAGES) == set()
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("statsu", "status"), ("rnu", "run"), ("wyh", "why"), ("compeltion", "completion")]
+)
+def test_a_typo_suggests(typed: str, meant: str, windrow) -> None:
+    said = windrow(typed)
+    assert said.code == 2
+    assert said.out == ""
+    assert said.err == f"windrow: there is no command '{typed}'; did you mean {meant}?\ntry: windrow {meant}\n"
+
+
+def test_a_typo_below_a_command_suggests(windrow) -> None:
+    assert windrow("new", "sorce").err.endswith("did you mean source?\ntry: windrow new source\n")
+
+
+def test_a_wrong_option_names_the_help(windrow) -> None:
+    said = windrow("run", "--jsno")
+    assert said.code == 2
+    assert "--json" in said.err
+    assert said.err.endswith("try: windrow run --help\n")
+
+
+def test_the_version(windrow) -> None:
+    assert windrow("--version").out.startswith("windrow 0.")
+
+
+def test_without_a_command_there_is_help(windrow) -> None:
+    said = windrow()
+    assert said.code == 0
+    assert "Harvest:" in said.out
+
+
+def test_the_wrong_folder_is_told_with_a_way_out(tmp_path, monkeypatch, windrow) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = windrow("status")
+    assert said.code == 4
+    assert said.out == ""
+    first, second = said.err.splitlines()
+    assert first.startswith(f"windrow: no windrow.toml here or above; looked in {tmp_path}, ")
+    assert second == "try: windrow init"
+
+
+def test_an_error_is_json_when_json_is_asked_for(tmp_path, monkeypatch, windrow) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = json.loads(windrow("status", "--json").err)
+    assert set(told) == {"type", *MESSAGES["error"].shape}
+    assert told["exit_code"] == 4
+    assert told["hint"] == "windrow init"
+    assert json.loads(windrow("run", "--limit", "none", "--json").err)["type"] == "error"
+
+
+def test_a_trace_only_when_verbose(tmp_path, monkeypatch, windrow) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "Traceback" not in windrow("status").err
+    assert "Traceback" in windrow("status", "--verbose").err
+
+
+@pytest.mark.parametrize("words", [["--workspace", "DIR", "status"], ["status", "--workspace", "DIR"]])
+def test_the_workspace_may_be_named_before_or_after(words, workspace, tmp_path, monkeypatch, windrow) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = windrow(*(str(workspace) if word == "DIR" else word for word in words))
+    assert (said.code, "harwell" in said.out) == (0, True)
+
+
+def test_wrong_toml_is_told_with_its_place(workspace, windrow) -> None:
+    (workspace / "windrow.toml").write_text("name = \n")
+    said = windrow("status")
+    assert said.code == 4
+    assert "windrow.toml is not TOML" in said.err
+    assert "line 1" in said.err
+    assert f"try: edit {workspace}/windrow.toml" in said.err
+
+
+def test_an_unknown_setting_is_told_with_a_guess(workspace, windrow) -> None:
+    (workspace / "windrow.toml").write_text("contct = 'me'\n")
+    assert "did you mean contact?" in windrow("config").err
+
+
+def test_nothing_is_coloured_and_a_pipe_carries_data_alone(workspace, windrow) -> None:
+    said = windrow("run")
+    assert said.out == ""
+    assert "\x1b" not in said.err
+    assert "session" in said.err
+    assert windrow("status").out.startswith("source")
+
+
+def test_help_is_quick() -> None:
+    def once() -> float:
+        began = time.monotonic()
+        subprocess.run([sys.executable, "-m", "windrow", "--help"], check=True, capture_output=True)
+        return time.monotonic() - began
+
+    bare = min(_bare() for _ in range(3))
+    assert min(once() for _ in range(5)) - bare < 0.3
+
+
+def _bare() -> float:
+    began = time.monotonic()
+    subprocess.run([sys.executable, "-c", "pass"], check=True)
+    return time.monotonic() - began
+
+
+def test_help_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; from windrow.cli.root import root; root.main(['--help'], 'windrow', standalone_mode=False);"
+        "print(sorted({'sqlalchemy', 'lxml', 'aiohttp', 'asyncio', 'windrow.engine.session'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_groups_are_few() -> None:
+    assert {name for name, one in VERBS.items() if isinstance(one, Branch)} == {
+        "windrow", "windrow config", "windrow new"
+    }  # fmt: skip

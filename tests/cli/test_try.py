@@ -1,0 +1,106 @@
+"""`windrow try`: reads one thing, writes nothing."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from tools.command import MESSAGES, shape
+
+from tests.cli.conftest import put
+from tests.cli.test_begin import tree
+from windrow.demo.document import drop, experiments, pack, specimens
+
+ZIP = "H.2026-01-12.1.impc.zip"
+
+
+def test_a_zip_shows_members_findings_and_records(workspace, partner, windrow) -> None:
+    before = tree(workspace)
+    said = windrow("try", partner / "add" / ZIP, "--as", "drops")
+    assert said.code == 0
+    assert "H.2026-01-12.1.specimen.impc.xml: 6,322 bytes, 20 records, good up to data" in said.out
+    assert re.search(r"specimen H_M0101-000 +specimen_id=M0101-000", said.out)
+    assert "experiment H_E0101-000_M0101-000" in said.out
+    assert tree(workspace) == before
+
+
+def test_json_is_as_documented(workspace, partner, windrow) -> None:
+    said = windrow("try", partner / "add" / ZIP, "--as", "drops", "--json")
+    assert {one["type"] for one in said.messages} == {"got", "note", "record", "document"}
+    for one in said.messages:
+        assert set(one) - {"type"} <= set(shape(MESSAGES[one["type"]].shape))
+    assert len(said.of("record")) == 28
+    assert said.of("document")[0]["kind"] == "specimen"  # in the order in which they would be loaded
+
+
+def test_a_source_of_the_workspace_lends_its_access(workspace, partner, windrow) -> None:
+    said = windrow("try", f"file://{partner}/add/{ZIP}", "--as", "drops", "--json")
+    assert said.code == 0
+    assert said.of("got")[0]["key"] == f"add/{ZIP}"
+
+
+def test_a_document_by_itself(tmp_path, monkeypatch, windrow) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = put(tmp_path, "Abc.2026-01-12.1.experiment.impc.xml", experiments("H", 1))
+    said = windrow("try", path.name, "--as", "drops", "--json")
+    assert said.code == 0
+    assert said.of("document")[0]["records"] == 8
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("H.2026-01-12.1.impc.zip", b"not a zip", "refused at unzip: the bytes are not a zip archive"),
+        ("H.2026-02-30.1.impc.zip", drop("H", "2026-01-12", 1)[1], "its name would be refused: the date in the name"),
+        ("H.2026-01-12.1.specimen.impc.xml", b"<a>", "refused at xsd: the document is not well-formed XML"),
+        ("H.2026-01-12.1.specimen.impc.xml", experiments("H", 1), "refused at xsd: the root element"),
+        ("H.2026-01-12.1.specimen.impc.xml", b"", "refused at xsd"),
+        (
+            "H.2026-01-12.1.specimen.impc.xml",
+            specimens("H", 1).replace(b'gender="male"', b'gender="?"', 1),
+            "refused at xsd: the document is not valid against its schema",
+        ),
+    ],
+)
+def test_what_is_refused_gives_1(name, content, told, tmp_path, monkeypatch, windrow) -> None:
+    monkeypatch.chdir(tmp_path)
+    put(tmp_path, name, content)
+    before = tree(tmp_path)
+    said = windrow("try", name, "--as", "drops")
+    assert said.code == 1
+    assert told in said.out
+    assert tree(tmp_path) == before
+
+
+def test_findings_have_their_place(tmp_path, monkeypatch, windrow) -> None:
+    monkeypatch.chdir(tmp_path)
+    broken = specimens("H", 1).replace(b'gender="male"', b'gender="?"')
+    put(tmp_path, "H.2026-01-12.1.impc.zip", pack({"H.2026-01-12.1.specimen.impc.xml": broken}))
+    notes = windrow("try", "H.2026-01-12.1.impc.zip", "--as", "drops", "--json").of("note")
+    errors = [one for one in notes if one["level"] == "error"]
+    assert errors
+    for one in errors:
+        assert b'gender="?"' in broken.splitlines()[one["line"] - 1]
+    said = windrow("try", "H.2026-01-12.1.impc.zip", "--as", "drops", "--limit", "1")
+    assert f"... {len(notes) - 1} more findings" in said.out
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (["nofile", "--as", "drops"], 2, "there is no file"),
+        (["nofile"], 2, "missing option '--as'"),
+        (["x", "--as", "nosuch"], 2, "there is no collection 'nosuch'; there is: drops"),
+        (["ftp://u:hunter2@h/x.zip", "--as", "drops"], 2, "may not hold a password"),
+        (["gopher://h/x.zip", "--as", "drops"], 2, "wanted an address that begins with"),
+        (["file:///nowhere/x.zip", "--as", "drops"], 1, "/nowhere"),
+        (["http://127.0.0.1:1/x.zip", "--as", "drops"], 1, "127.0.0.1"),
+    ],
+)
+def test_wrong_wishes(words, code, told, tmp_path, monkeypatch, windrow) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = windrow("try", *words)
+    assert said.code == code
+    assert told in said.err
+    assert "hunter2" not in said.err
+    assert tree(tmp_path) == {}

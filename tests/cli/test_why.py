@@ -1,0 +1,198 @@
+"""`windrow why` and `windrow status`: everything has a story."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from tools.command import MESSAGES, shape
+
+from tests.cli.conftest import put
+from windrow.demo.document import drop, pack, specimens
+from windrow.model import Place
+from windrow.reasons import Reason
+from windrow.stores.archive import open_capture
+
+ZIP = "H.2026-01-12.1.impc.zip"
+
+
+@pytest.fixture
+def harvested(workspace, windrow):
+    assert windrow("run").code == 0
+    return workspace
+
+
+def test_a_zip_tells_all_in_order(harvested, windrow) -> None:
+    said = windrow("why", ZIP)
+    assert said.code == 0
+    assert said.out.startswith(f"add/{ZIP} (drops zip, number ")
+    assert "stands at overview: done" in said.out
+    order = ["  seen ", "  listed ", "  fetch ", "capture ", "download: done", "unzip (version 1)", "overview: done"]
+    places = [said.out.index(word) for word in order]
+    assert places == sorted(places)
+    assert re.search(r"kept at windrow-\S+\.warc(\.gz)? from byte \d+ on", said.out)
+    assert "specimen.impc.xml" in said.out
+    times = re.findall(r"(?m)^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)  ", said.out)
+    assert times == sorted(times)
+
+
+def test_the_capture_is_where_it_says(harvested, partner, windrow) -> None:
+    (event,) = [one for one in windrow("why", ZIP, "--json").of("event") if one["what"] == "capture"]
+    place = Place(event["warc"], event["offset"], event["length"])
+    with open_capture(harvested / "archive", place) as view:
+        assert view.read() == (partner / "add" / ZIP).read_bytes()
+
+
+@pytest.mark.parametrize("spelled", [ZIP, f"add/{ZIP}", "ADDRESS", "PATH"])
+def test_one_thing_has_many_names(spelled, harvested, partner, windrow) -> None:
+    named = spelled.replace("ADDRESS", f"file://{partner}/add/{ZIP}").replace("PATH", f"{partner}/add/{ZIP}")
+    said = windrow("why", named, "--json")
+    assert said.messages[0]["key"] == f"add/{ZIP}"
+    assert windrow("why", said.messages[0]["number"], "--json").messages[0]["key"] == f"add/{ZIP}"
+
+
+def test_json_is_as_documented(harvested, windrow) -> None:
+    said = windrow("why", ZIP, "--json")
+    assert {one["type"] for one in said.messages} == {"story", "event", "member"}
+    for one in said.messages:
+        allowed = set(shape(MESSAGES[one["type"]].shape))
+        assert set(one) - {"type"} <= allowed
+        if one["type"] != "event":
+            assert set(one) - {"type"} == allowed
+
+
+def test_a_document_has_its_archives_story_too(harvested, windrow) -> None:
+    said = windrow("why", f"add/{ZIP}/H.2026-01-12.1.specimen.impc.xml")
+    assert f"lies in add/{ZIP}" in said.out
+    assert "kept at windrow-" in said.out
+    assert "upload (version " in said.out
+    assert "data: done" in said.out
+
+
+def test_several_meanings_are_listed(harvested, windrow) -> None:
+    said = windrow("why", "H.2026-01-12.1.specimen.impc.xml", "--json")
+    assert said.code == 0
+    assert [one["type"] for one in said.messages] == ["candidate", "candidate"]
+    assert "may mean any of these" in windrow("why", "H.2026-01-12.1.specimen.impc.xml").err
+    assert len(windrow("why", "h", "--json").of("candidate")) == 3  # a centre, whatever its case
+
+
+def test_a_finding_has_line_and_column(workspace, partner, windrow) -> None:
+    broken = specimens("H", 7).replace(b'gender="male"', b'gender="maleish"', 1)
+    put(partner, "add/H.2026-01-20.1.impc.zip", pack({"H.2026-01-20.1.specimen.impc.xml": broken}))
+    windrow("run")
+    said = windrow("why", "H.2026-01-20.1.specimen.impc.xml")
+    assert "stands at xsd: failed, the document is not valid against its schema" in said.out
+    line = next(line for line in said.out.splitlines() if "finding" in line)
+    assert re.search(r"error, line \d+ column \d+: \w+: ", line)
+    (event,) = [one for one in windrow("why", "H.2026-01-20.1.specimen.impc.xml", "--json").of("event")
+                if one["what"] == "finding"]  # fmt: skip
+    assert b'gender="maleish"' in broken.splitlines()[event["line"] - 1]
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("H.2026-02-31.1.impc.zip", Reason.BAD_DATE),
+        (f"{'X' * 200}.zip", Reason.NAME_TOO_LONG),
+        (f"add/{'X' * 200}.zip", Reason.NAME_TOO_LONG),
+        ("H.2026-01-13.9.impc.zip", Reason.NOT_A_ZIP),
+    ],
+)
+def test_what_was_refused_has_a_story(name, reason, harvested, windrow) -> None:
+    said = windrow("why", name)
+    assert said.code == 0
+    assert reason.meaning in said.out
+    assert "harwell" in said.out
+
+
+def test_what_a_rule_left_out_of_a_zip_leads_to_it(workspace, partner, windrow) -> None:
+    members = {"H.2026-01-20.1.specimen.impc.xml": specimens("H", 7), "notes.txt": b"hello"}
+    put(partner, "add/H.2026-01-20.1.impc.zip", pack(members))
+    windrow("run")
+    said = windrow("why", "notes.txt")
+    assert said.code == 0
+    assert "'notes.txt' is not an XML file" in said.out
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("nonsense", "nothing is known of 'nonsense'\n"),
+        ("add/readme.txt", "by rule, files of this name are left out"),
+        ("add/H.2026-02-30.1.impc.zip", "would be refused: the date in the name is not a day of the calendar"),
+        ("H.2026-03-30.1.impc.zip", "its name is good, but no source has offered it so far"),
+        ("99999999999999999999", "nothing is known of"),
+        ("\udcff", "nothing is known of"),
+    ],
+)
+def test_what_is_unknown_gives_1_and_a_hint(name, told, harvested, windrow) -> None:
+    said = windrow("why", name)
+    assert said.code == 1
+    assert said.out == ""
+    assert told in said.err
+    assert "try: windrow status" in said.err
+
+
+def test_nothing_is_no_question(harvested, windrow) -> None:
+    assert windrow("why", " ").code == 2
+
+
+def test_a_source_and_a_session_have_stories(harvested, windrow) -> None:
+    assert "listing: done: harwell: 4 offered, 3 new, 2 refused, 0 gone" in windrow("why", "harwell").out
+    assert windrow("why", "1").out.startswith("session 1 took ")
+    assert windrow("why", "1", "--json").messages[0]["type"] == "summary"
+
+
+def test_changes_of_a_listing_are_told(harvested, partner, windrow) -> None:
+    (partner / "add" / ZIP).unlink()
+    name, content = drop("H", "2026-01-12", 2, 2)
+    put(partner, f"add/{name}", content)
+    windrow("run")
+    assert "harwell does not offer it any more" in windrow("why", ZIP).out
+    said = windrow("why", name)
+    assert "harwell offers it changed" in said.out
+    assert "ContentChanged" in said.out
+    row = windrow("status", "--json").messages[0]["sources"][0]
+    assert (row["new"], row["changed"], row["gone"], row["same"]) == (0, 1, 1, 2)
+
+
+def test_hostile_names_do_not_reach_the_terminal(workspace, partner, windrow) -> None:
+    put(partner, "add/\x1b[2Jevil\u202e.impc.zip", b"PK")
+    windrow("run")
+    said = windrow("why", "harwell")
+    assert "\x1b" not in said.out + windrow("status").out
+    assert "\x1b" not in windrow("why", "add/\x1b[2Jevil\u202e.impc.zip").out
+    assert "\x1b" not in windrow("why", "\x1b[2J").err
+
+
+def test_status_counts_all(harvested, windrow) -> None:
+    (standing,) = windrow("status", "--json").messages
+    assert set(standing) - {"type"} == set(shape(MESSAGES["status"].shape))
+    (row,) = standing["sources"]
+    assert (row["source"], row["owner"], row["state"], row["new"], row["failed"]) == ("harwell", "H", "available", 3, 2)
+    assert row["next_due"] is None
+    assert {(one["phase"], one["status"], one["items"]) for one in standing["states"] if one["kind"] == "zip"} == {
+        ("overview", "done", 2), ("unzip", "failed", 1), ("zip_name", "failed", 1),
+    }  # fmt: skip
+    assert {one["reason"]: one["items"] for one in standing["reasons"]} == {
+        "bad_date": 1, "not_a_zip": 1, "name_too_long": 1,
+    }  # fmt: skip
+    assert standing["last"]["exit_code"] == 0
+    text = windrow("status").out
+    assert re.search(r"harwell +H +available +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +3 +0 +0 +0 +2 +-", text)
+
+
+def test_status_tells_when_a_source_is_due(harvested, windrow) -> None:
+    main = harvested / "windrow.toml"
+    main.write_text(f'{main.read_text()}\n[run]\nevery = "6h"\n')
+    (standing,) = windrow("status", "--json").messages
+    assert standing["sources"][0]["next_due"] > standing["sources"][0]["last_good"]
+
+
+def test_status_before_the_first_run(workspace, windrow) -> None:
+    (workspace / "ledger.sqlite").unlink()
+    said = windrow("status")
+    assert said.code == 0
+    assert "nothing was run so far" in said.err
+    assert not (workspace / "ledger.sqlite").exists()

@@ -1,0 +1,223 @@
+"""A workspace whose sources misbehave, run in this process, and what its ledger and tracker say."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.crash.place import TRACKER
+from windrow.app.workspace import Windrow
+from windrow.collections.drops.phase import PHASES
+from windrow.demo.document import drop
+from windrow.errors import WindrowError
+from windrow.model import Site, Status
+
+DAY = "2026-01-12"
+RUN = """
+import sys
+from windrow.app.workspace import Windrow
+from windrow.errors import WindrowError
+try:
+    sys.exit(Windrow(sys.argv[1]).run().exit_code)
+except WindrowError as error:
+    print(f"{type(error).__name__}: {error}", file=sys.stderr)
+    sys.exit(error.exit_code)
+"""
+
+
+class Went(NamedTuple):
+    """How a run went: its exit code, the error that ended it, what troubled its tasks."""
+
+    code: int
+    error: WindrowError | None = None
+    troubles: tuple[str, ...] = ()
+
+
+class Item(NamedTuple):
+    """Where something stands, by words."""
+
+    phase: str
+    status: str
+    reason: str | None
+
+
+class Place:
+    """One workspace: centres H and J, sources as the test adds them."""
+
+    def __init__(self, root: Path, settings: str = "", run: str = "") -> None:
+        """Make the workspace; `settings` are further tables of windrow.toml, `run` lines of [run]."""
+        self.root = root
+        root.mkdir(parents=True, exist_ok=True)
+        (root / "sources").mkdir()
+        self.configure(settings, run)
+
+    def configure(self, settings: str = "", run: str = "") -> None:
+        """Write windrow.toml anew."""
+        head = 'name = "faults"\ncontact = "operator@example.org"\n'
+        centres = "".join(f'[[drops.centre]]\nshort_name = "{centre}"\n' for centre in ("H", "J"))
+        (self.root / "windrow.toml").write_text(f"{head}[run]\nfetchers = 2\nreaders = 2\n{run}{settings}\n{centres}")
+
+    def source(self, name: str, site: Site | str, centre: str = "H", **more: Any) -> None:
+        """Declare a source at a site of a test server, or at a URL."""
+        said: dict[str, Any] = {"collection": "drops", "centre": centre}
+        if isinstance(site, Site):
+            user = f"{site.username}@" if site.username else ""
+            said["url"] = f"{site.scheme}://{user}{site.host}:{site.port}{site.base}"
+            said |= {"timeout": site.timeout, "ca_bundle": site.ca_bundle, "host_keys": list(site.host_keys)}
+            said |= {"secret": site.secret.place if site.secret else "", "key": site.key.place if site.key else ""}
+        else:
+            said["url"] = site
+        lines = [f"{key} = {_spelt(value)}" for key, value in {**said, **more}.items()]
+        (self.root / "sources" / f"{name}.toml").write_text("\n".join(lines) + "\n")
+
+    def folder(self, name: str, centre: str = "H", **more: Any) -> Path:
+        """Declare a source that is a folder of this machine, and return the folder."""
+        folder = folders(self.root / "partner" / name)
+        self.source(name, f"file://{folder}/", centre, **more)
+        return folder
+
+    def healthy(self, number: int = 1, centre: str = "J") -> str:
+        """Have a source of its own with one good zip, and return the zip's key."""
+        folder = self.folder("healthy", centre)
+        return put(folder, *drop(centre, DAY, number))
+
+    def run(self, *names: str, **flags: Any) -> Went:
+        """Run to the end, in this process."""
+        try:
+            summary = Windrow(self.root, flags).run(names)
+        except WindrowError as error:
+            return Went(error.exit_code, error)
+        return Went(summary.exit_code or 0, None, summary.troubles)
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Start a run in a process of its own."""
+        return subprocess.Popen([sys.executable, "-c", RUN, str(self.root)], stderr=subprocess.PIPE)
+
+    def ask(self, text: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Ask the ledger."""
+        return _ask(self.root / "ledger.sqlite", text, values)
+
+    def tracked(self, text: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Ask the tracker."""
+        return _ask(self.root / "tracker.sqlite", text, values)
+
+    def loaded(self) -> set[str]:
+        """Return the zips of which something is current in the store."""
+        text = "SELECT DISTINCT zip_name FROM submission WHERE published_at IS NOT NULL AND withheld_at IS NULL"
+        return {row[0] for row in _ask(self.root / "drops.sqlite", text, ())}
+
+    def item(self, key: str) -> Item:
+        """Return where an item stands: a zip by `add/NAME`, a document by `add/NAME/MEMBER`."""
+        rows = self.ask(
+            "SELECT s.phase, s.status, s.reason FROM standing s JOIN item i ON i.seq = s.item WHERE i.item_key = ?"
+            " ORDER BY i.seq DESC",
+            key,
+        )
+        assert rows, f"{key} is not on the ledger"
+        phase, status, reason = rows[0]
+        return Item(PHASES[phase - 1], Status(status).name.lower(), reason)
+
+    def findings(self, key: str) -> list[tuple[str, str]]:
+        """Return the findings of an item: kind and message."""
+        return self.ask(
+            "SELECT f.kind, f.message FROM finding f JOIN item i ON i.seq = f.item WHERE i.item_key = ? ORDER BY f.seq",
+            key,
+        )
+
+    def tasks(self, source: str) -> list[tuple[int, str | None, str]]:
+        """Return the ended tasks of a source: failed, reason, comment."""
+        return self.ask(
+            "SELECT e.failed, e.reason, e.comment FROM task t JOIN task_end e ON e.task = t.seq WHERE t.source = ?"
+            " ORDER BY t.seq",
+            source,
+        )
+
+    def fetches(self, key: str) -> list[tuple[str, str | None, int, str]]:
+        """Return the ended attempts at an item: source, reason, bytes received, message."""
+        return self.ask(
+            "SELECT e.source, e.reason, e.received, e.message FROM fetch_end e JOIN item i ON i.seq = e.item"
+            " WHERE i.item_key = ? ORDER BY e.fetch",
+            key,
+        )
+
+    def downloads(self, name: str) -> list[tuple[str, str, int]]:
+        """Return a zip's rows in zip_download: phase, status, bytes."""
+        rows = self.tracked(
+            "SELECT d.phase_id, d.status_id, d.downloaded_size_bytes FROM zip_download d"
+            " JOIN file_source_has_zip h ON h.id = d.zf_id JOIN zip_action a ON a.id = h.za_id"
+            " JOIN zip_file f ON f.id = a.zip_id WHERE f.file_name = ? ORDER BY d.id",
+            name.rpartition("/")[2],
+        )
+        return [(PHASES[phase - 1], Status(status).name.lower(), size) for phase, status, size in rows]
+
+    def zip_log(self, name: str) -> list[tuple[str, str]]:
+        """Return what the tracker logged of a zip: class and message."""
+        return self.tracked(
+            "SELECT e.short_name, l.message FROM zip_log l JOIN an_exception e ON e.id = l.exception_id"
+            " JOIN zip_download d ON d.id = l.zip_id JOIN file_source_has_zip h ON h.id = d.zf_id"
+            " JOIN zip_action a ON a.id = h.za_id JOIN zip_file f ON f.id = a.zip_id WHERE f.file_name = ? ORDER BY l.id",
+            name.rpartition("/")[2],
+        )
+
+    def xml_log(self, fname: str) -> list[tuple[str, str, int | None, int | None]]:
+        """Return what the tracker logged of a document: class, message, line, column."""
+        return self.tracked(
+            "SELECT e.short_name, l.message, l.line, l.col FROM xml_log l JOIN xml_file x ON x.id = l.xml_id"
+            " JOIN an_exception e ON e.id = l.exception_id WHERE x.fname = ? ORDER BY l.id",
+            fname,
+        )
+
+    def action(self, name: str) -> tuple[str, str]:
+        """Return where the tracker says that a zip stands."""
+        rows = [row for row in self.tracked(TRACKER["zip_action"]) if row[0] == name.rpartition("/")[2]]
+        return rows[0][2], rows[0][3]
+
+    def whole(self, *keys: str) -> None:
+        """Assert that these zips went all the way, in ledger, tracker and store."""
+        for key in keys:
+            assert self.item(key) == ("overview", "done", None)
+            assert self.action(key) == ("overview", "done")
+            assert key.rpartition("/")[2] in self.loaded()
+
+    def session(self) -> int:
+        """Return the status that the tracker has of the last session; 0 is good."""
+        return self.tracked("SELECT status FROM crawling_session ORDER BY id DESC LIMIT 1")[0][0]
+
+
+def _spelt(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(_spelt(each) for each in value)}]"
+    return str(value) if isinstance(value, int | float) else f'"{value}"'
+
+
+def _ask(path: Path, text: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    with sqlite3.connect(path, timeout=10) as connection:
+        rows = connection.execute(text, values).fetchall()
+    connection.close()
+    return rows
+
+
+def folders(root: Path) -> Path:
+    """Make the three folders of a drop."""
+    for action in ("add", "edit", "delete"):
+        (root / action).mkdir(parents=True, exist_ok=True)
+    return root
+
+
+def put(folder: Path, name: str, content: bytes, action: str = "add") -> str:
+    """Drop a file and return its key."""
+    (folder / action / name).write_bytes(content)
+    return f"{action}/{name}"
+
+
+def until(true: Callable[[], bool], patience: float = 20.0) -> None:
+    """Wait until something is so."""
+    end = time.monotonic() + patience
+    while not true():
+        assert time.monotonic() < end, "it did not come to that"
+        time.sleep(0.01)

@@ -1,0 +1,115 @@
+"""An FTP server of a few lines that can be told to misbehave: what no honest server does on demand."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from tests.servers.script import listening
+
+
+@dataclass
+class Rogue:
+    """What it offers by path (`add/NAME`), and how it misbehaves; may be changed while it runs."""
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    lines: dict[str, list[bytes]] = field(default_factory=dict)  # raw lines of MLSD more, by folder
+    told: dict[str, int | None] = field(default_factory=dict)  # sizes in listings, where they are not true
+    said: dict[str, int] = field(default_factory=dict)  # sizes in answer to SIZE, where they are not true
+    refused: dict[str, bytes] = field(default_factory=dict)  # replies to RETR
+    cut: dict[str, int] = field(default_factory=dict)  # break off after so many bytes
+    hang: dict[str, int] = field(default_factory=dict)  # fall silent after so many bytes
+    rate: float = 0.0  # bytes a second
+    sizes: bool = True  # knows SIZE
+    shut: bool = False  # hangs up on everybody who comes
+    port: int = 0
+    asked: list[str] = field(default_factory=list)
+    started: list[int] = field(default_factory=list)  # where transfers began
+
+    def url(self) -> str:
+        """Return its address."""
+        return f"ftp://windrow@127.0.0.1:{self.port}/"
+
+    def talk(self, line: socket.socket) -> None:
+        """Speak FTP on one control line."""
+        if self.shut:
+            return
+        line.sendall(b"220 hello\r\n")
+        passive, start = None, 0
+        for text in line.makefile("rb"):
+            if self.shut:
+                return
+            verb, _, rest = text.decode().strip().partition(" ")
+            path = rest.strip("/")
+            self.asked.append(f"{verb} {path}".strip())
+            if verb == "PASV":
+                passive = socket.create_server(("127.0.0.1", 0))
+                port = passive.getsockname()[1]
+                line.sendall(f"227 passive (127,0,0,1,{port // 256},{port % 256})\r\n".encode())
+            elif verb == "REST":
+                start = int(rest)
+                line.sendall(b"350 go on\r\n")
+            elif verb in {"MLSD", "RETR"}:
+                assert passive is not None
+                with passive:
+                    if not self._transfer(line, passive, verb, path, start):
+                        return
+                start = 0
+            else:
+                line.sendall(self._plain(verb, path))
+
+    def _plain(self, verb: str, path: str) -> bytes:
+        if verb == "FEAT":
+            return (
+                b"211-with\r\n MLST size*;modify*;\r\n REST STREAM\r\n"
+                + (b" SIZE\r\n" if self.sizes else b"")
+                + b"211 end\r\n"
+            )
+        if verb == "SIZE" and path in self.files:
+            return b"213 %d\r\n" % self.said.get(path, len(self.files[path]))
+        known = {"USER": b"331 word\r\n", "PASS": b"230 in\r\n", "TYPE": b"200 so\r\n", "QUIT": b"221 bye\r\n"}
+        return known.get(verb, b"502 no\r\n")
+
+    def _transfer(self, line: socket.socket, passive: socket.socket, verb: str, path: str, start: int) -> bool:
+        if verb == "RETR" and (path not in self.files or path in self.refused):
+            line.sendall(self.refused.get(path, b"550 no such file\r\n"))
+            return True
+        line.sendall(b"150 here\r\n")
+        content = self._listing(path) if verb == "MLSD" else self.files[path]
+        with passive.accept()[0] as data:
+            if verb == "RETR":
+                self.started.append(start)
+            stop = min(self.cut.get(path, len(content)), self.hang.get(path, len(content)))
+            for at in range(start, stop, 65536):
+                data.sendall(content[at : min(at + 65536, stop)])
+                if self.rate:
+                    time.sleep(65536 / self.rate)
+            while path in self.hang and line.fileno() >= 0:
+                if not line.recv(1):
+                    return False
+            if path in self.cut:
+                return False
+        line.sendall(b"226 done\r\n")
+        return True
+
+    def _listing(self, folder: str) -> bytes:
+        lines = list(self.lines.get(folder, ()))
+        for path, content in self.files.items():
+            where, _, name = path.rpartition("/")
+            size = self.told.get(path, len(content))
+            if where == folder:
+                said = "" if size is None else f"size={size};"
+                lines.append(f"type=file;{said}modify=20260112090000; {name}".encode())
+        return b"".join(one + b"\r\n" for one in lines)
+
+
+@contextmanager
+def rogue(**how: object) -> Iterator[Rogue]:
+    """Run one."""
+    made = Rogue(**how)  # type: ignore[arg-type]
+    with listening(made.talk) as port:
+        made.port = port
+        yield made

@@ -1,0 +1,101 @@
+"""XML that is hostile or broken: refused for what it is, with line where there is one; the rest is loaded."""
+
+import time
+
+import pytest
+
+from tests.faults.place import DAY, put
+from windrow.demo.document import pack, specimens
+
+GOOD = specimens("H", 1, 3)
+HEAD = b'<?xml version="1.0" encoding="UTF-8"?>\n'
+BODY = GOOD.removeprefix(HEAD)
+LAUGHS = b"".join(b'<!ENTITY l%d "%s">' % (n, b"&l%d;" % (n - 1) * 10) for n in range(1, 10))
+DOCUMENTS = {
+    "dtd": HEAD + b"<!DOCTYPE centreSpecimenSet [<!ELEMENT a ANY>]>\n" + BODY,
+    "external_dtd": HEAD + b'<!DOCTYPE centreSpecimenSet SYSTEM "http://127.0.0.1:9/x.dtd">\n' + BODY,
+    "external_entity": HEAD + b'<!DOCTYPE centreSpecimenSet [<!ENTITY x SYSTEM "file:///etc/passwd">]>\n'
+    + BODY.replace(b'"BaSH"', b'"&x;"', 1),
+    "laughs": HEAD + b'<!DOCTYPE centreSpecimenSet [<!ENTITY l0 "ha">' + LAUGHS + b"]>\n"
+    + BODY.replace(b'"BaSH"', b'"&l9;"', 1),
+    "wrong_encoding": GOOD.replace(b"UTF-8", b"UTF-16", 1),
+    "wrong_bytes": GOOD.replace(b'"BaSH"', b'"Ba\xff\xfeH"', 1),
+    "unknown_encoding": GOOD.replace(b"UTF-8", b"EBCDIC-XY", 1),
+    "cut": GOOD[: len(GOOD) // 2],
+    "empty": b"",
+    "binary": bytes(range(256)) * 20,
+    "other_root": HEAD + b"<html/>",
+    "invalid": GOOD.replace(b'gender="', b'gender="un', 1),
+    "deep": HEAD + b"<a>" * 5000 + b"</a>" * 5000,
+}  # fmt: skip
+EXPECTED = {
+    "dtd": ("dtd_forbidden", "DtdForbidden"), "external_dtd": ("dtd_forbidden", "DtdForbidden"),
+    "external_entity": ("dtd_forbidden", "DtdForbidden"), "laughs": ("dtd_forbidden", "DtdForbidden"),
+    "wrong_encoding": ("wrong_encoding", "WrongEncoding"), "wrong_bytes": ("wrong_encoding", "WrongEncoding"),
+    "unknown_encoding": ("wrong_encoding", "WrongEncoding"), "cut": ("not_well_formed", "SyntaxError"),
+    "empty": ("not_well_formed", "SyntaxError"), "binary": ("not_well_formed", "SyntaxError"),
+    "other_root": ("wrong_root", "WrongRoot"), "invalid": ("not_valid", "SchemaError"),
+    "deep": ("too_large", "TooLarge"),
+}  # fmt: skip
+LINES = {"wrong_encoding": 1, "unknown_encoding": 1, "invalid": 4, "wrong_bytes": 4}
+
+
+def name(number):
+    return f"H.{DAY}.{number}.specimen.impc.xml"
+
+
+@pytest.fixture(scope="module")
+def harvested(shared_place):
+    made = shared_place("[limits]\nratio = 5000\n")
+    made.good = made.healthy()
+    folder = made.folder("bad")
+    made.keys = {}
+    for number, (word, content) in enumerate(DOCUMENTS.items(), 1):
+        key = put(folder, f"H.{DAY}.{number}.impc.zip", pack({name(number): content}))
+        made.keys[word] = (key, name(number))
+    made.mixed = put(folder, f"H.{DAY}.900.impc.zip", pack({name(900): GOOD, name(901): DOCUMENTS["cut"]}))
+    made.went = made.run()
+    return made
+
+
+@pytest.mark.parametrize("word", DOCUMENTS)
+def test_a_bad_document_is_refused_with_its_reason(harvested, word):
+    key, fname = harvested.keys[word]
+    reason, kind = EXPECTED[word]
+    assert harvested.item(f"{key}/{fname}") == ("xsd", "failed", reason)
+    assert harvested.item(key)[:2] == ("xsd", "failed")
+    assert harvested.action(key) == ("xsd", "failed")
+    found, message, line, column = harvested.xml_log(fname)[0]
+    assert found == kind
+    assert message
+    assert (line or 0) == LINES.get(word, line or 0)
+    assert column != 0
+    assert key.rpartition("/")[2] not in harvested.loaded()
+
+
+def test_nothing_of_another_file_came_into_the_books(harvested):
+    text = " ".join(str(row) for row in harvested.tracked("SELECT message FROM xml_log"))
+    assert "root:" not in text
+
+
+def test_the_good_ones_are_loaded_and_the_exit_code_says_so(harvested):
+    assert harvested.went.code == 0
+    assert harvested.session() == 0
+    harvested.whole(harvested.good)
+    assert harvested.item(f"{harvested.mixed}/{name(900)}") == ("overview", "done", None)
+    assert harvested.item(f"{harvested.mixed}/{name(901)}") == ("xsd", "failed", "not_well_formed")
+    assert harvested.action(harvested.mixed) == ("xsd", "failed")
+
+
+def test_ten_million_elements_are_refused_in_little_time_and_memory(place):
+    made = place()
+    good = made.healthy()
+    many = HEAD + b"<centreSpecimenSet>" + b"<a/>" * 10_000_000 + b"</centreSpecimenSet>"
+    key = put(made.folder("bad"), f"H.{DAY}.1.impc.zip", pack({name(1): many}))
+    began = time.monotonic()
+    made.configure("[limits]\nratio = 2000\n")
+    assert made.run().code == 0
+    assert time.monotonic() - began < 20
+    assert made.item(f"{key}/{name(1)}") == ("xsd", "failed", "too_many_elements")
+    assert made.xml_log(name(1))[0][0] == "TooManyElements"
+    made.whole(good)

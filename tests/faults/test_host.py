@@ -1,0 +1,214 @@
+"""Several sources and one zip: differing bytes, changed bytes, sources that are down or list it no more."""
+
+import shutil
+
+import pytest
+
+from tests.faults.place import DAY, put
+from tests.faults.server import rogue
+from tests.servers.daemon import free_port
+from windrow.collections.drops.collection import COLLECTION
+from windrow.demo.document import drop
+from windrow.engine.ledger import Ledger
+from windrow.engine.operator import choose, retry
+
+NAME, CONTENT = drop("H", DAY, 5)
+OTHER = drop("H", DAY, 5, 2)[1]
+KEY = f"add/{NAME}"
+SECRET = {"secret": "env:HOME", "timeout": 5}
+
+
+def ask_again(made, *keys):
+    """Do what `windrow retry` does."""
+    ledger = Ledger(made.root / "ledger.sqlite")
+    chosen = choose(ledger, COLLECTION, keys)
+    assert retry(ledger, COLLECTION, chosen) == len(keys)
+    ledger.close()
+
+
+def digests(made, key=KEY):
+    return made.ask(
+        "SELECT e.source, e.size FROM fetch_end e JOIN item i ON i.seq = e.item WHERE i.item_key = ? AND e.reason IS NULL"
+        " ORDER BY e.seq",
+        key,
+    )
+
+
+def test_two_sources_offer_different_bytes(place):
+    made = place()
+    good = made.healthy()
+    put(made.folder("own", "H"), NAME, CONTENT)
+    put(made.folder("copy", "J"), NAME, OTHER)
+    assert made.run().code == 0
+    made.whole(good, KEY)
+    assert digests(made) == [("own", len(CONTENT))]
+    ((kind, message),) = made.findings(KEY)
+    assert kind == "ContentDiffers"
+    for word in ("own", "copy", str(len(CONTENT)), str(len(OTHER))):
+        assert word in message
+    assert made.zip_log(NAME) == [(kind, message)]
+    assert made.run().code == 0
+    assert len(made.findings(KEY)) == 1
+
+
+def test_bytes_that_change_wait_for_a_retry(place):
+    made = place()
+    good = made.healthy()
+    folder = made.folder("own")
+    put(folder, NAME, CONTENT)
+    assert made.run().code == 0
+    put(folder, NAME, OTHER)
+    assert made.run().code == 0
+    ((kind, message),) = made.findings(KEY)
+    assert kind == "ContentChanged"
+    assert f"windrow retry {KEY}" in message
+    assert (kind, message) in made.zip_log(NAME)
+    assert digests(made) == [("own", len(CONTENT))]
+    made.whole(good, KEY)
+    assert made.run().code == 0
+    assert len(made.findings(KEY)) == 1  # told once
+
+    ask_again(made, NAME)
+    assert made.run().code == 0
+    assert digests(made) == [("own", len(CONTENT)), ("own", len(OTHER))]
+    made.whole(good, KEY)
+    assert made.downloads(NAME) == [("overview", "done", len(CONTENT)), ("overview", "done", len(OTHER))]
+
+
+def test_a_source_that_lists_a_zip_no_more(place):
+    made = place(settings="[drops]\nattempts = 1\n")
+    good = made.healthy()
+    copy = made.folder("copy", "J")
+    put(copy, NAME, CONTENT)
+    alone = f"add/{drop('H', DAY, 6)[0]}"
+    with rogue(
+        files={KEY: CONTENT, alone: CONTENT}, refused={KEY: b"451 not now\r\n", alone: b"451 not now\r\n"}
+    ) as own:
+        made.source("own", own.url(), "H", **SECRET)
+        shutil.move(copy / KEY, copy / "aside")
+        assert made.run().code == 3
+        assert made.item(KEY) == ("download", "failed", "server_error")
+        shutil.move(copy / "aside", copy / KEY)
+        own.files.clear()
+        own.asked.clear()
+        assert made.run().code == 0
+        assert not [word for word in own.asked if word.startswith("RETR")]
+    made.whole(good, KEY)
+    events = made.ask(
+        "SELECT l.source, l.event FROM listing l JOIN item i ON i.seq = l.item WHERE i.item_key = ? ORDER BY l.seq", KEY
+    )
+    assert sorted(events) == [("copy", "listed"), ("own", "gone"), ("own", "listed")]
+    hosts = made.tracked(
+        "SELECT count(*) FROM file_source_has_zip h JOIN zip_action a ON a.id = h.za_id JOIN zip_file f ON f.id = a.zip_id"
+        " WHERE f.file_name = ?",
+        NAME,
+    )
+    assert hosts == [(2,)]
+    assert [row[:2] for row in made.downloads(NAME)] == [("download", "failed"), ("overview", "done")]
+    assert made.item(alone) == ("download", "failed", "server_error")  # nobody has it; what happened stays on record
+
+
+def test_the_next_host_is_tried(place):
+    made = place()
+    good = made.healthy()
+    put(made.folder("copy", "J"), NAME, CONTENT)
+    with rogue(files={KEY: CONTENT}, refused={KEY: b"451 not now\r\n"}) as own:
+        made.source("own", own.url(), "H", attempts=2, **SECRET)
+        assert made.run().code == 3
+    assert [row[:2] for row in made.fetches(KEY)] == [("own", "server_error"), ("own", "server_error"), ("copy", None)]
+    assert [row[:2] for row in made.downloads(NAME)] == [("download", "failed")] * 2 + [("overview", "done")]
+    assert [kind for kind, _ in made.zip_log(NAME)] == ["ServerError"] * 2
+    retries = made.tracked(
+        "SELECT h.num_retries FROM file_source_has_zip h JOIN zip_download d ON d.zf_id = h.id ORDER BY d.id"
+    )
+    assert (1,) in retries
+    made.whole(good, KEY)
+
+
+def test_a_source_that_is_down_while_another_hosts_the_zip(place):
+    made = place()
+    good = made.healthy()
+    put(made.folder("copy", "J"), NAME, CONTENT)
+    made.source("own", f"ftp://windrow@127.0.0.1:{free_port()}/", "H", attempts=2, **SECRET)
+    assert made.run().code == 3
+    failed, reason, _ = made.tasks("own")[0]
+    assert (failed, reason) == (1, "connect_failed")
+    made.whole(good, KEY)
+    assert digests(made) == [("copy", len(CONTENT))]
+    assert made.session() > 0
+
+
+@pytest.mark.parametrize("connections", [1, 3])
+def test_a_source_that_goes_between_listing_and_fetching(place, connections):
+    made = place()
+    good = made.healthy()
+    files = {f"add/{name}": content for name, content in (drop("H", DAY, number) for number in range(10, 22))}
+    alone = f"add/{drop('H', DAY, 30)[0]}"
+    copy = made.folder("copy", "J")
+    for key, content in files.items():
+        (copy / key).write_bytes(content)
+    with rogue(files=files | {alone: drop("H", DAY, 30)[1]}) as own:
+        listed = own._listing
+
+        def last(folder):
+            own.shut = folder == "delete"
+            return listed(folder)
+
+        own._listing = last
+        made.source("own", own.url(), "H", attempts=2, connections=connections, **SECRET)
+        assert made.run().code == 3
+        made.whole(good, *files)
+        assert made.item(alone) == ("download", "pending", None)
+        failed, reason, comment = made.tasks("own")[-1]
+        assert (failed, reason) == (1, "interrupted")
+        assert "own" in comment
+        own._listing = listed
+        own.shut = False
+        assert made.run().code == 0
+    made.whole(good, alone, *files)
+
+
+def test_a_moment_of_absence_is_no_reason_to_give_a_source_up(place):
+    """Connections that break together are one break: the source is asked again, a little later."""
+    made = place()
+    files = {f"add/{name}": content for name, content in (drop("H", DAY, number) for number in range(10, 30))}
+    with rogue(files=files) as own:
+        listed, talk, turned = own._listing, own.talk, []
+
+        def last(folder):
+            own.shut = folder == "delete"
+            return listed(folder)
+
+        def shy(line):
+            turned.append(own.shut)
+            own.shut = own.shut and len(turned) <= 3
+            talk(line)
+
+        own._listing = last
+        own.door = shy
+        made.source("own", own.url(), "H", attempts=2, connections=3, **SECRET)
+        went = made.run()
+    assert turned.count(True) >= 2, "the server was never away"
+    made.whole(*files)
+    assert went.code == 0 or {row[1] for key in files for row in made.fetches(key)} >= {"interrupted"}
+
+
+def test_all_sources_down_and_up_again(place):
+    made = place()
+    folder = made.folder("first", "H")
+    put(folder, NAME, CONTENT)
+    shutil.move(folder, made.root / "away")
+    port = free_port()
+    made.source("second", f"ftp://windrow@127.0.0.1:{port}/", "J", attempts=2, **SECRET)
+    assert made.run().code == 3
+    assert made.tasks("first")[0][:2] == (1, "not_found")
+    assert made.tasks("second")[0][:2] == (1, "connect_failed")
+    assert made.tracked("SELECT count(*) FROM session_task WHERE status = 1") == [(2,)]
+
+    shutil.move(made.root / "away", folder)
+    name, content = drop("J", DAY, 8)
+    with rogue(files={f"add/{name}": content}) as second:
+        made.source("second", second.url(), "J", **SECRET)
+        assert made.run().code == 0
+    made.whole(KEY, f"add/{name}")
+    assert made.session() == 0
