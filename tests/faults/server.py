@@ -25,6 +25,9 @@ class Rogue:
     rate: float = 0.0  # bytes a second
     sizes: bool = True  # knows SIZE
     shut: bool = False  # hangs up on everybody who comes
+    absent: int = 0  # hangs up on so many who come yet
+    turned: int = 0  # how many of these came
+    forgetful: bool = False  # hangs up, at the next word, on everybody who came before this was set
     port: int = 0
     asked: list[str] = field(default_factory=list)
     started: list[int] = field(default_factory=list)  # where transfers began
@@ -37,10 +40,13 @@ class Rogue:
         """Speak FTP on one control line."""
         if self.shut:
             return
+        if self.turned < self.absent:
+            self.turned += 1
+            return
         line.sendall(b"220 hello\r\n")
-        passive, start = None, 0
+        passive, start, known = None, 0, not self.forgetful
         for text in line.makefile("rb"):
-            if self.shut:
+            if self.shut or self.turned < self.absent or (self.forgetful and known):
                 return
             verb, _, rest = text.decode().strip().partition(" ")
             path = rest.strip("/")

@@ -168,29 +168,47 @@ def test_a_source_that_goes_between_listing_and_fetching(place, connections):
     made.whole(good, alone, *files)
 
 
-def test_a_moment_of_absence_is_no_reason_to_give_a_source_up(place):
+@pytest.fixture
+def after_listing():
+    """Return what has a server change its ways once all its folders were listed."""
+
+    def change(server, **ways):
+        listed = server._listing
+
+        def last(folder):
+            if folder == "delete":
+                vars(server).update(ways)
+            return listed(folder)
+
+        server._listing = last
+
+    return change
+
+
+def test_a_moment_of_absence_is_no_reason_to_give_a_source_up(place, after_listing):
     """Connections that break together are one break: the source is asked again, a little later."""
     made = place()
     files = {f"add/{name}": content for name, content in (drop("H", DAY, number) for number in range(10, 30))}
     with rogue(files=files) as own:
-        listed, talk, turned = own._listing, own.talk, []
-
-        def last(folder):
-            own.shut = folder == "delete"
-            return listed(folder)
-
-        def shy(line):
-            turned.append(own.shut)
-            own.shut = own.shut and len(turned) <= 3
-            talk(line)
-
-        own._listing = last
-        own.door = shy
+        after_listing(own, absent=3)
         made.source("own", own.url(), "H", attempts=2, connections=3, **SECRET)
-        went = made.run()
-    assert turned.count(True) >= 2, "the server was never away"
+        assert made.run().code == 0
+        assert own.turned == 3
     made.whole(*files)
-    assert went.code == 0 or {row[1] for key in files for row in made.fetches(key)} >= {"interrupted"}
+    assert {row[1] for key in files for row in made.fetches(key)} == {None}
+
+
+@pytest.mark.parametrize("connections", [1, 3])
+def test_a_connection_that_the_server_closed_while_it_rested(place, after_listing, connections):
+    """It is replaced by a new one: no attempt has failed, even where there is only one."""
+    made = place()
+    files = {f"add/{name}": content for name, content in (drop("H", DAY, number) for number in range(10, 30))}
+    with rogue(files=files) as own:
+        after_listing(own, forgetful=True)
+        made.source("own", own.url(), "H", attempts=1, connections=connections, **SECRET)
+        assert made.run().code == 0
+    made.whole(*files)
+    assert [row[1] for key in files for row in made.fetches(key)] == [None] * len(files)
 
 
 def test_all_sources_down_and_up_again(place):

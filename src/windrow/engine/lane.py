@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from enum import Enum, auto
 
 from windrow.engine.ledger.moment import now
 from windrow.engine.line import Lines
@@ -31,16 +32,13 @@ async def run_lane(
     """Work through a lane; every order is reported once, as fetched or as untouched."""
     rest = deque(lane.orders)
     try:
-        connection = await lines.take(transport, lane.site)
-        try:
-            sound = await _work(rest, lane, connection, keeper, report)
-        except BaseException:
-            await connection.close()
-            raise
-        if sound:
+        connection = lines.take(lane.site)
+        end = await _use(rest, lane, connection, keeper, report, rested=True) if connection else _End.STALE
+        if end is _End.STALE:
+            connection = await transport.connect(lane.site)
+            end = await _use(rest, lane, connection, keeper, report)
+        if connection and end is _End.SOUND:
             lines.give(lane.site, connection)
-        else:
-            await connection.close()
     except WindrowError as error:
         report(LaneEnded(lane.number, tuple(order.number for order in rest), _broken(error)))
         return
@@ -51,19 +49,45 @@ async def run_lane(
     report(LaneEnded(lane.number, tuple(order.number for order in rest)))
 
 
+class _End(Enum):
+    """How a lane left its connection."""
+
+    SOUND = auto()  # it may rest, and be used again
+    BROKEN = auto()  # nobody knows what the server says next
+    STALE = auto()  # the server had closed it while it rested: nothing was got over it
+
+
+async def _use(
+    rest: deque[Order], lane: Lane, connection: Connection, keeper: Keeper, report: Callable[[Event], None],
+    *, rested: bool = False,
+) -> _End:  # fmt: skip
+    """Do the lane's work over a connection, and close it unless it is still good."""
+    end = _End.BROKEN
+    try:
+        end = await _work(rest, lane, connection, keeper, report, rested=rested)
+    finally:
+        if end is not _End.SOUND:
+            await connection.close()
+    return end
+
+
 async def _work(
-    rest: deque[Order], lane: Lane, connection: Connection, keeper: Keeper, report: Callable[[Event], None]
-) -> bool:
-    """List what is to be listed and get what is ordered; tell whether the connection is still good."""
+    rest: deque[Order], lane: Lane, connection: Connection, keeper: Keeper, report: Callable[[Event], None],
+    *, rested: bool,
+) -> _End:  # fmt: skip
+    """List what is to be listed and get what is ordered."""
     for folder in lane.folders:
-        entries = await connection.list(folder)
+        try:
+            entries = await connection.list(folder)
+        except TransportError as error:
+            if rested and folder == lane.folders[0] and error.reason in _STALE:
+                return _End.STALE
+            raise
         for start in range(0, len(entries), CHUNK):
             report(Listing(lane.number, tuple(entries[start : start + CHUNK])))
-    abreast = min(lane.abreast, len(rest))
-    if abreast <= 1:
-        return await _runner(rest, lane, connection, keeper, report)
-    runners = (_runner(rest, lane, connection, keeper, report) for _ in range(abreast))
-    return all(await asyncio.gather(*runners))
+    runners = range(max(1, min(lane.abreast, len(rest))))
+    ends = await asyncio.gather(*(_runner(rest, lane, connection, keeper, report, rested=rested) for _ in runners))
+    return next((end for end in (_End.STALE, _End.BROKEN) if end in ends), _End.SOUND)
 
 
 def _broken(error: WindrowError) -> Broken:
@@ -76,20 +100,28 @@ def _fault(error: Exception) -> str:
 
 
 async def _runner(
-    rest: deque[Order], lane: Lane, connection: Connection, keeper: Keeper, report: Callable[[Event], None]
-) -> bool:
+    rest: deque[Order], lane: Lane, connection: Connection, keeper: Keeper, report: Callable[[Event], None],
+    *, rested: bool,
+) -> _End:  # fmt: skip
     """Take orders until none is left, or until the connection is of no more use; tell which of the two."""
     while rest:
         order = rest.popleft()
         begun = time.monotonic()
         got = await fetch(order, lane, connection, keeper, report)
+        if rested and got.reason in _STALE and not got.received:
+            rest.appendleft(order)
+            return _End.STALE
+        rested = False
         report(got)
         if got.reason in _BREAKING:
-            return False
+            return _End.BROKEN
         if lane.pace:
             await asyncio.sleep(max(0.0, lane.pace - (time.monotonic() - begun)))
-    return True
+    return _End.SOUND
 
+
+# What a server that closed a resting connection looks like: a break before the first byte.
+_STALE = {Reason.INTERRUPTED, Reason.CONNECT_FAILED}
 
 # After these the connection's state is unknown; what is left of the lane gets another one.
 _BREAKING = {Reason.TIMEOUT, Reason.INTERRUPTED, Reason.CONNECT_FAILED, Reason.PROTOCOL_ERROR, Reason.RATE_LIMITED}

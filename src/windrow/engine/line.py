@@ -6,7 +6,7 @@ import threading
 import time
 
 from windrow.model import Site
-from windrow.transports import Connection, Transport
+from windrow.transports import Connection
 
 REST = 10.0
 """Seconds that a connection may rest before it is closed: logging in anew is dear, holding a line is rude."""
@@ -20,13 +20,11 @@ class Lines:
         self._resting: dict[Site, list[tuple[float, Connection]]] = {}
         self._lock = threading.Lock()
 
-    async def take(self, transport: Transport, site: Site) -> Connection:
-        """Return a connection that rests, or a new one."""
+    def take(self, site: Site) -> Connection | None:
+        """Return a connection that rests, if there is one; its server may have closed it meanwhile."""
         with self._lock:
             resting = self._resting.get(site)
-            if resting:
-                return resting.pop()[1]
-        return await transport.connect(site)
+            return resting.pop()[1] if resting else None
 
     def give(self, site: Site, connection: Connection) -> None:
         """Let a sound connection rest."""
