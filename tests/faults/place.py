@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.crash.place import TRACKER
+from windrow.app.checkup import check
 from windrow.app.workspace import Windrow
 from windrow.collections.drops.phase import PHASES
 from windrow.demo.document import drop
+from windrow.engine.check import Fault
+from windrow.engine.ledger import Ledger
 from windrow.errors import WindrowError
 from windrow.model import Site, Status
 
@@ -92,7 +95,16 @@ class Place:
             summary = Windrow(self.root, flags).run(names)
         except WindrowError as error:
             return Went(error.exit_code, error)
+        assert self.wrong() == []
         return Went(summary.exit_code or 0, None, summary.troubles)
+
+    def wrong(self) -> list[Fault]:
+        """Return what `windrow check` finds wrong: captures, standings and tracker must agree."""
+        ledger = Ledger(self.root / "ledger.sqlite")
+        try:
+            return check(Windrow(self.root).config, ledger).faults
+        finally:
+            ledger.close()
 
     def start(self) -> subprocess.Popen[bytes]:
         """Start a run in a process of its own."""
