@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.faults.place import Place
+pytest.register_assert_rewrite("tests.faults.place")
+
+from tests.faults.place import Place  # noqa: E402 its assertions are to tell what they saw
 
 
 @pytest.fixture

@@ -20,10 +20,12 @@ class Rogue:
     told: dict[str, int | None] = field(default_factory=dict)  # sizes in listings, where they are not true
     said: dict[str, int] = field(default_factory=dict)  # sizes in answer to SIZE, where they are not true
     refused: dict[str, bytes] = field(default_factory=dict)  # replies to RETR
-    cut: dict[str, int] = field(default_factory=dict)  # break off after so many bytes
+    cuts: dict[str, list[int]] = field(default_factory=dict)  # break off after so many bytes: once each
     hang: dict[str, int] = field(default_factory=dict)  # fall silent after so many bytes
     rate: float = 0.0  # bytes a second
     sizes: bool = True  # knows SIZE
+    rests: bool = True  # can go on in the middle (REST)
+    modified: bytes = b"20260112090000"  # when all files were
     shut: bool = False  # hangs up on everybody who comes
     absent: int = 0  # hangs up on so many who come yet
     turned: int = 0  # how many of these came
@@ -55,7 +57,7 @@ class Rogue:
                 passive = socket.create_server(("127.0.0.1", 0))
                 port = passive.getsockname()[1]
                 line.sendall(f"227 passive (127,0,0,1,{port // 256},{port % 256})\r\n".encode())
-            elif verb == "REST":
+            elif verb == "REST" and self.rests:
                 start = int(rest)
                 line.sendall(b"350 go on\r\n")
             elif verb in {"MLSD", "RETR"}:
@@ -88,7 +90,8 @@ class Rogue:
         with passive.accept()[0] as data:
             if verb == "RETR":
                 self.started.append(start)
-            stop = min(self.cut.get(path, len(content)), self.hang.get(path, len(content)))
+            cut = self.cuts[path].pop(0) if verb == "RETR" and self.cuts.get(path) else None
+            stop = min(len(content) if cut is None else cut, self.hang.get(path, len(content)))
             for at in range(start, stop, 65536):
                 data.sendall(content[at : min(at + 65536, stop)])
                 if self.rate:
@@ -96,7 +99,7 @@ class Rogue:
             while path in self.hang and line.fileno() >= 0:
                 if not line.recv(1):
                     return False
-            if path in self.cut:
+            if cut is not None:
                 return False
         line.sendall(b"226 done\r\n")
         return True
@@ -108,7 +111,7 @@ class Rogue:
             size = self.told.get(path, len(content))
             if where == folder:
                 said = "" if size is None else f"size={size};"
-                lines.append(f"type=file;{said}modify=20260112090000; {name}".encode())
+                lines.append(f"type=file;{said}modify={self.modified.decode()}; {name}".encode())
         return b"".join(one + b"\r\n" for one in lines)
 
 

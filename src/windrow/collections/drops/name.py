@@ -29,7 +29,7 @@ LONGEST = 128
 """Characters that the tracker's columns hold."""
 GREATEST = 2**63 - 1
 """An increment that every database holds."""
-UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff/\\]|\.\.")
+UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff/\\]|\.\.|\A[A-Za-z]:")
 
 
 class Kind(StrEnum):

@@ -159,12 +159,13 @@ WHERE i.collection = ? AND i.item_key = ? AND i.fetch = ? ORDER BY s.item LIMIT 
 
 -- name: tracked
 -- How many items stand where, as books show them: one that waits to be fetched again still shows what
--- became of its latest fetch, and a name that no table can hold is not there.
+-- became of its latest fetch, and a member whose name no table can hold is not there.
 SELECT kind, phase, status, count(*) FROM (
     SELECT s.kind AS kind,
            CASE WHEN s.reason = 'retried' AND s.fetch <> 0 THEN m.phase ELSE s.phase END AS phase,
            CASE WHEN s.reason = 'retried' AND s.fetch <> 0 THEN m.status ELSE s.status END AS status
     FROM standing s LEFT JOIN move m ON m.seq =
         (SELECT max(k.seq) FROM move k WHERE k.item = s.item AND (k.reason IS NULL OR k.reason <> 'retried'))
-    WHERE s.collection = ? AND (s.reason IS NULL OR s.reason NOT IN ('name_too_long', 'unsafe_name'))
+    WHERE s.collection = ? AND
+        (s.parent IS NULL OR s.reason IS NULL OR s.reason NOT IN ('name_too_long', 'unsafe_name'))
 ) AS shown GROUP BY kind, phase, status;

@@ -1,0 +1,97 @@
+"""Names that no honest partner would send: in listings, in zips, and on a disk."""
+
+import pytest
+
+from tests.faults.place import DAY, put
+from tests.faults.server import rogue
+from windrow.demo.document import drop, pack, specimens
+
+NAME, CONTENT = drop("H", DAY, 5)
+KEY = f"add/{NAME}"
+SECRET = {"secret": "env:HOME", "timeout": 5}
+LINE = b"type=file;size=100;modify=20260112090000; "
+LISTED = {
+    "up": b"../H.2026-01-12.6.impc.zip",
+    "far_up": b"../../../../etc/H.2026-01-12.6.impc.zip",
+    "absolute": b"/etc/H.2026-01-12.6.impc.zip",
+    "back": b"..\\H.2026-01-12.6.impc.zip",
+    "null": b"H.2026-01-12.6\x00.impc.zip",
+    "bell": b"H.2026-01-12.6\x07.impc.zip",
+    "escape": b"\x1b[2JH.2026-01-12.6.impc.zip",
+    "delete": b"H.2026-01-12.6.impc\x7f.zip",
+    "no_text": b"H.2026-01-12.6\xff\xfe.impc.zip",
+    "long": b"H.2026-01-12." + b"6" * 300 + b".impc.zip",
+    "right_to_left": "H.2026-01-12.6\u202e.impc.zip".encode(),
+}
+# What no table can hold is on the ledger alone; the others are items, and in the tracker.
+REFUSED = (
+    "SELECT path, reason FROM refusal UNION ALL SELECT i.item_key, s.reason FROM standing s"
+    " JOIN item i ON i.seq = s.item WHERE s.reason IS NOT NULL"
+)
+
+
+@pytest.mark.parametrize("word", LISTED)
+def test_a_name_in_a_listing(place, word):
+    made = place()
+    good = made.healthy()
+    with rogue(files={KEY: CONTENT}, lines={"add": [LINE + LISTED[word]]}) as server:
+        made.source("odd", server.url(), **SECRET)
+        assert made.run().code == 0
+        refused = made.ask(REFUSED)
+        assert "1 refused" in made.tasks("odd")[0][2]
+        assert made.run().code == 0
+        assert {asked for asked in server.asked if asked.startswith("RETR")} == {f"RETR {KEY}"}
+    made.whole(good, KEY)
+    ((path, reason),) = refused
+    assert reason == {"long": "name_too_long", "right_to_left": "bad_name"}.get(word, "unsafe_name")
+    path.encode()  # any text, but one that can be stored and shown
+    assert made.ask(REFUSED) == refused  # told once
+    assert not [found for found in made.root.rglob("*") if "12.6" in found.name]
+
+
+def test_names_on_a_disk(place):
+    made = place()
+    good = made.healthy()
+    folder = made.folder("odd")
+    put(folder, NAME, CONTENT)
+    names = [b"H.2026-01-12.6\x01.impc.zip", b"H.2026-01-12.6\n.impc.zip", b"H.2026-01-12.6\xff.impc.zip"]
+    names += [b"H." + b"2" * 240 + b".zip", b"..H.2026-01-12.6.impc.zip", b"..\\H.2026-01-12.7.impc.zip"]
+    for name in names:
+        with open(bytes(folder / "add") + b"/" + name, "wb") as file:
+            file.write(CONTENT)
+    assert made.run().code == 0
+    made.whole(good, KEY)
+    refused = made.ask(REFUSED)
+    assert len(refused) == len(names)
+    assert {reason for _, reason in refused} == {"unsafe_name", "name_too_long"}
+
+
+MEMBERS = {
+    "up": "../H.2026-01-12.6.specimen.impc.xml",
+    "absolute": "/etc/H.2026-01-12.6.specimen.impc.xml",
+    "back": "..\\H.2026-01-12.6.specimen.impc.xml",
+    "drive": "C:H.2026-01-12.6.specimen.impc.xml",
+    "bell": "H.2026-01-12.6\x07.specimen.impc.xml",
+    "break": "H.2026-01-12.6\n.specimen.impc.xml",
+    "long": f"H.2026-01-12.{'6' * 300}.specimen.impc.xml",
+    "folder": "sub/H.2026-01-12.6.specimen.impc.xml",
+}
+
+
+@pytest.mark.parametrize("word", MEMBERS)
+def test_a_name_in_a_zip(place, word):
+    made = place()
+    good = made.healthy()
+    sound = f"H.{DAY}.1.specimen.impc.xml"
+    key = put(made.folder("odd"), NAME, pack({sound: specimens("H", 1, 3), MEMBERS[word]: specimens("H", 2, 3)}))
+    assert made.run().code == 0
+    made.whole(good)
+    assert made.item(f"{key}/{sound}") == ("overview", "done", None)
+    assert made.findings(key), "left out in silence"
+    told = [message for _, message in made.findings(key)]
+    assert all(message.isprintable() for message in told)
+    assert all(message.isprintable() for _, message in made.zip_log(NAME))
+    assert not [found for found in made.root.parent.rglob("*") if "12.6" in found.name]
+    names = [row[0] for row in made.tracked("SELECT fname FROM xml_file WHERE fname NOT LIKE 'J.%'")]
+    assert sound in names
+    assert all("/" not in name and "\\" not in name and len(name) <= 128 for name in names)
