@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from windrow.errors import StoreError
 from windrow.model import Finding, Level
 from windrow.reasons import Reason
+from windrow.stores import statement
 from windrow.stores.schema import Schema
 
 CHUNK = 500
@@ -66,21 +67,17 @@ def publish(connection: sa.Connection, schema: Schema, item: int, at: datetime) 
     Times never run backwards in the store: where `at` is before the last publication, that counts.
     """
     row = find(connection, schema, item)
+    same = row.same_as
     if row.published_at is None:
-        latest = connection.scalar(sa.select(sa.func.max(schema.submission.c.published_at)))
+        latest = connection.scalar(statement.last_published(schema))
         at = max(at, latest) if latest is not None else at
         same = _same(connection, schema, row)
         if same is None:
             _take_place(connection, schema, row, at)
         else:
             _set(connection, schema, _ids(connection, schema, row.id), effect="same")
-        submission = schema.submission
-        connection.execute(
-            submission.update()
-            .where(submission.c.id == row.id)
-            .values(published_at=at, withheld_at=None, reason=None, same_as=same, dirty=True)
-        )
-    return _told(connection, schema, row.id)
+        connection.execute(statement.published(schema), {"its_id": row.id, "at": at, "same": same})
+    return _told(connection, schema, row.id, same)
 
 
 def withhold(connection: sa.Connection, schema: Schema, item: int, at: datetime, reason: str) -> None:
@@ -100,7 +97,7 @@ def withhold(connection: sa.Connection, schema: Schema, item: int, at: datetime,
 
 def find(connection: sa.Connection, schema: Schema, item: int) -> Any:
     """Return the submission of a ledger item; raises StoreError where it was never staged."""
-    row = connection.execute(sa.select(schema.submission).where(schema.submission.c.item == item)).first()
+    row = connection.execute(statement.submission_of(schema), {"its_item": item}).first()
     if row is None:
         raise StoreError(f"item {item} is not in the store", reason=Reason.UNKNOWN_RECORD, hint="windrow run")
     return row
@@ -155,23 +152,19 @@ def chunks(values: Iterable[Any]) -> Iterator[list[Any]]:
 
 def _take_place(connection: sa.Connection, schema: Schema, row: Any, at: datetime) -> None:
     """Put the submission's entities in force and end their predecessors."""
-    entity = schema.entity
     last: dict[tuple[str, str], int] = {}
     repeated = []
-    query = sa.select(entity.c.id, entity.c.kind, entity.c.identifier)
-    for number, kind, identifier in connection.execute(
-        query.where(entity.c.submission_id == row.id).order_by(entity.c.id)
-    ):
+    for number, kind, identifier in connection.execute(statement.entities_of(schema), {"its_id": row.id}):
         if (before := last.get((kind, identifier))) is not None:
             repeated.append(before)
         last[kind, identifier] = number
-    held = _held(connection, schema, row.id)
+    held = connection.execute(statement.predecessors(schema), {"its_id": row.id}).all()
     known_ones = {new for new, _, _, tombstone in held if not tombstone}
     effects = _EFFECTS[row.action]
-    for is_known in (True, False):
-        ids = [number for number in last.values() if (number in known_ones) is is_known]
-        _set(connection, schema, ids, effect=effects[is_known], valid_from=at)
-    _set(connection, schema, repeated, effect="repeated")
+    # Most documents are new as a whole: that takes one statement, and the others correct what is not.
+    connection.execute(statement.in_force(schema), {"its_id": row.id, "at": at, "said": effects[False]})
+    _set(connection, schema, known_ones.intersection(last.values()), effect=effects[True])
+    _set(connection, schema, repeated, effect="repeated", valid_from=None)
     _set(connection, schema, {old for _, old, _, _ in held}, valid_to=at, ended_by=row.id)
     _soil(connection, schema, {owner for _, _, owner, _ in held})
 
@@ -184,36 +177,10 @@ _EFFECTS = {
 """What an action does to a record that is known, or not."""
 
 
-def _held(connection: sa.Connection, schema: Schema, submission: int) -> list[tuple[int, int, int, bool]]:
-    """Return (entity of this submission, the one in force, its submission, tombstone?)."""
-    new, old = schema.newer, schema.older
-    query = (
-        sa.select(new.c.id, old.c.id, old.c.submission_id, old.c.tombstone)
-        .join(old, sa.and_(old.c.identifier == new.c.identifier, old.c.kind == new.c.kind))
-        .where(
-            new.c.submission_id == submission,
-            old.c.submission_id != submission,
-            old.c.valid_from.is_not(None),
-            old.c.valid_to.is_(None),
-        )
-    )
-    return [(one, two, three, four) for one, two, three, four in connection.execute(query)]
-
-
 def _same(connection: sa.Connection, schema: Schema, row: Any) -> int | None:
     """Return the submission that published the same bytes in the same way and is wholly in force."""
-    submission, entity = schema.submission, schema.entity
-    ended = sa.exists().where(entity.c.submission_id == submission.c.id, entity.c.valid_to.is_not(None))
-    query = sa.select(submission.c.id).where(
-        submission.c.digest == row.digest,
-        submission.c.action == row.action,
-        submission.c.kind == row.kind,
-        submission.c.id != row.id,
-        submission.c.published_at.is_not(None),
-        submission.c.same_as.is_(None),
-        sa.not_(ended),
-    )
-    found: int | None = connection.scalar(query.limit(1))
+    said = {"its_digest": row.digest, "its_action": row.action, "its_kind": row.kind, "its_id": row.id}
+    found: int | None = connection.scalar(statement.same_bytes(schema), said)
     return found
 
 
@@ -233,15 +200,15 @@ def _take_back(connection: sa.Connection, schema: Schema, submission: int) -> No
     _set(connection, schema, own_ids, valid_from=None, valid_to=None, ended_by=None, effect=None)
 
 
-def _told(connection: sa.Connection, schema: Schema, submission: int) -> Published:
+def _told(connection: sa.Connection, schema: Schema, submission: int, same: int | None) -> Published:
     """Tell what the publication of a submission did, from what the store says of it."""
     entity = schema.entity
-    if connection.scalar(sa.select(schema.submission.c.same_as).where(schema.submission.c.id == submission)):
+    if same is not None:
         words = "the same bytes with the same action are published already and still current"
         finding = Finding("AlreadyLoaded", words, Level.NOTE)
         return Published(submission, 0, 0, (finding,), Reason.ALREADY_LOADED)
-    counted = sa.select(entity.c.effect, sa.func.count()).where(entity.c.submission_id == submission)
-    counts = {row[0]: int(row[1]) for row in connection.execute(counted.group_by(entity.c.effect))}
+    told = connection.execute(statement.effects(schema), {"its_id": submission})
+    counts = {effect: int(count) for effect, count in told}
     findings: list[Finding] = []
     for effect in (effect for effect in _REMARKS if counts.get(effect)):
         kind, level, words = _REMARKS[effect]
@@ -252,7 +219,7 @@ def _told(connection: sa.Connection, schema: Schema, submission: int) -> Publish
             findings.append(Finding(kind, f"{what} {identifier} {words}", level))
         if (more := counts[effect] - MENTIONED) > 0:
             findings.append(Finding(kind, f"{more} more of the same", level))
-    ended = connection.scalar(sa.select(sa.func.count()).select_from(entity).where(entity.c.ended_by == submission))
+    ended = connection.scalar(statement.ended(schema), {"its_id": submission})
     current = sum(counts.values()) - counts.get("repeated", 0)
     return Published(submission, current, ended or 0, tuple(findings))
 

@@ -7,9 +7,10 @@ that begins it, and `parent_id` needs no table beside it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
@@ -81,6 +82,7 @@ class Schema:
         self.declared = tuple(tables)
         self.keys = keys
         self.metadata = sa.MetaData()
+        self.made: dict[object, object] = {}  # statements, by what makes them
         self.counter = self._table(
             "counter", sa.Column("name", Name, primary_key=True), sa.Column("value", Whole, nullable=False)
         )
@@ -190,6 +192,21 @@ class Schema:
             shorter: dict[str, Any] = {f"{engine}_length": dict.fromkeys(self.keys, 64) for engine in _MYSQL}
             sa.Index(f"ix_{name}_keys", *(made.c[key] for key in reversed(self.keys)), **shorter)
         return made
+
+
+_Statement = TypeVar("_Statement")
+
+
+def once(make: Callable[[Schema], _Statement]) -> Callable[[Schema], _Statement]:
+    """Make a statement with named values once per schema: to make it anew takes longer than to run it."""
+
+    @wraps(make)
+    def made(schema: Schema) -> _Statement:
+        if make not in schema.made:
+            schema.made[make] = make(schema)
+        return cast("_Statement", schema.made[make])
+
+    return made
 
 
 COUNTS = ("total", "valid", "superseded", "withheld")

@@ -28,14 +28,15 @@ from windrow.errors import StoreError
 from windrow.reasons import Reason
 from windrow.shape import Summary, Table
 from windrow.spec import Rows
-from windrow.stores import history, tally
+from windrow.stores import history, statement, tally
 from windrow.stores.connect import READS, connect, guarded
 from windrow.stores.history import Published, Version
 from windrow.stores.insert import elements, insert
-from windrow.stores.schema import Schema
+from windrow.stores.schema import Schema, once
 from windrow.stores.tally import Summarised
 
 ACTIONS = ("add", "edit", "delete")
+COUNTERS = ("element", "submission")
 
 
 class Submission(NamedTuple):
@@ -78,7 +79,7 @@ class TableStore:
                 connection.exec_driver_sql(f'CREATE {word} "{name}" AS {query}')
             counter = self._schema.counter
             there = set(connection.scalars(sa.select(counter.c.name)))
-            for name in ("element", "submission"):
+            for name in COUNTERS:
                 if name not in there:
                     connection.execute(counter.insert().values(name=name, value=0))
 
@@ -170,8 +171,7 @@ class TableStore:
 
     def _there(self, connection: sa.Connection, submission: Submission, rows: Rows) -> int | None:
         """Return the id of a document that is staged already; clear away what it takes the place of."""
-        table = self._schema.submission
-        row = connection.execute(sa.select(table).where(table.c.item == submission.item)).first()
+        row = connection.execute(statement.submission_of(self._schema), {"its_item": submission.item}).first()
         if row is None:
             return None
         if (row.digest, row.action, row.element_count) == (submission.digest, submission.action, rows.count):
@@ -191,13 +191,9 @@ class TableStore:
         """Give a document its ids and insert its submission and entities."""
         if submission.action not in ACTIONS:
             raise StoreError(f"{submission.name}: no such action: {submission.action}")
-        number = self._next(connection, "submission", 1)
-        base = self._next(connection, "element", rows.count)
-        connection.execute(
-            self._schema.submission.insert().values(
-                id=number, first_id=base, element_count=rows.count, dirty=True, **submission._asdict()
-            )
-        )
+        number, base = self._take(connection, rows.count)
+        values = {"id": number, "first_id": base, "element_count": rows.count, "dirty": True}
+        connection.execute(_entry(self._schema), values | submission._asdict())
         gone = submission.action == "delete"
         made = [
             (base + local, number, kind, identifier, None, None, None, gone, None)
@@ -206,12 +202,28 @@ class TableStore:
         insert(connection, self._schema.entity, made)
         return number, base
 
-    def _next(self, connection: sa.Connection, name: str, count: int) -> int:
-        """Take `count` ids in a row; return the first."""
-        counter = self._schema.counter
-        chosen = counter.c.name == name
-        connection.execute(counter.update().where(chosen).values(value=counter.c.value + count))
-        end = connection.scalar(sa.select(counter.c.value).where(chosen))
-        if end is None:
+    def _take(self, connection: sa.Connection, count: int) -> tuple[int, int]:
+        """Take the next submission's id, and `count` ids in a row for its elements, of which the first is returned."""
+        connection.execute(_taking(self._schema), {"count": count})
+        ends = {row.name: int(row.value) for row in connection.execute(_taken(self._schema))}
+        if set(ends) != set(COUNTERS):
             raise StoreError("the store is not prepared", hint="windrow init")
-        return int(end) - count + 1
+        return ends["submission"], ends["element"] - count + 1
+
+
+@once
+def _entry(schema: Schema) -> sa.Insert:
+    names = ("id", "first_id", "element_count", "dirty", *Submission._fields)
+    return schema.submission.insert().values({name: sa.bindparam(name) for name in names})
+
+
+@once
+def _taking(schema: Schema) -> sa.Update:
+    counter = schema.counter
+    more = sa.case((counter.c.name == "element", sa.bindparam("count", type_=sa.BigInteger())), else_=1)
+    return counter.update().where(counter.c.name.in_(COUNTERS)).values(value=counter.c.value + more)
+
+
+@once
+def _taken(schema: Schema) -> sa.Select[Any]:
+    return sa.select(schema.counter.c.name, schema.counter.c.value).where(schema.counter.c.name.in_(COUNTERS))

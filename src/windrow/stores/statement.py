@@ -1,0 +1,98 @@
+"""The statements that are run for every document, each made once per schema, with named values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy as sa
+
+from windrow.stores.schema import Moment, Schema, once
+
+
+@once
+def submission_of(schema: Schema) -> sa.Select[Any]:
+    """Find a submission by `its_item`."""
+    return sa.select(schema.submission).where(schema.submission.c.item == sa.bindparam("its_item"))
+
+
+@once
+def last_published(schema: Schema) -> sa.Select[Any]:
+    """Find when anything was published last."""
+    return sa.select(sa.func.max(schema.submission.c.published_at))
+
+
+@once
+def published(schema: Schema) -> sa.Update:
+    """Put it on record that submission `its_id` is published `at`, perhaps with the `same` bytes as another."""
+    submission = schema.submission
+    values = {
+        "published_at": sa.bindparam("at", type_=Moment()),
+        "same_as": sa.bindparam("same", type_=sa.BigInteger()),
+    }
+    change = submission.update().where(submission.c.id == sa.bindparam("its_id"))
+    return change.values(**values, withheld_at=None, reason=None, dirty=True)
+
+
+@once
+def entities_of(schema: Schema) -> sa.Select[Any]:
+    """Return the id, kind and identifier of what submission `its_id` holds, in its order."""
+    entity = schema.entity
+    chosen = sa.select(entity.c.id, entity.c.kind, entity.c.identifier)
+    return chosen.where(entity.c.submission_id == sa.bindparam("its_id")).order_by(entity.c.id)
+
+
+@once
+def in_force(schema: Schema) -> sa.Update:
+    """Put all that submission `its_id` holds in force `at` a moment, with one `said` effect."""
+    entity = schema.entity
+    values = {"valid_from": sa.bindparam("at", type_=Moment()), "effect": sa.bindparam("said", type_=sa.String())}
+    return entity.update().where(entity.c.submission_id == sa.bindparam("its_id")).values(values)
+
+
+@once
+def predecessors(schema: Schema) -> sa.Select[Any]:
+    """Return (entity of submission `its_id`, the one in force before, its submission, tombstone?)."""
+    new, old = schema.newer, schema.older
+    return (
+        sa.select(new.c.id, old.c.id, old.c.submission_id, old.c.tombstone)
+        .join(old, sa.and_(old.c.identifier == new.c.identifier, old.c.kind == new.c.kind))
+        .where(
+            new.c.submission_id == sa.bindparam("its_id"),
+            old.c.submission_id != sa.bindparam("its_id"),
+            old.c.valid_from.is_not(None),
+            old.c.valid_to.is_(None),
+        )
+    )
+
+
+@once
+def same_bytes(schema: Schema) -> sa.Select[Any]:
+    """Return the submission that published the same bytes in the same way as `its_id` and is wholly in force."""
+    submission, entity = schema.submission, schema.entity
+    ended = sa.exists().where(entity.c.submission_id == submission.c.id, entity.c.valid_to.is_not(None))
+    return (
+        sa.select(submission.c.id)
+        .where(
+            *(submission.c[name] == sa.bindparam(f"its_{name}") for name in ("digest", "action", "kind")),
+            submission.c.id != sa.bindparam("its_id"),
+            submission.c.published_at.is_not(None),
+            submission.c.same_as.is_(None),
+            sa.not_(ended),
+        )
+        .limit(1)
+    )
+
+
+@once
+def effects(schema: Schema) -> sa.Select[Any]:
+    """Count what publishing did to what submission `its_id` holds, by effect."""
+    entity = schema.entity
+    counted = sa.select(entity.c.effect, sa.func.count()).where(entity.c.submission_id == sa.bindparam("its_id"))
+    return counted.group_by(entity.c.effect)
+
+
+@once
+def ended(schema: Schema) -> sa.Select[Any]:
+    """Count what submission `its_id` took the place of."""
+    entity = schema.entity
+    return sa.select(sa.func.count()).select_from(entity).where(entity.c.ended_by == sa.bindparam("its_id"))
