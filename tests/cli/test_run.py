@@ -132,7 +132,8 @@ def test_wrong_wishes_are_usage_errors(words, told, workspace, windrow) -> None:
 
 
 def test_a_source_that_cannot_be_listed_gives_3(workspace, partner, windrow) -> None:
-    (workspace / "sources" / "lost.toml").write_text(f'url = "file://{partner}/nowhere"\ncollection = "drops"\n')
+    lost = f'url = "file://{partner}/nowhere"\ncollection = "drops"\ncentre = "H"\n'
+    (workspace / "sources" / "lost.toml").write_text(lost)
     said = windrow("run")
     assert said.code == 3
     assert "lost: " in said.err

@@ -49,8 +49,8 @@ class Item(NamedTuple):
     reason: str | None
 
 
-class Place:
-    """One workspace: centres H and J, sources as the test adds them."""
+class Ground:
+    """One workspace: centres H and J, sources as the test adds them; it can run."""
 
     def __init__(self, root: Path, settings: str = "", run: str = "") -> None:
         """Make the workspace; `settings` are further tables of windrow.toml, `run` lines of [run]."""
@@ -113,6 +113,10 @@ class Place:
     def ask(self, text: str, *values: Any) -> list[tuple[Any, ...]]:
         """Ask the ledger."""
         return _ask(self.root / "ledger.sqlite", text, values)
+
+
+class Place(Ground):
+    """What ledger, tracker and store of such a workspace say."""
 
     def tracked(self, text: str, *values: Any) -> list[tuple[Any, ...]]:
         """Ask the tracker."""

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import click
 
-from windrow.cli.verb import Branch, common
+from windrow.cli.verb import Branch, shared
 from windrow.cli.voice import Voice
 from windrow.errors import WindrowError
 
@@ -68,7 +68,7 @@ def root(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-root.params += common()
+root.params += shared()
 root.examples = ("windrow init", "windrow run", "windrow why H.2026-01-12.1.impc.zip")
 
 
@@ -81,7 +81,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         voice.error("stopped", "", 130)
         code = 130
     except click.ClickException as error:
-        code = _misused(voice, error)
+        code = _misused(voice, error, sys.argv[1:] if args is None else args)
     except WindrowError as error:
         _trace(voice)
         voice.error(str(error), error.hint, error.exit_code, error.reason or "")
@@ -90,11 +90,11 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _misused(voice: Voice, error: click.ClickException) -> int:
+def _misused(voice: Voice, error: click.ClickException, args: Sequence[str]) -> int:
     context = getattr(error, "ctx", None)
     path = context.command_path if context else "windrow"
-    # An option that could not be read may have hidden a `--json` behind it.
-    voice.json = voice.json or "--json" in sys.argv[1:]
+    # An option that does not exist hides a `--json` behind it.
+    voice.json = voice.json or "--json" in args
     text = error.format_message()
     text = text[:1].lower() + text[1:].removesuffix(".")
     voice.error(text, getattr(error, "hint", "") or f"{path} --help", 2)

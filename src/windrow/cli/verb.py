@@ -48,8 +48,8 @@ class _Shape(click.Command):
             if record:
                 section = COMMON if "--help" in each.opts else getattr(each, "section", SECTIONS)
                 parts.setdefault(section, []).append(record)
-        common_rows = parts.pop(COMMON, [])
-        for name, rows in [*parts.items(), (COMMON, common_rows)]:
+        last = parts.pop(COMMON, [])
+        for name, rows in [*parts.items(), (COMMON, last)]:
             if rows:
                 with formatter.section(name):
                     formatter.write_dl(rows)
@@ -111,20 +111,20 @@ def _keep(name: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
     return keep
 
 
-def common() -> list[click.Parameter]:
-    """Return the options that every command has."""
+def shared() -> list[click.Parameter]:
+    """Return the options that every command has; they are known before another option can fail."""
     folder = click.Path(path_type=Path, file_okay=False)
     return [
         Option(
-            ["--json"], is_flag=True, expose_value=False, callback=_keep("json"), section=COMMON,
+            ["--json"], is_flag=True, is_eager=True, expose_value=False, callback=_keep("json"), section=COMMON,
             help="Print JSON, one message with its type on each line.",
         ),
         Option(
-            ["--workspace"], metavar="DIR", type=folder, expose_value=False, callback=_keep("workspace"),
-            section=COMMON, help="Use this workspace, not the one of the current folder.",
+            ["--workspace"], metavar="DIR", type=folder, is_eager=True, expose_value=False,
+            callback=_keep("workspace"), section=COMMON, help="Use this workspace, not the one of the current folder.",
         ),
         Option(
-            ["--verbose"], is_flag=True, expose_value=False, callback=_keep("verbose"), section=COMMON,
+            ["--verbose"], is_flag=True, is_eager=True, expose_value=False, callback=_keep("verbose"), section=COMMON,
             help="Show where in windrow an error came from.",
         ),
     ]  # fmt: skip
@@ -160,5 +160,5 @@ Made = TypeVar("Made", Verb, Branch)
 
 def _finish(made: Made, examples: Iterable[str]) -> Made:
     made.examples = tuple(examples)
-    made.params += common()
+    made.params += shared()
     return made

@@ -117,7 +117,7 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
 
 @contextmanager
 def https(root: Path, papers: Path) -> Iterator[Served]:
-    """Serve a folder over HTTPS, with a certificate of an authority made now."""
+    """Serve a folder over HTTPS; the authority made for it now is written to `papers`, the workspace."""
     try:
         import trustme  # noqa: PLC0415 an extra
     except ImportError as error:
@@ -133,7 +133,7 @@ def https(root: Path, papers: Path) -> Iterator[Served]:
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
-        yield Served(server.server_address[1], {"ca_bundle": str(bundle)})
+        yield Served(server.server_address[1], {"ca_bundle": bundle.name})
     finally:
         server.shutdown()
         thread.join()
