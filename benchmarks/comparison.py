@@ -5,8 +5,11 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
+
+from benchmarks.daemon import Missing
 
 
 class Comparison(NamedTuple):
@@ -49,18 +52,39 @@ class Comparison(NamedTuple):
 
 
 def show(description: str, comparisons: dict[str, Callable[[], Iterator[Comparison]]]) -> None:
-    """Run the comparisons named on the command line (all by default) and print a line each."""
-    parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which: {', '.join(comparisons)}")
+    """Run the comparisons named on the command line (all by default) and print a line each.
+
+    What needs a program that is not here is named on stderr, and the others are run.
+    """
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which: {', '.join(comparisons)}; all by default")
     parser.add_argument("--json", action="store_true", help="an object a line")
     chosen = parser.parse_args()
+    if unknown := [name for name in chosen.names if name not in comparisons]:
+        parser.error(f"no such comparison: {unknown[0]}; there are {', '.join(comparisons)}")
+    tell(comparisons, chosen.names, as_json=chosen.json)
+
+
+def tell(
+    comparisons: dict[str, Callable[[], Iterator[Comparison]]], names: Sequence[str] = (), *, as_json: bool
+) -> None:
+    """Run comparisons and print a line each."""
     for name, make in comparisons.items():
-        if chosen.names and name not in chosen.names:
+        if names and name not in names:
             continue
-        for one in make():
-            print(json.dumps(one.row()) if chosen.json else one.line(), flush=True)
+        try:
+            for one in make():
+                print(json.dumps(one.row()) if as_json else one.line(), flush=True)
+        except Missing as missing:
+            print(f"{name}: not run: {missing}", file=sys.stderr, flush=True)
 
 
-def median(runs: Callable[[], float], count: int = 3) -> float:
-    """Return the median of several runs."""
-    return statistics.median(runs() for _ in range(count))
+def median_of(rates: Sequence[float]) -> float:
+    """Return the median of several runs, 0 of none."""
+    return statistics.median(rates) if rates else 0.0
+
+
+def spread(ours: Sequence[float], theirs: Sequence[float]) -> str:
+    """Say between what the runs of both lay."""
+    told = [f"{who} {min(runs):,.0f} to {max(runs):,.0f}" for who, runs in (("ours", ours), ("theirs", theirs)) if runs]
+    return ", ".join(told)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import subprocess
 import threading
 from pathlib import Path
+from typing import Self
 
 
 class Watch:
@@ -20,7 +21,7 @@ class Watch:
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._sample, daemon=True)
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 

@@ -1,0 +1,136 @@
+"""Transfers over loopback: windrow with archive and ledger beside lftp and OpenSSH's sftp, whole processes all.
+
+Ours is a run of the engine in a fresh Python: it lists the folder, fetches every file, makes its
+digest, writes it into WARC and puts every attempt on the ledger. The peer's clock runs from the
+start of its process to its end too, with its own defaults. Both write to the same file system.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.comparison import Comparison, median_of, spread
+from benchmarks.daemon import Missing, find, place, scratch
+from benchmarks.gather import kept, write
+from benchmarks.server import Server, sshd, vsftpd
+
+TURNS = 5
+
+
+class Load(NamedTuple):
+    """What is to be fetched: so many files of one size."""
+
+    files: int
+    size: int
+
+    @property
+    def is_one(self) -> bool:
+        """Tell whether it is a single file, which is counted in bytes."""
+        return self.files == 1
+
+    def rate(self, seconds: float) -> float:
+        """Return files or megabytes a second."""
+        return (self.size / 1e6 if self.is_one else self.files) / seconds
+
+    def make(self, folder: Path) -> None:
+        """Write the files: bytes that no one can compress, the same each time."""
+        folder.mkdir(parents=True)
+        dice = random.Random(self.size)
+        block = dice.randbytes(min(self.size, 1 << 20))
+        for number in range(self.files):
+            with (folder / f"{number:05}.bin").open("wb") as out:
+                out.write(number.to_bytes(8, "big"))
+                for at in range(8, self.size, len(block)):
+                    out.write(block[: self.size - at])
+
+
+SMALL = Load(2_000, 20_000)
+LARGE = Load(1, 256 << 20)
+Peer = Callable[[Server, Load, Path], list[str]]
+
+
+def lftp(server: Server, load: Load, into: Path) -> list[str]:
+    """Mirror the folder with one connection, or get its one file."""
+    base = server.base.rstrip("/")
+    what = f"get {base}/load/00000.bin -o {into}/" if load.is_one else f"mirror {base}/load {into}/load"
+    return [find("lftp"), "-c", f"{server.lftp}; {what}"]
+
+
+def sftp(server: Server, load: Load, into: Path) -> list[str]:
+    """Get the one file with OpenSSH's client."""
+    *words, where = server.sftp
+    return [find(words[0]), *words[1:], f"{where}:{server.base}/load/00000.bin", str(into / "00000.bin")]
+
+
+def ours(server: Server, load: Load, into: Path) -> list[str]:
+    """Harvest the folder."""
+    return write(server.at(f"{server.base.rstrip('/')}/load"), into)
+
+
+def timed(make: Peer, server: Server, load: Load, into: Path) -> float:
+    """Run one client to its end, check that all is there, and return its rate."""
+    into.mkdir()
+    command = make(server, load, into)
+    began = time.monotonic()
+    ended = subprocess.run(command, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+    seconds = time.monotonic() - began
+    assert ended.returncode == 0, (command[0], ended.returncode, ended.stderr[-1000:])
+    if make is ours:
+        got = kept(into)
+    else:
+        found = [path.stat().st_size for path in into.rglob("*.bin")]
+        got = (len(found), sum(found))
+    assert got == (load.files, load.files * load.size), got
+    shutil.rmtree(into)
+    return load.rate(seconds)
+
+
+def compare(
+    serve: Callable[[Path, Path], AbstractContextManager[Server]], load: Load, peer: Peer, goal: float,
+    turns: int = TURNS,
+) -> Iterator[Comparison]:  # fmt: skip
+    """Run both in turn, so that a busy moment meets both, and compare the medians."""
+    mine: list[float] = []
+    theirs: list[float] = []
+    runs: list[tuple[list[float], Peer]] = [(mine, ours), (theirs, peer)]
+    with scratch() as folder:
+        load.make(folder / "root" / "load")
+        with serve(folder / "root", folder / "server") as server:
+            for turn in range(turns):
+                for rates, client in runs if turn % 2 else reversed(runs):
+                    try:
+                        rates.append(timed(client, server, load, folder / f"turn{turn}-{client.__name__}"))
+                    except Missing:
+                        assert client is peer
+        scheme = server.site.scheme.upper()
+        what = f"one file of {load.size >> 20} MiB" if load.is_one else f"{load.files:,} files of {load.size >> 10} kB"
+        unit, name = ("MB/s", peer.__name__) if load.is_one else ("files/s", f"{peer.__name__} mirror")
+        note = f"{turns} runs each, whole processes, {place(folder)}; {spread(mine, theirs)}"
+        yield Comparison(f"{what} over {scheme}", unit, median_of(mine), name, median_of(theirs) or None, goal, note=note)
+
+
+def small_ftp(load: Load = SMALL, turns: int = TURNS) -> Iterator[Comparison]:
+    """Compare many small files over FTP."""
+    return compare(vsftpd, load, lftp, 1.0, turns)
+
+
+def small_sftp(load: Load = SMALL, turns: int = TURNS) -> Iterator[Comparison]:
+    """Compare many small files over SFTP."""
+    return compare(sshd, load, lftp, 1.0, turns)
+
+
+def large_ftp(load: Load = LARGE, turns: int = TURNS) -> Iterator[Comparison]:
+    """Compare a large file over FTP."""
+    return compare(vsftpd, load, lftp, 0.8, turns)
+
+
+def large_sftp(load: Load = LARGE, turns: int = TURNS) -> Iterator[Comparison]:
+    """Compare a large file over SFTP."""
+    return compare(sshd, load, sftp, 0.8, turns)
