@@ -2,7 +2,7 @@
 
 import random
 
-from tests.faults.place import DAY, put
+from tests.faults.place import DAY
 from tests.faults.server import rogue
 from windrow.demo.document import drop, pack, specimens
 

@@ -1,5 +1,8 @@
 """Names that no honest partner would send: in listings, in zips, and on a disk."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 from tests.faults.place import DAY, put
@@ -57,8 +60,7 @@ def test_names_on_a_disk(place):
     names = [b"H.2026-01-12.6\x01.impc.zip", b"H.2026-01-12.6\n.impc.zip", b"H.2026-01-12.6\xff.impc.zip"]
     names += [b"H." + b"2" * 240 + b".zip", b"..H.2026-01-12.6.impc.zip", b"..\\H.2026-01-12.7.impc.zip"]
     for name in names:
-        with open(bytes(folder / "add") + b"/" + name, "wb") as file:
-            file.write(CONTENT)
+        Path(os.fsdecode(bytes(folder / "add") + b"/" + name)).write_bytes(CONTENT)
     assert made.run().code == 0
     made.whole(good, KEY)
     refused = made.ask(REFUSED)
