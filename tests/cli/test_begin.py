@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -83,6 +84,7 @@ def test_new_source_writes_what_run_can_read(workspace, partner, windrow) -> Non
         ("bad", "gopher://h/", "wanted an address that begins with one of"),
         ("../bad", "ftp://h/", "is not a name for a source"),
         ("b d", "ftp://h/", "is not a name for a source"),
+        ("bad", "ftp://h/", "the source of drops needs its centre; there are Bcm, "),
     ],
 )
 def test_new_source_refuses(name, url, told, workspace, windrow) -> None:
@@ -98,6 +100,26 @@ def test_new_source_refuses_an_unknown_collection(workspace, windrow) -> None:
     before = tree(workspace)
     assert "no collection 'nosuch'" in windrow("new", "source", "bad", "ftp://h/", "--collection", "nosuch").err
     assert tree(workspace) == before
+
+
+def test_new_source_refuses_a_centre_that_nobody_declared(workspace, windrow) -> None:
+    before = tree(workspace)
+    said = windrow("new", "source", "bad", "ftp://h/", "--collection", "drops", "--centre", "Nope")
+    assert said.code == 2
+    assert "no centre 'Nope' is declared; there are Bcm, " in said.err
+    assert tree(workspace) == before
+
+
+def test_the_demo_plays_in_a_folder_named_from_here(tmp_path, monkeypatch, windrow) -> None:
+    monkeypatch.chdir(tmp_path)
+    said = windrow("demo", "here/it")
+    assert said.code == 0
+    rows = {line.split()[0]: line for line in said.out.splitlines() if line}
+    for source in ("h", "j", "ucd", "wtsi"):
+        assert re.match(rf"{source} +\w+ +available +\d{{4}}-", rows[source])
+    assert "not shown" not in said.err
+    assert windrow("check", "--workspace", "here/it").code == 0
+    assert windrow("demo", "here").code == 2
 
 
 def test_config_shows_values_and_where_they_came_from(workspace, monkeypatch, windrow) -> None:

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import click
 import pytest
@@ -114,6 +115,38 @@ def test_an_error_is_json_when_json_is_asked_for(tmp_path, monkeypatch, windrow)
     assert told["exit_code"] == 4
     assert told["hint"] == "windrow init"
     assert json.loads(windrow("run", "--limit", "none", "--json").err)["type"] == "error"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["export", "tracker", "--as", "oracle"], ["new"], ["run", "--from"], ["try", "x", "--as", "y"], ["config", "x"]],
+)
+def test_every_error_names_the_next_command(words, workspace, windrow) -> None:
+    said = windrow(*words)
+    assert said.code == 2
+    assert said.err.splitlines()[-1].startswith(f"try: windrow {words[0]} ")
+    assert json.loads(windrow("--json", *words).err)["exit_code"] == 2
+
+
+@pytest.mark.parametrize("words", [["config"], ["status"], ["export", "tracker", "--as", "sqlite"], ["why", "harwell"]])
+def test_a_full_disk_behind_the_output_is_told(words, workspace, windrow) -> None:
+    windrow("run")
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "windrow", *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "standard output cannot be written: No space left on device\ntry: " in done.stderr
+
+
+@pytest.mark.parametrize("setting", ["[ledger]\npath = '/proc/x/ledger'", "[archive]\nfolder = '/proc/x'"])
+def test_a_folder_that_cannot_be_made_is_told(setting, workspace, windrow) -> None:
+    (workspace / "windrow.toml").write_text(f"{setting}\n")
+    said = windrow("run")
+    assert said.code == 1
+    assert "Traceback" not in said.err
+    assert said.err.endswith("windrow: /proc/x: No such file or directory\ntry: ls -ld /proc/x\n")
 
 
 def test_a_trace_only_when_verbose(tmp_path, monkeypatch, windrow) -> None:

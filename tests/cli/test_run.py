@@ -26,7 +26,7 @@ def test_the_summary_is_by_source_and_by_reason(workspace, windrow) -> None:
     assert said.code == 0
     lines = [line.split() for line in said.err.splitlines()]
     assert ["harwell", "4", "3", "0", "0", "2", "3", "0", "0", "4.0", "kB"] in lines
-    assert ["unzip", "2", "0", "1"] in lines
+    assert ["zip", "unzip", "2", "0", "1"] in lines
     reasons = {line[0]: line[1] for line in lines if line and line[0] in {"bad_date", "not_a_zip", "name_too_long"}}
     assert reasons == {"bad_date": "1", "not_a_zip": "1", "name_too_long": "1"}
     assert "try: windrow why NAME" in said.err
@@ -143,6 +143,23 @@ def test_a_source_that_cannot_be_listed_gives_3(workspace, partner, windrow) -> 
     assert rows["lost"]["last_good"] is None
     assert rows["harwell"]["last_good"]
     assert windrow("run", "harwell").code == 0
+
+
+def test_a_folder_of_held_zips_is_adopted(workspace, partner, windrow, monkeypatch) -> None:
+    (workspace / "sources" / "harwell.toml").unlink()
+    said = windrow("run", partner)
+    assert (said.code, said.err.splitlines()[-1]) == (2, f"try: windrow run --from unzip {partner}")
+    monkeypatch.chdir(partner.parent)
+    named = ("--workspace", workspace, "run", "--from", "unzip", "partner")
+    said = windrow(*named, "--dry-run")
+    assert (said.code, "adopted" in said.out) == (0, True)
+    assert count(workspace, "session") == 0
+    said = windrow(*named)
+    assert said.code == 0
+    assert "there are no sources" not in said.err
+    assert count(workspace, "fetch") == 3
+    windrow(*named)
+    assert count(workspace, "fetch") == 3
 
 
 def test_quiet_says_nothing(workspace, windrow) -> None:

@@ -7,12 +7,13 @@ import sqlite3
 from pathlib import Path
 from typing import NamedTuple
 
-from windrow.config import default_toml, load
+from windrow.app.tracker import declared
+from windrow.config import Workspace, default_toml, load
 from windrow.config.address import place
 from windrow.config.file import FOLDER, MAIN
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.query import migrations
-from windrow.errors import ConfigError, UsageError
+from windrow.errors import ConfigError, UsageError, WindrowError
 
 
 class Prepared(NamedTuple):
@@ -112,8 +113,18 @@ def add_source(root: Path, new: NewSource) -> Path:
     if not written:
         raise UsageError(f"{path} is there already and left as it is")
     try:
-        load(root)
-    except ConfigError:
+        _owned(load(root), new)
+    except WindrowError:
         path.unlink()
         raise
     return path
+
+
+def _owned(workspace: Workspace, new: NewSource) -> None:
+    """Refuse a source of a centre that nobody declared: a run would stop at it."""
+    centres = list(declared(workspace, ()).names)
+    if new.collection == "drops" and new.centre.lower() not in {one.lower() for one in centres}:
+        said = f"no centre {new.centre!r} is declared" if new.centre else "the source of drops needs its centre"
+        raise UsageError(
+            f"{said}; there are {', '.join(centres)}", hint="--centre NAME, or a [[drops.centre]] in " + MAIN
+        )

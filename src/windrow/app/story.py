@@ -209,7 +209,7 @@ def _moves(ledger: Ledger, kind: str, item: int) -> list[Event]:
     for number, at, session, phase, status, reason, message in ledger.ask("told_item_moves", item):
         name, word = phase_name(phases(), kind, phase), Status(status).name.lower()
         said = f"{name}: {word}" + (f" ({Reason(reason).meaning})" if reason else "")
-        said += f": {message}" if message else ""
+        said += f": {message}" if message and not (reason and message == Reason(reason).meaning) else ""
         found.append(
             Event(parse(at), number, session, "move", said, phase=name, status=word, reason=reason or "")
         )  # fmt: skip

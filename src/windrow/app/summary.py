@@ -34,9 +34,10 @@ class SourceCount(NamedTuple):
 
 
 class PhaseCount(NamedTuple):
-    """How many items came to rest in a phase."""
+    """How many items of a kind came to rest in a phase."""
 
     collection: str
+    kind: str
     phase: str
     done: int = 0
     cancelled: int = 0
@@ -139,12 +140,12 @@ def _sources(
 
 
 def _phases(moves: list[tuple[str, str, int, int, str | None, int]], names: Phases) -> tuple[PhaseCount, ...]:
-    found: dict[tuple[str, int], Counter[str]] = {}
-    for collection, _kind, phase, status, _reason, count in moves:
-        found.setdefault((collection, phase), Counter())[Status(status).name.lower()] += count
+    found: dict[tuple[str, int, str], Counter[str]] = {}
+    for collection, kind, phase, status, _reason, count in moves:
+        found.setdefault((collection, phase, kind), Counter())[Status(status).name.lower()] += count
     return tuple(
-        PhaseCount(collection, phase_name(names, collection, phase), **counts)
-        for (collection, phase), counts in sorted(found.items())
+        PhaseCount(collection, kind, phase_name(names, collection, phase), **counts)
+        for (collection, phase, kind), counts in sorted(found.items())
     )
 
 

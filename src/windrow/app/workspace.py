@@ -63,6 +63,11 @@ class Windrow:
         """Return the names of the sources chosen, by collection: all, or the collections and sources named."""
         sources = {source.name: source.collection for source in self.config.sources}
         unknown = [name for name in names if name not in sources and name not in KINDS]
+        if unknown and Path(unknown[0]).is_dir():
+            raise UsageError(
+                f"{unknown[0]!r} is a folder and no source; the zips in it can be adopted",
+                hint=f"windrow run --from unzip {unknown[0]}",
+            )
         if unknown:
             known = ", ".join(sorted({*sources, *KINDS})) or "none"
             raise UsageError(
@@ -103,9 +108,7 @@ class Windrow:
         from windrow.app.schedule import span
         from windrow.engine.session import Session
 
-        folders = [Path(name) for name in names if first and "/" in name and Path(name).is_dir()]
-        if folders:
-            names, first = self._adopt(folders, first), ""
+        names, first = self._adopt(names, first)
         parts = {kind: span(collection(kind), first, last) for kind in self.chosen(names)}
         session = Session(self.setup, command, progress)
         code: int | None = 1
@@ -127,15 +130,19 @@ class Windrow:
                 session.ledger.close()
         return summary
 
-    def _adopt(self, folders: Sequence[Path], first: str) -> tuple[str, ...]:
-        """Make a folder of zips that are held already a source of this run, and return its name."""
+    def _adopt(self, names: Sequence[str], first: str) -> tuple[Sequence[str], str]:
+        """Make a folder of zips that are held already a source of this run; return what to harvest, and from where."""
         from windrow.app.adoption import adopt
 
-        if len(folders) > 1 or first != "unzip":
+        known = {*KINDS, *(source.name for source in self.config.sources)}
+        folders = [name for name in names if name not in known and Path(name).is_dir()]
+        if not folders or first != "unzip":
+            return names, first
+        if len(names) > 1:
             raise UsageError("one folder at a time can be adopted", hint=f"windrow run --from unzip {folders[0]}")
-        source = adopt(self.config, folders[0])
+        source = adopt(self.config, Path(folders[0]))
         self.config = replace(self.config, sources=(*self.config.sources, source))
-        return (source.name,)
+        return (source.name,), ""
 
     def _tell(self, ledger: Ledger, session: int, mended: tuple[str, ...] = ()) -> Summary:
         """Return a session's summary, handed to the command of `run.notify` too."""
@@ -162,6 +169,7 @@ class Windrow:
         """Tell what `run` would ask and from whom; opens no connection and writes nothing."""
         from windrow.app.schedule import Bounds, preview, span
 
+        names, first = self._adopt(names, first)
         ledger = self.ledger()
         try:
             found = []

@@ -7,7 +7,7 @@ import sys
 import click
 
 from windrow.cli.verb import option, verb
-from windrow.cli.voice import Voice
+from windrow.cli.voice import Unspoken, Voice
 
 FORMS = {"tracker": ("mysql", "postgresql", "sqlite"), "captures": ("cdxj",)}
 
@@ -33,8 +33,14 @@ def command(voice: Voice, what: str, form: str) -> int:
     if form not in FORMS[what]:
         raise UsageError(f"{what} cannot be written as {form!r}; there is {', '.join(FORMS[what])}")
     workspace = voice.open()
-    count = (
-        tracker(workspace.config, form, sys.stdout) if what == "tracker" else captures(workspace.ledger(), sys.stdout)
-    )
+    try:
+        if what == "tracker":
+            count = tracker(workspace.config, form, sys.stdout)
+        else:
+            count = captures(workspace.ledger(), sys.stdout)
+    except BrokenPipeError:
+        raise  # the reader has what it wanted
+    except OSError as error:
+        raise Unspoken(f"standard output cannot be written: {error.strerror}") from error
     voice.talk(f"{count} rows written")
     return 0

@@ -47,9 +47,6 @@ def source(voice: Voice, *, name: str, url: str, collection: str, centre: str, s
         voice.message("new_source", {"name": name, "path": path})
         return 0
     voice.talk(f"wrote {path}")
-    declared = {one.short_name.lower() for one in config.drops.centres}
-    if centre and centre.lower() not in declared:
-        voice.talk(f"note: windrow.toml has no [[drops.centre]] for {centre}")
     voice.talk(f"try: windrow run {name} --dry-run")
     return 0
 

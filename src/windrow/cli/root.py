@@ -10,8 +10,9 @@ from typing import NoReturn
 import click
 
 from windrow.cli.verb import Branch, shared
-from windrow.cli.voice import Voice
+from windrow.cli.voice import Unspoken, Voice
 from windrow.errors import WindrowError
+from windrow.reasons import Reason
 
 COMMANDS = {
     "Begin": {"demo": "demo", "init": "init", "new": "new", "config": "config"},
@@ -75,24 +76,57 @@ root.examples = ("windrow init", "windrow run", "windrow why H.2026-01-12.1.impc
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and leave with its exit code."""
     voice = Voice()
+    words = sys.argv[1:] if args is None else args
     try:
         code = root.main(args, "windrow", standalone_mode=False, obj=voice)
     except click.exceptions.Abort:
         voice.error("stopped", "", 130)
         code = 130
+    except click.exceptions.NoArgsIsHelpError as error:
+        code = _alone(voice, error)
     except click.ClickException as error:
-        code = _misused(voice, error, sys.argv[1:] if args is None else args)
+        code = _misused(voice, error, words)
     except WindrowError as error:
         _trace(voice)
-        voice.error(str(error), error.hint, error.exit_code, error.reason or "")
+        voice.error(str(error), error.hint or _way_out(error, words), error.exit_code, error.reason or "")
         code = error.exit_code
-    _flush()
+    except OSError as error:
+        code = _refused(voice, error)
+    code = _flush(voice) or code
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _refused(voice: Voice, error: OSError) -> int:
+    """Tell of a file or folder that the system does not let us have."""
+    _trace(voice)
+    where = f"{error.filename}: " if error.filename else ""
+    hint = f"ls -ld {error.filename}" if error.filename else "windrow config"
+    voice.error(f"{where}{error.strerror or error}", hint, 1, Reason.DISK_FAILED)
+    return 1
+
+
+def _path(words: Sequence[str]) -> str:
+    """Return the command that was asked for, as far as the words tell."""
+    return next((f"windrow {word}" for word in words if word in _MODULES), "windrow")
+
+
+def _way_out(error: WindrowError, words: Sequence[str]) -> str:
+    """Name the next command for an error that names none itself."""
+    return f"{_path(words)} --help" if error.exit_code == 2 else "windrow status"
+
+
+def _alone(voice: Voice, error: click.exceptions.NoArgsIsHelpError) -> int:
+    """Answer a group of commands that was asked without one."""
+    group = error.ctx.command if error.ctx else None
+    below = ", ".join(group.list_commands(error.ctx)) if isinstance(group, click.Group) and error.ctx else ""
+    path = error.ctx.command_path if error.ctx else "windrow"
+    voice.error(f"{path} needs a command after it; there is {below}", f"{path} --help", 2)
+    return 2
 
 
 def _misused(voice: Voice, error: click.ClickException, args: Sequence[str]) -> int:
     context = getattr(error, "ctx", None)
-    path = context.command_path if context else "windrow"
+    path = context.command_path if context else _path(args)
     # An option that does not exist hides a `--json` behind it.
     voice.json = voice.json or "--json" in args
     text = error.format_message()
@@ -108,11 +142,16 @@ def _trace(voice: Voice) -> None:
         traceback.print_exc()
 
 
-def _flush() -> None:
-    """Write out what is left; a reader that went away is no error of ours."""
+def _flush(voice: Voice) -> int:
+    """Write out what is left, and tell whether that failed; a reader that went away is no error of ours."""
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as error:
         import os  # noqa: PLC0415
 
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            lost = Unspoken(f"standard output cannot be written: {error.strerror}")
+            voice.error(str(lost), lost.hint, lost.exit_code)
+            return lost.exit_code
+    return 0

@@ -98,7 +98,7 @@ def _once(voice: Voice, wish: Wish) -> int:
 
     progress = Lines(voice.message) if voice.json else Progress(quiet=voice.quiet)
     opened = voice.open(wish.flags)
-    if not opened.config.sources:
+    if not opened.config.sources and not wish.names:
         voice.talk("there are no sources, so nobody is asked; try: windrow new source NAME URL --collection drops")
     summary = opened.run(
         wish.names, progress=progress, first=wish.first, last=wish.last, limit=wish.limit, since=wish.since,
@@ -122,6 +122,7 @@ def _preview(voice: Voice, wish: Wish) -> int:
     plans = voice.open(wish.flags).preview(
         wish.names, first=wish.first, last=wish.last, limit=wish.limit, since=wish.since
     )
+    asked = any(source.asked for plan in plans for source in plan.sources)
     for plan in plans:
         if voice.json:
             for source in plan.sources:
@@ -132,6 +133,8 @@ def _preview(voice: Voice, wish: Wish) -> int:
                 voice.message("would_read", reads)
         else:
             voice.data(_plan(plan))
+    if asked:
+        voice.talk("what these sources have that is new shows when they are listed; the counts are of what is known")
     voice.talk("nothing was asked and nothing was written")
     return 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windrow.cli.table import show, table
+from windrow.cli.table import of, show, table
 from windrow.cli.verb import EXITS, verb
 from windrow.cli.voice import Voice
 
@@ -63,7 +63,7 @@ def _parts(standing: Standing) -> list[str]:
     parts = [
         table(head, rows) if rows else "no sources; try: windrow new source NAME URL --collection drops --centre H"
     ]
-    if troubles := [f"{one.source}: {one.trouble}" for one in standing.sources if one.trouble]:
+    if troubles := [of(one.source, one.trouble) for one in standing.sources if one.trouble]:
         parts.append("\n".join(troubles))
     if standing.states:
         parts.append(table(["collection", "item", "phase", "status", "items"], standing.states))

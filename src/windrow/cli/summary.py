@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windrow.cli.table import size, span, table
+from windrow.cli.table import of, size, span, table
 from windrow.cli.verb import EXITS
 
 if TYPE_CHECKING:
@@ -18,11 +18,11 @@ def lines(summary: Summary) -> list[str]:
         head = ["source", "offered", "new", "changed", "gone", "refused", "fetched", "same", "failed", "received"]
         rows = [(*one[:9], size(one.received)) for one in summary.sources]
         text.append(table(head, rows, "  "))
-    text += [f"  {one.source}: {one.trouble}" for one in summary.sources if one.trouble]
+    text += [f"  {of(one.source, one.trouble)}" for one in summary.sources if one.trouble]
     told = {one.trouble for one in summary.sources}
     text += [f"  {line}" for line in summary.troubles if line not in told]
     if summary.phases:
-        head = ["phase", "done", "cancelled", "failed"]
+        head = ["item", "phase", "done", "cancelled", "failed"]
         text.append(table(head, [one[1:] for one in summary.phases], "  "))
     if summary.reasons:
         text.append(table(["reason", "items", "meaning"], summary.reasons, "  "))
@@ -38,4 +38,6 @@ def _head(summary: Summary) -> str:
         return f"session {summary.session} began {summary.began:%Y-%m-%d %H:%M:%S} and has not ended"
     took = span((summary.ended - summary.began).total_seconds())
     meaning = EXITS.get(summary.exit_code, "failed")
+    left = sum(one.items for one in summary.reasons)
+    meaning += f", {left:,} refused or failed" if left and not summary.exit_code else ""
     return f"session {summary.session} took {took}: {meaning}"

@@ -68,3 +68,12 @@ def span(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes} min {rest} s"
     return f"{minutes // 60} h {minutes % 60} min"
+
+
+def of(name: str, told: str) -> str:
+    """Put a name before what is told of it, once.
+
+    >>> of("jax", "no answer"), of("jax", "jax: no answer")
+    ('jax: no answer', 'jax: no answer')
+    """
+    return told if told.startswith(f"{name}: ") else f"{name}: {told}"

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from windrow.errors import WindrowError
+
 if TYPE_CHECKING:
     from windrow.app import Windrow
 
@@ -24,6 +26,12 @@ def clean(text: str) -> str:
     """
     harmless = _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
     return harmless.encode("utf-8", "backslashreplace").decode()
+
+
+class Unspoken(WindrowError):
+    """What was asked for could not be printed."""
+
+    hint = "make room there, or name another file, and ask again"
 
 
 @dataclass
@@ -68,4 +76,9 @@ class Voice:
 
 
 def _write(stream: Any, text: str) -> None:
-    stream.write(text + "\n")
+    try:
+        stream.write(text + "\n")
+    except BrokenPipeError:
+        raise  # the reader has what it wanted; click ends in silence
+    except OSError as error:
+        raise Unspoken(f"standard output cannot be written: {error.strerror}") from error

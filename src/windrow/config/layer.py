@@ -54,7 +54,9 @@ def _spelled(setting: Setting, given: Any) -> Any:
 
 
 def _mend(origin: str, root: Path) -> str:
-    return f"edit {root / origin}" if origin.endswith(".toml") else "windrow config"
+    if origin.endswith(".toml"):
+        return f"edit {root / origin}"
+    return f"unset {origin.removeprefix('env ')}" if origin.startswith("env ") else "windrow config"
 
 
 def flatten(tree: Mapping[str, Any], names: Iterable[str], file: str, at: str = "") -> dict[str, Given]:
@@ -66,8 +68,10 @@ def flatten(tree: Mapping[str, Any], names: Iterable[str], file: str, at: str = 
     tables = {name[:end] for name in known for end, mark in enumerate(name) if mark == "."}
     found: dict[str, Given] = {}
     for name, value in _walk(tree, tables):
+        if name in tables:
+            raise ConfigError(f"{file}: {at}{name}: wanted a table [{at}{name}]", hint=f"edit {file}")
         if name not in known:
-            raise unknown(f"{at}{name}", (f"{at}{each}" for each in known), file)
+            raise unknown(f"{at}{name}", (f"{at}{each}" for each in known | tables), file)
         found[name] = (value, file)
     return found
 
@@ -88,7 +92,7 @@ def unknown(name: str, known: Iterable[str], file: str) -> ConfigError:
     guess = get_close_matches(name, names, 1, 0.6)
     guess = guess or [last[each] for each in get_close_matches(name.rpartition(".")[2], last, 1, 0.6)]
     meant = f"; did you mean {guess[0]}?" if guess else ""
-    return ConfigError(f"{file}: {name} is not a setting{meant}", hint="windrow config")
+    return ConfigError(f"{file}: {name} is not a setting{meant}", hint=f"edit {file}")
 
 
 def strangers(environ: Mapping[str, str], known: Iterable[str]) -> None:
@@ -99,5 +103,6 @@ def strangers(environ: Mapping[str, str], known: Iterable[str]) -> None:
             continue
         if guess := get_close_matches(variable_.removeprefix(PREFIX), names, 1, 0.85):
             raise ConfigError(
-                f"env {variable_} is not a setting; did you mean {names[guess[0]]}?", hint="windrow config"
+                f"env {variable_} is not a setting; did you mean {names[guess[0]]}?",
+                hint=f"unset {variable_}",
             )

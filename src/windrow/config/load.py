@@ -45,7 +45,6 @@ def load(
     given = flatten(files.main.tree, known, MAIN)
     values = settle(SETTINGS.values(), Layers(told, around, given), root)
     centres = _centres(given.get(_CENTRES, ([], MAIN))[0], root)
-    centres = _centres(given.get(_CENTRES, ([], MAIN))[0], root)
     builder = Builder(
         root=root,
         environ=around,
