@@ -74,7 +74,8 @@ class Step:
     """One phase's work on one kind of item.
 
     `run` is `Task -> Reading` for READ, CHECK and JUDGE. For LOAD it is `Task -> Rows`. `version`
-    rises when the same bytes would give another result: the ledger remembers by it.
+    rises when the same bytes would give another result: the ledger remembers by it. `by` tells what
+    the result depends on of the item itself, where it is not the bytes alone.
     """
 
     phase: str
@@ -85,6 +86,7 @@ class Step:
     due: tuple[tuple[str, Status], ...]  # states that make an item due
     resources: tuple[str, ...] = ()
     barrier: bool = False  # all earlier steps must be through for every item
+    by: Callable[[Item], str] | None = None
 
 
 class Planner(Protocol):

@@ -77,7 +77,11 @@ def stored(made, text, *values):
 
 
 def test_there_are_as_many_as_published(packed):
-    assert {zip_name: len(documents) for zip_name, documents in packed.items()} == {"examples": 22, "good": 10, "bad": 5}
+    assert {zip_name: len(documents) for zip_name, documents in packed.items()} == {
+        "examples": 22,
+        "good": 10,
+        "bad": 5,
+    }
 
 
 @pytest.mark.parametrize("zip_name", ["examples", "good"])

@@ -15,7 +15,7 @@ from windrow.engine.ledger.moment import now
 from windrow.engine.pool import Pool
 from windrow.engine.progress import Progress
 from windrow.errors import Stopped
-from windrow.model import Finding, Item, Level, Limits, Reading, Resource, Source
+from windrow.model import Finding, Item, Level, Limits, Reading, Resource, Source, Status
 from windrow.reasons import Reason
 from windrow.spec import Collection, Rows
 
@@ -47,6 +47,10 @@ class Store(Protocol):
 
     def summarise(self, at: datetime) -> int:
         """Bring the summaries up to date and return how many rows changed."""
+        ...
+
+    def close(self) -> None:
+        """Close the connections."""
         ...
 
 
@@ -151,7 +155,7 @@ class Run:
         pen.flush()
         counted: dict[int, dict[Any, int]] = {}
         for parent, phase, status, count in self.ledger.ask_many("children", sorted(parents)):
-            counted.setdefault(parent, {})[(phase, status)] = count
+            counted.setdefault(parent, {})[phase, Status(status)] = count
         for parent, children in counted.items():
             before = self.ledger.ask("standing", parent)[0][:2]
             state = self.collection.parent(children)

@@ -11,7 +11,7 @@ from windrow.engine.due import Due, count, due
 from windrow.engine.ledger import Pen
 from windrow.engine.message import Job
 from windrow.engine.run import Run
-from windrow.model import Finding, Level, Place, Reading, Status
+from windrow.model import Finding, Item, Level, Place, Reading, Status
 from windrow.reasons import Reason
 from windrow.spec import State, Step
 
@@ -80,6 +80,11 @@ def version(run: Run, step: Step) -> str:
     return "+".join([step.version, *names])
 
 
+def _of(step: Step, item: Item, mine: str) -> str:
+    """Return a step's version for one item: with what its reading depends on beside the bytes."""
+    return f"{mine}+{step.by(item)}" if step.by else mine
+
+
 def take_step(run: Run, step: Step) -> None:
     """Take a READ or CHECK step for every item that is due."""
     phase = run.collection.phase(step.phase)
@@ -107,7 +112,7 @@ def _results(run: Run, step: Step, states: list[State], mine: str, account: Acco
 
     def fresh() -> Iterator[Job]:
         for one, job in jobs(run, step, due(run.ledger, run.collection, step.kind, states), account):
-            before = remembered(run, step, one, mine)
+            before = remembered(run, step, one, _of(step, one.item, mine))
             if before is None:
                 kept[one.item.id] = one
                 yield job
@@ -130,10 +135,11 @@ def _results(run: Run, step: Step, states: list[State], mine: str, account: Acco
 def _record_page(run: Run, step: Step, page: list[Outcome], mine: str, account: Account) -> None:
     """Put some outcomes on record in one transaction, with what follows for their parents."""
     with run.ledger.writing() as pen:
-        parents = set()
+        parents: set[int] = set()
         for one in page:
             _record(run, pen, step, one, mine)
-            parents.add(one.due.item.parent or 0)
+            # What has members now is a parent itself.
+            parents |= {one.due.item.parent or 0, one.due.item.id if one.reading.done and one.reading.members else 0}
             broken = one.reading.reason in PASSING
             account.count(pen, one.due.source, done=one.reading.done, broken=broken)
         run.settle_parents(pen, parents - {0})
@@ -162,7 +168,7 @@ def _record(run: Run, pen: Pen, step: Step, outcome: Outcome, mine: str) -> None
     collection, item = run.collection, one.item
     phase = collection.phase(step.phase)
     if not outcome.remembered:
-        pen.read(run.session, item.id, (step.phase, mine), item.digest, reading)
+        pen.read(run.session, item.id, (step.phase, _of(step, item, mine)), item.digest, reading)
     run.put(pen, item.id, phase, reading)
     state = (phase, Status.DONE if reading.done else Status.FAILED)
     pen.moved(run.session, item.id, state, reading.reason)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from windrow.collections.drops.judge import judge
+from windrow.collections.drops.member import announced
 from windrow.collections.drops.phase import PHASES, parent, phase
 from windrow.collections.drops.plan import FOLDERS, plan
 from windrow.collections.drops.prefer import prefer
@@ -46,7 +47,7 @@ def _due(step: str, *before: str) -> tuple[tuple[str, Status], ...]:
 
 STEPS = (
     Step("unzip", "1", Act.READ, unzip, ZIP, _due("unzip", "zip_name", "zip_md5")),
-    Step("xsd", "1", Act.CHECK, check_xsd, XML, _due("xsd", "xml_name"), SCHEMAS),
+    Step("xsd", "1", Act.CHECK, check_xsd, XML, _due("xsd", "xml_name"), SCHEMAS, by=announced),
     Step("upload", "1", Act.LOAD, rows, XML, _due("upload", "xsd"), barrier=True),
     Step("data", "1", Act.JUDGE, judge, XML, _due("data", "upload"), LISTS, barrier=True),
     Step("context", "1", Act.SUM, None, XML, _due("context", "data")),

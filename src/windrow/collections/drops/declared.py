@@ -13,7 +13,7 @@ from windrow.collections.drops.seed import CENTRES, STATES, centre, protocol
 from windrow.model import Source
 from windrow.stores.put import Make, Put
 
-AVAILABLE, MAINTENANCE, REMOVED = (number for number, _ in enumerate(STATES, 1))
+_STATES = {word: number for number, word in enumerate(STATES, 1)}
 
 
 class Centre(Protocol):
@@ -113,13 +113,18 @@ def _sources(declared: Declared) -> Iterator[Put]:
             "username": site.username,
             "accesskey": place.place if place else "",
             "base_path": site.base,
-            "state_id": AVAILABLE if source.active else MAINTENANCE,
+            "state_id": _state(source),
         }
         refs = {"centre_id": ("centre", source.owner.lower())}
         once = {"created": moment(declared.at)}
         yield Put("file_source", source.name, values, refs, once, make=Make.AGAIN)
     for name in declared.gone:
-        yield Put("file_source", name, {"state_id": REMOVED}, make=Make.NEVER)
+        yield Put("file_source", name, {"state_id": _STATES["removed"]}, make=Make.NEVER)
+
+
+def _state(source: Source) -> int:
+    """Return the state that a source declares: one at an inactive centre is not asked, and available all the same."""
+    return _STATES[source.options.get("state") or ("available" if source.active else "maintenance")]
 
 
 def moment(at: datetime) -> datetime:

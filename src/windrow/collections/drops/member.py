@@ -10,7 +10,7 @@ from windrow.collections.drops import name as names
 from windrow.collections.drops.name import Kind, XmlName, ZipName
 from windrow.collections.drops.plan import declared_centres
 from windrow.formats.zip import ZipMember
-from windrow.model import Finding, Level, Member
+from windrow.model import Finding, Item, Level, Member
 from windrow.reasons import Reason
 
 SUFFIX = ".xml"
@@ -43,6 +43,11 @@ class Rules(NamedTuple):
         date, inc = (str(self.zip.date), self.zip.inc) if self.zip else ("", 0)
         order = 0 if found.kind is Kind.SPECIMEN else 1
         return f"{order}.{date}.{inc:020d}.{found.date}.{found.inc:020d}.{name}"
+
+
+def announced(item: Item) -> str:
+    """Return what kind of document an XML file's name announced, in short, from its rank."""
+    return item.rank.partition(".")[0]
 
 
 def rules(key: str, options: Mapping[str, str]) -> Rules:
