@@ -54,6 +54,10 @@ class DropsStore:
         """Bring context and overview up to date."""
         return sum(self.tables.summarise(at))
 
+    def close(self) -> None:
+        """Close the connections."""
+        self.tables.close()
+
 
 def harvest(workspace: Workspace) -> Harvest:
     """Make the harvest of the drops that this workspace's configuration describes."""

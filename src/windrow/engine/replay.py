@@ -89,6 +89,10 @@ class Renamed:
         """Bring the summaries up to date."""
         return self._inner.summarise(at)
 
+    def close(self) -> None:
+        """Close the connections."""
+        self._inner.close()
+
 
 def replay(run: Run, real: Ledger) -> Iterator[Change]:
     """Read every capture again and yield what changed; `run.ledger` is the scratch copy."""

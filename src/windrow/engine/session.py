@@ -106,6 +106,8 @@ class Session:
             self.failed += run.failed
             crew.close()
             pool.close()
+            if harvest.store:
+                harvest.store.close()
         run.tick(force=True)
 
     def close(self, outcome: int | None = None) -> int:
