@@ -140,6 +140,14 @@ class Host(NamedTuple):
     speed: float | None = None
 
 
+class Known(NamedTuple):
+    """The record that holds what an address gave before: digest, WARC date and address of it."""
+
+    digest: str = ""
+    date: str = ""
+    address: str = ""
+
+
 class Order(NamedTuple):
     """One thing for a fetcher to get. `number` is the engine's own mark for it."""
 
@@ -148,7 +156,8 @@ class Order(NamedTuple):
     size: int | None = None
     part: str = ""  # name under which a broken transfer is kept and resumed
     sidecar: str = ""
-    last: tuple[str, str] = ("", "")  # digest and WARC date of the last capture: unchanged -> revisit
+    last: Known = Known()  # the last capture: unchanged -> revisit
+    modified: datetime | None = None  # as the listing told: a part of another version is not gone on with
 
 
 class Place(NamedTuple):
@@ -160,12 +169,14 @@ class Place(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What keep made of one response."""
+    """What keep made of one response: `at` is its record's WARC-Date, `mime` the body's media type."""
 
     digest: str
     size: int
     place: Place
     revisit: bool = False
+    at: datetime | None = None
+    mime: str = ""
 
 
 class Fetched(NamedTuple):

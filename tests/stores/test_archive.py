@@ -1,7 +1,7 @@
 """The archive: what is kept can be read by us, by warcio and by FastWARC, and survives being cut."""
 
 import os
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from fastwarc.warc import ArchiveIterator, WarcRecordType
@@ -10,7 +10,8 @@ from warcio.checker import Checker
 
 from windrow.digest import digest, warc
 from windrow.errors import DiskFull, TerminalFailure, TransientFailure
-from windrow.model import Limits, Order
+from windrow.formats.warc import stamp
+from windrow.model import Known, Limits, Order
 from windrow.reasons import Reason
 from windrow.stores.archive import Deposit, Keeper, alone, mend, open_capture
 
@@ -47,7 +48,7 @@ def everything(folder):
         kept.append((body, put(keep, body, f"ftp://h/add/{number} ü.bin", part=f"p{number}")))
         kept.append((body, put(keep, body, f"https://h/{number}", web=True, part=f"w{number}")))
     first = kept[0][1].digest
-    again = put(keep, XML, "ftp://h/add/0 ü.bin", last=(first, "2026-01-01T00:00:00Z"))
+    again = put(keep, XML, "ftp://h/add/0 ü.bin", last=Known(first, "2026-01-01T00:00:00Z", "ftp://h/add/0 ü.bin"))
     assert again.revisit
     keep.close()
     return kept
@@ -125,6 +126,42 @@ def test_a_broken_transfer_goes_on_where_it_broke(folder):
     assert kept.digest == digest(LARGE_ZIP)
     with open_capture(folder, kept.place) as view:
         assert view.read() == LARGE_ZIP
+
+
+@pytest.mark.parametrize("body", [LARGE_XML, LARGE_ZIP])
+def test_a_resumed_answer_is_kept_with_its_first_head(folder, body):
+    keep, order = keeper(folder), Order(1, "x", size=len(body), part="resumed")
+    tagged = b'HTTP/1.1 200 OK\r\nETag: "v1"\r\nContent-Type: text/x\r\nContent-Length: %d\r\n\r\n' % len(body)
+    first = Deposit(keep, order, "https://h/z", NOW)
+    first.open(len(body), tagged, ASKED)
+    first.write(body[:1_500_000])
+    first.leave()
+    second = Deposit(keep, order, "https://h/z", NOW + timedelta(hours=1))
+    assert (second.start, second.validator) == (1_500_000, '"v1"')
+    second.open(len(body), b"HTTP/1.1 206 Partial Content\r\nContent-Length: 1\r\n\r\n", b"GET /z\r\nRange: x\r\n\r\n")
+    second.write(body[1_500_000:])
+    kept = second.finish()
+    keep.close()
+    assert (kept.digest, kept.at, kept.mime) == (digest(body), NOW, "text/x")
+    with (folder / kept.place.warc).open("rb") as file:
+        records = {record.rec_type: record for record in WarcioIterator(file)}
+    answer = records["response"]
+    assert answer.http_headers.get_statuscode() == "200"
+    assert answer.http_headers.get_header("ETag") == '"v1"'
+    assert answer.rec_headers["WARC-Date"] == "2026-01-02T03:04:05.000000Z"
+    assert records["request"].http_headers.get_header("Range") is None
+
+
+def test_a_revisit_names_the_record_that_it_refers_to(folder):
+    keep = keeper(folder)
+    first = put(keep, XML, "ftp://one/add/a b.xml")
+    again = put(keep, XML, "ftp://two/add/a b.xml", last=Known(first.digest, stamp(first.at), "ftp://one/add/a b.xml"))
+    keep.close()
+    with (folder / again.place.warc).open("rb") as file:
+        records = {record.rec_type: record.rec_headers for record in WarcioIterator(file)}
+    assert records["revisit"]["WARC-Refers-To-Target-URI"] == records["resource"]["WARC-Target-URI"]
+    assert records["revisit"]["WARC-Refers-To-Date"] == records["resource"]["WARC-Date"]
+    assert records["revisit"]["WARC-Target-URI"] == "ftp://two/add/a%20b.xml"
 
 
 def test_sizes_and_checksums_must_be_as_announced(folder):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from typing import Any
 
 from windrow.model import Entry, Site
@@ -13,10 +14,11 @@ from windrow.transports.registry import transport_for
 class Bag:
     """A sink that keeps everything in memory."""
 
-    def __init__(self, held: bytes = b"", validator: str = "") -> None:
+    def __init__(self, held: bytes = b"", validator: str = "", modified: datetime | None = None) -> None:
         self.content = bytearray(held)
         self.start = len(held)
         self.validator = validator
+        self.modified = modified
         self.size: int | None = None
         self.head = self.request = b""
         self.opened = self.restarted = 0

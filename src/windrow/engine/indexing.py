@@ -33,7 +33,7 @@ def index_archive(ledger: Ledger, folder: Path) -> None:
 
 def lines(ledger: Ledger, session: int) -> Iterator[str]:
     """Yield an index line for every capture of a session; file names are relative to the archive."""
-    for path, at, digest, status, *place, revisit in ledger.ask("captures_of", session, session):
-        kind = mimetypes.guess_type(path, strict=False)[0] or "application/octet-stream"
-        mime = "warc/revisit" if revisit else kind
-        yield line(target(path), parse(at), tuple(place), status=status, mime=mime, digest=digest)
+    for path, at, digest, status, *place, revisit, mime in ledger.ask("captures_of", session, session):
+        kind = mime or mimetypes.guess_type(path, strict=False)[0] or "application/octet-stream"
+        shown = "warc/revisit" if revisit else kind
+        yield line(target(path), parse(at), tuple(place), status=status, mime=shown, digest=digest)

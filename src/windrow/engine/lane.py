@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import datetime
 from enum import Enum, auto
 
 from windrow.engine.ledger.moment import now
@@ -141,6 +142,11 @@ async def fetch(
         if not deposit.whole:
             answer = await connection.get(order.path, deposit)
             status, validators = answer.status, (answer.etag, answer.modified)
+        if deposit.start:
+            # A transfer that went on with an earlier one: what is kept is what the server answered first.
+            first = deposit.answered
+            status = first.status or status
+            validators = (first.fields.get("etag", ""), first.fields.get("last-modified", ""))
         deposit.check()
         checksum = message = ""
         if order.sidecar:
@@ -189,6 +195,8 @@ class _Text:
     """A sink for a checksum file: small, kept in memory, never archived."""
 
     start = 0
+    validator = ""
+    modified: datetime | None = None
 
     def __init__(self) -> None:
         self.content = b""

@@ -14,7 +14,7 @@ from windrow.engine.due import Due, due
 from windrow.engine.ledger.moment import parse
 from windrow.engine.run import Run
 from windrow.formats.warc import stamp
-from windrow.model import Finding, Host, Level, Order, Source, Status
+from windrow.model import Finding, Host, Known, Level, Order, Source, Status
 from windrow.reasons import Reason
 
 WINDOW = 4096
@@ -161,7 +161,10 @@ def _hosted(run: Run, part: list[Due]) -> list[Wanted]:
         best = run.collection.prefer(one.owner, hosts)
         before = last.get(one.item.id)
         pairs = [
-            (sources[host.source], _order(one, host.source, offered[host.source], before))
+            (
+                sources[host.source],
+                _order(one, sources[host.source], offered[host.source], before),
+            )
             for host in best
             if not _older(run, offered[host.source])
         ]
@@ -176,14 +179,17 @@ def _host(source: Source, record: tuple[int, int, int, float] | None) -> Host:
     return Host(source.name, source.owner, attempts, failures, received / seconds if seconds else None)
 
 
-def _order(one: Due, source: str, said: tuple[object, ...], last: tuple[object, ...] | None) -> Order:
+def _order(one: Due, source: Source, said: tuple[object, ...], last: tuple[object, ...] | None) -> Order:
     path, size, modified, sidecar = said
     # A part belongs to one version of one file at one source: another size or time is another part, and so
     # is another attempt at what was kept before. Where nothing tells versions apart, none is gone on with.
-    before = (str(last[0]), stamp(parse(str(last[1])))) if last else ("", "")
-    version = [source, str(path), str(size), str(modified), before[0]]
-    part = "" if size is None and modified is None else short(combine(version))
-    return Order(one.item.id, str(path), size, part, str(sidecar), before)  # type: ignore[arg-type]
+    before = Known(str(last[0]), stamp(parse(str(last[1]))), str(last[2])) if last else Known()
+    version = [source.name, str(path), str(size), str(modified), before.digest]
+    # HTTP tells versions apart by itself, the others by the time of the file.
+    apart = modified is not None or source.site.scheme in {"http", "https"}
+    part = short(combine(version)) if apart else ""
+    dated = parse(str(modified)) if modified else None
+    return Order(one.item.id, str(path), size, part, str(sidecar), before, dated)  # type: ignore[arg-type]
 
 
 def _older(run: Run, said: tuple[object, ...]) -> bool:

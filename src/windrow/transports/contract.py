@@ -9,6 +9,7 @@ Every foreign exception leaves as a `TransportError` with a reason.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from types import TracebackType
 from typing import ClassVar, Protocol, Self
 
@@ -24,10 +25,22 @@ class Answer:
     modified: str = ""
 
 
+def replaced(sink: Sink, modified: datetime | None) -> bool:
+    """Tell whether a file's time shows it to be another than the one that `sink` holds a part of.
+
+    Only whole seconds count: protocols tell no more, or not always.
+    """
+    if not sink.start or sink.modified is None or modified is None:
+        return False
+    return sink.modified.replace(microsecond=0) != modified.replace(microsecond=0)
+
+
 class Sink(Protocol):
     """Where a connection puts what it receives; raises `TransportError` or `DiskFull` to refuse."""
 
-    start: int  # bytes held from an earlier, broken transfer: ask for the rest
+    start: int  # bytes held from an earlier, broken transfer: ask for the rest, if it is of the same version
+    validator: str  # of that version: its strong ETag, or Last-Modified; empty where none is known
+    modified: datetime | None  # the time that the listing told of that version
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
         """Begin: the whole document's size if known, HTTP heads as they went over the line."""

@@ -8,6 +8,7 @@ import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from types import TracebackType
 from typing import ClassVar, Self
 
@@ -15,7 +16,7 @@ from windrow.errors import TerminalFailure, TransientFailure, TransportError
 from windrow.model import Entry, Site
 from windrow.reasons import Reason
 from windrow.transports import listing
-from windrow.transports.contract import Answer, Sink
+from windrow.transports.contract import Answer, Sink, replaced
 from windrow.transports.control import Delayed, Refused
 from windrow.transports.dial import context, direct
 from windrow.transports.path import at, shown, wire
@@ -149,7 +150,8 @@ class FtpConnection:
         """Agree on where to begin, and ask for the size where no later reply will tell it."""
         start = sink.start
         size = None if self._telling and not start else session.size(whole)
-        if start and ((size is not None and start > size) or not session.begin_at(start)):
+        longer = size is not None and start > size
+        if start and (longer or replaced(sink, _time(session, whole)) or not session.begin_at(start)):
             sink.restart()
             start = 0
         return start, size
@@ -236,6 +238,14 @@ def _dated(session: Session, whole: str, entries: Entries) -> Entries:
         if reply.startswith("213"):
             entries[n] = entries[n]._replace(modified=listing.stamp(reply[4:].strip()))
     return entries
+
+
+def _time(session: Session, path: str) -> datetime | None:
+    """Ask for one file's time; None where the server does not tell."""
+    if not session.can("MDTM"):
+        return None
+    reply = session.ask([f"MDTM {path}"])[0]
+    return listing.stamp(reply[4:].strip()) if reply.startswith("213") else None
 
 
 class Ftp:

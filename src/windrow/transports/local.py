@@ -13,7 +13,7 @@ from typing import ClassVar, Self
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
 from windrow.model import Entry, Site
 from windrow.reasons import Reason
-from windrow.transports.contract import Answer, Sink
+from windrow.transports.contract import Answer, Sink, replaced
 from windrow.transports.listing import ENTRIES
 from windrow.transports.path import at, shown, wire
 
@@ -101,7 +101,7 @@ class LocalConnection:
             told = os.fstat(number)
             if not stat.S_ISREG(told.st_mode):
                 raise TerminalFailure(f"{at(self._site, path)}: not a regular file", Reason.NOT_A_FILE)
-            if sink.start > told.st_size:
+            if sink.start > told.st_size or replaced(sink, datetime.fromtimestamp(told.st_mtime, UTC)):
                 sink.restart()
             sink.open(told.st_size)
             self._pump(number, path, sink)

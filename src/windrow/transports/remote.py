@@ -20,7 +20,7 @@ import asyncssh
 from windrow.errors import TerminalFailure, TransientFailure
 from windrow.model import Entry, Site
 from windrow.reasons import Reason
-from windrow.transports.contract import Answer, Sink
+from windrow.transports.contract import Answer, Sink, replaced
 from windrow.transports.listing import ENTRIES
 from windrow.transports.path import at, wire
 from windrow.transports.shell import Alien, Line, failure, open_line
@@ -115,8 +115,9 @@ class SftpConnection:
         try:
             # The first read travels beside the question for the size: a small file is one round trip.
             waiting.append(_task(file.read(block, sink.start)))
-            size = (await file.stat()).size
-            if size is not None and sink.start > size:
+            told = await file.stat()
+            size, modified = told.size, None if told.mtime is None else datetime.fromtimestamp(told.mtime, UTC)
+            if (size is not None and sink.start > size) or replaced(sink, modified):
                 sink.restart()
                 waiting.append(_task(file.read(block, 0)))
                 waiting.popleft().cancel()

@@ -14,6 +14,7 @@ import aiohttp
 from yarl import URL
 
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
+from windrow.formats.http import same
 from windrow.model import Entry, Site
 from windrow.reasons import Reason
 from windrow.transports import index
@@ -103,11 +104,13 @@ class WebConnection:
     async def get(self, path: str, sink: Sink) -> Answer:
         """Get one file, going on at `sink.start` where the server can and the file is the same.
 
-        A sink that has a `validator` (strong ETag or Last-Modified of the earlier transfer) makes sure
-        of the latter (If-Range, RFC 9110, section 13.1.5). Redirects are refused with REDIRECTED.
+        The sink's `validator` makes sure of the latter (If-Range, RFC 9110, section 13.1.5); without
+        one all of it is asked for again. Redirects are refused with REDIRECTED.
         """
         where = at(self._site, path) if "://" not in path else shown(path, 1000)
         url = self._url(path)
+        if sink.start and not sink.validator:
+            sink.restart()
         try:
             answer = await self._try(url, where, sink, sink.start)
             if answer is None:  # the server cannot go on there: all of it again
@@ -120,13 +123,13 @@ class WebConnection:
 
     async def _try(self, url: URL, where: str, sink: Sink, start: int) -> Answer | None:
         """Make one request; None where the part that was asked for does not fit what is held."""
-        asked = _range(start, getattr(sink, "validator", "")) if start else None
+        asked = {"Range": f"bytes={start}-", "If-Range": sink.validator} if start else None
         async with self._session.get(url, headers=asked, allow_redirects=False, proxy=self._proxy) as response:
             status, fields = response.status, response.headers
             size: int | None = response.content_length
             if status == 206 and start:
                 fits, size = total(fields.get("Content-Range", ""), start)
-                if not fits:
+                if not fits or not same(sink.validator, {name.lower(): value for name, value in fields.items()}):
                     return None
             elif status == 416 and start:
                 return None
@@ -182,6 +185,8 @@ class _Page:
     """A sink for a listing: in memory, bounded, and as plain text or not at all."""
 
     start = 0
+    validator = ""
+    modified: datetime | None = None
 
     def __init__(self, where: str) -> None:
         self._where = where
@@ -216,13 +221,6 @@ def _fields(site: Site) -> dict[str, str]:
         )
     word = f"{site.username}:{reveal(site.secret) if site.secret else ''}"
     return fields | {"Authorization": f"Basic {base64.b64encode(word.encode()).decode()}"}
-
-
-def _range(start: int, validator: str) -> dict[str, str]:
-    asked = {"Range": f"bytes={start}-"}
-    if validator and not validator.startswith("W/"):
-        asked["If-Range"] = validator
-    return asked
 
 
 class Web:

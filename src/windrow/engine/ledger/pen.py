@@ -14,7 +14,7 @@ from windrow.reasons import Reason
 
 _WIDTH = {
     "session": 4, "session_end": 4, "task": 6, "task_end": 6, "item": 14, "listing": 10, "refusal": 7,
-    "fetch": 6, "fetch_end": 19, "reading": 10, "move": 8, "finding": 10,
+    "fetch": 6, "fetch_end": 21, "reading": 10, "move": 8, "finding": 10,
 }  # fmt: skip
 _INSERT = {table: f"INSERT INTO {table} VALUES ({','.join('?' * width)})" for table, width in _WIDTH.items()}
 _INSERT["refusal"] += " ON CONFLICT DO NOTHING"
@@ -121,10 +121,12 @@ class Pen(RunPen):
         """End an attempt, with the capture where there is one."""
         kept = got.kept
         capture: tuple[Any, ...] = ("", None, "", None, None, 0)
+        told: tuple[Any, ...] = ("", "")
         if kept:
             capture = (kept.digest, kept.size, *kept.place, int(kept.revisit))
+            told = (spell(kept.at) if kept.at else "", kept.mime)
         line = (round(got.seconds, 6), got.status, got.received, got.reason, got.message)
-        return self._add("fetch_end", fetch, item, source, *line, *capture, *got.validators, got.checksum)
+        return self._add("fetch_end", fetch, item, source, *line, *capture, *got.validators, got.checksum, *told)
 
     def read(self, session: int, item: int, step: tuple[str, str], digest: str, reading: Reading) -> int:
         """Note what a step (its phase and version) made of a document."""

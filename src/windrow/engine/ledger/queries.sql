@@ -76,8 +76,12 @@ SELECT warc, place_offset, place_length, size FROM fetch_end
 WHERE digest = ? AND revisit = 0 AND reason IS NULL ORDER BY seq LIMIT 1;
 
 -- name: last_capture
--- The latest good capture of each of these items: what to compare a new one with.
-SELECT e.item, e.digest, e.at, e.source, e.size, e.checksum FROM fetch_end e
+-- The latest good capture of each of these items, what to compare a new one with, and the date and
+-- address of the record that holds its bytes.
+SELECT e.item, e.digest, coalesce(nullif(k.dated, ''), k.at), f.path FROM fetch_end e
+JOIN fetch_end k ON k.seq = (SELECT min(o.seq) FROM fetch_end o
+    WHERE o.digest = e.digest AND o.item = e.item AND o.revisit = 0 AND o.reason IS NULL)
+JOIN fetch f ON f.seq = k.fetch
 WHERE e.item IN ({marks}) AND e.reason IS NULL ORDER BY e.seq;
 
 -- name: open_fetches
@@ -117,7 +121,8 @@ SELECT DISTINCT (SELECT max(s.seq) FROM session s WHERE s.seq < e.seq) FROM fetc
 
 -- name: captures_of
 -- The captures put on record from one session's begin to the next one's, for its index.
-SELECT f.path, e.at, e.digest, e.status, e.warc, e.place_offset, e.place_length, e.revisit
+SELECT f.path, coalesce(nullif(e.dated, ''), e.at), e.digest, e.status, e.warc, e.place_offset, e.place_length,
+       e.revisit, e.mime
 FROM fetch_end e JOIN fetch f ON f.seq = e.fetch
 WHERE e.seq > ? AND e.seq < coalesce((SELECT min(s.seq) FROM session s WHERE s.seq > ?), e.seq + 1) AND e.warc <> ''
 ORDER BY e.seq;

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from windrow.digest import digest, warc
 from windrow.errors import TerminalFailure, TransientFailure
+from windrow.formats.http import Head, media_type, read_head, validator
 from windrow.formats.warc import (
     END,
     REVISIT,
@@ -47,17 +48,24 @@ class Deposit:
         self._keeper = keeper
         self._order = order
         self._address = target(address)
-        self._at = at
+        self._at = self._now = at
         self._id = record_id()
         self._head = b""
         self._request = b""
         self._announced: int | None = None
         self._memory = bytearray()
         self._part: Part | None = None
+        self.modified = order.modified
+        self.validator = ""
         if order.part and (order.size is None or order.size > SMALL):
             path = keeper.part_path(order.part)
             self._part = Part(path) if path.exists() else None
         self.start = self._part.held if self._part else 0
+        if self._part and self.start:
+            # What was answered first is kept, not what an answer to a range says.
+            self._head, self._request = self._part.head, self._part.request
+            self._at = datetime.fromisoformat(self._part.date) if self._part.date else at
+            self.validator = validator(read_head(self._head).fields)
         self.received = 0
         self.on_grown: Callable[[int], None] | None = None
 
@@ -67,13 +75,20 @@ class Deposit:
         return self._part.held if self._part else len(self._memory)
 
     @property
+    def answered(self) -> Head:
+        """What the server answered, or answered first if this transfer went on with an earlier one."""
+        return read_head(self._head)
+
+    @property
     def whole(self) -> bool:
         """Tell whether an earlier transfer brought everything that the listing announced."""
         return bool(self.start) and self.start == self._order.size
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
         """Begin the body: `size` is the whole document's, heads as they went over the line."""
-        self._announced, self._head, self._request = size, head, request
+        self._announced = size
+        if not self.start:
+            self._head, self._request = head, request
         expected = size if size is not None else self._order.size
         self._refuse_above(expected or 0)
         self._keeper.need_room((expected or 0) - self.start)
@@ -86,7 +101,7 @@ class Deposit:
         """Forget what an earlier transfer brought."""
         if self._part:
             self._part.clear()
-        self.start = 0
+        self.start, self.validator, self._at = 0, "", self._now
 
     def write(self, block: bytes | memoryview) -> None:
         """Take the next bytes of the body."""
@@ -124,11 +139,15 @@ class Deposit:
             self._head,
         )
 
+    def _mime(self) -> str:
+        told = media_type(read_head(self._head).fields) if self._head else ""
+        return told or _kind(".".join(self._address.rpartition("/")[2].split(".")[-2:]))
+
+    def _kept(self, name: str, size: int, place: Place, *, revisit: bool = False) -> Kept:
+        return Kept(name, size, place, revisit, self._at, self._mime())
+
     def _fields(self) -> list[tuple[str, str]]:
-        if self._head:
-            kind = "application/http;msgtype=response"
-        else:
-            kind = _kind(".".join(self._address.rpartition("/")[2].split(".")[-2:]))
+        kind = "application/http;msgtype=response" if self._head else self._mime()
         fields = [("WARC-Record-ID", self._id), ("WARC-Date", stamp(self._at))]
         return [*fields, ("WARC-Target-URI", self._address), ("Content-Type", kind)]
 
@@ -149,20 +168,20 @@ class Deposit:
 
     def _finish_memory(self, body: bytes) -> Kept:
         name = digest(body)
-        return Kept(name, len(body), self._append(body, name), revisit=name == self._order.last[0])
+        return self._kept(name, len(body), self._append(body, name), revisit=name == self._order.last.digest)
 
     def _finish_part(self, part: Part) -> Kept:
         name, size = part.digest(), part.held
-        if name == self._order.last[0]:
+        if name == self._order.last.digest:
             part.drop()
-            return Kept(name, size, self._append(b"", name), revisit=True)
+            return self._kept(name, size, self._append(b"", name), revisit=True)
         if size <= PLAIN and not packed(part.read(16)):
             place = self._append(part.read(), name)
             part.drop()
-            return Kept(name, size, place)
+            return self._kept(name, size, place)
         into = self._keeper.large_path(part.path.stem)
         offset, length = part.finish(name, into)
-        return Kept(name, size, Place(into.name, offset, length))
+        return self._kept(name, size, Place(into.name, offset, length))
 
     def _asked(self) -> bytes:
         """Write the request as a record of its own, tied to the response's."""
@@ -173,12 +192,13 @@ class Deposit:
 
     def _append(self, body: bytes, name: str) -> Place:
         fields = [*self._fields(), ("WARC-Payload-Digest", warc(name))]
-        revisit = name == self._order.last[0]
+        last = self._order.last
+        revisit = name == last.digest
         kind = "revisit" if revisit else "response" if self._head else "resource"
         block = self._head + (b"" if revisit else body)
         if revisit:
-            fields += [("WARC-Profile", REVISIT), ("WARC-Refers-To-Target-URI", self._address)]
-            fields += [("WARC-Refers-To-Date", self._order.last[1])]
+            fields += [("WARC-Profile", REVISIT), ("WARC-Refers-To-Target-URI", target(last.address))]
+            fields += [("WARC-Refers-To-Date", last.date)]
         record = header(kind, fields, len(block)) + block + END
         before = self._asked() if self._request else b""
         plain = len(body) > PLAIN or packed(body[:16])

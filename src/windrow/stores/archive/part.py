@@ -28,6 +28,17 @@ def find_document(head: bytes) -> tuple[int, Header]:
     return at, found
 
 
+def find_request(head: bytes) -> bytes:
+    """Return the request that a file's head holds, empty where it holds none."""
+    at = 0
+    while (found := read_header(head[at:])).kind in {"warcinfo", "request"}:
+        length = int(found.fields["content-length"])
+        if found.kind == "request":
+            return head[at + found.length : at + found.length + length]
+        at += found.length + length + len(END)
+    return b""
+
+
 class Part:
     """A body that grows on disk, digested by a thread that follows the writer."""
 
@@ -39,6 +50,8 @@ class Part:
             self._fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         self._size = os.fstat(self._fd).st_size
         self._record = self._block = self._body = 0
+        self.head = self.request = b""  # the HTTP heads of the transfer that began it
+        self.date = ""  # its WARC-Date
         self._grown = threading.Condition()
         self._whole = False
         self._follower: threading.Thread | None = None
@@ -60,6 +73,9 @@ class Part:
             self._body = max(self._block, head.find(END, self._block) + len(END))
         if self._size < self._body or (second.kind == "response" and self._body == self._block):
             self.clear()
+            return
+        self.head, self.request = head[self._block : self._body], find_request(head)
+        self.date = second.fields.get("warc-date", "")
 
     @property
     def held(self) -> int:
@@ -75,6 +91,8 @@ class Part:
         """Forget what is here."""
         os.ftruncate(self._fd, 0)
         self._size = self._record = self._block = self._body = 0
+        self.head = self.request = b""
+        self.date = ""
 
     def begin(self, info: bytes, header: bytes, http_head: bytes) -> None:
         """Write everything that stands before the body."""

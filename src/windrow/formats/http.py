@@ -1,0 +1,78 @@
+"""The head of an HTTP response as it is kept: its status, its fields, and what tells versions apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from email.utils import parsedate_to_datetime
+from typing import NamedTuple
+
+
+class Head(NamedTuple):
+    """A response's status and its fields, by name in lower case; of a field that came twice the first."""
+
+    status: int | None
+    fields: Mapping[str, str]
+
+
+def read_head(head: bytes) -> Head:
+    r"""Read a response's head; nothing in it is fatal.
+
+    >>> read_head(b"HTTP/1.1 200 OK\r\nETag: \"x\"\r\n\r\n")
+    Head(status=200, fields={'etag': '"x"'})
+    """
+    first, *lines = head.decode("latin-1").split("\r\n")
+    word = first.split(" ")[1:2]
+    status = int(word[0]) if word and word[0].isascii() and word[0].isdecimal() and len(word[0]) == 3 else None
+    fields: dict[str, str] = {}
+    for line in lines:
+        name, colon, value = line.partition(":")
+        if colon:
+            fields.setdefault(name.strip().lower(), value.strip())
+    return Head(status, fields)
+
+
+def validator(fields: Mapping[str, str]) -> str:
+    """Return what If-Range may name: a strong ETag, else a Last-Modified that is strong; else nothing.
+
+    The time is strong when the response was sent at least a second later (RFC 9110, sections
+    8.8.2.2 and 13.1.5): within that second the file may have changed once more.
+
+    >>> validator({"etag": '"a"', "last-modified": "Sat, 21 Nov 2026 12:00:00 GMT"})
+    '"a"'
+    >>> validator({"etag": 'W/"a"'})
+    ''
+    """
+    etag, told = fields.get("etag", ""), fields.get("last-modified", "")
+    if etag.startswith('"') and etag.endswith('"') and len(etag) > 1:
+        return etag
+    try:
+        strong = parsedate_to_datetime(fields["date"]) - parsedate_to_datetime(told) >= timedelta(seconds=1)
+    except (KeyError, ValueError, TypeError):
+        return ""
+    return told if strong and not etag else ""
+
+
+def same(held: str, fields: Mapping[str, str]) -> bool:
+    """Tell whether a partial response is of the version that `held` (from `validator`) names.
+
+    A server that ignores If-Range is found out by this: it must repeat the ETag (RFC 9110, section
+    15.3.7), and may leave out Last-Modified.
+
+    >>> same('"a"', {"etag": '"b"'}), same('"a"', {}), same('"a"', {"etag": '"a"'})
+    (False, False, True)
+    """
+    if held.startswith('"'):
+        return fields.get("etag") == held
+    return bool(held) and fields.get("last-modified", held) == held
+
+
+def media_type(fields: Mapping[str, str]) -> str:
+    """Return the media type that Content-Type tells, without its parameters; empty where it is none.
+
+    >>> media_type({"content-type": "Text/HTML; charset=utf-8"})
+    'text/html'
+    """
+    kind = fields.get("content-type", "").partition(";")[0].strip().lower()
+    sound = kind.isascii() and kind.isprintable() and " " not in kind and kind.count("/") == 1 and len(kind) <= 128
+    return kind if sound else ""
