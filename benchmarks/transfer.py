@@ -52,7 +52,7 @@ class Load(NamedTuple):
 
 
 SMALL = Load(2_000, 20_000)
-LARGE = Load(1, 256 << 20)
+LARGE = Load(1, 1 << 30)
 Peer = Callable[[Server, Load, Path], list[str]]
 
 
@@ -113,7 +113,9 @@ def compare(
         what = f"one file of {load.size >> 20} MiB" if load.is_one else f"{load.files:,} files of {load.size >> 10} kB"
         unit, name = ("MB/s", peer.__name__) if load.is_one else ("files/s", f"{peer.__name__} mirror")
         note = f"{turns} runs each, whole processes, {place(folder)}; {spread(mine, theirs)}"
-        yield Comparison(f"{what} over {scheme}", unit, median_of(mine), name, median_of(theirs) or None, goal, note=note)
+        yield Comparison(
+            f"{what} over {scheme}", unit, median_of(mine), name, median_of(theirs) or None, goal, note=note
+        )
 
 
 def small_ftp(load: Load = SMALL, turns: int = TURNS) -> Iterator[Comparison]:

@@ -18,7 +18,8 @@ import pytest
 from tests.servers.daemon import driver
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
 from windrow.reasons import Reason
-from windrow.transports import ftp, local, web
+from windrow.transports import ftp, local
+from windrow.transports import request as web
 
 WHERE = "ftp://h/x"
 

@@ -9,7 +9,8 @@ from multiprocessing import forkserver
 CONTEXT = multiprocessing.get_context("forkserver")
 
 ALWAYS = ("windrow.engine.fetcher", "windrow.engine.worker")
-SOMETIMES = {"sftp": "windrow.transports.remote"}
+_WEB = "windrow.transports.request"
+SOMETIMES = {"sftp": "windrow.transports.remote", "http": _WEB, "https": _WEB}
 """What a scheme needs beside: imported once, in the server, and not in every fetcher."""
 
 CONTEXT.set_forkserver_preload([*ALWAYS])
@@ -17,5 +18,5 @@ CONTEXT.set_forkserver_preload([*ALWAYS])
 
 def warm(schemes: Iterable[str] = ()) -> None:
     """Start the server, so that it imports while we do something else; nothing happens where it runs."""
-    CONTEXT.set_forkserver_preload([*ALWAYS, *(SOMETIMES[one] for one in sorted(schemes) if one in SOMETIMES)])
+    CONTEXT.set_forkserver_preload([*ALWAYS, *sorted({SOMETIMES[one] for one in schemes if one in SOMETIMES})])
     forkserver.ensure_running()

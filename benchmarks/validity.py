@@ -1,0 +1,142 @@
+"""Parsing and XSD of documents in windrow's reader processes, beside libxml2's own `xmllint --schema`.
+
+Ours: the `xsd` step of drops, run by the engine's pool on captures in a WARC archive, as in a run:
+each document is sent to a reader process, read from the archive, admitted (encoding, DTD), parsed
+and validated within limits of time and memory, and its reading comes back. The peer: `xmllint
+--noout --schema` over the same documents as files, as many processes as there are cores, each with
+its share. Both are timed whole, with the start of the processes and the compiling of the schema.
+
+The documents are the procedure examples that the shared folder holds: as they are, and gathered
+into documents of some 235 kB. Without that folder, windrow's own made-up documents take their place.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from lxml import etree
+
+from benchmarks.comparison import Comparison, median_of, spread
+from benchmarks.daemon import Missing, find, place, scratch
+from benchmarks.gather import write
+from windrow.demo.document import experiments
+from windrow.model import Site
+
+TURNS = 5
+NAME = "H.2026-01-12.{}.experiment.impc.xml"
+ROOM = 240 << 20  # bytes of documents in one run
+
+
+class Batch(NamedTuple):
+    """What is validated: its name, distinct documents, and how often each is there."""
+
+    what: str
+    documents: list[bytes]
+    times: int
+
+    @property
+    def count(self) -> int:
+        """Return how many documents that makes."""
+        return len(self.documents) * self.times
+
+
+def shared() -> Path | None:
+    """Return the folder with real schemas and documents, where there is one."""
+    beside = Path(__file__).resolve().parents[2] / "shared"
+    folder = Path(os.environ.get("WINDROW_SHARED") or beside) / "data" / "drops"
+    return folder if (folder / "examples").is_dir() else None
+
+
+def examples() -> tuple[str, list[bytes]]:
+    """Return real documents, or made-up ones where there are none, and which they are."""
+    if folder := shared():
+        return "real", [path.read_bytes() for path in sorted((folder / "examples").glob("*.xml"))]
+    return "made-up", [experiments("H", seed, 4) for seed in range(20)]
+
+
+def gathered(documents: list[bytes], size: int) -> bytes:
+    """Put the experiments of all documents, again and again, into one document of about `size` bytes."""
+    roots = [etree.fromstring(one) for one in documents]
+    root, copies = roots[0], max(1, size // sum(map(len, documents)))
+    (centre,) = root.findall("{*}centre")
+    kinds = [one for each in roots for one in each.iterfind("{*}centre/{*}experiment")]
+    for one in list(centre):
+        centre.remove(one)
+    for copy in range(copies):
+        for number, one in enumerate(kinds):
+            again = etree.fromstring(etree.tostring(one))
+            again.set("experimentID", f"{one.get('experimentID')}_{copy}_{number}")
+            centre.append(again)
+    return etree.tostring(root, xml_declaration=True, encoding="UTF-8")
+
+
+def batches(room: int = ROOM) -> Iterator[Batch]:
+    """Make the two batches: documents as they are, and large ones."""
+    kind, small = examples()
+    size = sum(map(len, small)) // len(small)
+    yield Batch(f"{kind} documents of {size / 1e3:.0f} kB", small, max(1, room // 6 // sum(map(len, small))))
+    large = gathered(small, 235_000)
+    yield Batch(f"{kind} experiments in documents of {len(large) / 1e3:.0f} kB", [large], max(2, room // len(large)))
+
+
+def peer(files: list[Path], sheet: Path, cores: int) -> float:
+    """Validate with xmllint, a process per core; return documents a second."""
+    program = find("xmllint")
+    shares = [[str(one) for one in files[core::cores]] for core in range(cores)]
+    began = time.monotonic()
+    running = [
+        subprocess.Popen([program, "--noout", "--schema", str(sheet), *share], stderr=subprocess.DEVNULL)
+        for share in shares
+        if share
+    ]
+    codes = [one.wait() for one in running]
+    seconds = time.monotonic() - began
+    assert set(codes) == {0}, codes
+    return len(files) / seconds
+
+
+def ours(into: Path, cores: int) -> float:
+    """Validate with the engine's pool in a process of its own; return documents a second."""
+    began = time.monotonic()
+    command = [sys.executable, "-m", "benchmarks.validity", str(into), str(cores)]
+    ended = subprocess.run(command, check=True, capture_output=True, text=True)
+    seconds = time.monotonic() - began
+    told = json.loads(ended.stdout)
+    assert told["bad"] == 0, told
+    return told["count"] / seconds
+
+
+def sheet() -> Path:
+    """Return the schema of experiments that a new workspace names."""
+    from windrow.config.resource import bundled  # noqa: PLC0415
+
+    return bundled("experiment")
+
+
+def compare(room: int = ROOM, turns: int = TURNS) -> Iterator[Comparison]:
+    """Compare both batches."""
+    cores = os.cpu_count() or 1
+    for batch in batches(room):
+        mine: list[float] = []
+        theirs: list[float] = []
+        with scratch() as folder:
+            files = lay_out(batch, folder / "documents")
+            (folder / "kept").mkdir()
+            subprocess.run(write(Site("file", base=str(folder / "documents")), folder / "kept"), check=True)
+            for _ in range(turns):
+                mine.append(ours(folder / "kept", cores))
+                try:
+                    theirs.append(peer(files, sheet(), cores))
+                except Missing:
+                    continue
+            note = f"{batch.count:,} documents, {cores} cores, {turns} runs each, {place(folder)}; {spread(mine, theirs)}"
+        rates = (median_of(mine), "xmllint --schema", median_of(theirs) or None)
+        yield Comparison(f"parse and XSD of {batch.what}", "documents/s", *rates, 0.9, note=note)
