@@ -27,6 +27,7 @@ from lxml import etree
 from benchmarks.comparison import Comparison, median_of, spread
 from benchmarks.daemon import Missing, find, place, scratch
 from benchmarks.gather import write
+from windrow.config.resource import SHIPPED
 from windrow.demo.document import experiments
 from windrow.model import Site
 
@@ -114,11 +115,46 @@ def ours(into: Path, cores: int) -> float:
     return told["count"] / seconds
 
 
-def sheet() -> Path:
-    """Return the schema of experiments that a new workspace names."""
-    from windrow.config.resource import bundled  # noqa: PLC0415
+def lay_out(batch: Batch, folder: Path) -> list[Path]:
+    """Write a batch as files of conforming names."""
+    folder.mkdir()
+    files = []
+    for number in range(batch.count):
+        path = folder / NAME.format(number)
+        path.write_bytes(batch.documents[number % len(batch.documents)])
+        files.append(path)
+    return files
 
-    return bundled("experiment")
+
+def main() -> int:
+    """Take every capture of a harvest through the step, and say how many there were and how many are not valid."""
+    from windrow.collections.drops.collection import COLLECTION  # noqa: PLC0415
+    from windrow.config.resource import schema  # noqa: PLC0415
+    from windrow.engine.message import Job  # noqa: PLC0415
+    from windrow.engine.pool import Pool  # noqa: PLC0415
+    from windrow.engine.worker import Desk  # noqa: PLC0415
+    from windrow.model import Item, Limits, Place, Status  # noqa: PLC0415
+
+    into, cores = Path(sys.argv[1]), int(sys.argv[2])
+    step = next(number for number, one in enumerate(COLLECTION.steps) if one.phase == "xsd")
+    sheets = {name: schema(name, path) for name, path in SHIPPED.items()}
+    text = "SELECT i.item_key, e.digest, e.warc, e.place_offset, e.place_length FROM fetch_end e"
+    with sqlite3.connect(into / "ledger.sqlite") as ledger:
+        rows = ledger.execute(f"{text} JOIN item i ON i.seq = e.item WHERE e.reason IS NULL").fetchall()
+    # Documents of the same bytes are one capture: each is read from there as often as it was offered.
+    where = {digest: Place(*place) for _, digest, *place in rows if place[0]}
+
+    def jobs() -> Iterator[Job]:
+        for number, (key, digest, *_) in enumerate(rows):
+            item = Item(number, "drops", "xml", key, None, "", 1, Status.PENDING, 1, digest, "")
+            yield Job(step, item, where[digest], {})
+
+    pool = Pool(Desk(COLLECTION, into / "archive", Limits(), sheets), cores)
+    readings = [done.result for _, done in pool.run(jobs())]
+    pool.close()
+    bad = [str(one) for one in readings if not one.done]
+    print(json.dumps({"count": len(readings), "bad": len(bad), "first": bad[:1]}))
+    return 0
 
 
 def compare(room: int = ROOM, turns: int = TURNS) -> Iterator[Comparison]:
@@ -134,9 +170,14 @@ def compare(room: int = ROOM, turns: int = TURNS) -> Iterator[Comparison]:
             for _ in range(turns):
                 mine.append(ours(folder / "kept", cores))
                 try:
-                    theirs.append(peer(files, sheet(), cores))
+                    theirs.append(peer(files, SHIPPED["experiment"], cores))
                 except Missing:
                     continue
-            note = f"{batch.count:,} documents, {cores} cores, {turns} runs each, {place(folder)}; {spread(mine, theirs)}"
+            runs = f"{turns} runs each, whole processes, {place(folder)}"
+            note = f"{batch.count:,} documents, {cores} cores, {runs}; {spread(mine, theirs)}"
         rates = (median_of(mine), "xmllint --schema", median_of(theirs) or None)
         yield Comparison(f"parse and XSD of {batch.what}", "documents/s", *rates, 0.9, note=note)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
