@@ -62,26 +62,22 @@ def open_capture(folder: Path, place: Place) -> BinaryIO:
             with path.open("rb") as file:
                 file.seek(place.offset)
                 record = bytes(isal_zlib.decompress(file.read(place.length), 31))
-            start = _body(record)
-            return io.BytesIO(record[start : start + _length(record) - (start - read_header(record).length)])
+            start, size = _body(record)
+            return io.BytesIO(record[start : start + size])
         with path.open("rb") as file:
             file.seek(place.offset)
             head = file.read(min(place.length, 65536))
     except (OSError, zlib.error, IsalError) as error:  # type: ignore[misc]
         raise ArchiveError(f"{place.warc} at {place.offset} cannot be read: {error}") from error
-    start = _body(head)
-    size = _length(head) - (start - read_header(head).length)
+    start, size = _body(head)
     if place.offset + start + size + len(END) > path.stat().st_size:
         raise ArchiveError(f"{place.warc} at {place.offset} is cut")
     return cast(BinaryIO, io.BufferedReader(Slice(path, place.offset + start, size), 1 << 16))
 
 
-def _length(record: bytes) -> int:
-    return int(read_header(record).fields["content-length"])
-
-
-def _body(record: bytes) -> int:
-    """Return where the body begins, past the record's header and an HTTP head."""
+def _body(record: bytes) -> tuple[int, int]:
+    """Return where the body begins, past the record's header and an HTTP head, and its length."""
     found = read_header(record)
     has_head = found.fields.get("content-type", "").startswith("application/http")
-    return found.length + (http_body(record[found.length :]) if has_head else 0)
+    head = http_body(record[found.length :]) if has_head else 0
+    return found.length + head, int(found.fields["content-length"]) - head
