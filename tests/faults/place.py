@@ -89,10 +89,10 @@ class Ground:
         folder = self.folder("healthy", centre)
         return put(folder, *drop(centre, DAY, number))
 
-    def run(self, *names: str, last: str = "", **flags: Any) -> Went:
+    def run(self, *names: str, last: str = "", limit: int | None = None, **flags: Any) -> Went:
         """Run to the end, in this process."""
         try:
-            summary = Windrow(self.root, flags).run(names, last=last)
+            summary = Windrow(self.root, flags).run(names, last=last, limit=limit)
         except WindrowError as error:
             return Went(error.exit_code, error)
         assert self.wrong() == []
