@@ -10,13 +10,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.crash.place import TRACKER
+from tests.crash.place import TRACKER, reached
 from windrow.app.checkup import check
 from windrow.app.workspace import Windrow
+from windrow.collections.drops.collection import COLLECTION
 from windrow.collections.drops.phase import PHASES
 from windrow.demo.document import drop
 from windrow.engine.check import Fault
 from windrow.engine.ledger import Ledger
+from windrow.engine.operator import choose, retry
 from windrow.errors import WindrowError
 from windrow.model import Site, Status
 
@@ -106,6 +108,14 @@ class Ground:
         finally:
             ledger.close()
 
+    def retry(self, *keys: str) -> None:
+        """Do what `windrow retry` does."""
+        ledger = Ledger(self.root / "ledger.sqlite")
+        try:
+            assert retry(ledger, COLLECTION, choose(ledger, COLLECTION, keys)) == len(keys)
+        finally:
+            ledger.close()
+
     def start(self) -> subprocess.Popen[bytes]:
         """Start a run in a process of its own."""
         return subprocess.Popen([sys.executable, "-c", RUN, str(self.root)], stderr=subprocess.PIPE)
@@ -113,6 +123,17 @@ class Ground:
     def ask(self, text: str, *values: Any) -> list[tuple[Any, ...]]:
         """Ask the ledger."""
         return _ask(self.root / "ledger.sqlite", text, values)
+
+    def finish(self, process: subprocess.Popen[bytes], patience: float = 60.0) -> int:
+        """Wait for a run's end, and return its exit code; the workspace is whole afterwards."""
+        _, errors = process.communicate(timeout=patience)
+        assert process.returncode in {0, 3}, errors.decode()
+        assert self.wrong() == []
+        return process.returncode
+
+    def reached(self, phase: str, status: Status) -> bool:
+        """Tell whether an item was ever at this state, while a run is under way."""
+        return reached(self.root, PHASES.index(phase) + 1, status)
 
 
 class Place(Ground):

@@ -7,23 +7,12 @@ import pytest
 from tests.faults.place import DAY, put
 from tests.faults.server import rogue
 from tests.servers.daemon import free_port
-from windrow.collections.drops.collection import COLLECTION
 from windrow.demo.document import drop
-from windrow.engine.ledger import Ledger
-from windrow.engine.operator import choose, retry
 
 NAME, CONTENT = drop("H", DAY, 5)
 OTHER = drop("H", DAY, 5, 2)[1]
 KEY = f"add/{NAME}"
 SECRET = {"secret": "env:HOME", "timeout": 5}
-
-
-def ask_again(made, *keys):
-    """Do what `windrow retry` does."""
-    ledger = Ledger(made.root / "ledger.sqlite")
-    chosen = choose(ledger, COLLECTION, keys)
-    assert retry(ledger, COLLECTION, chosen) == len(keys)
-    ledger.close()
 
 
 def digests(made, key=KEY):
@@ -68,7 +57,7 @@ def test_bytes_that_change_wait_for_a_retry(place):
     assert made.run().code == 0
     assert len(made.findings(KEY)) == 1  # told once
 
-    ask_again(made, NAME)
+    made.retry(NAME)
     assert made.run().code == 0
     assert digests(made) == [("own", len(CONTENT)), ("own", len(OTHER))]
     made.whole(good, KEY)

@@ -28,6 +28,7 @@ class _Host:
     due: float = 0.0  # when it may be asked again
     done: int = 0
     failed: Counter[Reason] = field(default_factory=Counter)
+    why: Broken | None = None  # the last of its breaks
     closed: bool = False
 
 
@@ -101,7 +102,10 @@ class Fetching:
         if host.failed:
             comment += " (" + ", ".join(f"{reason} {count}" for reason, count in host.failed.most_common(5)) + ")"
         reason = why.reason if why else next(iter(host.failed), None)
-        comment = f"{comment}; {why.told(host.source.name)}" if why else comment
+        if why:
+            comment += f"; {why.told(host.source.name)}"
+        elif host.why:
+            comment += f"; asked again after {host.breaks} breaks, the last: {host.why.message}"
         self._run.close_task(host.task, comment, reason, failed=bool(why or failed), pen=pen)
 
     def _note(self, pen: Pen, event: Event) -> None:
@@ -149,23 +153,25 @@ class Fetching:
             return
         pen.moved(run.session, item, run.collection.failed(got.reason), got.reason, got.message)
         wanted.attempts += 1
-        again = got.retry and wanted.attempts < min(source.attempts, run.harvest.attempts) and not run.stopping()
-        if again and source.name not in self._queue.down:
+        if got.retry and self._more(wanted) and not run.stopping() and source.name not in self._queue.down:
             self._queue.put_later(wanted, wait_before(wanted.attempts, got.wait))
             return
         host.failed[got.reason] += 1
         self._next_host(wanted)
 
-    def _give_up(self, pen: Pen, wanted: Wanted, why: Broken) -> None:
-        """Leave a source that is down: an attempt that had begun there has failed."""
-        if wanted.fetch:
-            run, item = self._run, wanted.due.item.id
-            received = run.grown.pop(wanted.fetch, 0)
-            cut = Fetched(item, now(), 0.0, None, received, None, why.reason, why.message)
-            pen.fetch_ended(wanted.fetch, item, wanted.source.name, cut)
-            pen.moved(run.session, item, run.collection.failed(why.reason), why.reason, why.message)
-            wanted.fetch = 0
-        self._next_host(wanted)
+    def _cut(self, pen: Pen, wanted: Wanted, why: Broken) -> None:
+        """Put on record that an attempt which had begun has failed, since its lane broke."""
+        run, item = self._run, wanted.due.item.id
+        received = run.grown.pop(wanted.fetch, 0)
+        cut = Fetched(item, now(), 0.0, None, received, None, why.reason, why.message)
+        pen.fetch_ended(wanted.fetch, item, wanted.source.name, cut)
+        pen.moved(run.session, item, run.collection.failed(why.reason), why.reason, why.message)
+        wanted.fetch = 0
+        wanted.attempts += 1
+
+    def _more(self, wanted: Wanted) -> bool:
+        """Tell whether an item may be tried once more on its host."""
+        return wanted.attempts < min(wanted.source.attempts, self._run.harvest.attempts)
 
     def _next_host(self, wanted: Wanted) -> None:
         """Try the next host that is up, or let the item rest."""
@@ -186,6 +192,7 @@ class Fetching:
         back = [self._in_hand.pop(number) for number in event.untouched if number in self._in_hand]
         why = event.broken
         if why is not None:
+            host.why = why
             if breaks == host.breaks:
                 host.breaks += 1
                 host.broken += 1
@@ -193,10 +200,16 @@ class Fetching:
             if host.broken >= host.source.attempts or not why.retry:
                 self._close(host, why, pen)
                 back += self._queue.leave(host.source.name)
-        if host.source.name in self._queue.down:
-            cut = why or Broken(Reason.INTERRUPTED, "the source is down", "", retry=True, wait=None)
-            for wanted in back:
-                self._give_up(pen, wanted, cut)
-            return
+        gone = host.source.name in self._queue.down
+        cut = why or Broken(Reason.INTERRUPTED, "the source is down", "", retry=True, wait=None)
         for wanted in back:
-            self._queue.put(wanted)
+            # A fetch that a crash left open goes on; one that is open since this session broke just now.
+            if wanted.fetch and (gone or wanted.fetch in self._run.grown):
+                self._cut(pen, wanted, cut)
+            if gone:
+                self._next_host(wanted)
+            elif self._more(wanted):
+                self._queue.put(wanted)
+            else:
+                host.failed[cut.reason] += 1
+                self._next_host(wanted)

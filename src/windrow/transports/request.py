@@ -221,23 +221,3 @@ def _fields(site: Site) -> dict[str, str]:
         )
     word = f"{site.username}:{reveal(site.secret) if site.secret else ''}"
     return fields | {"Authorization": f"Basic {base64.b64encode(word.encode()).decode()}"}
-
-
-<<<<<<< /tmp/w/merged.py
-def _range(start: int, validator: str) -> dict[str, str]:
-    asked = {"Range": f"bytes={start}-"}
-    if validator and not validator.startswith("W/"):
-        asked["If-Range"] = validator
-    return asked
-=======
-class Web:
-    """HTTP and HTTPS; redirects are not followed, and bodies are kept as they came."""
-
-    schemes: ClassVar[frozenset[str]] = frozenset({"http", "https"})
-    blocking: ClassVar[bool] = False
-    parallel: ClassVar[int] = 32
-
-    async def connect(self, site: Site) -> WebConnection:
-        """Return a session; the first request opens the line."""
-        return WebConnection(site)
->>>>>>> /tmp/w/ours.py
