@@ -82,7 +82,7 @@ def test_a_zip_over_which_workers_die_again_and_again(place):
             if pid in forked(process.pid):
                 os.kill(pid, signal.SIGKILL)
                 deaths += 1
-    assert deaths == 2
+    assert deaths >= 2  # a busy machine lets it meet a worker at another document too
     assert made.finish(process) == 3
     assert made.item(key) == ("unzip", "failed", "worker_died")
     assert made.zip_log(key) == [("WorkerDied", "its process ended twice, with -9")]
