@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 import sqlalchemy as sa
 
 from windrow.app.secret import password
+from windrow.app.status import holder
 from windrow.collections.drops.phase import PHASES
 from windrow.collections.drops.tracker import DATABASE, TRACKER
 from windrow.config import Workspace
 from windrow.engine.check import Fault, check_archive, check_standing
 from windrow.engine.ledger import Ledger
+from windrow.errors import Locked
 from windrow.model import Status
 from windrow.stores.connect import READS, connect, guarded
 from windrow.stores.database import named
@@ -28,7 +30,10 @@ class Checkup:
 
 
 def check(workspace: Workspace, ledger: Ledger) -> Checkup:
-    """Read every capture back, and compare present state and the tracker with the facts."""
+    """Read every capture back, and compare present state and the tracker with the facts.
+
+    While a run is under way the tracker is always a little behind, so that a difference is Locked then.
+    """
     done = Checkup()
     for found in check_archive(ledger, workspace.archive.folder):
         if isinstance(found, Fault):
@@ -37,7 +42,12 @@ def check(workspace: Workspace, ledger: Ledger) -> Checkup:
             done.captures += 1
             done.bytes += found
     done.faults += check_standing(ledger)
-    done.faults += _check_tracker(workspace, ledger)
+    behind = list(_check_tracker(workspace, ledger))
+    if behind and (who := holder(ledger)):
+        raise Locked(
+            f"{who} runs here now, and its books are being written", hint="windrow status, then: windrow check"
+        )
+    done.faults += behind
     return done
 
 

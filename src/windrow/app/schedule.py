@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -206,7 +209,26 @@ def turns(every: float, run: Callable[[], int], tell: Callable[[str], None]) -> 
         yield code
         if not every or code == 130:
             return
-        time.sleep(max(0.0, every - (time.monotonic() - began)))
+        with _waking():
+            time.sleep(max(0.0, every - (time.monotonic() - began)))
+
+
+@contextmanager
+def _waking() -> Iterator[None]:
+    """End a wait at Ctrl-C and at SIGTERM alike, even where our parent had us ignore Ctrl-C."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def wake(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, wake) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, what in before.items():
+            signal.signal(number, what)
 
 
 def again(ledger: Ledger, session: int, harvest: Harvest, part: Span) -> int:

@@ -120,7 +120,9 @@ def attempt(what: Bench, address: str) -> Iterator[Part]:
     with tempfile.TemporaryDirectory(prefix="windrow-try-") as folder:
         got = _get(what, Path(folder), site, path)
         if got.kept is None:
-            raise TerminalFailure(f"{site.address(path)}: {got.message}", got.reason or Reason.PROTOCOL_ERROR)
+            where = site.address(path)
+            told = got.message if got.message.startswith(where) else f"{where}: {got.message}"
+            raise TerminalFailure(told, got.reason or Reason.PROTOCOL_ERROR)
         offer = _offer(what, path, name, got.kept.size)
         key = offer.key if offer else name
         yield Got(

@@ -21,13 +21,14 @@ def command(voice: Voice, folder: Path) -> int:
     """
     from windrow.app import Windrow  # noqa: PLC0415 `--help` needs no engine
     from windrow.demo.play import play  # noqa: PLC0415
+    from windrow.cli.summary import lines  # noqa: PLC0415
     from windrow.engine.progress import Progress  # noqa: PLC0415
 
     began = time.monotonic()
 
     def harvest(root: Path) -> int:
         summary = Windrow(root).run(progress=Progress(quiet=voice.json))
-        voice.talk(f"  session {summary.session} ended with exit code {summary.exit_code}")
+        voice.talk(f"  {lines(summary)[0]}")
         return summary.exit_code or 0
 
     missing = play(folder, voice.talk, harvest)
@@ -39,10 +40,12 @@ def command(voice: Voice, folder: Path) -> int:
     for one in missing:
         voice.talk(f"not shown: {one}")
     voice.talk(
-        f"\ndone in {time.monotonic() - began:.0f} s; look around:\n"
+        f"\nThe partners broke those files on purpose; all the others are loaded, and every byte is kept.\n"
+        f"done in {time.monotonic() - began:.0f} s; look around:\n"
         f"  windrow status --workspace {folder}\n"
         f"  windrow why H.2026-01-12.7.impc.zip --workspace {folder}\n"
         f"  windrow why Wtsi.2026-01-12.8.impc.zip --workspace {folder}\n"
+        f"  windrow run --dry-run --workspace {folder}\n"
         f"  windrow check --workspace {folder}"
     )
     return 0

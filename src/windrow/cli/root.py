@@ -112,7 +112,8 @@ def _path(words: Sequence[str]) -> str:
 
 def _way_out(error: WindrowError, words: Sequence[str]) -> str:
     """Name the next command for an error that names none itself."""
-    return f"{_path(words)} --help" if error.exit_code == 2 else "windrow status"
+    path = _path(words)
+    return f"{path} --help" if error.exit_code == 2 or path == "windrow try" else "windrow status"
 
 
 def _alone(voice: Voice, error: click.exceptions.NoArgsIsHelpError) -> int:
