@@ -20,8 +20,8 @@ def command(voice: Voice, folder: Path) -> int:
     purpose. The workspace is left in DIR to look around in; DIR must be new or an earlier demo.
     """
     from windrow.app import Windrow  # noqa: PLC0415 `--help` needs no engine
-    from windrow.demo.play import play  # noqa: PLC0415
     from windrow.cli.summary import lines  # noqa: PLC0415
+    from windrow.demo.play import play  # noqa: PLC0415
     from windrow.engine.progress import Progress  # noqa: PLC0415
 
     began = time.monotonic()
