@@ -75,7 +75,7 @@ def _file(workspace: Workspace) -> Path:
     if not url.startswith("sqlite:///"):
         raise UsageError(
             "replay swaps an SQLite store; a store on a server is rebuilt into a new database",
-            hint="name a new database in drops.store, then: windrow run --again --from unzip",
+            hint="name a new database in drops.store, then: windrow run --again",
         )
     return Path(url.removeprefix("sqlite:///"))
 
