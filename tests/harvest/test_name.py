@@ -57,6 +57,24 @@ def test_an_inactive_centre_is_not_asked_but_its_files_elsewhere_are_good(place)
     ) == [(0, "available")]
 
 
+def test_centres_that_are_declared_no_more(place):
+    told = """SELECT lower(short_name), is_active, email FROM centre WHERE lower(short_name) IN ('ics', 'zoo') ORDER BY 1"""
+    zoo, ics = 'short_name = "Zoo"\nemail = "zoo@example.org"', 'short_name = "ICS"\nis_active = false'
+    made = place()
+    centres(made, zoo, ics)
+    key = put(made.folder("ics", "Ics"), *drop("Ics", DAY, 1))
+    put(made.folder("own"), f"Zoo.{DAY}.1.impc.zip", pack({f"Zoo.{DAY}.1.specimen.impc.xml": specimens("H", 3)}))
+    assert made.run().code == 0
+    assert made.tracked(told) == [("ics", 0, ""), ("zoo", 1, "zoo@example.org")]
+    centres(made)
+    assert made.run().code == 0
+    made.whole(key)  # the standard's centres need no declaration
+    assert made.tracked(told) == [("ics", 1, ""), ("zoo", 0, "zoo@example.org")]
+    centres(made, zoo)
+    assert made.run().code == 0
+    assert made.tracked(told) == [("ics", 1, ""), ("zoo", 1, "zoo@example.org")]
+
+
 def test_states_are_told_as_declared(place):
     made = place()
     good = made.healthy()

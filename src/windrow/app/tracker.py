@@ -44,7 +44,8 @@ class Tracker:
         at = self.books.checkpoint()
         known = {row[0] for row in ledger.ask("sources")}
         gone = tuple(sorted(known - {source.name for source in self._declared.sources}))
-        self.books.apply(declare(replace(self._declared, gone=gone)), at)
+        closed = tuple(sorted(set(self.books.keys("centre")) - {name.lower() for name in self._declared.names}))
+        self.books.apply(declare(replace(self._declared, gone=gone, closed=closed)), at)
         return at
 
     def catch_up(self, ledger: Ledger) -> None:

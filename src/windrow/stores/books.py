@@ -59,6 +59,11 @@ class Books:
         with guarded(self.engine), self.engine.begin() as connection:
             return self.links.seq(connection)
 
+    def keys(self, table: str) -> list[str]:
+        """Return the keys of all rows of a table that these books ever made or took over."""
+        with guarded(self.engine), self.engine.begin() as connection:
+            return self.links.keys(connection, table)
+
     def apply(self, puts: Iterable[Put], checkpoint: int) -> None:
         """Write a batch and the seq up to which it tells the facts: all of it or nothing."""
         self._write(list(puts), checkpoint)

@@ -134,6 +134,12 @@ class Links:
             )
         return known
 
+    def keys(self, connection: sa.Connection, table: str) -> list[str]:
+        """Return all keys that rows of a table stand for."""
+        link = self.link
+        mine = (link.c.books == self._name) & (link.c.table_name == table)
+        return list(connection.scalars(sa.select(link.c.key).where(mine).order_by(link.c.key)))
+
     def add(self, connection: sa.Connection, table: str, made: Sequence[tuple[str, int]]) -> None:
         """Put ids behind new keys."""
         if made:

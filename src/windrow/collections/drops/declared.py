@@ -59,7 +59,8 @@ class Centre(Protocol):
 class Declared:
     """The declared values that a projection needs beside the facts.
 
-    `gone` are sources that the ledger knows and the workspace declares no more; `at` is the time
+    `gone` are sources that the ledger knows and the workspace declares no more, `closed` such centres
+    of the tracker (in lower case); `at` is the time
     that new centres and sources get as theirs (aware). Patterns: as for `windrow.collections.drops.name`.
     """
 
@@ -67,6 +68,7 @@ class Declared:
     centres: tuple[Centre, ...] = ()
     sources: tuple[Source, ...] = ()
     gone: tuple[str, ...] = ()
+    closed: tuple[str, ...] = ()
     zip_name: str = names.ZIP
     xml_name: str = names.XML
 
@@ -87,8 +89,13 @@ def declare(declared: Declared) -> list[Put]:
 
 def _centres(declared: Declared) -> Iterator[Put]:
     at = moment(declared.at)
+    asked = {source.owner.lower() for source in declared.sources}
     for name in CENTRES:
-        yield Put("centre", name.lower(), once=centre(name, at), make=Make.AGAIN)
+        # One that was declared inactive once, and is no more, is asked again: the table must say so.
+        active = {"is_active": True} if name.lower() in asked else {}
+        yield Put("centre", name.lower(), active, once=centre(name, at), make=Make.AGAIN)
+    for name in declared.closed:
+        yield Put("centre", name, {"is_active": False}, make=Make.NEVER)
     for one in declared.centres:
         said = {
             "full_name": one.full_name,
