@@ -189,7 +189,7 @@ def test_a_harvest_in_the_tracker(ledger, books):
 
 def test_centres_and_sources(books):
     assert rows(books, "file_source") == [
-        (1, 3, 1, "ftp.example.org", "u", "env:ONE", "/drop", 1, AT.replace(tzinfo=None)),
+        (1, 3, 1, "ftp.example.org", "u", "env:ONE", "/drop/", 1, AT.replace(tzinfo=None)),
         (2, 12, 2, "sftp.example.org:2222", "", "file:/k", "/", 2, AT.replace(tzinfo=None)),
     ]
     assert rows(books, "centre", "id", "short_name", "full_name")[11] == (12, "Own", "Our own")

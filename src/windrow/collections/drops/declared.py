@@ -119,7 +119,7 @@ def _sources(declared: Declared) -> Iterator[Put]:
             "hostname": f"{site.host}:{site.port}" if site.port else site.host,
             "username": site.username,
             "accesskey": place.place if place else "",
-            "base_path": site.base,
+            "base_path": _glued(site.base),
             "state_id": _state(source),
         }
         refs = {"centre_id": ("centre", source.owner.lower())}
@@ -132,6 +132,11 @@ def _sources(declared: Declared) -> Iterator[Put]:
 def _state(source: Source) -> int:
     """Return the state that a source declares: one at an inactive centre is not asked, and available all the same."""
     return _STATES[source.options.get("state") or ("available" if source.active else "maintenance")]
+
+
+def _glued(base: str) -> str:
+    """End a base as the standard's readers need it: they put a folder's name right behind it."""
+    return base if not base or base.endswith("/") else f"{base}/"
 
 
 def moment(at: datetime) -> datetime:
