@@ -75,6 +75,19 @@ def test_centres_that_are_declared_no_more(place):
     assert made.tracked(told) == [("ics", 1, ""), ("zoo", 1, "zoo@example.org")]
 
 
+def test_what_the_tracker_has_no_room_for_is_refused_at_once(place):
+    made = place('[[drops.centre]]\nshort_name = "Zoo"\nphone = "+44 (0)1235 841000"\n')
+    made.healthy()
+    went = made.run()
+    assert went.code == 4
+    assert str(went.error) == "centre zoo: phone has 18 characters; the tracker has room for 14"
+    made.configure()
+    made.source("far", f"file:///{'x' * 300}/")
+    went = made.run()
+    assert went.code == 4
+    assert "source far: base_path has 302 characters" in str(went.error)
+
+
 def test_states_are_told_as_declared(place):
     made = place()
     good = made.healthy()

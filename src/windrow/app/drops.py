@@ -7,11 +7,12 @@ from datetime import datetime
 from windrow.app.secret import password
 from windrow.app.tracker import Tracker, declared
 from windrow.collections.drops.collection import COLLECTION
-from windrow.collections.drops.declared import Declared
+from windrow.collections.drops.declared import Declared, declare
 from windrow.collections.drops.element import TABLES
 from windrow.collections.drops.member import zip_name
 from windrow.collections.drops.name import XmlName, read_xml_name
 from windrow.collections.drops.summary import SUMMARY
+from windrow.collections.drops.tracker import TRACKER
 from windrow.config import Workspace, resources
 from windrow.engine.run import Harvest
 from windrow.errors import ConfigError
@@ -65,6 +66,7 @@ def harvest(workspace: Workspace) -> Harvest:
     sources = tuple(source for source in workspace.sources if source.collection == COLLECTION.name)
     said = declared(workspace, sources)
     _check_centres(said)
+    _check_room(said)
     tables = TableStore(drops.store.url, TABLES, SUMMARY, password=password(drops.store))
     tables.prepare()
     options = {
@@ -95,3 +97,17 @@ def _check_centres(said: Declared) -> None:
                 f"source {source.name}: centre = {source.owner!r} is not declared",
                 hint="add a [[drops.centre]] to windrow.toml, or name one of: " + ", ".join(sorted(said.names)),
             )
+
+
+def _check_room(said: Declared) -> None:
+    """Refuse what is longer than the tracker's columns, before anything is written."""
+    for put in declare(said):
+        columns = TRACKER.tables[put.table].columns
+        for name, value in {**put.once, **put.values}.items():
+            most = getattr(columns[name].type, "length", None)
+            if isinstance(value, str) and most is not None and len(value) > most:
+                what = "source" if put.table == "file_source" else put.table
+                raise ConfigError(
+                    f"{what} {put.key}: {name} has {len(value)} characters; the tracker has room for {most}",
+                    hint="shorten it: windrow config shows where it was said",
+                )
