@@ -4,7 +4,10 @@ import pytest
 from lxml import etree
 
 from tests.faults.place import DAY, put
+from windrow.app.decision import decide
+from windrow.app.workspace import Windrow
 from windrow.demo.document import pack, specimens
+from windrow.engine.ledger import Ledger
 
 NAMESPACE = "http://www.mousephenotype.org/dcc/exportlibrary/external/impress"
 SAMPLE = "xmlvalidation_IMPC_CAL_001"
@@ -74,6 +77,14 @@ def test_what_is_fatal_is_not_current(made, sample):
     assert made.action(spoilt) == ("data", "failed")
     assert told(made, names[0]) == ["UnknownPipeline"]
     assert made.loaded() == {good.rpartition("/")[2]}
+    list_of_pipelines = made.root.parent / "pipelines.xml"
+    list_of_pipelines.write_bytes(list_of_pipelines.read_bytes().replace(b"IMPC_001", b"IMPC_999"))
+    ledger = Ledger(made.root / "ledger.sqlite")
+    decide(Windrow(made.root).config, ledger, "retry", [spoilt])
+    ledger.close()
+    assert made.run().code == 0
+    made.whole(spoilt)
+    assert [state[:2] for state in made.downloads(spoilt)] == [("data", "failed"), ("overview", "done")]
 
 
 def test_checks_without_their_list_are_told_as_not_run(made):
