@@ -111,3 +111,25 @@ def test_lines_and_columns_far_down(made):
     places = [(number, line.index(b"<mouse") + 1) for number, line in enumerate(lines, 1) if b"<mouse" in line]
     assert places[0][0] > 65_535
     assert sorted({(line, column) for kind, _, line, column in made.xml_log(name) if kind == "SchemaError"}) == places
+
+
+@pytest.mark.parametrize(
+    ("setting", "content", "words"),
+    [
+        ("lists.pipelines", "<open>", "the list pipelines cannot be read"),
+        ("lists.colonies", "<a><phenotypeAttempt/></a>", "the list colonies cannot be read"),
+        ("schemas.specimen", "<open>", "line 1"),
+        ("schemas.experiment", '<schema xmlns="http://www.w3.org/2001/XMLSchema"><import/>x</schema>', "schema"),
+    ],
+)
+def test_a_list_or_schema_that_cannot_be_used_fails_no_document(place, tmp_path, setting, content, words):
+    (tmp_path / "file.xml").write_text(content)
+    table, _, name = setting.partition(".")
+    made = place(f'[drops.{table}]\n{name} = "{tmp_path}/file.xml"\n')
+    good = made.healthy()
+    went = made.run()
+    assert went.code == 4
+    assert words in str(went.error)
+    made.configure()
+    assert made.run().code == 0
+    made.whole(good)

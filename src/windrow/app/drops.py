@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 
 from windrow.app.secret import password
 from windrow.app.tracker import Tracker, declared
-from windrow.collections.drops.collection import COLLECTION
+from windrow.collections.drops.collection import COLLECTION, SCHEMAS
 from windrow.collections.drops.declared import Declared, declare
 from windrow.collections.drops.element import TABLES
 from windrow.collections.drops.member import zip_name
 from windrow.collections.drops.name import XmlName, read_xml_name
+from windrow.collections.drops.reference import lists
+from windrow.collections.drops.steps import compiled
 from windrow.collections.drops.summary import SUMMARY
 from windrow.collections.drops.tracker import TRACKER
 from windrow.config import Workspace, resources
 from windrow.engine.run import Harvest
-from windrow.errors import ConfigError
-from windrow.model import Finding, Item
+from windrow.errors import ConfigError, StepError
+from windrow.model import Finding, Item, Resource
 from windrow.reasons import Reason
 from windrow.spec import Rows
 from windrow.stores.tables import Submission, TableStore
@@ -67,6 +70,8 @@ def harvest(workspace: Workspace) -> Harvest:
     said = declared(workspace, sources)
     _check_centres(said)
     _check_room(said)
+    files = resources(workspace)
+    _check_files(files)
     tables = TableStore(drops.store.url, TABLES, SUMMARY, password=password(drops.store))
     tables.prepare()
     options = {
@@ -78,7 +83,7 @@ def harvest(workspace: Workspace) -> Harvest:
     return Harvest(
         COLLECTION,
         sources,
-        resources(workspace),
+        files,
         options,
         store=DropsStore(tables, said.names, said.xml_name),
         books=Tracker(workspace, sources),
@@ -111,3 +116,14 @@ def _check_room(said: Declared) -> None:
                     f"{what} {put.key}: {name} has {len(value)} characters; the tracker has room for {most}",
                     hint="shorten it: windrow config shows where it was said",
                 )
+
+
+def _check_files(files: Mapping[str, Resource]) -> None:
+    """Refuse a schema or list that cannot be used: every document would fail by it, and none for its own fault."""
+    try:
+        lists(files)
+        for kind in SCHEMAS:
+            if kind in files:
+                compiled(files[kind])
+    except StepError as error:
+        raise ConfigError(str(error), hint="mend the file; windrow config shows which one is named") from error

@@ -76,6 +76,11 @@ def schema(task: Task, kind: Kind) -> xsd.Schema:
     sheet: Resource | None = task.resources.get(kind.value)
     if sheet is None:
         raise StepError(f"no schema is named for {kind.value} files", Reason.NO_SCHEMA)
+    return compiled(sheet)
+
+
+def compiled(sheet: Resource) -> xsd.Schema:
+    """Compile a schema with the files beside it; one that cannot be used is a StepError."""
     imports = {beside.path.name: beside.content for beside in sheet.siblings}
     known_by = combine([sheet.digest, *(f"{beside.path.name} {beside.digest}" for beside in sheet.siblings)])
     return xsd.load(xsd.Sheets(known_by, sheet.content, imports))
