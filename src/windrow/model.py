@@ -97,7 +97,7 @@ class Source:
     active: bool = True
     connections: int = 2
     attempts: int = 3
-    pace: float = 0.0  # least seconds between two requests on one connection
+    pace: float = 0.0  # least seconds between two requests to its host
     options: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -76,6 +76,8 @@ def test_the_first_interrupt_finishes_what_is_in_hand(slow, windrow) -> None:
 
 
 def test_the_second_interrupt_stops_at_once(slow, windrow) -> None:
+    source = slow / "sources" / "harwell.toml"
+    source.write_text(source.read_text().replace("pace = 0.2", "pace = 2"))
     run = start("run", cwd=slow)
     until_it_fetches(slow)
     os.kill(run.pid, signal.SIGINT)
@@ -87,8 +89,7 @@ def test_the_second_interrupt_stops_at_once(slow, windrow) -> None:
     assert "Traceback" not in err
     assert time.monotonic() - began < 15
     assert facts(slow, "SELECT outcome FROM session_end") == [(130,)]
-    source = slow / "sources" / "harwell.toml"
-    source.write_text(source.read_text().replace("pace = 0.2", "pace = 0"))
+    source.write_text(source.read_text().replace("pace = 2", "pace = 0"))
     assert windrow("run").code == 0
     assert facts(slow, "SELECT count(*) FROM standing WHERE kind = 'xml' AND status <> 3") == [(0,)]
 

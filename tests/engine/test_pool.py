@@ -1,4 +1,6 @@
 from datetime import UTC, datetime
+from itertools import pairwise
+from time import monotonic
 
 import pytest
 
@@ -15,7 +17,7 @@ from windrow.stores.archive import Deposit, Keeper
 def read(tmp_path):
     """Keep words in an archive and read them in a pool with tight limits."""
 
-    def run(words, **limits):
+    def run(words, pulse=None, **limits):
         keeper = Keeper(tmp_path, "test", Limits(), 1 << 30, "test")
         jobs = []
         for number, word in enumerate(words):
@@ -25,7 +27,7 @@ def read(tmp_path):
         keeper.close()
         pool = Pool(Desk(TOY, tmp_path, Limits(**limits), {}), size=2, batch=4)
         try:
-            return [(job.item.key, done.result) for job, done in pool.run(iter(jobs))]
+            return [(job.item.key, done.result) for job, done in pool.run(iter(jobs), pulse=pulse)]
         finally:
             pool.close()
 
@@ -44,6 +46,13 @@ def test_a_hanging_document_is_stopped_and_the_others_are_read(read):
     assert [word for word, _ in results] == ["a", "sleep", "b", "c", "sleep", "d", "e"]
     for word, reading in results:
         assert reading.reason == (Reason.TIME_LIMIT if word == "sleep" else None)
+
+
+def test_while_a_document_takes_its_time_the_lease_can_be_renewed(read):
+    beats = []
+    read(["sleep"], pulse=lambda: beats.append(monotonic()), seconds=3.5)
+    assert beats[-1] - beats[0] > 2
+    assert max(later - earlier for earlier, later in pairwise(beats)) < 2
 
 
 def test_a_worker_that_dies_twice_over_a_document_gives_it_up(read):

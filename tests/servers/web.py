@@ -20,7 +20,7 @@ daemon off; worker_processes 1; pid {folder}/pid; error_log {folder}/error.log;
 {user}
 events {{ worker_connections 256; }}
 http {{
-  access_log off; default_type application/octet-stream; types {{ text/html html; }}
+  log_format plain '$msec $status $request_uri'; access_log {folder}/access.log plain; default_type application/octet-stream; types {{ text/html html; }}
   client_body_temp_path {folder}/t1; proxy_temp_path {folder}/t2; fastcgi_temp_path {folder}/t3;
   uwsgi_temp_path {folder}/t4; scgi_temp_path {folder}/t5;
   server {{
@@ -48,6 +48,7 @@ class Web:
     open: Site
     shut: Site
     root: Path
+    log: Path  # a line for each request: when it ended, status, path
 
 
 @pytest.fixture(scope="session")
@@ -73,7 +74,7 @@ def nginx(papers: Papers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
             lambda: listens(plain) and listens(secure),
         ):
             shut = replace(site, base="/shut/", username="windrow", secret=Secret(f"file:{words}/word"))
-            yield Web(replace(site, scheme="http", port=plain, ca_bundle=""), site, shut, root)
+            yield Web(replace(site, scheme="http", port=plain, ca_bundle=""), site, shut, root, folder / "access.log")
 
 
 @pytest.fixture(scope="session")

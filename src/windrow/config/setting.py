@@ -108,7 +108,7 @@ _SOURCE = (
     Setting("state", choice("available", "maintenance", "removed"), "available", "only available is asked"),
     Setting("connections", count(1, 64), _KNOWN.connections, "connections at one time"),
     Setting("attempts", count(0, 20), 0, "attempts at one transfer; 0: as drops.attempts says"),
-    Setting("pace", DURATION, _KNOWN.pace, "least time between two requests on one connection"),
+    Setting("pace", DURATION, _KNOWN.pace, "least time between two requests to its host, whatever leads there"),
     Setting("timeout", DURATION, _SITE.timeout, "longest silence of the server"),
     Setting("proxy", OPEN, _SITE.proxy, "HTTP proxy on the way there"),
     Setting("ca_bundle", OPTIONAL, _SITE.ca_bundle, "certificates to trust there, instead of the system's"),

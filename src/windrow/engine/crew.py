@@ -8,7 +8,8 @@ from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 
 from windrow.engine.context import CONTEXT
-from windrow.engine.message import Broken, Event, Keep, Lane, LaneEnded, Leave
+from windrow.engine.message import Broken, Event, Halt, Keep, Lane, LaneEnded, Leave
+from windrow.engine.pace import host
 from windrow.model import Fetched, Site
 from windrow.reasons import Reason
 
@@ -37,7 +38,7 @@ class _Member:
         """Lanes that run here or may soon."""
         return len(self.lanes) + self.resting.total()
 
-    def send(self, told: Lane | Leave) -> None:
+    def send(self, told: Lane | Leave | Halt) -> None:
         try:
             self.pipe.send(told)
         except OSError:
@@ -53,6 +54,7 @@ class Crew:
         self._size = size
         self._members: dict[Pipe, _Member] = {}
         self._started = 0
+        self._owners: dict[str, Pipe] = {}  # of hosts that have a pace
 
     def hand(self, lane: Lane) -> None:
         """Give a lane to the process that has a connection at rest there, else to the one with the least to do.
@@ -66,7 +68,10 @@ class Crew:
             self._members[member.pipe] = member
         member = idle = min(self._members.values(), key=lambda one: one.load)
         resting = [one for one in self._members.values() if one.resting[lane.site]]
-        if resting:
+        if lane.pace:
+            member = self._owner(host(lane.site), idle)
+            member.resting[lane.site] -= member.resting[lane.site] > 0
+        elif resting:
             member = min(resting, key=lambda one: len(one.lanes))
             member.resting[lane.site] -= 1
             if len(member.lanes) > len(idle.lanes) + 1:
@@ -75,6 +80,18 @@ class Crew:
         member.lanes[lane.number] = {order.number for order in lane.orders}
         member.sites[lane.number] = lane.site
         member.send(lane)
+
+    def _owner(self, name: str, idle: _Member) -> _Member:
+        """Return the process that alone asks a host, so that its pace holds over all connections."""
+        pipe = self._owners.get(name)
+        if pipe not in self._members:
+            pipe = self._owners[name] = idle.pipe
+        return self._members[pipe]
+
+    def halt(self) -> None:
+        """Let every lane finish what it is at; what it had not begun comes back untouched."""
+        for member in self._members.values():
+            member.send(Halt())
 
     def events(self, timeout: float) -> list[Event]:
         """Return what happened, after at most `timeout` seconds."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from windrow.engine.lane import run_lane
 from windrow.engine.line import REST, Lines
-from windrow.engine.message import Event, Keep, Lane, LaneEnded, Leave
+from windrow.engine.message import Event, Halt, Keep, Lane, LaneEnded, Leave
 from windrow.stores.archive import Keeper
 from windrow.transports.registry import transport_for
 
@@ -79,6 +79,8 @@ class Fetcher:
                     return
                 if isinstance(told, Leave):
                     self._do(self._lines.drop(told.site))
+                elif isinstance(told, Halt):
+                    self._lines.halt()
                 else:
                     self._start(told)
         except (EOFError, OSError):

@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from windrow.engine.ledger import Pen
 from windrow.engine.ledger.moment import now
 from windrow.engine.message import Begun, Broken, Event, Grown, Lane, LaneEnded
+from windrow.engine.pace import host as site_host
+from windrow.engine.pace import paces
 from windrow.engine.queue import Queue, Wanted
-from windrow.engine.retry import wait_before
+from windrow.engine.retry import wait_before, worth_waiting
 from windrow.engine.run import Run
 from windrow.model import Fetched, Source, Status
 from windrow.reasons import Reason
@@ -41,6 +43,8 @@ class Fetching:
         self._queue = Queue(run, down)
         self._hosts: dict[str, _Host] = {}
         self._in_hand: dict[int, Wanted] = {}
+        self._paces = paces(run.harvest.sources)
+        self._halted = False
         self._lanes: dict[int, tuple[str, int]] = {}  # source, and its breaks when the lane began
 
     def run(self) -> None:
@@ -54,6 +58,9 @@ class Fetching:
                 self._hand_out()
             elif not self._in_hand:
                 break
+            elif not self._halted:
+                self._halted = True
+                run.crew.halt()
             events = run.crew.events(0.05)
             if not events and not self._lanes:
                 time.sleep(0.05)  # everything waits for its next try
@@ -85,7 +92,8 @@ class Fetching:
                 host.lanes += 1
                 orders = tuple(wanted.hosts[0][1] for wanted in row)
                 abreast = 16 if host.source.site.scheme == "sftp" else 1
-                run.crew.hand(Lane(number, host.source.site, orders, pace=host.source.pace, abreast=abreast))
+                pace = self._paces[site_host(host.source.site)]
+                run.crew.hand(Lane(number, host.source.site, orders, pace=pace, abreast=abreast))
 
     def _open(self, name: str) -> _Host:
         source = next(one for one in self._run.harvest.sources if one.name == name)
@@ -153,6 +161,7 @@ class Fetching:
             return
         pen.moved(run.session, item, run.collection.failed(got.reason), got.reason, got.message)
         wanted.attempts += 1
+        self._rest(pen, host, got)
         if got.retry and self._more(wanted) and not run.stopping() and source.name not in self._queue.down:
             self._queue.put_later(wanted, wait_before(wanted.attempts, got.wait))
             return
@@ -172,6 +181,19 @@ class Fetching:
     def _more(self, wanted: Wanted) -> bool:
         """Tell whether an item may be tried once more on its host."""
         return wanted.attempts < min(wanted.source.attempts, self._run.harvest.attempts)
+
+    def _rest(self, pen: Pen, host: _Host, got: Fetched) -> None:
+        """Leave a source alone that asks for a pause, for everything; a long one lasts till the next run."""
+        if got.wait is None:
+            return
+        host.due = max(host.due, time.monotonic() + got.wait)
+        if not worth_waiting(got.wait):
+            why = Broken(got.reason or Reason.RATE_LIMITED, got.message, "", retry=False, wait=got.wait)
+            self._close(host, why, pen)
+            for other in self._queue.leave(host.source.name):
+                if other.fetch:
+                    self._cut(pen, other, why)
+                self._next_host(other)
 
     def _next_host(self, wanted: Wanted) -> None:
         """Try the next host that is up, or let the item rest."""
@@ -196,8 +218,8 @@ class Fetching:
             if breaks == host.breaks:
                 host.breaks += 1
                 host.broken += 1
-                host.due = time.monotonic() + wait_before(host.broken, why.wait)
-            if host.broken >= host.source.attempts or not why.retry:
+                host.due = max(host.due, time.monotonic() + wait_before(host.broken, why.wait))
+            if host.broken >= host.source.attempts or not (why.retry and worth_waiting(why.wait)):
                 self._close(host, why, pen)
                 back += self._queue.leave(host.source.name)
         gone = host.source.name in self._queue.down

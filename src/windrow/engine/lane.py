@@ -31,13 +31,15 @@ async def run_lane(
     lane: Lane, transport: Transport, keeper: Keeper, lines: Lines, report: Callable[[Event], None]
 ) -> None:
     """Work through a lane; every order is reported once, as fetched or as untouched."""
-    rest = deque(lane.orders)
+    rest = lines.begin(lane)
     try:
         connection = lines.take(lane.site)
-        end = await _use(rest, lane, connection, keeper, report, rested=True) if connection else _End.STALE
+        end = _End.STALE
+        if connection:
+            end = await _use(rest, lane, lines.paced(lane, connection), keeper, report, rested=True)
         if end is _End.STALE:
             connection = await transport.connect(lane.site)
-            end = await _use(rest, lane, connection, keeper, report)
+            end = await _use(rest, lane, lines.paced(lane, connection), keeper, report)
         if connection and end is _End.SOUND:
             lines.give(lane.site, connection)
     except WindrowError as error:
@@ -47,6 +49,8 @@ async def run_lane(
         fault = Broken(Reason.STEP_FAILED, _fault(error), "", retry=False, wait=None)
         report(LaneEnded(lane.number, tuple(order.number for order in rest), fault))
         return
+    finally:
+        lines.end(lane)
     report(LaneEnded(lane.number, tuple(order.number for order in rest)))
 
 
@@ -107,7 +111,6 @@ async def _runner(
     """Take orders until none is left, or until the connection is of no more use; tell which of the two."""
     while rest:
         order = rest.popleft()
-        begun = time.monotonic()
         got = await fetch(order, lane, connection, keeper, report)
         if rested and got.reason in _STALE and not got.received:
             rest.appendleft(order)
@@ -116,8 +119,6 @@ async def _runner(
         report(got)
         if got.reason in _BREAKING:
             return _End.BROKEN
-        if lane.pace:
-            await asyncio.sleep(max(0.0, lane.pace - (time.monotonic() - begun)))
     return _End.SOUND
 
 

@@ -4,19 +4,75 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
+from types import TracebackType
+from typing import Self
 
-from windrow.model import Site
+from windrow.engine.message import Lane
+from windrow.engine.pace import Turns, host
+from windrow.model import Entry, Order, Site
 from windrow.transports import Connection
+from windrow.transports.contract import Answer, Sink
+
+Entries = list[Entry]
 
 REST = 10.0
 """Seconds that a connection may rest before it is closed: logging in anew is dear, holding a line is rude."""
 
 
+class Rest(deque[Order]):
+    """What is left of a lane; once halted it seems empty to who takes from it, and can still be counted."""
+
+    halted = False
+
+    def __bool__(self) -> bool:
+        """Tell whether there is something to take."""
+        return len(self) > 0 and not self.halted
+
+
+class Paced:
+    """A connection that waits for its turn before each request."""
+
+    def __init__(self, inner: Connection, turns: Turns, name: str, pace: float) -> None:
+        """Ask over `inner`, not sooner than `pace` seconds after the last request to this host."""
+        self._inner = inner
+        self._turns = turns
+        self._name = name
+        self._pace = pace
+
+    async def list(self, folder: str) -> Entries:
+        """List a folder when it is time."""
+        await self._turns.take(self._name, self._pace)
+        return await self._inner.list(folder)
+
+    async def get(self, path: str, sink: Sink) -> Answer:
+        """Get a file when it is time."""
+        await self._turns.take(self._name, self._pace)
+        return await self._inner.get(path, sink)
+
+    async def close(self) -> None:
+        """Say goodbye."""
+        await self._inner.close()
+
+    async def __aenter__(self) -> Self:
+        """Return the connection."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        await self.close()
+
+
 class Lines:
-    """Connections at rest, by site; used from every lane's thread."""
+    """Connections at rest, by site, and what is left of each lane; used from every lane's thread."""
 
     def __init__(self) -> None:
         """Begin with none."""
+        self._turns = Turns()
+        self._working: dict[int, Rest] = {}
+        self._halted = False
         self._resting: dict[Site, list[tuple[float, Connection]]] = {}
         self._lock = threading.Lock()
 
@@ -25,6 +81,30 @@ class Lines:
         with self._lock:
             resting = self._resting.get(site)
             return resting.pop()[1] if resting else None
+
+    def begin(self, lane: Lane) -> Rest:
+        """Take up a lane, and return what is to be got over it."""
+        rest = Rest(lane.orders)
+        with self._lock:
+            rest.halted = self._halted
+            self._working[lane.number] = rest
+        return rest
+
+    def end(self, lane: Lane) -> None:
+        """Forget a lane."""
+        with self._lock:
+            self._working.pop(lane.number, None)
+
+    def halt(self) -> None:
+        """Let every lane finish what it is at, and begin nothing more."""
+        with self._lock:
+            self._halted = True
+            for rest in self._working.values():
+                rest.halted = True
+
+    def paced(self, lane: Lane, connection: Connection) -> Connection:
+        """Return a connection that keeps the lane's pace."""
+        return Paced(connection, self._turns, host(lane.site), lane.pace) if lane.pace else connection
 
     def give(self, site: Site, connection: Connection) -> None:
         """Let a sound connection rest."""

@@ -10,7 +10,8 @@ from windrow.digest import digest
 from windrow.engine.ledger import Pen
 from windrow.engine.ledger.moment import spell
 from windrow.engine.message import Broken, Lane, LaneEnded, Listing
-from windrow.engine.retry import wait_before
+from windrow.engine.pace import host, paces
+from windrow.engine.retry import wait_before, worth_waiting
 from windrow.engine.run import Run
 from windrow.model import Entry, Finding, Level, Offer, Source
 from windrow.reasons import Reason
@@ -34,6 +35,7 @@ def list_all(run: Run) -> set[str]:
     run.progress.begin("listing", len(waiting))
     going: dict[int, _Listed] = {}
     down: set[str] = set()
+    slow = paces(run.harvest.sources)
     while waiting or going:
         now = time.monotonic()
         ready = [one for one in waiting if one.due <= now and not run.stopping()]
@@ -42,7 +44,8 @@ def list_all(run: Run) -> set[str]:
             one.entries.clear()
             number = run.lane()
             going[number] = one
-            run.crew.hand(Lane(number, one.source.site, folders=run.collection.folders))
+            pace = slow[host(one.source.site)]
+            run.crew.hand(Lane(number, one.source.site, folders=run.collection.folders, pace=pace))
         if not going:
             time.sleep(0.05)
         for event in run.crew.events(0.1):
@@ -66,7 +69,7 @@ def list_all(run: Run) -> set[str]:
 def _again(run: Run, one: _Listed, broken: Broken) -> bool:
     """Tell whether to try a source again, after a wait; if not, its task has failed."""
     one.attempts += 1
-    if broken.retry and one.attempts < one.source.attempts and not run.stopping():
+    if broken.retry and worth_waiting(broken.wait) and one.attempts < one.source.attempts and not run.stopping():
         one.due = time.monotonic() + wait_before(one.attempts, broken.wait)
         return True
     run.close_task(one.task, f"{one.source.name}: {broken.told(one.source.name)}", broken.reason, failed=True)

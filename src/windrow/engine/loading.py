@@ -66,7 +66,7 @@ def _in_order(run: Run, step: Step, states: list[State], account: Account) -> It
             kept[one.item.id] = one
             yield job
 
-    for job, done in run.pool.run(drawn(), batch=8):
+    for job, done in run.pool.run(drawn(), batch=8, pulse=run.tick):
         yield kept.pop(job.item.id), done
 
 

@@ -28,7 +28,7 @@ class Lane(NamedTuple):
     site: Site
     orders: tuple[Order, ...] = ()
     folders: tuple[str, ...] = ()  # or folders to list
-    pace: float = 0.0  # least seconds between two requests
+    pace: float = 0.0  # least seconds between two requests to this host, over all lanes
     abreast: int = 1  # requests in flight on the connection at a time
 
 
@@ -36,6 +36,10 @@ class Leave(NamedTuple):
     """A site whose next lane another fetcher gets: one connection that rests here is to be closed."""
 
     site: Site
+
+
+class Halt(NamedTuple):
+    """Begin nothing more: what is in hand is finished, the rest of every lane goes back."""
 
 
 class Begun(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from multiprocessing.connection import Connection as Pipe
 from multiprocessing.connection import wait
@@ -74,8 +74,13 @@ class Pool:
         self._batch = batch
         self._workers: dict[Pipe, _Worker] = {}
 
-    def run(self, jobs: Iterable[Job], *, batch: int | None = None) -> Iterator[tuple[Job, Done]]:
-        """Yield each job with its result, in order; `jobs` is drawn from as room allows."""
+    def run(
+        self, jobs: Iterable[Job], *, batch: int | None = None, pulse: Callable[[], object] | None = None
+    ) -> Iterator[tuple[Job, Done]]:
+        """Yield each job with its result, in order; `jobs` is drawn from as room allows.
+
+        `pulse` is called at least once a second while results are waited for: a document may take its time.
+        """
         stream = iter(jobs)
         waiting: deque[_Batch] = deque()
         ready: dict[int, list[tuple[Job, Done]]] = {}
@@ -95,6 +100,8 @@ class Pool:
             if ended and given == drawn:
                 return
             if given not in ready:
+                if pulse is not None:
+                    pulse()
                 for whole in self._collect(waiting):
                     ready[whole.number] = [(job, whole.done[index]) for index, job in enumerate(whole.jobs)]
 

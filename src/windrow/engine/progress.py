@@ -12,11 +12,11 @@ PLAIN_EVERY = 60.0
 class Progress:
     """Counts of the phase in hand: done of total, rate, errors and time left."""
 
-    def __init__(self, out: TextIO = sys.stderr, *, quiet: bool = False) -> None:
-        """Talk to `out`, live when it is a terminal, not at all when `quiet`."""
-        self._out = out
+    def __init__(self, out: TextIO | None = None, *, quiet: bool = False) -> None:
+        """Talk to `out` (standard error), live when it is a terminal, not at all when `quiet`."""
+        self._out = out or sys.stderr
         self._quiet = quiet
-        self._live = out.isatty() and not quiet
+        self._live = self._out.isatty() and not quiet
         self._shown = time.monotonic()
         self.begin("")
 

@@ -8,6 +8,15 @@ FIRST = 0.5
 LONGEST = 300.0
 
 
+def worth_waiting(asked: float | None) -> bool:
+    """Tell whether this run waits as long as a server asked; what would take longer is for the next run.
+
+    >>> worth_waiting(None), worth_waiting(7.0), worth_waiting(86400.0)
+    (True, True, False)
+    """
+    return asked is None or asked <= LONGEST
+
+
 def wait_before(attempt: int, asked: float | None = None) -> float:
     """Return the seconds to wait before the attempt after `attempt` failed ones.
 

@@ -51,6 +51,8 @@ def jobs(run: Run, step: Step, items: Iterable[Due], account: Account) -> Iterat
         mark_running(run, step, page, account)
         where = places(run, (one.capture for one in page))
         for one in page:
+            if run.stopping():
+                return  # what is in the pool's hands is finished; this and the rest are due again
             yield one, Job(number, one.item, where.get(one.capture, Place("", 0, 0)), options)
 
 
@@ -123,7 +125,7 @@ def _results(run: Run, step: Step, states: list[State], mine: str, account: Acco
                 known.clear()
 
     page: list[Outcome] = []
-    for job, done in run.pool.run(fresh()):
+    for job, done in run.pool.run(fresh(), pulse=run.tick):
         page.append(Outcome(kept.pop(job.item.id), done.result))
         if len(page) >= PAGE:
             yield page
