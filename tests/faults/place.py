@@ -80,9 +80,9 @@ class Ground:
         lines = [f"{key} = {_spelt(value)}" for key, value in {**said, **more}.items()]
         (self.root / "sources" / f"{name}.toml").write_text("\n".join(lines) + "\n")
 
-    def folder(self, name: str, centre: str = "H", **more: Any) -> Path:
+    def folder(self, name: str, centre: str = "H", place: Path | None = None, **more: Any) -> Path:
         """Declare a source that is a folder of this machine, and return the folder."""
-        folder = folders(self.root / "partner" / name)
+        folder = folders(place or self.root / "partner" / name)
         self.source(name, f"file://{folder}/", centre, **more)
         return folder
 
@@ -143,10 +143,14 @@ class Place(Ground):
         """Ask the tracker."""
         return _ask(self.root / "tracker.sqlite", text, values)
 
+    def stored(self, text: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Ask the database of what is loaded."""
+        return _ask(self.root / "drops.sqlite", text, values)
+
     def loaded(self) -> set[str]:
         """Return the zips of which something is current in the store."""
         text = "SELECT DISTINCT zip_name FROM submission WHERE published_at IS NOT NULL AND withheld_at IS NULL"
-        return {row[0] for row in _ask(self.root / "drops.sqlite", text, ())}
+        return {row[0] for row in self.stored(text)}
 
     def item(self, key: str) -> Item:
         """Return where an item stands: a zip by `add/NAME`, a document by `add/NAME/MEMBER`."""

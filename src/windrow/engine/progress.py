@@ -13,10 +13,10 @@ class Progress:
     """Counts of the phase in hand: done of total, rate, errors and time left."""
 
     def __init__(self, out: TextIO | None = None, *, quiet: bool = False) -> None:
-        """Talk to `out` (standard error), live when it is a terminal, not at all when `quiet`."""
+        """Talk to `out` (stderr as it is now), live when it is a terminal, not at all when `quiet`."""
         self._out = out or sys.stderr
         self._quiet = quiet
-        self._live = self._out.isatty() and not quiet
+        self._live = not quiet and self._out.isatty()
         self._shown = time.monotonic()
         self.begin("")
 
