@@ -7,9 +7,15 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from hashlib import md5
 from pathlib import Path
 
+from windrow.app.checkup import check
+from windrow.config import load
 from windrow.demo.document import drop, pack
+from windrow.engine.check import Fault
+from windrow.engine.ledger import Ledger
 
 TOML = """
 name = "crash"
@@ -46,6 +52,8 @@ def make(root: Path, zips: int = 6, documents: int = 4) -> Path:
             name, content = drop(centre, "2026-01-12", number, documents)
             (root / "drop" / centre / "add" / name).write_bytes(content)
     shutil.copyfile(root / "drop/H/add/H.2026-01-12.0.impc.zip", root / "drop/J/add/H.2026-01-12.0.impc.zip")
+    name, content = drop("J", "2026-01-12", 1, documents)
+    (root / "drop/J/add" / f"{name}.md5").write_text(md5(content, usedforsecurity=False).hexdigest())
     name, content = drop("H", "2026-01-13", 1, documents, shift=1.0)
     (root / "drop/H/edit" / name).write_bytes(content)
     (root / "drop/H/add/H.2026-01-13.9.impc.zip").write_bytes(content[: len(content) // 2])
@@ -81,12 +89,12 @@ def kill(process: subprocess.Popen[bytes]) -> None:
     process.communicate(timeout=30)
 
 
-def kill_when(root: Path, phase: int, status: int, patience: float = 60.0) -> bool:
-    """Kill a run as soon as its ledger has an item at this state; tell whether it came to that."""
+def kill_when(root: Path, true: Callable[[], bool], patience: float = 60.0) -> bool:
+    """Kill a run as soon as something is so; tell whether it came to that."""
     process = start(root)
     until = time.monotonic() + patience
     while time.monotonic() < until and process.poll() is None:
-        if reached(root, phase, status):
+        if true():
             kill(process)
             return True
         time.sleep(0.002)
@@ -94,16 +102,35 @@ def kill_when(root: Path, phase: int, status: int, patience: float = 60.0) -> bo
     return False
 
 
+def wrong(root: Path) -> list[Fault]:
+    """Return what `windrow check` finds wrong."""
+    workspace = load(root)
+    ledger = Ledger(workspace.ledger)
+    try:
+        return check(workspace, ledger).faults
+    finally:
+        ledger.close()
+
+
+def listing(root: Path) -> bool:
+    """Tell whether a run has sources in hand that it has not listed yet."""
+    return _count(root, "SELECT (SELECT count(*) FROM task) > (SELECT count(*) FROM task_end)") > 0
+
+
 def reached(root: Path, phase: int, status: int) -> bool:
+    """Tell whether an item was ever at this state."""
+    return _count(root, "SELECT count(*) FROM move WHERE phase = ? AND status = ?", phase, status) > 0
+
+
+def _count(root: Path, text: str, *values: int) -> int:
     path = root / "ledger.sqlite"
     if not path.exists():
-        return False
+        return 0
     try:
         with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=5) as connection:
-            text = "SELECT count(*) FROM move WHERE phase = ? AND status = ?"
-            return connection.execute(text, (phase, status)).fetchone()[0] > 0
+            return connection.execute(text, values).fetchone()[0]
     except sqlite3.OperationalError:
-        return False
+        return 0  # its tables are not made yet
 
 
 def tables(root: Path) -> dict[str, list[tuple]]:

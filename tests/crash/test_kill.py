@@ -6,17 +6,21 @@ import time
 
 import pytest
 
-from tests.crash.place import finish, kill, kill_when, make, start, tables
+from tests.crash.place import finish, kill, kill_when, listing, make, reached, start, tables, wrong
 from windrow.collections.drops.phase import PHASES
+from windrow.demo.document import drop
 from windrow.digest import digest
 from windrow.model import Place, Status
 from windrow.stores.archive import open_capture
 
+# A zip's name is judged when it is listed (bad) or stamped after its transfer (good). `qc` is for others to write.
 MOMENTS = [
-    ("download", Status.PENDING), ("download", Status.DONE), ("unzip", Status.RUNNING), ("unzip", Status.DONE),
-    ("xsd", Status.RUNNING), ("xsd", Status.DONE), ("upload", Status.RUNNING), ("upload", Status.DONE),
+    ("download", Status.PENDING), ("download", Status.DONE), ("zip_name", Status.FAILED), ("zip_name", Status.DONE),
+    ("zip_md5", Status.DONE), ("unzip", Status.RUNNING), ("unzip", Status.DONE), ("unzip", Status.FAILED),
+    ("xml_name", Status.DONE), ("xsd", Status.RUNNING), ("xsd", Status.FAILED), ("xsd", Status.DONE), ("upload", Status.RUNNING), ("upload", Status.DONE),
     ("data", Status.RUNNING), ("data", Status.DONE), ("context", Status.DONE), ("overview", Status.DONE),
 ]  # fmt: skip
+QC = 11
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +37,44 @@ def expected(tmp_path_factory):
 @pytest.mark.parametrize(("phase", "status"), MOMENTS, ids=lambda value: getattr(value, "name", value))
 def test_killed_at_a_phase(tmp_path, expected, phase, status):
     root = make(tmp_path / "w")
-    assert kill_when(root, PHASES.index(phase) + 1, status)
+    assert kill_when(root, lambda: reached(root, PHASES.index(phase) + 1, status))
     finish(root)
     assert tables(root) == expected
+    assert wrong(root) == []
+
+
+def test_killed_while_listing(tmp_path, expected):
+    root = make(tmp_path / "w")
+    assert kill_when(root, lambda: listing(root))
+    with sqlite3.connect(root / "ledger.sqlite") as ledger:
+        assert ledger.execute("SELECT count(*) FROM fetch").fetchone() == (0,)
+    finish(root)
+    assert tables(root) == expected
+    assert wrong(root) == []
+
+
+def test_what_others_moved_to_qc_stays_there(tmp_path, expected):
+    """Quality control is another program's phase: neither a crash nor the next run takes its rows back."""
+    root = make(tmp_path / "w")
+    finish(root)
+    chosen = "id IN (SELECT min(id) FROM xml_file WHERE phase_id = 10 UNION SELECT max(id) FROM xml_file WHERE phase_id = 10)"
+    with sqlite3.connect(root / "tracker.sqlite") as tracker:
+        tracker.execute(f"UPDATE xml_file SET phase_id = {QC}, status_id = 2 WHERE {chosen}")
+    name, content = drop("H", "2026-01-14", 3, 4)
+    (root / "drop/H/add" / name).write_bytes(content)
+    through = sum(row[4:] == (10, 3) for row in expected["xml_file"])
+    before = _loads(root)
+    assert kill_when(root, lambda: _loads(root) > before)
+    finish(root)
+    with sqlite3.connect(root / "tracker.sqlite") as tracker:
+        rows = tracker.execute("SELECT phase_id, status_id, count(*) FROM xml_file WHERE phase_id >= 10 GROUP BY 1, 2")
+        assert rows.fetchall() == [(10, 3, through + 8 - 2), (QC, 2, 2)]
+    assert wrong(root) == []
+
+
+def _loads(root):
+    with sqlite3.connect(root / "ledger.sqlite", timeout=10) as ledger:
+        return ledger.execute("SELECT count(*) FROM reading WHERE step = 'upload'").fetchone()[0]
 
 
 @pytest.mark.parametrize("seconds", [0.6, 1.2, 1.8, 2.4, 3.0])
