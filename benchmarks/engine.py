@@ -87,5 +87,7 @@ def compare() -> Iterator[Comparison]:
         yield Comparison("keep 20,000 pages", "pages/s", sorted(ours)[1], "wget --mirror", theirs_median, 1.0)
 
 
+COMPARISONS = {"pages": compare}
+
 if __name__ == "__main__":
-    show(__doc__ or "", {"pages": compare})
+    show(__doc__ or "", COMPARISONS)

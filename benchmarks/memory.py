@@ -14,7 +14,7 @@ from typing import Self
 class Watch:
     """Sample a process tree until the block ends; `peak` is in bytes."""
 
-    def __init__(self, root: int, every: float = 0.1) -> None:
+    def __init__(self, root: int, every: float = 0.25) -> None:
         self.peak = 0
         self._root = root
         self._every = every

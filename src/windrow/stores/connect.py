@@ -71,7 +71,7 @@ def _sqlite(url: sa.URL, *, durable: bool) -> sa.Engine:
             f"synchronous = {'FULL' if durable else 'NORMAL'}",
             "foreign_keys = ON",
             f"busy_timeout = {_WAIT}",
-            "cache_size = -65536",
+            "cache_size = -16384",  # the same for a small database and a large one
             "temp_store = MEMORY",
         ):
             connection.execute(f"PRAGMA {pragma}").close()

@@ -22,7 +22,7 @@ LEFT_OUT = 0
 """The id of rows that are not made, since a row that they need was deleted by somebody."""
 CHUNK = 500
 """Most values in one `IN (...)`."""
-_CACHED = 200_000
+_CACHED = 20_000
 
 T = TypeVar("T")
 

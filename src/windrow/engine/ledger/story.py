@@ -108,7 +108,7 @@ def facts(ledger: Ledger, after: int = 0, upto: int | None = None) -> Iterator[f
     return heapq.merge(*(rows(table) for table in _KINDS), key=lambda one: one.seq)
 
 
-def chapters(ledger: Ledger, after: int, size: int = 5000) -> Iterator[list[fact.Fact]]:
+def chapters(ledger: Ledger, after: int, size: int = 1000) -> Iterator[list[fact.Fact]]:
     """Yield the facts after a checkpoint in lists of at most `size`."""
     stream = facts(ledger, after)
     while chapter := list(islice(stream, size)):

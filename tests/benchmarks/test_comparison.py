@@ -1,0 +1,100 @@
+"""What a comparison says, and that one of each kind really runs at a tiny size; nothing here is timed."""
+
+import json
+import sys
+
+import pytest
+
+from benchmarks import comparison, drops, engine, pipeline, transfer, validity
+from benchmarks.comparison import Comparison, median_of, show, spread, tell
+from benchmarks.daemon import Missing, find
+
+FIELDS = {"work", "unit", "ours", "peer", "theirs", "ratio", "goal", "met", "note"}
+MORE = Comparison("fetch", "files/s", 1500.0, "lftp", 1000.0, 1.0)
+LESS = Comparison("memory", "MB", 120.0, "windrow with 200", 100.0, 1 / 1.2, "less")
+ALONE = Comparison("fetch", "files/s", 1500.0, "lftp", None, 1.0)
+
+
+def test_a_ratio_above_one_is_ahead_of_the_peer():
+    assert (MORE.ratio, MORE.met) == (1.5, True)
+    assert MORE._replace(ours=900.0).met is False
+    assert MORE._replace(ours=800.0, goal=0.8).met is True
+
+
+def test_less_can_be_better():
+    assert LESS.ratio == pytest.approx(0.8333, abs=1e-4)
+    assert LESS.met
+    assert not LESS._replace(ours=121.0).met
+
+
+def test_a_peer_that_is_not_here_is_neither_met_nor_missed():
+    assert (ALONE.ratio, ALONE.met) == (None, None)
+    assert ALONE.line() == "fetch: 1,500.0 files/s, lftp not run, ratio -, goal 1: not run"
+
+
+def test_a_line_tells_ours_the_peers_the_ratio_and_the_goal():
+    assert MORE.line() == "fetch: 1,500.0 files/s, lftp 1,000.0, ratio 1.50, goal 1: met"
+    assert "MISSED" in MORE._replace(ours=1.0).line()
+
+
+def test_json_is_an_object_a_line(capsys):
+    tell({"one": lambda: iter([MORE, ALONE]), "two": lambda: iter([LESS])}, ["one"], as_json=True)
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [set(row) for row in rows] == [FIELDS, FIELDS]
+    assert [row["theirs"] for row in rows] == [1000.0, None]
+
+
+def test_what_cannot_run_is_named_and_the_rest_runs(capsys):
+    def missing():
+        raise Missing("lftp is not here: make servers")
+        yield
+
+    tell({"one": missing, "two": lambda: iter([MORE])}, as_json=False)
+    told = capsys.readouterr()
+    assert told.out == MORE.line() + "\n"
+    assert told.err == "one: not run: lftp is not here: make servers\n"
+
+
+def test_an_unknown_name_is_a_usage_error(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["drops", "nothing"])
+    with pytest.raises(SystemExit) as ended:
+        show("", drops.COMPARISONS)
+    assert ended.value.code == 2
+    assert "small-ftp" in capsys.readouterr().err
+
+
+def test_a_program_that_is_not_here_is_missing():
+    with pytest.raises(Missing, match="make servers"):
+        find("windrow-has-no-such-peer")
+
+
+def test_a_median_and_a_spread():
+    assert (median_of([3.0, 1.0, 2.0]), median_of([])) == (2.0, 0.0)
+    assert spread([1.0, 3.0], []) == "ours 1 to 3"
+
+
+def test_every_benchmark_has_a_name_of_its_own():
+    assert not engine.COMPARISONS.keys() & drops.COMPARISONS.keys()
+    assert comparison.show.__doc__
+
+
+def test_the_xsd_comparison_runs(capsys):
+    for one in validity.compare(room=200_000, turns=1):
+        assert one.ours > 0
+        assert one.theirs is None or one.theirs > 0
+        assert one.goal == 0.9
+
+
+def test_the_pipeline_loads_every_document_it_was_given():
+    rate, memory = pipeline.compare(zips=10, pairs=1)
+    assert rate.ours > 0 and rate.theirs is None
+    assert memory.ours > 20 and memory.ratio > 0
+
+
+def test_a_transfer_comparison_runs():
+    try:
+        (one,) = transfer.small_ftp(transfer.Load(5, 20_000), turns=1)
+    except Missing as missing:
+        pytest.skip(f"{missing}")
+    assert one.ours > 0
+    assert one.theirs is None or one.theirs > 0
