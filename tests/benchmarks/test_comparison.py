@@ -4,10 +4,10 @@ import json
 import sys
 
 import pytest
-
-from benchmarks import comparison, drops, engine, pipeline, transfer, validity
 from benchmarks.comparison import Comparison, median_of, show, spread, tell
 from benchmarks.daemon import Missing, find
+
+from benchmarks import comparison, drops, engine, pipeline, transfer, validity
 
 FIELDS = {"work", "unit", "ours", "peer", "theirs", "ratio", "goal", "met", "note"}
 MORE = Comparison("fetch", "files/s", 1500.0, "lftp", 1000.0, 1.0)
