@@ -5,8 +5,13 @@ from datetime import date, datetime
 import pytest
 import sqlalchemy as sa
 
+import windrow
 from tests.crash.place import STORE, TRACKER, finish, kill, make, reached, start, tables
+from windrow.app.checkup import check
+from windrow.app.replay import replay
 from windrow.collections.drops.phase import phase
+from windrow.engine.progress import Progress
+from windrow.errors import UsageError
 from windrow.stores.connect import connect
 
 
@@ -48,6 +53,25 @@ def place(tmp_path, url):
     databases = f'[drops]\ntracker = "{url}"\nstore = "{url}"\n'
     (root / "windrow.toml").write_text(toml.replace("[[drops.centre]]", databases + "[[drops.centre]]", 1))
     return root
+
+
+def test_replay_into_an_empty_database_gives_the_same_rows(tmp_path, url, expected):
+    root = make(tmp_path / "w", zips=2, documents=2)
+    assert finish(root) == 0
+    toml = (root / "windrow.toml").read_text()
+    elsewhere = f'[drops]\nstore = "{url}"\n[[drops.centre]]'
+    (root / "windrow.toml").write_text(toml.replace("[[drops.centre]]", elsewhere, 1))
+    workspace = windrow.open(root)
+    assert "windrow replay" in check(workspace.config, workspace.ledger()).faults[0].hint
+    assert replay(workspace.config, workspace.setup, Progress(quiet=True)).changes == ()
+    assert check(workspace.config, workspace.ledger()).faults == []
+    engine = connect(url)
+    with engine.connect() as connection:
+        for name, text in STORE.items():
+            assert plain(connection.execute(sa.text(text))) == expected[name]
+    engine.dispose()
+    with pytest.raises(UsageError, match="it holds records"):
+        replay(workspace.config, workspace.setup, Progress(quiet=True))
 
 
 def test_the_same_rows(tmp_path, url, expected):

@@ -10,15 +10,22 @@ import sqlalchemy as sa
 
 from windrow.app.secret import password
 from windrow.app.status import holder
+from windrow.collections.drops.collection import COLLECTION
+from windrow.collections.drops.element import TABLES
 from windrow.collections.drops.phase import PHASES
+from windrow.collections.drops.summary import SUMMARY
 from windrow.collections.drops.tracker import DATABASE, TRACKER
 from windrow.config import Workspace
-from windrow.engine.check import Fault, check_archive, check_standing
+from windrow.engine.check import Fault, check_archive, check_index, check_standing
 from windrow.engine.ledger import Ledger
 from windrow.errors import Locked
 from windrow.model import Status
+from windrow.spec import Act
 from windrow.stores.connect import READS, connect, guarded
 from windrow.stores.database import named
+from windrow.stores.tables import TableStore
+
+AGAIN = "empty the tracker (an SQLite file: move it away), then: windrow run"
 
 Count = tuple[str, int, int]
 """Rows of one kind (zip, xml) in one state: phase and status."""
@@ -45,7 +52,9 @@ def check(workspace: Workspace, ledger: Ledger) -> Checkup:
         else:
             done.captures += 1
             done.bytes += found
+    done.faults += check_index(ledger, workspace.archive.folder)
     done.faults += check_standing(ledger)
+    done.faults += _check_store(workspace, ledger)
     behind = list(_check_tracker(workspace, ledger))
     if behind and (who := holder(ledger)):
         raise Locked(
@@ -53,6 +62,23 @@ def check(workspace: Workspace, ledger: Ledger) -> Checkup:
         )
     done.faults += behind
     return done
+
+
+def _check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
+    """Compare the rows of every loaded document with how many the ledger says were loaded."""
+    loads = [step.phase for step in COLLECTION.steps if step.act is Act.LOAD]
+    told = [row for phase in loads for row in ledger.ask("loaded", phase, COLLECTION.name)]
+    if not told:
+        return
+    store = TableStore(workspace.drops.store.url, TABLES, SUMMARY, password=password(workspace.drops.store))
+    try:
+        there = store.census()
+    finally:
+        store.close()
+    for item, key, count in told:
+        if there.get(item) != count:
+            found = "no rows" if item not in there else f"{there[item]} rows"
+            yield Fault(f"store, {key}", f"has {found}; the ledger says {count}", "windrow replay")
 
 
 def _check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
@@ -91,4 +117,4 @@ def _compared(books: Mapping[Count, int], told: Mapping[Count, int]) -> Iterator
             moved[kind] -= there - here
             continue
         where = f"{here} at {PHASES[phase - 1]}, {Status(status).name.lower()}"
-        yield Fault(f"tracker, {kind}", f"has {where}; the ledger says {there}")
+        yield Fault(f"tracker, {kind}", f"has {where}; the ledger says {there}", AGAIN)

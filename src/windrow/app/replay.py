@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from windrow.app import drops
+from windrow.app.secret import password
+from windrow.collections.drops.element import TABLES
+from windrow.collections.drops.summary import SUMMARY
 from windrow.config import Workspace
 from windrow.config.workspace import Database
 from windrow.engine.crew import Crew
@@ -22,6 +25,7 @@ from windrow.engine.session import Session, Setup
 from windrow.engine.worker import Desk
 from windrow.errors import UsageError
 from windrow.stores.connect import connect
+from windrow.stores.tables import TableStore
 
 
 class Replayed(NamedTuple):
@@ -32,7 +36,10 @@ class Replayed(NamedTuple):
 
 
 def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed:
-    """Rebuild the store of the drops from the captures; the old one is replaced when all is read."""
+    """Rebuild the store of the drops from the captures; the old one is replaced when all is read.
+
+    A store on a server is built in an empty database that the configuration names.
+    """
     store = _file(workspace)
     folder = workspace.root / ".replay"
     shutil.rmtree(folder, ignore_errors=True)
@@ -41,8 +48,9 @@ def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed:
     code: int | None = 1
     try:
         scratch = scratch_ledger(session.ledger, folder / "ledger.sqlite")
-        aside = folder / store.name
-        beside = replace(workspace, drops=replace(workspace.drops, store=Database(f"sqlite:///{aside}")))
+        beside, aside = workspace, folder / "store"
+        if store:
+            beside = replace(workspace, drops=replace(workspace.drops, store=Database(f"sqlite:///{aside}")))
         made = drops.harvest(beside)
         assert isinstance(made.store, drops.DropsStore)
         assert made.books is not None
@@ -61,7 +69,8 @@ def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed:
             made.store.tables.close()
         made.books.catch_up(session.ledger)
         made.books.close()
-        _swap(aside, store)
+        if store:
+            _swap(aside, store)
         code = None
     finally:
         session.close(code)
@@ -70,14 +79,21 @@ def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed:
     return Replayed(session.number, changes)
 
 
-def _file(workspace: Workspace) -> Path:
-    url = workspace.drops.store.url
-    if not url.startswith("sqlite:///"):
-        raise UsageError(
-            "replay swaps an SQLite store; a store on a server is rebuilt into a new database",
-            hint="name a new database in drops.store, then: windrow run --again",
-        )
-    return Path(url.removeprefix("sqlite:///"))
+def _file(workspace: Workspace) -> Path | None:
+    """Return the file of the store that is to be replaced; None for a store on a server, which must be empty."""
+    place = workspace.drops.store
+    if place.url.startswith("sqlite:///"):
+        return Path(place.url.removeprefix("sqlite:///"))
+    store = TableStore(place.url, TABLES, SUMMARY, password=password(place))
+    try:
+        if store.census():
+            raise UsageError(
+                "a store on a server is not replaced in its place: it holds records",
+                hint="make an empty database, name it in drops.store, then: windrow replay",
+            )
+    finally:
+        store.close()
+    return None
 
 
 def _swap(new: Path, old: Path) -> None:

@@ -24,7 +24,7 @@ def command(voice: Voice) -> int:
         if voice.json:
             voice.message("fault", fault)
         else:
-            voice.data(f"{fault.where}: {fault.what}")
+            voice.data(f"{fault.where}: {fault.what}" + (f" ({fault.hint})" if fault.hint else ""))
     if voice.json:
         voice.message("check", {"captures": done.captures, "bytes": done.bytes, "faults": len(done.faults)})
     verdict = f"{len(done.faults)} faults" if done.faults else "all agree"

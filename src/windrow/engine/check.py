@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from windrow.digest import Hasher
+from windrow.engine.indexing import index_name, lines
 from windrow.engine.ledger import Ledger
 from windrow.errors import ArchiveError
 from windrow.model import Place
@@ -16,28 +17,45 @@ BLOCK = 1 << 20
 
 
 class Fault(NamedTuple):
-    """Something that does not agree."""
+    """Something that does not agree, and what mends it."""
 
     where: str
     what: str
+    hint: str = ""
 
 
 def check_archive(ledger: Ledger, folder: Path) -> Iterator[Fault | int]:
     """Read every capture back and compare its digest; yield faults, and the bytes of each good one."""
-    text = "SELECT warc, place_offset, place_length, digest, size FROM fetch_end WHERE reason IS NULL AND revisit = 0"
-    for warc, offset, length, digest, size in ledger.cursor(f"{text} ORDER BY warc, place_offset"):
+    text = (
+        "SELECT e.warc, e.place_offset, e.place_length, e.digest, e.size, i.item_key FROM fetch_end e"
+        " JOIN item i ON i.seq = e.item WHERE e.reason IS NULL AND e.revisit = 0 ORDER BY e.warc, e.place_offset"
+    )
+    for warc, offset, length, digest, size, key in ledger.cursor(text):
         hasher = Hasher()
+        hint = f"restore {warc} from a backup, or get it again: windrow retry {key}"
         try:
             with open_capture(folder, Place(warc, offset, length)) as view:
                 while block := view.read(BLOCK):
                     hasher.update(block)
         except (ArchiveError, OSError) as error:
-            yield Fault(f"{warc} at {offset}", str(error))
+            yield Fault(f"{warc} at {offset}", str(error), hint)
             continue
         if hasher.digest() != digest or hasher.size != size:
-            yield Fault(f"{warc} at {offset}", f"has {hasher.digest()}, the ledger says {digest}")
+            yield Fault(f"{warc} at {offset}", f"has {hasher.digest()}, the ledger says {digest}", hint)
         else:
             yield hasher.size
+
+
+def check_index(ledger: Ledger, folder: Path) -> Iterator[Fault]:
+    """Compare every session's index with what the ledger has in it."""
+    for session in [row[0] for row in ledger.ask("sessions_with_captures")]:
+        path = folder / index_name(session)
+        if not ledger.ask("session_ended", session):
+            continue
+        if not path.exists():
+            yield Fault(path.name, "is missing", "windrow run makes it anew")
+        elif path.read_bytes() != "".join(f"{one}\n" for one in sorted(lines(ledger, session))).encode("ascii"):
+            yield Fault(path.name, "is not what the ledger says", f"rm {path}; windrow run makes it anew")
 
 
 def check_standing(ledger: Ledger) -> Iterator[Fault]:

@@ -70,8 +70,13 @@ class TableStore:
         self._engine = connect(url, password, durable=durable)
 
     def prepare(self) -> None:
-        """Make the tables, indexes and views that are missing; may be killed anywhere and repeated."""
+        """Make the tables, indexes and views that are missing; may be killed anywhere and repeated.
+
+        Tables of another version of windrow, which lack a column, are a StoreError: what is in them
+        can be made anew from the captures.
+        """
         with self._write() as connection:
+            self._refuse_other_tables(connection)
             for statement in self._schema.statements():
                 connection.execute(statement)
             word = "VIEW IF NOT EXISTS" if connection.dialect.name == "sqlite" else "OR REPLACE VIEW"
@@ -82,6 +87,33 @@ class TableStore:
             for name in COUNTERS:
                 if name not in there:
                     connection.execute(counter.insert().values(name=name, value=0))
+
+    def _refuse_other_tables(self, connection: sa.Connection) -> None:
+        there = sa.inspect(connection).get_multi_columns()
+        found = {name: {column["name"] for column in columns} for (_, name), columns in there.items()}
+        for table in self._schema.metadata.sorted_tables:
+            lacking = sorted(set(table.columns.keys()) - found.get(table.name, set(table.columns.keys())))
+            if lacking:
+                raise StoreError(
+                    f"the table {table.name} was made by another version of windrow: it has no {', '.join(lacking)}",
+                    hint="windrow replay (for a store on a server, name an empty database in drops.store before)",
+                )
+
+    def census(self) -> dict[int, int]:
+        """Return how many rows of elements each loaded document has, by its item on the ledger."""
+        parts = [
+            sa.select(table.c.submission_id, sa.func.count().label("rows")).group_by(table.c.submission_id)
+            for table in self._schema.elements.values()
+        ]
+        rows = sa.union_all(*parts).subquery()
+        submission = self._schema.submission
+        total = sa.func.coalesce(sa.func.sum(rows.c.rows), 0)
+        joined = submission.outerjoin(rows, rows.c.submission_id == submission.c.id)
+        query = sa.select(submission.c.item, total).select_from(joined).group_by(submission.c.item)
+        with self._read() as connection:
+            if not sa.inspect(connection).has_table("submission"):
+                return {}
+            return {int(item): int(count) for item, count in connection.execute(query)}
 
     def stage(self, submission: Submission, rows: Rows) -> int:
         """Insert a document's rows, not current yet; return the submission's id."""

@@ -174,3 +174,14 @@ SELECT kind, phase, status, count(*) FROM (
     WHERE s.collection = ? AND
         (s.parent IS NULL OR s.reason IS NULL OR s.reason NOT IN ('name_too_long', 'unsafe_name'))
 ) AS shown GROUP BY kind, phase, status;
+
+-- name: loaded
+-- How many rows a step made of each document, as last put on record since the store was last made anew.
+SELECT r.item, i.item_key, r.number FROM reading r JOIN item i ON i.seq = r.item
+WHERE r.step = ? AND i.collection = ? AND r.reason IS NULL AND r.seq = (SELECT max(k.seq) FROM reading k
+    WHERE k.item = r.item AND k.step = r.step)
+AND r.seq > coalesce((SELECT max(s.seq) FROM session s JOIN session_end e ON e.session = s.seq
+    WHERE s.command = 'replay' AND e.outcome = 0), 0) ORDER BY r.item;
+
+-- name: session_ended
+SELECT seq FROM session_end WHERE session = ?;

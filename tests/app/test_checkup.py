@@ -1,0 +1,119 @@
+"""`windrow check` finds each kind of damage, and what it says to do mends it."""
+
+import sqlite3
+
+import pytest
+
+import windrow
+from tests.crash.place import finish, make, tables
+from windrow.app.checkup import check
+from windrow.app.decision import decide
+from windrow.app.replay import replay
+from windrow.engine.progress import Progress
+from windrow.errors import StoreError
+
+
+@pytest.fixture
+def root(tmp_path):
+    made = make(tmp_path / "w", zips=2, documents=2)
+    assert finish(made) == 0
+    assert faults(made) == []
+    return made
+
+
+def faults(root):
+    workspace = windrow.open(root)
+    ledger = workspace.ledger()
+    try:
+        return check(workspace.config, ledger).faults
+    finally:
+        ledger.close()
+
+
+def change(path, text):
+    with sqlite3.connect(path) as connection:
+        connection.execute(text)
+        assert connection.execute("SELECT changes()").fetchone()[0], "nothing was damaged"
+    connection.close()
+
+
+def read_again(root):
+    workspace = windrow.open(root)
+    return replay(workspace.config, workspace.setup, Progress(quiet=True))
+
+
+def test_a_flipped_byte_in_a_capture(root):
+    with sqlite3.connect(root / "ledger.sqlite") as ledger:
+        warc, offset, length = ledger.execute("SELECT warc, place_offset, place_length FROM fetch_end").fetchone()
+    with (root / "archive" / warc).open("r+b") as file:
+        file.seek(offset + length - 20)
+        byte = file.read(1)[0]
+        file.seek(offset + length - 20)
+        file.write(bytes([byte ^ 1]))
+    found = faults(root)
+    assert [one.where for one in found] == [f"{warc} at {offset}"]
+    assert "windrow retry add/" in found[0].hint
+    workspace = windrow.open(root)
+    ledger = workspace.ledger()
+    assert decide(workspace.config, ledger, "retry", [found[0].hint.rpartition(" ")[2]])
+    ledger.close()
+
+
+@pytest.mark.parametrize("damage", ["missing", "changed"])
+def test_an_index(root, damage):
+    index = next((root / "archive").glob("*.cdxj"))
+    whole = index.read_bytes()
+    if damage == "changed":
+        index.write_bytes(whole[1:])
+    else:
+        index.unlink()
+    found = faults(root)
+    assert [one.where for one in found] == [index.name]
+    assert "windrow run makes it anew" in found[0].hint
+    index.unlink(missing_ok=True)
+    assert finish(root) == 0
+    assert index.read_bytes() == whole
+    assert faults(root) == []
+
+
+@pytest.mark.parametrize("table", ["mouse", "submission"])
+def test_a_lost_row(root, table):
+    before = tables(root)
+    change(root / "drops.sqlite", f"DELETE FROM {table} WHERE id IN (SELECT min(id) FROM {table})")
+    found = faults(root)
+    assert len(found) == 1
+    assert found[0].hint == "windrow replay"
+    assert read_again(root).changes == ()
+    assert faults(root) == []
+    assert tables(root) == before
+
+
+def test_a_changed_row_of_the_tracker(root):
+    before = tables(root)
+    change(root / "tracker.sqlite", "UPDATE zip_action SET status_id = 5 WHERE id = 1")
+    found = faults(root)
+    assert {one.where for one in found} == {"tracker, zip"}
+    assert "windrow run" in found[0].hint
+    for path in root.glob("tracker.sqlite*"):
+        path.unlink()
+    assert finish(root) == 0
+    assert faults(root) == []
+    assert tables(root)["zip_action"] == before["zip_action"]
+
+
+def test_a_store_of_another_version_is_told_and_mended(root):
+    before = tables(root)
+    change(root / "drops.sqlite", "DELETE FROM context")
+    with sqlite3.connect(root / "drops.sqlite") as store:
+        for name, text in store.execute("SELECT name, type FROM sqlite_master WHERE type = 'view'").fetchall():
+            store.execute(f"DROP {text} {name}")
+        store.execute("ALTER TABLE context DROP COLUMN last_change")
+    store.close()
+    with pytest.raises(
+        StoreError, match="the table context was made by another version of windrow: it has no last_change"
+    ) as told:
+        windrow.open(root).run()
+    assert "windrow replay" in told.value.hint
+    assert read_again(root).changes == ()
+    assert tables(root) == before
+    assert finish(root) == 0
