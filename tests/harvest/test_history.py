@@ -82,6 +82,20 @@ EXPECTED = {
 }
 
 
+def assert_overview(connection):
+    """Assert what the four documents leave: by centre, pipeline, procedure and parameter."""
+    quoted = "`procedure`" if connection.dialect.name in MARIADB else '"procedure"'
+    columns = f"centre, pipeline, {quoted}, parameter, total, valid, superseded, withheld"
+    overview = connection.execute(sa.text(f"SELECT {columns} FROM overview ORDER BY 1, 2, 3, 4"))
+    assert [tuple(row) for row in overview] == [
+        ("H", "IMPC_001", "", "", 5, 3, 2, 0),
+        ("H", "IMPC_001", "IMPC_BWT_001", "IMPC_BWT_001_001", 5, 3, 2, 0),
+        ("H", "IMPC_001", "IMPC_VIA_001", "IMPC_VIA_001_001", 2, 1, 1, 0),
+    ]
+    since = connection.execute(sa.text("SELECT first_seen, last_change FROM overview WHERE parameter = ''")).one()
+    assert str(since[0]) < str(since[1])
+
+
 def test_what_is_current_and_what_was(tmp_path, url):
     place = Place(tmp_path / "w", f'[drops]\ntracker = "{url}"\nstore = "{url}"\n' if url else "")
     folder = place.folder("own")
@@ -107,16 +121,7 @@ def test_what_is_current_and_what_was(tmp_path, url):
                 bound = bound.isoformat(" ")
             assert weights(connection, THEN, at=bound) == EXPECTED[word]
         assert connection.scalar(sa.text("SELECT count(*) FROM mouse WHERE specimen_id = 'M3'")) == 3
-        quoted = "`procedure`" if engine.dialect.name in MARIADB else '"procedure"'
-        columns = f"centre, pipeline, {quoted}, parameter, total, valid, superseded, withheld"
-        overview = connection.execute(sa.text(f"SELECT {columns} FROM overview ORDER BY 1, 2, 3, 4"))
-        assert [tuple(row) for row in overview] == [
-            ("H", "IMPC_001", "", "", 5, 3, 2, 0),
-            ("H", "IMPC_001", "IMPC_BWT_001", "IMPC_BWT_001_001", 5, 3, 2, 0),
-            ("H", "IMPC_001", "IMPC_VIA_001", "IMPC_VIA_001_001", 2, 1, 1, 0),
-        ]
-        since = connection.execute(sa.text("SELECT first_seen, last_change FROM overview WHERE parameter = ''")).one()
-        assert str(since[0]) < str(since[1])
+        assert_overview(connection)
     engine.dispose()
     with TableStore(store_url, TABLES, SUMMARY) as store:
         for word, at in moments.items():

@@ -78,12 +78,12 @@ COLUMNS = """
 
 # An index is known by its columns and by whether it is unique; names may differ.
 INDEXES = """
-    select table_name, columns, non_unique, count(*) from (
+    select table_name, columns, non_unique, index_type, count(*) from (
         select table_name, index_name, non_unique, index_type,
-               group_concat(column_name order by seq_in_index) as columns
+               group_concat(column_name, coalesce(sub_part, '') order by seq_in_index) as columns
         from information_schema.statistics where table_schema = :schema
         group by table_name, index_name, non_unique, index_type) as each_one
-    group by table_name, columns, non_unique order by table_name, columns, non_unique"""
+    group by table_name, columns, non_unique, index_type order by table_name, columns, non_unique"""
 
 REFERENCES = """
     select k.table_name, k.column_name, k.referenced_table_name, k.referenced_column_name, r.update_rule, r.delete_rule
