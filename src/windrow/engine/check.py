@@ -32,7 +32,7 @@ def check_archive(ledger: Ledger, folder: Path) -> Iterator[Fault | int]:
     )
     for warc, offset, length, digest, size, key in ledger.cursor(text):
         hasher = Hasher()
-        hint = f"restore {warc} from a backup, or get it again: windrow retry {key}"
+        hint = f"restore {warc} from a backup: it held {key}"
         try:
             with open_capture(folder, Place(warc, offset, length)) as view:
                 while block := view.read(BLOCK):
