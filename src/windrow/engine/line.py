@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from types import TracebackType
-from typing import Self
 
 from windrow.engine.message import Lane
 from windrow.engine.pace import Turns, host
@@ -30,7 +28,7 @@ class Rest(deque[Order]):
         return len(self) > 0 and not self.halted
 
 
-class Paced:
+class Paced(Connection):
     """A connection that waits for its turn before each request."""
 
     def __init__(self, inner: Connection, turns: Turns, name: str, pace: float) -> None:
@@ -53,16 +51,6 @@ class Paced:
     async def close(self) -> None:
         """Say goodbye."""
         await self._inner.close()
-
-    async def __aenter__(self) -> Self:
-        """Return the connection."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close it."""
-        await self.close()
 
 
 class Lines:

@@ -75,13 +75,13 @@ class Connection(Protocol):
 
     async def __aenter__(self) -> Self:
         """Return the open connection."""
-        ...
+        return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close it."""
-        ...
+        await self.close()
 
 
 class Transport(Protocol):

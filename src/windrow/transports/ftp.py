@@ -9,14 +9,13 @@ import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from types import TracebackType
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
 from windrow.model import Entry, Site
 from windrow.reasons import Reason
 from windrow.transports import listing
-from windrow.transports.contract import Answer, Sink, replaced
+from windrow.transports.contract import Answer, Connection, Sink, replaced
 from windrow.transports.control import Delayed, Refused
 from windrow.transports.dial import context, direct
 from windrow.transports.path import at, shown, wire
@@ -71,7 +70,7 @@ def failure(error: BaseException, where: str) -> TransportError:
     return kind(text, reason)
 
 
-class FtpConnection:
+class FtpConnection(Connection):
     """A session that comes back: after a break the next call opens a new one by itself."""
 
     def __init__(self, site: Site) -> None:
@@ -193,16 +192,6 @@ class FtpConnection:
             with suppress(OSError):
                 self._session.control.push(b"QUIT\r\n")
         self._drop()
-
-    async def __aenter__(self) -> Self:
-        """Return the open session."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close it."""
-        await self.close()
 
 
 def _pump(session: Session, data: socket.socket, sink: Sink, expected: int | None) -> int:

@@ -7,13 +7,12 @@ import os
 import stat
 from datetime import UTC, datetime
 from itertools import islice
-from types import TracebackType
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
 from windrow.model import Entry, Site
 from windrow.reasons import Reason
-from windrow.transports.contract import Answer, Sink, replaced
+from windrow.transports.contract import Answer, Connection, Sink, replaced
 from windrow.transports.listing import ENTRIES
 from windrow.transports.path import at, shown, wire
 
@@ -39,7 +38,7 @@ def failure(error: OSError, where: str) -> TransportError:
             return TransientFailure(text, Reason.DISK_FAILED)
 
 
-class LocalConnection:
+class LocalConnection(Connection):
     """A folder, held open; paths are walked below it and no link is followed."""
 
     def __init__(self, site: Site) -> None:
@@ -126,16 +125,6 @@ class LocalConnection:
         base, self._base = self._base, -1
         if base >= 0:
             os.close(base)
-
-    async def __aenter__(self) -> Self:
-        """Return the open folder."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close it."""
-        await self.close()
 
 
 class Local:

@@ -12,15 +12,14 @@ from collections import deque
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import asyncssh
 
 from windrow.errors import TerminalFailure, TransientFailure
 from windrow.model import Entry, Site
 from windrow.reasons import Reason
-from windrow.transports.contract import Answer, Sink, replaced
+from windrow.transports.contract import Answer, Connection, Sink, replaced
 from windrow.transports.listing import ENTRIES
 from windrow.transports.path import at, wire
 from windrow.transports.shell import Alien, Line, failure, open_line
@@ -33,7 +32,7 @@ AHEAD = 4 * 2**20
 _BREAKING = {Reason.TIMEOUT, Reason.INTERRUPTED, Reason.PROTOCOL_ERROR}  # nothing more will come over this line
 
 
-class SftpConnection:
+class SftpConnection(Connection):
     """A session that comes back: after a break the next call opens a new one by itself."""
 
     def __init__(self, site: Site) -> None:
@@ -156,16 +155,6 @@ class SftpConnection:
             if self._farewells and not line.connection.is_closed():
                 await asyncio.wait(self._farewells, timeout=1)
             await line.end()
-
-    async def __aenter__(self) -> Self:
-        """Return the open session."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close it."""
-        await self.close()
 
 
 def _task(work: Coroutine[Any, Any, Any]) -> asyncio.Future[Any]:

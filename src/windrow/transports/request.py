@@ -6,8 +6,7 @@ import base64
 import socket
 from dataclasses import replace
 from datetime import UTC, datetime
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from urllib.parse import quote
 
 import aiohttp
@@ -18,7 +17,7 @@ from windrow.formats.http import same
 from windrow.model import Entry, Site
 from windrow.reasons import Reason
 from windrow.transports import index
-from windrow.transports.contract import Answer, Sink
+from windrow.transports.contract import Answer, Connection, Sink
 from windrow.transports.dial import FAMILY, check, context, loopback
 from windrow.transports.head import refusal, request_head, response_head, total
 from windrow.transports.listing import WHOLE
@@ -64,7 +63,7 @@ def failure(error: BaseException, where: str) -> TransportError:
     return network(error, where, open_line=True)
 
 
-class WebConnection:
+class WebConnection(Connection):
     """A session to one server; several `get` may run at once on it, each over a line of its own."""
 
     def __init__(self, site: Site) -> None:
@@ -169,16 +168,6 @@ class WebConnection:
     async def close(self) -> None:
         """Close the lines."""
         await self._session.close()
-
-    async def __aenter__(self) -> Self:
-        """Return the session."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close it."""
-        await self.close()
 
 
 class _Page:
