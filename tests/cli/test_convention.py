@@ -68,7 +68,7 @@ def test_every_type_of_message_is_documented() -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "meant"), [("statsu", "status"), ("rnu", "run"), ("wyh", "why"), ("compeltion", "completion")]
+    ("typed", "meant"), [("statsu", "status"), ("rnu", "run"), ("wyh", "why"), ("compledion", "completion")]
 )
 def test_a_typo_suggests(typed: str, meant: str, windrow) -> None:
     said = windrow(typed)
@@ -78,7 +78,7 @@ def test_a_typo_suggests(typed: str, meant: str, windrow) -> None:
 
 
 def test_a_typo_below_a_command_suggests(windrow) -> None:
-    assert windrow("new", "sorce").err.endswith("did you mean source?\ntry: windrow new source\n")
+    assert windrow("new", "srce").err.endswith("did you mean source?\ntry: windrow new source\n")
 
 
 def test_a_wrong_option_names_the_help(windrow) -> None:

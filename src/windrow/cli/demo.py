@@ -31,6 +31,7 @@ def command(voice: Voice, folder: Path) -> int:
         voice.talk(f"  {lines(summary)[0]}")
         return summary.exit_code or 0
 
+    told = f"  windrow why H.2026-01-12.7.impc.zip --workspace {folder}\n"
     missing = play(folder, voice.talk, harvest)
     voice.workspace = folder
     from windrow.cli.status import command as status  # noqa: PLC0415
@@ -43,7 +44,7 @@ def command(voice: Voice, folder: Path) -> int:
         f"\nThe partners broke those files on purpose; all the others are loaded, and every byte is kept.\n"
         f"done in {time.monotonic() - began:.0f} s; look around:\n"
         f"  windrow status --workspace {folder}\n"
-        f"  windrow why H.2026-01-12.7.impc.zip --workspace {folder}\n"
+        f"{'' if missing else told}"
         f"  windrow why Wtsi.2026-01-12.8.impc.zip --workspace {folder}\n"
         f"  windrow run --dry-run --workspace {folder}\n"
         f"  windrow check --workspace {folder}"
