@@ -7,10 +7,6 @@ import pytest
 import windrow
 from tests.crash.place import finish, make, tables
 from windrow.app.checkup import check
-<<<<<<< HEAD
-=======
-from windrow.app.decision import decide
->>>>>>> 9070e57 (Let windrow check find lost rows and damaged indexes and name what mends them, and replay into an empty database on a server)
 from windrow.app.replay import replay
 from windrow.engine.progress import Progress
 from windrow.errors import StoreError
@@ -48,7 +44,6 @@ def read_again(root):
 def test_a_flipped_byte_in_a_capture(root):
     with sqlite3.connect(root / "ledger.sqlite") as ledger:
         warc, offset, length = ledger.execute("SELECT warc, place_offset, place_length FROM fetch_end").fetchone()
-<<<<<<< HEAD
     path = root / "archive" / warc
     whole = path.read_bytes()
     damaged = bytearray(whole)
@@ -59,20 +54,6 @@ def test_a_flipped_byte_in_a_capture(root):
     assert f"restore {warc} from a backup" in found[0].hint
     path.write_bytes(whole)
     assert faults(root) == []
-=======
-    with (root / "archive" / warc).open("r+b") as file:
-        file.seek(offset + length - 20)
-        byte = file.read(1)[0]
-        file.seek(offset + length - 20)
-        file.write(bytes([byte ^ 1]))
-    found = faults(root)
-    assert [one.where for one in found] == [f"{warc} at {offset}"]
-    assert "windrow retry add/" in found[0].hint
-    workspace = windrow.open(root)
-    ledger = workspace.ledger()
-    assert decide(workspace.config, ledger, "retry", [found[0].hint.rpartition(" ")[2]])
-    ledger.close()
->>>>>>> 9070e57 (Let windrow check find lost rows and damaged indexes and name what mends them, and replay into an empty database on a server)
 
 
 @pytest.mark.parametrize("damage", ["missing", "changed"])

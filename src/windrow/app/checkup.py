@@ -26,12 +26,9 @@ from windrow.stores.database import named
 from windrow.stores.tables import TableStore
 
 AGAIN = "empty the tracker (an SQLite file: move it away), then: windrow run"
-<<<<<<< HEAD
 
 Count = tuple[str, int, int]
 """Rows of one kind (zip, xml) in one state: phase and status."""
-=======
->>>>>>> 9070e57 (Let windrow check find lost rows and damaged indexes and name what mends them, and replay into an empty database on a server)
 
 
 @dataclass
@@ -113,7 +110,6 @@ def _compared(books: Mapping[Count, int], told: Mapping[Count, int]) -> Iterator
         moved[kind] += count if phase == last else 0
     for key in sorted(books.keys() | told.keys()):
         kind, phase, status = key
-<<<<<<< HEAD
         here, there = books.get(key, 0), told.get(key, 0)
         if phase == last or here == there:
             continue
@@ -122,9 +118,3 @@ def _compared(books: Mapping[Count, int], told: Mapping[Count, int]) -> Iterator
             continue
         where = f"{here} at {PHASES[phase - 1]}, {Status(status).name.lower()}"
         yield Fault(f"tracker, {kind}", f"has {where}; the ledger says {there}", AGAIN)
-=======
-        # Rows at the last phase are others' to write.
-        if books.get(key, 0) != told.get(key, 0) and phase != len(PHASES):
-            where = f"{books.get(key, 0)} at {PHASES[phase - 1]}, {Status(status).name.lower()}"
-            yield Fault(f"tracker, {kind}", f"has {where}; the ledger says {told.get(key, 0)}", AGAIN)
->>>>>>> 9070e57 (Let windrow check find lost rows and damaged indexes and name what mends them, and replay into an empty database on a server)

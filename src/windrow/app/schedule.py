@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -15,6 +12,7 @@ from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import parse
 from windrow.engine.queue import AGAIN
 from windrow.engine.run import Harvest
+from windrow.engine.wish import heard_by
 from windrow.errors import UsageError, WindrowError
 from windrow.model import Host, Source, Status
 from windrow.reasons import Reason
@@ -209,26 +207,13 @@ def turns(every: float, run: Callable[[], int], tell: Callable[[str], None]) -> 
         yield code
         if not every or code == 130:
             return
-        with _waking():
+        with heard_by(_wake):
             time.sleep(max(0.0, every - (time.monotonic() - began)))
 
 
-@contextmanager
-def _waking() -> Iterator[None]:
+def _wake(_number: int, _frame: object) -> None:
     """End a wait at Ctrl-C and at SIGTERM alike, even where our parent had us ignore Ctrl-C."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def wake(_number: int, _frame: object) -> None:
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, wake) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, what in before.items():
-            signal.signal(number, what)
+    raise KeyboardInterrupt
 
 
 def again(ledger: Ledger, session: int, harvest: Harvest, part: Span) -> int:

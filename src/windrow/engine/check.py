@@ -32,11 +32,7 @@ def check_archive(ledger: Ledger, folder: Path) -> Iterator[Fault | int]:
     )
     for warc, offset, length, digest, size, key in ledger.cursor(text):
         hasher = Hasher()
-<<<<<<< HEAD
         hint = f"restore {warc} from a backup: it held {key}"
-=======
-        hint = f"restore {warc} from a backup, or get it again: windrow retry {key}"
->>>>>>> 9070e57 (Let windrow check find lost rows and damaged indexes and name what mends them, and replay into an empty database on a server)
         try:
             with open_capture(folder, Place(warc, offset, length)) as view:
                 while block := view.read(BLOCK):

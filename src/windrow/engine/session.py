@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from windrow.engine.pool import Pool
 from windrow.engine.progress import Progress
 from windrow.engine.run import Books, Harvest, Run
 from windrow.engine.stepping import take_step
+from windrow.engine.wish import heard_by
 from windrow.engine.worker import Desk
 from windrow.model import Limits
 from windrow.reasons import Reason
@@ -133,9 +133,5 @@ class Session:
             else:
                 raise KeyboardInterrupt
 
-        before = {number: signal.signal(number, heard) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
+        with heard_by(heard):
             yield
-        finally:
-            for number, old in before.items():
-                signal.signal(number, old)
