@@ -136,21 +136,8 @@ class Ground:
         return reached(self.root, PHASES.index(phase) + 1, status)
 
 
-class Place(Ground):
-    """What ledger, tracker and store of such a workspace say."""
-
-    def tracked(self, text: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Ask the tracker."""
-        return _ask(self.root / "tracker.sqlite", text, values)
-
-    def stored(self, text: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Ask the database of what is loaded."""
-        return _ask(self.root / "drops.sqlite", text, values)
-
-    def loaded(self) -> set[str]:
-        """Return the zips of which something is current in the store."""
-        text = "SELECT DISTINCT zip_name FROM submission WHERE published_at IS NOT NULL AND withheld_at IS NULL"
-        return {row[0] for row in self.stored(text)}
+class Told(Ground):
+    """What the ledger of such a workspace says."""
 
     def item(self, key: str) -> Item:
         """Return where an item stands: a zip by `add/NAME`, a document by `add/NAME/MEMBER`."""
@@ -185,6 +172,23 @@ class Place(Ground):
             " WHERE i.item_key = ? ORDER BY e.fetch",
             key,
         )
+
+
+class Place(Told):
+    """What its tracker and its store say."""
+
+    def tracked(self, text: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Ask the tracker."""
+        return _ask(self.root / "tracker.sqlite", text, values)
+
+    def stored(self, text: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Ask the database of what is loaded."""
+        return _ask(self.root / "drops.sqlite", text, values)
+
+    def loaded(self) -> set[str]:
+        """Return the zips of which something is current in the store."""
+        text = "SELECT DISTINCT zip_name FROM submission WHERE published_at IS NOT NULL AND withheld_at IS NULL"
+        return {row[0] for row in self.stored(text)}
 
     def downloads(self, name: str) -> list[tuple[str, str, int]]:
         """Return a zip's rows in zip_download: phase, status, bytes."""
