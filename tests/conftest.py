@@ -12,6 +12,8 @@ HERE = Path(__file__).parent
 if str(HERE.parent) not in sys.path:  # so that `tests.servers` can be imported however pytest is started
     sys.path.insert(0, str(HERE.parent))
 
+pytest.register_assert_rewrite("tests.faults.place")  # its assertions are to tell what they saw
+
 # a file stands after those it imports
 SERVERS = ("tls", "ftp", "sftp", "web", "mariadb", "postgresql")
 pytest_plugins = [f"tests.servers.{name}" for name in SERVERS if (HERE / "servers" / f"{name}.py").exists()]

@@ -8,9 +8,7 @@ from typing import Any
 
 import pytest
 
-pytest.register_assert_rewrite("tests.faults.place")
-
-from tests.faults.place import Place  # noqa: E402 its assertions are to tell what they saw
+from tests.faults.place import Place
 
 
 @pytest.fixture
