@@ -33,12 +33,13 @@ def summarise(
     if full:
         touched.update(_keys(connection, schema.overview, schema.keys, sa.true()))
         connection.execute(submission.update().values(dirty=True))
-    dirty = list(connection.scalars(sa.select(submission.c.id).where(submission.c.dirty)))
+    dirty = list(connection.scalars(sa.select(submission.c.id).where(submission.c.dirty).order_by(submission.c.id)))
+    counting = sa.text(_counting(schema, summary))
     for chunk in chunks(dirty):
         chosen = schema.context.c.submission_id.in_(chunk)
         touched.update(_keys(connection, schema.context, schema.keys, chosen))
         connection.execute(schema.context.delete().where(chosen))
-        connection.exec_driver_sql(_counting(schema, summary, chunk))
+        connection.execute(counting, {"low": chunk[0], "high": chunk[-1]})
         touched.update(_keys(connection, schema.context, schema.keys, chosen))
         connection.execute(submission.update().where(submission.c.id.in_(chunk)).values(dirty=False))
     for key in sorted(touched):
@@ -53,10 +54,13 @@ def _keys(
     return [tuple(row) for row in connection.execute(sa.select(*columns).where(chosen).distinct())]
 
 
-def _counting(schema: Schema, summary: Summary, submissions: list[int]) -> str:
-    """Return the INSERT that counts the rows of some submissions by submission and key."""
-    numbers = ", ".join(str(int(number)) for number in submissions)
-    rows = " UNION ALL ".join(query.format(chosen=f"t.submission_id IN ({numbers})") for query in summary.queries)
+def _counting(schema: Schema, summary: Summary) -> str:
+    """Return the INSERT that counts the rows of the submissions from `:low` to `:high`, by submission and key.
+
+    It is one text for all of them: drivers keep the latest statements prepared, each with its own memory.
+    """
+    chosen = "t.submission_id IN (SELECT d.id FROM submission d WHERE d.dirty AND d.id BETWEEN :low AND :high)"
+    rows = " UNION ALL ".join(query.format(chosen=chosen) for query in summary.queries)
     keys = ", ".join(f'q."{key}"' for key in schema.keys)
     columns = ", ".join(f'"{column.name}"' for column in schema.context.columns)
     one = "SUM(CASE WHEN {} THEN 1 ELSE 0 END)"
