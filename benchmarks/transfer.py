@@ -110,7 +110,8 @@ def compare(
                     except Missing:
                         assert client is peer
         scheme = server.site.scheme.upper()
-        what = f"one file of {load.size >> 20} MiB" if load.is_one else f"{load.files:,} files of {load.size >> 10} kB"
+        many = f"{load.files:,} files of {load.size / 1000:g} kB"
+        what = f"one file of {load.size >> 20} MiB" if load.is_one else many
         unit, name = ("MB/s", peer.__name__) if load.is_one else ("files/s", f"{peer.__name__} mirror")
         note = f"{turns} runs each, whole processes, {place(folder)}; {spread(mine, theirs)}"
         yield Comparison(
