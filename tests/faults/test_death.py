@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tests.faults.family import below, fetches, forked, holds, reads
+from tests.faults.lineage import below, fetches, forked, holds, reads
 from tests.faults.place import DAY, put, until
 from tests.faults.server import rogue
 from windrow.demo.document import drop, pack, specimens

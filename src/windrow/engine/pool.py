@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -126,7 +127,7 @@ class Pool:
             one = self._workers[pipe]  # type: ignore[index]
             batch, one.batch = one.batch, None
             try:
-                results = one.pipe.recv()
+                results = [pickle.loads(one.pipe.recv_bytes()) for _ in one.sent]  # noqa: S301 of our own worker
             except (EOFError, OSError):
                 self._bury(one, batch)
             else:

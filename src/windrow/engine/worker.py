@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import pickle
 import resource
 import signal
 import time
@@ -62,11 +63,24 @@ def run_job(desk: Desk, reader: Reader, job: Job) -> Any:
     except WindrowError as error:
         return Reading(error.reason or Reason.STEP_FAILED, (_finding(error),))
     except MemoryError:
-        return Reading(Reason.MEMORY_LIMIT, (Finding("MemoryLimit", f"over {desk.limits.memory} bytes"),))
+        return _too_much(desk)
     except RecursionError as error:
         return Reading(Reason.STEP_FAILED, (_finding(error),))
     except Exception as error:  # noqa: BLE001 a step's own fault must not end the run, nor be silent
         return Reading(Reason.STEP_FAILED, (_finding(error),))
+
+
+def packed(desk: Desk, result: Any, began: float) -> bytes:
+    """Pickle one job's result; one that the memory limit leaves no room to send is that document's failure."""
+    try:
+        return pickle.dumps(Done(result, time.monotonic() - began), pickle.HIGHEST_PROTOCOL)
+    except MemoryError:
+        del result
+        return pickle.dumps(Done(_too_much(desk), time.monotonic() - began), pickle.HIGHEST_PROTOCOL)
+
+
+def _too_much(desk: Desk) -> Reading:
+    return Reading(Reason.MEMORY_LIMIT, (Finding("MemoryLimit", f"over {desk.limits.memory} bytes"),))
 
 
 def _finding(error: BaseException) -> Finding:
@@ -98,11 +112,12 @@ def main(pipe: Pipe, desk: Desk, at: Any) -> None:
             at.value = number
             began = time.monotonic()
             signal.setitimer(signal.ITIMER_REAL, desk.limits.seconds)
-            result = run_job(desk, reader, job)
+            result = packed(desk, run_job(desk, reader, job), began)
             signal.setitimer(signal.ITIMER_REAL, 0)
-            results.append(Done(result, time.monotonic() - began))
+            results.append(result)
         try:
-            pipe.send(results)
+            for result in results:
+                pipe.send_bytes(result)
         except OSError:
             return
 
