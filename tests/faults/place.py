@@ -51,7 +51,25 @@ class Item(NamedTuple):
     reason: str | None
 
 
-class Ground:
+class Files:
+    """The databases of a workspace, to be asked."""
+
+    root: Path
+
+    def ask(self, text: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Ask the ledger."""
+        return _ask(self.root / "ledger.sqlite", text, values)
+
+    def tracked(self, text: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Ask the tracker."""
+        return _ask(self.root / "tracker.sqlite", text, values)
+
+    def stored(self, text: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Ask the database of what is loaded."""
+        return _ask(self.root / "drops.sqlite", text, values)
+
+
+class Ground(Files):
     """One workspace: centres H and J, sources as the test adds them; it can run."""
 
     def __init__(self, root: Path, settings: str = "", run: str = "") -> None:
@@ -120,10 +138,6 @@ class Ground:
         """Start a run in a process of its own."""
         return subprocess.Popen([sys.executable, "-c", RUN, str(self.root)], stderr=subprocess.PIPE)
 
-    def ask(self, text: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Ask the ledger."""
-        return _ask(self.root / "ledger.sqlite", text, values)
-
     def finish(self, process: subprocess.Popen[bytes], patience: float = 60.0) -> int:
         """Wait for a run's end, and return its exit code; the workspace is whole afterwards."""
         _, errors = process.communicate(timeout=patience)
@@ -136,8 +150,13 @@ class Ground:
         return reached(self.root, PHASES.index(phase) + 1, status)
 
 
-class Told(Ground):
-    """What the ledger of such a workspace says."""
+class Place(Ground):
+    """What ledger, tracker and store of such a workspace say."""
+
+    def loaded(self) -> set[str]:
+        """Return the zips of which something is current in the store."""
+        text = "SELECT DISTINCT zip_name FROM submission WHERE published_at IS NOT NULL AND withheld_at IS NULL"
+        return {row[0] for row in self.stored(text)}
 
     def item(self, key: str) -> Item:
         """Return where an item stands: a zip by `add/NAME`, a document by `add/NAME/MEMBER`."""
@@ -172,23 +191,6 @@ class Told(Ground):
             " WHERE i.item_key = ? ORDER BY e.fetch",
             key,
         )
-
-
-class Place(Told):
-    """What its tracker and its store say."""
-
-    def tracked(self, text: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Ask the tracker."""
-        return _ask(self.root / "tracker.sqlite", text, values)
-
-    def stored(self, text: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Ask the database of what is loaded."""
-        return _ask(self.root / "drops.sqlite", text, values)
-
-    def loaded(self) -> set[str]:
-        """Return the zips of which something is current in the store."""
-        text = "SELECT DISTINCT zip_name FROM submission WHERE published_at IS NOT NULL AND withheld_at IS NULL"
-        return {row[0] for row in self.stored(text)}
 
     def downloads(self, name: str) -> list[tuple[str, str, int]]:
         """Return a zip's rows in zip_download: phase, status, bytes."""
