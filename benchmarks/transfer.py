@@ -1,8 +1,10 @@
-"""Transfers over loopback: windrow with archive and ledger beside lftp and OpenSSH's sftp, whole processes all.
+"""Transfers over loopback: windrow with archive and ledger beside lftp and OpenSSH's sftp.
 
 Ours is a run of the engine in a fresh Python: it lists the folder, fetches every file, makes its
-digest, writes it into WARC and puts every attempt on the ledger. The peer's clock runs from the
-start of its process to its end too, with its own defaults. Both write to the same file system.
+digest, writes it into WARC and puts every attempt on the ledger. The peer has its own defaults. Both
+write to the same file system. Each is timed as a whole process, and then again over a folder with
+nothing to fetch (for one large file: one of eight bytes): the difference is the rate, and the note has the
+rate of the whole process too.
 """
 
 from __future__ import annotations
@@ -35,12 +37,23 @@ class Load(NamedTuple):
         """Tell whether it is a single file, which is counted in bytes."""
         return self.files == 1
 
+    @property
+    def idle(self) -> Load:
+        """The least that the same client can be asked for: no files, or one of eight bytes."""
+        return Load(1, 8) if self.is_one else Load(0, self.size)
+
+    @property
+    def folder(self) -> str:
+        """Where it lies below the server's root."""
+        return f"load-{self.files}-{self.size}"
+
     def rate(self, seconds: float) -> float:
         """Return files or megabytes a second."""
         return (self.size / 1e6 if self.is_one else self.files) / seconds
 
-    def make(self, folder: Path) -> None:
+    def make(self, root: Path) -> None:
         """Write the files: bytes that no one can compress, the same each time."""
+        folder = root / self.folder
         folder.mkdir(parents=True)
         dice = random.Random(self.size)
         block = dice.randbytes(min(self.size, 1 << 20))
@@ -59,23 +72,23 @@ Peer = Callable[[Server, Load, Path], list[str]]
 def lftp(server: Server, load: Load, into: Path) -> list[str]:
     """Mirror the folder with one connection, or get its one file."""
     base = server.base.rstrip("/")
-    what = f"get {base}/load/00000.bin -o {into}/" if load.is_one else f"mirror {base}/load {into}/load"
-    return [find("lftp"), "-c", f"{server.lftp}; {what}"]
+    one, all_of_it = f"get {base}/{load.folder}/00000.bin -o {into}/", f"mirror {base}/{load.folder} {into}/load"
+    return [find("lftp"), "-c", f"{server.lftp}; {one if load.is_one else all_of_it}"]
 
 
 def sftp(server: Server, load: Load, into: Path) -> list[str]:
     """Get the one file with OpenSSH's client."""
     *words, where = server.sftp
-    return [find(words[0]), *words[1:], f"{where}:{server.base}/load/00000.bin", str(into / "00000.bin")]
+    return [find(words[0]), *words[1:], f"{where}:{server.base}/{load.folder}/00000.bin", str(into / "00000.bin")]
 
 
 def ours(server: Server, load: Load, into: Path) -> list[str]:
     """Harvest the folder."""
-    return write(server.at(f"{server.base.rstrip('/')}/load"), into)
+    return write(server.at(f"{server.base.rstrip('/')}/{load.folder}"), into)
 
 
 def timed(make: Peer, server: Server, load: Load, into: Path) -> float:
-    """Run one client to its end, check that all is there, and return its rate."""
+    """Run one client to its end, check that all is there, and return its seconds."""
     into.mkdir()
     command = make(server, load, into)
     began = time.monotonic()
@@ -89,7 +102,31 @@ def timed(make: Peer, server: Server, load: Load, into: Path) -> float:
         got = (len(found), sum(found))
     assert got == (load.files, load.files * load.size), got
     shutil.rmtree(into)
-    return load.rate(seconds)
+    return seconds
+
+
+class Clock:
+    """The seconds of one client's runs, and of those that had nothing to do."""
+
+    def __init__(self, client: Peer) -> None:
+        """Begin with none."""
+        self.client = client
+        self.whole: list[float] = []
+        self.bare: list[float] = []
+
+    def turn(self, server: Server, load: Load, into: Path) -> None:
+        """Run the client over the load, and over nothing."""
+        for one, seconds in ((load, self.whole), (load.idle, self.bare)):
+            seconds.append(timed(self.client, server, one, into))
+
+    def rates(self, load: Load) -> list[float]:
+        """Return the rate of each run, without what the client takes to start, log in and end."""
+        start = median_of(self.bare)
+        return [load.rate(max(seconds - start, 1e-3)) for seconds in self.whole]
+
+    def told(self, load: Load) -> str:
+        """Say what a whole process comes to, and how much of it is not the work."""
+        return f"{load.rate(median_of(self.whole)):,.0f} with its {median_of(self.bare):.2f} s of start and end"
 
 
 def compare(
@@ -97,26 +134,26 @@ def compare(
     turns: int = TURNS,
 ) -> Iterator[Comparison]:  # fmt: skip
     """Run both in turn, so that a busy moment meets both, and compare the medians."""
-    mine: list[float] = []
-    theirs: list[float] = []
-    runs: list[tuple[list[float], Peer]] = [(mine, ours), (theirs, peer)]
+    mine, theirs = Clock(ours), Clock(peer)
     with scratch() as folder:
-        load.make(folder / "root" / "load")
+        for one in (load, load.idle):
+            one.make(folder / "root")
         with serve(folder / "root", folder / "server") as server:
             for turn in range(turns):
-                for rates, client in runs if turn % 2 else reversed(runs):
+                for clock in (mine, theirs) if turn % 2 else (theirs, mine):
                     try:
-                        rates.append(timed(client, server, load, folder / f"turn{turn}-{client.__name__}"))
+                        clock.turn(server, load, folder / f"turn{turn}-{clock.client.__name__}")
                     except Missing:
-                        assert client is peer
+                        assert clock is theirs
         scheme = server.site.scheme.upper()
         many = f"{load.files:,} files of {load.size / 1000:g} kB"
         what = f"one file of {load.size >> 20} MiB" if load.is_one else many
         unit, name = ("MB/s", peer.__name__) if load.is_one else ("files/s", f"{peer.__name__} mirror")
-        note = f"{turns} runs each, whole processes, {place(folder)}; {spread(mine, theirs)}"
-        yield Comparison(
-            f"{what} over {scheme}", unit, median_of(mine), name, median_of(theirs) or None, goal, note=note
-        )
+        rates = mine.rates(load), theirs.rates(load)
+        note = f"{turns} runs each, {place(folder)}; {spread(*rates)}; ours {mine.told(load)}"
+        note += f", theirs {theirs.told(load)}" if theirs.whole else ""
+        ahead = median_of(rates[0]), median_of(rates[1]) or None
+        yield Comparison(f"{what} over {scheme}", unit, ahead[0], name, ahead[1], goal, note=note)
 
 
 def small_ftp(load: Load = SMALL, turns: int = TURNS) -> Iterator[Comparison]:
