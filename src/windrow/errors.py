@@ -89,7 +89,7 @@ class MissingExtra(WindrowError):
 class LedgerError(WindrowError):
     """The ledger cannot be read or written."""
 
-    hint = "windrow check"
+    hint = "put a copy of the ledger back, or look at its disk"
 
 
 class ArchiveError(WindrowError):

@@ -95,7 +95,8 @@ def test_what_is_cancelled_rests_with_a_line_in_the_log(place):
     key = put(folder, *drop("H", DAY, 1))
     other = put(folder, *drop("H", DAY, 2))
     assert made.run(last="xsd").code == 0
-    act(made, "cancel", key)
+    assert [one.key for one in act(made, "cancel", key)] == [key]
+    assert act(made, "cancel", key) == []  # it was ended already
     assert made.action(key) == ("xsd", "cancelled")
     assert [kind for kind, _ in made.zip_log(key)] == ["Cancelled"]
     assert made.run().code == 0

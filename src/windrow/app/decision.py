@@ -36,15 +36,17 @@ def decide(
         raise UsageError("nothing is named", hint=f"windrow {act} NAME, or --source NAME, or --reason WORD")
     if reason and reason not in set(Reason):
         raise UsageError(f"there is no reason {reason!r}", hint="see docs/reference/reasons.md")
-    chosen = {}
+    chosen: dict[str, list[Chosen]] = {}
     for kind in KINDS:
         made = collection(kind)
         chosen[kind] = choose(ledger, made, list(names) or _keys(ledger, made, act, reason, source))
-    found = [one for some in chosen.values() for one in some]
-    told = {one.key for one in found} | {one.key.partition("/")[2] for one in found}
+    told = {spelled for some in chosen.values() for one in some for spelled in (one.key, one.key.partition("/")[2])}
     missing = [name for name in names if name not in told]
     if missing:
         raise UsageError(f"nothing is known as {missing[0]!r}", hint=f"windrow why {missing[0]}")
+    if act == "cancel":  # what was ended before is not ended again
+        chosen = {kind: [one for one in some if one.state[1] is not Status.CANCELLED] for kind, some in chosen.items()}
+    found = [one for some in chosen.values() for one in some]
     if found and not dry:
         for kind, some in chosen.items():
             if some:
