@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from windrow.digest import warc as spell
@@ -19,14 +20,21 @@ def key(address: str) -> str:
     """
     parts = urlsplit(address)
     web = parts.scheme in {"http", "https"}
+    path = f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"
+    return f"{_host(parts.scheme, parts.netloc)}){path.lower() if web else path}"
+
+
+@lru_cache(maxsize=256)
+def _host(scheme: str, netloc: str) -> str:
+    """Turn a host's name round; captures of one host come in a row."""
+    parts = urlsplit(f"{scheme}://{netloc}")
+    web = scheme in {"http", "https"}
     host = (parts.hostname or "").removeprefix("www." if web else "")
     # An IP address is one name, not labels to be turned round.
     labels = [host] if host.replace(".", "").isdigit() or ":" in host else host.split(".")[::-1]
-    usual = {"http": 80, "https": 443, "ftp": 21, "ftps": 21, "sftp": 22}.get(parts.scheme)
+    usual = {"http": 80, "https": 443, "ftp": 21, "ftps": 21, "sftp": 22}.get(scheme)
     port = f":{parts.port}" if parts.port and parts.port != usual else ""
-    query = f"?{parts.query}" if parts.query else ""
-    path = (parts.path or "/") + query
-    return f"{'' if web else parts.scheme + '://'}{','.join(labels)}{port}){path.lower() if web else path}"
+    return f"{'' if web else scheme + '://'}{','.join(labels)}{port}"
 
 
 def line(address: str, at: datetime, place: tuple[str, int, int], *, status: int | None, mime: str, digest: str) -> str:

@@ -38,7 +38,7 @@ def stamp(text: str) -> datetime | None:
     if not found:
         return None
     try:
-        return datetime.strptime(found[1], "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+        return datetime.fromisoformat(f"{found[1][:8]}T{found[1][8:]}").replace(tzinfo=UTC)
     except ValueError:
         return None
 

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import lru_cache
 
+from isal import igzip
+
 from windrow.digest import digest, warc
 from windrow.errors import TerminalFailure, TransientFailure
 from windrow.formats.http import Head, media_type, read_head, validator
@@ -36,8 +38,14 @@ PLAIN = 64 << 20
 
 @lru_cache(maxsize=1024)
 def _kind(endings: str) -> str:
-    """Return the media type that the last two endings of a file's name stand for."""
+    """Return the media type that the last endings of a file's name stand for."""
     return mimetypes.guess_type(f"x.{endings}", strict=False)[0] or "application/octet-stream"
+
+
+def _dense(body: bytes) -> bool:
+    """Tell from a piece of a body whether compressing it would save nothing."""
+    piece = body[: 1 << 12]
+    return len(piece) == 1 << 12 and len(igzip.compress(piece, 0)) > len(piece) * 0.95
 
 
 class Deposit:
@@ -141,7 +149,7 @@ class Deposit:
 
     def _mime(self) -> str:
         told = media_type(read_head(self._head).fields) if self._head else ""
-        return told or _kind(".".join(self._address.rpartition("/")[2].split(".")[-2:]))
+        return told or _kind(".".join(self._address.rpartition("/")[2].split(".")[1:][-2:]))
 
     def _kept(self, name: str, size: int, place: Place, *, revisit: bool = False) -> Kept:
         return Kept(name, size, place, revisit, self._at, self._mime())
@@ -201,7 +209,7 @@ class Deposit:
             fields += [("WARC-Refers-To-Date", last.date)]
         record = header(kind, fields, len(block)) + block + END
         before = self._asked() if self._request else b""
-        plain = len(body) > PLAIN or packed(body[:16])
+        plain = len(body) > PLAIN or packed(body[:16]) or _dense(body)
         return self._keeper.append(record, before, plain=plain)
 
     def verify(self, checksum: str) -> None:
