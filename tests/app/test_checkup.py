@@ -87,7 +87,10 @@ def test_a_lost_row(root, table):
 
 def test_a_changed_row_of_the_tracker(root):
     before = tables(root)
-    change(root / "tracker.sqlite", "UPDATE zip_action SET status_id = 5 WHERE id = 1")
+    change(
+        root / "tracker.sqlite",
+        "UPDATE zip_action SET status_id = 5 WHERE id IN (SELECT min(id) FROM zip_action WHERE status_id = 3)",
+    )
     found = faults(root)
     assert {one.where for one in found} == {"tracker, zip"}
     assert "windrow run" in found[0].hint
