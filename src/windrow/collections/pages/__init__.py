@@ -1,0 +1,1 @@
+"""pages: whole web sites, as the Summary Database of a search engine keeps them."""
