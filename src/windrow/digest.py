@@ -50,6 +50,17 @@ def combine(parts: Iterable[str]) -> str:
     return digest("\n".join(parts).encode())
 
 
+def number(text: str) -> int:
+    """Return a signed 64-bit number for a text, for keys of very large tables: BLAKE2b of 8 bytes.
+
+    Two of ten million texts share one by chance in three of a million cases.
+
+    >>> number("https://example.org/")
+    7982605172991246264
+    """
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), signed=True)
+
+
 def warc(name: str) -> str:
     """Spell a digest as WARC headers do: the algorithm, a colon and base 32.
 

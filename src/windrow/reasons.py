@@ -56,6 +56,21 @@ class Reason(StrEnum):
     ROBOTS_DENIED = "robots_denied", "robots.txt of the host forbids the address"
     REDIRECTED = "redirected", "the server points to another address"
 
+    # addresses and pages of the web
+    BAD_ADDRESS = "bad_address", "the address cannot be read as one of the web"
+    ADDRESS_TOO_LONG = "address_too_long", "the address is longer than 2,048 characters"
+    PRIVATE_ADDRESS = "private_address", "the host lies in a private network, and the workspace does not name it"
+    OUT_OF_SCOPE = "out_of_scope", "the address belongs to none of the sites of this workspace"
+    QUERY_DENIED = "query_denied", "no rule of the site allows these query parameters"
+    TRAP = "trap", "the address looks like one of an endless row of generated pages"
+    ROBOTS_UNREACHABLE = "robots_unreachable", "robots.txt could not be had, so nothing else is asked of the host"
+    SITE_GIVEN_UP = "site_given_up", "the site failed again and again and is left alone for this run"
+    NOT_DUE = "not_due", "it was fetched a short while ago"
+    NOINDEX = "noindex", "the page asks not to be indexed"
+    NOFOLLOW = "nofollow", "the page or the link asks not to be followed"
+    NOARCHIVE = "noarchive", "the page asks not to be kept"
+    EXPIRED = "expired", "the page said that it is not to be shown after a time that has passed"
+
     # transfers
     INTERRUPTED = "interrupted", "the transfer broke off before its end"
     SIZE_MISMATCH = "size_mismatch", "the bytes received are not as many as announced"

@@ -1,0 +1,102 @@
+"""The one spelling of an address: the WHATWG URL standard's, and then a little stricter.
+
+`ada-url` reads and resolves as browsers do. On top of that, so that one page has one address:
+credentials, an empty query and the dot behind a host name go; escapes are in upper case, those of
+letters, digits, `-`, `.`, `_` and `~` are undone (RFC 3986, sections 6.2.2.1 and 6.2.2.2), and a `%`
+that starts no escape becomes `%25`. The order of a query's parameters and a slash at a path's end
+are kept: servers tell them apart. Queries are encoded as UTF-8, whatever the page was written in.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import ada_url
+
+from windrow.reasons import Reason
+
+LONGEST = 2048
+"""Characters of the longest address that is kept, without its fragment."""
+
+_READ = 4 * LONGEST  # what is longer is not even read
+_SCHEME = re.compile(r"[\x00-\x20]*+(?!https?:)([a-z][a-z0-9+.-]*+):", re.IGNORECASE)
+_HOST = re.compile(r"(?=.{1,253}\Z)(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}|\[[0-9a-f:.]+\]")
+_HALF = re.compile("[\ud800-\udfff]")  # half a pair of surrogates, which UTF-8 cannot spell
+_ESCAPE = re.compile(r"%(?:[0-9A-Fa-f]{2})?")
+_CONTROL = re.compile(r"%(?:[01][0-9A-F]|7F)")
+_UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+_SPELT = {f"%{n:02X}": chr(n) if chr(n) in _UNRESERVED else f"%{n:02X}" for n in range(256)}
+
+
+class Resolved(NamedTuple):
+    """What a link means: an address without its fragment, or the reason why it is none.
+
+    `fragment` is None where there is none, or an empty one. A refused link has an empty `url`.
+    """
+
+    url: str
+    fragment: str | None = None
+    reason: Reason | None = None
+
+
+def normalise(href: str, base: str = "") -> Resolved:
+    """Bring a link to its one spelling, against the normal address of its page where it has one.
+
+    Refused are other schemes than http and https (NO_TRANSPORT), what is no address or holds an
+    escaped control character (BAD_ADDRESS), and what is longer than `LONGEST` (ADDRESS_TOO_LONG).
+
+    >>> normalise("../%7euser/?#top", "http://Example.org:80/a/b").url
+    'http://example.org/~user/'
+    >>> normalise("https://me:secret@b\u00fccher.example./caf\u00e9?q=%2f#x")
+    Resolved(url='https://xn--bcher-kva.example/caf%C3%A9?q=%2F', fragment='x', reason=None)
+    >>> normalise("mailto:someone@example.org").reason
+    <Reason.NO_TRANSPORT: 'no_transport'>
+    """
+    if _SCHEME.match(href):
+        return _refused(Reason.NO_TRANSPORT)
+    if len(href) > _READ:
+        return _refused(Reason.ADDRESS_TOO_LONG)
+    href = _HALF.sub("\ufffd", href)
+    try:
+        read = ada_url.join_url(base, href) if base else ada_url.normalize_url(href)
+    except ValueError:
+        return _refused(Reason.BAD_ADDRESS)
+    address, _, fragment = read.partition("#")
+    url = _strict(address)
+    if url and len(url) <= LONGEST:
+        return Resolved(url, fragment if 0 < len(fragment) <= LONGEST else None)
+    if address.startswith(("http://", "https://")):
+        return _refused(Reason.ADDRESS_TOO_LONG if url else Reason.BAD_ADDRESS)
+    return _refused(Reason.NO_TRANSPORT)
+
+
+def _strict(address: str) -> str:
+    """Apply our own rules to an address as ada spells it; empty where it is none for us."""
+    scheme, _, rest = address.partition("://")
+    if scheme not in {"http", "https"}:
+        return ""
+    authority, _, target = rest.partition("/")
+    authority = authority.rpartition("@")[2]
+    if authority.startswith("["):
+        host, port = authority.partition("]")[0] + "]", authority.partition("]")[2]
+    else:
+        host, colon, number = authority.partition(":")
+        host, port = host.removesuffix("."), colon + number
+    if not _HOST.fullmatch(host) or port == ":0":
+        return ""
+    if "%" in target:
+        target = _ESCAPE.sub(_spell, target)
+        if _CONTROL.search(target):
+            return ""
+    path, mark, query = target.partition("?")
+    return f"{scheme}://{host}{port}/{path}{mark if query else ''}{query}"
+
+
+def _spell(found: re.Match[str]) -> str:
+    """Spell one escape, or the `%` that starts none."""
+    return _SPELT.get(found[0].upper(), "%25")
+
+
+def _refused(reason: Reason) -> Resolved:
+    return Resolved("", None, reason)
