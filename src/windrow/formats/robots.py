@@ -80,6 +80,7 @@ class Robots:
     _plain: dict[str, Rule] = field(init=False, repr=False, compare=False)
     _lengths: tuple[int, ...] = field(init=False, repr=False, compare=False)
     _wild: tuple[tuple[Rule, list[str], bool], ...] = field(init=False, repr=False, compare=False)
+    _starts: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Sort the rules for matching: plain beginnings by length, patterns by the longest first."""
@@ -88,12 +89,15 @@ class Robots:
         wild = []
         for rule in ordered:
             if "*" in rule.pattern or rule.pattern.endswith("$"):
-                wild.append((rule, rule.pattern.removesuffix("$").split("*"), rule.pattern.endswith("$")))
+                first, *others = rule.pattern.removesuffix("$").split("*")
+                pieces = [first, *filter(None, others[:-1]), *others[-1:]]
+                wild.append((rule, pieces, rule.pattern.endswith("$")))
             else:
                 plain.setdefault(rule.pattern, rule)
         object.__setattr__(self, "_plain", plain)
         object.__setattr__(self, "_lengths", tuple(dict.fromkeys(map(len, plain))))
         object.__setattr__(self, "_wild", tuple(wild))
+        object.__setattr__(self, "_starts", tuple({pieces[0] for _, pieces, _ in wild}))
 
     def ask(self, target: str) -> Verdict:
         r"""Judge a normal address's path and query: the longest rule counts, of equals the one that allows.
@@ -120,7 +124,7 @@ class Robots:
         for length in self._lengths:
             if length <= whole and (found := self._plain.get(target[:length])):
                 break
-        for rule, pieces, ends in self._wild:
+        for rule, pieces, ends in self._wild if target.startswith(self._starts) else ():
             if found and (len(rule.pattern), rule.allow) <= (len(found.pattern), found.allow):
                 break
             if _matches(target, pieces, ends=ends):
