@@ -1,0 +1,175 @@
+import gzip
+import io
+import json
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windrow.formats.hint import CAP, ENTRIES, Kind, read
+from windrow.reasons import Reason
+
+BASE = "https://example.org/sitemap.xml"
+SITEMAP = b"""<?xml version="1.0" encoding="UTF-8"?>
+<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:image="http://www.google.com/schemas/sitemap-image/1.1">
+  <url><loc>https://Example.org/a?b&amp;c#d</loc><lastmod>2024-02-29</lastmod>
+    <image:image><image:loc>https://example.org/i.png</image:loc></image:image></url>
+  <url><loc> /relative
+    </loc><priority>0.5</priority></url>
+  <url><loc>https://example.org/a?b&amp;c</loc><lastmod>2025-01-01</lastmod></url>
+  <url><loc>mailto:x@example.org</loc></url>
+  <url/>
+</urlset>"""
+
+
+def urls(found):
+    return [hint.url for hint in found.entries]
+
+
+def test_a_sitemap():
+    found = read(SITEMAP, BASE)
+    assert (found.kind, found.reason, found.refused) == (Kind.SITEMAP, None, 2)
+    assert found.entries[0] == ("https://example.org/a?b&c", datetime(2024, 2, 29, tzinfo=UTC))
+    assert found.entries[1] == ("https://example.org/relative", None)
+    assert len(found.entries) == 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        gzip.compress,
+        lambda text: gzip.compress(text[:100]) + gzip.compress(text[100:]),
+        lambda text: gzip.compress(text) + b"\0" * 100,
+        lambda text: b"\xef\xbb\xbf" + text,
+        lambda text: b"\n  " + text,
+        lambda text: text.replace(b"UTF-8", b"ISO-8859-1"),
+        lambda text: text.replace(b"UTF-8", b"utf-16").decode().encode("utf-16"),
+        lambda text: text.replace(b' xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"', b""),
+        lambda text: text.replace(b"sitemaps.org/schemas/sitemap/0.9", b"google.com/schemas/sitemap/0.84"),
+        lambda text: text.replace(b"<url", b"<s:url").replace(b"</url", b"</s:url").replace(b"xmlns=", b"xmlns:s=").replace(b"loc>", b"s:loc>").replace(b"lastmod>", b"s:lastmod>").replace(b"image:s:", b"image:"),
+    ],
+)  # fmt: skip
+def test_dress_does_not_matter(change):
+    assert read(change(SITEMAP), BASE).entries == read(SITEMAP, BASE).entries
+
+
+def test_an_index():
+    text = b"<sitemapindex><sitemap><loc>https://h/1.xml.gz</loc><lastmod>2024</lastmod></sitemap></sitemapindex>"
+    found = read(text, BASE)
+    assert (found.kind, found.entries[0].url, found.entries[0].modified.year) == (
+        Kind.INDEX,
+        "https://h/1.xml.gz",
+        2024,
+    )
+
+
+def test_a_text():
+    found = read("\ufeffhttps://example.org/\u00e9\r\n\r\nhttps://example.org/b \n/c\n".encode(), BASE)
+    assert urls(found) == ["https://example.org/%C3%A9", "https://example.org/b"]
+
+
+RSS = b"""<rss version="2.0" xmlns:atom="http://www.w3.org/2005/Atom" xmlns:dc="http://purl.org/dc/elements/1.1/"><channel>
+<link>https://example.org/</link><atom:link rel="self" href="https://example.org/feed"/>
+<item><title>&nbsp;one</title><link>https://example.org/1</link><pubDate>Thu, 29 Feb 2024 10:00:00 +0100</pubDate></item>
+<item><guid>https://example.org/2</guid><dc:date>2024-02-29T09:00:00Z</dc:date></item>
+<item><guid isPermaLink="false">https://example.org/3</guid></item>
+<item><atom:link href="/4"/></item>
+</channel></rss>"""
+ATOM = b"""<feed xmlns="http://www.w3.org/2005/Atom" xml:base="https://example.org/blog/"><link href="https://example.org/"/>
+<entry><link rel="self" href="1.atom"/><link rel="alternate" href="1"/><published>2020-01-01T00:00:00Z</published><updated>2024-02-29T09:00:00Z</updated></entry>
+<entry xml:base="/other/"><link href="2"/></entry></feed>"""
+RDF = b"""<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns="http://purl.org/rss/1.0/">
+<channel rdf:about="https://example.org/"/><item rdf:about="https://example.org/1"><title>x</title></item></rdf:RDF>"""
+NINE = datetime(2024, 2, 29, 9, tzinfo=UTC)
+
+
+def test_feeds():
+    found = read(RSS, BASE)
+    assert found.entries == (
+        ("https://example.org/1", NINE),
+        ("https://example.org/2", NINE),
+        ("https://example.org/4", None),
+    )
+    assert (found.kind, found.refused) == (Kind.FEED, 1)
+    assert read(ATOM, BASE).entries == (("https://example.org/blog/1", NINE), ("https://example.org/other/2", None))
+    assert urls(read(RDF, BASE)) == ["https://example.org/1"]
+
+
+def test_a_json_feed():
+    items = [
+        {"id": "https://example.org/1"},
+        {"url": "/2", "id": "x", "date_published": "2024-02-29T09:00:00Z"},
+        3,
+        {"url": 4},
+    ]
+    text = json.dumps({"version": "https://jsonfeed.org/version/1.1", "items": items}).encode()
+    found = read(text, BASE)
+    assert found.entries == (("https://example.org/1", None), ("https://example.org/2", NINE))
+    assert read(b'{"version": "https://jsonfeed.org/version/1", "items": 5}', BASE).entries == ()
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", Reason.UNSUPPORTED),
+        (b"hello", Reason.UNSUPPORTED),
+        (b"\xff\xff", Reason.WRONG_ENCODING),
+        (b"<html><body/></html>", Reason.WRONG_ROOT),
+        (b"<!DOCTYPE html><html/>", Reason.DTD_FORBIDDEN),
+        (b"<!DOCTYPE x [<!ENTITY e SYSTEM 'file:///etc/passwd'>]><urlset><url><loc>https://h/&e;</loc></url></urlset>", Reason.DTD_FORBIDDEN),
+        (b"<urlset>" + b"<aa/>" * 1_000_001 + b"</urlset>", Reason.TOO_MANY_ELEMENTS),
+        (b"{}", Reason.WRONG_ROOT),
+        (b'{"version"', Reason.NOT_WELL_FORMED),
+        (b'{"a":' + b"[" * 100_000, Reason.NOT_WELL_FORMED),
+        (b"{" + b" " * (9 << 20), Reason.TOO_LARGE),
+        (b"{\xff}", Reason.NOT_WELL_FORMED),
+        (gzip.compress(b"x" * (CAP + 1)), Reason.BOMB_TOTAL),
+        (gzip.compress(SITEMAP)[:-20], Reason.TRUNCATED),
+        (b"\x1f\x8b" + b"x" * 40, Reason.CORRUPT),
+        (b"h" * (CAP + 1), Reason.TOO_LARGE),
+        (gzip.compress(b"") * 100_000, Reason.UNSUPPORTED),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)  # fmt: skip
+def test_what_is_refused(content, reason):
+    found = read(content, BASE)
+    assert (found.reason, found.entries) == (reason, ())
+
+
+def test_what_is_cut_off_is_read_as_far_as_it_goes():
+    assert urls(read(SITEMAP[: SITEMAP.index(b"<priority>")], BASE))[0] == "https://example.org/a?b&c"
+    assert urls(read(b"<urlset><url><loc>https://h/1</loc></url><url><loc>https://h/2</url></urlset>", BASE))[:1] == [
+        "https://h/1"
+    ]
+
+
+def test_no_more_entries_than_the_protocol_allows():
+    text = io.BytesIO()
+    text.write(b"<urlset>")
+    for number in range(ENTRIES + 5):
+        text.write(b"<url><loc>https://h/%d</loc></url>" % number)
+    text.write(b"</urlset>")
+    found = read(text.getvalue(), BASE)
+    assert (len(found.entries), found.reason) == (ENTRIES, Reason.TOO_MANY_ELEMENTS)
+
+
+def test_a_doctype_is_refused_wherever_it_hides():
+    found = read(
+        b"<urlset><url><loc>https://h/1</loc></url><!DOCTYPE a><url><loc>https://h/2</loc></url></urlset>", BASE
+    )
+    assert all(url in {"https://h/1", "https://h/2"} for url in urls(found))
+    bomb = b"<rss><!DOCTYPE a [<!ENTITY b 'cccc'><!ENTITY d '&b;&b;&b;'>]><channel><item><link>https://h/&d;</link></item></channel></rss>"
+    assert not any("cccc" in url for url in urls(read(bomb, BASE)))
+
+
+@given(
+    st.binary(max_size=200),
+    st.sampled_from(
+        [b"", b"<urlset>", b"<rss><item>", b"<feed>", b"{", b"\x1f\x8b", b"<?xml version='1.0'?><urlset><url><loc>"]
+    ),
+)
+def test_any_bytes_can_be_read(content, start):
+    found = read(start + content, BASE)
+    assert all(hint.url.startswith("http") for hint in found.entries)
+    assert found.reason is not None or found.kind is not Kind.NONE
