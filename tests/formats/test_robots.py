@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.formats.robots import ALLOW_ALL, CAP, LONGEST_DELAY, Robots, canonical, parse, token
+from windrow.formats.pattern import canonical
+from windrow.formats.robots import ALLOW_ALL, CAP, LONGEST_DELAY, Robots, parse, token
 from windrow.reasons import Reason
 
 AGENT = "windrow-crawler (for https://example.org/)"
@@ -126,8 +127,8 @@ def test_the_cap_counts_whole_lines():
     text = filler + b"User-agent: *\nDisallow: /a\nDisallow: /abcdef\n"
     assert len(text) > CAP
     robots = parse(text, AGENT)
-    assert [rule.pattern for rule in robots.rules] == ["/a"]
-    assert parse(filler + b"User-agent: *\nDisallow: /a", AGENT).rules[0].pattern == "/a"
+    assert [rule.pattern.text for rule in robots.rules] == ["/a"]
+    assert parse(filler + b"User-agent: *\nDisallow: /a", AGENT).rules[0].pattern.text == "/a"
 
 
 def test_other_encodings():

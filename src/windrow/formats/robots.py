@@ -8,9 +8,6 @@ Settled where the RFC leaves a choice:
   refusal is obeyed.
 - Crawl-delay is not a rule: it neither begins nor ends a group, and counts for the agents that were
   named above it. Of several for one agent the longest counts, at most 180 seconds.
-- `'` and `%27` are one, as are the other characters that browsers escape in one place and not in another.
-
-Matching takes no regular expression: a file of hostile patterns costs no more than its size.
 """
 
 from __future__ import annotations
@@ -21,6 +18,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from windrow.formats.pattern import Pattern, canonical, pattern
 from windrow.formats.url import normalise
 from windrow.reasons import Reason
 
@@ -39,8 +37,6 @@ _KEYS = {
     "user-agent": "agent", "useragent": "agent", "allow": "allow", "crawl-delay": "delay", "crawldelay": "delay",
     "sitemap": "sitemap", "site-map": "sitemap",
 } | dict.fromkeys(("disallow", "dissallow", "dissalow", "disalow", "diasllow", "disallaw"), "disallow")  # fmt: skip
-_ODD = re.compile(rb"%(?:[0-9A-Fa-f]{2})?|[^A-Za-z0-9/._~!&()+,;=:@?*$-]")
-_UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
 class Verdict(NamedTuple):
@@ -57,10 +53,10 @@ class Verdict(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """One allow or disallow line: its pattern, as it is matched, and the line as it is written."""
+    """One allow or disallow line: its pattern, and the line as it is written."""
 
     allow: bool
-    pattern: str
+    pattern: Pattern
     line: int
     text: str
 
@@ -79,25 +75,23 @@ class Robots:
     refusal: Reason | None = None  # why everything is refused, whatever the rules say
     _plain: dict[str, Rule] = field(init=False, repr=False, compare=False)
     _lengths: tuple[int, ...] = field(init=False, repr=False, compare=False)
-    _wild: tuple[tuple[Rule, list[str], bool], ...] = field(init=False, repr=False, compare=False)
+    _wild: tuple[Rule, ...] = field(init=False, repr=False, compare=False)
     _starts: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Sort the rules for matching: plain beginnings by length, patterns by the longest first."""
-        ordered = sorted(self.rules, key=lambda rule: (-len(rule.pattern), not rule.allow, rule.line))
+        ordered = sorted(self.rules, key=lambda rule: (-len(rule.pattern.text), not rule.allow, rule.line))
         plain: dict[str, Rule] = {}
         wild = []
         for rule in ordered:
-            if "*" in rule.pattern or rule.pattern.endswith("$"):
-                first, *others = rule.pattern.removesuffix("$").split("*")
-                pieces = [first, *filter(None, others[:-1]), *others[-1:]]
-                wild.append((rule, pieces, rule.pattern.endswith("$")))
+            if rule.pattern.plain:
+                plain.setdefault(rule.pattern.text, rule)
             else:
-                plain.setdefault(rule.pattern, rule)
+                wild.append(rule)
         object.__setattr__(self, "_plain", plain)
         object.__setattr__(self, "_lengths", tuple(dict.fromkeys(map(len, plain))))
         object.__setattr__(self, "_wild", tuple(wild))
-        object.__setattr__(self, "_starts", tuple({pieces[0] for _, pieces, _ in wild}))
+        object.__setattr__(self, "_starts", tuple({rule.pattern.pieces[0] for rule in wild}))
 
     def ask(self, target: str) -> Verdict:
         r"""Judge a normal address's path and query: the longest rule counts, of equals the one that allows.
@@ -124,53 +118,15 @@ class Robots:
         for length in self._lengths:
             if length <= whole and (found := self._plain.get(target[:length])):
                 break
-        for rule, pieces, ends in self._wild if target.startswith(self._starts) else ():
-            if found and (len(rule.pattern), rule.allow) <= (len(found.pattern), found.allow):
+        for rule in self._wild if target.startswith(self._starts) else ():
+            if found and (len(rule.pattern.text), rule.allow) <= (len(found.pattern.text), found.allow):
                 break
-            if _matches(target, pieces, ends=ends):
+            if rule.pattern.matches(target):
                 return rule
         return found
 
 
 ALLOW_ALL = Robots()
-
-
-def _matches(target: str, pieces: list[str], *, ends: bool) -> bool:
-    """Tell whether a target is made of these pieces with anything between them."""
-    if not target.startswith(pieces[0]):
-        return False
-    place = len(pieces[0])
-    if len(pieces) == 1:
-        return not ends or place == len(target)
-    last = len(target) - len(pieces[-1]) if ends else len(target)
-    for piece in pieces[1:-1] if ends else pieces[1:]:
-        found = target.find(piece, place)
-        if found < 0:
-            return False
-        place = found + len(piece)
-    return not ends or (place <= last and target.endswith(pieces[-1]))
-
-
-def canonical(text: str, *, literal: bool = False) -> str:
-    """Spell a pattern or, as a `literal`, a target so that equals look equal (RFC 9309, section 2.2.2).
-
-    >>> canonical("/caf\u00e9/%7e%2a*'$"), canonical("/a*$", literal=True)
-    ('/caf%C3%A9/~%2A*%27$', '/a%2A%24')
-    """
-    spelt = _ODD.sub(_escape, text.encode("utf-8", "surrogateescape")).decode("ascii")
-    if literal:
-        return spelt.replace("*", "%2A").replace("$", "%24")
-    if "$" in spelt[:-1]:
-        return spelt[:-1].replace("$", "%24") + spelt[-1]
-    return spelt
-
-
-def _escape(found: re.Match[bytes]) -> bytes:
-    odd = found[0]
-    if len(odd) == 3:
-        octet = int(odd[1:], 16)
-        return bytes((octet,)) if octet in _UNRESERVED else odd.upper()
-    return b"%%%02X" % odd[0]
 
 
 def parse(content: bytes, agent: str) -> Robots:
@@ -194,9 +150,8 @@ def parse(content: bytes, agent: str) -> Robots:
             open_ = True
         elif key in {"allow", "disallow"}:
             open_ = False
-            pattern = canonical(value)
-            if pattern.startswith(("/", "*")):
-                rule = Rule(key == "allow", pattern, number, line.strip()[:200])
+            if value.startswith(("/", "*")):
+                rule = Rule(key == "allow", pattern(value), number, line.strip()[:200])
                 for group in named:
                     group.rules.append(rule)
         elif key == "delay" and _SECONDS.fullmatch(value):
