@@ -196,6 +196,46 @@ class Fetched(NamedTuple):
     checksum: str = ""  # the side-car's word, `md5:...` or `sha256:...`, when it was checked
 
 
+class Found(NamedTuple):
+    """An address that a crawl may ask: `digest` is 64 bits of its hash, a low `place` goes first."""
+
+    digest: int
+    origin: str
+    url: str
+    place: int = 0
+
+
+class Known(NamedTuple):
+    """An address to ask, and what its last body said of itself: validators, digest, WARC date."""
+
+    digest: int
+    url: str
+    etag: str = ""
+    modified: str = ""
+    last: tuple[str, str] = ("", "")
+
+
+class Visit(NamedTuple):
+    """One question of a crawl and its answer. Times are UTC, durations seconds.
+
+    `kind` is the collection's number for what was asked, `allowed` what the host's robots.txt says;
+    without a `status` there was no answer, for `reason`.
+    """
+
+    digest: int
+    url: str
+    kind: int
+    allowed: bool
+    started: datetime
+    seconds: float
+    status: int | None = None
+    kept: Kept | None = None
+    reason: Reason | None = None
+    message: str = ""
+    validators: tuple[str, str] = ("", "")  # ETag, Last-Modified
+    location: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """A thing that moves through the phases of its collection, as the ledger knows it."""

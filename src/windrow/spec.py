@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
-from windrow.model import Entry, Fetched, Host, Item, Limits, Member, Offer, Resource, Source, Status
+from windrow.model import Entry, Fetched, Found, Host, Item, Limits, Member, Offer, Resource, Source, Status, Visit
 from windrow.reasons import Reason
 
 State = tuple[int, Status]
@@ -97,6 +97,56 @@ class Planner(Protocol):
         ...
 
 
+class Guide(Protocol):
+    """The rules by which one origin is walked, and what they learned from its answers.
+
+    Made in the process that walks; it opens nothing and asks no clock: times are given to it.
+    """
+
+    def robots(self, at: float) -> str:
+        """Return the address of the rules to ask first; empty while those that are known are young enough."""
+        ...
+
+    def ruled(self, at: float, status: int | None, body: bytes) -> None:
+        """Take the rules that the host gave, or its failure to give any."""
+        ...
+
+    def refusal(self, url: str) -> Reason | None:
+        """Tell why an address may not be asked now."""
+        ...
+
+    def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
+        """Return how long to leave the host alone after an answer; None to leave it for this run.
+
+        `seconds` is how long the answer took, `wait` what the host asked for.
+        """
+        ...
+
+    def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
+        """Return the base and the references of a document, as they are written in it."""
+        ...
+
+    def follow(self, base: str, reference: str) -> Found | None:
+        """Resolve a reference; None where no rule lets the crawl go there."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Crawl:
+    """How a collection finds what there is by following what it reads.
+
+    `seeds` gives a source's first addresses, `guide` the rules for one of its origins, and `again`
+    the state of an address after a visit: when it is due (seconds since 1970, None for never) and
+    the seconds after which it may have changed, from those it had and the failures in a row.
+    """
+
+    seeds: Callable[[Source, Mapping[str, Any]], list[Found]]
+    guide: Callable[[Source, str, Mapping[str, Any]], Guide]
+    again: Callable[[Visit, int, int], tuple[int | None, int]]
+    page: int  # the kind of a visit to a page
+    robots: int  # and of one to the host's rules
+
+
 @dataclass(frozen=True, slots=True)
 class Collection:
     """Everything the engine needs to know of a kind of harvest.
@@ -121,6 +171,7 @@ class Collection:
     member_state: Callable[[Member], State]  # where a document begins
     parent: Callable[[Mapping[State, int]], State]  # children counted by state -> parent's state
     member: Callable[[BinaryIO, str, Limits], BinaryIO]  # capture, member's name -> its bytes
+    crawl: Crawl | None = None  # how addresses are found, where they are not listed
 
     def phase(self, name: str) -> int:
         """Return the id of a phase."""

@@ -8,7 +8,7 @@ from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 
 from windrow.engine.context import CONTEXT
-from windrow.engine.message import Broken, Event, Halt, Keep, Lane, LaneEnded, Leave
+from windrow.engine.message import Broken, Event, Feed, Halt, Keep, Lane, LaneEnded, Leave, Visited, Walk, WalkEnded
 from windrow.engine.pace import host
 from windrow.model import Fetched, Site
 from windrow.reasons import Reason
@@ -32,13 +32,14 @@ class _Member:
         self.lanes: dict[int, set[int]] = {}
         self.sites: dict[int, Site] = {}  # by lane
         self.resting: Counter[Site] = Counter()  # connections that wait for the next lane there
+        self.walks: dict[int, set[int]] = {}  # addresses in hand, by host
 
     @property
     def load(self) -> int:
         """Lanes that run here or may soon."""
-        return len(self.lanes) + self.resting.total()
+        return len(self.lanes) + self.resting.total() + len(self.walks)
 
-    def send(self, told: Lane | Leave | Halt) -> None:
+    def send(self, told: Lane | Leave | Halt | Walk | Feed) -> None:
         try:
             self.pipe.send(told)
         except OSError:
@@ -62,10 +63,7 @@ class Crew:
         A site never sees more connections than it was given lanes at one time: where the process with
         the connection has too much in hand, that connection is closed.
         """
-        while len(self._members) < self._size:
-            self._started += 1
-            member = _Member(self._keep, self._started)
-            self._members[member.pipe] = member
+        self._fill()
         member = idle = min(self._members.values(), key=lambda one: one.load)
         resting = [one for one in self._members.values() if one.resting[lane.site]]
         if lane.pace:
@@ -93,6 +91,25 @@ class Crew:
         for member in self._members.values():
             member.send(Halt())
 
+    def _fill(self) -> None:
+        while len(self._members) < self._size:
+            self._started += 1
+            member = _Member(self._keep, self._started)
+            self._members[member.pipe] = member
+
+    def walk(self, walk: Walk) -> None:
+        """Give a host to the process with the least to do; it stays there."""
+        self._fill()
+        member = min(self._members.values(), key=lambda one: one.load)
+        member.walks[walk.host] = set()
+        member.send(walk)
+
+    def feed(self, feed: Feed) -> None:
+        """Give addresses to the process that walks their host."""
+        member = next(one for one in self._members.values() if feed.host in one.walks)
+        member.walks[feed.host].update(known.digest for known in feed.known)
+        member.send(feed)
+
     def events(self, timeout: float) -> list[Event]:
         """Return what happened, after at most `timeout` seconds."""
         found: list[Event] = []
@@ -112,6 +129,10 @@ class Crew:
                 member.lanes.pop(event.lane, None)
                 site = member.sites.pop(event.lane)
                 member.resting[site] += event.broken is None
+            elif isinstance(event, Visited):
+                member.walks[event.host].discard(event.visit.digest)
+            elif isinstance(event, WalkEnded):
+                del member.walks[event.host]
             elif isinstance(event, Fetched):
                 for orders in member.lanes.values():
                     orders.discard(event.number)
@@ -123,7 +144,8 @@ class Crew:
         member.pipe.close()
         member.process.join()
         why = Broken(Reason.INTERRUPTED, f"a fetcher process ended with {member.process.exitcode}", "", True, None)
-        return [LaneEnded(lane, tuple(sorted(orders)), why) for lane, orders in member.lanes.items()]
+        lanes = [LaneEnded(lane, tuple(sorted(orders)), why) for lane, orders in member.lanes.items()]
+        return [*lanes, *(WalkEnded(host, tuple(sorted(known)), why) for host, known in member.walks.items())]
 
     def close(self) -> None:
         """Let the processes finish their files and end."""

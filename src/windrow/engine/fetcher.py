@@ -14,7 +14,9 @@ from typing import Any
 
 from windrow.engine.lane import run_lane
 from windrow.engine.line import REST, Lines
-from windrow.engine.message import Event, Halt, Keep, Lane, LaneEnded, Leave
+from windrow.engine.message import Event, Feed, Halt, Keep, Lane, LaneEnded, Leave, Walk
+from windrow.engine.sighting import Sightings
+from windrow.engine.walk import Walker
 from windrow.stores.archive import Keeper
 from windrow.transports.registry import transport_for
 
@@ -32,6 +34,8 @@ class Fetcher:
         self._events: list[Event] = []
         self._lock = threading.Lock()
         self._lines = Lines()
+        self._walkers: dict[int, Walker] = {}
+        self._sightings = Sightings()
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.get_running_loop()
         self._awake = asyncio.Event()
@@ -81,6 +85,11 @@ class Fetcher:
                     self._do(self._lines.drop(told.site))
                 elif isinstance(told, Halt):
                     self._lines.halt()
+                elif isinstance(told, Feed):
+                    self._walkers[told.host].feed(told.known)
+                elif isinstance(told, Walk):
+                    walker = self._walkers[told.host] = Walker(told, self._keeper, self._sightings, self.report)
+                    self._do(walker.run())
                 else:
                     self._start(told)
         except (EOFError, OSError):

@@ -7,8 +7,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from windrow.model import Entry, Fetched, Item, Limits, Order, Place, Site
+from windrow.model import Entry, Fetched, Found, Item, Known, Limits, Order, Place, Site, Source, Visit
 from windrow.reasons import Reason
+from windrow.spec import Crawl
 
 
 class Keep(NamedTuple):
@@ -85,7 +86,40 @@ class LaneEnded(NamedTuple):
     broken: Broken | None = None
 
 
-Event = Begun | Grown | Listing | Fetched | LaneEnded
+class Walk(NamedTuple):
+    """An origin to walk: its addresses follow, some at a time."""
+
+    host: int
+    source: Source
+    origin: str
+    crawl: Crawl
+    options: Mapping[str, Any]
+
+
+class Feed(NamedTuple):
+    """Addresses to ask of a host that is walked."""
+
+    host: int
+    known: tuple[Known, ...]
+
+
+class Visited(NamedTuple):
+    """What came of one address, and the addresses that it offers."""
+
+    host: int
+    visit: Visit
+    found: tuple[Found, ...] = ()
+
+
+class WalkEnded(NamedTuple):
+    """A host is left alone for this run; `untouched` addresses were not asked."""
+
+    host: int
+    untouched: tuple[int, ...]
+    broken: Broken
+
+
+Event = Begun | Grown | Listing | Fetched | LaneEnded | Visited | WalkEnded
 
 
 class Job(NamedTuple):

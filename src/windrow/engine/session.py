@@ -11,6 +11,7 @@ from pathlib import Path
 from types import FrameType
 
 from windrow.engine.context import warm
+from windrow.engine.crawling import Crawling
 from windrow.engine.crew import Crew
 from windrow.engine.fetching import Fetching
 from windrow.engine.indexing import index_archive
@@ -90,7 +91,10 @@ class Session:
             self.progress, lambda: self.stops, limit, since,
         )  # fmt: skip
         try:
-            if fetch:
+            if fetch and harvest.collection.crawl:
+                Crawling(run, harvest.collection.crawl).run()
+                sweep(setup.archive)
+            elif fetch:
                 down = list_all(run)
                 if not self.stops:
                     Fetching(run, down).run()

@@ -9,12 +9,12 @@ from typing import Any
 
 from windrow.engine.ledger.moment import now, spell
 from windrow.engine.ledger.query import queries
-from windrow.model import Fetched, Finding, Member, Offer, Reading, Status
+from windrow.model import Fetched, Finding, Found, Member, Offer, Reading, Status, Visit
 from windrow.reasons import Reason
 
 _WIDTH = {
     "session": 4, "session_end": 4, "task": 6, "task_end": 6, "item": 14, "listing": 10, "refusal": 7,
-    "fetch": 6, "fetch_end": 21, "reading": 10, "move": 8, "finding": 10,
+    "fetch": 6, "fetch_end": 21, "reading": 10, "move": 8, "finding": 10, "host": 6, "visit": 21,
 }  # fmt: skip
 _INSERT = {table: f"INSERT INTO {table} VALUES ({','.join('?' * width)})" for table, width in _WIDTH.items()}
 _INSERT["refusal"] += " ON CONFLICT DO NOTHING"
@@ -28,6 +28,10 @@ _INSERT["offering"] = (
     "INSERT INTO offering VALUES (?,?,?,?,?,?,?) ON CONFLICT (source, item) DO UPDATE SET"
     " path = excluded.path, present = excluded.present, size = excluded.size,"
     " modified = excluded.modified, sidecar = excluded.sidecar"
+)
+_INSERT["address"] = "INSERT INTO address VALUES (?,?,?,?,?,0,0,0,0) ON CONFLICT DO NOTHING"
+_INSERT["visited"] = (
+    "UPDATE address SET due = ?, pause = ?, failures = ?, capture = coalesce(?, capture) WHERE digest = ?"
 )
 
 
@@ -80,7 +84,33 @@ class RunPen:
         return self._add("task_end", task, int(failed), reason, comment)
 
 
-class Pen(RunPen):
+class CrawlPen(RunPen):
+    """Append facts about crawls."""
+
+    def host_made(self, session: int, collection: str, source: str, origin: str) -> int:
+        """Put an origin on record that a source's crawl may ask."""
+        return self._add("host", session, collection, source, origin)
+
+    def addresses(self, host: int, via: int, found: Iterable[Found]) -> None:
+        """Put addresses on record; those that are known stay as they are."""
+        self._rows["address"] += [(one.digest, host, one.url, via, one.place) for one in found]
+
+    def visited(self, session: int, host: int, visit: Visit, again: tuple[int | None, int, int] | None) -> int:
+        """Put a visit on record; `again` is when its address is due, its pause and its failures in a row."""
+        kept = visit.kept
+        capture: tuple[Any, ...] = ("", None, "", None, None, 0)
+        if kept:
+            capture = (kept.digest, kept.size, *kept.place, int(kept.revisit))
+        told = (spell(visit.started), round(visit.seconds, 6), visit.status, visit.reason, visit.message)
+        asked = (host, visit.digest, visit.kind, int(visit.allowed))
+        seq = self._add("visit", session, *asked, *told, *capture, *visit.validators, visit.location)
+        if again is not None:
+            contentful = seq if kept and visit.status == 200 else None
+            self._rows["visited"].append((*again, contentful, visit.digest))
+        return seq
+
+
+class Pen(CrawlPen):
     """Append facts within a transaction of the ledger; each method returns the new fact's seq."""
 
     def item_made(

@@ -113,7 +113,8 @@ SELECT kind, level, message, line, col FROM finding WHERE item = ? AND phase = ?
 
 -- name: promised
 -- How far the ledger promises each archive file.
-SELECT warc, max(place_offset + place_length) FROM fetch_end WHERE warc <> '' GROUP BY warc;
+SELECT warc, max(place_offset + place_length) FROM fetch_end WHERE warc <> '' GROUP BY warc
+UNION ALL SELECT warc, max(place_offset + place_length) FROM visit WHERE warc <> '' GROUP BY warc;
 
 -- name: sessions_with_captures
 -- A capture is of the session that was open when it was put on record, whichever began its fetch.
@@ -185,3 +186,13 @@ AND r.seq > coalesce((SELECT max(s.seq) FROM session s JOIN session_end e ON e.s
 
 -- name: session_ended
 SELECT seq FROM session_end WHERE session = ?;
+
+-- name: hosts_of
+-- The origins that a collection's crawls may ask.
+SELECT seq, source, origin FROM host WHERE collection = ? ORDER BY seq;
+
+-- name: address_due
+-- What to ask of a host next, and what it said last: new addresses first.
+SELECT a.digest, a.url, a.pause, a.failures, v.etag, v.modified, v.digest, v.started
+FROM address a LEFT JOIN visit v ON v.seq = a.capture
+WHERE a.host = ? AND a.due <= ? ORDER BY a.due, a.place LIMIT ?;

@@ -124,6 +124,10 @@ class Deposit:
         if self.on_grown:
             self.on_grown(self.size)
 
+    def content(self, limit: int) -> bytes:
+        """Return the body's first `limit` bytes."""
+        return self._part.read(limit, 0) if self._part else bytes(self._memory[:limit])
+
     def _refuse_above(self, size: int) -> None:
         if size > self._keeper.limits.transfer:
             self.drop()

@@ -1,0 +1,166 @@
+"""Crawl: hosts walked side by side, each fed from the ledger's addresses, what they find put there."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+
+from windrow.engine.ledger import Pen
+from windrow.engine.ledger.moment import parse
+from windrow.engine.message import Event, Feed, Visited, Walk, WalkEnded
+from windrow.engine.run import Run
+from windrow.formats.warc import stamp
+from windrow.model import Found, Known, Source, Visit
+from windrow.reasons import Reason
+from windrow.spec import Crawl
+
+FEED = 128
+"""Addresses given to a host's walker at a time, and half of it what it has left when it gets more."""
+
+
+@dataclass(slots=True)
+class _Host:
+    """An origin while it is walked; `hand` has pause and failures of the addresses that are out."""
+
+    seq: int
+    source: Source
+    origin: str
+    hand: dict[int, tuple[int, int]] = field(default_factory=dict)
+    walked: bool = False
+    left: bool = False
+    dry: bool = False
+    deaths: int = 0
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What became of a source's visits."""
+
+    task: int
+    visits: int = 0
+    found: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    broken: str = ""
+
+
+class Crawling:
+    """The dispatcher of a crawl: addresses out to the crew, visits in, every one on the ledger."""
+
+    def __init__(self, run: Run, crawl: Crawl) -> None:
+        """Crawl the active sources of a run's harvest."""
+        self._run = run
+        self._crawl = crawl
+        self._sources = {source.name: source for source in run.harvest.sources if source.active}
+        phase = run.collection.first[0]
+        self._tallies = {name: _Tally(run.open_task(phase, name)) for name in self._sources}
+        self._hosts: dict[int, _Host] = {}
+        self._origins: dict[str, int] = {}
+        for seq, source, origin in run.ledger.ask("hosts_of", run.collection.name):
+            self._origins[origin] = seq
+            if source in self._sources:
+                self._hosts[seq] = _Host(seq, self._sources[source], origin)
+        self._given = 0
+
+    def run(self) -> None:
+        """Go on until no address is due, or the person stops it."""
+        run = self._run
+        with run.ledger.writing() as pen:
+            for source in self._sources.values():
+                self._put(pen, source, 0, self._crawl.seeds(source, run.harvest.options))
+        run.progress.begin("crawling", None)
+        while True:
+            if not run.stopping():
+                self._feed()
+            if not any(host.hand for host in self._hosts.values()):
+                break
+            events = run.crew.events(0.05)
+            if events:
+                with run.ledger.writing() as pen:
+                    for event in events:
+                        self._note(pen, event)
+            run.tick()
+        for name, tally in self._tallies.items():
+            told = ", ".join(f"{reason} {count}" for reason, count in tally.reasons.most_common(5))
+            comment = f"{name}: {tally.visits} asked, {tally.found} found" + (f" ({told})" if told else "")
+            comment += f"; {tally.broken}" if tally.broken else ""
+            run.close_task(tally.task, comment, failed=bool(tally.broken))
+        run.progress.end()
+
+    def _feed(self) -> None:
+        """Give every walker that runs short more addresses."""
+        run = self._run
+        for host in list(self._hosts.values()):
+            if host.left or host.dry or len(host.hand) > FEED // 2:
+                continue
+            room = FEED if run.limit is None else min(FEED, run.limit - self._given)
+            rows = run.ledger.ask("address_due", host.seq, int(time.time()), room + len(host.hand)) if room > 0 else []
+            fresh = [row for row in rows if row[0] not in host.hand][:room]
+            host.dry = len(fresh) < room
+            if not fresh:
+                continue
+            if not host.walked:
+                host.walked = True
+                run.crew.walk(Walk(host.seq, host.source, host.origin, self._crawl, run.harvest.options))
+            host.hand.update((digest, (pause, failures)) for digest, _, pause, failures, *_ in fresh)
+            run.crew.feed(Feed(host.seq, tuple(_known(row) for row in fresh)))
+            self._given += len(fresh)
+
+    def _note(self, pen: Pen, event: Event) -> None:
+        """Put an event on record."""
+        if isinstance(event, Visited):
+            self._visited(pen, self._hosts[event.host], event)
+        elif isinstance(event, WalkEnded):
+            self._ended(pen, self._hosts[event.host], event)
+
+    def _visited(self, pen: Pen, host: _Host, event: Visited) -> None:
+        run, visit, tally = self._run, event.visit, self._tallies[host.source.name]
+        again = None
+        if visit.digest in host.hand:
+            pause, failures = host.hand.pop(visit.digest)
+            failures = failures + 1 if _failed(visit) else 0
+            again = (*self._crawl.again(visit, pause, failures), failures)
+        pen.visited(run.session, host.seq, visit, again)
+        tally.visits += visit.status is not None
+        if visit.reason:
+            tally.reasons[visit.reason] += 1
+        tally.found += len(event.found)
+        self._put(pen, host.source, visit.digest, event.found)
+        run.progress.step(1, _failed(visit))
+
+    def _put(self, pen: Pen, source: Source, via: int, found: tuple[Found, ...] | list[Found]) -> None:
+        """Put addresses on record, each below its host."""
+        by_host: dict[int, list[Found]] = {}
+        for one in found:
+            seq = self._origins.get(one.origin)
+            if seq is None:
+                seq = pen.host_made(self._run.session, self._run.collection.name, source.name, one.origin)
+                self._origins[one.origin] = seq
+                self._hosts[seq] = _Host(seq, source, one.origin)
+            by_host.setdefault(seq, []).append(one)
+        for seq, some in by_host.items():
+            pen.addresses(seq, via, some)
+            if seq in self._hosts:
+                self._hosts[seq].dry = False
+
+    def _ended(self, pen: Pen, host: _Host, event: WalkEnded) -> None:
+        """Leave a host, or walk it once more where a process died under it."""
+        for digest in event.untouched:
+            host.hand.pop(digest, None)
+        host.walked = False
+        host.deaths += 1
+        died = event.broken.reason is Reason.INTERRUPTED and host.deaths < host.source.attempts
+        host.left, host.dry = not died, False
+        if host.left:
+            self._tallies[host.source.name].broken = event.broken.told(host.source.name)
+        pen.flush()
+
+
+def _failed(visit: Visit) -> bool:
+    return visit.reason is not None or visit.status is None or visit.status >= 400
+
+
+def _known(row: tuple[object, ...]) -> Known:
+    digest, url, _, _, etag, modified, last, started = row
+    date = stamp(parse(str(started))) if started else ""
+    return Known(digest, url, etag or "", modified or "", (last or "", date) if last else ("", ""))  # type: ignore[arg-type]
