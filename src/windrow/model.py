@@ -205,14 +205,14 @@ class Found(NamedTuple):
     place: int = 0
 
 
-class Known(NamedTuple):
-    """An address to ask, and what its last body said of itself: validators, digest, WARC date."""
+class Call(NamedTuple):
+    """An address to ask, and what its last body was and said of itself."""
 
     digest: int
     url: str
     etag: str = ""
     modified: str = ""
-    last: tuple[str, str] = ("", "")
+    last: Known = Known()
 
 
 class Visit(NamedTuple):

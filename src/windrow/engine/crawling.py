@@ -11,7 +11,7 @@ from windrow.engine.ledger.moment import parse
 from windrow.engine.message import Event, Feed, Visited, Walk, WalkEnded
 from windrow.engine.run import Run
 from windrow.formats.warc import stamp
-from windrow.model import Found, Known, Source, Visit
+from windrow.model import Call, Found, Known, Source, Visit
 from windrow.reasons import Reason
 from windrow.spec import Crawl
 
@@ -103,7 +103,7 @@ class Crawling:
                 host.walked = True
                 run.crew.walk(Walk(host.seq, host.source, host.origin, self._crawl, run.harvest.options))
             host.hand.update((digest, (pause, failures)) for digest, _, pause, failures, *_ in fresh)
-            run.crew.feed(Feed(host.seq, tuple(_known(row) for row in fresh)))
+            run.crew.feed(Feed(host.seq, tuple(_call(row) for row in fresh)))
             self._given += len(fresh)
 
     def _note(self, pen: Pen, event: Event) -> None:
@@ -160,7 +160,7 @@ def _failed(visit: Visit) -> bool:
     return visit.reason is not None or visit.status is None or visit.status >= 400
 
 
-def _known(row: tuple[object, ...]) -> Known:
+def _call(row: tuple[object, ...]) -> Call:
     digest, url, _, _, etag, modified, last, started = row
-    date = stamp(parse(str(started))) if started else ""
-    return Known(digest, url, etag or "", modified or "", (last or "", date) if last else ("", ""))  # type: ignore[arg-type]
+    known = Known(str(last), stamp(parse(str(started))), str(url)) if last else Known()
+    return Call(digest, url, etag or "", modified or "", known)  # type: ignore[arg-type]

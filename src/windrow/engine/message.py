@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from windrow.model import Entry, Fetched, Found, Item, Known, Limits, Order, Place, Site, Source, Visit
+from windrow.model import Call, Entry, Fetched, Found, Item, Limits, Order, Place, Site, Source, Visit
 from windrow.reasons import Reason
 from windrow.spec import Crawl
 
@@ -100,7 +100,7 @@ class Feed(NamedTuple):
     """Addresses to ask of a host that is walked."""
 
     host: int
-    known: tuple[Known, ...]
+    known: tuple[Call, ...]
 
 
 class Visited(NamedTuple):

@@ -12,7 +12,7 @@ from windrow.engine.ledger.moment import now
 from windrow.engine.message import Broken, Event, Visited, Walk, WalkEnded
 from windrow.engine.sighting import Sightings
 from windrow.errors import TransportError, WindrowError
-from windrow.model import Found, Known, Order, Site, Visit
+from windrow.model import Call, Found, Order, Site, Visit
 from windrow.reasons import Reason
 from windrow.stores.archive import Deposit, Keeper
 from windrow.transports.visit import Reply, Visitor
@@ -44,17 +44,17 @@ class Walker:
         self._keeper = keeper
         self._sightings = sightings
         self._report = report
-        self._waiting: asyncio.Queue[Known | None] = asyncio.Queue()
+        self._waiting: asyncio.Queue[Call | None] = asyncio.Queue()
         self._left: list[int] = []
 
-    def feed(self, known: tuple[Known, ...]) -> None:
+    def feed(self, known: tuple[Call, ...]) -> None:
         """Take addresses to ask."""
         for one in known:
             self._waiting.put_nowait(one)
 
     async def run(self) -> None:
         """Ask one address after the other until there are no more, or the host wants to be left alone."""
-        known: Known | None = None
+        known: Call | None = None
         try:
             async with Visitor(_site(self._walk)) as visitor:
                 while (known := await self._waiting.get()) is not None:
@@ -69,7 +69,7 @@ class Walker:
             fault = f"{type(error).__name__}: {error}"[:1000]
             self._end(Broken(Reason.STEP_FAILED, fault, "", retry=False, wait=None), known)
 
-    def _end(self, why: Broken, known: Known | None = None) -> None:
+    def _end(self, why: Broken, known: Call | None = None) -> None:
         """Give back what was not asked."""
         left = [known.digest] if known else []
         while not self._waiting.empty():
@@ -77,11 +77,11 @@ class Walker:
             left += [one.digest] if one else []
         self._report(WalkEnded(self._walk.host, tuple(left), why))
 
-    async def _turn(self, visitor: Visitor, known: Known) -> bool:
+    async def _turn(self, visitor: Visitor, known: Call) -> bool:
         """Ask one address, if that is allowed; tell whether the host may be asked again."""
         host, guide, crawl = self._walk.host, self._guide, self._walk.crawl
         if rules := guide.robots(time.time()):
-            came = await self._ask(visitor, Known(0, rules), crawl.robots)
+            came = await self._ask(visitor, Call(0, rules), crawl.robots)
             guide.ruled(time.time(), came.visit.status, came.body)
             self._report(Visited(host, came.visit))
             if not await self._rest(came):
@@ -103,7 +103,7 @@ class Walker:
             await asyncio.sleep(pause)
         return pause is not None
 
-    async def _ask(self, visitor: Visitor, known: Known, kind: int) -> _Came:
+    async def _ask(self, visitor: Visitor, known: Call, kind: int) -> _Came:
         """Make one request, and keep whatever comes."""
         started, clock = now(), time.monotonic()
         asked = {"If-None-Match": known.etag} if known.etag else {}
