@@ -15,7 +15,7 @@ from windrow.reasons import Reason
 from windrow.transports.contract import Sink
 from windrow.transports.head import pause, request_head, response_head
 from windrow.transports.path import shown
-from windrow.transports.web import Alien, WebConnection, failure
+from windrow.transports.request import Alien, WebConnection, failure
 
 
 class Reply(NamedTuple):
