@@ -1,0 +1,52 @@
+"""Who crawls: the user agent names the operator and where to reach them, or nothing is crawled."""
+
+from __future__ import annotations
+
+import re
+
+from windrow.errors import ConfigError
+from windrow.formats.url import normalise, parts
+
+_PROJECT = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,39}")
+_MAIL = re.compile(r"[A-Za-z0-9._+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,24}")
+_TEXT = re.compile(r"[\x20-\x7e]{1,250}")
+_WORD = re.compile(r"[^\s()<>,;]+")
+_HINT = "set operator and contact, a web page or a mail address, for [pages] in windrow.toml"
+
+
+def user_agent(operator: str, contact: str, text: str = "") -> str:
+    """Return the user agent, `OPERATOR-crawler (for CONTACT)`, or `text` where the workspace has its own.
+
+    An own text must begin with a word that robots.txt can name, and hold a contact. Without a name and
+    a contact that can be reached ConfigError is raised.
+
+    >>> user_agent("example", "https://example.org/about-our-crawler")
+    'example-crawler (for https://example.org/about-our-crawler)'
+    """
+    if text:
+        return _own(text)
+    if not _PROJECT.fullmatch(operator):
+        raise ConfigError("operator: wanted a name of letters, digits, - . and _ for the user agent", hint=_HINT)
+    if not _reachable(contact):
+        raise ConfigError("contact: wanted the address of a web page or of a mailbox", hint=_HINT)
+    return f"{operator}-crawler (for {contact})"
+
+
+def _own(text: str) -> str:
+    """Check a user agent that the workspace wrote."""
+    if not _TEXT.fullmatch(text) or not _PROJECT.match(text):
+        raise ConfigError("user_agent: wanted one line of plain characters that begins with a name", hint=_HINT)
+    if not any(_reachable(word.removeprefix("+").removeprefix("mailto:")) for word in _WORD.findall(text)):
+        raise ConfigError("user_agent: it names no web page and no mailbox of its operator", hint=_HINT)
+    return text
+
+
+def _reachable(contact: str) -> bool:
+    """Tell whether a contact is a public web page's address, or a mailbox."""
+    if _MAIL.fullmatch(contact):
+        return True
+    if not contact.startswith(("http://", "https://")) or not _TEXT.fullmatch(contact) or re.search(r"[\s()]", contact):
+        return False
+    url = normalise(contact).url
+    top = parts(url).host.rpartition(".")[2] if url and "." in parts(url).host else ""
+    return top.isalnum() and not top.isdecimal()

@@ -1,0 +1,73 @@
+"""The exit code that the crawl log keeps for what became of a request."""
+
+from __future__ import annotations
+
+from windrow.collections.pages.code import ExitCode
+from windrow.reasons import Reason
+
+CONTENTFUL = frozenset({ExitCode.FILE_INGESTED, ExitCode.PERMANENT_REDIRECT, ExitCode.REDIRECT})
+"""Codes of crawls that found something: they move the times and ETags that conditional requests use."""
+
+_STATUS = {
+    301: ExitCode.PERMANENT_REDIRECT,
+    308: ExitCode.PERMANENT_REDIRECT,
+    302: ExitCode.REDIRECT,
+    303: ExitCode.REDIRECT,
+    307: ExitCode.REDIRECT,
+    304: ExitCode.FILE_DID_NOT_CHANGE,
+    404: ExitCode.FILE_NOT_FOUND,
+    410: ExitCode.FILE_GONE,
+    429: ExitCode.RATE_LIMITED,
+}
+_CLASS = {4: ExitCode.SERVER_BLAMED_CLIENT, 5: ExitCode.SERVER_INTERNAL_ERROR}
+_REASON = {
+    Reason.DNS_FAILED: ExitCode.DNS_ERROR,
+    Reason.CONNECT_FAILED: ExitCode.CONNECTION_FAILED,
+    Reason.TLS_FAILED: ExitCode.TLS_ERROR,
+    Reason.TIMEOUT: ExitCode.REQUEST_TIMEOUT,
+    Reason.INTERRUPTED: ExitCode.ERROR_READING_RESPONSE,
+    Reason.SIZE_MISMATCH: ExitCode.ERROR_READING_RESPONSE,
+    Reason.TOO_LARGE: ExitCode.RESPONSE_TOO_LARGE,
+    Reason.BOMB_RATIO: ExitCode.RESPONSE_TOO_LARGE,
+    Reason.BOMB_TOTAL: ExitCode.RESPONSE_TOO_LARGE,
+    Reason.TIME_LIMIT: ExitCode.REQUEST_TIMEOUT,
+    Reason.UNSUPPORTED: ExitCode.FILE_OF_UNKNOWN_TYPE,
+    Reason.WRONG_PASSWORD: ExitCode.SERVER_BLAMED_CLIENT,
+    Reason.PERMISSION_DENIED: ExitCode.SERVER_BLAMED_CLIENT,
+    Reason.NOT_FOUND: ExitCode.FILE_NOT_FOUND,
+    Reason.GONE: ExitCode.FILE_GONE,
+    Reason.SERVER_ERROR: ExitCode.SERVER_INTERNAL_ERROR,
+    Reason.RATE_LIMITED: ExitCode.RATE_LIMITED,
+    Reason.REDIRECTED: ExitCode.REDIRECT,
+    Reason.ROBOTS_DENIED: ExitCode.ROBOTS_DENIED,
+    Reason.ROBOTS_UNREACHABLE: ExitCode.ROBOTS_DENIED,
+    Reason.CANCELLED: ExitCode.CANCELLED,
+    Reason.STOPPED: ExitCode.CANCELLED,
+    Reason.STORE_FAILED: ExitCode.DATABASE_ERROR,
+    Reason.NOINDEX: ExitCode.FILE_INGESTED,
+    Reason.NOARCHIVE: ExitCode.FILE_INGESTED,
+    Reason.EXPIRED: ExitCode.FILE_INGESTED,
+} | dict.fromkeys(
+    (
+        Reason.POLICY_DENIED, Reason.PRIVATE_ADDRESS, Reason.OUT_OF_SCOPE, Reason.QUERY_DENIED, Reason.TRAP,
+        Reason.NO_TRANSPORT, Reason.BAD_ADDRESS, Reason.ADDRESS_TOO_LONG, Reason.SITE_GIVEN_UP, Reason.NOT_WANTED,
+    ),
+    ExitCode.POLICY_DENIED,
+)  # fmt: skip
+
+
+def outcome(status: int | None, reason: Reason | None) -> ExitCode:
+    """Return the exit code of a request, from its HTTP status and the reason why it did not succeed.
+
+    A redirect, a 304 and an error are told by their status; a reason tells the rest: that the file was
+    of no known type, broke off, was refused before it was asked for. A page that asks not to be indexed
+    or kept was crawled all the same.
+
+    >>> outcome(200, None), outcome(200, Reason.UNSUPPORTED), outcome(None, Reason.DNS_FAILED)
+    (<ExitCode.FILE_INGESTED: 20>, <ExitCode.FILE_OF_UNKNOWN_TYPE: 29>, <ExitCode.DNS_ERROR: 107>)
+    """
+    if status is not None and not 200 <= status < 300:
+        return _STATUS.get(status) or _CLASS.get(status // 100, ExitCode.DID_NOT_UNDERSTAND_ANSWER)
+    if reason is None:
+        return ExitCode.FILE_INGESTED if status is not None else ExitCode.DID_NOT_UNDERSTAND_ANSWER
+    return _REASON.get(reason, ExitCode.DID_NOT_UNDERSTAND_ANSWER)

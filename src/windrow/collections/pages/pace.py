@@ -1,0 +1,125 @@
+"""How long to wait between two requests to one origin: a state, and what each answer makes of it.
+
+The wait lasts from the end of one answer to the beginning of the next request and is the longest of
+
+- the least delay: the robots.txt's Crawl-delay where it has one (180 seconds at most), else the site's own;
+- the duration of the last request times 2 to the power p. p begins at 2 and falls by a tenth with
+  every answer below 400, never below 0. A 429 raises it by 1 and ends its falling for the run;
+- after a 429, the longest of these that there was since, so that the pace never rises again in the run;
+- what Retry-After asked for, a day at most.
+
+Three 503 in a row give the site up for the run; so do eight 429, and ten failed connections.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import NamedTuple
+
+from windrow.formats.moment import moment
+from windrow.reasons import Reason
+
+LONGEST = 86_400.0
+"""Seconds that a Retry-After is obeyed at most."""
+
+UNAVAILABLE, LIMITED, FAILED = 3, 8, 10
+"""Answers in a row after which a site is given up: 503, 429, none at all."""
+
+FLUKES = frozenset({Reason.CONNECT_FAILED, Reason.INTERRUPTED})
+_BEGIN = 20  # tenths of p
+_DIGITS = re.compile(r"[0-9]{1,12}")
+
+
+class Answer(NamedTuple):
+    """What came of one request: status (None: no answer), duration in seconds, and seconds of Retry-After."""
+
+    status: int | None
+    seconds: float
+    after: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """The state of one origin within one run.
+
+    >>> Pace().wait(1.0), Pace().step(Answer(200, 2.0), 1.0).wait(1.0) == 2.0 * 2**1.9
+    (1.0, True)
+    """
+
+    tenths: int = _BEGIN  # p, in tenths
+    held: bool = False  # a 429 came: p does not fall any more
+    floor: float = 0.0  # seconds that a wait lasts at least, since a 429
+    seconds: float = 0.0  # duration of the last request
+    after: float = 0.0  # what the last answer asked for, in seconds from its end
+    unavailable: int = 0
+    limited: int = 0
+    failed: int = 0
+
+    @property
+    def p(self) -> float:
+        """Return the exponent."""
+        return self.tenths / 10
+
+    @property
+    def given_up(self) -> bool:
+        """Tell whether the site is left alone for the rest of the run."""
+        return self.unavailable >= UNAVAILABLE or self.limited >= LIMITED or self.failed >= FAILED
+
+    def wait(self, least: float) -> float:
+        """Return the seconds from the end of the last answer to the next request."""
+        return max(least, self.seconds * 2**self.p, self.floor, self.after)
+
+    def step(self, answer: Answer, least: float) -> Pace:
+        """Return the state after an answer; `least` is the least delay in force."""
+        status = answer.status
+        limited = status == 429
+        tenths = self.tenths
+        if limited:
+            tenths += 10
+        elif not self.held and status is not None and status < 400:
+            tenths = max(0, tenths - 1)
+        made = replace(
+            self,
+            tenths=tenths,
+            held=self.held or limited,
+            seconds=max(0.0, answer.seconds),
+            after=min(max(answer.after or 0.0, 0.0), LONGEST),
+            unavailable=self.unavailable + 1 if status == 503 else 0,
+            limited=self.limited + 1 if limited else 0,
+            failed=self.failed + 1 if status is None else 0,
+        )
+        if not made.held:
+            return made
+        before = max(least, self.seconds * 2**self.p, self.floor)
+        return replace(made, floor=max(before, made.seconds * 2**made.p))
+
+
+def least(delay: float | None, default: float) -> float:
+    """Return the least delay of a site: its Crawl-delay (already capped), else the configured one."""
+    return default if delay is None else delay
+
+
+def retry_after(text: str, now: datetime) -> float | None:
+    """Read Retry-After as seconds from `now`, from both of its forms (RFC 9110, section 10.2.3).
+
+    >>> from datetime import UTC
+    >>> noon = datetime(2026, 11, 21, 12, tzinfo=UTC)
+    >>> retry_after("120", noon), retry_after("Sat, 21 Nov 2026 12:01:00 GMT", noon), retry_after("soon", noon)
+    (120.0, 60.0, None)
+    """
+    text = text.strip()
+    if _DIGITS.fullmatch(text):
+        return min(float(text), LONGEST)
+    time = None if text[:1].isdigit() else moment(text)
+    return min(max((time - now).total_seconds(), 0.0), LONGEST) if time else None
+
+
+def fluke(reason: Reason | None, tries: int) -> bool:
+    """Tell whether to ask again at once: a connection that failed, and only the first time.
+
+    >>> fluke(Reason.CONNECT_FAILED, 1), fluke(Reason.CONNECT_FAILED, 2), fluke(Reason.TIMEOUT, 1)
+    (True, False, False)
+    """
+    return tries == 1 and reason in FLUKES

@@ -1,0 +1,118 @@
+"""May an address be asked for? All rules of a site, in one order, with the rule that decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from windrow.collections.pages import query
+from windrow.collections.pages.kind import SKIPPED, promises
+from windrow.collections.pages.scope import Scope, host_fits, host_pattern, path_pattern, target
+from windrow.collections.pages.trap import GUARD, Guard, trapped
+from windrow.formats.pattern import Pattern
+from windrow.formats.robots import Robots
+from windrow.formats.url import Parts, parts
+from windrow.reasons import Reason
+
+
+class Verdict(NamedTuple):
+    """Whether an address may be asked for: no reason, it may. `rule` is what decided, as it is written.
+
+    `line` is the rule's line in robots.txt, counted from 1.
+    """
+
+    reason: Reason | None = None
+    rule: str = ""
+    line: int | None = None
+
+    @property
+    def allowed(self) -> bool:
+        """Tell whether it may be asked for."""
+        return self.reason is None
+
+
+ALLOWED = Verdict()
+
+
+class Denied(NamedTuple):
+    """One rule of `do_not_crawl`: a path's pattern, on one host or on all."""
+
+    text: str
+    host: str
+    pattern: Pattern
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the workspace allows on a site."""
+
+    scope: Scope
+    denied: tuple[Denied, ...] = ()
+    queries: tuple[query.Allowed, ...] = ()
+    skipped: frozenset[str] = field(default=SKIPPED, repr=False)
+    guard: Guard = GUARD
+
+    def ask(self, url: str, year: int) -> Verdict:
+        """Judge a normal address by all rules but robots.txt; `year` is the present one.
+
+        >>> from windrow.collections.pages.scope import scope
+        >>> site = policy(scope(["https://example.org/"]), do_not_crawl=["/tag/"], url_query_parameters=["page"])
+        >>> site.ask("https://example.org/tag/x", 2026)
+        Verdict(reason=<Reason.POLICY_DENIED: 'policy_denied'>, rule='/tag/', line=None)
+        >>> site.ask("https://example.org/?page=2", 2026).allowed
+        True
+        """
+        address = parts(url)
+        if not self.scope.holds(address):
+            return Verdict(Reason.OUT_OF_SCOPE)
+        where = target(address)
+        for one in self.denied:
+            if host_fits(one.host, address.host) and one.pattern.matches(where):
+                return Verdict(Reason.POLICY_DENIED, one.text)
+        if address.query is not None and (verdict := self._query(address, where)).reason:
+            return verdict
+        if why := trapped(address, year, self.guard):
+            return Verdict(Reason.TRAP, why)
+        if not promises(address.path, self.skipped):
+            return Verdict(Reason.UNSUPPORTED, address.path.rpartition(".")[2][:20])
+        return ALLOWED
+
+    def judge(self, url: str, year: int, robots: Robots) -> Verdict:
+        """Judge a normal address by all rules and, if they allow it, by its host's robots.txt."""
+        verdict = self.ask(url, year)
+        return verdict if verdict.reason else by_robots(url, robots)
+
+    def _query(self, address: Parts, where: str) -> Verdict:
+        """Judge the query: one rule must allow all its parameters."""
+        given = query.names(address.query)
+        if any(one.pattern.matches(where) and one.allows(given) for one in self.queries):
+            return ALLOWED
+        return Verdict(Reason.QUERY_DENIED, " ".join(dict.fromkeys(given))[:200])
+
+
+def by_robots(url: str, robots: Robots) -> Verdict:
+    """Judge a normal address by its host's robots.txt alone."""
+    said = robots.ask("/" + url.split("/", 3)[3])
+    return Verdict(said.reason, said.text, said.line)
+
+
+def policy(
+    site: Scope,
+    *,
+    do_not_crawl: Iterable[str] = (),
+    url_query_parameters: Iterable[str] = (),
+    skipped: frozenset[str] = SKIPPED,
+    guard: Guard = GUARD,
+) -> Policy:
+    """Read a site's rules as they are written in TOML; what is not well written raises ConfigError."""
+    denied = tuple(_denied(text) for text in do_not_crawl)
+    return Policy(site, denied, tuple(map(query.rule, url_query_parameters)), skipped, guard)
+
+
+def _denied(text: str) -> Denied:
+    """Read `/path` or `*path`, which hold on all hosts, `host`, `host/path` or `.host/path`."""
+    if text.startswith(("/", "*")):
+        return Denied(text, "*", path_pattern(text, "do_not_crawl"))
+    host, slash, rest = text.partition("/")
+    return Denied(text, host_pattern(host, "do_not_crawl"), path_pattern(f"/{rest}" if slash else "/", "do_not_crawl"))

@@ -1,0 +1,85 @@
+"""When a page is due again, and in which order pages are taken.
+
+The interval of a page begins with the site's `recrawl_interval`. A changed page halves it, an unchanged
+one lengthens it by half; it stays between a day and a year (or the configured interval, where that lies
+outside). An answer that tells nothing of the content - 4xx, 5xx, none - leaves it as it is.
+
+A sitemap or feed that tells of a change after the last look makes a page due, a day after that look at
+the earliest: some sites stamp every page with the present moment.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from windrow.collections.pages.code import ExitCode
+
+DAY = 86_400.0
+YEAR = 365 * DAY
+
+
+class Candidate(NamedTuple):
+    """A page that may be crawled. Times are seconds since 1970, `interval` seconds; None is never, or not told."""
+
+    url: str
+    last: float | None = None  # when it was crawled last
+    interval: float | None = None
+    hinted: float | None = None  # when a sitemap or feed says that it changed
+
+
+def adapt(interval: float, *, changed: bool | None, start: float) -> float:
+    """Return the next interval of a page; `changed` is None where nothing is known of the content.
+
+    >>> adapt(28 * DAY, changed=True, start=28 * DAY) / DAY, adapt(28 * DAY, changed=False, start=28 * DAY) / DAY
+    (14.0, 42.0)
+    """
+    least, most = min(DAY, start), max(YEAR, start)
+    factor = {True: 0.5, False: 1.5, None: 1.0}[changed]
+    return min(max(interval * factor, least), most)
+
+
+def changed(code: ExitCode, *, same: bool) -> bool | None:
+    """Tell whether a crawl found another content; `same` is whether bytes or target are as before.
+
+    >>> changed(ExitCode.FILE_DID_NOT_CHANGE, same=False), changed(ExitCode.FILE_NOT_FOUND, same=False)
+    (False, None)
+    """
+    if code is ExitCode.FILE_DID_NOT_CHANGE:
+        return False
+    if code in {ExitCode.FILE_INGESTED, ExitCode.PERMANENT_REDIRECT, ExitCode.REDIRECT}:
+        return not same
+    return None
+
+
+def due(candidate: Candidate, start: float) -> float:
+    """Return the moment at which a page may be crawled again; one never crawled is due at once.
+
+    >>> due(Candidate("https://h/"), 28 * DAY), due(Candidate("https://h/", 0.0, hinted=5.0), 28 * DAY) == DAY
+    (0.0, True)
+    """
+    if candidate.last is None:
+        return 0.0
+    interval = candidate.interval if candidate.interval is not None else start
+    if candidate.hinted is not None and candidate.hinted > candidate.last:
+        interval = min(interval, DAY)
+    return candidate.last + interval
+
+
+def rank(candidate: Candidate) -> tuple[bool, int, float, str]:
+    """Return the key that candidates are sorted by: the new ones, those of few segments, the oldest, by address.
+
+    >>> new, old, deep = Candidate("https://h/b"), Candidate("https://h/", 1.0), Candidate("https://h/a/b")
+    >>> [one.url for one in sorted((old, deep, new), key=rank)]
+    ['https://h/b', 'https://h/a/b', 'https://h/']
+    """
+    return (candidate.last is not None, segments(candidate.url), candidate.last or 0.0, candidate.url)
+
+
+def segments(url: str) -> int:
+    """Count the segments of a normal address's path that are not empty.
+
+    >>> segments("https://h/"), segments("https://h/a//b/?c/d")
+    (0, 2)
+    """
+    path = url.partition("?")[0].split("/")[3:]
+    return len(path) - path.count("")

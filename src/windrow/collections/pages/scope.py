@@ -1,0 +1,121 @@
+"""What belongs to a site: its seeds' origins, the hosts named beside them, and the paths named."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from windrow.collections.pages.code import Locality
+from windrow.errors import ConfigError
+from windrow.formats.pattern import Pattern, canonical, pattern
+from windrow.formats.url import Parts, normalise, parts
+
+_HOST = re.compile(r"(?:\*|\.?[^\s/:*?#@\[\]]+|\[[0-9a-fA-F:.]+\])")
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """One site. `origins` are its seeds' own; `hosts` are further names, on the ports of their scheme."""
+
+    seeds: tuple[str, ...]
+    origins: frozenset[str]
+    hosts: tuple[str, ...] = ()
+    paths: tuple[Pattern, ...] = ()
+
+    def holds(self, address: Parts) -> bool:
+        """Tell whether an address belongs to the site."""
+        ours = address.origin in self.origins or (
+            address.port is None and any(host_fits(one, address.host) for one in self.hosts)
+        )
+        return ours and (not self.paths or any(one.matches(target(address)) for one in self.paths))
+
+
+def scope(seeds: Iterable[str], hosts: Iterable[str] = (), paths: Iterable[str] = ()) -> Scope:
+    """Make a site of its seeds (whole addresses), hosts (`example.org`, `.example.org`) and paths.
+
+    A seed on the usual port stands for both http and https. Paths are patterns as robots.txt writes
+    them; the seeds must fit them. What is not well written raises ConfigError.
+
+    >>> site = scope(["https://example.org/blog/"], hosts=[".example.net"], paths=["/blog/"])
+    >>> site.holds(parts("http://www.example.net/blog/1")), site.holds(parts("https://example.org/shop"))
+    (True, False)
+    """
+    found = []
+    for seed in seeds:
+        url = normalise(seed).url
+        if not url:
+            raise ConfigError(f"seeds: {seed[:200]!r} is not an address of the web")
+        found.append(url)
+    if not found:
+        raise ConfigError("seeds: wanted at least one address")
+    origins = frozenset(origin for url in found for origin in _origins(parts(url)))
+    made = Scope(
+        tuple(dict.fromkeys(found)),
+        origins,
+        tuple(host_pattern(one, "hosts") for one in hosts),
+        tuple(path_pattern(one, "paths") for one in paths),
+    )
+    for url in made.seeds:
+        if not made.holds(parts(url)):
+            raise ConfigError(f"seeds: {url} fits none of the paths")
+    return made
+
+
+def _origins(address: Parts) -> tuple[str, ...]:
+    """Return the origins that an address stands for."""
+    if address.port is not None:
+        return (address.origin,)
+    return (f"http://{address.host}", f"https://{address.host}")
+
+
+def host_pattern(text: str, setting: str) -> str:
+    """Read a host's name: `example.org` is this host, `.example.org` it and all below, `*` any.
+
+    >>> host_pattern(".B\u00fccher.Example", "hosts")
+    '.xn--bcher-kva.example'
+    """
+    if text == "*":
+        return text
+    if _HOST.fullmatch(text) and (url := normalise(f"http://{text.removeprefix('.')}/").url):
+        return ("." if text.startswith(".") else "") + parts(url).host
+    raise ConfigError(f"{setting}: {text[:200]!r} is not a host: example.org, .example.org or *")
+
+
+def host_fits(name: str, host: str) -> bool:
+    """Tell whether a host's normal name fits a pattern that `host_pattern` read."""
+    if name.startswith("."):
+        return host.endswith(name) or host == name[1:]
+    return name in {host, "*"}
+
+
+def path_pattern(text: str, setting: str) -> Pattern:
+    """Read a path's pattern, or raise ConfigError."""
+    if not text.startswith(("/", "*")):
+        raise ConfigError(f"{setting}: {text[:200]!r} is not a path: it starts with / or *")
+    return pattern(text)
+
+
+def target(address: Parts) -> str:
+    """Return path and query of an address as patterns are matched with."""
+    query = f"?{address.query}" if address.query is not None else ""
+    return canonical(address.path + query, literal=True)
+
+
+def locality(page: Parts, link: Parts, site: Scope | None = None) -> Locality:
+    """Tell how far a link of a page reaches.
+
+    Hosts, ports and schemes must agree, where http and https count as one scheme and their usual
+    ports as one port; then another path or query is another document. A configured site is drawn
+    wider or narrower: within it a link is IN whatever its host, outside of it OUT.
+
+    >>> one, other = parts("http://example.org/a"), parts("https://example.org/b")
+    >>> locality(one, other), locality(one, parts("http://example.net/a")), locality(one, one)
+    (<Locality.IN: 1>, <Locality.OUT: 2>, <Locality.SELF: 0>)
+    """
+    same = (page.host, page.port) == (link.host, link.port)
+    if same and (page.path, page.query) == (link.path, link.query):
+        return Locality.SELF
+    if site is not None and site.holds(page):
+        return Locality.IN if site.holds(link) else Locality.OUT
+    return Locality.IN if same else Locality.OUT

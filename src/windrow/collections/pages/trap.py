@@ -1,0 +1,76 @@
+"""Guards against endless rows of generated pages: each looks at one address only."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import NamedTuple
+
+from windrow.collections.pages.query import names
+from windrow.formats.url import Parts
+
+_PATH = re.compile(r"(?<=/)(?:(\d{4})/(?:0?[1-9]|1[0-2])|(\d{4})-(?:0?[1-9]|1[0-2])(?:-\d{1,2})?)(?=/|\Z)", re.ASCII)
+_QUERY = re.compile(
+    r"(?:^|&)[^=&]*=(\d{4})-(?:0?[1-9]|1[0-2])(?:-\d{1,2})?(?!\d)"
+    r"|(?:^|&)(?:[a-z]*[_-])?(?:year|yr|jahr|annee|ano)=(\d{4})(?!\d)",
+    re.ASCII | re.IGNORECASE,
+)
+_ERA = range(1500, 3000)  # other numbers of four digits are no years
+
+
+class Guard(NamedTuple):
+    """How far addresses may go. `years` holds for dates that an address names, counted from this year."""
+
+    depth: int = 16  # segments of a path
+    repeats: int = 3  # times that a segment may occur in a path
+    segment: int = 255  # characters of a segment
+    parameters: int = 8
+    first: int = 1900  # year
+    ahead: int = 1  # years
+
+
+GUARD = Guard()
+
+
+def trapped(address: Parts, year: int, guard: Guard = GUARD) -> str:
+    """Return why an address looks like a trap, or an empty text. `year` is the present one.
+
+    >>> from windrow.formats.url import parts
+    >>> trapped(parts("https://example.org/events/2099/07/"), 2026)
+    'a date in 2099'
+    >>> trapped(parts("https://example.org/a/b/a/b/a/b/a/b"), 2026)
+    "the segment 'a' 4 times"
+    >>> trapped(parts("https://example.org/2024/07/a"), 2026)
+    ''
+    """
+    return _path(address.path, guard) or _query(address.query, guard) or _date(address, year, guard)
+
+
+def _path(path: str, guard: Guard) -> str:
+    """Look at the segments of a path."""
+    segments = [one for one in path.split("/") if one]
+    if len(segments) > guard.depth:
+        return f"{len(segments)} segments"
+    if len(max(segments, key=len, default="")) > guard.segment:
+        return f"a segment of more than {guard.segment} characters"
+    segment, count = Counter(segments).most_common(1)[0] if len(segments) > guard.repeats else ("", 0)
+    return f"the segment {segment[:40]!r} {count} times" if count > guard.repeats else ""
+
+
+def _query(query: str | None, guard: Guard) -> str:
+    """Look at the parameters of a query."""
+    given = names(query)
+    if len(given) > guard.parameters:
+        return f"{len(given)} parameters"
+    name, count = Counter(given).most_common(1)[0] if len(given) > guard.repeats else ("", 0)
+    return f"the parameter {name[:40]!r} {count} times" if count > guard.repeats else ""
+
+
+def _date(address: Parts, year: int, guard: Guard) -> str:
+    """Look at the dates that an address names."""
+    told = _PATH.findall(address.path) + (_QUERY.findall(address.query) if address.query else [])
+    for one, other in told:
+        named = int(one or other)
+        if named in _ERA and not guard.first <= named <= year + guard.ahead:
+            return f"a date in {named}"
+    return ""

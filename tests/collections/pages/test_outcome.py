@@ -1,0 +1,53 @@
+import pytest
+
+from windrow.collections.pages.code import ExitCode
+from windrow.collections.pages.outcome import CONTENTFUL, outcome
+from windrow.reasons import Reason
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (200, 20), (203, 20), (301, 31), (308, 31), (302, 32), (303, 32), (307, 32), (304, 34), (300, 42), (100, 42),
+        (400, 40), (401, 40), (403, 40), (404, 44), (410, 41), (418, 40), (429, 49), (451, 40), (500, 50), (503, 50), (599, 50),
+        (600, 42), (0, 42),
+    ],
+)  # fmt: skip
+def test_statuses(status, code):
+    assert outcome(status, None) == code
+
+
+@pytest.mark.parametrize(
+    ("reason", "code"),
+    [
+        (Reason.DNS_FAILED, ExitCode.DNS_ERROR),
+        (Reason.CONNECT_FAILED, ExitCode.CONNECTION_FAILED),
+        (Reason.TLS_FAILED, ExitCode.TLS_ERROR),
+        (Reason.TIMEOUT, ExitCode.REQUEST_TIMEOUT),
+        (Reason.INTERRUPTED, ExitCode.ERROR_READING_RESPONSE),
+        (Reason.PROTOCOL_ERROR, ExitCode.DID_NOT_UNDERSTAND_ANSWER),
+        (Reason.TOO_LARGE, ExitCode.RESPONSE_TOO_LARGE),
+        (Reason.BOMB_RATIO, ExitCode.RESPONSE_TOO_LARGE),
+        (Reason.ROBOTS_DENIED, ExitCode.ROBOTS_DENIED),
+        (Reason.PRIVATE_ADDRESS, ExitCode.POLICY_DENIED),
+        (Reason.TRAP, ExitCode.POLICY_DENIED),
+        (Reason.STOPPED, ExitCode.CANCELLED),
+        (Reason.WRONG_ENCODING, ExitCode.DID_NOT_UNDERSTAND_ANSWER),
+    ],
+)
+def test_reasons(reason, code):
+    assert outcome(None, reason) is code
+
+
+def test_a_body_that_broke_off():
+    assert outcome(200, Reason.INTERRUPTED) is ExitCode.ERROR_READING_RESPONSE
+    assert outcome(200, Reason.UNSUPPORTED) is ExitCode.FILE_OF_UNKNOWN_TYPE
+    assert outcome(200, Reason.NOINDEX) is ExitCode.FILE_INGESTED
+    assert outcome(404, Reason.TOO_LARGE) is ExitCode.FILE_NOT_FOUND
+
+
+def test_no_reason_passes_for_success():
+    kind = {Reason.NOINDEX, Reason.NOARCHIVE, Reason.EXPIRED}
+    assert {reason for reason in Reason if outcome(None, reason) is ExitCode.FILE_INGESTED} == kind
+    assert outcome(None, None) is ExitCode.DID_NOT_UNDERSTAND_ANSWER
+    assert {20, 31, 32} == CONTENTFUL

@@ -1,0 +1,208 @@
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windrow.collections.pages import query
+from windrow.collections.pages.kind import READ, Mime, mime, promises
+from windrow.collections.pages.policy import policy
+from windrow.collections.pages.scope import scope
+from windrow.collections.pages.trap import Guard, trapped
+from windrow.errors import ConfigError
+from windrow.formats.robots import parse
+from windrow.formats.url import normalise, parts
+from windrow.reasons import Reason
+
+SITE = scope(["https://example.org/", "https://example.net/"])
+OPEN = parse(b"", "x-crawler")
+
+
+def judge(url, robots=OPEN, **rules):
+    return policy(SITE, **rules).judge(url, 2026, robots)
+
+
+def test_the_order_of_the_rules():
+    robots = parse(b"User-agent: *\nDisallow: /", "x-crawler")
+    rules = {"do_not_crawl": ["/a/"]}
+    assert judge("https://example.com/a/x.zip?q", robots, **rules).reason is Reason.OUT_OF_SCOPE
+    assert judge("https://example.org/a/2999/01/x.zip?q", robots, **rules) == (Reason.POLICY_DENIED, "/a/", None)
+    assert judge("https://example.org/2999/01/x.zip?q", robots, **rules).reason is Reason.QUERY_DENIED
+    assert judge("https://example.org/2999/01/x.zip", robots, **rules).reason is Reason.TRAP
+    assert judge("https://example.org/x.zip", robots, **rules) == (Reason.UNSUPPORTED, "zip", None)
+    assert judge("https://example.org/x", robots, **rules) == (Reason.ROBOTS_DENIED, "Disallow: /", 2)
+    assert judge("https://example.org/x", **rules).allowed
+
+
+@pytest.mark.parametrize(
+    ("rule", "url", "may"),
+    [
+        ("/private", "https://example.org/private/x", False),
+        ("/private$", "https://example.org/private/x", True),
+        ("/*/print", "https://example.net/a/print?x", False),
+        ("example.net/shop", "https://example.net/shop/1", False),
+        ("example.net/shop", "https://example.org/shop/1", True),
+        ("example.net", "https://example.net/", False),
+        (".example.net", "https://example.net/x", False),
+        ("*/feed$", "https://example.org/a/feed", False),
+        ("/caf\u00e9", "https://example.org/caf%C3%A9s", False),
+        ("*?print=", "https://example.org/a?print=1", False),
+    ],
+)
+def test_do_not_crawl(rule, url, may):
+    assert judge(url, do_not_crawl=[rule], url_query_parameters=["*"]).allowed is may
+
+
+@pytest.mark.parametrize(
+    ("rules", "url", "may"),
+    [
+        ([], "https://example.org/?a", False),
+        (["a"], "https://example.org/?a", True),
+        (["a b"], "https://example.org/?b=1&a=2", True),
+        (["a", "b"], "https://example.org/?b=1&a=2", False),  # one rule must allow them all
+        (["/search q"], "https://example.org/search?q=x", True),
+        (["/search q"], "https://example.org/other?q=x", False),
+        (["f_*"], "https://example.org/?f_a=1&f_b=2", True),
+        (["f_*"], "https://example.org/?g=1", False),
+        (["*"], "https://example.org/?anything", True),
+        (["c d"], "https://example.org/?%63=1", True),
+        (["a"], "https://example.org/?a=1&A=1", False),
+    ],
+)
+def test_query_parameters(rules, url, may):
+    assert judge(normalise(url).url, url_query_parameters=rules).allowed is may
+
+
+@pytest.mark.parametrize("text", ["", "/search", "a=b", "a&b", "a**b", "?a"])
+def test_rules_of_queries_that_are_not_well_written(text):
+    with pytest.raises(ConfigError):
+        policy(SITE, url_query_parameters=[text])
+
+
+@pytest.mark.parametrize("text", ["", "a b/c", "https://example.org/"])
+def test_rules_that_are_not_well_written(text):
+    with pytest.raises(ConfigError):
+        policy(SITE, do_not_crawl=[text])
+
+
+@pytest.mark.parametrize(
+    ("url", "kept"),
+    [
+        ("https://h/?PHPSESSID=abc", "https://h/"),
+        ("https://h/a?x=1&utm_campaign=z&y=2", "https://h/a?x=1&y=2"),
+        ("https://h/a;jsessionid=F00?x", "https://h/a?x"),
+        ("https://h/(S(lit3py55t21z5v55vlm25s55))/a", "https://h/a"),
+        ("https://h/(S(lit3py55t21z5v55vlm25s55))", "https://h/"),
+        ("https://h/?sid=4711", "https://h/?sid=4711"),
+        ("https://h/?sid=0123456789abcdef0123456789abcdef", "https://h/"),
+        ("https://h/a;b=c/d", "https://h/a;b=c/d"),
+        ("https://h/?b&a&b", "https://h/?b&a&b"),
+        ("https://h/?&&", "https://h/"),
+    ],
+)
+def test_session_ids_and_marks_of_advertisers_go(url, kept):
+    assert query.clean(url) == kept
+
+
+@given(st.text(st.sampled_from("ab;=&?/()S_sid123utm_x.%"), max_size=40))
+def test_a_clean_address_is_clean_and_normal(text):
+    url = normalise(f"https://h/{text}").url
+    if not url:
+        return
+    once = query.clean(url)
+    assert query.clean(once) == once
+    assert normalise(once).url == once
+    assert len(once) <= len(url)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/" + "a/" * 4,
+        "/" + "/".join(map(str, range(17))),
+        "/" + "x" * 256,
+        "/events/2031-05/",
+        "/events/2031/5",
+        "/1812/06/24/",
+        "/c?date=2044-01-02",
+        "/c?month=5&year=2099",
+        "/c?cal_year=1500",
+        "/c?" + "&".join(f"p{number}=1" for number in range(9)),
+        "/c?a=1&a=2&a=3&a=4",
+        "/a/b" * 4,
+    ],
+)
+def test_traps(path):
+    assert trapped(parts(f"https://h{path}"), 2026)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/2024/02/29/a",
+        "/events/2027-05/",
+        "/item/9876-05",
+        "/item/20990101",
+        "/isbn/2099/99",
+        "/a/a/a",
+        "/c?year=2026&month=2",
+        "/c?id=2099",
+        "/" + "/".join(map(str, range(16))),
+    ],
+)
+def test_no_traps(path):
+    assert trapped(parts(f"https://h{path}"), 2026) == ""
+
+
+def test_a_guard_may_be_moved():
+    assert not trapped(parts("https://h/1812/06/"), 2026, Guard(first=1600))
+    assert trapped(parts("https://h/a/b"), 2026, Guard(depth=1)) == "2 segments"
+
+
+def test_an_endless_calendar_ends():
+    year, month, steps = 2026, 11, 0
+    while not trapped(parts(f"https://h/calendar/{year}/{month:02}/"), 2026):
+        year, month, steps = (year, month + 1, steps + 1) if month < 12 else (year + 1, 1, steps + 1)
+        assert steps < 20
+    assert steps == 14
+
+
+@given(st.text(max_size=300), st.text(max_size=300))
+def test_any_address_can_be_judged(path, search):
+    url = normalise(f"https://example.org/{path}?{search}").url
+    if url:
+        judge(query.clean(url), url_query_parameters=["a"], do_not_crawl=["/*x*y$"])
+
+
+def test_judging_is_fast():
+    site = policy(SITE, do_not_crawl=["/tag/", "*/print$", ".example.net/x"], url_query_parameters=["page", "/s q"])
+    robots = parse(b"User-agent: *\nDisallow: /x/*.y$\nDisallow: /wp-admin/", "x-crawler")
+    begun = time.perf_counter()
+    for number in range(5000):
+        assert site.judge(f"https://example.org/blog/2024/05/post-{number}.html", 2026, robots).allowed
+    assert time.perf_counter() - begun < 5000 / 5_000
+
+
+def test_types():
+    assert mime("text/html; charset=utf-8") == Mime("text", "html", None, (("charset", "utf-8"),))
+    assert mime('Text/HTML;a="x;y\\"z";b=1;A=2') == Mime("text", "html", None, (("a", 'x;y"z'), ("b", "1")))
+    assert mime("application/vnd.api+json").suffix == "json"
+    assert mime("image/svg+xml").essence == "image/svg+xml"
+    assert mime("application/a+b+c")[:3] == ("application", "a+b", "c")
+    for wrong in ("", "text", "text/", "/html", "text/html/x", "te xt/html", "text/html, text/plain"):
+        assert mime(wrong) is None
+    assert mime("Application/RSS+XML").essence in READ
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_a_type_or_none(text):
+    found = mime(text)
+    assert found is None or found.essence == found.essence.lower()
+
+
+def test_endings():
+    assert not promises("/a/b.tar.GZ")
+    assert promises("/index.php")
+    assert promises("/a.b/")
+    assert promises("/release-1.0")

@@ -1,0 +1,106 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windrow.collections.pages.code import Locality
+from windrow.collections.pages.scope import host_fits, host_pattern, locality, scope
+from windrow.errors import ConfigError
+from windrow.formats.url import normalise, parts
+
+
+def holds(site, url):
+    return site.holds(parts(normalise(url).url))
+
+
+def test_a_seed_stands_for_its_origin():
+    site = scope(["https://Example.org/start", "http://127.0.0.1:8080/"])
+    assert site.seeds == ("https://example.org/start", "http://127.0.0.1:8080/")
+    assert holds(site, "https://example.org/other?x")
+    assert holds(site, "http://example.org/")
+    assert holds(site, "http://127.0.0.1:8080/x")
+    for other in (
+        "https://www.example.org/",
+        "https://example.org:8443/",
+        "http://127.0.0.1/",
+        "https://127.0.0.1:8080/",
+    ):
+        assert not holds(site, other)
+
+
+def test_several_hosts_as_one_site():
+    site = scope(["https://example.org/"], hosts=[".b\u00fccher.example", "example.net"])
+    for inner in ("https://bücher.example/", "http://a.b.bücher.example/", "https://example.net/"):
+        assert holds(site, inner)
+    for outer in ("https://xbücher.example/", "https://www.example.net/", "https://example.net:8080/"):
+        assert not holds(site, outer)
+    assert holds(scope(["https://example.org/"], hosts=["*"]), "https://anything.example/")
+
+
+def test_a_path_as_a_site():
+    site = scope(["https://example.org/blog/"], paths=["/blog/", "/about$"])
+    assert holds(site, "https://example.org/blog/2024/")
+    assert holds(site, "https://example.org/about")
+    for outer in (
+        "https://example.org/",
+        "https://example.org/blog",
+        "https://example.org/about/x",
+        "https://example.org/about?x",
+    ):
+        assert not holds(site, outer)
+
+
+@pytest.mark.parametrize(
+    ("seeds", "more"),
+    [
+        ([], {}),
+        (["example.org"], {}),
+        (["ftp://example.org/"], {}),
+        (["https://example.org/"], {"hosts": ["https://example.org"]}),
+        (["https://example.org/"], {"hosts": ["a*.org"]}),
+        (["https://example.org/"], {"hosts": ["."]}),
+        (["https://example.org/"], {"hosts": ["example.org:8080"]}),
+        (["https://example.org/"], {"paths": ["blog/"]}),
+        (["https://example.org/"], {"paths": ["/blog/"]}),
+    ],
+)
+def test_what_is_not_well_written_is_refused(seeds, more):
+    with pytest.raises(ConfigError):
+        scope(seeds, **more)
+
+
+@given(st.text(st.sampled_from("ab.-"), min_size=1, max_size=8))
+def test_a_name_fits_itself_and_a_dot_all_below(host):
+    try:
+        name = host_pattern(host.strip("."), "hosts")
+    except ConfigError:
+        return
+    assert host_fits(name, name)
+    assert host_fits(f".{name}", name)
+    assert host_fits(f".{name}", f"x.{name}")
+    assert not host_fits(f".{name}", f"x{name}")
+
+
+@pytest.mark.parametrize(
+    ("page", "link", "reach"),
+    [
+        ("http://h/a", "http://h/a", Locality.SELF),
+        ("http://h/a", "https://h/a", Locality.SELF),  # a trailing s and the usual ports do not count
+        ("http://h/a", "http://h/b", Locality.IN),
+        ("http://h/a?x", "http://h/a?y", Locality.IN),
+        ("http://h/a?x", "http://h/a", Locality.IN),
+        ("http://h/a", "http://i/a", Locality.OUT),
+        ("http://h/a", "http://h:8080/a", Locality.OUT),
+        ("http://h:443/a", "https://h/b", Locality.OUT),
+    ],
+)
+def test_locality(page, link, reach):
+    assert locality(parts(page), parts(link)) is reach
+
+
+def test_locality_within_a_configured_site():
+    site = scope(["https://h/blog/"], hosts=["i"], paths=["/blog/"])
+    page = parts("https://h/blog/a")
+    assert locality(page, parts("https://i/blog/b"), site) is Locality.IN
+    assert locality(page, parts("https://h/shop/"), site) is Locality.OUT
+    assert locality(page, page, site) is Locality.SELF
+    assert locality(parts("https://h/shop/"), parts("https://h/shop/x"), site) is Locality.IN
