@@ -10,6 +10,7 @@ import re
 from typing import NamedTuple
 
 _ODD = re.compile(rb"%(?:[0-9A-Fa-f]{2})?|[^A-Za-z0-9/._~!&()+,;=:@?*$-]")
+_EVEN = re.compile(r"[A-Za-z0-9/._~!&()+,;=:@?-]*+")
 _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
@@ -60,6 +61,8 @@ def canonical(text: str, *, literal: bool = False) -> str:
     >>> canonical("/caf\u00e9/%7e%2a*'$"), canonical("/a*$", literal=True)
     ('/caf%C3%A9/~%2A*%27$', '/a%2A%24')
     """
+    if _EVEN.fullmatch(text):
+        return text
     spelt = _ODD.sub(_escape, text.encode("utf-8", "surrogateescape")).decode("ascii")
     if literal:
         return spelt.replace("*", "%2A").replace("$", "%24")

@@ -66,9 +66,9 @@ class Policy:
         address = parts(url)
         if not self.scope.holds(address):
             return Verdict(Reason.OUT_OF_SCOPE)
-        where = target(address)
+        where = target(address) if self.denied or address.query is not None else ""
         for one in self.denied:
-            if host_fits(one.host, address.host) and one.pattern.matches(where):
+            if one.pattern.matches(where) and host_fits(one.host, address.host):
                 return Verdict(Reason.POLICY_DENIED, one.text)
         if address.query is not None and (verdict := self._query(address, where)).reason:
             return verdict

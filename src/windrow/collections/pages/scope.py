@@ -25,10 +25,16 @@ class Scope:
 
     def holds(self, address: Parts) -> bool:
         """Tell whether an address belongs to the site."""
-        ours = address.origin in self.origins or (
-            address.port is None and any(host_fits(one, address.host) for one in self.hosts)
-        )
-        return ours and (not self.paths or any(one.matches(target(address)) for one in self.paths))
+        if address.origin not in self.origins and not (address.port is None and self._named(address.host)):
+            return False
+        if not self.paths:
+            return True
+        where = target(address)
+        return any(one.matches(where) for one in self.paths)
+
+    def _named(self, host: str) -> bool:
+        """Tell whether a host is one of those named beside the seeds."""
+        return any(host_fits(one, host) for one in self.hosts)
 
 
 def scope(seeds: Iterable[str], hosts: Iterable[str] = (), paths: Iterable[str] = ()) -> Scope:

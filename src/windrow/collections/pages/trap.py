@@ -49,6 +49,8 @@ def trapped(address: Parts, year: int, guard: Guard = GUARD) -> str:
 def _path(path: str, guard: Guard) -> str:
     """Look at the segments of a path."""
     segments = [one for one in path.split("/") if one]
+    if len(path) <= guard.segment and len(set(segments)) == len(segments) <= guard.depth:
+        return ""
     if len(segments) > guard.depth:
         return f"{len(segments)} segments"
     if len(max(segments, key=len, default="")) > guard.segment:
@@ -59,6 +61,8 @@ def _path(path: str, guard: Guard) -> str:
 
 def _query(query: str | None, guard: Guard) -> str:
     """Look at the parameters of a query."""
+    if not query:
+        return ""
     given = names(query)
     if len(given) > guard.parameters:
         return f"{len(given)} parameters"
