@@ -55,6 +55,7 @@ def test_relative_links_resolve_as_the_rfc_lists_them(href, url):
         ("/x?", "https://example.org/x"),
         ("/x?b=2&a=1&a=0", "https://example.org/x?b=2&a=1&a=0"),
         ("/x?q=%41%20+'", "https://example.org/x?q=A%20+%27"),
+        ("/a[1]|?b[]={x}^\\`", "https://example.org/a%5B1%5D%7C?b%5B%5D=%7Bx%7D%5E%5C%60"),
         ("\\x\\y", "https://example.org/x/y"),
         ("  /x\n\t/y ", "https://example.org/x/y"),
         ("/caf\u00e9", "https://example.org/caf%C3%A9"),
@@ -126,6 +127,7 @@ PIECES = st.lists(
 @given(st.one_of(PIECES, st.text(max_size=60)))
 @example("%%34%31")
 @example("%2%35")
+@example("?\\")
 def test_a_normal_address_is_normal(href):
     once = normalise(href, BASE)
     assert (once.url == "") == (once.reason is not None)
@@ -136,16 +138,17 @@ def test_a_normal_address_is_normal(href):
         assert once.url.isascii()
         assert "#" not in once.url
         assert "@" not in once.url.split("/")[2]
-        assert not set(once.url) & set(' \t\n\r"<>\\')
+        assert not set(once.url) & set(' \t\n\r"<>\\^`{|}')
 
 
-@given(st.text(max_size=30), st.text(max_size=30))
+NO_END = st.text(st.characters(exclude_characters="/\\?#"), max_size=30)
+
+
+@given(NO_END, NO_END)
+@example("a@b", "c:d@")
 def test_credentials_never_stay(user, password):
     found = normalise(f"https://{user}:{password}@example.org/x")
-    if found.url.endswith("@example.org/x"):  # a slash in the user's name ends the authority
-        assert "/" in user + password or "\\" in user + password
-    elif found.url.startswith("https://example.org/"):
-        assert found.url == "https://example.org/x"
+    assert found.url == "https://example.org/x"
 
 
 def test_parts():

@@ -24,12 +24,12 @@ def item(element: etree._Element) -> tuple[str, str, str]:
         for guid in element.iterchildren("guid"):
             if guid.get("isPermaLink", "true").strip().lower() == "true":
                 address = (guid.text or "").strip()
-    return address, text(element, "updated", "modified", "pubDate", "date"), _base(element)
+    return address, text(element, "updated", "modified", "pubDate", "date"), _within(element)
 
 
 def entry(element: etree._Element) -> tuple[str, str, str]:
     """Return address, time and base of an Atom entry."""
-    return _alternate(element), text(element, "updated", "modified", "published", "issued"), _base(element)
+    return _alternate(element), text(element, "updated", "modified", "published", "issued"), _within(element)
 
 
 def items(content: bytes) -> Iterator[tuple[str, str, str]]:
@@ -61,7 +61,7 @@ def _alternate(element: etree._Element) -> str:
     return ""
 
 
-def _base(element: etree._Element) -> str:
+def _within(element: etree._Element) -> str:
     """Return the nearest `xml:base` (XML Base), if there is one."""
     if own := element.get(_BASE):
         return own

@@ -2,9 +2,11 @@
 
 `ada-url` reads and resolves as browsers do. On top of that, so that one page has one address:
 credentials, an empty query and the dot behind a host name go; escapes are in upper case, those of
-letters, digits, `-`, `.`, `_` and `~` are undone (RFC 3986, sections 6.2.2.1 and 6.2.2.2), and a `%`
-that starts no escape becomes `%25`. The order of a query's parameters and a slash at a path's end
-are kept: servers tell them apart. Queries are encoded as UTF-8, whatever the page was written in.
+letters, digits, `-`, `.`, `_` and `~` are undone (RFC 3986, sections 6.2.2.1 and 6.2.2.2), a `%` that
+starts no escape becomes `%25`, and what browsers leave though the RFC does not allow it is escaped:
+brackets, braces, backslash, caret, grave and bar. The order of a query's parameters and a slash at a
+path's end are kept: servers tell them apart. Queries are encoded as UTF-8, whatever the page was
+written in.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ _HOST = re.compile(r"(?=.{1,253}\Z)(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}|\[[0-
 _HALF = re.compile("[\ud800-\udfff]")  # half a pair of surrogates, which UTF-8 cannot spell
 _ESCAPE = re.compile(r"%(?:[0-9A-Fa-f]{2})?")
 _CONTROL = re.compile(r"%(?:[01][0-9A-F]|7F)")
+_LEFT = {ord(one): f"%{ord(one):02X}" for one in "\\^`{|}[]"}  # what browsers leave, and RFC 3986 does not
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _SPELT = {f"%{n:02X}": chr(n) if chr(n) in _UNRESERVED else f"%{n:02X}" for n in range(256)}
 
@@ -89,7 +92,7 @@ def _strict(address: str) -> str:
         target = _ESCAPE.sub(_spell, target)
         if _CONTROL.search(target):
             return ""
-    path, mark, query = target.partition("?")
+    path, mark, query = target.translate(_LEFT).partition("?")
     return f"{scheme}://{host}{port}/{path}{mark if query else ''}{query}"
 
 

@@ -1,0 +1,117 @@
+"""Redirects and canonical addresses: what a page says of where it really is.
+
+A redirect is never followed: it is recorded, and its target is a candidate like any link. So a loop of
+redirects ends where its first address is met again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import NamedTuple
+
+from windrow.collections.pages.code import InformationSource
+from windrow.formats.url import normalise, parts
+from windrow.reasons import Reason
+
+PERMANENT = frozenset({301, 308})
+MOVED = PERMANENT | {302, 303, 307}
+
+_LINKS = 50  # of one Link header
+_LONGEST = 8192  # characters of one Link header that are read
+_LINK = re.compile(
+    r'\s*<([^<>]*)>((?:\s*;\s*[!#$&+.^_`|~\w*-]+\s*(?:=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;,"]*))?)*)\s*(?:,|\Z)'
+)
+_PARAMETER = re.compile(r';\s*([!#$&+.^_`|~\w*-]+)\s*(?:=\s*("(?:[^"\\]|\\.)*"|[^\s;,"]*))?')
+
+
+class Move(NamedTuple):
+    """What a redirect says; refused where it leads to no address of the web, with an empty `url`."""
+
+    url: str
+    fragment: str | None = None
+    permanent: bool = False
+    source: InformationSource = InformationSource.RESPONSE_HEADER
+    reason: Reason | None = None
+
+
+def move(base: str, status: int, location: str) -> Move | None:
+    """Read a redirect of the page at the normal address `base`; None where the answer is none.
+
+    A redirect to the very same address leads nowhere and is refused as REDIRECTED.
+
+    >>> move("https://example.org/a", 301, "/b#c")[:3]
+    ('https://example.org/b', 'c', True)
+    >>> move("https://example.org/a", 302, "").reason
+    <Reason.BAD_ADDRESS: 'bad_address'>
+    """
+    if status not in MOVED:
+        return None
+    permanent = status in PERMANENT
+    if not location.strip():
+        return Move("", permanent=permanent, reason=Reason.BAD_ADDRESS)
+    found = normalise(location, base)
+    if found.reason or found.url == base:
+        return Move("", None, permanent, reason=found.reason or Reason.REDIRECTED)
+    return Move(found.url, found.fragment, permanent)
+
+
+class Claim(StrEnum):
+    """What a canonical address means for the page that names it."""
+
+    NONE = "none"  # it names none, or itself
+    COPY = "copy"  # a copy of another page of its origin, which was crawled: a duplicate
+    UNSEEN = "unseen"  # its origin has the other page, but it was not crawled yet: kept as it is
+    ELSEWHERE = "elsewhere"  # a copy of a page of another origin: kept, ranked below that
+
+
+def canonical(page: str, told: Iterable[str]) -> str:
+    """Return the canonical address that a page names for itself (RFC 6596), empty where it is none of use.
+
+    `told` are all hrefs of `link rel=canonical` and of the Link header. If they disagree, none counts;
+    one that names the page itself, or no address of the web, is none.
+
+    >>> canonical("https://example.org/a?x", ["/a", "https://example.org/a#top"])
+    'https://example.org/a'
+    >>> canonical("https://example.org/a", ["/a"]), canonical("https://example.org/a", ["/b", "/c"])
+    ('', '')
+    """
+    found = {normalise(href, page).url for href in told if href.strip()} - {""}
+    if len(found) != 1:
+        return ""
+    (url,) = found
+    return "" if url == page else url
+
+
+def claim(page: str, url: str, *, crawled: bool) -> Claim:
+    """Tell what the canonical address `url` means for a page; `crawled` is whether it brought a file itself.
+
+    >>> claim("https://example.org/a?x", "https://example.org/a", crawled=True)
+    <Claim.COPY: 'copy'>
+    """
+    if not url or url == page:
+        return Claim.NONE
+    if parts(page).origin != parts(url).origin:
+        return Claim.ELSEWHERE
+    return Claim.COPY if crawled else Claim.UNSEEN
+
+
+def linked(header: str, relation: str) -> list[str]:
+    """Return the targets of a Link header that have a relation (RFC 8288, section 3).
+
+    >>> linked('</b>; rel="next canonical", <c>; title="a, <b>"; rel=canonical', "canonical")
+    ['/b', 'c']
+    """
+    found: list[str] = []
+    text = header[:_LONGEST]
+    place = 0
+    for _ in range(_LINKS):
+        one = _LINK.match(text, place)
+        if not one:
+            break
+        rel = next((value for name, value in _PARAMETER.findall(one[2]) if name.lower() == "rel"), "")
+        if relation in rel.strip('"').lower().split():
+            found.append(one[1].strip())
+        place = one.end()
+    return found

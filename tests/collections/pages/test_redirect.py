@@ -1,0 +1,87 @@
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windrow.collections.pages.redirect import Claim, canonical, claim, linked, move
+from windrow.reasons import Reason
+
+PAGE = "https://example.org/a?x"
+
+
+@pytest.mark.parametrize(("status", "permanent"), [(301, True), (308, True), (302, False), (303, False), (307, False)])
+def test_redirects(status, permanent):
+    assert move(PAGE, status, "b")[:3] == ("https://example.org/b", None, permanent)
+
+
+@pytest.mark.parametrize("status", [200, 204, 300, 304, 305, 306, 404, 500])
+def test_other_answers_are_no_redirects(status):
+    assert move(PAGE, status, "/b") is None
+
+
+@pytest.mark.parametrize(
+    ("location", "reason"),
+    [
+        ("", Reason.BAD_ADDRESS),
+        ("  ", Reason.BAD_ADDRESS),
+        ("http://a b/", Reason.BAD_ADDRESS),
+        ("javascript:alert(1)", Reason.NO_TRANSPORT),
+        ("file:///etc/passwd", Reason.NO_TRANSPORT),
+        ("/" + "x" * 3000, Reason.ADDRESS_TOO_LONG),
+        ("/a?x#again", Reason.REDIRECTED),
+        ("//user:pass@example.org/%61?x", Reason.REDIRECTED),
+    ],
+)
+def test_redirects_that_lead_nowhere(location, reason):
+    found = move(PAGE, 302, location)
+    assert (found.url, found.reason) == ("", reason)
+
+
+def test_canonical_addresses():
+    assert canonical(PAGE, ["https://example.org/a"]) == "https://example.org/a"
+    assert canonical(PAGE, ["/a", "", "mailto:x@y", "/a#b"]) == "https://example.org/a"
+    assert canonical(PAGE, ["/a", "/b"]) == canonical(PAGE, []) == canonical(PAGE, ["?x"]) == ""
+    assert claim(PAGE, "", crawled=True) is Claim.NONE
+    assert claim(PAGE, "https://example.org/a", crawled=False) is Claim.UNSEEN
+    assert claim(PAGE, "https://example.net/a", crawled=True) is Claim.ELSEWHERE
+    assert claim(PAGE, "http://example.org/a", crawled=True) is Claim.ELSEWHERE
+
+
+@pytest.mark.parametrize(
+    ("header", "found"),
+    [
+        ("<https://example.org/b>; rel=canonical", ["https://example.org/b"]),
+        ('<b>; rel="Canonical"; type="text/html"', ["b"]),
+        ("<b>; title=x; REL = canonical , <c>;rel=next", ["b"]),
+        ("<b>; rel=next", []),
+        ("<b>; xrel=canonical", []),
+        ('<b>; title="; rel=canonical"', []),
+        ("<b;c,d>;rel=canonical", ["b;c,d"]),
+        ("b; rel=canonical", []),
+        ("", []),
+    ],
+)
+def test_link_headers(header, found):
+    assert linked(header, "canonical") == found
+
+
+@given(st.text(st.sampled_from('<>;,="\\ rel=canonical'), max_size=80))
+def test_any_header_can_be_read(header):
+    assert all(isinstance(one, str) for one in linked(header, "canonical"))
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "<" * 9000,
+        "<a>" + ";a" * 4000 + "!",
+        "<a>" + ' ;a="' * 2000,
+        "<a>" + " " * 8000 + "x",
+        "<a>;" + "a" * 8000 + "<",
+    ],
+)
+def test_hostile_headers_cost_little(header):
+    begun = time.perf_counter()
+    linked(header, "canonical")
+    assert time.perf_counter() - begun < 1
