@@ -27,6 +27,9 @@ LONGEST = 86_400.0
 UNAVAILABLE, LIMITED, FAILED = 3, 8, 10
 """Answers in a row after which a site is given up: 503, 429, none at all."""
 
+UNREACHED = frozenset({Reason.DNS_FAILED, Reason.CONNECT_FAILED, Reason.TLS_FAILED, Reason.TIMEOUT, Reason.INTERRUPTED})
+"""Why a request may have no answer, and another time have one."""
+
 FLUKES = frozenset({Reason.CONNECT_FAILED, Reason.INTERRUPTED})
 _BEGIN = 20  # tenths of p
 _DIGITS = re.compile(r"[0-9]{1,12}")

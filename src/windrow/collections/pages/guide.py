@@ -1,0 +1,113 @@
+"""The rules of one origin while it is walked: `windrow.spec.Guide` on top of the pure rules beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from windrow.collections.pages import pace, query, recrawl, robot
+from windrow.collections.pages.outcome import outcome
+from windrow.collections.pages.policy import Policy, Verdict, by_robots
+from windrow.digest import number
+from windrow.formats.url import Resolver, parts
+from windrow.model import Found, Visit
+from windrow.reasons import Reason
+
+Read = Callable[[str, Mapping[str, str], bytes], tuple[str, list[str]]]
+"""Address, header fields and body of a page -> its base and the references in it, as they are written."""
+
+_HOUR = 3600.0
+_NO_YEAR = 9998  # before any time is told no date is too late
+_LATER = pace.UNREACHED | {Reason.ROBOTS_UNREACHABLE, Reason.SITE_GIVEN_UP, Reason.RATE_LIMITED, Reason.SERVER_ERROR}
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a site is walked: what is allowed, as whom, and how fast.
+
+    `delay` is the least delay in seconds where robots.txt names none; without `polite` the duration of
+    requests does not count for it.
+    """
+
+    policy: Policy
+    agent: str
+    delay: float = 1.0
+    polite: bool = True
+
+
+class Guide:
+    """What is known of one origin in one run."""
+
+    def __init__(self, manner: Manner, origin: str, read: Read) -> None:
+        """Begin with nothing known: robots.txt comes first. `origin` is spelt as `Parts.origin` spells it."""
+        self._manner = manner
+        self._origin = origin
+        self._read = read
+        self._resolver = Resolver(origin)
+        self._pace = pace.Pace()
+        self._standing = robot.NEW
+        self._year = _NO_YEAR
+
+    def robots(self, at: float) -> str:
+        """Return the address of robots.txt when it is due at a time (seconds since 1970), else an empty text."""
+        self._year = datetime.fromtimestamp(at, UTC).year
+        return f"{self._origin}/robots.txt" if at >= self._standing.due else ""
+
+    def ruled(self, at: float, status: int | None, body: bytes) -> None:
+        """Take the last answer to the request for robots.txt, redirects followed."""
+        agent = self._manner.agent
+        self._standing = robot.stand(self._standing, status=status, content=body, agent=agent, now=at)
+
+    def verdict(self, url: str) -> Verdict:
+        """Judge an address by all rules, and tell the one that decided."""
+        if self._pace.given_up:
+            return Verdict(Reason.SITE_GIVEN_UP)
+        return self._manner.policy.judge(url, self._year, self._standing.robots)
+
+    def refusal(self, url: str) -> Reason | None:
+        """Tell why an address may not be asked for now."""
+        return self.verdict(url).reason
+
+    def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
+        """Return the seconds to wait after an answer, or None where the site is given up for the run."""
+        delay = pace.least(self._standing.robots.delay, self._manner.delay)
+        took = seconds if self._manner.polite else 0.0
+        self._pace = self._pace.step(pace.Answer(status, took, wait), delay)
+        return None if self._pace.given_up else self._pace.wait(delay)
+
+    def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
+        """Return the base and the references of a page."""
+        return self._read(url, fields, body)
+
+    def follow(self, base: str, reference: str) -> Found | None:
+        """Resolve a reference against a normal address; None where no rule lets the crawl go there.
+
+        What robots.txt forbids is left out where it is this origin's; another origin judges for itself.
+        """
+        (resolved,) = self._resolver.resolve(base, (reference,))
+        if resolved.reason:
+            return None
+        url = query.clean(resolved.url)
+        if self._manner.policy.ask(url, self._year).reason:
+            return None
+        if url.startswith(f"{self._origin}/") and by_robots(url, self._standing.robots).reason is Reason.ROBOTS_DENIED:
+            return None
+        return Found(number(url), parts(url).origin, url, recrawl.segments(url))
+
+
+def again(visit: Visit, interval: float, failures: int, start: float) -> tuple[float, float]:
+    """Return when an address is due again (seconds since 1970), and its next interval in seconds.
+
+    `interval` is the one it had (0: none yet), `failures` counts those in a row, this one included, and
+    `start` is the site's own interval. A server's failure is looked at again after an hour, two, four
+    and so on, but not later than the interval says; a 4xx like any page.
+    """
+    before = interval or start
+    same = visit.kept is not None and visit.kept.revisit
+    after = recrawl.adapt(before, changed=recrawl.changed(outcome(visit.status, visit.reason), same=same), start=start)
+    at = visit.started.timestamp()
+    if visit.reason in _LATER or (visit.status or 0) >= 500 or visit.status == 429:
+        after_failure = min(after, _HOUR * 2 ** min(max(failures - 1, 0), 20))
+        return at + after_failure, after
+    return at + after, after
