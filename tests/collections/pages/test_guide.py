@@ -52,6 +52,25 @@ def test_what_is_followed():
         assert guide.follow(HOME, nowhere) is None
 
 
+def test_what_was_judged_is_judged_anew_by_new_rules():
+    guide = make()
+    assert guide.follow(HOME, "x") is guide.follow(HOME, "x") is not None
+    assert guide.follow(HOME, "/2027/01/") is not None
+    guide.ruled(AT, 200, b"User-agent: *\nDisallow: /x")
+    assert guide.follow(HOME, "x") is None
+    guide.ruled(AT, 404, b"")
+    assert guide.follow(HOME, "x") is not None
+    guide.robots(AT - 400 * DAY)
+    assert guide.follow(HOME, "/2027/01/") is None
+
+
+def test_the_memory_of_judgements_is_bounded():
+    guide = make()
+    for place in range(40_000):
+        guide.follow(HOME, f"p{place}")
+    assert len(guide._judged) <= 16_384
+
+
 def test_what_a_page_offers():
     guide = make()
     assert guide.links(HOME, {}, b"/a /b") == (HOME, ["/a", "/b"])

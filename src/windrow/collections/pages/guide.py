@@ -17,6 +17,7 @@ from windrow.reasons import Reason
 Read = Callable[[str, Mapping[str, str], bytes], tuple[str, list[str]]]
 """Address, header fields and body of a page -> its base and the references in it, as they are written."""
 
+_ROOM = 16_384  # judgements remembered
 _HOUR = 3600.0
 _NO_YEAR = 9998  # before any time is told no date is too late
 _LATER = pace.UNREACHED | {Reason.ROBOTS_UNREACHABLE, Reason.SITE_GIVEN_UP, Reason.RATE_LIMITED, Reason.SERVER_ERROR}
@@ -48,15 +49,20 @@ class Guide:
         self._pace = pace.Pace()
         self._standing = robot.NEW
         self._year = _NO_YEAR
+        self._judged: dict[str, Found | None] = {}  # what `follow` said: pages repeat their links
 
     def robots(self, at: float) -> str:
         """Return the address of robots.txt when it is due at a time (seconds since 1970), else an empty text."""
-        self._year = datetime.fromtimestamp(at, UTC).year
+        year = datetime.fromtimestamp(at, UTC).year
+        if year != self._year:
+            self._year = year
+            self._judged.clear()
         return f"{self._origin}/robots.txt" if at >= self._standing.due else ""
 
     def ruled(self, at: float, status: int | None, body: bytes) -> None:
         """Take the last answer to the request for robots.txt, redirects followed."""
         agent = self._manner.agent
+        self._judged.clear()
         self._standing = robot.stand(self._standing, status=status, content=body, agent=agent, now=at)
 
     def verdict(self, url: str) -> Verdict:
@@ -86,9 +92,16 @@ class Guide:
         What robots.txt forbids is left out where it is this origin's; another origin judges for itself.
         """
         (resolved,) = self._resolver.resolve(base, (reference,))
-        if resolved.reason:
-            return None
-        url = query.clean(resolved.url)
+        url = resolved.url
+        if url in self._judged:
+            return self._judged[url]
+        if len(self._judged) >= _ROOM:
+            self._judged.clear()
+        found = self._judged[url] = self._judge(query.clean(url)) if url else None
+        return found
+
+    def _judge(self, url: str) -> Found | None:
+        """Return what may be asked for at a clean address, now or by its own origin's leave."""
         if self._manner.policy.ask(url, self._year).reason:
             return None
         if url.startswith(f"{self._origin}/") and by_robots(url, self._standing.robots).reason is Reason.ROBOTS_DENIED:
