@@ -1,0 +1,23 @@
+"""HTML: bytes to text, outline, main content, and what a page says of itself."""
+
+from windrow.formats.html.charset import Text, decode
+from windrow.formats.html.content import main_content
+from windrow.formats.html.head import Feed, Head
+from windrow.formats.html.mark import Mark
+from windrow.formats.html.outline import Anchor, Blocks, Boxes, Outline
+from windrow.formats.html.page import Page, read
+
+__all__ = [
+    "Anchor",
+    "Blocks",
+    "Boxes",
+    "Feed",
+    "Head",
+    "Mark",
+    "Outline",
+    "Page",
+    "Text",
+    "decode",
+    "main_content",
+    "read",
+]

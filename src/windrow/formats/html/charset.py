@@ -1,0 +1,140 @@
+"""Turn a page's bytes into text: find the encoding as the HTML and Encoding standards of WHATWG do, then repair.
+
+The order is that of "encoding sniffing": a byte order mark, the charset of the Content-Type header, a `meta` element
+within the first 1,024 bytes, the bytes themselves. Two declarations are not believed, since they are plainly wrong:
+a single-byte encoding where all bytes are valid UTF-8 beyond ASCII, and UTF-8 where many are not.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_LABELS = """
+utf-8 utf_8: unicode-1-1-utf-8 unicode11utf8 unicode20utf8 utf-8 utf8 x-unicode20utf8
+ibm866 cp866: 866 cp866 csibm866 ibm866
+iso-8859-2 iso8859_2: csisolatin2 iso-8859-2 iso-ir-101 iso8859-2 iso88592 iso_8859-2 iso_8859-2:1987 l2 latin2
+iso-8859-3 iso8859_3: csisolatin3 iso-8859-3 iso-ir-109 iso8859-3 iso88593 iso_8859-3 iso_8859-3:1988 l3 latin3
+iso-8859-4 iso8859_4: csisolatin4 iso-8859-4 iso-ir-110 iso8859-4 iso88594 iso_8859-4 iso_8859-4:1988 l4 latin4
+iso-8859-5 iso8859_5: csisolatincyrillic cyrillic iso-8859-5 iso-ir-144 iso8859-5 iso88595 iso_8859-5 iso_8859-5:1988
+iso-8859-6 iso8859_6: arabic asmo-708 csiso88596e csiso88596i csisolatinarabic ecma-114 iso-8859-6 iso-8859-6-e \
+iso-8859-6-i iso-ir-127 iso8859-6 iso88596 iso_8859-6 iso_8859-6:1987
+iso-8859-7 iso8859_7: csisolatingreek ecma-118 elot_928 greek greek8 iso-8859-7 iso-ir-126 iso8859-7 iso88597 \
+iso_8859-7 iso_8859-7:1987 sun_eu_greek
+iso-8859-8 iso8859_8: csiso88598e csisolatinhebrew hebrew iso-8859-8 iso-8859-8-e iso-ir-138 iso8859-8 iso88598 \
+iso_8859-8 iso_8859-8:1988 visual
+iso-8859-8-i iso8859_8: csiso88598i iso-8859-8-i logical
+iso-8859-10 iso8859_10: csisolatin6 iso-8859-10 iso-ir-157 iso8859-10 iso885910 l6 latin6
+iso-8859-13 iso8859_13: iso-8859-13 iso8859-13 iso885913
+iso-8859-14 iso8859_14: iso-8859-14 iso8859-14 iso885914
+iso-8859-15 iso8859_15: csisolatin9 iso-8859-15 iso8859-15 iso885915 iso_8859-15 l9
+iso-8859-16 iso8859_16: iso-8859-16
+koi8-r koi8_r: cskoi8r koi koi8 koi8-r koi8_r
+koi8-u koi8_u: koi8-ru koi8-u
+macintosh mac_roman: csmacintosh mac macintosh x-mac-roman
+windows-874 cp874: dos-874 iso-8859-11 iso8859-11 iso885911 tis-620 windows-874
+windows-1250 cp1250: cp1250 windows-1250 x-cp1250
+windows-1251 cp1251: cp1251 windows-1251 x-cp1251
+windows-1252 cp1252: ansi_x3.4-1968 ascii cp1252 cp819 csisolatin1 ibm819 iso-8859-1 iso-ir-100 iso8859-1 iso88591 \
+iso_8859-1 iso_8859-1:1987 l1 latin1 us-ascii windows-1252 x-cp1252 x-user-defined
+windows-1253 cp1253: cp1253 windows-1253 x-cp1253
+windows-1254 cp1254: cp1254 csisolatin5 iso-8859-9 iso-ir-148 iso8859-9 iso88599 iso_8859-9 iso_8859-9:1989 l5 \
+latin5 windows-1254 x-cp1254
+windows-1255 cp1255: cp1255 windows-1255 x-cp1255
+windows-1256 cp1256: cp1256 windows-1256 x-cp1256
+windows-1257 cp1257: cp1257 windows-1257 x-cp1257
+windows-1258 cp1258: cp1258 windows-1258 x-cp1258
+x-mac-cyrillic mac_cyrillic: x-mac-cyrillic x-mac-ukrainian
+gbk gb18030: chinese csgb2312 csiso58gb231280 gb2312 gb_2312 gb_2312-80 gbk iso-ir-58 x-gbk
+gb18030 gb18030: gb18030
+big5 big5hkscs: big5 big5-hkscs cn-big5 csbig5 x-x-big5
+euc-jp euc_jp: cseucpkdfmtjapanese euc-jp x-euc-jp
+iso-2022-jp iso2022_jp: csiso2022jp iso-2022-jp
+shift_jis cp932: csshiftjis ms932 ms_kanji shift-jis shift_jis sjis windows-31j x-sjis
+euc-kr cp949: cseuckr csksc56011987 euc-kr iso-ir-149 korean ks_c_5601-1987 ks_c_5601-1989 ksc5601 ksc_5601 windows-949
+utf-16be utf_16_be: unicodefffe utf-16be
+utf-16le utf_16_le: csunicode iso-10646-ucs-2 ucs-2 unicode unicodefeff utf-16 utf-16le
+"""
+
+_CODEC: dict[str, str] = {}
+_NAME: dict[str, str] = {}
+for _line in _LABELS.strip().splitlines():
+    _both, _, _labels = _line.partition(": ")
+    _name, _codec = _both.split()
+    _CODEC[_name] = _codec
+    _NAME.update(dict.fromkeys(_labels.split(), _name))
+
+_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
+_LOOKED_AT = 1024
+_COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
+_META = re.compile(rb"<meta[\s/][^>]{0,1000}?charset\s*=\s*[\"']?\s*([^\s\"'/>;]{1,40})", re.IGNORECASE)
+_CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([^\s\"';,]{1,40})", re.IGNORECASE)
+_WRONG = 0.005  # of all bytes may break UTF-8 where it is declared
+
+
+class Text(NamedTuple):
+    """A page's text, the encoding it was read with, and who said so."""
+
+    text: str
+    encoding: str
+    """The standard's name, in lower case."""
+    source: str
+    """`bom`, `header`, `meta`, or `content` where the bytes themselves decided."""
+
+
+def known(label: str) -> str | None:
+    """Return the name of the encoding that a label stands for, None where no browser knows it.
+
+    >>> known(" Latin1 "), known("utf-7")
+    ('windows-1252', None)
+    """
+    return _NAME.get(label.strip().lower())
+
+
+def decode(raw: bytes, content_type: str = "") -> Text:
+    """Read a page's bytes as text; `content_type` is the value of that header. Any bytes give a text.
+
+    >>> decode("naïve".encode("latin-1"), "text/html; charset=iso-8859-1")
+    Text(text='naïve', encoding='windows-1252', source='header')
+    """
+    for mark, name in _MARKS:
+        if raw.startswith(mark):
+            return Text(raw[len(mark) :].decode(_CODEC[name], "replace"), name, "bom")
+    declared, source = _declared(raw, content_type)
+    utf8 = _utf8(raw)
+    if declared is None:
+        return Text(utf8, "utf-8", "content") if utf8 is not None else _single(raw)
+    if utf8 is not None and _ascii_like(declared):
+        # all bytes are valid UTF-8: where there is more than ASCII no other reading makes sense
+        plain = declared == "utf-8" or raw.isascii()
+        return Text(utf8, declared if plain else "utf-8", source if plain else "content")
+    text = raw.decode(_CODEC[declared], "replace")
+    if declared == "utf-8" and text.count("\ufffd") > len(raw) * _WRONG:
+        return _single(raw)
+    return Text(text, declared, source)
+
+
+def _declared(raw: bytes, content_type: str) -> tuple[str | None, str]:
+    found = _CHARSET.search(content_type)
+    name = known(found[1]) if found else None
+    if name:
+        return name, "header"
+    meta = _META.search(_COMMENT.sub(b"", raw[:_LOOKED_AT]))
+    name = known(meta[1].decode("latin-1")) if meta else None
+    # a meta element that can be read is not UTF-16, whatever it says
+    return ("utf-8" if name and name.startswith("utf-16") else name), "meta"
+
+
+def _utf8(raw: bytes) -> str | None:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _ascii_like(name: str) -> bool:
+    return not name.startswith("utf-16") and name != "iso-2022-jp"
+
+
+def _single(raw: bytes) -> Text:
+    return Text(raw.decode("cp1252", "replace"), "windows-1252", "content")

@@ -1,0 +1,46 @@
+"""Tell the main content of a page from what stands around it on every page of its site."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from windrow.formats.html.forest import judge
+from windrow.formats.html.hint import Hint
+from windrow.formats.html.outline import Outline
+from windrow.formats.html.trait import Traits
+from windrow.formats.html.view import view
+from windrow.formats.html.weight import FOREST
+
+_CAUTION = 0.7
+"""How much a word missed counts beside a word too many; below 1 for forests that were taught to be generous."""
+
+
+def main_content(outline: Outline, hint: Hint | None = None) -> list[bool]:
+    """Say of each block whether it belongs to the main content.
+
+    A forest judges the blocks one by one; then as many of the likeliest are taken as promise the best balance of
+    words found and words too many, so that a page of which little is sure gives more, not nothing.
+    """
+    if not outline.blocks.text:
+        return []
+    likely = judge(FOREST, Traits(view(outline, hint or Hint())))
+    least = threshold(likely, outline.blocks.words)
+    return [each >= least for each in likely]
+
+
+def threshold(likely: Sequence[float], words: Sequence[int]) -> float:
+    """Return the least likelihood to take, so that the expected F measure of the words is greatest.
+
+    >>> threshold([0.9, 0.8, 0.1], [100, 50, 100])
+    0.8
+    """
+    wanted = _CAUTION * sum(map(float.__mul__, likely, map(float, words)))
+    good = taken = best = 0.0
+    least = 1.0
+    for chance, size in sorted(zip(likely, words, strict=True), reverse=True):
+        good += chance * size
+        taken += size
+        value = good / (taken + wanted)
+        if value > best:
+            best, least = value, chance
+    return least

@@ -1,0 +1,123 @@
+"""Read what a page says of itself: title, description, canonical address, language, robots, OpenGraph, feeds, dates."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser
+
+_FEEDS = frozenset({"application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml"})
+_JSON_LD = "application/ld+json"
+_LONGEST = 10_000  # characters of one value
+_LD_DATE = re.compile(r'"(datePublished|dateModified)"\s*:\s*"([^"]{4,40})"')
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """A feed that the page offers."""
+
+    type: str
+    href: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What a page says of itself; an empty string where it says nothing. Addresses are as written."""
+
+    title: str = ""
+    description: str = ""
+    language: str = ""
+    """The `lang` of the root, as written."""
+    canonical: str = ""
+    base: str = ""
+    """What relative addresses start from, where it is not the page's own address."""
+    robots: frozenset[str] = frozenset()
+    """The directives of `meta name=robots`, in lower case."""
+    author: str = ""
+    published: str = ""
+    modified: str = ""
+    graph: tuple[tuple[str, str], ...] = ()
+    """OpenGraph and article properties, as written, in order."""
+    feeds: tuple[Feed, ...] = ()
+    json_ld: str = ""
+    """The text of all JSON-LD, unread."""
+
+    def property(self, name: str) -> str:
+        """Return the first OpenGraph property of this name, such as `og:title`; empty where there is none."""
+        return next((value for key, value in self.graph if key == name and value), "")
+
+
+def head(tree: LexborHTMLParser) -> Head:
+    """Read what a page says of itself, wherever in the page it says it."""
+    named: dict[str, str] = {}
+    graph: list[tuple[str, str]] = []
+    links: list[tuple[str, dict[str, str | None]]] = []
+    base = ""
+    for node in tree.css("meta, link[rel], base[href]"):
+        attributes = node.attributes
+        if node.tag == "meta":
+            _meta(attributes, named, graph)
+        elif node.tag == "link":
+            links.append(((attributes.get("rel") or "").lower(), attributes))
+        else:
+            base = base or _text(attributes, "href")
+    json_ld = "\n".join(_scripts(tree))
+    dates = dict(reversed(_LD_DATE.findall(json_ld)))
+    properties = dict(reversed(graph))
+    root = tree.css_first("html")
+    return Head(
+        title=_title(tree),
+        description=named.get("description", ""),
+        language=_text(root.attributes, "lang") if root is not None else "",
+        canonical=next((_text(each, "href") for rel, each in links if "canonical" in rel.split()), ""),
+        base=base,
+        robots=frozenset(word.strip().lower() for word in named.get("robots", "").split(",") if word.strip()),
+        author=named.get("author", ""),
+        published=dates.get("datePublished", "") or properties.get("article:published_time", ""),
+        modified=dates.get("dateModified", "") or properties.get("article:modified_time", ""),
+        graph=tuple(graph),
+        feeds=tuple(_feeds(links)),
+        json_ld=json_ld,
+    )
+
+
+def _text(attributes: dict[str, str | None], name: str) -> str:
+    return " ".join((attributes.get(name) or "")[:_LONGEST].split())
+
+
+def _meta(attributes: dict[str, str | None], named: dict[str, str], graph: list[tuple[str, str]]) -> None:
+    content = attributes.get("content")
+    if not content:
+        return
+    content = " ".join(content[:_LONGEST].split())
+    key = (attributes.get("property") or attributes.get("name") or "").strip().lower()
+    if key.startswith(("og:", "article:", "twitter:")):
+        graph.append((key, content))
+    elif key:
+        # several robots elements add up; of the rest the first counts
+        known = named.get(key)
+        named[key] = content if known is None else f"{known},{content}" if key == "robots" else known
+
+
+def _scripts(tree: LexborHTMLParser) -> Iterator[str]:
+    for node in tree.css(f'script[type="{_JSON_LD}"]'):
+        text = node.text()
+        if text:
+            yield text
+
+
+def _title(tree: LexborHTMLParser) -> str:
+    node = tree.css_first("head > title") or tree.css_first("title")
+    return " ".join((node.text() or "")[:_LONGEST].split()) if node is not None else ""
+
+
+def _feeds(links: list[tuple[str, dict[str, str | None]]]) -> Iterator[Feed]:
+    for rel, attributes in links:
+        type_ = (attributes.get("type") or "").partition(";")[0].strip().lower()
+        if "alternate" in rel.split() and type_ in _FEEDS and attributes.get("href"):
+            yield Feed(type_, _text(attributes, "href"), _text(attributes, "title"))

@@ -1,0 +1,69 @@
+"""A page laid flat: its boxes, its blocks of text, and its anchors, as columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class Anchor(NamedTuple):
+    """An element of the page's body that refers to something, as it was written."""
+
+    tag: str
+    href: str
+    rel: str
+    text: str
+    """What it says, or its label, title or picture's text where it says nothing."""
+    marks: int
+    """What it lies in, as `Mark` has it."""
+    headline: bool
+    """Whether a headline lies inside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Boxes:
+    """The elements that are laid out as boxes, in the order in which they open; number 0 is the body.
+
+    Elements in the line of text (`b`, `span`, `a`) are no boxes, and one nested deeper than 200 boxes is none either.
+    """
+
+    tag: list[str] = field(default_factory=list)
+    up: list[int] = field(default_factory=list)
+    """The number of the box around it; -1 for the body."""
+    depth: list[int] = field(default_factory=list)
+    marks: list[int] = field(default_factory=list)
+    """What it is and lies in, as `Mark` has it."""
+    names: list[int] = field(default_factory=list)
+    """Its own groups of the vocabulary."""
+    path: list[int] = field(default_factory=list)
+    """Equal for boxes whose tags and classes are equal, all the way up."""
+    kind: list[int] = field(default_factory=list)
+    """Equal for boxes whose tags and classes are equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """The runs of text between the borders of boxes, in the page's order; none is empty."""
+
+    text: list[str] = field(default_factory=list)
+    """Spaces are collapsed; a line feed stands for `br`, and for itself within `pre`."""
+    words: list[int] = field(default_factory=list)
+    linked: list[int] = field(default_factory=list)
+    """How many of the words lie in links."""
+    links: list[int] = field(default_factory=list)
+    box: list[int] = field(default_factory=list)
+    style: list[int] = field(default_factory=list)
+    """Groups of the vocabulary that name its inline elements."""
+    code: dict[int, list[str]] = field(default_factory=dict)
+    """By block, what is marked up as code within its lines."""
+    quote: dict[int, list[str]] = field(default_factory=dict)
+    """By block, what is marked up as quotation within its lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A page laid flat."""
+
+    boxes: Boxes = field(default_factory=Boxes)
+    blocks: Blocks = field(default_factory=Blocks)
+    anchors: list[Anchor] = field(default_factory=list)

@@ -1,0 +1,37 @@
+"""Read a page: bytes and what is known of them in, one value out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from windrow.formats.html.charset import decode
+from windrow.formats.html.head import Head, head
+from windrow.formats.html.hint import Hint, hint
+from windrow.formats.html.outline import Outline
+from windrow.formats.html.tree import parse, silence
+from windrow.formats.html.walk import walk
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page that was read."""
+
+    url: str
+    encoding: str
+    head: Head
+    outline: Outline
+    hint: Hint
+
+
+def read(raw: bytes, url: str = "", content_type: str = "") -> Page:
+    """Read a page's bytes; any bytes give a page, in time that grows with their number.
+
+    >>> page = read(b"<title>A</title><p>One <b>two</b><p>Three")
+    >>> page.head.title, page.outline.blocks.text
+    ('A', ['One two', 'Three'])
+    """
+    text = decode(raw, content_type)
+    tree = parse(text.text)
+    said = head(tree)
+    silence(tree)
+    return Page(url, text.encoding, said, walk(tree.body), hint(url, said.property("og:type"), said.json_ld))

@@ -1,0 +1,71 @@
+"""Parse HTML as browsers do, and take from the tree what shows nothing."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from selectolax.lexbor import LexborHTMLParser
+
+_SILENT = ["script", "style", "template", "svg", "canvas", "datalist"]
+"""Elements whose text no reader of the page sees."""
+
+_SUSPECT = 5_000  # tags that a page may have before it is looked at for nesting
+_NESTED = 512  # as deep as browsers let elements be
+_TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>\x00]*)[^>]*>")
+_UNNESTED = frozenset("area base br col embed hr img input link meta param source track wbr p li dt dd tr td th thead"
+                      " tbody tfoot option optgroup html head body rp rt".split())  # fmt: skip
+_WIDE = re.compile(r"(<[a-zA-Z][^\s/>]*)([^>]{2000,})")
+_QUOTED = re.compile(r""""[^"]*(?:"|\Z)|'[^']*(?:'|\Z)""")
+_ATTRIBUTES = 400  # more than any author writes
+
+
+def parse(text: str) -> LexborHTMLParser:
+    """Parse a page; any text makes a tree.
+
+    The parser takes time by the square of the depth of elements, and of the number of one element's attributes.
+    Tags nested deeper than browsers allow are left out, and a tag with hundreds of attributes loses them.
+    """
+    if text.count("<") > _SUSPECT:
+        text = _flatten(text)
+    if _WIDE.search(text):
+        text = _WIDE.sub(_narrow, text)
+    return LexborHTMLParser(text)
+
+
+def silence(tree: LexborHTMLParser) -> None:
+    """Take out what shows no text: scripts, styles, drawings. Whoever wants their content reads it before."""
+    tree.strip_tags(_SILENT)
+
+
+def _flatten(text: str) -> str:
+    """Leave out start tags that would lie deeper than `_NESTED` elements."""
+    opened: Counter[str] = Counter()
+    depth = 0
+    cuts: list[tuple[int, int]] = []
+    for tag in _TAG.finditer(text):
+        name = tag[2].lower()
+        if name in _UNNESTED:
+            continue
+        if tag[1]:
+            if opened[name]:
+                opened[name] -= 1
+                depth -= 1
+        elif depth >= _NESTED:
+            cuts.append(tag.span())
+        else:
+            opened[name] += 1
+            depth += 1
+    if not cuts:
+        return text
+    kept, at = [], 0
+    for start, end in cuts:
+        kept.append(text[at:start])
+        at = end
+    return "".join([*kept, text[at:]])
+
+
+def _narrow(tag: re.Match[str]) -> str:
+    """Cut a tag with hundreds of attributes; a single long value is no harm."""
+    names = _QUOTED.sub(" ", tag[2]).replace("/", " ").split()
+    return tag[0] if len(names) < _ATTRIBUTES else tag[1]

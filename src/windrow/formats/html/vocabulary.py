@@ -1,0 +1,83 @@
+"""What the names that authors give to elements say: groups of words found in class, id, role and the like.
+
+Authors name the parts of a page for themselves, and use a small vocabulary for it: `nav`, `site-footer`,
+`postContent`, `related-items`. The words are put in groups, a bit each, so that the names of an element become one
+integer and those of all its ancestors another.
+"""
+
+from __future__ import annotations
+
+import re
+
+GROUPS = {
+    "nav": "nav navbar navigation navi menu menus submenu megamenu topnav subnav tabs breadcrumb breadcrumbs crumb"
+    " topbar toolbar dropdown skip hamburger flyout",
+    "head": "header masthead head banner hero top logo branding brand",
+    "foot": "footer foot bottom colophon copyright legal contentinfo",
+    "side": "sidebar side aside rail widget widgets secondary complementary sidenav",
+    "share": "share sharing social socials follow addthis facebook twitter pinterest linkedin whatsapp",
+    "sponsor": "ad ads advert advertisement adsense sponsor sponsored promo promotion promoted outbrain taboola upsell",
+    "related": "related recommend recommended recommendations recommendation more similar also popular trending recent"
+    " latest recirc readnext next prev previous pager pagination paging viewed suggested suggestions teaser teasers",
+    "carousel": "carousel slider slick swiper slide slides slideshow gallery",
+    "consent": "cookie cookies consent gdpr onetrust privacy ccpa cmp optanon",
+    "modal": "modal popup overlay dialog lightbox tooltip tooltips toast drawer offcanvas interstitial notification"
+    " notice alert",
+    "form": "form newsletter subscribe subscription signup login signin register search searchbox input email field",
+    "filter": "filter filters facet facets refine refinement refinements sort sorting select option options",
+    "cart": "cart checkout basket wishlist minicart buy buybox bag shipping delivery payment",
+    "comment": "comment comments disqus respond reply replies commentlist",
+    "post": "post posts message messages thread topic bbp forum discussion answer answers question bbcode postbody",
+    "article": "article story entry blog news rte richtext prose markdown wysiwyg articlebody text copy body paragraph"
+    " cms mw",
+    "content": "content main primary page contents maincontent detail details overview about intro",
+    "description": "description desc summary excerpt abstract lead",
+    "product": "product products item items sku pdp spec specs specification specifications feature features variant",
+    "price": "price prices pricing offer offers sale discount",
+    "card": "card cards tile tiles grid list listing listings results result collection row col",
+    "review": "review reviews rating ratings star stars testimonial testimonials",
+    "byline": "meta byline author authors date time timestamp published publish info credit credits bio avatar",
+    "user": "user username profile member account",
+    "tag": "tags tag category categories label labels badge badges chip",
+    "contents": "toc tableofcontents anchor anchors outline jump",
+    "hidden": "hidden hide sr visuallyhidden screenreader offscreen invisible collapse collapsed closed none print",
+    "code": "code highlight snippet hljs prism codehilite syntax",
+    "accordion": "faq faqs accordion collapsible panel tabpanel expandable",
+    "title": "title headline heading subtitle subheading name",
+    "media": "image img figure caption video photo media thumb thumbnail icon svg",
+    "button": "button btn buttons cta link links",
+    "action": "edit editsection action actions control controls tool tools vote votes like likes",
+    "locale": "lang language languages locale country currency region translate",
+}
+
+BIT = {group: 1 << at for at, group in enumerate(GROUPS)}
+
+_WORD: dict[str, int] = {}
+for _group, _words in GROUPS.items():
+    for _word in _words.split():
+        _WORD[_word] = _WORD.get(_word, 0) | BIT[_group]
+
+_SPLIT = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_LONGEST = 300
+_KEPT = 20_000
+_known: dict[str, int] = {}
+
+
+def groups(names: str) -> int:
+    """Return the groups, one bit each, that the words within these names belong to.
+
+    Only the first 300 characters count. Names come again and again, within a page and from page to page, so the
+    last answers are remembered.
+
+    >>> groups("siteNav main-menu") == BIT["nav"] | BIT["content"]
+    True
+    """
+    found = _known.get(names)
+    if found is None:
+        found = 0
+        for word in _SPLIT.findall(names[:_LONGEST]):
+            found |= _WORD.get(word.lower(), 0)
+        if len(_known) >= _KEPT:
+            _known.clear()
+        _known[names] = found
+    return found
