@@ -80,8 +80,8 @@ def around(outline: Outline, sums: Extent) -> Around:
             densest[box] = lightest[box] = density
             continue
         high, low = densest[over], lightest[over]
-        densest[box] = density if density > high else high
-        lightest[box] = density if density < low else low
+        densest[box] = max(high, density)
+        lightest[box] = min(low, density)
     repeated, times = _repeated(outline, sums)
     near, far = _named(up, boxes.names)
     return Around(

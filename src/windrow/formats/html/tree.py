@@ -13,8 +13,7 @@ _SILENT = ["script", "style", "template", "svg", "canvas", "datalist"]
 _SUSPECT = 5_000  # tags that a page may have before it is looked at for nesting
 _NESTED = 512  # as deep as browsers let elements be
 _TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>\x00]*)[^>]*>")
-_UNNESTED = frozenset("area base br col embed hr img input link meta param source track wbr p li dt dd tr td th thead"
-                      " tbody tfoot option optgroup html head body rp rt".split())  # fmt: skip
+_UNNESTED = frozenset(["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr", "p", "li", "dt", "dd", "tr", "td", "th", "thead", "tbody", "tfoot", "option", "optgroup", "html", "head", "body", "rp", "rt"])  # fmt: skip
 _WIDE = re.compile(r"(<[a-zA-Z][^\s/>]*)([^>]{2000,})")
 _QUOTED = re.compile(r""""[^"]*(?:"|\Z)|'[^']*(?:'|\Z)""")
 _ATTRIBUTES = 400  # more than any author writes

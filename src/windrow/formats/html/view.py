@@ -12,8 +12,7 @@ from windrow.formats.html.outline import Outline
 
 Column = Sequence[float]
 
-TAGS = ("p li td th dt dd pre blockquote figcaption button option label summary h1 h2 h3 h4 h5 h6 div section article"
-        " form address caption legend textarea noscript select main").split()  # fmt: skip
+TAGS = ["p", "li", "td", "th", "dt", "dd", "pre", "blockquote", "figcaption", "button", "option", "label", "summary", "h1", "h2", "h3", "h4", "h5", "h6", "div", "section", "article", "form", "address", "caption", "legend", "textarea", "noscript", "select", "main"]  # fmt: skip
 _TAG = {tag: at + 1 for at, tag in enumerate(TAGS)}
 ABOVE = 4
 

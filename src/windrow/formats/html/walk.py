@@ -12,12 +12,9 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
 INLINE = frozenset(
-    "a abbr acronym area audio b bdi bdo big cite code data del dfn em embed font i iframe img input ins kbd label link"
-    " mark meta mi mn mo object picture q rb rp rt ruby s samp small source span strike strong sub sup time tt u var"
-    " video wbr".split()
+    ["a", "abbr", "acronym", "area", "audio", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "embed", "font", "i", "iframe", "img", "input", "ins", "kbd", "label", "link", "mark", "meta", "mi", "mn", "mo", "object", "picture", "q", "rb", "rp", "rt", "ruby", "s", "samp", "small", "source", "span", "strike", "strong", "sub", "sup", "time", "tt", "u", "var", "video", "wbr"]
 )
-_TIGHT = frozenset("abbr b bdi bdo big cite code del dfn em font i ins kbd mark q s samp small strike strong sub sup tt"
-                   " u var wbr".split())  # fmt: skip
+_TIGHT = frozenset(["abbr", "b", "bdi", "bdo", "big", "cite", "code", "del", "dfn", "em", "font", "i", "ins", "kbd", "mark", "q", "s", "samp", "small", "strike", "strong", "sub", "sup", "tt", "u", "var", "wbr"])  # fmt: skip
 _REFERS = {"a": "href", "area": "href", "iframe": "src", "embed": "src", "object": "data", "audio": "src",
            "video": "src", "img": "src", "form": "action"}  # fmt: skip
 _NAMING = ("class", "id", "role", "itemprop")

@@ -1,0 +1,8 @@
+"""The pure reader of pages: bytes in; text pile, description and links out."""
+
+from windrow.collections.pages.reading.description import Description
+from windrow.collections.pages.reading.document import Document, document
+from windrow.collections.pages.reading.link import Destination, Link, Locality
+from windrow.collections.pages.reading.pile import Pile
+
+__all__ = ["Description", "Destination", "Document", "Link", "Locality", "Pile", "document"]

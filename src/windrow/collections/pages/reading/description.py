@@ -1,0 +1,77 @@
+"""What a page is about, in the columns of `document_description`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from windrow.collections.pages.reading.moment import seconds
+from windrow.collections.pages.reading.pile import headline
+from windrow.formats.html import Head, Mark, Outline
+
+_PARAGRAPH = 80  # characters that make the first paragraph fit for a description
+_TAG = re.compile(r"([a-z]{2,3}|[a-z]{4,8})(?:[-_]([a-z]{4}))?(?:[-_]([a-z]{2}|[0-9]{3}))?(?:[-_].*)?", re.IGNORECASE)
+_LINES = int(Mark.PARAGRAPH)
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """A page's description; None where it says nothing. Times are UNIX seconds."""
+
+    created: int | None
+    updated: int | None
+    language: str | None
+    """A BCP 47 tag of language, script and region."""
+    title: str | None
+    headline: str | None
+    description: str | None
+    indexiness: int
+
+
+def describe(
+    head: Head, outline: Outline, chosen: Sequence[bool], *, index: int = 0, last_modified: str = "", language: str = ""
+) -> Description:
+    """Describe a page; `last_modified` and `language` are the headers Last-Modified and Content-Language.
+
+    Trusted first is what was written for machines: JSON-LD, then `article:` properties, then the headers; `title`
+    before `og:title` before the first headline; `description` before `og:description` before the first paragraph of
+    80 characters. A headline that is only the site's name is none.
+    """
+    first = headline(outline, chosen)
+    name = head.property("og:site_name")
+    return Description(
+        created=seconds(head.published),
+        updated=_first_time(head.modified, last_modified),
+        language=normal(head.language) or normal(language.partition(",")[0]),
+        title=head.title or head.property("og:title") or first or None,
+        headline=first if first and first.casefold() != name.casefold() else None,
+        description=head.description or head.property("og:description") or _paragraph(outline, chosen),
+        indexiness=index,
+    )
+
+
+def _first_time(*written: str) -> int | None:
+    return next((found for each in written if (found := seconds(each)) is not None), None)
+
+
+def _paragraph(outline: Outline, chosen: Sequence[bool]) -> str | None:
+    blocks = outline.blocks
+    for text, box, keep in zip(blocks.text, blocks.box, chosen, strict=True):
+        if keep and len(text) >= _PARAGRAPH and outline.boxes.marks[box] & _LINES:
+            return " ".join(text.split())
+    return None
+
+
+def normal(tag: str) -> str | None:
+    """Return a language tag as it is best written, without variants; None where it is no tag.
+
+    >>> normal("zh_hant-tw"), normal("EN-us-x-twain"), normal("12")
+    ('zh-Hant-TW', 'en-US', None)
+    """
+    found = _TAG.fullmatch(tag.strip())
+    if not found:
+        return None
+    language, script, region = found.groups()
+    parts = (language.lower(), script.title() if script else "", region.upper() if region else "")
+    return "-".join(filter(None, parts))

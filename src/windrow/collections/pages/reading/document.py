@@ -1,0 +1,50 @@
+"""Read one HTML page into all that the Summary Database keeps of it; the page is parsed once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from windrow.collections.pages.reading.address import Resolver
+from windrow.collections.pages.reading.description import Description, describe
+from windrow.collections.pages.reading.link import Link, count, indexiness, links
+from windrow.collections.pages.reading.pile import Pile, pile
+from windrow.formats.html import main_content, read
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What a page says."""
+
+    pile: Pile
+    description: Description
+    links: list[Link]
+    canonical: str | None
+    """The address that the page names as its own, where that is another one."""
+    robots: frozenset[str]
+    """What `meta name=robots` asks, in lower case."""
+    encoding: str
+
+
+def document(raw: bytes, url: str, content_type: str = "", *, last_modified: str = "", language: str = "") -> Document:
+    """Read a page's bytes, as they came from this address; any bytes give a document.
+
+    `content_type`, `last_modified` and `language` are the headers Content-Type, Last-Modified and Content-Language.
+
+    >>> found = document(b"<title>Tea</title><main><h1>Tea</h1><p>Pour <a href=/cup>a cup</a>", "http://a.example/")
+    >>> found.links[0].url, found.links[0].text, found.description.headline
+    ('http://a.example/cup', 'a cup', 'Tea')
+    """
+    page = read(raw, url, content_type)
+    chosen = main_content(page.outline, page.hint)
+    found = links(page.outline, page.head, url)
+    dated = bool(page.head.published)
+    index = indexiness(count(found, publishing_date=dated))
+    own = Resolver(url).resolve(page.head.canonical) if page.head.canonical else None
+    return Document(
+        pile(page.outline, chosen),
+        describe(page.head, page.outline, chosen, index=index, last_modified=last_modified, language=language),
+        found,
+        own.url if own and own.url != url.partition("#")[0] else None,
+        page.head.robots,
+        page.encoding,
+    )
