@@ -1,0 +1,153 @@
+"""Read a query. Any string is a valid one.
+
+The language:
+
+- words, all of which must occur; `harv*` is any word that begins so;
+- phrases in "...", »...« or «...»; a backslash keeps a closing quote or a backslash;
+- `a OR b` or `a | b`, which joins its two neighbours only (`x a OR b` is x and one of the two);
+  `AND` between two words says what is meant anyway; parentheses group;
+- filters `key:value` and `key:"a value"`, and `!leaf` for `is:leaf`; a key that is not listed, or a
+  value that makes no sense for it, makes words;
+- a dash directly before a phrase, a filter or a parenthesis excludes it. Before a word it does so where
+  the word has two letters or more, something else is searched for too, and the whole does not look like a
+  pasted command or error message (`pasted`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from windrow.collections.pages.query.date import Span
+from windrow.collections.pages.query.pasted import pasted
+from windrow.collections.pages.query.token import Kind, Token, tokens
+from windrow.collections.pages.query.tree import And, Filter, Node, Not, Or, Phrase, Word, filters, joined
+
+LONGEST = 2_000
+"""Characters that are read; what stands behind them is left out, with a note."""
+MOST = 64
+"""Words, phrases and filters that are read."""
+
+_NOISE = re.compile("[\x00-\x08\x0e-\x1b\x7f\ud800-\udfff]")
+_EXCLUDED = re.compile(r"-[^\W\d_]\w")
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query as it was understood. `as_of` is the last second that the day, month or year meant has."""
+
+    text: str
+    root: Node | None
+    as_of: int | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def history(self) -> bool:
+        """Whether pages that are gone or changed may be found too."""
+        return self.as_of is not None or any(one.key == "seen" for one in filters(self.root))
+
+
+def parse(text: str) -> Query:
+    """Read what a person typed.
+
+    >>> parse("tea -black").root
+    And(parts=(Word(text='tea', prefix=False), Not(part=Word(text='black', prefix=False))))
+    """
+    notes = [] if len(text) <= LONGEST else [f"only the first {LONGEST:,} characters are searched for"]
+    clean = _NOISE.sub(" ", text[:LONGEST])
+    found = tokens(clean)
+    notes += [token.note for token in found if token.note]
+    as_of = None
+    for token in found:
+        if token.key == "as-of" and isinstance(token.value, Span):
+            as_of = token.value.end - 1
+    kept = [token for token in found if not (token.key == "as-of" and token.value is not None)]
+    if sum(token.kind in _LEAVES for token in kept) > MOST:
+        notes.append(f"only the first {MOST} words are searched for")
+    root = _Reader(_first(kept), dashes=_dashes(kept)).sequence()
+    return Query(text, root, as_of, tuple(notes))
+
+
+_LEAVES = {Kind.WORD, Kind.PHRASE, Kind.FILTER}
+
+
+def _first(found: list[Token]) -> list[Token]:
+    """Return the tokens up to the last word that is read."""
+    count = 0
+    for index, token in enumerate(found):
+        count += token.kind in _LEAVES
+        if count > MOST:
+            return found[:index]
+    return found
+
+
+def _dashes(found: list[Token]) -> bool:
+    """Say whether a dash before a word excludes it in this query."""
+    positive = any(
+        token.kind in _LEAVES and not token.negated and not token.text.startswith("-") and _says(token.text)
+        for token in found
+    )
+    return positive and not pasted(" ".join(token.text for token in found if token.kind is Kind.WORD))
+
+
+def _says(text: str) -> bool:
+    return any(letter.isalnum() for letter in text)
+
+
+class _Reader:
+    """Makes the tree of the tokens, from left to right."""
+
+    def __init__(self, found: list[Token], *, dashes: bool) -> None:
+        self.found, self.at, self.dashes = found, 0, dashes
+
+    def sequence(self) -> Node | None:
+        """Read up to the parenthesis that closes, or the end."""
+        parts: list[Node] = []
+        either = False
+        while self.at < len(self.found) and self.found[self.at].kind is not Kind.CLOSE:
+            joint = self.joint() if parts else ""
+            if joint:
+                self.at += 1
+                either = either or joint == "or"
+                continue
+            node = self.operand()
+            if node is None:
+                continue
+            last = joined(Or, [parts.pop(), node]) if either else node
+            parts += [last] if last else []
+            either = False
+        return joined(And, parts)
+
+    def joint(self) -> str:
+        """Say whether the next token joins what stands before and behind it."""
+        token = self.found[self.at]
+        behind = self.found[self.at + 1] if self.at + 1 < len(self.found) else None
+        if token.kind is not Kind.WORD or behind is None or behind.kind is Kind.CLOSE:
+            return ""
+        return {"OR": "or", "|": "or", "AND": "and"}.get(token.text, "")
+
+    def operand(self) -> Node | None:
+        token = self.found[self.at]
+        self.at += 1
+        node: Node | None
+        negated = token.negated
+        if token.kind is Kind.OPEN:
+            node = self.sequence()
+            self.at += 1
+        elif token.kind is Kind.FILTER and token.value is not None:
+            node = Filter(token.key, token.value, token.text)
+        elif token.kind is Kind.PHRASE:
+            node = Phrase(token.text) if _says(token.text) else None
+        else:
+            negated = self.dashes and bool(_EXCLUDED.match(token.text))
+            node = _word(token.text[negated:])
+        return Not(node) if node is not None and negated else node
+
+
+def _word(text: str) -> Word | None:
+    """Return the word, or None for what has no letter and no digit."""
+    if not _says(text):
+        return None
+    bare = text.rstrip("*")
+    prefix = bare != text and len(bare) > 1 and bare[-1].isalnum()
+    return Word(bare if prefix else text, prefix)

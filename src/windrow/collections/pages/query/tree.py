@@ -1,0 +1,103 @@
+"""What a query says, as a tree of frozen values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from windrow.collections.pages.query.filter import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word as it was typed; with `prefix`, any word that begins so (`harv*`)."""
+
+    text: str
+    prefix: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """Words that must follow each other."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A condition on one property of a page; `typed` is the value as it was written."""
+
+    key: str
+    value: Value
+    typed: str
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The part must not match."""
+
+    part: Node
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """All parts must match; there are at least two."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """One part at least must match; there are at least two."""
+
+    parts: tuple[Node, ...]
+
+
+Node: TypeAlias = Word | Phrase | Filter | Not | And | Or
+
+
+def joined(kind: type[And | Or], parts: list[Node]) -> Node | None:
+    """Join parts by And or Or, without a layer where there is only one.
+
+    >>> joined(And, [Word("a")])
+    Word(text='a', prefix=False)
+    """
+    flat: list[Node] = []
+    for part in parts:
+        flat += part.parts if isinstance(part, kind) else [part]
+    if len(flat) > 1:
+        return kind(tuple(flat))
+    return flat[0] if flat else None
+
+
+def wanted(node: Node | None) -> Iterator[Word | Phrase]:
+    """Yield the words and phrases that are searched for, in the order typed; excluded ones are not.
+
+    >>> from windrow.collections.pages.query import parse
+    >>> [one.text for one in wanted(parse('red "green tea" -"black tea" site:example.org').root)]
+    ['red', 'green tea']
+    """
+    if isinstance(node, Word | Phrase):
+        yield node
+    elif isinstance(node, And | Or):
+        for part in node.parts:
+            yield from wanted(part)
+
+
+def filters(node: Node | None) -> Iterator[Filter]:
+    """Yield all filters, also negated ones."""
+    if isinstance(node, Filter):
+        yield node
+    elif isinstance(node, Not):
+        yield from filters(node.part)
+    elif isinstance(node, And | Or):
+        for part in node.parts:
+            yield from filters(part)
+
+
+def every(node: Node, holds: Callable[[Node], bool]) -> bool:
+    """Say whether all leaves of a tree satisfy a test."""
+    if isinstance(node, And | Or):
+        return all(every(part, holds) for part in node.parts)
+    return every(node.part, holds) if isinstance(node, Not) else holds(node)
