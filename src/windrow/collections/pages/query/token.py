@@ -56,40 +56,40 @@ class _Scanner:
             if here.isspace():
                 self.at += 1
             elif here == ")" and self.depth:
-                yield self.close()
+                yield self._close()
             elif self.text.startswith(("(", "-("), self.at):
-                yield from self.open()
+                yield from self._open()
             else:
-                yield from self.piece()
+                yield from self._piece()
 
-    def open(self) -> Iterator[Token]:
+    def _open(self) -> Iterator[Token]:
         negated = self.text[self.at] == "-"
         self.at += 1 + negated
         if self.depth < DEPTH:
             self.depth += 1
             yield Token(Kind.OPEN, "(", negated)
 
-    def close(self) -> Token:
+    def _close(self) -> Token:
         self.at += 1
         self.depth -= 1
         return Token(Kind.CLOSE, ")")
 
-    def piece(self) -> Iterator[Token]:
+    def _piece(self) -> Iterator[Token]:
         negated = self.text.startswith("-", self.at)
         start = self.at + negated
         note = ""
-        if (quoted := self.quoted(start)) is not None:
+        if (quoted := self._quoted(start)) is not None:
             yield Token(Kind.PHRASE, quoted, negated)
             return
-        found = self.keyed(start, negated=negated) or self.bang(start, negated=negated)
+        found = self._keyed(start, negated=negated) or self._bang(start, negated=negated)
         if found and found.value is not None:
             yield found
             return
         if found:
             note = found.note
-        yield self.word(note)
+        yield self._word(note)
 
-    def quoted(self, start: int) -> str | None:
+    def _quoted(self, start: int) -> str | None:
         """Read a phrase that opens at `start`, and stand behind it; None where none opens or it stays open."""
         closing = QUOTES.get(self.text[start : start + 1])
         if closing is None:
@@ -109,38 +109,38 @@ class _Scanner:
             at += 1
         return None
 
-    def keyed(self, start: int, *, negated: bool) -> Token | None:
+    def _keyed(self, start: int, *, negated: bool) -> Token | None:
         found = _KEY.match(self.text, start)
         key = found[1].lower() if found else ""
         if found is None or key not in KEYS or (negated and key == "as-of"):
             return None
         before = self.at
-        value = self.quoted(found.end())
+        value = self._quoted(found.end())
         if value is None:
-            value = self.run_of_letters(found.end())
+            value = self._run_of_letters(found.end())
             self.at = found.end() + len(value)
-        token = self.filter(key, value, f"{key}:{value}", negated=negated)
+        token = self._filter(key, value, f"{key}:{value}", negated=negated)
         if token.value is None:
             self.at = before
         return token
 
-    def bang(self, start: int, *, negated: bool) -> Token | None:
+    def _bang(self, start: int, *, negated: bool) -> Token | None:
         key = BANGS.get(self.text[start : start + 1])
         if key is None:
             return None
-        value = self.run_of_letters(start + 1)
-        token = self.filter(key, value, f"{key}:{value}", negated=negated)
+        value = self._run_of_letters(start + 1)
+        token = self._filter(key, value, f"{key}:{value}", negated=negated)
         if token.value is not None:
             self.at = start + 1 + len(value)
         return token._replace(note="")
 
     @staticmethod
-    def filter(key: str, value: str, typed: str, *, negated: bool) -> Token:
+    def _filter(key: str, value: str, typed: str, *, negated: bool) -> Token:
         meant = KEYS[key](value)
         note = "" if meant is not None else f"'{typed}' is no filter, so its words are searched for"
         return Token(Kind.FILTER, typed, negated, key, meant, note)
 
-    def run_of_letters(self, start: int) -> str:
+    def _run_of_letters(self, start: int) -> str:
         """Return what stands up to the next space, without the parentheses that close a group."""
         end = start
         while end < len(self.text) and not self.text[end].isspace():
@@ -150,7 +150,7 @@ class _Scanner:
             run, depth = run[:-1], depth - 1
         return run
 
-    def word(self, note: str) -> Token:
-        run = self.run_of_letters(self.at)
+    def _word(self, note: str) -> Token:
+        run = self._run_of_letters(self.at)
         self.at += max(1, len(run))
         return Token(Kind.WORD, run, note=note)

@@ -1,0 +1,95 @@
+"""A query as a question to the index beside the database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from windrow.collections.pages.query.condition import KINDS
+from windrow.collections.pages.query.date import Span
+from windrow.collections.pages.query.filter import Host, Target
+from windrow.collections.pages.query.parse import Query
+from windrow.collections.pages.query.tree import And, Filter, Node, Not, Or, Phrase, Word, filters, wanted
+from windrow.collections.pages.search.word import spaced
+from windrow.stores.index.clause import AllOf, AnyOf, Clause, Everything, Mark, Numbers, Range, Text, Without
+
+WORDS = (("main", 1.0), ("rest", 0.4))
+"""Where words are looked for, with weights: the rest of a page (menus, footers) says less of it."""
+SCOPES = {"title": "title", "headline": "headline", "code": "code", "quote": "quote", "inurl": "address"}
+ENOUGH = 0.6
+"""The share of words that must be found where no page has them all."""
+_TELLING = {"host", "site", "url", "inurl", "title", "headline", "is", "links-to", "link-text"}
+
+
+def unindexed(query: Query) -> tuple[Filter, ...]:
+    """Return the filters that only the database can answer; `ask` wants the generations each one finds."""
+    return tuple(dict.fromkeys(one for one in filters(query.root) if not _indexed(one)))
+
+
+def ask(query: Query, found: Mapping[Filter, tuple[int, ...]], *, some: bool = False) -> Clause:
+    """Return the question; with `some`, not all words need be found.
+
+    Duplicates are left out, unless the query asks for other times or for what tells duplicates apart: a
+    copy may be the only one at a host, and the results are folded by their text in any case.
+    """
+    parts: list[Clause] = []
+    if query.root is not None:
+        parts.append(_some(query, found) if some else _clause(query.root, found))
+    if query.as_of is not None:
+        parts += [Range("first", high=query.as_of), Range("end", low=query.as_of + 1)]
+    elif not query.history:
+        apart = any(one.key in _TELLING for one in filters(query.root))
+        parts.append(Mark("flag", ("open" if apart else "now",)))
+    return AllOf(tuple(parts)) if parts else Everything()
+
+
+def several(query: Query) -> bool:
+    """Say whether there are words enough to leave some out."""
+    return len(list(wanted(query.root))) > 1
+
+
+def _some(query: Query, found: Mapping[Filter, tuple[int, ...]]) -> Clause:
+    words = tuple(_clause(one, found) for one in wanted(query.root))
+    parts = query.root.parts if isinstance(query.root, And) else (query.root,)
+    kept = tuple(_clause(part, found) for part in parts if part is not None and not list(wanted(part)))
+    return AllOf((AnyOf(words, max(1, round(len(words) * ENOUGH))), *kept))
+
+
+def _clause(node: Node, found: Mapping[Filter, tuple[int, ...]]) -> Clause:
+    match node:
+        case Word(text, prefix):
+            return Text(spaced(text), WORDS, prefix)
+        case Phrase(text):
+            return Text(spaced(text), WORDS)
+        case Not(part):
+            return Without(_clause(part, found))
+        case And(parts):
+            return AllOf(tuple(_clause(part, found) for part in parts))
+        case Or(parts):
+            return AnyOf(tuple(_clause(part, found) for part in parts))
+        case Filter():
+            return _filter(node) if _indexed(node) else Numbers("id", found[node])
+
+
+def _indexed(leaf: Filter) -> bool:
+    if leaf.key in {"links-to", "link-text", "seen"}:
+        return False
+    return not (isinstance(leaf.value, Host) and (leaf.value.before or leaf.value.after))
+
+
+def _filter(leaf: Filter) -> Clause:
+    match leaf:
+        case Filter(value=Span() as span, key=key):
+            field = "updated" if key.startswith("updated") else "published"
+            return Range(field, high=span.start - 1) if key.endswith("before") else Range(field, low=span.start)
+        case Filter(value=Host() as host, key=key):
+            return Mark(key, (host.name,))
+        case Filter(value=Target() as target):
+            return Mark("url", (target.url if target.url is not None else f"{target.host}/",))
+        case Filter(value=str() as text, key=key) if key in SCOPES:
+            return Text(spaced(text), ((SCOPES[key], 1.0),))
+        case Filter(value=str() as text, key="type"):
+            return Mark("type", KINDS.get(text, (text,)))
+        case Filter(value=str() as text, key="is"):
+            return Mark("flag", (text,))
+        case _:
+            return Mark("lang", (str(leaf.value),))

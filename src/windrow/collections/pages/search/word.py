@@ -1,0 +1,77 @@
+"""Words of a text, folded: lower case, without accents; a letter of Chinese, Japanese or Thai is a word."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+
+LONGEST = 64
+"""Characters of a word; longer ones are lumps of encoded data."""
+
+_UNSPACED = (
+    "\u0e00-\u0e7f\u1100-\u11ff\u2e80-\u2fdf\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+_LETTER = re.compile(f"[{_UNSPACED}]")
+_WORD = re.compile(f"[{_UNSPACED}]|[^\\W_{_UNSPACED}]+")
+_PLAIN = re.compile(r"[a-z0-9]+")
+_STROKES = {"ø": "o", "đ": "d", "ł": "l", "\u0131": "i", "ħ": "h", "ŧ": "t"}
+
+
+class _Folds(dict[int, int]):
+    """What each letter is folded to, one letter for one letter, found when it is first asked for."""
+
+    def __missing__(self, code: int) -> int:
+        letter = chr(code).lower()[:1]
+        bare = unicodedata.normalize("NFD", letter)[:1]
+        self[code] = ord(_STROKES.get(bare, bare))
+        return self[code]
+
+
+_FOLDS = _Folds()
+
+
+def fold(text: str) -> str:
+    """Return a text in lower case without accents, letter by letter, so that places stay the same.
+
+    The text should be composed (NFC): `fold` keeps its length.
+
+    >>> fold("Café ØRSTED"), len(fold("İstanbul"))
+    ('cafe orsted', 8)
+    """
+    return text.lower() if text.isascii() else text.translate(_FOLDS)
+
+
+def composed(text: str) -> str:
+    """Return the text in Unicode's composed form."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def words(text: str) -> list[str]:
+    """Return the folded words of a text in their order.
+
+    >>> words("The naïve fox's 東京 e-mail")
+    ['the', 'naive', 'fox', 's', '東', '京', 'e', 'mail']
+    """
+    if text.isascii():
+        return _PLAIN.findall(text.lower())
+    return _WORD.findall(fold(composed(text)))
+
+
+def counted(*texts: str) -> Counter[str]:
+    """Count the words of texts together, without those that are too long."""
+    found: Counter[str] = Counter()
+    for text in texts:
+        found.update(words(text))
+    for word in [word for word in found if len(word) > LONGEST]:
+        del found[word]
+    return found
+
+
+def spaced(text: str) -> str:
+    """Put spaces around letters that are words of their own, for an index that cuts words at spaces.
+
+    >>> spaced("東京 tower")
+    ' 東  京  tower'
+    """
+    return text if text.isascii() else _LETTER.sub(r" \g<0> ", composed(text))

@@ -1,0 +1,1 @@
+"""Full text: the tables of the Summary Database, and an index beside them."""

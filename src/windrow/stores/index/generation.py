@@ -1,0 +1,46 @@
+"""A generation of a page, with all that an index or a result tells of it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Generation(NamedTuple):
+    """Times are UNIX seconds; `kind` is `type/subtype`; texts are empty where there are none."""
+
+    id: int
+    uuid: bytes
+    url_id: int
+    url: str
+    host: str
+    first: int
+    last: int
+    end: int | None
+    duplicate: bool
+    pile: int | None
+    kind: str | None
+    suffix: str | None
+    canonical: int | None
+    language: str | None
+    title: str | None
+    headline: str | None
+    description: str | None
+    created: int | None
+    updated: int | None
+    indexiness: int
+    text: str
+    secondary: str
+    big: str
+    small: str
+    code: str
+    quote: str
+
+
+class Links(NamedTuple):
+    """Links to a URL: from how many pages, and what they call it, most frequent first."""
+
+    count: int
+    texts: tuple[tuple[str, int], ...]
+
+
+NO_LINKS = Links(0, ())

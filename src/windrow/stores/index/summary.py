@@ -1,0 +1,117 @@
+"""Read a Summary Database for an index and for results. Nothing is written here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from windrow.stores.connect import READS, guarded
+from windrow.stores.index.generation import Generation, Links
+
+LINKS = 1_000
+"""Links to one URL that are looked at."""
+CALLED = 12
+"""Texts of links to one URL that are kept."""
+
+_FROM = """
+FROM entity_generation g
+JOIN url u ON u.url_id = g.url_id
+JOIN origin o ON o.origin_id = u.origin_id
+LEFT JOIN document_description d ON d.entity_generation_id = g.entity_generation_id
+LEFT JOIN file_summary f ON f.entity_generation_id = g.entity_generation_id
+LEFT JOIN mimetype m ON m.mimetype_id = f.mimetype_id
+LEFT JOIN text_pile p ON p.text_pile_id = g.text_pile_id
+"""
+_COLUMNS = """
+g.entity_generation_id, g.entity_generation_uuid, g.url_id, u.str_url, coalesce(o.host, ''),
+g.first_seen_unix_utc, g.last_seen_unix_utc, g.confirmed_end_unix_utc, g.marked_duplicate, g.text_pile_id,
+m.mime_type || '/' || m.mime_subtype, m.mime_suffix, f.canonical_url_id, d.primary_language, d.title,
+d.primary_headline, d.description, d.time_created_unix_utc, d.time_updated_unix_utc, coalesce(d.indexiness, 0)
+"""
+_WHOLE = ", ".join(
+    f"coalesce(p.{name}, '')"
+    for name in ("text", "secondary_text", "big_headlines", "small_headlines", "code_text", "quote_text")
+)
+_STATES = f"""
+SELECT {_COLUMNS}, '', '', '', '', '', '' {_FROM.replace("LEFT JOIN text_pile p ON p.text_pile_id = g.text_pile_id", "")}
+WHERE g.text_pile_id IS NOT NULL OR d.title IS NOT NULL
+"""
+_AMONG = "WHERE g.entity_generation_id IN (SELECT value FROM json_each(?))"
+# Pages as they are now, that call a URL something; their links to themselves say nothing.
+_LINKS = """
+SELECT l.text FROM link_summary l
+JOIN entity_generation g ON g.entity_generation_id = l.entity_generation_id
+WHERE l.link_to_url = ? AND g.confirmed_end_unix_utc IS NULL AND NOT g.marked_duplicate AND g.url_id <> l.link_to_url
+AND l.text <> '' AND NOT l.rel_nofollow LIMIT ?
+"""
+_TARGETS = """
+SELECT DISTINCT g.entity_generation_id FROM link_summary l JOIN entity_generation g ON g.url_id = l.link_to_url
+WHERE l.entity_generation_id IN (SELECT value FROM json_each(?))
+"""
+_ALIKE = """
+SELECT g.text_pile_id, count(DISTINCT g.url_id) FROM entity_generation g
+WHERE g.text_pile_id IN (SELECT value FROM json_each(?)) AND {known} GROUP BY 1
+"""
+
+
+class Told(NamedTuple):
+    """Rows that a search's own SQL found: text piles or generations, with FTS5's score where there is one."""
+
+    id: int
+    score: float
+
+
+class Summary:
+    """A reader of one Summary Database."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        """Take the database."""
+        self._engine = engine
+
+    @contextmanager
+    def _read(self) -> Iterator[sa.Connection]:
+        with guarded(self._engine), self._engine.connect().execution_options(**READS) as link, link.begin():
+            yield link
+
+    def states(self) -> Iterator[Generation]:
+        """Yield every generation that can be found, without its texts."""
+        with self._read() as link:
+            for row in link.exec_driver_sql(_STATES):
+                yield Generation(*row)
+
+    def generations(self, ids: Sequence[int], *, most: int | None = None) -> list[Generation]:
+        """Return generations with their texts, or with the first `most` characters of the main text only."""
+        texts = _WHOLE if most is None else f"substr(coalesce(p.text, ''), 1, {most}), '', '', '', '', ''"
+        with self._read() as link:
+            rows = link.exec_driver_sql(f"SELECT {_COLUMNS}, {texts} {_FROM} {_AMONG}", (str(list(ids)),)).all()
+        return [Generation(*row) for row in rows]
+
+    def links(self, urls: Iterable[int]) -> dict[int, Links]:
+        """Return what other pages call these URLs."""
+        found = {}
+        with self._read() as link:
+            for url in urls:
+                called = Counter(" ".join(row[0].split()) for row in link.exec_driver_sql(_LINKS, (url, LINKS)))
+                ordered = sorted(called.items(), key=lambda pair: (-pair[1], pair[0]))
+                found[url] = Links(called.total(), tuple(ordered[:CALLED]))
+        return found
+
+    def targets(self, ids: Sequence[int]) -> set[int]:
+        """Return the generations that these generations link to."""
+        with self._read() as link:
+            return {int(row[0]) for row in link.exec_driver_sql(_TARGETS, (str(list(ids)),))}
+
+    def alike(self, piles: Iterable[int], known: str, values: tuple[object, ...]) -> dict[int, int]:
+        """Count the URLs that have each of these texts, among the generations that the condition names."""
+        with self._read() as link:
+            rows = link.exec_driver_sql(_ALIKE.format(known=known), (str(list(piles)), *values))
+            return {row[0]: row[1] for row in rows}
+
+    def ask(self, sql: str, values: tuple[object, ...]) -> list[Told]:
+        """Run a search's SQL, which selects an id and a score."""
+        with self._read() as link:
+            return [Told(*row) for row in link.exec_driver_sql(sql, values)]
