@@ -39,7 +39,7 @@ class Generation(NamedTuple):
 class Links(NamedTuple):
     """Links to a URL: from how many pages, and what they call it, most frequent first."""
 
-    count: int
+    pages: int
     texts: tuple[tuple[str, int], ...]
 
 

@@ -37,7 +37,7 @@ _WHOLE = ", ".join(
     for name in ("text", "secondary_text", "big_headlines", "small_headlines", "code_text", "quote_text")
 )
 _STATES = f"""
-SELECT {_COLUMNS}, '', '', '', '', '', '' {_FROM.replace("LEFT JOIN text_pile p ON p.text_pile_id = g.text_pile_id", "")}
+SELECT {_COLUMNS}, '', '', '', '', '', '' {_FROM.partition("LEFT JOIN text_pile")[0]}
 WHERE g.text_pile_id IS NOT NULL OR d.title IS NOT NULL
 """
 _AMONG = "WHERE g.entity_generation_id IN (SELECT value FROM json_each(?))"

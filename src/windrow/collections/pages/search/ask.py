@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from windrow.collections.pages.query.condition import KINDS
 from windrow.collections.pages.query.date import Span
 from windrow.collections.pages.query.filter import Host, Target
 from windrow.collections.pages.query.parse import Query
-from windrow.collections.pages.query.tree import And, Filter, Node, Not, Or, Phrase, Word, filters, wanted
+from windrow.collections.pages.query.tree import And, Filter, Node, Not, Or, Phrase, Word, filters, joined, wanted
 from windrow.collections.pages.search.word import spaced
 from windrow.stores.index.clause import AllOf, AnyOf, Clause, Everything, Mark, Numbers, Range, Text, Without
 
 WORDS = (("main", 1.0), ("rest", 0.4))
 """Where words are looked for, with weights: the rest of a page (menus, footers) says less of it."""
 SCOPES = {"title": "title", "headline": "headline", "code": "code", "quote": "quote", "inurl": "address"}
-ENOUGH = 0.6
-"""The share of words that must be found where no page has them all."""
+SHARES = (1.0, 0.6, 0.0)
+"""The share of words that must be found: the next one where no page has so many."""
 _TELLING = {"host", "site", "url", "inurl", "title", "headline", "is", "links-to", "link-text"}
 
 
@@ -25,21 +26,25 @@ def unindexed(query: Query) -> tuple[Filter, ...]:
     return tuple(dict.fromkeys(one for one in filters(query.root) if not _indexed(one)))
 
 
-def ask(query: Query, found: Mapping[Filter, tuple[int, ...]], *, some: bool = False) -> Clause:
-    """Return the question; with `some`, not all words need be found.
+def ask(query: Query, found: Mapping[Filter, tuple[int, ...]], *, share: float = 1.0) -> Clause:
+    """Return the question; with a `share` below 1, so much of the words need be found, at least one.
 
     Duplicates are left out, unless the query asks for other times or for what tells duplicates apart: a
     copy may be the only one at a host, and the results are folded by their text in any case.
     """
     parts: list[Clause] = []
     if query.root is not None:
-        parts.append(_some(query, found) if some else _clause(query.root, found))
+        parts.append(_some(query, found, share) if share < 1 else _clause(query.root, found))
     if query.as_of is not None:
         parts += [Range("first", high=query.as_of), Range("end", low=query.as_of + 1)]
     elif not query.history:
-        apart = any(one.key in _TELLING for one in filters(query.root))
-        parts.append(Mark("flag", ("open" if apart else "now",)))
+        parts.append(Mark("flag", ("open" if copies(query) else "now",)))
     return AllOf(tuple(parts)) if parts else Everything()
+
+
+def copies(query: Query) -> bool:
+    """Say whether pages that are marked as duplicates may be results."""
+    return query.history or any(one.key in _TELLING for one in filters(query.root))
 
 
 def several(query: Query) -> bool:
@@ -47,11 +52,19 @@ def several(query: Query) -> bool:
     return len(list(wanted(query.root))) > 1
 
 
-def _some(query: Query, found: Mapping[Filter, tuple[int, ...]]) -> Clause:
+def loosened(query: Query) -> Query:
+    """Return the query with any of its words wanted, for the full-text table, which cannot count them."""
+    either = joined(Or, list(wanted(query.root)))
+    parts = query.root.parts if isinstance(query.root, And) else ()
+    kept = [part for part in parts if not list(wanted(part))]
+    return replace(query, root=joined(And, [one for one in (either, *kept) if one]))
+
+
+def _some(query: Query, found: Mapping[Filter, tuple[int, ...]], share: float) -> Clause:
     words = tuple(_clause(one, found) for one in wanted(query.root))
     parts = query.root.parts if isinstance(query.root, And) else (query.root,)
     kept = tuple(_clause(part, found) for part in parts if part is not None and not list(wanted(part)))
-    return AllOf((AnyOf(words, max(1, round(len(words) * ENOUGH))), *kept))
+    return AllOf((AnyOf(words, max(1, round(len(words) * share))), *kept))
 
 
 def _clause(node: Node, found: Mapping[Filter, tuple[int, ...]]) -> Clause:
@@ -81,15 +94,17 @@ def _filter(leaf: Filter) -> Clause:
         case Filter(value=Span() as span, key=key):
             field = "updated" if key.startswith("updated") else "published"
             return Range(field, high=span.start - 1) if key.endswith("before") else Range(field, low=span.start)
+        case Filter(value=str() as text, key=key) if key in SCOPES:
+            return Text(spaced(text), ((SCOPES[key], 1.0),))
         case Filter(value=Host() as host, key=key):
             return Mark(key, (host.name,))
         case Filter(value=Target() as target):
             return Mark("url", (target.url if target.url is not None else f"{target.host}/",))
-        case Filter(value=str() as text, key=key) if key in SCOPES:
-            return Text(spaced(text), ((SCOPES[key], 1.0),))
-        case Filter(value=str() as text, key="type"):
-            return Mark("type", KINDS.get(text, (text,)))
-        case Filter(value=str() as text, key="is"):
-            return Mark("flag", (text,))
         case _:
-            return Mark("lang", (str(leaf.value),))
+            return _mark(leaf.key, str(leaf.value))
+
+
+def _mark(key: str, text: str) -> Mark:
+    if key == "type":
+        return Mark(key, KINDS.get(text, (text,)))
+    return Mark("flag" if key == "is" else key, (text,))

@@ -54,7 +54,7 @@ def entry(page: Generation, links: Links) -> Entry:
     main += [(spaced(called), CALLED) for called, _ in links.texts]
     texts = [("main", one) for one, times in main if one for _ in range(times)]
     headlines = f"{headline}\n{spaced(page.big)}\n{spaced(page.small)}"
-    own = (("rest", page.secondary), ("title", title), ("headline", headlines), ("address", address))
+    own = (("rest", spaced(page.secondary)), ("title", title), ("headline", headlines), ("address", address))
     more = (("code", page.code), ("quote", page.quote))
     texts += [(name, one) for name, one in own if one.strip()]
     texts += [(name, spaced(one)) for name, one in more if one]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Sequence
 
 LONGEST = 64
 """Characters of a word; longer ones are lumps of encoded data."""
@@ -66,6 +67,17 @@ def counted(*texts: str) -> Counter[str]:
     for word in [word for word in found if len(word) > LONGEST]:
         del found[word]
     return found
+
+
+def bounded(expression: str, found: Sequence[str], *, open_end: bool = False) -> str:
+    """Return a regular expression of words that stand alone; letters that are words need no space around them.
+
+    >>> re.findall(bounded("tea", ["tea"]), "tea teapot 3tea")
+    ['tea']
+    """
+    before = "" if _LETTER.match(found[0]) else r"(?<![^\W_])"
+    after = r"\w*" if open_end else "" if _LETTER.match(found[-1]) else r"(?![^\W_])"
+    return f"{before}(?:{expression}){after}"
 
 
 def spaced(text: str) -> str:

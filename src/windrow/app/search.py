@@ -1,0 +1,154 @@
+"""Search the pages of one Summary Database: the index beside it where there is one, else its full-text table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import sqlalchemy as sa
+
+from windrow.app.indexing import links_of, open_index, roll_path
+from windrow.collections.pages.query import Query, parse
+from windrow.collections.pages.query.condition import FROM, condition, known, plan
+from windrow.collections.pages.query.tree import Filter, wanted
+from windrow.collections.pages.search.ask import SHARES, ask, copies, loosened, several, unindexed
+from windrow.collections.pages.search.fold import Ranked, folded, ordered, spread
+from windrow.collections.pages.search.rank import LOOKED_AT, Candidate, Sought, parts, sought
+from windrow.collections.pages.search.result import Answer, Result
+from windrow.collections.pages.search.show import Shown, shown
+from windrow.collections.pages.search.snippet import pattern
+from windrow.collections.pages.search.word import words
+from windrow.stores.index.beside import there
+from windrow.stores.index.clause import Found
+from windrow.stores.index.generation import NO_LINKS
+from windrow.stores.index.roll import Roll
+from windrow.stores.index.summary import Summary
+
+BLOCK = 100
+"""Candidates that are ranked together. Each page of results is cut from the same blocks, so pages never overlap."""
+BLOCKS = 10
+"""Blocks that are looked at; nobody reads further, and a filter is the better way there."""
+MOST = 20_000
+"""Generations that a filter which only the database can answer may find."""
+
+# Weights of the columns as the standard's own search has them (text_pile_id, any, title, description, ...).
+BM25 = "bm25(full_text_entity_index, 0, 0, 5.0, 1.5, 1.0, 0.75, 4.0, 2.1, 0.2, 0.0)"
+_MATCHED = f"""
+SELECT g.entity_generation_id, -s.score FROM
+  (SELECT rowid AS pile, {BM25} AS score FROM full_text_entity_index WHERE full_text_entity_index MATCH ?) s
+  CROSS JOIN {FROM} WHERE g.text_pile_id = s.pile AND {{where}}
+ORDER BY s.score, g.entity_generation_id LIMIT ? OFFSET ?
+"""
+_LISTED = f"""
+SELECT g.entity_generation_id, 0 FROM {FROM} WHERE {{where}}
+ORDER BY coalesce(d.time_updated_unix_utc, d.time_created_unix_utc, g.first_seen_unix_utc) DESC, g.entity_generation_id
+LIMIT ? OFFSET ?
+"""
+_FREQUENCY = (
+    "SELECT count(*), 0 FROM token_statistics WHERE token_id = (SELECT token_id FROM token WHERE token_text = ?)"
+)
+
+
+class Search:
+    """Searches one Summary Database; may be kept open and asked again."""
+
+    def __init__(self, engine: sa.Engine, folder: Path | None = None) -> None:
+        """Open the index in `folder`, where it was made and the extra `search` is installed."""
+        self._summary = Summary(engine)
+        self._beside = self._roll = None
+        if folder is not None and there() and roll_path(folder).exists():
+            self._beside, self._roll = open_index(folder), Roll(roll_path(folder))
+
+    def __call__(self, text: str, *, now: int, offset: int = 0, limit: int = 10) -> Answer:
+        """Answer a query; `now` is the present in UNIX seconds, for what wants new pages.
+
+        Any text is a query. Raises StoreError where the database or the index cannot be read.
+        """
+        query = parse(text)
+        prepared = sought(query, *self._frequencies(query), now)
+        found: list[Ranked] = []
+        for share in SHARES if several(query) else SHARES[:1]:
+            found = self._gather(query, prepared, offset + limit + 1, share)
+            if found:
+                break
+        page = found[offset : offset + limit]
+        further, relaxed = len(found) > offset + limit, bool(found) and share < 1
+        return Answer(self._shown(query, page), offset, further, relaxed, query.notes)
+
+    def close(self) -> None:
+        """Close the roll."""
+        if self._roll is not None:
+            self._roll.__exit__()
+
+    def _gather(self, query: Query, prepared: Sought, need: int, share: float) -> list[Ranked]:
+        """Return the first `need` results, or all there are."""
+        seen: set[tuple[str, int]] = set()
+        hosts: dict[str, int] = {}
+        found: list[Ranked] = []
+        best = 0.0
+        for block in self._blocks(query, share):
+            best = best or max((one.score for one in block), default=0.0)
+            ranked = [Ranked(one, parts(prepared, one)) for one in self._candidates(block, best)]
+            found += spread(folded(ordered(ranked), seen), hosts)
+            if len(found) >= need:
+                break
+        return found[:need]
+
+    def _blocks(self, query: Query, share: float) -> Iterator[list[Found]]:
+        """Yield candidates, best first."""
+        listed = not any(True for _ in wanted(query.root))
+        if self._beside is not None:
+            clause = ask(query, {one: self._ids(one) for one in unindexed(query)}, share=share)
+        elif share < 1:
+            query = loosened(query)
+        for number in range(BLOCKS):
+            if self._beside is not None:
+                newest = "updated" if listed else ""
+                block = self._beside.search(clause, BLOCK, offset=number * BLOCK, newest=newest)
+            else:
+                block = self._matched(query, number * BLOCK)
+            if block:
+                yield block
+            if len(block) < BLOCK:
+                return
+
+    def _matched(self, query: Query, offset: int) -> list[Found]:
+        made = plan(query)
+        where = made.where.sql if copies(query) else f"{made.where.sql} AND NOT g.marked_duplicate"
+        sql = (_LISTED if made.match is None else _MATCHED).format(where=where)
+        matched = () if made.match is None else (made.match,)
+        told = self._summary.ask(sql, (*matched, *made.where.values, BLOCK, offset))
+        return [Found(*one) for one in told]
+
+    def _ids(self, leaf: Filter) -> tuple[int, ...]:
+        made = condition(leaf)
+        sql = f"SELECT g.entity_generation_id, 0 FROM {FROM} WHERE {made.sql} LIMIT ?"
+        return tuple(one.id for one in self._summary.ask(sql, (*made.values, MOST)))
+
+    def _candidates(self, block: list[Found], best: float) -> list[Candidate]:
+        ids = [one.id for one in block]
+        scores = {one.id: one.score for one in block}
+        rolled = self._roll.named(ids) if self._roll is not None else {}
+        if self._roll is None:
+            pages = self._summary.generations(ids, most=LOOKED_AT)
+            links = self._summary.links({page.url_id for page in pages})
+            return [Candidate(page, links[page.url_id], scores[page.id], best) for page in pages]
+        return [
+            Candidate(page, links_of(rolled[page.id]) if page.id in rolled else NO_LINKS, scores[page.id], best)
+            for page in self._summary.generations(ids, most=LOOKED_AT)
+        ]
+
+    def _frequencies(self, query: Query) -> tuple[dict[str, int], int]:
+        found = {word for one in wanted(query.root) for word in words(one.text)}
+        if self._beside is not None:
+            return {word: self._beside.frequency(word, "main") for word in found}, len(self._beside)
+        count = self._summary.ask("SELECT count(*), 0 FROM full_text_entity_index_docsize", ())[0].id
+        return {word: self._summary.ask(_FREQUENCY, (word,))[0].id for word in found}, count
+
+    def _shown(self, query: Query, page: list[Ranked]) -> tuple[Result, ...]:
+        alive = known(query.as_of) if query.as_of is not None else None
+        sql, values = (alive.sql, alive.values) if alive else ("g.confirmed_end_unix_utc IS NULL", ())
+        piles = [one.candidate.page.pile for one in page if one.candidate.page.pile is not None]
+        alike = self._summary.alike(piles, sql, values) if piles else {}
+        find = pattern(wanted(query.root))
+        return tuple(shown(Shown(one, alike, query.as_of), find) for one in page)

@@ -1,0 +1,66 @@
+"""What a search answers, as values: text is text, never HTML."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class Piece(NamedTuple):
+    """A piece of a text; `hit` where it is what was searched for."""
+
+    text: str
+    hit: bool
+
+
+class Part(NamedTuple):
+    """One part of a score: `value` from 0 to 1 (or below 0, where it counts against), times `weight`."""
+
+    name: str
+    value: float
+    weight: float
+
+    @property
+    def points(self) -> float:
+        """Return what the part adds to the score."""
+        return self.value * self.weight
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One page found. Times are UNIX seconds.
+
+    `more` counts other pages with the same text, which are folded into this one. `uncertain` is true where
+    the time asked for lies after the page was seen last and before it was known to be gone or changed.
+    """
+
+    generation: int
+    uuid: bytes
+    url: str
+    title: tuple[Piece, ...]
+    snippet: tuple[Piece, ...]
+    description: str | None
+    language: str | None
+    published: int | None
+    updated: int | None
+    first_seen: int
+    last_seen: int
+    end: int | None
+    more: int
+    uncertain: bool
+    score: float
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One page of results, from `offset`; `further` says whether there are more behind them.
+
+    `relaxed` is true where no page has all the words, and those with most of them are shown.
+    """
+
+    results: tuple[Result, ...]
+    offset: int
+    further: bool
+    relaxed: bool
+    notes: tuple[str, ...]

@@ -1,0 +1,193 @@
+"""Searches of a Summary Database, with the index beside it and with its full-text table alone."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from hypothesis import given, settings
+
+from tests.collections.pages.place import Page, fill, schema
+from tests.collections.pages.query.test_parse import TYPED
+from windrow.app.indexing import index_pages
+from windrow.app.search import Search
+from windrow.stores.connect import connect
+from windrow.stores.index.beside import there
+
+NOW = 1_750_000_000
+DAY = 86_400
+PAGES = [
+    Page("https://tea.example/", "Welcome. Shop. Prices.", "Tea House", indexiness=80, created=NOW - 900 * DAY),
+    Page(
+        "https://tea.example/green",
+        "How to brew a cup of green leaves. " * 3 + "The café is open. Brewing green tea needs patience.",
+        "Green tea",
+        description="All about the leaf",
+        language="en",
+        created=NOW - 400 * DAY,
+    ),
+    Page("https://tea.example/black", "Tea that is black. The green of its tin is odd.", "Black tea", language="en-GB"),
+    Page("https://copy.example/green", "One text on two sites, about zebras.", "Zebra one"),
+    Page("https://mirror.example/green", "One text on two sites, about zebras.", "Zebra two"),
+    Page("https://mirror.example/again", "One text on two sites, about zebras.", "Zebra three", duplicate=True),
+    Page("https://old.example/", "The mayor is Smith.", "Mayor", first=1_000, last=2_000, end=5_000),
+    Page("https://old.example/", "The mayor is Jones.", "Mayor", first=5_000, last=9_000),
+    Page("https://news.example/old", "Storm report for the coast, last autumn.", "Storm", created=NOW - 800 * DAY),
+    Page("https://news.example/new", "Storm report for the coast, just now.", "Storm", created=NOW - DAY),
+    Page("https://links.example/", "A list.", links=(("https://hidden.example/x", "the quiet harbour"),)),
+    Page("https://hidden.example/x", "Nothing here says what it is."),
+    Page("https://jp.example/", "東京都の天気", "天気", language="ja"),
+    *(Page(f"https://big.example/{n}", f"walrus number {n} walrus", f"Walrus {n}") for n in range(30)),
+    Page("https://small.example/", "one walrus, among many other animals that live in the sea", "Animals"),
+]
+BACKENDS = ["beside", "table"]
+
+
+class Place:
+    """A filled database, and searches of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "summary.sqlite"
+        with sqlite3.connect(self.path) as link:
+            link.executescript(schema())
+            self.ids = fill(link, PAGES)
+        link.close()
+        self.engine: sa.Engine = connect(f"sqlite:///{self.path}", durable=False)
+        self.indexed = index_pages(self.engine, folder / "index")
+        self.searches = {"table": Search(self.engine)}
+        if there():
+            self.searches["beside"] = Search(self.engine, folder / "index")
+
+    def close(self) -> None:
+        for one in self.searches.values():
+            one.close()
+        self.engine.dispose()
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    made = Place(tmp_path_factory.mktemp("search"))
+    yield made
+    made.close()
+
+
+@pytest.fixture(params=BACKENDS)
+def search(request: pytest.FixtureRequest, place: Place) -> Search:
+    if request.param not in place.searches:
+        pytest.skip("the extra 'search' is not installed")
+    return place.searches[request.param]
+
+
+def urls(search: Search, text: str, **more: int) -> list[str]:
+    return [one.url.partition("://")[2] for one in search(text, now=NOW, **more).results]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("green tea", ["tea.example/green", "tea.example/black"]),
+        ("cafe", ["tea.example/green"]),
+        ('"green tea"', ["tea.example/green"]),
+        ("tea green -brewing", ["tea.example/black"]),
+        ("brew* patience", ["tea.example/green"]),
+        ("tea lang:en-gb", ["tea.example/black"]),
+        ("tea (lang:ja OR lang:en) -black", ["tea.example/green"]),
+        ("title:black", ["tea.example/black"]),
+        ("inurl:black", ["tea.example/black"]),
+        ("links-to:hidden.example", ["links.example/"]),
+        ('link-text:"quiet harbour"', ["links.example/"]),
+        ("mayor", ["old.example/"]),
+        ("mayor smith as-of:1970-01-01T00:30", ["old.example/"]),
+        ("mayor jones as-of:1970-01-01T00:30", []),
+        ("storm after:2025-01", ["news.example/new"]),
+        ("report before:2025-01", ["news.example/old"]),
+        ("zebras host:mirror.", ["mirror.example/green"]),
+        ("is:duplicate zebras", ["mirror.example/again"]),
+        ("title:zebra url:https://mirror.example/again", ["mirror.example/again"]),
+        ("site:news.example", ["news.example/new", "news.example/old"]),
+        ("!!! ...", None),
+        ("any", []),
+    ],
+)
+def test_found(search: Search, text: str, expected: list[str] | None) -> None:
+    found = urls(search, text, limit=50)
+    if expected is None:
+        assert len(found) > 30
+    elif expected == [] and not search(text, now=NOW).relaxed:
+        assert found == []
+    else:
+        assert found == expected or (expected == [] and search(text, now=NOW).relaxed)
+
+
+def test_in_link_text_brings_the_page(place: Place) -> None:
+    if "beside" not in place.searches:
+        pytest.skip("the extra 'search' is not installed")
+    answer = place.searches["beside"]("quiet harbour", now=NOW)
+    assert [one.url for one in answer.results] == ["https://hidden.example/x"]
+    assert {part.name for part in answer.results[0].parts} >= {"text", "called", "linked"}
+    assert answer.results[0].score == pytest.approx(sum(part.points for part in answer.results[0].parts), abs=1e-3)
+
+
+def test_a_letter_of_chinese_is_a_word(place: Place) -> None:
+    if "beside" not in place.searches:
+        pytest.skip("the extra 'search' is not installed")
+    answer = place.searches["beside"]("東京", now=NOW)
+    assert [one.url for one in answer.results] == ["https://jp.example/"]
+    assert [piece.text for piece in answer.results[0].snippet if piece.hit] == ["東京"]
+
+
+def test_equal_texts_are_folded(search: Search) -> None:
+    (only,) = search("zebras", now=NOW).results
+    assert only.more == 2
+    assert only.url != "https://mirror.example/again"
+
+
+def test_new_pages_come_first_where_that_is_wanted(search: Search) -> None:
+    assert urls(search, "latest storm report", limit=1) == ["news.example/new"]
+    assert "fresh" not in {part.name for part in search("storm report", now=NOW).results[0].parts}
+
+
+def test_the_home_of_a_site_comes_first_for_its_name(search: Search) -> None:
+    assert urls(search, "tea", limit=1) == ["tea.example/"]
+
+
+def test_hits_are_marked(search: Search) -> None:
+    answer = search("cafe patience", now=NOW)
+    assert [piece.text for piece in answer.results[0].snippet if piece.hit] == ["café", "patience"]
+    assert [piece.text for piece in search("tea black", now=NOW).results[0].title if piece.hit] == ["Black", "tea"]
+
+
+def test_what_was_known_then_is_told_with_its_doubt(search: Search) -> None:
+    sure = search("mayor as-of:1970-01-01T00:30", now=NOW).results[0]
+    doubtful = search("mayor as-of:1970-01-01T01:00", now=NOW).results[0]
+    assert (sure.uncertain, doubtful.uncertain) == (False, True)
+    assert [one.end for one in (sure, doubtful)] == [5_000, 5_000]
+    assert not search("mayor", now=NOW).results[0].uncertain
+
+
+def test_one_host_does_not_push_all_others_away(search: Search) -> None:
+    assert "small.example/" in urls(search, "walrus", limit=10)
+
+
+def test_pages_do_not_overlap_and_leave_nothing_out(search: Search) -> None:
+    whole = urls(search, "walrus", limit=100)
+    pages = [search("walrus", now=NOW, offset=start, limit=7) for start in range(0, 35, 7)]
+    assert [one.url.partition("://")[2] for page in pages for one in page.results] == whole
+    assert len(set(whole)) == 31
+    assert [page.further for page in pages] == [True, True, True, True, False]
+
+
+def test_words_that_no_page_has_together_are_loosened_and_told(search: Search) -> None:
+    answer = search("zebras patience unheardof", now=NOW)
+    assert answer.relaxed
+    assert not search("zebras", now=NOW).relaxed
+
+
+@settings(max_examples=150, deadline=None)
+@given(TYPED)
+def test_every_text_can_be_searched_for(place: Place, text: str) -> None:
+    for search in place.searches.values():
+        assert search(text, now=NOW).offset == 0
