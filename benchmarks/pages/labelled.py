@@ -1,0 +1,160 @@
+"""Queries of which it is known which page they should bring: from real pages, and from a generated web."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import urldefrag, urljoin
+
+from selectolax.lexbor import LexborHTMLParser
+
+from benchmarks.pages.corpus import Vocabulary
+from benchmarks.pages.filler import Made
+from windrow.collections.pages.search.word import words
+
+
+class Known(NamedTuple):
+    """A query and the URL it should bring."""
+
+    kind: str
+    query: str
+    url: str
+
+
+class Labelled(NamedTuple):
+    """Pages, and queries over them."""
+
+    pages: tuple[Made, ...]
+    queries: tuple[Known, ...]
+
+
+def real(folder: Path) -> Labelled:
+    """Read the pages of a folder laid out as `html/ID.html.gz` beside `ground-truth/ID.json`.
+
+    The queries are the titles that people noted for the pages (`title`), the three rarest words of each
+    (`few words`), and what other pages of the set call a page in a link (`link text`).
+    """
+    pages: dict[str, Made] = {}
+    titles: dict[str, str] = {}
+    for path in sorted((folder / "ground-truth").glob("*.json")):
+        truth = json.loads(path.read_text())
+        url = urldefrag(truth["url"]).url
+        markup = gzip.decompress((folder / "html" / f"{path.stem}.html.gz").read_bytes())
+        pages[url] = _read(url, markup)
+        titles[url] = truth["ground_truth"]["title"] or ""
+    among = {
+        url: page._replace(links=tuple(link for link in page.links if link[0] in pages)) for url, page in pages.items()
+    }
+    queries = [Known("title", title, url) for url, title in titles.items() if len(words(title)) > 1]
+    queries += list(_rarest(list(pages.values()), queries))
+    queries += list(_called(list(among.values())))
+    return Labelled(tuple(among.values()), tuple(queries))
+
+
+def _read(url: str, markup: bytes) -> Made:
+    tree = LexborHTMLParser(markup.decode("utf-8", "replace"))
+    links = []
+    for node in tree.css("a[href]"):
+        target, text = urldefrag(urljoin(url, node.attributes.get("href") or "")).url, " ".join(node.text().split())
+        if text and target != url:
+            links.append((target, text))
+    title = tree.css_first("title")
+    headline = tree.css_first("h1")
+    described = tree.css_first("meta[name=description]")
+    tree.strip_tags(["script", "style", "template", "noscript", "svg"])
+    other = [" ".join(node.text(separator=" ").split()) for node in tree.css("nav, footer")]
+    tree.strip_tags(["nav", "footer"])
+    text = " ".join(tree.body.text(separator=" ").split()) if tree.body else ""
+    called = " ".join(title.text().split()) if title else ""
+    said = (described.attributes.get("content") if described else None) or None
+    return Made(
+        url, text, called, " ".join(other), headline.text(strip=True) if headline else None, said, links=tuple(links)
+    )
+
+
+def _rarest(pages: Sequence[Made], queries: Sequence[Known]) -> Iterator[Known]:
+    among = Counter(word for page in pages for word in set(words(f"{page.title} {page.text}")))
+    for known in queries:
+        rare = sorted(dict.fromkeys(words(known.query)), key=lambda word: among[word])[:3]
+        if len(rare) == 3:
+            yield Known("few words", " ".join(one for one in words(known.query) if one in rare), known.url)
+
+
+def _called(pages: Sequence[Made]) -> Iterator[Known]:
+    """Yield what pages of the set call other pages, where all links of one text lead to one page."""
+    called = defaultdict[str, set[str]](set)
+    for page in pages:
+        for url, text in page.links:
+            called[" ".join(words(text))].add(url)
+    for text, urls in sorted(called.items()):
+        if len(urls) == 1 and 2 <= len(text.split()) <= 12:
+            yield Known("link text", text, next(iter(urls)))
+
+
+def generated(*, hosts: int = 30, each: int = 60, seed: int = 11) -> Labelled:
+    """Make a web: hosts with a home, lists and articles, copies, and links between hosts.
+
+    A list names all its articles and has their first words. What other hosts call an article stands in none
+    of its words. Half of the articles have another article of the host as neighbour that repeats its title.
+    """
+    vocabulary = Vocabulary(seed)
+    chance = vocabulary.random
+    pages: list[Made] = []
+    queries: list[Known] = []
+    articles: list[Made] = []
+    for number in range(hosts):
+        host = f"https://{''.join(vocabulary.draw(2))}{number}.example"
+        own = [_article(vocabulary, f"{host}/{index}/{'-'.join(vocabulary.draw(2))}") for index in range(each)]
+        for index in range(0, each, 2):
+            repeats = f"{own[index].title}. {own[index + 1].text} More: {own[index].title}."
+            own[index + 1] = own[index + 1]._replace(text=repeats)
+        articles += own
+        pages += _lists(host, own)
+        queries += [Known("title", one.title, one.url) for one in own[::2]]
+    called = {one.url: " ".join(vocabulary.draw(3)) for one in chance.sample(articles, len(articles) // 3)}
+    for url, name in called.items():
+        queries.append(Known("link text", name, url))
+    linking = defaultdict[str, list[tuple[str, str]]](list)
+    for url, name in called.items():
+        for one in chance.sample(articles, chance.randint(2, 5)):
+            if one.url != url:
+                linking[one.url].append((url, name))
+    for one in articles:
+        links = tuple(linking[one.url])
+        more = " ".join(f"See {text}." for _, text in links)
+        pages.append(one._replace(text=f"{one.text} {more}", links=links))
+    pages += [one._replace(url=f"{one.url}?print=1", duplicate=True) for one in chance.sample(pages, len(pages) // 10)]
+    return Labelled(tuple(pages), tuple(queries))
+
+
+def _article(vocabulary: Vocabulary, url: str) -> Made:
+    title = " ".join(vocabulary.draw(vocabulary.random.randint(2, 5))).title()
+    text = f"{title}. {vocabulary.text(vocabulary.random.randint(100, 500))}"
+    return Made(url, text, f"{title} - {url.split('/')[2]}", "Home Archive", title, indexiness=-20)
+
+
+def _lists(host: str, own: Sequence[Made]) -> Iterator[Made]:
+    for start in range(0, len(own), 20):
+        some = own[start : start + 20]
+        text = " ".join(f"{one.headline}. {' '.join(one.text.split()[:12])}" for one in some)
+        links = tuple((one.url, one.headline or "") for one in some)
+        yield Made(f"{host}/list/{start}", text, f"Archive - {host[8:]}", indexiness=40, links=links)
+    home = " ".join(one.headline or "" for one in own[:10])
+    yield Made(
+        f"{host}/", home, host[8:], indexiness=30, links=tuple((one.url, one.headline or "") for one in own[:10])
+    )
+
+
+def mixed(folder: Path | None) -> Labelled:
+    """Return both sets together; without the folder, the generated one."""
+    made = generated()
+    if folder is None:
+        return made
+    read = real(folder)
+    random.Random(3).shuffle(order := [*made.pages, *read.pages])
+    return Labelled(tuple(order), (*made.queries, *read.queries))

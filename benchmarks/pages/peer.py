@@ -1,0 +1,95 @@
+"""The peers of search: FTS5 with the standard's weights, and Tantivy as it comes."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import tantivy
+
+from windrow.app.search import BM25
+from windrow.collections.pages.query import parse
+from windrow.collections.pages.query.condition import plan
+from windrow.collections.pages.query.tree import Phrase, Word, wanted
+
+_PLAIN = f"""
+SELECT rowid, {BM25} AS score FROM full_text_entity_index WHERE full_text_entity_index MATCH ? ORDER BY score LIMIT 10
+"""
+_KNOWN = f"""
+SELECT u.str_url FROM (
+  SELECT rowid AS pile, {BM25} AS score FROM full_text_entity_index WHERE full_text_entity_index MATCH ?
+) s JOIN entity_generation g ON g.text_pile_id = s.pile JOIN url u USING (url_id)
+WHERE g.confirmed_end_unix_utc IS NULL AND NOT g.marked_duplicate ORDER BY s.score LIMIT 10
+"""
+
+
+class Fts5:
+    """FTS5's own bm25 query over the standard's table."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the database."""
+        self.link = sqlite3.connect(path)
+        self.link.execute("PRAGMA cache_size = -65536").close()
+
+    def ids(self, text: str) -> list[int]:
+        """Return the best ten rows, by the words alone."""
+        return [row[0] for row in self.link.execute(_PLAIN, (plan(parse(text)).match,))]
+
+    def urls(self, text: str, *, either: bool) -> list[str]:
+        """Return the best ten pages; `either` looks for any of the words where no page has them all."""
+        found = [row[0] for row in self.link.execute(_KNOWN, (plan(parse(text)).match,))]
+        words = [one.text.replace('"', '""') for one in wanted(parse(text).root)]
+        if found or not either or len(words) < 2:
+            return found
+        return [row[0] for row in self.link.execute(_KNOWN, (" OR ".join(f'"{word}"' for word in words),))]
+
+    def size(self) -> int:
+        """Return the bytes of the full-text table, its texts among them."""
+        sql = "SELECT sum(pgsize) FROM dbstat WHERE name LIKE 'full_text_entity_index%'"
+        return int(self.link.execute(sql).fetchone()[0])
+
+
+class Tantivy:
+    """Title and body with their positions, the text kept, as its documentation begins."""
+
+    def __init__(self, folder: Path, rows: Iterable[tuple[int, str, str]]) -> None:
+        """Index the rows: id, title, text."""
+        folder.mkdir()
+        builder = tantivy.SchemaBuilder()
+        builder.add_unsigned_field("id", stored=True)
+        builder.add_text_field("title", stored=True)
+        builder.add_text_field("body", stored=True)
+        self.folder = folder
+        self.index = tantivy.Index(builder.build(), str(folder))
+        writer: Any = self.index.writer(128_000_000, 1)
+        for number, title, text in rows:
+            writer.add_document(tantivy.Document(id=number, title=title, body=text))
+        writer.commit()
+        writer.wait_merging_threads()
+        self.index.reload()
+
+    def ids(self, text: str) -> list[int]:
+        """Return the best ten documents."""
+        searcher = self.index.searcher()
+        schema = self.index.schema
+        parts = []
+        for one in wanted(parse(text).root):
+            words = one.text.split()
+            some = []
+            for field, weight in (("title", 5.0), ("body", 1.0)):
+                if isinstance(one, Phrase):
+                    query = tantivy.Query.phrase_query(schema, field, list(words))
+                elif isinstance(one, Word) and one.prefix:
+                    query = tantivy.Query.regex_query(schema, field, f"{words[0]}.*")
+                else:
+                    query = tantivy.Query.term_query(schema, field, words[0])
+                some.append((tantivy.Occur.Should, tantivy.Query.boost_query(query, weight)))
+            parts.append((tantivy.Occur.Must, tantivy.Query.boolean_query(some)))
+        hits = searcher.search(tantivy.Query.boolean_query(parts), 10, count=False).hits
+        return [searcher.doc(address)["id"][0] for _, address in hits]
+
+    def size(self) -> int:
+        """Return the bytes on disk."""
+        return sum(path.stat().st_size for path in self.folder.iterdir())

@@ -1,0 +1,166 @@
+"""Search beside plain FTS5 and Tantivy: does the known page come first, and how fast.
+
+    python -m benchmarks.pages.search [known] [speed] [--json]
+
+The real pages are read from WINDROW_SHARED/data/extraction where that is there. WINDROW_DOCUMENTS is how
+many documents the speed is measured on (100,000).
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import statistics
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.comparison import Comparison, show
+from benchmarks.pages.corpus import NOW, Vocabulary, documents
+from benchmarks.pages.filler import Filler
+from benchmarks.pages.labelled import Known, mixed
+from benchmarks.pages.peer import Fts5, Tantivy
+from windrow.app.indexing import index_pages, open_index
+from windrow.app.search import Search
+from windrow.stores.connect import connect
+from windrow.stores.index.fulltext import fill
+
+ROUNDS = 3
+_SHARED = Path(os.environ.get("WINDROW_SHARED", "../shared")) / "data" / "extraction"
+
+
+def known() -> Iterator[Comparison]:
+    """Mean reciprocal rank at ten of pages that are known to be meant, by kind of query."""
+    labelled = mixed(_SHARED if _SHARED.is_dir() else None)
+    with tempfile.TemporaryDirectory() as temporary:
+        path, folder = Path(temporary) / "summary.sqlite", Path(temporary) / "index"
+        with closing(Filler(path)) as filler:
+            filler.add(labelled.pages)
+        engine = connect(f"sqlite:///{path}", durable=False)
+        index_pages(engine, folder)
+        peer, ours, table = Fts5(path), Search(engine, folder), Search(engine)
+        ranks = {
+            "ours": _ranks(labelled.queries, lambda text: [one.url for one in ours(text, now=NOW).results]),
+            "table": _ranks(labelled.queries, lambda text: [one.url for one in table(text, now=NOW).results]),
+            "either": _ranks(labelled.queries, lambda text: peer.urls(text, either=True)),
+            "plain": _ranks(labelled.queries, lambda text: peer.urls(text, either=False)),
+        }
+        for kind, numbers in ranks["ours"].items():
+            for name, words in (("either", "FTS5 bm25, any word where none has all"), ("plain", "FTS5 bm25")):
+                theirs = statistics.mean(ranks[name][kind])
+                note = (
+                    f"{len(numbers)} queries; ours without the index beside {statistics.mean(ranks['table'][kind]):.3f}"
+                )
+                work = f"search, known page by {kind}"
+                mean = statistics.mean(numbers)
+                yield Comparison(work, "MRR@10 x 1000", mean * 1000, words, theirs * 1000, 1.0, note=note)
+        for one in (ours, table):
+            one.close()
+        peer.link.close()
+        engine.dispose()
+
+
+def _ranks(queries: tuple[Known, ...], search: Callable[[str], list[str]]) -> dict[str, list[float]]:
+    """Return the reciprocal rank of each query's page, by kind and over all."""
+    ranks = defaultdict[str, list[float]](list)
+    for one in queries:
+        found = search(f" {one.query} ")[:10]
+        rank = 1 / (found.index(one.url) + 1) if one.url in found else 0.0
+        ranks[one.kind].append(rank)
+        ranks["all kinds"].append(rank)
+    return ranks
+
+
+class Asked(NamedTuple):
+    """A query, and filters that only we are asked to heed."""
+
+    kind: str
+    text: str
+    filters: str = ""
+
+
+def questions(seed: int = 5) -> list[Asked]:
+    """Return 300 queries: common and rare words, two and three of them, phrases, beginnings; a third with filters."""
+    vocabulary = Vocabulary(1)
+    words, chance = vocabulary.words, random.Random(seed)
+    made = [Asked("common", words[rank]) for rank in range(50)]
+    made += [Asked("rare", chance.choice(words[5_000:40_000])) for _ in range(50)]
+    made += [Asked("two", f"{chance.choice(words[:200])} {chance.choice(words[:3_000])}") for _ in range(60)]
+    made += [Asked("three", " ".join(chance.sample(words[:300], 3))) for _ in range(50)]
+    made += [Asked("phrase", '"{} {}"'.format(*chance.sample(words[:150], 2))) for _ in range(50)]
+    made += [Asked("beginning", f"{chance.choice(words[:5_000])[:3]}*") for _ in range(40)]
+    some = ("lang:de", "site:site7.example", "before:2024", "after:2024-06 lang:en", "-lang:fr", "as-of:2022-06-01")
+    return [one._replace(filters=chance.choice(some)) if number % 3 == 0 else one for number, one in enumerate(made)]
+
+
+def speed() -> Iterator[Comparison]:
+    """Half and 99 of a hundred queries are answered within so many milliseconds; and the size of the indexes."""
+    count = int(os.environ.get("WINDROW_DOCUMENTS", "100000"))
+    with tempfile.TemporaryDirectory() as temporary:
+        path, folder = Path(temporary) / "summary.sqlite", Path(temporary) / "index"
+        with closing(Filler(path)) as filler:
+            filler.add(documents(count))
+        engine = connect(f"sqlite:///{path}", durable=False)
+        fill(engine, lambda *_: {})  # words are not counted here: no search asks for them
+        started = time.perf_counter()
+        index_pages(engine, folder)
+        built = time.perf_counter() - started
+        peer, ours = Fts5(path), Search(engine, folder)
+        sql = "SELECT text_pile_id, title, text FROM full_text_entity_index"
+        other = Tantivy(Path(temporary) / "tantivy", peer.link.execute(sql))
+        asked = questions()
+        searches: dict[str, Callable[[Asked], object]] = {
+            "ours": lambda one: ours(f"{one.text} {one.filters}", now=NOW),
+            "FTS5 bm25": lambda one: peer.ids(one.text),
+            "Tantivy": lambda one: other.ids(one.text),
+        }
+        taken = {name: [_times(search, asked) for _ in range(ROUNDS)] for name, search in searches.items()}
+        yield from _compared(taken, asked, count)
+        size = open_index(folder).size() / 1e6
+        note = f"built in {built:.0f} s"
+        yield Comparison("search, index", "MB", size, "FTS5", peer.size() / 1e6, 2.0, "less", note)
+        yield Comparison("search, index", "MB", size, "Tantivy", other.size() / 1e6, 1.0, "less", note)
+        ours.close()
+        peer.link.close()
+        engine.dispose()
+
+
+def _times(search: Callable[[Asked], object], asked: list[Asked]) -> list[float]:
+    """Return the milliseconds of each query."""
+    times = []
+    for one in asked:
+        started = time.perf_counter()
+        search(one)
+        times.append((time.perf_counter() - started) * 1000)
+    return times
+
+
+def _compared(taken: dict[str, list[list[float]]], asked: list[Asked], count: int) -> Iterator[Comparison]:
+    for share, goals in ((50, (1.0, 0.1)), (99, (10.0, 0.5))):
+        figures = {name: [_at(times, share) for times in rounds] for name, rounds in taken.items()}
+        ours = statistics.median(figures["ours"])
+        spread = f"{min(figures['ours']):.1f} to {max(figures['ours']):.1f}"
+        note = f"{count:,} documents; ours with filters, folding and snippets, {ROUNDS} rounds: {spread}"
+        for name, goal in zip(("FTS5 bm25", "Tantivy"), goals, strict=True):
+            yield Comparison(
+                f"search, p{share}", "ms", ours, name, statistics.median(figures[name]), goal, "less", note
+            )
+    for kind in dict.fromkeys(one.kind for one in asked):
+        mine = [number for number, one in enumerate(asked) if one.kind == kind]
+        median = {
+            name: statistics.median(statistics.median(times[number] for times in rounds) for number in mine)
+            for name, rounds in taken.items()
+        }
+        yield Comparison(f"search, {kind}, p50", "ms", median["ours"], "FTS5 bm25", median["FTS5 bm25"], 1.0, "less")
+
+
+def _at(times: list[float], share: int) -> float:
+    return sorted(times)[min(len(times) - 1, len(times) * share // 100)]
+
+
+if __name__ == "__main__":
+    show(__doc__ or "", {"known": known, "speed": speed})
