@@ -91,7 +91,7 @@ def questions(seed: int = 5) -> list[Asked]:
     made += [Asked("rare", chance.choice(words[5_000:40_000])) for _ in range(50)]
     made += [Asked("two", f"{chance.choice(words[:200])} {chance.choice(words[:3_000])}") for _ in range(60)]
     made += [Asked("three", " ".join(chance.sample(words[:300], 3))) for _ in range(50)]
-    made += [Asked("phrase", '"{} {}"'.format(*chance.sample(words[:150], 2))) for _ in range(50)]
+    made += [Asked("phrase", '"{} {}"'.format(*chance.sample(words[:600], 2))) for _ in range(50)]
     made += [Asked("beginning", f"{chance.choice(words[:5_000])[:3]}*") for _ in range(40)]
     some = ("lang:de", "site:site7.example", "before:2024", "after:2024-06 lang:en", "-lang:fr", "as-of:2022-06-01")
     return [one._replace(filters=chance.choice(some)) if number % 3 == 0 else one for number, one in enumerate(made)]

@@ -14,7 +14,7 @@ from windrow.collections.pages.search.word import counted
 from windrow.stores.index.beside import Beside, there
 from windrow.stores.index.clause import Entry
 from windrow.stores.index.fulltext import Filled, fill
-from windrow.stores.index.generation import Links
+from windrow.stores.index.generation import NO_LINKS, Links
 from windrow.stores.index.roll import Roll, Rolled
 from windrow.stores.index.summary import Summary
 
@@ -58,6 +58,8 @@ def roll_path(folder: Path) -> Path:
 
 def links_of(rolled: Rolled) -> Links:
     """Read the links that the roll remembers of a page."""
+    if rolled.anchors == "[]":
+        return NO_LINKS
     return Links(rolled.links, tuple((text, count) for text, count in json.loads(rolled.anchors)))
 
 

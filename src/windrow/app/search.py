@@ -13,7 +13,7 @@ from windrow.collections.pages.query.condition import FROM, condition, known, pl
 from windrow.collections.pages.query.tree import Filter, wanted
 from windrow.collections.pages.search.ask import SHARES, ask, copies, loosened, several, unindexed
 from windrow.collections.pages.search.fold import Ranked, folded, ordered, spread
-from windrow.collections.pages.search.rank import LOOKED_AT, Candidate, Sought, parts, sought
+from windrow.collections.pages.search.rank import LOOKED_AT, Candidate, Sought, nearer, parts, sought
 from windrow.collections.pages.search.result import Answer, Result
 from windrow.collections.pages.search.show import Shown, shown
 from windrow.collections.pages.search.snippet import pattern
@@ -24,9 +24,11 @@ from windrow.stores.index.generation import NO_LINKS
 from windrow.stores.index.roll import Roll
 from windrow.stores.index.summary import Summary
 
-BLOCK = 100
+BLOCK = 60
 """Candidates that are ranked together. Each page of results is cut from the same blocks, so pages never overlap."""
-BLOCKS = 10
+READ = 24
+"""Of these, the best whose texts are read."""
+BLOCKS = 17
 """Blocks that are looked at; nobody reads further, and a filter is the better way there."""
 MOST = 20_000
 """Generations that a filter which only the database can answer may find."""
@@ -89,10 +91,22 @@ class Search:
         for block in self._blocks(query, share):
             best = best or max((one.score for one in block), default=0.0)
             ranked = [Ranked(one, parts(prepared, one)) for one in self._candidates(block, best)]
-            found += spread(folded(ordered(ranked), seen), hosts)
+            ranked = self._nearer(prepared, ordered(ranked))
+            found += spread(folded(ranked, seen), hosts)
             if len(found) >= need:
                 break
         return found[:need]
+
+    def _nearer(self, prepared: Sought, ranked: list[Ranked]) -> list[Ranked]:
+        """Read the texts of the best and look how near the words stand in them."""
+        best = ranked[:READ]
+        texts = self._summary.texts([one.candidate.page.id for one in best], LOOKED_AT)
+        near = []
+        for one in best:
+            page = one.candidate.page._replace(text=texts.get(one.candidate.page.id, ""))
+            candidate = one.candidate._replace(page=page)
+            near.append(Ranked(candidate, nearer(prepared, candidate, one.parts)))
+        return ordered(near) + ranked[READ:]
 
     def _blocks(self, query: Query, share: float) -> Iterator[list[Found]]:
         """Yield candidates, best first."""
@@ -130,12 +144,12 @@ class Search:
         scores = {one.id: one.score for one in block}
         rolled = self._roll.named(ids) if self._roll is not None else {}
         if self._roll is None:
-            pages = self._summary.generations(ids, most=LOOKED_AT)
+            pages = self._summary.generations(ids, texts=False)
             links = self._summary.links({page.url_id for page in pages})
             return [Candidate(page, links[page.url_id], scores[page.id], best) for page in pages]
         return [
             Candidate(page, links_of(rolled[page.id]) if page.id in rolled else NO_LINKS, scores[page.id], best)
-            for page in self._summary.generations(ids, most=LOOKED_AT)
+            for page in self._summary.generations(ids, texts=False)
         ]
 
     def _frequencies(self, query: Query) -> tuple[dict[str, int], int]:

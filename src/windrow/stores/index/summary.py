@@ -36,9 +36,11 @@ _WHOLE = ", ".join(
     f"coalesce(p.{name}, '')"
     for name in ("text", "secondary_text", "big_headlines", "small_headlines", "code_text", "quote_text")
 )
-_STATES = f"""
-SELECT {_COLUMNS}, '', '', '', '', '', '' {_FROM.partition("LEFT JOIN text_pile")[0]}
-WHERE g.text_pile_id IS NOT NULL OR d.title IS NOT NULL
+_SHORT, _NONE = _FROM.partition("LEFT JOIN text_pile")[0], "'', '', '', '', '', ''"
+_STATES = f"SELECT {_COLUMNS}, {_NONE} {_SHORT} WHERE g.text_pile_id IS NOT NULL OR d.title IS NOT NULL"
+_TEXTS = """
+SELECT g.entity_generation_id, substr(p.text, 1, ?) FROM entity_generation g JOIN text_pile p USING (text_pile_id)
+WHERE g.entity_generation_id IN (SELECT value FROM json_each(?))
 """
 _AMONG = "WHERE g.entity_generation_id IN (SELECT value FROM json_each(?))"
 # Pages as they are now, that call a URL something; their links to themselves say nothing.
@@ -83,12 +85,16 @@ class Summary:
             for row in link.exec_driver_sql(_STATES):
                 yield Generation(*row)
 
-    def generations(self, ids: Sequence[int], *, most: int | None = None) -> list[Generation]:
-        """Return generations with their texts, or with the first `most` characters of the main text only."""
-        texts = _WHOLE if most is None else f"substr(coalesce(p.text, ''), 1, {most}), '', '', '', '', ''"
+    def generations(self, ids: Sequence[int], *, texts: bool = True) -> list[Generation]:
+        """Return generations, with or without their texts."""
+        sql = f"SELECT {_COLUMNS}, {_WHOLE} {_FROM}" if texts else f"SELECT {_COLUMNS}, {_NONE} {_SHORT}"
         with self._read() as link:
-            rows = link.exec_driver_sql(f"SELECT {_COLUMNS}, {texts} {_FROM} {_AMONG}", (str(list(ids)),)).all()
-        return [Generation(*row) for row in rows]
+            return [Generation(*row) for row in link.exec_driver_sql(f"{sql} {_AMONG}", (str(list(ids)),))]
+
+    def texts(self, ids: Sequence[int], most: int) -> dict[int, str]:
+        """Return the first `most` characters of the main texts of generations."""
+        with self._read() as link:
+            return {row[0]: row[1] for row in link.exec_driver_sql(_TEXTS, (most, str(list(ids))))}
 
     def links(self, urls: Iterable[int]) -> dict[int, Links]:
         """Return what other pages call these URLs."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from hashlib import blake2b
 from itertools import chain
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from windrow.collections.pages.search.word import spaced
 from windrow.stores.index.clause import Entry, Field
@@ -76,9 +76,10 @@ def address_text(url: str) -> str:
     >>> address_text("https://www.example.org/my%20page/a-b.html?q=1")
     'example.org/my page/a-b.html q=1'
     """
-    parts = urlsplit(url[:_LONGEST_URL])
-    host = (parts.netloc.rpartition("@")[2].partition(":")[0]).removeprefix("www.")
-    return unquote(f"{host}{parts.path} {parts.query}").rstrip()
+    host, slash, path = url[:_LONGEST_URL].partition("://")[2].partition("/")
+    name = host.rpartition("@")[2].partition(":")[0].removeprefix("www.")
+    text = f"{name}{slash}{path.partition('#')[0].replace('?', ' ', 1)}"
+    return unquote(text) if "%" in text else text
 
 
 def _marks(page: Generation) -> list[tuple[str, str]]:

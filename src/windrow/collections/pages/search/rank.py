@@ -8,17 +8,16 @@ do the words stand together, is it the address that was meant.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
 
 from windrow.collections.pages.query.parse import Query
-from windrow.collections.pages.query.tree import Phrase, filters, wanted
+from windrow.collections.pages.query.tree import filters, wanted
 from windrow.collections.pages.search.entry import address_text
 from windrow.collections.pages.search.result import Part
-from windrow.collections.pages.search.word import bounded, fold, words
+from windrow.collections.pages.search.word import fold, stands_alone, words
 from windrow.stores.index.generation import Generation, Links
 
 WEIGHTS: Mapping[str, float] = {
@@ -42,6 +41,7 @@ HALF = 90 * 86_400
 """Seconds in which the worth of being new falls to a half."""
 _FRESH = {"latest", "newest", "news", "recent", "recently", "today", "current", "now", "breaking", "update", "updates"}
 _MANY = 200  # pages that link somewhere: as good as it gets
+_PLACES = 60  # of one word in one text
 _DEEP = 50  # indexiness at which a page is a list for certain
 
 
@@ -49,14 +49,9 @@ class Sought(NamedTuple):
     """A query, prepared for ranking: folded words with their weights (rare words weigh more)."""
 
     weights: Mapping[str, float]
-    phrases: tuple[tuple[str, ...], ...]
+    total: float
     fresh: bool
     now: int
-
-    @property
-    def total(self) -> float:
-        """Return the weight of all words."""
-        return sum(self.weights.values())
 
 
 class Candidate(NamedTuple):
@@ -73,10 +68,9 @@ def sought(query: Query, frequency: Mapping[str, int], count: int, now: int) -> 
     texts = list(wanted(query.root))
     found = dict.fromkeys(word for one in texts for word in words(one.text))
     weights = {word: math.log(1 + (count + 1) / (frequency.get(word, 0) + 0.5)) for word in found}
-    phrases = tuple(tuple(words(one.text)) for one in texts if isinstance(one, Phrase))
     year = str(datetime.fromtimestamp(now, UTC).year)
     recent = any(one.key in {"after", "updated-after"} for one in filters(query.root))
-    return Sought(weights, phrases, recent or bool((_FRESH | {year}) & set(found)), now)
+    return Sought(weights, sum(weights.values()), recent or bool((_FRESH | {year}) & set(found)), now)
 
 
 def parts(sought: Sought, candidate: Candidate) -> tuple[Part, ...]:
@@ -87,7 +81,6 @@ def parts(sought: Sought, candidate: Candidate) -> tuple[Part, ...]:
         values["title"] = alike(sought, page.title)
         values["headline"] = alike(sought, page.headline)
         values["called"] = _called(sought, candidate.links)
-        values["together"] = together(sought, page.text)
         values["address"], values["home"] = _address(sought, page.url)
     values["linked"] = min(1.0, math.log1p(candidate.links.pages) / math.log1p(_MANY))
     if sought.fresh or not sought.weights:
@@ -95,6 +88,12 @@ def parts(sought: Sought, candidate: Candidate) -> tuple[Part, ...]:
     values["listing"] = -_listing(page) if len(sought.weights) > 1 else 0.0
     values["copy"] = -1.0 if page.canonical not in {None, page.url_id} else 0.0
     return tuple(Part(name, round(value, 4), WEIGHTS[name]) for name, value in values.items() if value)
+
+
+def nearer(sought: Sought, candidate: Candidate, found: tuple[Part, ...]) -> tuple[Part, ...]:
+    """Add the part that needs the text to those that do not; it is the dear one, and asked of the best only."""
+    value = together(sought, candidate.page.text)
+    return (*found, Part("together", round(value, 4), WEIGHTS["together"])) if value else found
 
 
 def total(found: Sequence[Part]) -> float:
@@ -110,9 +109,12 @@ def alike(sought: Sought, text: str | None) -> float:
     there = _cut(text) if text else ()
     if not there:
         return 0.0
-    covered = sum(weight for word, weight in sought.weights.items() if word in there) / sought.total
-    exact = sum(word in sought.weights for word in there) / len(there)
-    return covered * covered * (0.55 + 0.45 * exact)
+    weights = sought.weights
+    hits = [word for word in there if word in weights]
+    if not hits:
+        return 0.0
+    covered = sum([weights[word] for word in set(hits)]) / sought.total
+    return covered * covered * (0.55 + 0.45 * len(hits) / len(there))
 
 
 def together(sought: Sought, text: str) -> float:
@@ -124,7 +126,7 @@ def together(sought: Sought, text: str) -> float:
     if len(sought.weights) < 2:
         return 0.0
     short = fold(text[:LOOKED_AT])
-    found = [(one.start(), one.end(), one[0]) for one in _finder(tuple(sought.weights)).finditer(short)][:600]
+    found = sorted(place for word in sought.weights for place in _places(short, word))
     there = {what for _, _, what in found}
     if len(there) < 2:
         return 0.0
@@ -149,10 +151,17 @@ def _stretch(found: Sequence[tuple[int, int, str]], need: int) -> tuple[int, int
     return best, need
 
 
-@lru_cache(maxsize=64)
-def _finder(some: tuple[str, ...]) -> re.Pattern[str]:
-    ordered = sorted(some, key=len, reverse=True)
-    return re.compile("|".join(bounded(re.escape(word), [word]) for word in ordered))
+def _places(text: str, word: str) -> list[tuple[int, int, str]]:
+    """Return where a word begins and ends, the first places of it."""
+    found: list[tuple[int, int, str]] = []
+    length, alone = len(word), stands_alone(word)
+    at = text.find(word)
+    while at >= 0 and len(found) < _PLACES:
+        end = at + length
+        if alone or not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum()):
+            found.append((at, end, word))
+        at = text.find(word, end)
+    return found
 
 
 @lru_cache(maxsize=4096)
@@ -170,13 +179,15 @@ def _called(sought: Sought, links: Links) -> float:
 
 def _address(sought: Sought, url: str) -> tuple[float, float]:
     """Say how much of the query stands in the address, and whether it names the home of a site."""
-    text = address_text(url)
-    host, _, path = text.partition("/")
-    joined = "".join(sought.weights)
-    home = not path.strip() and joined and any(joined == _joined(label) for label in (host, *host.split(".")[:-1]))
-    there = set(_cut(text))
+    there = _cut(address_text(url))
     covered = sum(weight for word, weight in sought.weights.items() if word in there) / sought.total
-    return covered, float(bool(home))
+    home = False
+    if covered < 1 and url.endswith("/") and url.count("/") == 3:
+        joined, host = "".join(sought.weights), url[:-1].rpartition("/")[2].removeprefix("www.")
+        home = any(joined == _joined(label) for label in (host, *host.split(".")[:-1]))
+    elif url.endswith("/") and url.count("/") == 3:
+        home = True
+    return covered, float(home)
 
 
 def _joined(text: str) -> str:

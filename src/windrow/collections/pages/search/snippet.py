@@ -12,7 +12,7 @@ from windrow.collections.pages.search.word import bounded, composed, fold, words
 LENGTH = 220
 """Characters of a snippet, about."""
 _BEFORE = 60
-_HITS = 400  # hits in one text that are looked at
+_HITS = 120  # hits in one text that are looked at
 
 
 def pattern(sought: Iterable[Word | Phrase]) -> re.Pattern[str] | None:

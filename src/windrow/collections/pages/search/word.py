@@ -69,6 +69,11 @@ def counted(*texts: str) -> Counter[str]:
     return found
 
 
+def stands_alone(word: str) -> bool:
+    """Say whether a word may stand without spaces around it."""
+    return _LETTER.match(word) is not None
+
+
 def bounded(expression: str, found: Sequence[str], *, open_end: bool = False) -> str:
     """Return a regular expression of words that stand alone; letters that are words need no space around them.
 
