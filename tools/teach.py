@@ -23,8 +23,8 @@ from urllib.parse import urlsplit
 
 import lightgbm
 import numpy as np
-from align import align, tokens
 
+from align import align, tokens
 from windrow.formats.html.content import threshold
 from windrow.formats.html.forest import Forest
 from windrow.formats.html.page import read

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.collections.pages import query
+from windrow.collections.pages import parameter
 from windrow.collections.pages.kind import READ, Mime, mime, promises
 from windrow.collections.pages.policy import policy
 from windrow.collections.pages.scope import scope
@@ -101,7 +101,7 @@ def test_rules_that_are_not_well_written(text):
     ],
 )
 def test_session_ids_and_marks_of_advertisers_go(url, kept):
-    assert query.clean(url) == kept
+    assert parameter.clean(url) == kept
 
 
 @given(st.text(st.sampled_from("ab;=&?/()S_sid123utm_x.%"), max_size=40))
@@ -109,8 +109,8 @@ def test_a_clean_address_is_clean_and_normal(text):
     url = normalise(f"https://h/{text}").url
     if not url:
         return
-    once = query.clean(url)
-    assert query.clean(once) == once
+    once = parameter.clean(url)
+    assert parameter.clean(once) == once
     assert normalise(once).url == once
     assert len(once) <= len(url)
 
@@ -172,7 +172,7 @@ def test_an_endless_calendar_ends():
 def test_any_address_can_be_judged(path, search):
     url = normalise(f"https://example.org/{path}?{search}").url
     if url:
-        judge(query.clean(url), url_query_parameters=["a"], do_not_crawl=["/*x*y$"])
+        judge(parameter.clean(url), url_query_parameters=["a"], do_not_crawl=["/*x*y$"])
 
 
 def test_judging_is_fast():

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from windrow.collections.pages import pace, query, recrawl, robot
+from windrow.collections.pages import pace, parameter, recrawl, robot
 from windrow.collections.pages.outcome import outcome
 from windrow.collections.pages.policy import Policy, Verdict, by_robots
 from windrow.digest import number
@@ -97,7 +97,7 @@ class Guide:
             return self._judged[url]
         if len(self._judged) >= _ROOM:
             self._judged.clear()
-        found = self._judged[url] = self._judge(query.clean(url)) if url else None
+        found = self._judged[url] = self._judge(parameter.clean(url)) if url else None
         return found
 
     def _judge(self, url: str) -> Found | None:

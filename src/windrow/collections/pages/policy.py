@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from windrow.collections.pages import query
+from windrow.collections.pages import parameter
 from windrow.collections.pages.kind import SKIPPED, promises
 from windrow.collections.pages.scope import Scope, host_fits, host_pattern, path_pattern, target
 from windrow.collections.pages.trap import GUARD, Guard, trapped
@@ -49,7 +49,7 @@ class Policy:
 
     scope: Scope
     denied: tuple[Denied, ...] = ()
-    queries: tuple[query.Allowed, ...] = ()
+    queries: tuple[parameter.Allowed, ...] = ()
     skipped: frozenset[str] = field(default=SKIPPED, repr=False)
     guard: Guard = GUARD
 
@@ -85,7 +85,7 @@ class Policy:
 
     def _query(self, address: Parts, where: str) -> Verdict:
         """Judge the query: one rule must allow all its parameters."""
-        given = query.names(address.query)
+        given = parameter.names(address.query)
         if any(one.pattern.matches(where) and one.allows(given) for one in self.queries):
             return ALLOWED
         return Verdict(Reason.QUERY_DENIED, " ".join(dict.fromkeys(given))[:200])
@@ -107,7 +107,7 @@ def policy(
 ) -> Policy:
     """Read a site's rules as they are written in TOML; what is not well written raises ConfigError."""
     denied = tuple(_denied(text) for text in do_not_crawl)
-    return Policy(site, denied, tuple(map(query.rule, url_query_parameters)), skipped, guard)
+    return Policy(site, denied, tuple(map(parameter.rule, url_query_parameters)), skipped, guard)
 
 
 def _denied(text: str) -> Denied:

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from typing import NamedTuple
 
-from windrow.collections.pages.query import names
+from windrow.collections.pages.parameter import names
 from windrow.formats.url import Parts
 
 _PATH = re.compile(r"(?<=/)(?:(\d{4})/(?:0?[1-9]|1[0-2])|(\d{4})-(?:0?[1-9]|1[0-2])(?:-\d{1,2})?)(?=/|\Z)", re.ASCII)
