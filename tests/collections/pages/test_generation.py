@@ -1,0 +1,90 @@
+"""Generations follow from the observations of an address, in whatever order these arrive."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windrow.collections.pages.generation import Observation, Sight, fold
+
+A, B = b"A", b"B"
+SIGHTS = st.sampled_from(Sight)
+OBSERVATIONS = st.lists(
+    st.builds(
+        lambda at, crawl, sight, identity: Observation(at, crawl, sight, identity if sight is Sight.CONTENT else b""),
+        st.integers(0, 30), st.binary(min_size=4, max_size=4), SIGHTS, st.sampled_from([A, B, b"C"]),
+    ),
+    max_size=25, unique_by=lambda one: one.crawl,
+)  # fmt: skip
+
+
+def seen(*told):
+    """Return observations, a second apart: a text is content, a sight itself."""
+    made = []
+    for at, what in enumerate(told):
+        sight, identity = (what, b"") if isinstance(what, Sight) else (Sight.CONTENT, what)
+        made.append(Observation(at, at.to_bytes(4, "big"), sight, identity))
+    return made
+
+
+def spans(*told):
+    return [(one.identity, one.first_seen, one.last_seen, one.confirmed_end) for one in fold(seen(*told))]
+
+
+def test_the_same_again_is_one_generation():
+    assert spans(A, A, Sight.SAME) == [(A, 0, 2, None)]
+
+
+def test_other_content_ends_the_one_before():
+    assert spans(A, A, B) == [(A, 0, 1, 2), (B, 2, 2, None)]
+
+
+def test_what_comes_back_after_other_content_is_a_third():
+    assert [one[0] for one in spans(A, B, A)] == [A, B, A]
+
+
+def test_one_missing_answer_ends_nothing():
+    assert spans(A, Sight.MISSING) == [(A, 0, 0, None)]
+    assert spans(A, Sight.MISSING, A, Sight.MISSING) == [(A, 0, 2, None)]
+
+
+def test_two_missing_answers_in_a_row_end_it():
+    assert spans(A, Sight.MISSING, Sight.UNKNOWN, Sight.MISSING) == [(A, 0, 0, 3)]
+
+
+def test_gone_ends_it_at_once():
+    assert spans(A, Sight.GONE, Sight.GONE) == [(A, 0, 0, 1)]
+
+
+def test_the_same_after_an_absence_opens_it_again():
+    assert spans(A, Sight.GONE, A) == [(A, 0, 2, None)]
+    assert spans(A, Sight.GONE, B) == [(A, 0, 0, 1), (B, 2, 2, None)]
+
+
+def test_nothing_confirms_what_is_closed_or_unknown():
+    assert spans(Sight.SAME, Sight.UNKNOWN, Sight.MISSING) == []
+    assert spans(A, Sight.GONE, Sight.SAME) == [(A, 0, 0, 1)]
+
+
+@given(OBSERVATIONS, st.randoms())
+def test_the_order_of_arrival_makes_no_difference(observations, dice):
+    mixed = list(observations)
+    dice.shuffle(mixed)
+    assert fold(mixed) == fold(observations)
+
+
+@given(OBSERVATIONS)
+def test_intervals_do_not_overlap_and_only_the_last_is_open(observations):
+    found = fold(observations)
+    for one in found:
+        assert one.first_seen <= one.last_seen
+        assert one.confirmed_end is None or one.last_seen <= one.confirmed_end
+    for before, after in zip(found, found[1:], strict=False):
+        assert before.confirmed_end is not None
+        assert before.confirmed_end <= after.first_seen
+        assert before.identity != after.identity
+
+
+@given(OBSERVATIONS)
+def test_every_sight_of_content_belongs_to_one_generation(observations):
+    crawls = [crawl for one in fold(observations) for crawl in one.crawls]
+    assert len(crawls) == len(set(crawls))
+    assert {one.crawl for one in observations if one.sight is Sight.CONTENT} <= set(crawls)
