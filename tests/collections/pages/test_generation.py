@@ -1,5 +1,7 @@
 """Generations follow from the observations of an address, in whatever order these arrive."""
 
+import itertools
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,7 +79,7 @@ def test_intervals_do_not_overlap_and_only_the_last_is_open(observations):
     for one in found:
         assert one.first_seen <= one.last_seen
         assert one.confirmed_end is None or one.last_seen <= one.confirmed_end
-    for before, after in zip(found, found[1:], strict=False):
+    for before, after in itertools.pairwise(found):
         assert before.confirmed_end is not None
         assert before.confirmed_end <= after.first_seen
         assert before.identity != after.identity
