@@ -1,0 +1,85 @@
+"""The index phase: only what changed is written again, and the result is as if it were made at once."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from tests.collections.pages.place import Page, fill, schema
+from windrow.app import indexing
+from windrow.app.indexing import index_pages, roll_path
+from windrow.app.search import Search
+from windrow.stores.connect import connect
+from windrow.stores.index.beside import there
+from windrow.stores.index.roll import Roll
+
+pytestmark = pytest.mark.skipif(not there(), reason="the extra 'search' is not installed")
+PAGES = [
+    Page("https://a.example/1", "red", "One"),
+    Page("https://a.example/2", "green", "Two", links=(("https://a.example/1", "first page"),)),
+    Page("https://a.example/3", "blue", "Three"),
+]
+
+
+def urls(search: Search, text: str) -> list[str]:
+    return [one.url for one in search(text, now=10_000).results]
+
+
+def test_changes_are_followed(tmp_path: Path) -> None:
+    path, folder = tmp_path / "summary.sqlite", tmp_path / "index"
+    link = sqlite3.connect(path, isolation_level=None)
+    link.executescript(schema())
+    fill(link, PAGES)
+    engine = connect(f"sqlite:///{path}", durable=False)
+    assert index_pages(engine, folder)[1:] == (3, 0)
+    assert index_pages(engine, folder)[1:] == (0, 0)
+
+    fill(link, [Page("https://a.example/4", "x", links=(("https://a.example/3", "harbour"),))])
+    assert index_pages(engine, folder)[1:] == (2, 0)  # the new page, and the one it names
+
+    link.execute("UPDATE entity_generation SET last_seen_unix_utc = 9000")
+    assert index_pages(engine, folder)[1:] == (0, 0)
+    link.execute("UPDATE entity_generation SET confirmed_end_unix_utc = 9000 WHERE entity_generation_id = 4")
+    assert index_pages(engine, folder)[1:] == (2, 0)  # what it called the other page is no longer said
+
+    search = Search(engine, folder)
+    assert urls(search, "harbour") == []
+    assert urls(search, '"first page"') == ["https://a.example/1"]
+    search.close()
+
+    link.execute("DELETE FROM document_description WHERE entity_generation_id = 3")
+    link.execute("DELETE FROM file_summary WHERE entity_generation_id = 3")
+    link.execute("DELETE FROM entity_generation WHERE entity_generation_id = 3")
+    assert index_pages(engine, folder)[1:] == (0, 1)
+    with Roll(roll_path(folder)) as roll:
+        after = roll.named([1, 2, 3, 4])
+    shutil.rmtree(folder)
+    assert index_pages(engine, folder)[1:] == (3, 0)
+    with Roll(roll_path(folder)) as roll:
+        assert roll.named([1, 2, 3, 4]) == after
+    link.close()
+    engine.dispose()
+
+
+def test_many_batches_are_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "summary.sqlite"
+    with sqlite3.connect(path) as link:
+        link.executescript(schema())
+        fill(link, [Page(f"https://a.example/{number}", f"red word{number}", f"Page {number}") for number in range(23)])
+    link.close()
+    engine = connect(f"sqlite:///{path}", durable=False)
+    index_pages(engine, tmp_path / "one")
+    monkeypatch.setattr(indexing, "BATCH", 3)
+    monkeypatch.setattr(indexing, "COMMIT", 2)
+    assert index_pages(engine, tmp_path / "many").put == 23
+    found = []
+    for name in ("one", "many"):
+        search = Search(engine, tmp_path / name)
+        found.append({one.url for one in search("red", now=1, limit=50).results})
+        search.close()
+    assert found[0] == found[1]
+    assert len(found[0]) == 23
+    engine.dispose()

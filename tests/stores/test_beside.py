@@ -1,0 +1,134 @@
+"""The index beside the database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from windrow.errors import MissingExtra, StoreError
+from windrow.stores.index import beside
+from windrow.stores.index.beside import Beside
+from windrow.stores.index.clause import (
+    AllOf,
+    AnyOf,
+    Entry,
+    Everything,
+    Field,
+    Found,
+    Mark,
+    Numbers,
+    Range,
+    Text,
+    Without,
+)
+
+FIELDS = (Field("main", "words"), Field("head", "words"), Field("kind", "mark"), Field("when", "number"))
+IN_MAIN = (("main", 1.0),)
+IN_BOTH = (("main", 1.0), ("head", 2.0))
+needs = pytest.mark.skipif(not beside.there(), reason="the extra 'search' is not installed")
+
+
+def entry(one: int, text: str, head: str = "", kinds: tuple[str, ...] = (), when: int = 0) -> Entry:
+    texts = (("main", text), ("head", head), *(("kind", kind) for kind in kinds))
+    return Entry(one, texts, (("when", when),))
+
+
+ENTRIES = [
+    entry(1, "red green blue", "one", ("a", "b"), 10),
+    entry(2, "green red", "Café two", ("a",), 20),
+    entry(3, "rediscovered things", "red", ("c",), 30),
+    entry(-4, "", "", (), -5),
+]
+
+
+def ids(index: Beside, clause: object, **more: object) -> set[int]:
+    return {one.id for one in index.search(clause, 10, **more)}  # type: ignore[arg-type]
+
+
+@needs
+@pytest.mark.parametrize(
+    ("clause", "found"),
+    [
+        (Everything(), {1, 2, 3, -4}),
+        (Text("RED", IN_MAIN), {1, 2}),
+        (Text("red", IN_BOTH), {1, 2, 3}),
+        (Text("red green", IN_MAIN), {1}),
+        (Text("red-green", IN_MAIN), {1}),
+        (Text("cafe", IN_BOTH), {2}),
+        (Text("red", IN_MAIN, prefix=True), {1, 2, 3}),
+        (Text("green r", IN_MAIN, prefix=True), {2}),
+        (Text("zz", IN_MAIN, prefix=True), set()),
+        (Text("...", IN_MAIN), {1, 2, 3, -4}),
+        (Mark("kind", ("b", "c")), {1, 3}),
+        (Range("when", low=20), {2, 3}),
+        (Range("when", high=9), {-4}),
+        (Range("when", 10, 20), {1, 2}),
+        (Numbers("id", (3, -4, 99)), {3, -4}),
+        (Numbers("id", ()), set()),
+        (Without(Text("red", IN_MAIN)), {3, -4}),
+        (AllOf((Text("red", IN_MAIN), Without(Mark("kind", ("b",))))), {2}),
+        (AllOf((Without(Mark("kind", ("a",))), Without(Mark("kind", ("c",))))), {-4}),
+        (AnyOf((Text("blue", IN_MAIN), Range("when", high=0))), {1, -4}),
+        (AnyOf((Text("red", IN_MAIN), Text("green", IN_MAIN), Text("blue", IN_MAIN)), 3), {1}),
+    ],
+)
+def test_clauses(tmp_path: Path, clause: object, found: set[int]) -> None:
+    index = Beside(tmp_path / "index", FIELDS, "1")
+    assert index.write(ENTRIES) == 4
+    assert ids(index, clause) == found
+
+
+@needs
+def test_what_is_put_again_takes_the_place(tmp_path: Path) -> None:
+    index = Beside(tmp_path, FIELDS, "1")
+    index.write(ENTRIES)
+    index.write([entry(1, "other")], gone=[2])
+    assert len(index) == 3
+    assert ids(index, Text("red", IN_MAIN)) == set()
+    assert ids(Beside(tmp_path, FIELDS, "1"), Text("other", IN_MAIN)) == {1}
+    assert index.size() > 0
+
+
+@needs
+def test_order_and_pages(tmp_path: Path) -> None:
+    index = Beside(tmp_path, FIELDS, "1")
+    index.write([entry(one, "red " * one, when=-one) for one in range(1, 30)])
+    assert [one.id for one in index.search(Everything(), 3, newest="when")] == [1, 2, 3]
+    whole = index.search(Text("red", IN_MAIN), 29)
+    assert whole == [one for start in range(0, 29, 7) for one in index.search(Text("red", IN_MAIN), 7, offset=start)]
+    assert [one.score for one in whole] == sorted((one.score for one in whole), reverse=True)
+    assert index.search(Mark("kind", ("a",)), 5) == []
+    assert index.search(Range("when", -1, -1), 5) == [Found(1, 0.0)]
+
+
+@needs
+def test_another_version_begins_anew(tmp_path: Path) -> None:
+    Beside(tmp_path, FIELDS, "1").write(ENTRIES)
+    assert not Beside(tmp_path, FIELDS, "1").fresh
+    anew = Beside(tmp_path, FIELDS, "2")
+    assert anew.fresh
+    assert len(anew) == 0
+
+
+@needs
+def test_frequency(tmp_path: Path) -> None:
+    index = Beside(tmp_path, FIELDS, "1")
+    index.write(ENTRIES)
+    assert [index.frequency(word, "main") for word in ("red", "Blue", "zz", "...")] == [2, 1, 0, 0]
+
+
+@needs
+def test_a_broken_index_is_our_error(tmp_path: Path) -> None:
+    Beside(tmp_path, FIELDS, "1").write(ENTRIES)
+    (tmp_path / "text" / "meta.json").write_text("{")
+    with pytest.raises(StoreError) as caught:
+        Beside(tmp_path, FIELDS, "1")
+    assert "made again" in caught.value.hint
+
+
+def test_without_the_extra_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(beside, "tantivy", None)
+    assert not beside.there()
+    with pytest.raises(MissingExtra):
+        Beside(tmp_path, FIELDS, "1")

@@ -1,0 +1,141 @@
+"""The full-text tables of a Summary Database: filled once, kept up to date, filled anew."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from tests.collections.pages.place import Page, fill, schema
+from windrow.collections.pages.search.word import counted
+from windrow.errors import StoreError
+from windrow.stores.connect import connect
+from windrow.stores.index import fulltext
+from windrow.stores.index.fulltext import Filled
+
+PAGES = [
+    Page("https://a.example/1", "red red Green", "First", secondary="menu red"),
+    Page("https://a.example/2", "blue", "Closed", end=3_000),
+    Page("https://b.example/2", "blue", "Open", description="a colour"),
+    Page("https://b.example/3", "", "No text"),
+    Page("https://b.example/4", "...", "No words"),
+]
+
+
+class Place:
+    """A database beside a plain connection to it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.link = sqlite3.connect(folder / "summary.sqlite", isolation_level=None)
+        self.link.executescript(schema())
+        self.add(PAGES)
+        self.engine: sa.Engine = connect(f"sqlite:///{folder / 'summary.sqlite'}", durable=False)
+
+    def add(self, pages: list[Page]) -> None:
+        fill(self.link, pages)
+
+    def ask(self, sql: str) -> list[tuple[object, ...]]:
+        return self.link.execute(sql).fetchall()
+
+    def all(self) -> list[list[tuple[object, ...]]]:
+        tables = ("full_text_entity_index", "token_statistics JOIN token USING (token_id)")
+        return [sorted(self.ask(f"SELECT * FROM {one}"), key=repr) for one in tables]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    made = Place(tmp_path)
+    yield made
+    made.link.close()
+    made.engine.dispose()
+
+
+def test_rows_and_words(place: Place) -> None:
+    assert fulltext.fill(place.engine, counted) == Filled(3, 0, 0)
+    rows = place.ask('SELECT rowid, text_pile_id, "any", title, description, text FROM full_text_entity_index')
+    assert rows == [
+        (1, 1, "any", "First", None, "red red Green"),
+        (2, 2, "any", "Open", "a colour", "blue"),
+        (3, 3, "any", "No words", None, "..."),
+    ]
+    words = (
+        "SELECT token_text, text_pile_id, occurances FROM token_statistics JOIN token USING (token_id) ORDER BY 2, 1"
+    )
+    assert place.ask(words) == [("green", 1, 1), ("menu", 1, 1), ("red", 1, 3), ("blue", 2, 1)]
+    assert fulltext.recount(place.engine, counted) == []
+
+
+def test_doing_it_again_changes_nothing(place: Place) -> None:
+    fulltext.fill(place.engine, counted)
+    before = place.all()
+    assert fulltext.fill(place.engine, counted) == Filled(0, 0, 0)
+    assert place.all() == before
+
+
+def test_in_steps_is_as_at_once(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fulltext, "BATCH", 1)
+    monkeypatch.setattr(fulltext, "REMEMBERED", 1)
+    fulltext.fill(place.engine, counted)
+    more = [Page(f"https://c.example/{number}", f"red blue word{number}", f"Page {number}") for number in range(5)]
+    place.add(more)
+    assert fulltext.fill(place.engine, counted) == Filled(5, 0, 0)
+    steps = place.all()
+    fulltext.rebuild(place.engine, counted)
+    once = place.all()
+    assert once[0] == steps[0]
+    assert {row[1:] for row in once[1]} == {row[1:] for row in steps[1]}
+    assert fulltext.recount(place.engine, counted) == []
+
+
+def test_a_new_title_is_taken_over(place: Place) -> None:
+    fulltext.fill(place.engine, counted)
+    place.ask("UPDATE document_description SET title = 'Changed' WHERE title = 'First'")
+    assert fulltext.recount(place.engine, counted) == ["text pile 1 has another title"]
+    assert fulltext.fill(place.engine, counted) == Filled(0, 1, 0)
+    assert place.ask("SELECT rowid FROM full_text_entity_index WHERE full_text_entity_index MATCH 'title:changed'") == [
+        (1,)
+    ]
+    assert fulltext.recount(place.engine, counted) == []
+
+
+def test_what_is_gone_goes(place: Place) -> None:
+    fulltext.fill(place.engine, counted)
+    place.ask("DELETE FROM entity_generation WHERE text_pile_id = 1")
+    place.ask("DELETE FROM text_pile WHERE text_pile_id = 1")
+    assert fulltext.recount(place.engine, counted) == ["text pile 1 is indexed but used by no page"]
+    assert fulltext.fill(place.engine, counted) == Filled(0, 0, 1)
+    assert place.ask("SELECT * FROM token_statistics WHERE text_pile_id = 1") == []
+    assert fulltext.recount(place.engine, counted) == []
+
+
+def test_a_stop_between_two_batches_is_made_good(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fulltext, "BATCH", 1)
+    calls: list[str] = []
+
+    def stops(*texts: str) -> dict[str, int]:
+        calls.append(texts[0])
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return counted(*texts)
+
+    with pytest.raises(KeyboardInterrupt):
+        fulltext.fill(place.engine, stops)
+    assert place.ask("SELECT rowid FROM full_text_entity_index") == [(1,)]
+    assert fulltext.fill(place.engine, counted) == Filled(2, 0, 0)
+    assert fulltext.recount(place.engine, counted) == []
+
+
+def test_wrong_counts_are_told(place: Place) -> None:
+    fulltext.fill(place.engine, counted)
+    place.ask("UPDATE token_statistics SET occurances = 9 WHERE text_pile_id = 2")
+    assert fulltext.recount(place.engine, counted) == ["text pile 2 has other words than token_statistics tells"]
+
+
+def test_a_database_without_the_tables_is_our_error(tmp_path: Path) -> None:
+    engine = connect(f"sqlite:///{tmp_path / 'empty.sqlite'}")
+    with pytest.raises(StoreError):
+        fulltext.fill(engine, counted)
+    engine.dispose()
