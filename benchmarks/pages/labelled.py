@@ -115,10 +115,10 @@ def generated(*, hosts: int = 30, each: int = 60, seed: int = 11) -> Labelled:
             own[index + 1] = own[index + 1]._replace(text=repeats)
         articles += own
         pages += _lists(host, own)
-        queries += [Known("title", one.title, one.url) for one in own[::2]]
+        queries += [Known("title, made web", one.title, one.url) for one in own[::2]]
     called = {one.url: " ".join(vocabulary.draw(3)) for one in chance.sample(articles, len(articles) // 3)}
     for url, name in called.items():
-        queries.append(Known("link text", name, url))
+        queries.append(Known("link text, made web", name, url))
     linking = defaultdict[str, list[tuple[str, str]]](list)
     for url, name in called.items():
         for one in chance.sample(articles, chance.randint(2, 5)):

@@ -83,3 +83,21 @@ def test_many_batches_are_as_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert found[0] == found[1]
     assert len(found[0]) == 23
     engine.dispose()
+
+
+def test_an_index_of_another_version_is_not_asked_and_not_removed(tmp_path: Path) -> None:
+    path, folder = tmp_path / "summary.sqlite", tmp_path / "index"
+    with sqlite3.connect(path) as link:
+        link.executescript(schema())
+        fill(link, PAGES)
+    link.close()
+    engine = connect(f"sqlite:///{path}", durable=False)
+    index_pages(engine, folder)
+    note = folder / "index.json"
+    note.write_text(note.read_text().replace('"version": "', '"version": "older-'))
+    search = Search(engine, folder)
+    assert urls(search, "red") == ["https://a.example/1"]  # from the full-text table
+    search.close()
+    assert "older-" in note.read_text()
+    assert index_pages(engine, folder).put == 3
+    engine.dispose()

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from windrow.collections.pages.search.entry import FIELDS, VERSION, entry, stamp
 from windrow.collections.pages.search.word import counted
-from windrow.stores.index.beside import Beside, there
+from windrow.stores.index.beside import Beside, current, there
 from windrow.stores.index.clause import Entry
 from windrow.stores.index.fulltext import Filled, fill
 from windrow.stores.index.generation import NO_LINKS, Links
@@ -49,6 +49,11 @@ def index_pages(engine: sa.Engine, folder: Path) -> Indexed:
 def open_index(folder: Path) -> Beside:
     """Open the index of pages."""
     return Beside(folder, FIELDS, VERSION)
+
+
+def is_current(folder: Path) -> bool:
+    """Say whether an index of pages that this version can ask is in the folder."""
+    return there() and roll_path(folder).exists() and current(folder, FIELDS, VERSION)
 
 
 def roll_path(folder: Path) -> Path:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 import sqlalchemy as sa
 
-from windrow.app.indexing import links_of, open_index, roll_path
+from windrow.app.indexing import is_current, links_of, open_index, roll_path
 from windrow.collections.pages.query import Query, parse
 from windrow.collections.pages.query.condition import FROM, condition, known, plan
 from windrow.collections.pages.query.tree import Filter, wanted
@@ -18,7 +19,6 @@ from windrow.collections.pages.search.result import Answer, Result
 from windrow.collections.pages.search.show import Shown, shown
 from windrow.collections.pages.search.snippet import pattern
 from windrow.collections.pages.search.word import words
-from windrow.stores.index.beside import there
 from windrow.stores.index.clause import Found
 from windrow.stores.index.generation import NO_LINKS
 from windrow.stores.index.roll import Roll
@@ -51,14 +51,18 @@ _FREQUENCY = (
 )
 
 
+Among: TypeAlias = dict[Filter, tuple[int, ...]]
+"""The generations that filters find which only the database can answer."""
+
+
 class Search:
     """Searches one Summary Database; may be kept open and asked again."""
 
     def __init__(self, engine: sa.Engine, folder: Path | None = None) -> None:
-        """Open the index in `folder`, where it was made and the extra `search` is installed."""
+        """Open the index in `folder`, where this version made it and the extra `search` is installed."""
         self._summary = Summary(engine)
         self._beside = self._roll = None
-        if folder is not None and there() and roll_path(folder).exists():
+        if folder is not None and is_current(folder):
             self._beside, self._roll = open_index(folder), Roll(roll_path(folder))
 
     def __call__(self, text: str, *, now: int, offset: int = 0, limit: int = 10) -> Answer:
@@ -68,27 +72,33 @@ class Search:
         """
         query = parse(text)
         prepared = sought(query, *self._frequencies(query), now)
+        among = {one: self._ids(one) for one in unindexed(query)} if self._beside is not None else {}
+        cut = [
+            f"'{one.typed}' fits more than {MOST:,} pages; others are left out"
+            for one in among
+            if len(among[one]) == MOST
+        ]
         found: list[Ranked] = []
         for share in SHARES if several(query) else SHARES[:1]:
-            found = self._gather(query, prepared, offset + limit + 1, share)
+            found = self._gather(query, prepared, offset + limit + 1, share, among)
             if found:
                 break
         page = found[offset : offset + limit]
         further, relaxed = len(found) > offset + limit, bool(found) and share < 1
-        return Answer(self._shown(query, page), offset, further, relaxed, query.notes)
+        return Answer(self._shown(query, page), offset, further, relaxed, (*query.notes, *cut))
 
     def close(self) -> None:
         """Close the roll."""
         if self._roll is not None:
             self._roll.__exit__()
 
-    def _gather(self, query: Query, prepared: Sought, need: int, share: float) -> list[Ranked]:
+    def _gather(self, query: Query, prepared: Sought, need: int, share: float, among: Among) -> list[Ranked]:
         """Return the first `need` results, or all there are."""
         seen: set[tuple[str, int]] = set()
         hosts: dict[str, int] = {}
         found: list[Ranked] = []
         best = 0.0
-        for block in self._blocks(query, share):
+        for block in self._blocks(query, share, among):
             best = best or max((one.score for one in block), default=0.0)
             ranked = [Ranked(one, parts(prepared, one)) for one in self._candidates(block, best)]
             ranked = self._nearer(prepared, ordered(ranked))
@@ -108,11 +118,11 @@ class Search:
             near.append(Ranked(candidate, nearer(prepared, candidate, one.parts)))
         return ordered(near) + ranked[READ:]
 
-    def _blocks(self, query: Query, share: float) -> Iterator[list[Found]]:
+    def _blocks(self, query: Query, share: float, among: Among) -> Iterator[list[Found]]:
         """Yield candidates, best first."""
         listed = not any(True for _ in wanted(query.root))
         if self._beside is not None:
-            clause = ask(query, {one: self._ids(one) for one in unindexed(query)}, share=share)
+            clause = ask(query, among, share=share)
         elif share < 1:
             query = loosened(query)
         for number in range(BLOCKS):

@@ -26,11 +26,25 @@ except ImportError:  # the extra is not installed; FTS5 answers then
 MEMORY = 128_000_000  # bytes that a writer gathers before it writes a segment
 LONGEST_WORD = 64  # bytes; longer ones are lumps of encoded data
 _ANALYSER = "folded"
+_NOTE = "index.json"
 
 
 def there() -> bool:
     """Say whether the extra `search` is installed."""
     return tantivy is not None
+
+
+def current(folder: Path, fields: Sequence[Field], version: str) -> bool:
+    """Say whether an index of this version is in the folder; opening another one would make it anew."""
+    note = folder / _NOTE
+    try:
+        return note.exists() and note.read_text() == _written(fields, version)
+    except OSError as error:
+        raise _mapped(error, folder) from error
+
+
+def _written(fields: Sequence[Field], version: str) -> str:
+    return json.dumps({"version": version, "fields": [list(field) for field in fields]})
 
 
 class Beside:
@@ -46,13 +60,12 @@ class Beside:
             raise MissingExtra("the fast search index", "search")
         self.fresh = False
         self._fields = {"id": "number"} | {field.name: field.kind for field in fields}
-        self._folder, self._note = folder, folder / "index.json"
-        written = json.dumps({"version": version, "fields": self._fields})
+        self._folder = folder
         try:
-            if not self._note.exists() or self._note.read_text() != written:
+            if not current(folder, fields, version):
                 shutil.rmtree(folder, ignore_errors=True)
                 (folder / "text").mkdir(parents=True)
-                self._note.write_text(written)
+                (folder / _NOTE).write_text(_written(fields, version))
                 self.fresh = True
             self._index = self._open()
         except (OSError, ValueError) as error:

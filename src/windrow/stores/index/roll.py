@@ -38,7 +38,7 @@ class Roll:
     def __init__(self, path: Path) -> None:
         """Open or make the file. Raises StoreError."""
         try:
-            self._link = sqlite3.connect(path, isolation_level=None)
+            self._link = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             self._link.execute("PRAGMA journal_mode = WAL").close()
             self._link.execute(_TABLE)
         except sqlite3.Error as error:
