@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 from windrow.collections.pages.query.condition import KINDS
 from windrow.collections.pages.query.date import Span
 from windrow.collections.pages.query.filter import Host, Target
 from windrow.collections.pages.query.parse import Query
 from windrow.collections.pages.query.tree import And, Filter, Node, Not, Or, Phrase, Word, filters, joined, wanted
-from windrow.collections.pages.search.word import spaced
+from windrow.collections.pages.search.word import spaced, words
 from windrow.stores.index.clause import AllOf, AnyOf, Clause, Everything, Mark, Numbers, Range, Text, Without
 
 WORDS = (("main", 1.0), ("rest", 0.4))
 """Where words are looked for, with weights: the rest of a page (menus, footers) says less of it."""
+PAST = (("past", 1.0), ("past_rest", 0.4))
+"""The same for pages that are gone or changed, and for duplicates."""
 SCOPES = {"title": "title", "headline": "headline", "code": "code", "quote": "quote", "inurl": "address"}
 SHARES = (1.0, 0.6, 0.0)
 """The share of words that must be found: the next one where no page has so many."""
+_SURE = 15  # characters of a word that every index keeps; longer ones may be left out of it as lumps
 _TELLING = {"host", "site", "url", "inurl", "title", "headline", "is", "links-to", "link-text"}
 
 
@@ -34,10 +38,11 @@ def ask(query: Query, found: Mapping[Filter, tuple[int, ...]], *, share: float =
     """
     parts: list[Clause] = []
     if query.root is not None:
-        parts.append(_some(query, found, share) if share < 1 else _clause(query.root, found))
+        asking = _Asking(found, WORDS + PAST if copies(query) else WORDS)
+        parts.append(asking.some(query, share) if share < 1 else asking.clause(query.root))
     if query.as_of is not None:
         parts += [Range("first", high=query.as_of), Range("end", low=query.as_of + 1)]
-    elif not query.history:
+    elif not query.history and (copies(query) or not _now(query.root)):
         parts.append(Mark("flag", ("open" if copies(query) else "now",)))
     return AllOf(tuple(parts)) if parts else Everything()
 
@@ -60,27 +65,40 @@ def loosened(query: Query) -> Query:
     return replace(query, root=joined(And, [one for one in (either, *kept) if one]))
 
 
-def _some(query: Query, found: Mapping[Filter, tuple[int, ...]], share: float) -> Clause:
-    words = tuple(_clause(one, found) for one in wanted(query.root))
-    parts = query.root.parts if isinstance(query.root, And) else (query.root,)
-    kept = tuple(_clause(part, found) for part in parts if part is not None and not list(wanted(part)))
-    return AllOf((AnyOf(words, max(1, round(len(words) * share))), *kept))
+def _now(root: Node | None) -> bool:
+    """Say whether a word must be found, and with it only pages as they are now."""
+    parts = root.parts if isinstance(root, And) else (root,)
+    texts = [words(part.text) for part in parts if isinstance(part, Word | Phrase)]
+    return any(len(word) <= _SURE for text in texts for word in text)
 
 
-def _clause(node: Node, found: Mapping[Filter, tuple[int, ...]]) -> Clause:
-    match node:
-        case Word(text, prefix):
-            return Text(spaced(text), WORDS, prefix)
-        case Phrase(text):
-            return Text(spaced(text), WORDS)
-        case Not(part):
-            return Without(_clause(part, found))
-        case And(parts):
-            return AllOf(tuple(_clause(part, found) for part in parts))
-        case Or(parts):
-            return AnyOf(tuple(_clause(part, found) for part in parts))
-        case Filter():
-            return _filter(node) if _indexed(node) else Numbers("id", found[node])
+class _Asking(NamedTuple):
+    """What clauses are made with: what the database found, and where words are looked for."""
+
+    found: Mapping[Filter, tuple[int, ...]]
+    fields: tuple[tuple[str, float], ...]
+
+    def some(self, query: Query, share: float) -> Clause:
+        """Return the clause of so much of the words, and of everything else."""
+        either = tuple(self.clause(one) for one in wanted(query.root))
+        parts = query.root.parts if isinstance(query.root, And) else (query.root,)
+        kept = tuple(self.clause(part) for part in parts if part is not None and not list(wanted(part)))
+        return AllOf((AnyOf(either, max(1, round(len(either) * share))), *kept))
+
+    def clause(self, node: Node) -> Clause:
+        match node:
+            case Word(text, prefix):
+                return Text(spaced(text), self.fields, prefix)
+            case Phrase(text):
+                return Text(spaced(text), self.fields)
+            case Not(part):
+                return Without(self.clause(part))
+            case And(parts):
+                return AllOf(tuple(self.clause(part) for part in parts))
+            case Or(parts):
+                return AnyOf(tuple(self.clause(part) for part in parts))
+            case Filter():
+                return _filter(node) if _indexed(node) else Numbers("id", self.found[node])
 
 
 def _indexed(leaf: Filter) -> bool:

@@ -15,12 +15,14 @@ from windrow.collections.pages.search.word import spaced
 from windrow.stores.index.clause import Entry, Field
 from windrow.stores.index.generation import Generation, Links
 
-VERSION = "2"
+VERSION = "3"
 """Of what is put in; another one makes the index anew."""
 
 FIELDS = (
-    Field("main", "words"),
+    Field("main", "words"),  # pages as they are now, duplicates apart: most searches need no filter then
     Field("rest", "words"),
+    Field("past", "words"),  # the same of all others
+    Field("past_rest", "words"),
     Field("title", "words"),
     Field("headline", "words"),
     Field("code", "words"),
@@ -52,9 +54,15 @@ def entry(page: Generation, links: Links) -> Entry:
     main = [(text, 1), (title, TITLE), (headline, HEADLINE), (spaced(page.description or ""), DESCRIPTION)]
     main += [(spaced(page.big), BIG), (spaced(page.small), SMALL), (address, ADDRESS)]
     main += [(spaced(called), CALLED) for called, _ in links.texts]
-    texts = [("main", one) for one, times in main if one for _ in range(times)]
+    now = page.end is None and not page.duplicate
+    texts = [("main" if now else "past", one) for one, times in main if one for _ in range(times)]
     headlines = f"{headline}\n{spaced(page.big)}\n{spaced(page.small)}"
-    own = (("rest", spaced(page.secondary)), ("title", title), ("headline", headlines), ("address", address))
+    own = (
+        ("rest" if now else "past_rest", spaced(page.secondary)),
+        ("title", title),
+        ("headline", headlines),
+        ("address", address),
+    )
     more = (("code", page.code), ("quote", page.quote))
     texts += [(name, one) for name, one in own if one.strip()]
     texts += [(name, spaced(one)) for name, one in more if one]
