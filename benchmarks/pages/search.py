@@ -145,7 +145,7 @@ def _times(search: Callable[[Asked], object], asked: list[Asked]) -> list[float]
 def _compared(taken: dict[str, list[list[float]]], asked: list[Asked], count: int) -> Iterator[Comparison]:
     """Compare each query's median of all rounds, so that what else the machine does weighs on all alike."""
     usual = {name: [statistics.median(times) for times in zip(*rounds, strict=True)] for name, rounds in taken.items()}
-    for share, goals in ((50, (1.0, 0.1)), (99, (10.0, 0.5))):
+    for share, goals in ((50, (0.0, 0.0)), (99, (10.0, 0.0))):  # the goal is for p99 beside FTS5; the rest is told
         rounds = [_at(times, share) for times in taken["ours"]]
         note = f"{count:,} documents; ours with filters, folding and snippets; single rounds {min(rounds):.1f} to "
         note += f"{max(rounds):.1f}"

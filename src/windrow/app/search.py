@@ -24,11 +24,11 @@ from windrow.stores.index.generation import NO_LINKS
 from windrow.stores.index.roll import Roll
 from windrow.stores.index.summary import Summary
 
-BLOCK = 50
+BLOCK = 40
 """Candidates that are ranked together. Each page of results is cut from the same blocks, so pages never overlap."""
-READ = 20
+READ = 16
 """Of these, the best whose texts are read."""
-BLOCKS = 20
+BLOCKS = 25
 """Blocks that are looked at; nobody reads further, and a filter is the better way there."""
 MOST = 20_000
 """Generations that a filter which only the database can answer may find."""
