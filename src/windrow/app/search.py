@@ -71,6 +71,10 @@ class Search:
         Any text is a query. Raises StoreError where the database or the index cannot be read.
         """
         query = parse(text)
+        with self._summary.held():
+            return self._answer(query, now, offset, limit)
+
+    def _answer(self, query: Query, now: int, offset: int, limit: int) -> Answer:
         prepared = sought(query, *self._frequencies(query), now)
         among = {one: self._ids(one) for one in unindexed(query)} if self._beside is not None else {}
         cut = [

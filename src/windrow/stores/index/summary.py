@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -73,10 +74,25 @@ class Summary:
     def __init__(self, engine: sa.Engine) -> None:
         """Take the database."""
         self._engine = engine
+        self._held = threading.local()
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Read all that this thread asks within the block in one transaction, so that it sees one state."""
+        with guarded(self._engine), self._engine.connect().execution_options(**READS) as link, link.begin():
+            self._held.link = link
+            try:
+                yield
+            finally:
+                self._held.link = None
 
     @contextmanager
     def _read(self) -> Iterator[sa.Connection]:
-        with guarded(self._engine), self._engine.connect().execution_options(**READS) as link, link.begin():
+        link = getattr(self._held, "link", None)
+        if link is None:
+            with guarded(self._engine), self._engine.connect().execution_options(**READS) as link, link.begin():
+                yield link
+        else:
             yield link
 
     def states(self) -> Iterator[Generation]:
