@@ -76,10 +76,10 @@ class _Frame:
             at = bisect_right(ends, place)
             before[number] = last[at - 1] if at else None
             ends[at : at + 1], last[at : at + 1] = [place], [number]
-        number = last[-1] if last else None
-        while number is not None:
-            self.held.append(number)
-            number = before[number]
+        link = last[-1] if last else None
+        while link is not None:
+            self.held.append(link)
+            link = before[link]
         self.held.reverse()
         for number in self.held:
             place = self.place[number] or 0

@@ -1,7 +1,7 @@
 """Teach the model that tells a page's main content: `python tools/teach.py FOLDER` writes `weight.py`.
 
 FOLDER is laid out as `data/extraction` of the shared folder: `html/ID.html.gz` and `ground-truth/ID.json`. With
-`--check` nothing is written: the model is taught on four fifths of the sites and scored on the last, five times, so
+`--check` nothing is written: the model is taught on all folds of the sites but one and scored on that, in turn, so
 that no page is scored by a model that has seen its site. Needs lightgbm and numpy, which windrow itself does not.
 """
 
@@ -16,30 +16,33 @@ import gzip
 import json
 import sys
 import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-import lightgbm
-import numpy as np
-
 from align import align, tokens
 from windrow.formats.html.content import threshold
-from windrow.formats.html.forest import Forest
 from windrow.formats.html.page import read
 from windrow.formats.html.trait import NAMES, Traits
 from windrow.formats.html.view import view
 
+try:
+    import lightgbm
+    import numpy as np
+except ImportError:  # the examples run without them
+    lightgbm = np = None
+
 WEIGHT = Path(__file__).parent.parent / "src/windrow/formats/html/weight.py"
-FOLDS = 5
 TREES, TRAITS = 100, 90
+MOST = 60_000  # the greatest sum of all trees, in units of a leaf
 POWER = 0.6  # a block weighs by this power of its words
 SETTING = {
     "objective": "binary",
     "num_leaves": 16,
     "learning_rate": 0.1,
-    "min_data_in_leaf": 60,
+    "min_data_in_leaf": 150,
     "feature_fraction": 0.3,
     "feature_fraction_bynode": 0.6,
     "lambda_l2": 5,
@@ -54,7 +57,7 @@ SETTING = {
 
 
 class Page(NamedTuple):
-    """A page with its blocks' traits, and what a person took for its main content."""
+    """A page with the traits of the blocks worth judging, and what a person took for its main content."""
 
     name: str
     kind: str
@@ -75,11 +78,20 @@ def pages(folder: Path) -> Iterator[Page]:
             continue
         gold = tokens(truth["ground_truth"]["main_content"] or "")
         blocks = [tokens(text) for text in page.outline.blocks.text]
-        traits = Traits(view(page.outline, page.hint))
-        rows = np.array([traits.row(at, NAMES) for at in range(len(blocks))], dtype=np.float32)
-        share = np.array(align(blocks, gold))
+        share = align(blocks, gold)
+        seen = view(page.outline, page.hint)
+        traits = Traits(seen)
+        rows = np.array([traits.row(at, NAMES) for at in range(len(seen.kept))], dtype=np.float32)
         kind = truth["_internal"]["page_type"]["primary"]
-        yield Page(path.stem, kind, site(truth["url"] or ""), gold, blocks, rows, share)
+        yield Page(
+            path.stem,
+            kind,
+            site(truth["url"] or ""),
+            gold,
+            [blocks[at] for at in seen.kept],
+            rows,
+            np.array([share[at] for at in seen.kept]),
+        )
 
 
 def site(url: str) -> str:
@@ -116,19 +128,17 @@ def choose(found: Sequence[Page]) -> list[int]:
 
 def f1(mine: Sequence[str], gold: Sequence[str]) -> float:
     """Return the F measure of two bags of words."""
-    from collections import Counter
-
     if not mine or not gold:
         return float(not mine and not gold)
     both = (Counter(mine) & Counter(gold)).total()
     return 2 * both / (len(mine) + len(gold))
 
 
-def check(found: Sequence[Page], traits: Sequence[int]) -> dict[str, float]:
-    """Score each page by a forest that has not seen its site."""
+def check(found: Sequence[Page], traits: Sequence[int], folds: int) -> dict[str, float]:
+    """Score each page by a forest that has not seen its site: with two folds, taught on the other half."""
     scores: dict[str, list[float]] = {}
-    for fold in range(FOLDS):
-        out = [zlib.crc32(page.site.encode()) % FOLDS == fold for page in found]
+    for fold in range(folds):
+        out = [zlib.crc32(page.site.encode()) % folds == fold for page in found]
         forest = teach([page for page, left in zip(found, out, strict=True) if not left], traits)
         for page, left in zip(found, out, strict=True):
             if left:
@@ -143,28 +153,31 @@ def check(found: Sequence[Page], traits: Sequence[int]) -> dict[str, float]:
     return {kind: round(sum(each) / len(each), 4) for kind, each in sorted(scores.items())}
 
 
-def forest_of(booster: lightgbm.Booster, names: Sequence[str]) -> Forest:
-    """Turn a taught model into the form that windrow judges with."""
+def written(booster: lightgbm.Booster, names: Sequence[str], said: str) -> str:
+    """Return the module that holds a taught model, as `windrow.formats.html.forest.grown` reads it."""
     trees = [tree["tree_structure"] for tree in booster.dump_model()["tree_info"]]
+    trees = [tree for tree in trees if "split_feature" in tree]
     bounds: dict[int, set[float]] = {}
     for tree in trees:
         for node in _nodes(tree):
-            bounds.setdefault(node["split_feature"], set()).add(float(f"{node['threshold']:.6g}"))
+            bounds.setdefault(node["split_feature"], set()).add(_bound(node))
     traits = sorted(bounds)
-    ordered = [tuple(sorted(bounds[trait])) for trait in traits]
-    questions: dict[tuple[int, int], int] = {}
-    made, values = [], []
-    for tree in trees:
-        nodes: list[tuple[int, int, int]] = []
-        leaves: list[float] = []
-        _put(tree, nodes, leaves, traits, ordered, questions)
-        if nodes:
-            made.append(tuple(nodes))
-            values.append(leaves)
-    low, high = sum(map(min, values)), sum(map(max, values))
-    scale = (high - low) / 60_000
-    rounded = tuple(tuple(round((leaf - min(leaves)) / scale) for leaf in leaves) for leaves in values)
-    return Forest(tuple(names[t] for t in traits), tuple(ordered), tuple(questions), tuple(made), rounded, scale, low)
+    ordered = {trait: sorted(bounds[trait]) for trait in traits}
+    low = [min(_leaves(tree)) for tree in trees]
+    scale = sum(max(_leaves(tree)) - least for tree, least in zip(trees, low, strict=True)) / MOST
+    lines = ['"""The forest that tells main content, made by `tools/teach.py`.', "", said, '"""', ""]
+    lines += ["from windrow.formats.html.forest import Forest, grown", "", 'FOREST: Forest = grown("""']
+    lines += [f"{scale!r} {sum(low)!r}"]
+    for trait in traits:
+        lines += _folded(f"{names[trait]}: " + " ".join(f"{bound:g}" for bound in ordered[trait]))
+    lines.append("")
+    for tree, least in zip(trees, low, strict=True):
+        lines += _folded(" ".join(_spelled(tree, traits, ordered, least, scale)))
+    return "\n".join([*lines, '""")', ""])
+
+
+def _bound(node: dict[str, Any]) -> float:
+    return float(f"{node['threshold']:.6g}")
 
 
 def _nodes(tree: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -174,51 +187,23 @@ def _nodes(tree: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield from _nodes(tree["right_child"])
 
 
-def _put(
-    tree: dict[str, Any],
-    nodes: list[tuple[int, int, int]],
-    leaves: list[float],
-    traits: list[int],
-    bounds: list[tuple[float, ...]],
-    questions: dict[tuple[int, int], int],
-) -> int:
-    """Add a tree's nodes and leaves; return the number of its root, or a leaf's complement."""
+def _leaves(tree: dict[str, Any]) -> list[float]:
     if "split_feature" not in tree:
-        leaves.append(tree["leaf_value"])
-        return ~(len(leaves) - 1)
-    trait = traits.index(tree["split_feature"])
-    asked = (trait, bounds[trait].index(float(f"{tree['threshold']:.6g}")))
-    question = questions.setdefault(asked, len(questions))
-    at = len(nodes)
-    nodes.append((question, 0, 0))
-    yes = _put(tree["left_child"], nodes, leaves, traits, bounds, questions)
-    no = _put(tree["right_child"], nodes, leaves, traits, bounds, questions)
-    nodes[at] = (question, yes, no)
-    return at
+        return [tree["leaf_value"]]
+    return _leaves(tree["left_child"]) + _leaves(tree["right_child"])
 
 
-def written(forest: Forest, said: str) -> str:
-    """Return the module that holds this forest: one line of text for each trait and tree."""
-    lines = ['"""The forest that tells main content, made by `tools/teach.py`.', "", said, '"""', ""]
-    lines += ["from windrow.formats.html.forest import Forest, grown", "", 'FOREST: Forest = grown("""']
-    lines += [f"{forest.scale!r} {forest.offset!r}"]
-    for name, bounds in zip(forest.traits, forest.bounds, strict=True):
-        lines += _folded(f"{name}: " + " ".join(f"{bound:g}" for bound in bounds))
-    lines.append("")
-    for tree, leaves in zip(forest.trees, forest.leaves, strict=True):
-        lines += _folded(" ".join(_spelled(forest, tree, leaves, 0)))
-    return "\n".join([*lines, '""")', ""])
-
-
-def _spelled(forest: Forest, tree: Sequence[tuple[int, int, int]], leaves: Sequence[int], at: int) -> Iterator[str]:
+def _spelled(
+    tree: dict[str, Any], traits: list[int], bounds: dict[int, list[float]], least: float, scale: float
+) -> Iterator[str]:
     """Spell a tree from its root: a question as `trait.bound`, a leaf as its value."""
-    if at < 0:
-        yield str(leaves[~at])
+    if "split_feature" not in tree:
+        yield str(round((tree["leaf_value"] - least) / scale))
         return
-    question, yes, no = tree[at]
-    yield ".".join(map(str, forest.questions[question]))
-    yield from _spelled(forest, tree, leaves, yes)
-    yield from _spelled(forest, tree, leaves, no)
+    trait = tree["split_feature"]
+    yield f"{traits.index(trait)}.{bounds[trait].index(_bound(tree))}"
+    yield from _spelled(tree["left_child"], traits, bounds, least, scale)
+    yield from _spelled(tree["right_child"], traits, bounds, least, scale)
 
 
 def _folded(line: str) -> list[str]:
@@ -236,15 +221,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--check", action="store_true", help="score by sites never seen; write nothing")
+    parser.add_argument("--folds", type=int, default=5, help="into how many parts the sites are divided")
     chosen = parser.parse_args()
     found = list(pages(chosen.folder))
     traits = choose(found)
-    scores = check(found, traits)
+    scores = check(found, traits, chosen.folds)
     print(json.dumps(scores))
     if not chosen.check:
-        forest = forest_of(teach(found, traits), [NAMES[at] for at in traits])
-        said = f"Mean F1 on sites never seen, by five folds over {len(found)} pages: {scores['all']:.3f}."
-        WEIGHT.write_text(written(forest, said))
+        said = f"Mean F1 on sites never seen, by {chosen.folds} folds over {len(found)} pages: {scores['all']:.3f}."
+        WEIGHT.write_text(written(teach(found, traits), [NAMES[at] for at in traits], said))
     return 0
 
 

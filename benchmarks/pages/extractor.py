@@ -7,14 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.daemon import Missing
+from windrow.formats.html import main_content, read
 
 Extract = Callable[[bytes, str, str], str]
 
 
 def ours() -> Extract:
     """Return windrow's reader."""
-    from windrow.formats.html.content import main_content
-    from windrow.formats.html.page import read
 
     def extract(raw: bytes, _text: str, url: str) -> str:
         page = read(raw, url)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from itertools import accumulate, repeat
+from operator import truediv
 
-from windrow.formats.html.mark import LEVELS
 from windrow.formats.html.view import Column, View
 
 Trait = Callable[[View], Column]
@@ -24,7 +25,7 @@ def _shift(values: Column, by: int) -> Column:
 
 def _density(view: View) -> Column:
     blocks = view.outline.blocks
-    return [linked / words for linked, words in zip(blocks.linked, blocks.words, strict=True)]
+    return list(map(truediv, blocks.linked, blocks.words))
 
 
 def _same(view: View, by: int) -> Column:
@@ -38,12 +39,8 @@ def _tags(view: View) -> Column:
 
 
 def _before(view: View) -> Column:
-    """Return the share of the page's words before each block."""
-    total, count, found = view.sums.words[0], 0, []
-    for words in view.outline.blocks.words:
-        found.append(count / total)
-        count += words
-    return found
+    """Return the share of the page's words up to the end of each block."""
+    return list(map(truediv, accumulate(view.outline.blocks.words), repeat(view.sums.words[0])))
 
 
 def _from(view: View, what: str) -> Column:
@@ -60,30 +57,15 @@ def _from(view: View, what: str) -> Column:
     return list(range(-at, len(blocks.box) - at))
 
 
-def _under(view: View, what: str) -> Column:
-    """Tell of the last headline before each block: its level, or how many blocks or words ago it was."""
-    tag, found = view.outline.boxes.tag, []
-    level = blocks = words = 0
-    for box, size in zip(view.outline.blocks.box, view.outline.blocks.words, strict=True):
-        found.append(level if what == "level" else blocks if what == "blocks" else words)
-        own = LEVELS.get(tag[box])
-        if own:
-            level, blocks, words = own, 0, 0
-        else:
-            blocks += 1
-            words += size
-    return found
-
-
 def _copies(view: View) -> Column:
     times = Counter(view.outline.blocks.text)
-    return [times[text] for text in view.outline.blocks.text]
+    return list(map(times.__getitem__, view.outline.blocks.text))
 
 
 def _letters(view: View) -> Column:
     """Return how long the words are, on average."""
     blocks = view.outline.blocks
-    return [len(text) / words for text, words in zip(blocks.text, blocks.words, strict=True)]
+    return list(map(truediv, map(len, blocks.text), blocks.words))
 
 
 OF_BLOCK: dict[str, Trait] = {
@@ -99,7 +81,9 @@ OF_BLOCK: dict[str, Trait] = {
     "stops": lambda view: [text.count(". ") for text in view.outline.blocks.text],
     "letters": _letters,
     **{f"from {what}": partial(_from, what=what) for what in ("h1", "first", "last")},
-    **{f"under {what}": partial(_under, what=what) for what in ("level", "blocks", "words")},
+    "under level": lambda view: view.under[0],
+    "under blocks": lambda view: view.under[1],
+    "under words": lambda view: view.under[2],
     **{f"words {by:+}": partial(lambda view, by: _shift(view.outline.blocks.words, by), by=by) for by in _NEIGHBOURS},
     **{f"density {by:+}": partial(lambda view, by: _shift(_density(view), by), by=by) for by in _NEIGHBOURS},
     **{f"tag {by:+}": partial(lambda view, by: _shift(_tags(view), by), by=by) for by in _NEIGHBOURS},

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import repeat
+from operator import truediv
 
 from windrow.formats.html.extent import PROSE_SHARES, SHARES
 from windrow.formats.html.view import ABOVE, Column, View
@@ -11,41 +13,38 @@ from windrow.formats.html.view import ABOVE, Column, View
 Trait = Callable[[View], Column]
 
 
-def _of(values: Sequence[float], boxes: Sequence[int]) -> Column:
-    return [values[box] for box in boxes]
-
-
 def _words(view: View, steps: int) -> Column:
-    return _of(view.sums.words, view.above[steps])
+    return view.pick[steps](view.sums.words)
 
 
 def _density(view: View, steps: int) -> Column:
-    return _of(view.sums.density, view.above[steps])
+    return view.pick[steps](view.sums.density)
 
 
 def _blocks(view: View, steps: int) -> Column:
-    return _of(view.sums.blocks, view.above[steps])
+    return view.pick[steps](view.sums.blocks)
+
+
+def _part(values: Sequence[float], whole: float) -> Column:
+    return list(map(truediv, values, repeat(whole or 1)))
 
 
 def _share(view: View, steps: int) -> Column:
-    words = view.sums.words
-    return [words[box] / words[0] for box in view.above[steps]]
+    return _part(view.pick[steps](view.sums.words), view.sums.words[0])
 
 
 def _prose(view: View, steps: int) -> Column:
-    prose = view.sums.prose
-    total = prose[0] or 1
-    return [prose[box] / total for box in view.above[steps]]
+    return _part(view.pick[steps](view.sums.prose), view.sums.prose[0])
 
 
 def _large_density(view: View, at: int) -> Column:
-    density, large = view.sums.density, view.around.large[at]
-    return [density[large[box]] for box in view.homes]
+    density = view.sums.density
+    return [density[box] for box in view.pick[0](view.around.large[at])]
 
 
 def _distance(view: View, to: Sequence[int]) -> Column:
     depth = view.outline.boxes.depth
-    return [depth[box] - depth[to[box]] for box in view.homes]
+    return [own - depth[box] for own, box in zip(view.pick[0](depth), view.pick[0](to), strict=True)]
 
 
 def _large_depth(view: View, at: int) -> Column:
@@ -57,28 +56,25 @@ def _telling_depth(view: View, at: int) -> Column:
 
 
 def _telling_share(view: View, at: int) -> Column:
-    words, telling = view.sums.words, view.around.telling[at]
-    return [words[telling[box]] / words[0] for box in view.homes]
+    words = view.sums.words
+    return _part([words[box] for box in view.pick[0](view.around.telling[at])], words[0])
 
 
 def _alike(view: View, what: str) -> Column:
     """Sum up the blocks whose boxes have one path: how many, their words, the share of links, the mean of words."""
-    path, blocks = view.outline.boxes.path, view.outline.blocks
-    number = [0] * len(path)
-    values = [1] * len(blocks.box) if what == "times" else blocks.linked if what == "density" else blocks.words
-    for box, value in zip(blocks.box, values, strict=True):
-        number[path[box]] += value
-    found: Column = [number[path[box]] for box in view.homes]
+    paths = view.pick[0](view.outline.boxes.path)
+    times, words, linked = view.alike
     if what in {"times", "words"}:
-        return found
-    under = _alike(view, "words" if what == "density" else "times")
-    return [value / most for value, most in zip(found, under, strict=True)]
+        number = times if what == "times" else words
+        return [number[path] for path in paths]
+    over, under = (linked, words) if what == "density" else (words, times)
+    return [over[path] / under[path] for path in paths]
 
 
 def _repeat(view: View, what: str) -> Column:
     """Tell of the box around it that has most siblings of its kind."""
-    repeated, words, up = view.around.repeated, view.sums.words, view.outline.boxes.up
-    boxes = [repeated[box] for box in view.homes]
+    words, up = view.sums.words, view.outline.boxes.up
+    boxes = view.pick[0](view.around.repeated)
     if what == "words":
         return [words[box] if box >= 0 else 0 for box in boxes]
     if what == "share":
@@ -88,11 +84,11 @@ def _repeat(view: View, what: str) -> Column:
 
 
 OF_BOX: dict[str, Trait] = {
-    "depth": lambda view: _of(view.outline.boxes.depth, view.homes),
-    "tag": lambda view: _of(view.tags, view.homes),
-    "headline": lambda view: [view.level(box) for box in view.homes],
-    "densest": lambda view: _of(view.around.densest, view.homes),
-    "lightest": lambda view: _of(view.around.lightest, view.homes),
+    "depth": lambda view: view.pick[0](view.outline.boxes.depth),
+    "tag": lambda view: view.pick[0](view.tags),
+    "headline": lambda view: view.pick[0](view.levels),
+    "densest": lambda view: view.pick[0](view.around.densest),
+    "lightest": lambda view: view.pick[0](view.around.lightest),
     **{f"words {n}": partial(_words, steps=n) for n in range(ABOVE)},
     **{f"density {n}": partial(_density, steps=n) for n in range(ABOVE)},
     **{f"share {n}": partial(_share, steps=n) for n in range(ABOVE)},
@@ -103,6 +99,6 @@ OF_BOX: dict[str, Trait] = {
     **{f"telling depth {n}": partial(_telling_depth, at=at) for at, n in enumerate(PROSE_SHARES)},
     **{f"telling share {n}": partial(_telling_share, at=at) for at, n in enumerate(PROSE_SHARES)},
     **{f"alike {what}": partial(_alike, what=what) for what in ("times", "words", "density", "mean")},
-    "repeat times": lambda view: _of(view.around.times, view.homes),
+    "repeat times": lambda view: view.pick[0](view.around.times),
     **{f"repeat {what}": partial(_repeat, what=what) for what in ("depth", "words", "share")},
 }

@@ -18,14 +18,19 @@ _CAUTION = 0.7
 def main_content(outline: Outline, hint: Hint | None = None) -> list[bool]:
     """Say of each block whether it belongs to the main content.
 
-    A forest judges the blocks one by one; then as many of the likeliest are taken as promise the best balance of
-    words found and words too many, so that a page of which little is sure gives more, not nothing.
+    Navigation, footers and lists of choices are none. A forest judges the other blocks one by one; then as many of the
+    likeliest are taken as promise the best balance of words found and words too many, so that a page of which little
+    is sure gives more, not nothing.
     """
     if not outline.blocks.text:
         return []
-    likely = judge(FOREST, Traits(view(outline, hint or Hint())))
-    least = threshold(likely, outline.blocks.words)
-    return [each >= least for each in likely]
+    seen = view(outline, hint or Hint())
+    likely = judge(FOREST, Traits(seen))
+    least = threshold(likely, [outline.blocks.words[at] for at in seen.kept])
+    chosen = [False] * len(outline.blocks.text)
+    for at, chance in zip(seen.kept, likely, strict=True):
+        chosen[at] = chance >= least
+    return chosen
 
 
 def threshold(likely: Sequence[float], words: Sequence[int]) -> float:

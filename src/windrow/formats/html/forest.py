@@ -13,17 +13,17 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import repeat
-from typing import Protocol
+from operator import mul
+from typing import NamedTuple, Protocol
 
 Column = Sequence[float]
 Node = tuple[int, int, int]
-"""A question's number, then where each answer leads: a node's number, or a leaf's as its complement (`~leaf`)."""
+"""A question's number, then the places of what follows a yes and a no: questions first, the leaves behind them."""
 
-MOST = 254  # blocks or boxes side by side: one byte numbers them, and 255 says: not a block
-_NO = 255
-_LOW = [bytes(1 if n <= bound else 0 for n in range(_NO)) + b"\0" for bound in range(_NO)]
+_MOST = 254  # boxes side by side: one byte numbers them, and 255 says: not a block
+_WIDEST = 1_000  # blocks side by side
+_NO = b"\xff"
+_LOW = [bytes(number <= bound for number in range(255)) + b"\0" for bound in range(255)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,22 +32,16 @@ class Forest:
 
     traits: tuple[str, ...]
     bounds: tuple[tuple[float, ...], ...]
-    """For each trait, in ascending order, the bounds that it is compared with."""
-    questions: tuple[tuple[int, int], ...]
-    """A trait's number and the number of one of its bounds."""
+    """For each trait, in ascending order, the bounds that it is compared with; a question is one bound of one trait,
+    and they are numbered through."""
     trees: tuple[tuple[Node, ...], ...]
-    """The first node is the root; yes comes first."""
+    """The first node is the root."""
     leaves: tuple[tuple[int, ...], ...]
     """For each tree; from 0. Their sum over all trees stays below 65,536."""
     scale: float
     """What a unit of the sum is worth, in log odds."""
     offset: float
     """The log odds of a sum of 0."""
-
-
-def likelihood(forest: Forest, total: int) -> float:
-    """Return the probability that a sum stands for."""
-    return 1.0 / (1.0 + math.exp(-(total * forest.scale + forest.offset)))
 
 
 class Source(Protocol):
@@ -58,6 +52,10 @@ class Source(Protocol):
 
     def of_page(self, name: str) -> float | None:
         """Return a trait of the page, None where it is not one."""
+        ...
+
+    def of_bit(self, name: str) -> tuple[Sequence[int], int] | None:
+        """Return for a yes or no of boxes the integer of each box and the bit that counts; else None."""
         ...
 
     def of_box(self, name: str) -> Column | None:
@@ -71,89 +69,115 @@ class Source(Protocol):
 
 def judge(forest: Forest, source: Source) -> list[float]:
     """Return for each block the probability that the forest gives it."""
-    traits = [_Trait(name, source) for name in forest.traits]
+    columns = [_column(name, source) for name in forest.traits]
     homes = source.homes
-    found: list[float] = []
-    for start in range(0, len(homes), MOST):
-        found += _side_by_side(forest, traits, homes[start : start + MOST], start)
-    return found
+    sums = array("H")
+    while len(sums) < len(homes):
+        start = len(sums)
+        seats = _Seats(homes, start)
+        sets: list[int] = []
+        for column, bounds in zip(columns, forest.bounds, strict=True):
+            sets += seats.sets(column, bounds)
+        sums.frombytes(_total(forest, seats.whole, sets).to_bytes(2 * seats.count, "little"))
+    return [1.0 / (1.0 + math.exp(-(total * forest.scale + forest.offset))) for total in sums]
 
 
-class _Trait:
-    """One trait of all blocks, computed when a question first needs it."""
+class _Column(NamedTuple):
+    """A trait: one number, or a number for each box or block, or a bit of an integer for each box."""
 
-    __slots__ = ("_column", "_name", "_source", "of_box", "value")
-
-    def __init__(self, name: str, source: Source) -> None:
-        self._name, self._source = name, source
-        self.value = source.of_page(name)
-        self.of_box = False
-        self._column: Column | None = None
-
-    def column(self) -> Column:
-        """Return its values, by box or by block."""
-        if self._column is None:
-            column = self._source.of_box(self._name)
-            self.of_box = column is not None
-            self._column = self._source.of_block(self._name) if column is None else column
-        return self._column
+    values: Column
+    sort: int
+    bit: int = 0
 
 
-def _side_by_side(forest: Forest, traits: Sequence[_Trait], homes: Sequence[int], start: int) -> list[float]:
-    count = len(homes)
-    whole = int.from_bytes(b"\1\0" * count, "little")
-    own = sorted(set(homes))
-    seat = {home: at for at, home in enumerate(own)}
-    seats = bytearray(b"\xff") * (2 * count)
-    seats[::2] = bytes([seat[home] for home in homes])
-    ranks: dict[int, bytes] = {}
-    sets: dict[int, int] = {}
+_PAGE, _BIT, _BOX, _BLOCK = range(4)
 
-    def answer(question: int) -> int:
-        number, bound = forest.questions[question]
-        trait = traits[number]
-        if trait.value is not None:
-            yes = whole if trait.value <= forest.bounds[number][bound] else 0
+
+def _column(name: str, source: Source) -> _Column:
+    page = source.of_page(name)
+    if page is not None:
+        return _Column([page], _PAGE)
+    bit = source.of_bit(name)
+    if bit is not None:
+        return _Column(bit[0], _BIT, bit[1])
+    box = source.of_box(name)
+    return _Column(source.of_block(name), _BLOCK) if box is None else _Column(box, _BOX)
+
+
+class _Seats:
+    """The blocks that are judged side by side, and sets of them."""
+
+    __slots__ = ("_apart", "_boxes", "_own", "_start", "count", "whole")
+
+    def __init__(self, homes: Sequence[int], start: int) -> None:
+        """Seat the blocks from this one on: as many as lie in `_MOST` boxes, and no more than `_WIDEST`."""
+        own = homes[start : start + _WIDEST]
+        numbers = sorted(set(own))
+        if len(numbers) > _MOST:
+            own = own[:_MOST]
+            numbers = sorted(set(own))
+        self._start = start
+        self._own = numbers
+        self.count = len(own)
+        self.whole = int.from_bytes(b"\1\0" * self.count, "little")
+        place = {home: at for at, home in enumerate(numbers)}
+        self._boxes = self._spread(bytes([place[home] for home in own]))
+        self._apart: dict[int, tuple[list[int], bytes]] = {}
+
+    def sets(self, column: _Column, bounds: Sequence[float]) -> list[int]:
+        """Return for each bound the set of the blocks whose trait is at most so much."""
+        values, sort, bit = column
+        if sort == _PAGE:
+            return [self.whole if values[0] <= bound else 0 for bound in bounds]
+        if sort == _BIT:
+            return [self._without(values, bit)] * len(bounds)
+        if sort == _BOX:
+            own = values if len(values) == len(self._own) else [values[home] for home in self._own]
+            ranked = self._boxes.translate(_ranks(own, bounds).ljust(256, _NO))
         else:
-            rank = ranks.get(number)
-            if rank is None:
-                rank = ranks[number] = _rank(trait, forest.bounds[number], own, seats, start, count)
-            yes = int.from_bytes(rank.translate(_LOW[bound]), "little")
-        sets[question] = yes
-        return yes
+            ranked = self._spread(_ranks(values[self._start : self._start + self.count], bounds))
+        return [int.from_bytes(ranked.translate(low), "little") for low in _LOW[: len(bounds)]]
 
+    def _without(self, values: Column, bit: int) -> int:
+        """Return the set of the blocks whose box has not this bit in its integer; few boxes' integers differ."""
+        known = self._apart.get(id(values))
+        if known is None:
+            own = [int(values[home]) for home in self._own]
+            apart = list(dict.fromkeys(own))
+            place = {value: at for at, value in enumerate(apart)}
+            known = (apart, self._boxes.translate(bytes([place[value] for value in own]).ljust(256, _NO)))
+            self._apart[id(values)] = known
+        apart, seats = known
+        table = bytes([0 if value & bit else 1 for value in apart]).ljust(256, b"\0")
+        return int.from_bytes(seats.translate(table), "little")
+
+    @staticmethod
+    def _spread(values: bytes) -> bytes:
+        """Give each block its two bytes: its value, and what is never in a set."""
+        found = bytearray(_NO) * (2 * len(values))
+        found[::2] = values
+        return bytes(found)
+
+
+def _ranks(values: Column, bounds: Sequence[float]) -> bytes:
+    """Return how many bounds lie below each value; many values are equal."""
+    apart = dict.fromkeys(values, 0)
+    for value in apart:
+        apart[value] = bisect_left(bounds, value)
+    return bytes(map(apart.__getitem__, values))
+
+
+def _total(forest: Forest, whole: int, sets: Sequence[int]) -> int:
+    """Add up all trees: two bytes for each block."""
     total = 0
     for tree, leaves in zip(forest.trees, forest.leaves, strict=True):
-        waiting = [(0, whole)]
-        while waiting:
-            at, inside = waiting.pop()
-            if at < 0:
-                total += inside * leaves[~at]
-                continue
-            question, yes_to, no_to = tree[at]
-            yes = sets.get(question)
-            if yes is None:
-                yes = answer(question)
-            yes &= inside
-            if yes:
-                waiting.append((yes_to, yes))
-            if yes != inside:
-                waiting.append((no_to, inside ^ yes))
-    sums = array("H", total.to_bytes(2 * count, "little"))
-    return list(map(partial(likelihood, forest), sums))
-
-
-def _rank(
-    trait: _Trait, bounds: Sequence[float], own: Sequence[int], seats: bytearray, start: int, count: int
-) -> bytes:
-    """Return for each block, in its two bytes, how many bounds lie below its trait, and 255."""
-    column = trait.column()
-    if trait.of_box:
-        ranks = bytes(map(bisect_left, repeat(bounds), [column[home] for home in own]))
-        return bytes(seats).translate(ranks + bytes([_NO]) * (256 - len(ranks)))
-    found = bytearray(b"\xff") * (2 * count)
-    found[::2] = bytes(map(bisect_left, repeat(bounds), column[start : start + count]))
-    return bytes(found)
+        inside = [whole] * (len(tree) + len(leaves))
+        for at, (question, yes, no) in enumerate(tree):
+            here = inside[at]
+            inside[yes] = both = here & sets[question]
+            inside[no] = here ^ both
+        total += sum(map(mul, inside[len(tree) :], leaves))
+    return total
 
 
 def grown(text: str) -> Forest:
@@ -163,35 +187,37 @@ def grown(text: str) -> Forest:
     and a line for each tree, from the root down: a question as `trait.bound` by their numbers, followed by what comes
     at a yes and what comes at a no, and a leaf as its value.
 
-    >>> grown("0.1 -3\\nwords: 4 9\\n\\n0.1 0 0.0 7 60").trees
-    (((0, -1, 1), (1, -2, -3)),)
+    >>> grown(chr(10).join(["0.1 -3", "words: 4 9", "", "0.1 0 0.0 7 60"])).trees
+    (((1, 2, 1), (0, 3, 4)),)
     """
     first, *lines = text.strip().splitlines()
     scale, offset = map(float, first.split())
     blank = lines.index("")
-    traits = [line.rpartition(": ") for line in lines[:blank]]
-    questions: dict[tuple[int, int], int] = {}
+    names, bounds, starts = [], [], [0]
+    for line in lines[:blank]:
+        name, _, numbers = line.rpartition(": ")
+        names.append(name)
+        bounds.append(tuple(map(float, numbers.split())))
+        starts.append(starts[-1] + len(bounds[-1]))
     trees, leaves = [], []
     for line in lines[blank + 1 :]:
         nodes: list[Node] = []
         values: list[int] = []
-        _plant(iter(line.split()), nodes, values, questions)
+        words = line.split()
+        _plant(iter(words), nodes, values, starts, len(words) // 2)
         trees.append(tuple(nodes))
         leaves.append(tuple(values))
-    bounds = tuple(tuple(map(float, numbers.split())) for _, _, numbers in traits)
-    names = tuple(name for name, _, _ in traits)
-    return Forest(names, bounds, tuple(questions), tuple(trees), tuple(leaves), scale, offset)
+    return Forest(tuple(names), tuple(bounds), tuple(trees), tuple(leaves), scale, offset)
 
 
-def _plant(words: Iterator[str], nodes: list[Node], leaves: list[int], questions: dict[tuple[int, int], int]) -> int:
-    word = next(words)
-    trait, point, bound = word.partition(".")
+def _plant(words: Iterator[str], nodes: list[Node], leaves: list[int], starts: Sequence[int], inner: int) -> int:
+    """Plant a tree of so many questions; return the place of its root among questions and leaves."""
+    trait, point, bound = next(words).partition(".")
     if not point:
-        leaves.append(int(word))
-        return ~(len(leaves) - 1)
-    question = questions.setdefault((int(trait), int(bound)), len(questions))
+        leaves.append(int(trait))
+        return inner + len(leaves) - 1
     at = len(nodes)
-    nodes.append((question, 0, 0))
-    yes = _plant(words, nodes, leaves, questions)
-    nodes[at] = (question, yes, _plant(words, nodes, leaves, questions))
+    nodes.append((0, 0, 0))
+    yes = _plant(words, nodes, leaves, starts, inner)
+    nodes[at] = (starts[int(trait)] + int(bound), yes, _plant(words, nodes, leaves, starts, inner))
     return at

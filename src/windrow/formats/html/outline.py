@@ -52,8 +52,6 @@ class Blocks:
     """How many of the words lie in links."""
     links: list[int] = field(default_factory=list)
     box: list[int] = field(default_factory=list)
-    style: list[int] = field(default_factory=list)
-    """Groups of the vocabulary that name its inline elements."""
     code: dict[int, list[str]] = field(default_factory=dict)
     """By block, what is marked up as code within its lines."""
     quote: dict[int, list[str]] = field(default_factory=dict)

@@ -10,11 +10,15 @@ from selectolax.lexbor import LexborHTMLParser
 _SILENT = ["script", "style", "template", "svg", "canvas", "datalist"]
 """Elements whose text no reader of the page sees."""
 
-_SUSPECT = 5_000  # tags that a page may have before it is looked at for nesting
+_SUSPECT = 12_000  # tags that a page may have before it is looked at for nesting
 _NESTED = 512  # as deep as browsers let elements be
 _TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>\x00]*)[^>]*>")
-_UNNESTED = frozenset(["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr", "p", "li", "dt", "dd", "tr", "td", "th", "thead", "tbody", "tfoot", "option", "optgroup", "html", "head", "body", "rp", "rt"])  # fmt: skip
-_WIDE = re.compile(r"(<[a-zA-Z][^\s/>]*)([^>]{2000,})")
+_UNNESTED = frozenset({
+    "area", "base", "body", "br", "col", "dd", "dt", "embed", "head", "hr", "html", "img", "input", "li", "link",
+    "meta", "optgroup", "option", "p", "param", "rp", "rt", "source", "tbody", "td", "tfoot", "th", "thead", "tr",
+    "track", "wbr",
+})  # fmt: skip
+_WIDE = re.compile(r"<[a-zA-Z][^>]{2000,}+")
 _QUOTED = re.compile(r""""[^"]*(?:"|\Z)|'[^']*(?:'|\Z)""")
 _ATTRIBUTES = 400  # more than any author writes
 
@@ -66,5 +70,6 @@ def _flatten(text: str) -> str:
 
 def _narrow(tag: re.Match[str]) -> str:
     """Cut a tag with hundreds of attributes; a single long value is no harm."""
-    names = _QUOTED.sub(" ", tag[2]).replace("/", " ").split()
-    return tag[0] if len(names) < _ATTRIBUTES else tag[1]
+    written = tag[0]
+    words = _QUOTED.sub(" ", written).replace("/", " ").split()
+    return written if len(words) < _ATTRIBUTES else words[0]

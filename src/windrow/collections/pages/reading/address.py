@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from typing import NamedTuple
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import quote, urljoin, urlsplit
 
 _ABSOLUTE = re.compile(
     r"(https?)://([a-z0-9.-]+)(?::([0-9]{1,5}))?(/[!-\"$->@-\[\]-_a-z|~]*)?(\?[!-\"$-~]*)?", re.ASCII
@@ -18,6 +18,8 @@ _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*):")
 _DROPPED = re.compile(r"[\t\n\r]")
 _SPACE = "".join(map(chr, range(33)))
 _LONGEST = 4_000
+_HOST = re.compile(r"(?:[a-zA-Z][a-zA-Z0-9+.-]*:)?//")
+_KEPT = "".join(chr(code) for code in range(33, 127))
 _PORTS = {"http": 80, "https": 443, "ftp": 21}
 
 
@@ -87,24 +89,47 @@ class Resolver:
         return None if url is None else Target(url, fragment if hash_ else None)
 
     def _whole(self, address: str) -> str | None:
+        """Resolve a reference without fragment: the two common sorts at once, the rest by the rules."""
         if not address:
             return self._base.partition("#")[0]
+        address = _encoded(address)
         if address[0] == "/" and self._scheme in _PORTS and not address.startswith("//") and not _DOTS.search(address):
-            return self._origin + address.replace(" ", "%20")
+            return self._origin + address
         quick = _ABSOLUTE.fullmatch(address)
-        if quick and quick[4] and not _DOTS.search(quick[4]):
+        if quick and quick[4] and not quick[3] and not _DOTS.search(quick[4]):
             return address
-        try:
-            url = urljoin(self._base, address.replace(" ", "%20"))
-            parts = urlsplit(url)
-            _ = parts.port
-        except ValueError:
-            return None
-        if parts.scheme in _PORTS:
-            if not parts.hostname:
-                return None
-            return parts._replace(netloc=_netloc(parts.netloc), path=parts.path or "/").geturl()
+        return _joined(self._base, address)
+
+
+def _joined(base: str, address: str) -> str | None:
+    try:
+        url = urljoin(base, address)
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return None
+    if parts.scheme not in _PORTS:
         return url if _SCHEME.match(url) else None
+    if not parts.hostname:
+        return None
+    return parts._replace(netloc=_netloc(parts.netloc), path=parts.path or "/").geturl()
+
+
+def _encoded(address: str) -> str:
+    """Write spaces and what is not ASCII by percent signs, except within a host, which IDNA spells."""
+    if address.isascii() and " " not in address:
+        return address
+    scheme, slashes, rest = address.partition("//") if _HOST.match(address) else ("", "", address)
+    end = re.search(r"[/?\\]", rest)
+    at = (end.start() if end else len(rest)) if slashes else 0
+    return scheme + slashes + _ascii(rest[:at]) + quote(rest[at:], safe=_KEPT, errors="replace")
+
+
+def _ascii(host: str) -> str:
+    try:
+        return host.encode("idna").decode()
+    except UnicodeError:
+        return host
 
 
 def _netloc(written: str) -> str:

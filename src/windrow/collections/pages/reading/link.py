@@ -11,7 +11,11 @@ from windrow.formats.html import Head, Mark, Outline
 
 LOCATIONS = tuple(Mark)[:15]
 """The parts of a page that a link's location signature tells of, in the order of the table's columns."""
-_LOCATION = sum(LOCATIONS)
+_LOCATION = sum(map(int, LOCATIONS))
+_AWAY = int(Mark.NAV | Mark.ASIDE)
+_EDGE = int(Mark.HEADER | Mark.FOOTER)
+_CENTRE = int(Mark.MAIN | Mark.ARTICLE)
+_HEADLINE, _LIST = int(Mark.HEADLINE), int(Mark.LIST)
 
 
 class Locality(IntEnum):
@@ -89,8 +93,6 @@ def _links(outline: Outline, head: Head, url: str) -> Iterator[Link]:
     here = place(url.partition("#")[0])
     far: dict[str, tuple[int, int | None]] = {}
     for tag, href, rel, text, marks, headline in outline.anchors:
-        if tag == "img":
-            continue
         target = resolver.resolve(href)
         if target is None or target.url.startswith(("javascript:", "data:", "blob:", "about:")):
             continue
@@ -170,17 +172,17 @@ def count(found: list[Link], *, publishing_date: bool) -> Count:
     tally = [0, 0, 0, 0, 0]
     for link in found:
         where = link.location
-        if link.html_tag != "a" or not link.text or where & (Mark.NAV | Mark.ASIDE):
+        if link.html_tag != "a" or not link.text or where & _AWAY:
             continue
-        if where & (Mark.HEADER | Mark.FOOTER) and not where & (Mark.MAIN | Mark.ARTICLE):
+        if where & _EDGE and not where & _CENTRE:
             continue
         if link.locality == Locality.OUT:
             tally[4] += 1
             continue
         step = 0 if link.locality == Locality.SELF else 2
-        if link.contains_headline or where & Mark.HEADLINE:
+        if link.contains_headline or where & _HEADLINE:
             tally[step] += 1
-        elif where & Mark.LIST:
+        elif where & _LIST:
             tally[step + 1] += 1
     return Count(publishing_date, *tally)
 

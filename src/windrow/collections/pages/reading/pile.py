@@ -10,7 +10,7 @@ from windrow.formats.html import Mark, Outline
 from windrow.formats.html.mark import LEVELS
 
 _BIG = 3  # headlines down to this level are big
-_CODE, _QUOTE = int(Mark.CODE), int(Mark.QUOTE)
+_CODE, _QUOTE, _HEADLINE = int(Mark.CODE), int(Mark.QUOTE), int(Mark.HEADLINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def headline(outline: Outline, chosen: Sequence[bool]) -> str:
 def _level(outline: Outline, box: int) -> int:
     """Return the level of the headline that this box is or lies in; 0 where it lies in none."""
     boxes = outline.boxes
-    if not boxes.marks[box] & Mark.HEADLINE:
+    if not boxes.marks[box] & _HEADLINE:
         return 0
     while box > 0 and boxes.tag[box] not in LEVELS:
         box = boxes.up[box]

@@ -1,0 +1,72 @@
+"""The description of a page."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windrow.collections.pages.reading import document
+from windrow.collections.pages.reading.description import Description, normal
+from windrow.collections.pages.reading.moment import seconds
+
+LONG = "This paragraph is long enough to stand in for the description that the page itself has not."
+
+
+def described(html: str, **headers: str) -> Description:
+    return document(html.encode(), "http://a.example/", **headers).description
+
+
+def test_what_was_written_for_machines_comes_first() -> None:
+    found = described(
+        "<html lang=en-GB><title>T</title><meta property=og:title content=O><meta name=description content=D>"
+        "<meta property=article:modified_time content=2024-01-02T00:00:00Z><main><h1>H</h1><p>" + LONG,
+        last_modified="Thu, 01 Jan 1970 00:00:09 GMT",
+        language="fr",
+    )
+    assert (found.title, found.headline, found.description, found.language) == ("T", "H", "D", "en-GB")
+    assert (found.created, found.updated) == (None, 1704153600)
+
+
+def test_what_else_there_is_comes_after() -> None:
+    found = described(f"<h1>H</h1><p>Short.<p>{LONG}", last_modified="Thu, 01 Jan 1970 00:00:09 GMT", language="fr, de")
+    assert (found.title, found.description, found.language, found.updated) == ("H", LONG, "fr", 9)
+
+
+def test_the_name_of_the_site_is_no_headline() -> None:
+    found = described("<meta property=og:site_name content='My Site'><h1>my site</h1>")
+    assert found.headline is None
+
+
+def test_a_page_that_says_nothing() -> None:
+    assert described("") == Description(None, None, None, None, None, None, 0)
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("1970-01-02", 86400),
+        ("1970-01-01T00:00:01.5Z", 1),
+        ("1970-01-01 01:00+0100", 0),
+        ("1970-01-01T00:01", 60),
+        ("Thu, 01 Jan 1970 00:00:09 GMT", 9),
+        ("2024-13-01", None),
+        ("9999999999", None),
+        ("", None),
+    ],
+)
+def test_moments(written: str, expected: int | None) -> None:
+    assert seconds(written) == expected
+
+
+@given(st.text(max_size=70))
+def test_any_text_is_a_moment_or_none(written: str) -> None:
+    assert seconds(written) is None or isinstance(seconds(written), int)
+
+
+@pytest.mark.parametrize(
+    ("tag", "expected"),
+    [("de", "de"), ("pt_BR", "pt-BR"), ("sr-latn-rs", "sr-Latn-RS"), ("es-419", "es-419"), ("x", None), ("", None)],
+)
+def test_language_tags(tag: str, expected: str | None) -> None:
+    assert normal(tag) == expected

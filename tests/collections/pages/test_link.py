@@ -1,0 +1,153 @@
+"""Links: where they lead, how far, of what sort, and where they lie."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windrow.collections.pages.reading import Destination, Link, Locality
+from windrow.collections.pages.reading.address import Resolver, Target, place
+from windrow.collections.pages.reading.link import Count, count, indexiness, links, locality
+from windrow.formats.html import Mark, read
+
+HERE = "http://a.example/dir/page?q=1"
+
+
+def found(html: str, url: str = HERE) -> list[Link]:
+    page = read(html.encode(), url)
+    return links(page.outline, page.head, url)
+
+
+def only(html: str) -> Link:
+    (link,) = found(html)
+    return link
+
+
+@pytest.mark.parametrize(
+    ("there", "expected"),
+    [
+        ("mailto:x@a.example", Locality.OUT),
+        ("http://b.example/dir/page?q=1", Locality.OUT),
+        ("http://a.example:8080/dir/page?q=1", Locality.OUT),
+        ("ftp://a.example:80/dir/page?q=1", Locality.OUT),
+        ("https://a.example/dir/page?q=1", Locality.SELF),
+        ("http://a.example:80/dir/page?q=1", Locality.SELF),
+        ("http://a.example/dir/page", Locality.IN),
+        ("http://a.example/dir/other?q=1", Locality.IN),
+        ("http://a.example", Locality.IN),
+        ("http://www.a.example/dir/page?q=1", Locality.OUT),
+    ],
+)
+def test_the_first_difference_decides_the_locality(there: str, expected: Locality) -> None:
+    assert locality(place(HERE), place(there)) == expected
+
+
+@pytest.mark.parametrize(
+    ("written", "url", "fragment"),
+    [
+        ("", HERE, None),
+        ("#top", HERE, "top"),
+        ("#", HERE, ""),
+        ("other", "http://a.example/dir/other", None),
+        ("../x/./y", "http://a.example/x/y", None),
+        ("/a b", "http://a.example/a%20b", None),
+        ("/x/../y", "http://a.example/y", None),
+        ("//b.example/z", "http://b.example/z", None),
+        ("//b.example", "http://b.example/", None),
+        ("HTTPS://B.example/Path", "https://b.example/Path", None),
+        (" \thttp://b.exam\nple/ ", "http://b.example/", None),
+        ("http://user:secret@b.example/", "http://b.example/", None),
+        ("?p=2", "http://a.example/dir/page?p=2", None),
+        ("mailto:x@y.example?subject=a", "mailto:x@y.example?subject=a", None),
+    ],
+)
+def test_references_are_resolved(written: str, url: str, fragment: str | None) -> None:
+    assert Resolver(HERE).resolve(written) == Target(url, fragment)
+
+
+@pytest.mark.parametrize("written", ["http://[::1", "http://a:99999/", "http://b.example:x/", "x" * 10_000])
+def test_what_means_no_address_is_none(written: str) -> None:
+    assert Resolver(HERE).resolve(written) is None
+
+
+@given(st.text(max_size=30), st.text(max_size=30))
+def test_any_reference_is_resolved_or_none(base: str, written: str) -> None:
+    target = Resolver(base).resolve(written)
+    assert target is None or "#" not in target.url
+
+
+def test_rel_becomes_three_flags() -> None:
+    link = only('<a href=/x rel="NoFollow noopener me tag">t</a>')
+    assert (link.nofollow, link.me, link.tag) == (True, True, True)
+    assert (only("<a href=/x>t</a>").nofollow, only("<a href=/x rel=nofollowed>t</a>").nofollow) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("before", "where"),
+    [
+        ("<header>", Mark.HEADER),
+        ("<footer>", Mark.FOOTER),
+        ("<aside>", Mark.ASIDE),
+        ("<nav><div>", Mark.NAV),
+        ("<main>", Mark.MAIN),
+        ("<article><section>", Mark.ARTICLE | Mark.SECTION),
+        ("<table><tr><td>", Mark.TABLE),
+        ("<figure>", Mark.FIGURE),
+        ("<address>", Mark.ADDRESS),
+        ("<code>", Mark.CODE),
+        ("<pre>", Mark.CODE),
+        ("<h3>", Mark.HEADLINE),
+        ("<dl><dd>", Mark.LIST),
+        ("<ol><li>", Mark.LIST),
+        ("<p><b>", Mark.PARAGRAPH),
+        ("<div role=navigation>", 0),
+    ],
+)
+def test_a_location_flag_for_every_ancestor_with_a_meaning(before: str, where: int) -> None:
+    assert only(f"{before}<a href=/x>t</a>").location == where
+
+
+def test_a_form_is_a_link_and_what_lies_in_it_is_in_a_form() -> None:
+    form, link = found("<form action=/go><a href=/x>t</a></form>")
+    assert (form.html_tag, form.destination, form.location) == ("form", Destination.FORM, 0)
+    assert link.location == Mark.FORM
+
+
+@pytest.mark.parametrize(
+    ("html", "destination"),
+    [
+        ("<a href=/x>t</a>", Destination.FILE),
+        ("<a href=mailto:x@y.example>t</a>", Destination.COMMUNICATION),
+        ("<a href='tel:+1 2'>t</a>", Destination.COMMUNICATION),
+        ("<a href=foo:bar>t</a>", None),
+        ("<iframe src=/x></iframe>", Destination.EMBEDDED),
+        ("<video src=/x></video>", Destination.VIDEO),
+        ("<link rel=alternate type=application/rss+xml href=/x>", Destination.FEED),
+    ],
+)
+def test_destinations(html: str, destination: int | None) -> None:
+    assert only(html).destination == destination
+
+
+def test_scripts_and_inline_images_are_no_links() -> None:
+    assert found("<a href='javascript:void(0)'>t</a><a href=data:x>t</a><img src=/x><a>t</a>") == []
+
+
+def test_the_base_element_moves_relative_links_and_not_the_locality() -> None:
+    link = only("<base href=//b.example/deep/><a href=x>t</a>")
+    assert (link.url, link.locality) == ("http://b.example/deep/x", Locality.OUT)
+
+
+def test_text_is_null_without_a_label() -> None:
+    assert only("<a href=/x><i></i></a>").text is None
+
+
+def test_indexiness_counts_each_link_once_and_only_in_the_content() -> None:
+    html = """<nav><a href=/0>n</a></nav><header><a href=/0>h</a></header><main>
+    <h2><a href=/1>1</a></h2><ul><li><a href=/2>2</a><li><h3><a href=/3>3</a></h3></ul><a href=/4><h2>4</h2></a>
+    <ul><li><a href=#a>a</a></ul><h2><a href=#b>b</a></h2><p><a href=/5>5</a> <a href=http://b.example/>o</a>
+    <header><ul><li><a href=/6>6</a></ul></header><ul><li><a href=/7></a></ul></main>"""
+    counted = count(found(html), publishing_date=True)
+    assert counted == Count(True, self_in_headers=1, self_in_lists=1, in_headers=3, in_lists=2, out=1)
+    assert indexiness(counted) == 2 * 3 + 2 - 2 - 1 - 1 - 10

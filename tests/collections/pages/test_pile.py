@@ -1,0 +1,77 @@
+"""The text pile: six texts and their digest."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windrow.collections.pages.reading.pile import Pile, headline, pile
+from windrow.formats.html import read
+
+EMPTY = (
+    "fa68d024060ee4ea36546196df250fc7cce7aad173f1963f093c02de375c4df1"
+    "acc46db9d3d89ca1d288eb6088deb3b97f10f8929d7218db4243aa6013623462"
+)
+HELLO = (
+    "c8c9d5dcdc2a7b50e97d2168beaa2f38c733390ee543733d1d34b8143675f3f8"
+    "7357d3b09d4ebd6d44bfa6b07b59cb99b3a4bfddb3af7093c08d2e88830c11ac"
+)
+PAGE = """<header>Site <h1>Brand</h1></header><main><h1>Tea</h1><p>Boil <code>1 l</code> of water.
+<h2>Pot<br>and cup</h2><blockquote><p>Warm it.</blockquote><h1>Again</h1><h4>Small</h4><pre>a
+  b</pre><p>He said <q>no</q>.</main><footer>End</footer>"""
+
+
+def made(html: str, start: str = "Tea", end: str = "End") -> Pile:
+    outline = read(html.encode()).outline
+    texts = outline.blocks.text
+    first, last = texts.index(start), texts.index(end)
+    return pile(outline, [first <= at < last for at in range(len(texts))])
+
+
+def test_the_vectors() -> None:
+    assert Pile().digest().hex() == EMPTY
+    assert Pile("Hello world", "Menu", "Hello").digest().hex() == HELLO
+
+
+def test_the_six_texts() -> None:
+    assert made(PAGE) == Pile(
+        text="Tea\nBoil 1 l of water.\nPot\nand cup\nWarm it.\nAgain\nSmall\na\n  b\nHe said no.",
+        secondary_text="Site\nBrand\nEnd",
+        big_headlines="Pot and cup\nAgain",
+        small_headlines="Small",
+        code_text="1 l\na\n  b",
+        quote_text="Warm it.\nno",
+    )
+
+
+def test_the_first_headline_of_the_content_is_the_primary_one() -> None:
+    outline = read(PAGE.encode()).outline
+    texts = outline.blocks.text
+    assert headline(outline, [at >= texts.index("Tea") for at in range(len(texts))]) == "Tea"
+    assert headline(outline, [False] * len(texts)) == "Brand"
+
+
+def test_an_empty_pile_is_false() -> None:
+    assert (bool(Pile()), bool(Pile(secondary_text="x"))) == (False, True)
+
+
+plain = st.text(st.characters(exclude_characters="\n", exclude_categories=("Cs",)), max_size=5)
+six = st.tuples(plain, plain, plain, plain, plain, plain)
+
+
+@given(six, six)
+def test_digests_are_equal_exactly_when_the_texts_are(one: tuple[str, ...], other: tuple[str, ...]) -> None:
+    assert (Pile(*one).digest() == Pile(*other).digest()) == (one == other)
+
+
+@given(
+    st.lists(st.sampled_from(["<p>", "<div>", "a", "b ", "<b>", "</b>", "<h2>", "</h2>", "<li>", "<br>", "é"])).map(
+        "".join
+    )
+)
+def test_text_and_secondary_text_are_the_whole_page(html: str) -> None:
+    outline = read(html.encode()).outline
+    chosen = [at % 2 == 0 for at in range(len(outline.blocks.text))]
+    found = pile(outline, chosen)
+    words = sorted(f"{found.text}\n{found.secondary_text}".split())
+    assert words == sorted("\n".join(outline.blocks.text).split())

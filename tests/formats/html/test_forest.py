@@ -1,0 +1,78 @@
+"""The forest's arithmetic on large integers is that of trees walked one by one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windrow.formats.html.forest import Forest, grown, judge
+from windrow.formats.html.trait import NAMES
+from windrow.formats.html.weight import FOREST
+
+SMALL = grown("0.01 -1\npage: 5\nbox: 1 2 3\nblock: 0.5\nbit: 0\n\n0.0 1.1 10 20 2.0 0 300\n1.0 3.0 1 2 1.2 3 4")
+
+
+class Rows:
+    """Traits by name for some blocks in some boxes."""
+
+    def __init__(self, page: float, boxes: list[tuple[float, int]], blocks: list[tuple[float, int]]) -> None:
+        self.page = page
+        self.boxes = boxes
+        self.blocks = blocks
+        self.homes: Sequence[int] = [home % len(boxes) for _, home in blocks]
+
+    def of_page(self, name: str) -> float | None:
+        return self.page if name == "page" else None
+
+    def of_bit(self, name: str) -> tuple[Sequence[int], int] | None:
+        return ([bits for _, bits in self.boxes], 4) if name == "bit" else None
+
+    def of_box(self, name: str) -> Sequence[float] | None:
+        return [value for value, _ in self.boxes] if name == "box" else None
+
+    def of_block(self, name: str) -> Sequence[float]:
+        return [value for value, _ in self.blocks]
+
+    def value(self, name: str, at: int) -> float:
+        value, bits = self.boxes[self.homes[at]]
+        return {"page": self.page, "box": value, "block": self.blocks[at][0], "bit": float(bits >> 2 & 1)}[name]
+
+
+def slowly(forest: Forest, rows: Rows, at: int) -> float:
+    asked = [(name, bound) for name, bounds in zip(forest.traits, forest.bounds, strict=True) for bound in bounds]
+    total = 0
+    for tree, leaves in zip(forest.trees, forest.leaves, strict=True):
+        place = 0
+        while place < len(tree):
+            question, yes, no = tree[place]
+            name, bound = asked[question]
+            place = yes if rows.value(name, at) <= bound else no
+        total += leaves[place - len(tree)]
+    return 1 / (1 + math.exp(-(total * forest.scale + forest.offset)))
+
+
+box = st.tuples(st.floats(0, 4), st.integers(0, 7))
+block = st.tuples(st.floats(0, 1), st.integers(0, 2000))
+
+
+@given(st.floats(0, 10), st.lists(box, min_size=1, max_size=300), st.lists(block, max_size=60))
+def test_many_at_once_as_one_by_one(
+    page: float, boxes: list[tuple[float, int]], blocks: list[tuple[float, int]]
+) -> None:
+    rows = Rows(page, boxes, blocks)
+    assert judge(SMALL, rows) == [slowly(SMALL, rows, at) for at in range(len(blocks))]
+
+
+def test_more_blocks_and_boxes_than_fit_side_by_side() -> None:
+    rows = Rows(3, [(n % 5, n % 8) for n in range(700)], [((n % 7) / 7, n) for n in range(3000)])
+    assert judge(SMALL, rows) == [slowly(SMALL, rows, at) for at in range(3000)]
+
+
+def test_the_forest_that_is_shipped_is_whole() -> None:
+    assert set(FOREST.traits) <= set(NAMES)
+    assert sum(map(max, FOREST.leaves)) < 2**16
+    assert all(len(leaves) == len(tree) + 1 for tree, leaves in zip(FOREST.trees, FOREST.leaves, strict=True))
+    assert all(list(bounds) == sorted(set(bounds)) and len(bounds) < 255 for bounds in FOREST.bounds)

@@ -1,0 +1,80 @@
+"""A page is laid flat: boxes, blocks, anchors."""
+
+from __future__ import annotations
+
+from windrow.formats.html import Mark, Outline, read
+
+
+def outline(html: str) -> Outline:
+    return read(html.encode()).outline
+
+
+def test_blocks_end_where_boxes_do() -> None:
+    found = outline("a <p>one <b>t</b>wo<div>three</div> four<ul><li>five<li>six</ul>seven")
+    assert found.blocks.text == ["a", "one two", "three", "four", "five", "six", "seven"]
+
+
+def test_a_line_break_stays_within_its_block() -> None:
+    assert outline("<p>one<br>two<br><br> three").blocks.text == ["one\ntwo\nthree"]
+
+
+def test_spans_and_links_part_words_and_bold_does_not() -> None:
+    assert outline("<p><span>9</span><span>EUR</span> <b>B</b>old <a>x</a><a>y</a>").blocks.text == ["9 EUR Bold x y"]
+
+
+def test_pre_keeps_its_lines_and_indents() -> None:
+    found = outline("<pre>def f():\n    return 1  \n\n</pre>")
+    assert found.blocks.text == ["def f():\n    return 1"]
+
+
+def test_what_shows_nothing_is_no_text() -> None:
+    found = outline("<style>a{}</style><script>b</script><template>c</template><svg><text>d</text></svg><!-- e --><p>f")
+    assert found.blocks.text == ["f"]
+
+
+def test_words_in_links_are_counted() -> None:
+    blocks = outline("<p>see <a href=/a>this and that</a> now").blocks
+    assert (blocks.words, blocks.linked, blocks.links) == ([5], [3], [1])
+
+
+def test_code_and_quotations_in_the_line() -> None:
+    blocks = outline("<p>no<p>use <code>x = 1</code> and <q>so it was</q>").blocks
+    assert (blocks.code, blocks.quote) == ({1: ["x = 1"]}, {1: ["so it was"]})
+
+
+def test_code_that_holds_boxes_marks_them() -> None:
+    found = outline("<code><div>a</div><code>b</code></code>")
+    assert [bool(found.boxes.marks[box] & Mark.CODE) for box in found.blocks.box] == [True, False]
+    assert found.blocks.code == {1: ["b"]}
+
+
+def test_an_anchor_knows_where_it_lies_and_what_lies_in_it() -> None:
+    found = outline(
+        "<nav><ul><li><a href=/a rel='x nofollow'> A  b </a></ul></nav><main><a href=b><h2>H</h2>t</a></main>"
+    )
+    first, second = found.anchors
+    assert (first.tag, first.href, first.rel, first.text, first.headline) == ("a", "/a", "x nofollow", "A b", False)
+    assert Mark(first.marks) == Mark.NAV | Mark.LIST | Mark.ITEM
+    assert (second.text, second.headline, Mark(second.marks)) == ("H t", True, Mark.MAIN)
+
+
+def test_a_link_without_text_takes_its_label_or_its_picture() -> None:
+    found = outline("<a href=1><img src=x alt='A  cat'></a><a href=2 aria-label=Menu><i></i></a><a href=3></a>")
+    assert [each.text for each in found.anchors] == ["A cat", "Menu", ""]
+
+
+def test_paths_and_kinds_tell_equal_boxes() -> None:
+    boxes = outline("<div class=a><p>1<p>2<p class=b>3</div><div class=c><p>4</div>").boxes
+    paths = [path for path, tag in zip(boxes.path, boxes.tag, strict=True) if tag == "p"]
+    assert paths[0] == paths[1]
+    assert len(set(paths)) == 3
+
+
+def test_boxes_nested_too_deep_are_none() -> None:
+    found = outline("<div>" * 300 + "deep" + "</div>" * 300 + "<p>flat")
+    assert max(found.boxes.depth) == 200
+    assert found.blocks.text == ["deep", "flat"]
+
+
+def test_a_page_without_anything() -> None:
+    assert outline("").blocks.text == []
