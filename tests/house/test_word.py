@@ -23,7 +23,7 @@ BANNED = tuple(
         ("api.anth", "ropic"),
     )
 )
-LOOPS = ("src/windrow/engine/worker.py", "src/windrow/engine/lane.py")
+LOOPS = ("src/windrow/engine/worker.py", "src/windrow/engine/lane.py", "src/windrow/engine/walk.py")
 """Where one document's failure, whatever it is, must not end the rest."""
 
 BARE = {"ValueError", "RuntimeError", "Exception", "KeyError", "TypeError", "OSError", "IndexError"}
