@@ -1,0 +1,67 @@
+"""A tiny collection that crawls: whatever its pages link to below the first one's folder."""
+
+import re
+import sys
+from pathlib import Path
+
+from windrow.collections.pages.guide import Guide, Manner
+from windrow.collections.pages.guide import again as later
+from windrow.collections.pages.policy import policy
+from windrow.collections.pages.scope import scope
+from windrow.digest import number
+from windrow.engine.run import Harvest
+from windrow.engine.session import Session, Setup
+from windrow.formats.url import parts
+from windrow.model import Found, Limits, Site, Source, Status
+from windrow.spec import Collection, Crawl
+
+HREF = re.compile(rb'href="([^"]*)"')
+WEEK = 7 * 86_400
+
+
+def references(url, fields, body):
+    html = fields.get("Content-Type", "").startswith("text/html")
+    return url, [found.decode() for found in HREF.findall(body)] if html else []
+
+
+def seeds(source, options):
+    url = source.options["seed"]
+    return [Found(number(url), parts(url).origin, url)]
+
+
+def guide(source, origin, options):
+    rules = policy(scope([source.options["seed"]], paths=[source.options["below"]]), do_not_crawl=["/drop/*/private/*"])
+    return Guide(Manner(rules, "windrow-test", float(options.get("delay", 0)), polite=False), origin, references)
+
+
+def again(visit, pause, failures):
+    due, interval = later(visit, float(pause), failures, WEEK)
+    return int(due), int(interval)
+
+
+def nothing(*_):
+    raise AssertionError("a crawl asks for no listing")
+
+
+STROLL = Collection(
+    name="stroll", phases=("get",), folders=(), kind="page", member_kind="none", first=(1, Status.PENDING),
+    refused=(1, Status.FAILED), plan=nothing, prefer=nothing, arrived=nothing, failed=nothing, steps=(),
+    member_state=nothing, parent=nothing, member=nothing, crawl=Crawl(seeds, guide, again, 0, 1),
+)  # fmt: skip
+
+
+def stroll(root: Path, origin: str, folder: str, delay: float = 0.0) -> int:
+    """Crawl a folder of a server in a workspace, and return the exit code."""
+    where = parts(f"{origin}/")
+    site = Site(where.scheme, where.host, where.port, timeout=10)
+    below = f"{folder}*"
+    source = Source("site", "stroll", site, options={"seed": f"{origin}{folder}index.html", "below": below})
+    session = Session(Setup(root / "ledger.sqlite", root / "archive", Limits()), "test")
+    session.harvest(Harvest(STROLL, (source,), options={"delay": delay}))
+    code = session.close()
+    session.ledger.close()
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(stroll(Path(sys.argv[1]), sys.argv[2], sys.argv[3], float(sys.argv[4])))
