@@ -23,7 +23,7 @@ HERE = Path(__file__).parents[2]
 
 @pytest.fixture(scope="module")
 def site(nginx):
-    """Lay out a chain of pages that link to and fro, and to what must not be asked; return origin and folder."""
+    """Lay out a chain of pages that link back and forth, and to what must not be asked; return origin and folder."""
     folder = nginx.root / "stroll"
     (folder / "private").mkdir(parents=True)
     (folder / "private" / "x.html").write_text("not for us")

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.collections.pages.reading import Destination, Link, Locality
+from windrow.collections.pages.code import Destination, Locality
+from windrow.collections.pages.reading import Link
 from windrow.collections.pages.reading.address import Resolver, Target, place
 from windrow.collections.pages.reading.link import Count, count, indexiness, links, locality
 from windrow.formats.html import Mark, read

@@ -72,4 +72,4 @@ class Destination(IntEnum):
     FORM = 106
     FEED = 107
     ICON = 108
-    ALTERNATE_LANGUAGE = 109
+    TRANSLATION = 109

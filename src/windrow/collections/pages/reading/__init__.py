@@ -2,7 +2,7 @@
 
 from windrow.collections.pages.reading.description import Description
 from windrow.collections.pages.reading.document import Document, document
-from windrow.collections.pages.reading.link import Destination, Link, Locality
+from windrow.collections.pages.reading.link import Link
 from windrow.collections.pages.reading.pile import Pile
 
-__all__ = ["Description", "Destination", "Document", "Link", "Locality", "Pile", "document"]
+__all__ = ["Description", "Document", "Link", "Pile", "document"]

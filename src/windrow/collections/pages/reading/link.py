@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from enum import IntEnum
 from typing import NamedTuple
 
+from windrow.collections.pages.code import Destination, Locality
 from windrow.collections.pages.reading.address import Place, Resolver, place
 from windrow.formats.html import Head, Mark, Outline
 
@@ -16,31 +16,6 @@ _AWAY = int(Mark.NAV | Mark.ASIDE)
 _EDGE = int(Mark.HEADER | Mark.FOOTER)
 _CENTRE = int(Mark.MAIN | Mark.ARTICLE)
 _HEADLINE, _LIST = int(Mark.HEADLINE), int(Mark.LIST)
-
-
-class Locality(IntEnum):
-    """How far a link reaches."""
-
-    SELF = 0
-    IN = 1
-    OUT = 2
-
-
-class Destination(IntEnum):
-    """What a link leads to; 0 and 1 are the standard's, the numbers from 100 on windrow's own."""
-
-    FILE = 0
-    COMMUNICATION = 1
-    IMAGE = 100
-    AUDIO = 101
-    VIDEO = 102
-    STYLESHEET = 103
-    SCRIPT = 104
-    EMBEDDED = 105
-    FORM = 106
-    FEED = 107
-    ICON = 108
-    TRANSLATION = 109
 
 
 _BY_TAG = {
