@@ -20,7 +20,10 @@ from windrow.reasons import Reason
 WINDOW = 4096
 """Most items held in memory at a time."""
 
-LANE = 64
+LANE = 256
+FEW = 8
+"""Most and least items of a lane, where there are as many: between two lanes a connection stands idle."""
+
 LANE_BYTES = 64 << 20
 
 AGAIN = frozenset({
@@ -103,8 +106,8 @@ class Queue:
         row: list[Wanted] = []
         size = 0
         waiting = self.ready.get(source, deque())
-        # Few items are shared out among the connections, so that none stands idle.
-        most = max(1, min(LANE, len(waiting) // 4 + 1))
+        # The last items are shared out among the connections, so that all end at about one time.
+        most = max(FEW, min(LANE, len(waiting) // 4 + 1))
         while waiting and len(row) < most and size < LANE_BYTES:
             row.append(waiting.popleft())
             size += row[-1].hosts[0][1].size or 0
