@@ -12,6 +12,7 @@ from windrow.engine.ledger.moment import now
 from windrow.engine.message import Broken, Event, Visited, Walk, WalkEnded
 from windrow.engine.sighting import Sightings
 from windrow.errors import TransportError, WindrowError
+from windrow.formats.url import parts
 from windrow.model import Call, Found, Order, Site, Visit
 from windrow.reasons import Reason
 from windrow.stores.archive import Deposit, Keeper
@@ -92,7 +93,8 @@ class Walker:
             return True
         came = await self._ask(visitor, known, crawl.page)
         if came.visit.reason in FLUKES:
-            self._report(Visited(host, replace_digest(came.visit)))
+            # Without its digest it says nothing of the address: another visit follows at once.
+            self._report(Visited(host, came.visit._replace(digest=0)))
             came = await self._ask(visitor, known, crawl.page)
         self._report(Visited(host, came.visit, self._found(came)))
         return await self._rest(came)
@@ -152,14 +154,7 @@ class Walker:
         return tuple(fresh)
 
 
-def replace_digest(visit: Visit) -> Visit:
-    """Return a visit that says nothing of its address, since another one follows at once."""
-    return visit._replace(digest=0)
-
-
 def _site(walk: Walk) -> Site:
     """Return the origin as a site, with the source's own way of talking to servers."""
-    scheme, _, where = walk.origin.partition("://")
-    host, _, port = where.rpartition(":") if where.rpartition(":")[2].isdecimal() else (where, "", "")
-    number = int(port) if port else None
-    return replace(walk.source.site, scheme=scheme, host=host.strip("[]"), port=number, base="/")
+    where = parts(f"{walk.origin}/")
+    return replace(walk.source.site, scheme=where.scheme, host=where.host.strip("[]"), port=where.port, base="/")
