@@ -9,7 +9,7 @@ from typing import Any
 
 from windrow.engine.ledger.moment import now, spell
 from windrow.engine.ledger.query import queries
-from windrow.model import Fetched, Finding, Found, Member, Offer, Reading, Status, Visit
+from windrow.model import Fetched, Finding, Found, Kept, Member, Offer, Reading, Status, Visit
 from windrow.reasons import Reason
 
 _WIDTH = {
@@ -33,6 +33,13 @@ _INSERT["address"] = "INSERT INTO address VALUES (?,?,?,?,?,0,0,0,0) ON CONFLICT
 _INSERT["visited"] = (
     "UPDATE address SET due = ?, pause = ?, failures = ?, capture = coalesce(?, capture) WHERE digest = ?"
 )
+
+
+def _capture(kept: Kept | None) -> tuple[Any, ...]:
+    """Spell what was kept, and where, as fetches and visits have it in their rows."""
+    if kept is None:
+        return ("", None, "", None, None, 0)
+    return (kept.digest, kept.size, *kept.place, int(kept.revisit))
 
 
 class RunPen:
@@ -98,12 +105,9 @@ class CrawlPen(RunPen):
     def visited(self, session: int, host: int, visit: Visit, again: tuple[int | None, int, int] | None) -> int:
         """Put a visit on record; `again` is when its address is due, its pause and its failures in a row."""
         kept = visit.kept
-        capture: tuple[Any, ...] = ("", None, "", None, None, 0)
-        if kept:
-            capture = (kept.digest, kept.size, *kept.place, int(kept.revisit))
         told = (spell(visit.started), round(visit.seconds, 6), visit.status, visit.reason, visit.message)
         asked = (host, visit.digest, visit.kind, int(visit.allowed))
-        seq = self._add("visit", session, *asked, *told, *capture, *visit.validators, visit.location)
+        seq = self._add("visit", session, *asked, *told, *_capture(kept), *visit.validators, visit.location)
         if again is not None:
             contentful = seq if kept and visit.status == 200 else None
             self._rows["visited"].append((*again, contentful, visit.digest))
@@ -150,13 +154,11 @@ class Pen(CrawlPen):
     def fetch_ended(self, fetch: int, item: int, source: str, got: Fetched) -> int:
         """End an attempt, with the capture where there is one."""
         kept = got.kept
-        capture: tuple[Any, ...] = ("", None, "", None, None, 0)
         told: tuple[Any, ...] = ("", "")
         if kept:
-            capture = (kept.digest, kept.size, *kept.place, int(kept.revisit))
             told = (spell(kept.at) if kept.at else "", kept.mime)
         line = (round(got.seconds, 6), got.status, got.received, got.reason, got.message)
-        return self._add("fetch_end", fetch, item, source, *line, *capture, *got.validators, got.checksum, *told)
+        return self._add("fetch_end", fetch, item, source, *line, *_capture(kept), *got.validators, got.checksum, *told)
 
     def read(self, session: int, item: int, step: tuple[str, str], digest: str, reading: Reading) -> int:
         """Note what a step (its phase and version) made of a document."""
