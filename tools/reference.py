@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from windrow import errors
 from windrow.config import CENTRE_SETTINGS, SETTINGS, SOURCE_SETTINGS, Setting
+from windrow.config.setting import SOURCE
 from windrow.reasons import Reason
 
 CODES = {
@@ -37,8 +38,13 @@ def reasons() -> str:
 
 
 def settings(which: str) -> str:
-    """List the settings of the `workspace`, of a `source` or of a `centre`."""
-    chosen = {"workspace": SETTINGS, "source": SOURCE_SETTINGS, "centre": CENTRE_SETTINGS}[which]
+    """List the settings of the `workspace`, a `centre`, every `source`, or the sources of one collection alone."""
+    shared = {setting.name: setting for setting in SOURCE}
+    chosen: dict[str, Setting] = {
+        "workspace": SETTINGS, "centre": CENTRE_SETTINGS, "source": shared,
+        **{kind: {name: each for name, each in known.items() if name not in shared}
+           for kind, known in SOURCE_SETTINGS.items()},
+    }[which]  # fmt: skip
     heads = ("setting", "holds", "default", "meaning")
     if which != "workspace":
         return table(heads, (_setting(each) for each in chosen.values()))
@@ -47,7 +53,7 @@ def settings(which: str) -> str:
 
 def _setting(setting: Setting) -> tuple[str, ...]:
     flag = f", flag `{setting.flag}`" if setting.flag else ""
-    default = setting.default
+    default = setting.default if setting.default != [] else ""
     if setting.kind.noun in {"size", "duration"} and not isinstance(default, str):
         default = setting.kind.show(setting.default)
     shown = str(default).lower() if isinstance(default, bool) else str(default or ("" if default != 0 else 0))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum, StrEnum
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from windrow.reasons import Reason
 
@@ -98,7 +98,7 @@ class Source:
     connections: int = 2
     attempts: int = 3
     pace: float = 0.0  # least seconds between two requests to its host
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Entry(NamedTuple):

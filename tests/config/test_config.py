@@ -51,6 +51,13 @@ def other(setting: Setting) -> tuple[str, str]:
         "available, maintenance or removed": ('"removed"', "removed"),
         "regular expression": ('"a.zip"', "a.zip"),
         "text": ('"drops"', "drops"),
+        "duration or nothing": ('"5 min"', "5min"),
+        "list of addresses": ('["https://a.example/x"]', "https://a.example/x"),
+        "list of hosts": ('[".a.example", "b.example"]', ".a.example,b.example"),
+        "list of paths": ('["/x"]', "/x"),
+        "list of paths and hosts": ('["/x", "a.example/y"]', "/x,a.example/y"),
+        "list of rules for query parameters": ('["/x q page"]', "/x q page"),
+        "list of hosts and networks": ('["127.0.0.1", "10.1.0.0/16"]', "127.0.0.1,10.1.0.0/16"),
     }
     return known[noun]
 
@@ -78,12 +85,17 @@ def test_every_setting_by_default_file_environment_and_flag(root: Path, setting:
     assert flag.origin.startswith("flag --")
 
 
-@pytest.mark.parametrize("setting", SOURCE_SETTINGS.values(), ids=SOURCE_SETTINGS)
-def test_every_setting_of_a_source(root: Path, setting: Setting) -> None:
+@pytest.mark.parametrize(
+    ("kind", "setting"), [(kind, one) for kind, known in SOURCE_SETTINGS.items() for one in known.values()], ids=str
+)
+def test_every_setting_of_a_source(root: Path, kind: str, setting: Setting) -> None:
     in_file, in_environment = other(setting)
+    scheme = {"drops": "ftp", "pages": "https"}[kind]
     if setting.name == "url":
-        in_file, in_environment = '"ftp://h/"', "ftp://h/"
-    lines = {"url": '"ftp://other/"', "collection": '"drops"'}
+        in_file, in_environment = f'"{scheme}://h/"', f"{scheme}://h/"
+    if setting.name == "collection":
+        in_file, in_environment = f'"{kind}"', kind
+    lines = {"url": f'"{scheme}://other/x"', "collection": f'"{kind}"'}
     name = f"source.a-b.{setting.name}"
 
     def value(environ: dict[str, str]) -> object:

@@ -3,10 +3,11 @@
 from windrow.config.file import find
 from windrow.config.load import load
 from windrow.config.resource import SHIPPED, resources, schema
-from windrow.config.setting import CENTRE_SETTINGS, SETTINGS, SOURCE_SETTINGS, Setting
+from windrow.config.section import CENTRE_SETTINGS, SETTINGS, SOURCE_SETTINGS
+from windrow.config.setting import Setting
 from windrow.config.template import default_toml
 from windrow.config.trust import trust
-from windrow.config.workspace import Archive, Centre, Database, Drops, Run, Value, Workspace
+from windrow.config.workspace import Archive, Centre, Database, Drops, Pages, Run, Value, Workspace
 
 __all__ = [
     "CENTRE_SETTINGS",
@@ -17,6 +18,7 @@ __all__ = [
     "Centre",
     "Database",
     "Drops",
+    "Pages",
     "Run",
     "Setting",
     "Value",

@@ -9,7 +9,16 @@ from windrow.errors import ConfigError
 _SIZES = {"": 1, "b": 1}
 for _power, _letter in enumerate("kmgt", 1):
     _SIZES |= {f"{_letter}b": 1000**_power, f"{_letter}ib": 1024**_power}
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+for _word, _short in (
+    ("second", 1),
+    ("minute", 60),
+    ("hour", 3600),
+    ("day", 86400),
+    ("week", 604800),
+    ("year", 31536000),
+):
+    _SECONDS |= {_word: float(_short), f"{_word}s": float(_short)}
 _ONE = re.compile(r"([0-9]{1,19}(?:\.[0-9]{1,6})?)\s*([A-Za-z]*)")
 _MOST = 2**62
 
@@ -46,10 +55,10 @@ def show_size(value: int) -> str:
 
 
 def duration(value: object) -> float:
-    """Read seconds: a number, or a text with units (d, h, m or min, s, ms).
+    """Read seconds: a number, or a text with units (w, d, h, m or min, s, ms, or the words: 4 weeks).
 
-    >>> duration("6h"), duration("1 h 30 min"), duration(0.5)
-    (21600.0, 5400.0, 0.5)
+    >>> duration("6h"), duration("1 h 30 min"), duration(0.5), duration("4 weeks")
+    (21600.0, 5400.0, 0.5, 2419200.0)
     """
     if isinstance(value, int | float) and not isinstance(value, bool):
         number = float(value)

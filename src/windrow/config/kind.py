@@ -163,12 +163,17 @@ def _maybe(value: Path | None) -> str:
     return str(value) if value else ""
 
 
+def _lasting(value: Any, _root: Path) -> float | None:
+    return None if value == "" else duration(value)
+
+
 TEXT = Kind("text", _text)
 PATH = Kind("path", _path)
 OPTIONAL = Kind("path or nothing", _optional, show=_maybe)
 SWITCH = Kind("true or false", _switch, _bool, lambda value: str(value).lower())
 SIZE = Kind("size", lambda value, _: size(value), _number, show_size)
 DURATION = Kind("duration", lambda value, _: duration(value), _number, show_duration)
+MAYBE = Kind("duration or nothing", _lasting, _number, lambda value: "" if value is None else show_duration(value))
 PATTERN = Kind("regular expression", _pattern)
 SECRET = Kind("place of a secret", secret, show=_place)
 OPEN = Kind("address without a password", _open)

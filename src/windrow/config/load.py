@@ -9,17 +9,17 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from windrow.config.file import MAIN, File, Files, read
+from windrow.config.declared import Around, declared
+from windrow.config.drops import CENTRES, centres, drops
+from windrow.config.file import MAIN, Files, read
 from windrow.config.layer import Layers, flatten, settle, strangers
-from windrow.config.resource import SHIPPED
-from windrow.config.setting import CENTRE_SETTINGS, SETTINGS, SOURCE_SETTINGS, variable
-from windrow.config.source import Builder, declared, kinds
+from windrow.config.pages import pages
+from windrow.config.section import SETTINGS
+from windrow.config.setting import variable
+from windrow.config.source import build, kinds, variables
 from windrow.config.trust import pinned
-from windrow.config.workspace import Archive, Centre, Database, Drops, Run, Value, Workspace
-from windrow.errors import ConfigError
-from windrow.model import Limits
-
-_CENTRES = "drops.centre"
+from windrow.config.workspace import Archive, Centre, Run, Value, Workspace
+from windrow.model import Limits, Source
 
 
 def load(
@@ -39,96 +39,51 @@ def load(
     around = os.environ if environ is None else environ
     told = {name: value for name, value in (flags or {}).items() if value is not None}
     files = read(root)
-    names = [f"source.{one.name}.{each}" for one in declared(files) for each in SOURCE_SETTINGS]
-    strangers(around, [variable(each) for each in (*SETTINGS, *names)])
-    known = (*SETTINGS, _CENTRES, "source")
-    given = flatten(files.main.tree, known, MAIN)
+    told_of = declared(files)
+    strangers(around, [*map(variable, SETTINGS), *(name for one in told_of for name in variables(one))])
+    given = flatten(files.main.tree, (*SETTINGS, CENTRES, "source"), MAIN)
     values = settle(SETTINGS.values(), Layers(told, around, given), root)
-    centres = _centres(given.get(_CENTRES, ([], MAIN))[0], root)
-    builder = Builder(
-        root=root,
-        environ=around,
-        agent=values["agent"].value or _agent(values["contact"].value),
-        attempts=values["drops.attempts"],
-        keys=pinned(files.keys),
-        collections=collections or kinds(),
-        closed=frozenset(centre.short_name.lower() for centre, _ in centres if not centre.is_active),
+    owners = centres(given.get(CENTRES, ([], MAIN))[0], root, MAIN)
+    shared = Around(
+        root,
+        around,
+        values["agent"].value or _agent(values["contact"].value),
+        values,
+        pinned(files.keys),
+        frozenset(centre.short_name.lower() for centre, _ in owners if not centre.is_active),
     )
-    return _workspace(files, values, centres, builder)
-
-
-def _centres(tables: Any, root: Path) -> list[tuple[Centre, tuple[Value, ...]]]:
-    if not isinstance(tables, list) or not all(isinstance(tree, dict) for tree in tables):
-        raise ConfigError(f"{MAIN}: {_CENTRES}: wanted tables [[{_CENTRES}]]", hint=f"edit {root / MAIN}")
-    made: dict[str, tuple[Centre, tuple[Value, ...]]] = {}
-    for number, tree in enumerate(tables):
-        prefix = f"{_CENTRES}[{number}]."
-        layers = Layers({}, {}, flatten(tree, CENTRE_SETTINGS, MAIN, prefix), prefix)
-        values = settle(CENTRE_SETTINGS.values(), layers, root)
-        centre = Centre(**{name: value.value for name, value in values.items()})
-        if not centre.short_name or centre.short_name.lower() in made:
-            raise ConfigError(f"{MAIN}: {prefix}short_name is missing or there twice", hint="windrow config")
-        made[centre.short_name.lower()] = (centre, tuple(values.values()))
-    return list(made.values())
+    known = collections or kinds()
+    return _workspace(files, owners, [build(one, shared, known) for one in told_of], shared)
 
 
 def _workspace(
     files: Files,
-    values: Mapping[str, Value],
-    centres: list[tuple[Centre, tuple[Value, ...]]],
-    builder: Builder,
+    owners: list[tuple[Centre, tuple[Value, ...]]],
+    built: list[tuple[Source, tuple[Value, ...]]],
+    around: Around,
 ) -> Workspace:
+    values = around.values
+
     def of(name: str) -> Any:
         return values[name].value
 
-    built = [builder.build(one) for one in declared(files)]
     everything = [*values.values()]
-    for _, more in (*centres, *built):
+    for _, more in (*owners, *built):
         everything += more
     return Workspace(
-        root=builder.root,
-        name=of("name") or builder.root.name,
+        root=around.root,
+        name=of("name") or around.root.name,
         contact=of("contact"),
-        agent=builder.agent,
+        agent=around.agent,
         ledger=of("ledger.path"),
         archive=Archive(of("archive.folder"), of("archive.rotation")),
         limits=Limits(**{field.name: of(f"limits.{field.name}") for field in fields(Limits)}),
         run=Run(of("run.fetchers"), of("run.readers"), of("run.every"), of("run.notify")),
-        drops=_drops(values, tuple(centre for centre, _ in centres), files.main),
+        drops=drops(values, tuple(centre for centre, _ in owners), files.main),
+        pages=pages(values, of("contact")),
         sources=tuple(source for source, _ in built),
         values=tuple(everything),
     )
-
-
-def _drops(values: Mapping[str, Value], centres: tuple[Centre, ...], main: File) -> Drops:
-    def of(name: str) -> Any:
-        return values[f"drops.{name}"].value
-
-    schemas = {kind: _file(values[f"drops.schemas.{kind}"], main) or path for kind, path in SHIPPED.items()}
-    lists = {
-        name.rpartition(".")[2]: path
-        for name, value in values.items()
-        if name.startswith("drops.lists.") and (path := _file(value, main))
-    }
-    return Drops(
-        tracker=Database(of("tracker"), of("tracker_secret")),
-        store=Database(of("store"), of("store_secret")),
-        listers=of("listers"),
-        downloaders=of("downloaders"),
-        attempts=of("attempts"),
-        zip_name=of("zip_name"),
-        xml_name=of("xml_name"),
-        schemas=schemas,
-        lists=lists,
-        centres=centres,
-    )
-
-
-def _file(value: Value, main: File) -> Path | None:
-    path: Path | None = value.value
-    if path is not None and not path.is_file():
-        raise ConfigError(f"{value.origin}: {value.name}: there is no file {path}", hint=f"edit {main.name}")
-    return path
 
 
 def _agent(contact: str) -> str:

@@ -1,6 +1,7 @@
-"""The settings: one table of name, kind, default and meaning.
+"""The settings that all collections share: tables of name, kind, default and meaning.
 
-The loader, `windrow config` and the reference page are all made from it.
+The loader, `windrow config` and the reference page are all made from these and from the tables of
+each collection beside them, which `section.py` gathers.
 """
 
 from __future__ import annotations
@@ -9,22 +10,17 @@ from typing import Any, NamedTuple
 
 from windrow.config.kind import (
     COMMAND,
-    DATABASE,
     DURATION,
     OPEN,
     OPTIONAL,
     PATH,
-    PATTERN,
-    SECRET,
     SIZE,
-    SWITCH,
     TEXT,
-    TEXTS,
     Kind,
     choice,
     count,
 )
-from windrow.model import Limits, Site, Source
+from windrow.model import Limits, Site
 
 PREFIX = "WINDROW_"
 
@@ -42,7 +38,7 @@ class Setting(NamedTuple):
     def env(self) -> str:
         """Return the name of its environment variable.
 
-        >>> SETTINGS["ledger.path"].env
+        >>> Setting("ledger.path", PATH, "", "").env
         'WINDROW_LEDGER_PATH'
         """
         return variable(self.name)
@@ -54,7 +50,7 @@ def variable(name: str) -> str:
 
 
 _LIMITS = Limits()
-_WORKSPACE = (
+WORKSPACE = (
     Setting("name", TEXT, "", "what this workspace is called; empty: its folder's name"),
     Setting("contact", TEXT, "", "e-mail or page of the operator, told to servers and shown on pages"),
     Setting("agent", TEXT, "", "how windrow names itself to web servers; empty: windrow, version, contact"),
@@ -74,61 +70,16 @@ _WORKSPACE = (
     Setting("run.readers", count(0, 256), 0, "processes that read documents; 0: as many as suit the machine"),
     Setting("run.every", DURATION, 0, "run again after this time; 0: run once", "--every"),
     Setting("run.notify", COMMAND, "", "command that gets every session's summary, as JSON on its input"),
-    Setting("drops.tracker", DATABASE, "tracker.sqlite", "the tracker: a file, or a database's address"),
-    Setting("drops.tracker_secret", SECRET, "", "where the password of the tracker's database is"),
-    Setting("drops.store", DATABASE, "drops.sqlite", "the loaded records: a file, or a database's address"),
-    Setting("drops.store_secret", SECRET, "", "where the password of the records' database is"),
-    Setting("drops.listers", count(1, 64), 10, "sources that are listed at one time", "--listers"),
-    Setting("drops.downloaders", count(1, 64), 4, "transfers at one time", "--downloaders"),
-    Setting("drops.attempts", count(1, 20), 3, "attempts at one source before the next", "--attempts"),
-    Setting(
-        "drops.zip_name", PATTERN, "", "form of a zip's name, with groups centre, date, inc; empty: the standard's"
-    ),
-    Setting("drops.xml_name", PATTERN, "", "form of a document's name, with a group kind too; empty: the standard's"),
-    Setting("drops.schemas.specimen", OPTIONAL, "", "XSD of specimen documents; empty: the one shipped"),
-    Setting("drops.schemas.experiment", OPTIONAL, "", "XSD of experiment documents; empty: the one shipped"),
-    Setting("drops.lists.status_codes", OPTIONAL, "", "the known status codes"),
-    Setting("drops.lists.projects", OPTIONAL, "", "the known projects"),
-    Setting("drops.lists.pipelines", OPTIONAL, "", "IMPReSS: the known pipelines, procedures and parameters"),
-    Setting("drops.lists.strains", OPTIONAL, "", "the known strains"),
-    Setting("drops.lists.colonies", OPTIONAL, "", "iMITS: the known colonies (phenotype attempts)"),
-    Setting(
-        "drops.lists.parent_colonies", OPTIONAL, "", "iMITS: the colonies they come from (microinjection attempts)"
-    ),
 )
 
 _SITE = Site("")
-_KNOWN = Source("", "", _SITE)
-_SOURCE = (
+SOURCE = (
     Setting("url", TEXT, "", "where it is: scheme, user, host, port and base folder; never a password"),
     Setting("collection", TEXT, "", "what is harvested there"),
-    Setting("centre", TEXT, "", "drops: short name of the centre that runs it"),
-    Setting("secret", SECRET, "", "where its password is: env:NAME or file:PATH"),
-    Setting("key", SECRET, "", "where its private SSH key is: file:PATH or env:NAME"),
     Setting("state", choice("available", "maintenance", "removed"), "available", "only available is asked"),
-    Setting("connections", count(1, 64), _KNOWN.connections, "connections at one time"),
-    Setting("attempts", count(0, 20), 0, "attempts at one transfer; 0: as drops.attempts says"),
-    Setting("pace", DURATION, _KNOWN.pace, "least time between two requests to its host, whatever leads there"),
     Setting("timeout", DURATION, _SITE.timeout, "longest silence of the server"),
     Setting("proxy", OPEN, _SITE.proxy, "HTTP proxy on the way there"),
     Setting("ca_bundle", OPTIONAL, _SITE.ca_bundle, "certificates to trust there, instead of the system's"),
-    Setting("passive", SWITCH, _SITE.passive, "FTP: we open the data connection"),
     Setting("family", choice("any", "ipv4", "ipv6"), _SITE.family, "which addresses of the host to use"),
-    Setting("host_keys", TEXTS, [], "SFTP: pinned host keys, beside those that were trusted"),
-    Setting("manifest", TEXT, _SITE.manifest, "HTTPS: path of a list of names, in place of an index page"),
-    Setting("private", SWITCH, _SITE.private, "it may live at an address of a private network"),
 )
-
-_CENTRE = (
-    Setting("short_name", TEXT, "", "the code that its files begin with"),
-    Setting("full_name", TEXT, "", "its name"),
-    Setting("email", TEXT, "", "whom to write to"),
-    Setting("phone", TEXT, "", "whom to call, with country and area code"),
-    Setting("address", TEXT, "", "postal address"),
-    Setting("imits_name", TEXT, "", "its name in iMITS"),
-    Setting("is_active", SWITCH, True, "its sources are asked"),
-)
-
-SETTINGS = {setting.name: setting for setting in _WORKSPACE}
-SOURCE_SETTINGS = {setting.name: setting for setting in _SOURCE}
-CENTRE_SETTINGS = {setting.name: setting for setting in _CENTRE}
+"""What a source of every collection may say."""

@@ -2,116 +2,70 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator
 from importlib.metadata import entry_points
-from pathlib import Path
-from typing import Any, NamedTuple
 
-from windrow.config.address import place
-from windrow.config.file import Files
+from windrow.config.declared import Around, Declared
 from windrow.config.layer import Layers, flatten, settle
-from windrow.config.setting import SOURCE_SETTINGS, variable
+from windrow.config.section import SECTIONS, SOURCE_SETTINGS
+from windrow.config.setting import SOURCE, Setting, variable
 from windrow.config.workspace import Value
 from windrow.errors import ConfigError
-from windrow.model import Site, Source
+from windrow.model import Source
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-_SITE = ("secret", "key", "timeout", "proxy", "passive", "family", "manifest", "private")
-
-
-class Declared(NamedTuple):
-    """A source's own table, before it is read."""
-
-    name: str
-    file: str
-    tree: dict[str, Any]
-
-
-def declared(files: Files) -> list[Declared]:
-    """Return the tables of all sources: [source.NAME] in windrow.toml, and sources/NAME.toml."""
-    tables = files.main.tree.get("source", {})
-    if not isinstance(tables, dict) or not all(isinstance(tree, dict) for tree in tables.values()):
-        raise ConfigError(f"{files.main.name}: source: wanted tables [source.NAME]", hint="windrow config")
-    found = [Declared(name, files.main.name, tree) for name, tree in tables.items()]
-    found += [Declared(Path(file.name).stem, file.name, file.tree) for file in files.sources]
-    seen: dict[str, Declared] = {}
-    for one in found:
-        if not _NAME.fullmatch(one.name):
-            raise ConfigError(f"{one.file}: {one.name[:80]!r} is not a name for a source: letters, digits, - and _")
-        twin = seen.setdefault(variable(one.name), one)
-        if twin is not one:
-            raise ConfigError(f"{one.file}: source {one.name} is declared as {twin.name} in {twin.file} too")
-    return found
+_OTHERS = "drops"  # a collection from elsewhere is listed as drops are
 
 
 def kinds() -> tuple[str, ...]:
-    """Return the names of the collections that are installed."""
-    return tuple(sorted(entry.name for entry in entry_points(group="windrow.collections")))
+    """Return the names of the collections that are known: ours, and those that are installed."""
+    return tuple(sorted({*SECTIONS, *(entry.name for entry in entry_points(group="windrow.collections"))}))
 
 
-class Builder(NamedTuple):
-    """What all sources share.
+def build(one: Declared, around: Around, collections: Collection[str]) -> tuple[Source, tuple[Value, ...]]:
+    """Return a source, of one of the `collections`, and the values that it was made of."""
+    kind = _kind(one, around, collections)
+    section = SECTIONS[kind]
+    known = SOURCE_SETTINGS[kind]
+    _check_words(one, kind)
+    prefix = f"source.{one.name}."
+    layers = Layers({}, around.environ, flatten(one.tree, known, one.file, prefix), prefix)
+    values = settle(known.values(), layers, around.root)
+    return section.build(one, values, around), tuple(values.values())
 
-    `attempts` is used where a source does not say its own, and always when a flag set it; `keys`
-    are trusted host keys, `closed` the inactive centres in lower case.
-    """
 
-    root: Path
-    environ: Mapping[str, str]
-    agent: str
-    attempts: Value
-    keys: Mapping[str, tuple[str, ...]]
-    collections: Collection[str]
-    closed: frozenset[str] = frozenset()
+def variables(one: Declared) -> Iterator[str]:
+    """Return the environment variables that may say something of a source."""
+    names = {name for known in SOURCE_SETTINGS.values() for name in known}
+    return (variable(f"source.{one.name}.{name}") for name in names)
 
-    def build(self, one: Declared) -> tuple[Source, tuple[Value, ...]]:
-        """Return the source and the values that it was made of."""
-        prefix = f"source.{one.name}."
-        given = flatten(one.tree, SOURCE_SETTINGS, one.file, prefix)
-        layers = Layers({}, self.environ, given, prefix)
-        values = settle(SOURCE_SETTINGS.values(), layers, self.root)
-        self._check(one, values)
-        site = self._site(one, values)
-        attempts = values["attempts"].value
-        if not attempts or self.attempts.origin.startswith("flag"):
-            attempts = self.attempts.value
-        source = Source(
-            one.name,
-            values["collection"].value,
-            site,
-            values["centre"].value,
-            values["state"].value == "available" and values["centre"].value.lower() not in self.closed,
-            values["connections"].value,
-            attempts,
-            values["pace"].value,
-            {"state": values["state"].value},
+
+def _kind(one: Declared, around: Around, collections: Collection[str]) -> str:
+    """Return the name of the section that reads a source."""
+    setting: Setting = next(each for each in SOURCE if each.name == "collection")
+    prefix = f"source.{one.name}."
+    given = {"collection": (one.tree["collection"], one.file)} if "collection" in one.tree else {}
+    value = settle([setting], Layers({}, around.environ, given, prefix), around.root)["collection"]
+    names = ", ".join(collections)
+    if not value.value:
+        flatten(
+            one.tree, {name for each in SOURCE_SETTINGS.values() for name in each}, one.file, prefix
+        )  # a typing error?
+        raise ConfigError(
+            f"{one.file}: source.{one.name}.collection is missing; there is: {names}", hint=f"edit {one.file}"
         )
-        return source, tuple(values.values())
+    if value.value not in collections:
+        raise ConfigError(
+            f"{value.origin}: {value.name}: no collection {value.value!r}; there is: {names}", hint=f"edit {one.file}"
+        )
+    return value.value if value.value in SECTIONS else _OTHERS
 
-    def _check(self, one: Declared, values: Mapping[str, Value]) -> None:
-        for name in ("url", "collection"):
-            if not values[name].value:
-                raise ConfigError(f"{one.file}: source.{one.name}.{name} is missing", hint=f"edit {one.file}")
-        collection = values["collection"]
-        if collection.value not in self.collections:
-            names = ", ".join(self.collections)
+
+def _check_words(one: Declared, kind: str) -> None:
+    """Refuse what another collection's sources say, and name that collection."""
+    for name in one.tree:
+        owners = [each for each, known in SOURCE_SETTINGS.items() if name in known]
+        if owners and kind not in owners:
             raise ConfigError(
-                f"{collection.origin}: {collection.name}: no collection {collection.value!r}; there is: {names}"
+                f"{one.file}: source.{one.name}.{name} is for sources of {owners[0]}, and this is one of {kind}",
+                hint=f"edit {one.file}",
             )
-
-    def _site(self, one: Declared, values: Mapping[str, Value]) -> Site:
-        url = values["url"]
-        try:
-            where = place(url.value, self.root)
-        except ConfigError as error:
-            raise ConfigError(f"{url.origin}: {url.name}: {error}", hint=f"edit {one.file}") from None
-        bundle = values["ca_bundle"].value
-        keys = dict.fromkeys((*values["host_keys"].value, *self.keys.get(one.name, ())))
-        return Site(
-            **where._asdict(),
-            **{name: values[name].value for name in _SITE},
-            ca_bundle=str(bundle) if bundle else "",
-            host_keys=tuple(keys),
-            agent=self.agent,
-        )

@@ -79,6 +79,30 @@ class Drops:
 
 
 @dataclass(frozen=True, slots=True)
+class Pages:
+    """What the collection `pages` is told; times in seconds.
+
+    `operator`, `contact` and `user_agent` make the name under which it crawls; without them nothing is
+    asked. `limits` are those of one page.
+    """
+
+    operator: str
+    contact: str
+    user_agent: str
+    delay: float
+    recrawl_interval: float
+    do_not_crawl: tuple[str, ...]
+    url_query_parameters: tuple[str, ...]
+    private: tuple[str, ...]
+    sitemaps: bool
+    feeds: bool
+    summary: Path
+    crawler: Path
+    index: Path
+    limits: Limits
+
+
+@dataclass(frozen=True, slots=True)
 class Workspace:
     """A workspace's configuration; paths are absolute."""
 
@@ -91,6 +115,7 @@ class Workspace:
     limits: Limits
     run: Run
     drops: Drops
+    pages: Pages
     sources: tuple[Source, ...]
     values: tuple[Value, ...]  # every setting, in the order of the reference
 

@@ -1,0 +1,150 @@
+"""What the configuration holds for the collection `pages`: [pages], and what its sites say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from windrow.collections.pages.parameter import rule
+from windrow.collections.pages.policy import policy
+from windrow.collections.pages.private import named
+from windrow.collections.pages.scope import host_pattern, path_pattern, scope
+from windrow.config.kind import DURATION, MAYBE, PATH, SIZE, SWITCH, TEXT, TEXTS, Kind, count
+from windrow.config.setting import Setting
+from windrow.config.workspace import Pages, Value
+from windrow.errors import ConfigError
+from windrow.formats.url import normalise, parts
+from windrow.model import Limits, Site, Source
+
+if TYPE_CHECKING:
+    from windrow.config.declared import Around, Declared
+
+
+def _list(noun: str, check: Callable[[str], object]) -> Kind:
+    """Return the kind of a list whose every text `check` can read."""
+
+    def read(value: Any, root: Path) -> tuple[str, ...]:
+        found: tuple[str, ...] = TEXTS.read(value, root)
+        for one in found:
+            try:
+                check(one)
+            except ConfigError as error:
+                # The rules name their own setting first; the loader does that, with the file.
+                raise ConfigError(str(error).partition(": ")[2] or str(error)) from None
+        return found
+
+    return Kind(f"list of {noun}", read, TEXTS.spell, TEXTS.show)
+
+
+def _address(text: str) -> None:
+    if not normalise(text).url:
+        raise ConfigError(f"seeds: {text[:200]!r} is not an address of the web")
+
+
+ADDRESSES = _list("addresses", _address)
+HOSTS = _list("hosts", lambda text: host_pattern(text, "hosts"))
+PATHS = _list("paths", lambda text: path_pattern(text, "paths"))
+DENIED = _list("paths and hosts", lambda text: policy(scope(["http://a.example/"]), do_not_crawl=[text]))
+QUERIES = _list("rules for query parameters", rule)
+PRIVATE = _list("hosts and networks", lambda text: named([text]))
+
+LIMITS = Limits(transfer=64 * 2**20, member=256 * 2**20, total=256 * 2**20, seconds=30.0)
+"""What one page may take, unless the workspace says otherwise."""
+
+SETTINGS = (
+    Setting("pages.operator", TEXT, "", "short name of who crawls; the first word of the user agent, and robots.txt's"),
+    Setting("pages.contact", TEXT, "", "web page or mailbox that the user agent names; empty: the workspace's contact"),
+    Setting("pages.user_agent", TEXT, "", "the whole user agent, in place of OPERATOR-crawler (for CONTACT)"),
+    Setting("pages.delay", DURATION, 1, "least time between two requests to a host that asks for no other"),
+    Setting("pages.recrawl_interval", DURATION, "4 weeks", "when a page is looked at again, until it is known better"),
+    Setting("pages.do_not_crawl", DENIED, [], "paths, or hosts and paths, that are not asked for on any site"),
+    Setting("pages.url_query_parameters", QUERIES, [], "query parameters that addresses of all sites may have"),
+    Setting("pages.private", PRIVATE, [], "hosts and networks that may be private; no others are talked to"),
+    Setting("pages.sitemaps", SWITCH, True, "take the sitemaps that robots.txt names as hints"),
+    Setting("pages.feeds", SWITCH, True, "take the feeds that pages name as hints"),
+    Setting("pages.summary", PATH, "summary.sqlite", "the Summary Database"),
+    Setting("pages.crawler", PATH, "crawler.sqlite", "the books of the crawl"),
+    Setting("pages.index", PATH, "index", "the folder of the search index"),
+    Setting("pages.limits.transfer", SIZE, LIMITS.transfer, "most bytes of one answer, as it comes"),
+    Setting("pages.limits.member", SIZE, LIMITS.member, "most bytes of one answer, inflated"),
+    Setting("pages.limits.ratio", count(1, 10**5), LIMITS.ratio, "most bytes that one packed byte may become"),
+    Setting("pages.limits.seconds", DURATION, LIMITS.seconds, "longest time to read one page"),
+    Setting("pages.limits.memory", SIZE, LIMITS.memory, "most memory to read one page"),
+)
+
+SOURCE = (
+    Setting("seeds", ADDRESSES, [], "where the crawl of the site begins; with `url` alone, there"),
+    Setting("hosts", HOSTS, [], "more hosts of the site; .example.org: it and all below, *: any"),
+    Setting("paths", PATHS, [], "only these paths, as robots.txt writes them; empty: all"),
+    Setting("sitemaps", ADDRESSES, [], "sitemaps of the site beside those that robots.txt names"),
+    Setting("feeds", ADDRESSES, [], "feeds of the site beside those that its pages name"),
+    Setting("do_not_crawl", DENIED, [], "beside those of pages.do_not_crawl"),
+    Setting("url_query_parameters", QUERIES, [], "beside those of pages.url_query_parameters"),
+    Setting("delay", MAYBE, "", "least time between two requests to a host of it; empty: as pages.delay says"),
+    Setting("recrawl_interval", MAYBE, "", "when its pages are looked at again; empty: as pages.recrawl_interval says"),
+    Setting("private", PRIVATE, [], "beside those of pages.private"),
+)
+
+_BOTH = ("do_not_crawl", "url_query_parameters", "private")
+_OWN = ("seeds", "hosts", "paths", "sitemaps", "feeds")
+_LIMITS = "pages.limits."
+_ON_SITE = ("timeout", "proxy", "family")
+
+
+def source(one: Declared, values: Mapping[str, Value], around: Around) -> Source:
+    """Make a site of what was declared; its options hold what is in force for it, the workspace's part included."""
+
+    def of(name: str) -> Any:
+        return around.values[f"pages.{name}"].value
+
+    options: dict[str, Any] = {name: values[name].value for name in ("state", *_OWN)}
+    options |= {name: tuple(dict.fromkeys((*of(name), *values[name].value))) for name in _BOTH}
+    for name in ("delay", "recrawl_interval"):
+        options[name] = of(name) if values[name].value is None else values[name].value
+    options["seeds"] = _seeds(one, values)
+    try:
+        scope(options["seeds"], options["hosts"], options["paths"])
+    except ConfigError as error:
+        raise ConfigError(f"{one.file}: source.{one.name}.{error}", hint=f"edit {around.root / one.file}") from None
+    first = parts(normalise(options["seeds"][0]).url)
+    bundle = values["ca_bundle"].value
+    site = Site(
+        first.scheme,
+        first.host.strip("[]"),
+        first.port,
+        base=first.path,
+        **{name: values[name].value for name in _ON_SITE},
+        ca_bundle=str(bundle) if bundle else "",
+        agent=around.agent,
+        private=False,
+    )
+    active = values["state"].value == "available"
+    return Source(one.name, values["collection"].value, site, active=active, connections=1, options=options)
+
+
+def _seeds(one: Declared, values: Mapping[str, Value]) -> tuple[str, ...]:
+    url = values["url"]
+    if url.value and not normalise(url.value).url:
+        raise ConfigError(
+            f"{url.origin}: {url.name}: {url.value[:200]!r} is not an address of the web", hint=f"edit {one.file}"
+        )
+    found = tuple(dict.fromkeys(([url.value] if url.value else []) + [*values["seeds"].value]))
+    if not found:
+        raise ConfigError(
+            f"{one.file}: source.{one.name}: it has no seeds, and no url", hint=f'seeds = ["https://..."] in {one.file}'
+        )
+    return found
+
+
+def pages(values: Mapping[str, Value], contact: str) -> Pages:
+    """Gather what [pages] says; `contact` is the workspace's own."""
+
+    def of(name: str) -> Any:
+        return values[f"pages.{name}"].value
+
+    told_limits = {name.rpartition(".")[2]: one.value for name, one in values.items() if name.startswith(_LIMITS)}
+    limits = replace(LIMITS, spare=values["limits.spare"].value, **told_limits)
+    told = {field.name: of(field.name) for field in fields(Pages) if f"pages.{field.name}" in values}
+    return Pages(**(told | {"contact": of("contact") or contact, "limits": limits}))

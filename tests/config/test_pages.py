@@ -1,0 +1,80 @@
+"""The configuration of sites: what is in force for each, and what is refused with its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from windrow.config import load
+from windrow.errors import ConfigError
+
+WEEK = 7 * 86_400
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return tmp_path.resolve()
+
+
+def told(root: Path, text: str, site: str = 'url = "https://example.org/"') -> object:
+    (root / "windrow.toml").write_text(f'{text}\n[source.blog]\ncollection = "pages"\n{site}\n')
+    return load(root, {})
+
+
+def test_a_url_alone_is_one_seed(root: Path) -> None:
+    (site,) = told(root, "").sources
+    assert site.options["seeds"] == ("https://example.org/",)
+    assert (site.site.scheme, site.site.host, site.site.private) == ("https", "example.org", False)
+    assert site.connections == 1
+
+
+def test_url_and_seeds_are_seeds_each_once(root: Path) -> None:
+    (site,) = told(root, "", 'url = "https://a.example/"\nseeds = ["https://b.example/", "https://a.example/"]').sources
+    assert site.options["seeds"] == ("https://a.example/", "https://b.example/")
+
+
+def test_what_is_in_force_for_a_site(root: Path) -> None:
+    text = '[pages]\ndelay = "2 s"\nrecrawl_interval = "2 weeks"\ndo_not_crawl = ["/tag/"]\nprivate = ["127.0.0.1"]\n'
+    (site,) = told(root, text).sources
+    assert (site.options["delay"], site.options["recrawl_interval"]) == (2, 2 * WEEK)
+    own = 'url = "https://example.org/"\ndelay = 0\nrecrawl_interval = "1 week"\ndo_not_crawl = ["/x/"]\nprivate = []'
+    (site,) = told(root, text, own).sources
+    assert (site.options["delay"], site.options["recrawl_interval"]) == (0, WEEK)
+    assert site.options["do_not_crawl"] == ("/tag/", "/x/")
+    assert site.options["private"] == ("127.0.0.1",)
+
+
+def test_the_contact_of_the_workspace_is_that_of_the_crawl(root: Path) -> None:
+    assert told(root, 'contact = "a@b.example"').pages.contact == "a@b.example"
+    assert told(root, 'contact = "a@b.example"\n[pages]\ncontact = "c@d.example"').pages.contact == "c@d.example"
+
+
+@pytest.mark.parametrize(
+    ("text", "site", "words"),
+    [
+        ("", "", ["source.blog", "no seeds", "windrow.toml"]),
+        ("", 'url = "ftp://example.org/"', ["source.blog.url", "not an address of the web"]),
+        ("", 'seeds = ["https://example.org/", "nowhere"]', ["source.blog.seeds", "'nowhere'"]),
+        ("", 'url = "https://example.org/"\nhosts = ["a b"]', ["source.blog.hosts", "'a b' is not a host"]),
+        ("", 'url = "https://example.org/"\npaths = ["blog"]', ["source.blog.paths", "'blog' is not a path"]),
+        ("", 'url = "https://example.org/"\npaths = ["/blog/"]', ["source.blog", "fits none of the paths"]),
+        ("", 'url = "https://example.org/"\ndelay = "soon"', ["source.blog.delay", "a duration"]),
+        ("", 'url = "https://example.org/"\nurl_query_parameters = ["/x"]', ["url_query_parameters", "is not a rule"]),
+        ("", 'url = "https://example.org/"\nprivate = ["10.0.0.0/99"]', ["source.blog.private", "nor a host"]),
+        ("", 'url = "https://example.org/"\ncentre = "H"', ["source.blog.centre", "drops", "pages"]),
+        ("", 'url = "https://example.org/"\nseed = "x"', ["source.blog.seed", "did you mean source.blog.seeds?"]),
+        ("[pages]\nuser_agents = 1", 'url = "https://example.org/"', ["did you mean pages.user_agent?"]),
+        ('[pages]\ndo_not_crawl = "/tag/"', 'url = "https://example.org/"', ["pages.do_not_crawl", "a list"]),
+        ('[pages]\ndo_not_crawl = ["/ok", "x y/"]', 'url = "https://example.org/"', ["pages.do_not_crawl", "'x y'"]),
+        ("[pages]\nsitemaps = 1", 'url = "https://example.org/"', ["pages.sitemaps", "true or false"]),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(root: Path, text: str, site: str, words: list[str]) -> None:
+    with pytest.raises(ConfigError) as error:
+        told(root, text, site)
+    said = str(error.value)
+    assert "windrow.toml" in said
+    assert [word for word in words if word not in said] == []
+    assert "\n" not in said
+    assert error.value.exit_code == 4
