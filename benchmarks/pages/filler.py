@@ -5,12 +5,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 from hashlib import blake2b
-from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-import windrow.collections.pages
+from windrow.stores.summary.schema import schema
 
 _FLAGS = ", ".join("0" * 19)
 
@@ -41,9 +40,7 @@ class Filler:
         self.link = sqlite3.connect(path)
         self.link.execute("PRAGMA journal_mode = WAL").close()
         self.link.execute("PRAGMA synchronous = OFF").close()
-        folder = files(windrow.collections.pages) / "schemas"
-        for name in ("base", "summary"):
-            self.link.executescript((folder / f"{name}.sql").read_text())
+        self.link.executescript(schema("base", "summary"))
         self.link.execute("INSERT INTO mimetype VALUES (1, 'text', 'html', NULL)")
         self._origins: dict[str, int] = {}
         self._urls: dict[str, int] = {}

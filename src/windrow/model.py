@@ -236,6 +236,16 @@ class Visit(NamedTuple):
     location: str = ""
 
 
+class Recorded(NamedTuple):
+    """A visit as the ledger has it: its number, its session's and when that began, and the source it belongs to."""
+
+    seq: int
+    session: int
+    opened: datetime
+    source: str
+    visit: Visit
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """A thing that moves through the phases of its collection, as the ledger knows it."""

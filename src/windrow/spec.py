@@ -11,7 +11,21 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
-from windrow.model import Entry, Fetched, Found, Host, Item, Limits, Member, Offer, Resource, Source, Status, Visit
+from windrow.model import (
+    Entry,
+    Fetched,
+    Found,
+    Host,
+    Item,
+    Limits,
+    Member,
+    Offer,
+    Recorded,
+    Resource,
+    Source,
+    Status,
+    Visit,
+)
 from windrow.reasons import Reason
 
 State = tuple[int, Status]
@@ -26,6 +40,8 @@ class Act(Enum):
     LOAD = "load"  # document -> rows, read in the pool, written in order by one writer
     JUDGE = "judge"  # document + what the store knows -> findings, in order
     SUM = "sum"  # the store's own tables -> its summaries
+    SETTLE = "settle"  # visit -> what its collection's chronicle is told, read in the pool, written in order
+    FOLLOW = "follow"  # what the workspace does with the store afterwards, such as an index beside it
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +49,8 @@ class Task:
     """What a step is given: the item, its bytes and the files and limits of the workspace.
 
     `view` is a seekable read-only file over exactly the document's bytes. `known` holds what the
-    store answered to the step's questions, by name.
+    store answered to the step's questions, by name, `fields` those of the HTTP response that was kept,
+    by names in lower case; of a list that came in several lines they are joined (`windrow.formats.http`).
     """
 
     item: Item
@@ -42,6 +59,7 @@ class Task:
     resources: Mapping[str, Resource]
     options: Mapping[str, str]
     known: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, str] = field(default_factory=dict)
 
 
 class Entity(NamedTuple):
@@ -76,17 +94,22 @@ class Step:
     `run` is `Task -> Reading` for READ, CHECK and JUDGE. For LOAD it is `Task -> Rows`. `version`
     rises when the same bytes would give another result: the ledger remembers by it. `by` tells what
     the result depends on of the item itself, where it is not the bytes alone.
+
+    A SETTLE step works on visits: `wants` says whether one's bytes are read, and `tell` makes of a visit and
+    of what `run` made of its bytes, a Reading where that failed, what the chronicle is told; None of nothing.
     """
 
     phase: str
     version: str
     act: Act
-    run: Callable[[Task], Any] | None  # None for SUM
+    run: Callable[[Task], Any] | None  # None for SUM and FOLLOW
     kind: str  # the kind of item it works on
     due: tuple[tuple[str, Status], ...]  # states that make an item due
     resources: tuple[str, ...] = ()
     barrier: bool = False  # all earlier steps must be through for every item
     by: Callable[[Item], str] | None = None
+    wants: Callable[[Recorded], bool] | None = None
+    tell: Callable[[Recorded, Any], Any] | None = None
 
 
 class Planner(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -54,6 +54,38 @@ class Store(Protocol):
         ...
 
 
+class Chronicle(Protocol):
+    """Where what a collection's visits saw becomes the history of its addresses; every call is one transaction."""
+
+    def checkpoint(self) -> int:
+        """Return the number of the last visit that it was told of, 0 at first."""
+        ...
+
+    def same(self, url: str, payload: str) -> bool:
+        """Tell whether it knows what these bytes said at this address."""
+        ...
+
+    def settle(self, entries: Sequence[Any], checkpoint: int) -> None:
+        """Take what visits told, up to the visit that the checkpoint names."""
+        ...
+
+    def owed(self, limit: int) -> list[int]:
+        """Return visits whose bytes must be read once more."""
+        ...
+
+    def pay(self, readings: Mapping[int, Any]) -> None:
+        """Take what these visits told; None where they could not be read."""
+        ...
+
+    def finish(self, at: int) -> int:
+        """Do what must wait for all visits, at a time in UNIX seconds."""
+        ...
+
+    def close(self) -> None:
+        """Close the connections."""
+        ...
+
+
 class Books(Protocol):
     """The standard's own bookkeeping, projected from the ledger."""
 
@@ -80,6 +112,8 @@ class Harvest:
     options: Mapping[str, Any] = field(default_factory=dict)
     store: Store | None = None
     books: Books | None = None
+    chronicle: Chronicle | None = None
+    follow: Mapping[str, Callable[[datetime], str]] = field(default_factory=dict)  # by phase; says what it did
     listers: int = 4
     downloaders: int = 4
     attempts: int = 3

@@ -24,6 +24,7 @@ from windrow.engine.message import Keep
 from windrow.engine.pool import Pool
 from windrow.engine.progress import Progress
 from windrow.engine.run import Books, Harvest, Run
+from windrow.engine.settling import follow_step, settle_step
 from windrow.engine.stepping import take_step
 from windrow.engine.wish import heard_by
 from windrow.engine.worker import Desk
@@ -33,6 +34,17 @@ from windrow.spec import Act
 from windrow.stores.archive import alone, mend, sweep
 
 SOME_FAILED = 3
+
+WORK = {
+    Act.READ: take_step,
+    Act.CHECK: take_step,
+    Act.LOAD: load_step,
+    Act.JUDGE: load_step,
+    Act.SUM: load_step,
+    Act.SETTLE: settle_step,
+    Act.FOLLOW: follow_step,
+}
+"""What a step's act has done by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +116,15 @@ class Session:
                 if self.stops:
                     break
                 if phases is None or step.phase in phases:
-                    (take_step if step.act in {Act.READ, Act.CHECK} else load_step)(run, step)
+                    WORK[step.act](run, step)
                     run.tick()
         finally:
             self.failed += run.failed
             crew.close()
             pool.close()
-            if harvest.store:
-                harvest.store.close()
+            for one in (harvest.store, harvest.chronicle):
+                if one:
+                    one.close()
         run.tick(force=True)
 
     def close(self, outcome: int | None = None) -> int:

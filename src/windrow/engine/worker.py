@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from ctypes import c_longlong
 from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from windrow.engine.context import CONTEXT
 from windrow.engine.message import Done, Job
@@ -19,7 +19,7 @@ from windrow.errors import WindrowError
 from windrow.model import Finding, Level, Limits, Place, Reading, Resource
 from windrow.reasons import Reason
 from windrow.spec import Collection, Task
-from windrow.stores.archive import open_capture
+from windrow.stores.archive import Capture, open_response
 
 
 class Desk(NamedTuple):
@@ -38,28 +38,29 @@ class Reader:
         """Read from the archive in `folder`."""
         self._folder = folder
         self._place: Place | None = None
-        self._view: BinaryIO | None = None
+        self._capture: Capture | None = None
 
-    def open(self, place: Place) -> BinaryIO:
-        """Return a view on a capture's body, at its start."""
-        if self._view is None or place != self._place:
-            if self._view is not None:
-                self._view.close()
-            self._view, self._place = open_capture(self._folder, place), place
-        self._view.seek(0)
-        return self._view
+    def open(self, place: Place) -> Capture:
+        """Return a capture, its body at the start."""
+        if self._capture is None or place != self._place:
+            if self._capture is not None:
+                self._capture.view.close()
+                self._capture = None
+            self._capture, self._place = open_response(self._folder, place), place
+        self._capture.view.seek(0)
+        return self._capture
 
 
 def run_job(desk: Desk, reader: Reader, job: Job) -> Any:
     """Run one step on one document; whatever goes wrong becomes a reading with a reason."""
     step = desk.collection.steps[job.step]
     try:
-        view = reader.open(job.place)
+        view, fields = reader.open(job.place)
         if job.item.member:
             view = desk.collection.member(view, job.item.member, desk.limits)
         resources = {name: desk.resources[name] for name in step.resources if name in desk.resources}
         assert step.run is not None
-        return step.run(Task(job.item, view, desk.limits, resources, job.options))
+        return step.run(Task(job.item, view, desk.limits, resources, job.options, fields=fields))
     except WindrowError as error:
         return Reading(error.reason or Reason.STEP_FAILED, (_finding(error),))
     except MemoryError:

@@ -6,16 +6,14 @@ import sqlite3
 import uuid
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from importlib.resources import files
 from urllib.parse import urlsplit
 
-import windrow.collections.pages
+from windrow.stores.summary.schema import schema as made
 
 
 def schema() -> str:
     """Return the DDL of the Summary Database."""
-    folder = files(windrow.collections.pages) / "schemas"
-    return "".join((folder / f"{name}.sql").read_text() for name in ("base", "summary"))
+    return made("base", "summary")
 
 
 @dataclass(frozen=True)

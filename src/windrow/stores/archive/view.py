@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import io
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, NamedTuple, cast
 
 from isal import isal_zlib
 from isal.igzip_lib import error as IsalError  # noqa: N812
 
 from windrow.errors import ArchiveError
+from windrow.formats.http import read_fields
 from windrow.formats.warc import END, http_body, read_header
 from windrow.model import Place
 
@@ -54,30 +56,44 @@ class Slice(io.RawIOBase):
         super().close()
 
 
+class Capture(NamedTuple):
+    """A kept body, and the fields of its HTTP response by name in lower case, empty where it had none."""
+
+    view: BinaryIO
+    fields: Mapping[str, str]
+
+
 def open_capture(folder: Path, place: Place) -> BinaryIO:
     """Open a capture's body; raises `ArchiveError` where the archive does not hold it."""
+    return open_response(folder, place).view
+
+
+def open_response(folder: Path, place: Place) -> Capture:
+    """Open a capture's body with its response's fields; raises `ArchiveError` where the archive does not hold it."""
     path = folder / place.warc
     try:
         if place.warc.endswith(".gz"):
             with path.open("rb") as file:
                 file.seek(place.offset)
                 record = bytes(isal_zlib.decompress(file.read(place.length), 31))
-            start, size = _body(record)
-            return io.BytesIO(record[start : start + size])
+            start, size, head = _body(record)
+            return Capture(io.BytesIO(record[start : start + size]), read_fields(head))
         with path.open("rb") as file:
             file.seek(place.offset)
-            head = file.read(min(place.length, 65536))
+            record = file.read(min(place.length, 65536))
     except (OSError, zlib.error, IsalError) as error:  # type: ignore[misc]
         raise ArchiveError(f"{place.warc} at {place.offset} cannot be read: {error}") from error
-    start, size = _body(head)
+    start, size, head = _body(record)
     if place.offset + start + size + len(END) > path.stat().st_size:
         raise ArchiveError(f"{place.warc} at {place.offset} is cut")
-    return cast(BinaryIO, io.BufferedReader(Slice(path, place.offset + start, size), 1 << 16))
+    view = io.BufferedReader(Slice(path, place.offset + start, size), 1 << 16)
+    return Capture(cast(BinaryIO, view), read_fields(head))
 
 
-def _body(record: bytes) -> tuple[int, int]:
-    """Return where the body begins, past the record's header and an HTTP head, and its length."""
+def _body(record: bytes) -> tuple[int, int, bytes]:
+    """Return where the body begins, past the record's header and an HTTP head, its length, and that head."""
     found = read_header(record)
     has_head = found.fields.get("content-type", "").startswith("application/http")
     head = http_body(record[found.length :]) if has_head else 0
-    return found.length + head, int(found.fields["content-length"]) - head
+    start = found.length + head
+    return start, int(found.fields["content-length"]) - head, record[found.length : start]

@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.collections.pages.generation import Observation, Sight, fold
+from windrow.stores.summary.generation import Observation, Sight, fold
 
 A, B = b"A", b"B"
 SIGHTS = st.sampled_from(Sight)

@@ -1,0 +1,208 @@
+"""Settle: every visit after the checkpoint, read where that is needed, told to the chronicle in order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, NamedTuple
+
+from windrow.engine.account import Account
+from windrow.engine.ledger.moment import parse
+from windrow.engine.message import Job
+from windrow.engine.run import Chronicle, Run
+from windrow.engine.stepping import PASSING
+from windrow.errors import StoreError
+from windrow.model import Item, Kept, Place, Reading, Recorded, Status, Visit
+from windrow.reasons import Reason
+from windrow.spec import Step
+
+PAGE = 256
+"""Visits that are told in one transaction."""
+
+STRETCH = 4096
+"""Visits drawn before all of them are told: the pool reads ahead, and what waits for its turn stays bounded."""
+
+
+class Told(NamedTuple):
+    """A visit, and what the step made of its bytes; None where they were not read."""
+
+    recorded: Recorded
+    result: Any
+
+
+class Settling:
+    """One settle step at work."""
+
+    def __init__(self, run: Run, step: Step, chronicle: Chronicle) -> None:
+        """Tell the chronicle of one harvest."""
+        self._run = run
+        self._step = step
+        self._chronicle = chronicle
+        self._account = Account(run, run.collection.phase(step.phase))
+        self._number = run.collection.steps.index(step)
+        self._options = {name: str(value) for name, value in run.harvest.options.items()}
+
+    def run(self) -> None:
+        """Tell all visits, then what is owed, then let the chronicle finish."""
+        run, chronicle = self._run, self._chronicle
+        run.progress.begin(self._step.phase, run.ledger.ask("visit_count", chronicle.checkpoint())[0][0])
+        try:
+            self._tell_all()
+            self._pay()
+            if not run.stopping():
+                chronicle.finish(int(run.clock().timestamp()))
+        except StoreError as error:
+            # What is not told yet stays so: the next run goes on here.
+            self._account.close(error, error.reason)
+            raise
+        else:
+            self._account.close()
+        finally:
+            run.progress.end()
+
+    def _tell_all(self) -> None:
+        stream = self._visits()
+        while not self._run.stopping():
+            stretch = islice(stream, STRETCH)
+            pages = _pages(self._read(stretch))
+            page: list[Told] = []
+            for page in pages:
+                self._settle(page)
+            if not page:
+                return
+
+    def _visits(self) -> Iterator[Recorded]:
+        """Draw visits after the checkpoint, some hundred at a time; a stop ends the row."""
+        run, last = self._run, self._chronicle.checkpoint()
+        while rows := run.ledger.ask("visits_after", run.collection.name, last, PAGE):
+            for row in rows:
+                if run.stopping():
+                    return
+                yield _recorded(row)
+            last = rows[-1][0]
+
+    def _read(self, visits: Iterable[Recorded]) -> Iterator[Told]:
+        """Read in the pool what must be read, and yield all in the order in which they came."""
+        waiting: deque[tuple[Recorded, bool]] = deque()
+
+        def jobs() -> Iterator[Job]:
+            for one in visits:
+                place = self._wanted(one)
+                waiting.append((one, place is not None))
+                if place is not None:
+                    yield self._job(one, place)
+
+        for _, done in self._run.pool.run(jobs(), pulse=self._run.tick):
+            while not waiting[0][1]:
+                yield Told(waiting.popleft()[0], None)
+            yield Told(waiting.popleft()[0], done.result)
+        for one, _ in waiting:
+            yield Told(one, None)
+
+    def _wanted(self, one: Recorded) -> Place | None:
+        """Return where the bytes lie that must be read."""
+        kept = one.visit.kept
+        assert self._step.wants is not None
+        if kept is None or not self._step.wants(one):
+            return None
+        if kept.revisit and self._chronicle.same(one.visit.url, kept.digest):
+            return None
+        return self._place(one.visit, kept)
+
+    def _place(self, visit: Visit, kept: Kept) -> Place:
+        if not kept.revisit:
+            return kept.place
+        rows = self._run.ledger.ask("visit_original", visit.digest, kept.digest)
+        return Place(*rows[0]) if rows else kept.place
+
+    def _job(self, one: Recorded, place: Place) -> Job:
+        kept = one.visit.kept
+        phase = self._run.collection.phase(self._step.phase)
+        item = Item(
+            one.seq, self._run.collection.name, self._step.kind, one.visit.url, phase=phase, status=Status.RUNNING,
+            digest=kept.digest if kept else "",
+        )  # fmt: skip
+        return Job(self._number, item, place, self._options)
+
+    def _settle(self, page: list[Told]) -> None:
+        """Tell a page of visits in one transaction."""
+        assert self._step.tell is not None
+        entries = [self._step.tell(one.recorded, one.result) for one in page]
+        self._chronicle.settle([entry for entry in entries if entry is not None], page[-1].recorded.seq)
+        self._count(page)
+
+    def _count(self, page: list[Told]) -> None:
+        run, failed = self._run, 0
+        with run.ledger.writing() as pen:
+            for one in page:
+                reason = one.result.reason if isinstance(one.result, Reading) else None
+                failed += reason is not None
+                self._account.count(pen, one.recorded.source, done=reason is None, broken=reason in PASSING)
+        run.progress.step(len(page), failed)
+        run.tick()
+
+    def _pay(self) -> None:
+        """Read once more what stands for another version than it did, and could not be had then."""
+        run = self._run
+        while not run.stopping() and (owed := self._chronicle.owed(PAGE)):
+            visits = [_recorded(row) for row in run.ledger.ask_many("visits_named", owed)]
+            self._chronicle.pay(dict.fromkeys(owed) | dict(self._again(visits)))
+            run.tick()
+
+    def _again(self, visits: list[Recorded]) -> Iterator[tuple[int, Any]]:
+        tell, wants = self._step.tell, self._step.wants
+        assert tell is not None
+        assert wants is not None
+        jobs = []
+        by_seq: Mapping[int, Recorded] = {one.seq: one for one in visits}
+        for one in visits:
+            kept = one.visit.kept
+            if kept is not None and wants(one):
+                jobs.append(self._job(one, self._place(one.visit, kept)))
+            else:
+                yield one.seq, tell(one, None)
+        for job, done in self._run.pool.run(jobs, pulse=self._run.tick):
+            if not isinstance(done.result, Reading):
+                yield job.item.id, tell(by_seq[job.item.id], done.result)
+
+
+def settle_step(run: Run, step: Step) -> None:
+    """Take a SETTLE step for every visit that the chronicle was not told of."""
+    if run.harvest.chronicle is not None:
+        Settling(run, step, run.harvest.chronicle).run()
+
+
+def follow_step(run: Run, step: Step) -> None:
+    """Let the workspace do what follows in a phase, as a task of its own."""
+    follow = run.harvest.follow.get(step.phase)
+    if follow is None:
+        return
+    task = run.open_task(run.collection.phase(step.phase))
+    run.progress.begin(step.phase)
+    try:
+        comment = follow(run.clock())
+    except StoreError as error:
+        run.close_task(task, str(error), error.reason, failed=True)
+        raise
+    else:
+        run.close_task(task, comment)
+    finally:
+        run.progress.end()
+
+
+def _pages(told: Iterator[Told]) -> Iterator[list[Told]]:
+    while page := list(islice(told, PAGE)):
+        yield page
+
+
+def _recorded(row: tuple[Any, ...]) -> Recorded:
+    """Read a visit's row."""
+    seq, session, opened, source, address, url, kind, allowed, started, seconds, status, reason, message = row[:13]
+    digest, size, warc, offset, length, revisit, etag, modified, location = row[13:]
+    kept = Kept(digest, size, Place(warc, offset, length), bool(revisit)) if warc else None
+    visit = Visit(
+        address, url, kind, bool(allowed), parse(started), seconds, status, kept,
+        Reason(reason) if reason else None, message, (etag, modified), location,
+    )  # fmt: skip
+    return Recorded(seq, session, parse(opened), source, visit)

@@ -1,0 +1,252 @@
+"""One transaction's work: what a batch of crawls makes of the generations of their addresses."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from itertools import chain, groupby
+from operator import itemgetter
+from typing import Any
+
+from windrow.stores.summary.catalogue import Catalogue
+from windrow.stores.summary.entry import PILE, Crawl, Entry, Summary
+from windrow.stores.summary.generation import Generation, Observation, Sight
+from windrow.stores.summary.reading import Readings, addresses
+from windrow.stores.summary.version import Version, versions
+
+_OBSERVE = f"""
+INSERT INTO windrow_observation VALUES ({",".join("?" * 16)})
+ON CONFLICT (url_id, at, crawl_uuid) DO UPDATE SET sight = excluded.sight, identity = excluded.identity,
+payload = excluded.payload, reason = excluded.reason, visit = excluded.visit
+"""
+_SEEN = """
+SELECT url_id, at, crawl_uuid, sight, identity, entity_generation_id, visit, agent_uuid, crawl_type,
+  was_robotstxt_approved, exit_code, request_duration_ms, status_code, etag
+FROM windrow_observation WHERE url_id IN (SELECT value FROM json_each(?)) ORDER BY url_id, at, crawl_uuid
+"""
+_KNOWN = """
+SELECT url_id, entity_generation_id, first_seen_unix_utc, last_seen_unix_utc, confirmed_end_unix_utc, text_pile_id
+FROM entity_generation WHERE url_id IN (SELECT value FROM json_each(?)) AND url_fragment IS NULL
+"""
+_PAYLOAD = """
+SELECT identity, reason FROM windrow_observation
+WHERE url_id = ? AND payload = ? AND sight = 'content' AND identity <> x'' ORDER BY at, crawl_uuid LIMIT 1
+"""
+_CRAWL = """
+INSERT INTO crawl_summary (crawl_summary_id, entity_generation_id, was_robotstxt_approved, crawl_type, crawl_uuid,
+  agent_uuid, time_started_unix_utc, exit_code, request_duration_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_UNANSWERED = """
+DELETE FROM http_summary WHERE crawl_summary_id IN
+  (SELECT crawl_summary_id FROM crawl_summary WHERE crawl_uuid = ? AND entity_generation_id = ?)
+"""
+
+Row = tuple[Any, ...]
+
+
+class Batch:
+    """Gathers what must change, and writes it table by table."""
+
+    def __init__(self, link: sqlite3.Connection, catalogue: Catalogue, readings: Readings) -> None:
+        """Work within the transaction that is open."""
+        self._link = link
+        self._catalogue = catalogue
+        self._readings = readings
+        self._told: dict[bytes, Summary] = {}
+        self._stands: dict[int, Summary] = {}
+        self._owed: list[Row] = []
+        self._made: list[Row] = []
+        self._kept: list[Row] = []
+        self._crawled: list[Row] = []
+        self._answered: list[Row] = []
+        self._joined: list[Row] = []
+        self._left: list[Row] = []
+        self._apart: list[Row] = []
+        self._touched: set[int] = set()
+        self._regroup: set[int] = set()
+        self._last = self._number_of("entity_generation")
+        self._crawls = self._number_of("crawl_summary")
+
+    def _number_of(self, table: str) -> int:
+        return int(self._link.execute(f"SELECT coalesce(max({table}_id), 0) FROM {table}").fetchone()[0])
+
+    def settle(self, entries: Sequence[Entry]) -> None:
+        """Put crawls on record, and make the generations of their addresses what follows."""
+        summaries = [one.summary for one in entries if one.summary is not None]
+        self._told = {one.crawl.uuid: one.summary for one in entries if one.summary is not None}
+        urls = self._catalogue.urls(chain((one.crawl.url for one in entries), addresses(summaries)))
+        self._observe(entries, urls)
+        ids = {urls[one.crawl.url]: one.crawl.url for one in entries}
+        asked = json.dumps(list(ids))
+        seen = {key: list(rows) for key, rows in groupby(self._link.execute(_SEEN, (asked,)), itemgetter(0))}
+        known: dict[int, dict[int, Row]] = {}
+        for row in self._link.execute(_KNOWN, (asked,)):
+            known.setdefault(row[0], {})[row[1]] = row[2:]
+        piles = self._piles(summaries, seen)
+        owed = self._owing(known)
+        gone: set[int] = set()
+        for url_id, rows in seen.items():
+            gone |= self._fold(url_id, ids[url_id], rows, known.get(url_id, {}), piles, owed)
+        self._write(gone)
+        self._readings.write(self._stands, urls)
+
+    def _observe(self, entries: Sequence[Entry], urls: Mapping[str, int]) -> None:
+        rows = []
+        for crawl, summary in entries:
+            identity, reason = (summary.identity, summary.reason) if summary else (b"", "")
+            url_id = urls[crawl.url]
+            sight = crawl.sight
+            if sight is Sight.CONTENT and summary is None:
+                # The rows before it must be there: what it repeats may be in this very batch.
+                self._link.executemany(_OBSERVE, rows)
+                rows.clear()
+                found = self._link.execute(_PAYLOAD, (url_id, crawl.payload)).fetchone()
+                identity, reason = found or (b"", "")
+                sight = Sight.CONTENT if found else Sight.UNKNOWN
+            rows.append(_row(url_id, crawl, sight, identity, reason))
+        self._link.executemany(_OBSERVE, rows)
+
+    def _piles(self, summaries: Sequence[Summary], seen: Mapping[int, list[Row]]) -> Mapping[bytes, int]:
+        """Return the numbers of all text piles that these addresses ever had."""
+        others = {row[4] for rows in seen.values() if len(rows) > 1 for row in rows if len(row[4]) == PILE}
+        return self._catalogue.piles(summaries, others - {one.identity for one in summaries})
+
+    def _owing(self, known: Mapping[int, Mapping[int, Row]]) -> set[int]:
+        if self._link.execute("SELECT 1 FROM windrow_owed LIMIT 1").fetchone() is None:
+            return set()
+        asked = json.dumps([one for some in known.values() for one in some])
+        sql = "SELECT entity_generation_id FROM windrow_owed WHERE entity_generation_id IN (SELECT value FROM json_each(?))"
+        return {row[0] for row in self._link.execute(sql, (asked,))}
+
+    def _fold(
+        self, url_id: int, url: str, rows: list[Row], known: Mapping[int, Row], piles: Mapping[bytes, int],
+        owed: set[int],
+    ) -> set[int]:  # fmt: skip
+        """Compare the generations of one address with what they must be; return those that are none any more."""
+        seen = [(Observation(at, crawl, Sight(sight), identity), own) for _, at, crawl, sight, identity, own, *_ in rows]
+        by_crawl = {row[2]: row for row in rows}
+        folded = versions(seen, known)
+        for one in folded.versions:
+            made = one.made
+            pile = piles[made.identity] if len(made.identity) == PILE else None
+            span = (made.first_seen, made.last_seen, made.confirmed_end, pile)
+            number = self._number(one, url_id, url, span, known)
+            first = made.crawls[0]
+            changed = one.id is not None and known[one.id][3] != pile
+            if one.before != first or changed or one.id in owed:
+                self._stand(number, first, by_crawl[first][6], again=one.id is not None, owes=one.id in owed)
+            for crawl in made.crawls:
+                row = by_crawl.pop(crawl)
+                if row[5] != number:
+                    self._join(row, number)
+        for row in by_crawl.values():
+            if row[5] is not None:
+                self._apart.append(row[:3])
+                self._left.append((row[2], row[5]))
+        for number in folded.gone:
+            self._touch(number, known[number][3])
+        return folded.gone
+
+    def _number(self, one: Version, url_id: int, url: str, span: Row, known: Mapping[int, Row]) -> int:
+        """Return the id of a version, and note the row that it needs."""
+        pile = span[3]
+        if one.id is None:
+            self._last += 1
+            self._made.append((self._last, _uuid(url, one.made), url_id, None, *span[:3], 0, pile))
+            self._touch(self._last, pile)
+            return self._last
+        before = known[one.id]
+        if before != span:
+            self._kept.append((*span, one.id))
+            if before[2:] != span[2:]:
+                self._touch(one.id, pile, before[3])
+        return one.id
+
+    def _touch(self, number: int, *piles: int | None) -> None:
+        self._touched.add(number)
+        self._regroup.update(pile for pile in piles if pile is not None)
+
+    def _stand(self, number: int, first: bytes, visit: int, *, again: bool, owes: bool) -> None:
+        """Let the reading of a generation's first crawl stand for it, now or when it has been read."""
+        summary = self._told.get(first)
+        if summary is not None:
+            if again:
+                self._readings.clear([number])
+            if owes:
+                self._link.execute("DELETE FROM windrow_owed WHERE entity_generation_id = ?", (number,))
+            self._stands[number] = summary
+        else:
+            self._owed.append((number, visit))
+
+    def _join(self, row: Row, number: int) -> None:
+        """Attach a crawl to a generation."""
+        url_id, at, crawl, _, _, before, _, agent, kind, allowed, code, took, status, etag = row
+        self._joined.append((number, url_id, at, crawl))
+        if before is not None:
+            self._left.append((crawl, before))
+        self._crawls += 1
+        self._crawled.append((self._crawls, number, allowed, kind, crawl, agent, at, code, took))
+        if status is not None:
+            self._answered.append((self._crawls, status, etag))
+
+    def _write(self, gone: set[int]) -> None:
+        many = self._link.executemany
+        many(_UNANSWERED, self._left)
+        many("DELETE FROM crawl_summary WHERE crawl_uuid = ? AND entity_generation_id = ?", self._left)
+        many(
+            "UPDATE windrow_observation SET entity_generation_id = NULL"
+            " WHERE url_id = ? AND at = ? AND crawl_uuid = ?",
+            self._apart,
+        )
+        many("INSERT INTO entity_generation VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", self._made)
+        many(
+            "UPDATE entity_generation SET first_seen_unix_utc = ?, last_seen_unix_utc = ?, confirmed_end_unix_utc = ?,"
+            " text_pile_id = ? WHERE entity_generation_id = ?",
+            self._kept,
+        )
+        many(
+            "UPDATE windrow_observation SET entity_generation_id = ? WHERE url_id = ? AND at = ? AND crawl_uuid = ?",
+            self._joined,
+        )
+        many(_CRAWL, self._crawled)
+        many("INSERT INTO http_summary VALUES (?, ?, ?)", self._answered)
+        self._remove(gone)
+        many("INSERT OR REPLACE INTO windrow_owed VALUES (?, ?)", self._owed)
+        many("INSERT OR IGNORE INTO windrow_touched VALUES (?)", [(one,) for one in sorted(self._touched)])
+        many("INSERT OR IGNORE INTO windrow_regroup VALUES (?)", [(one,) for one in sorted(self._regroup)])
+
+    def _remove(self, gone: set[int]) -> None:
+        """Remove generations that became part of another one; all their crawls have left them."""
+        if not gone:
+            return
+        self._readings.clear(gone)
+        rows = [(one,) for one in gone]
+        many = self._link.executemany
+        many("DELETE FROM windrow_owed WHERE entity_generation_id = ?", rows)
+        many(
+            "UPDATE entity_generation SET marked_duplicate = 0 WHERE entity_generation_id IN ("
+            "SELECT subject_entity_generation_id FROM duplicate_summary"
+            " WHERE duplicate_of_entity_generation_id = ? AND duplicate_status_end_unix_utc IS NULL)",
+            rows,
+        )
+        many(
+            "DELETE FROM duplicate_summary WHERE ? IN (subject_entity_generation_id, duplicate_of_entity_generation_id)",
+            rows,
+        )
+        many("DELETE FROM entity_generation WHERE entity_generation_id = ?", rows)
+
+
+def _row(url_id: int, crawl: Crawl, sight: Sight, identity: bytes, reason: str) -> Row:
+    return (
+        url_id, crawl.at, crawl.uuid, sight.value, identity, crawl.payload, reason, crawl.visit, None, crawl.agent,
+        crawl.kind, crawl.allowed, crawl.exit_code, crawl.milliseconds, crawl.status, crawl.etag,
+    )  # fmt: skip
+
+
+def _uuid(url: str, made: Generation) -> bytes:
+    """Name a generation by its address, its identity and its first crawl, whose time it begins with."""
+    crawl = made.crawls[0]
+    rest = blake2b(b"\0".join((url.encode(), crawl, made.identity)), digest_size=8).digest()
+    return crawl[:8] + bytes([rest[0] & 0x3F | 0x80]) + rest[1:]

@@ -1,0 +1,121 @@
+"""The numbers of origins, addresses, media types and text piles: looked up by the batch, made where they are new."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping
+
+from windrow.stores.summary.address import Address, Origin, split
+from windrow.stores.summary.entry import Mime, Summary
+
+ROOM = 100_000
+"""Addresses whose numbers are remembered; the pages of a site link to the same few again and again."""
+
+
+class Catalogue:
+    """What one writer knows of the numbers; all of it is in the database too."""
+
+    def __init__(self, link: sqlite3.Connection) -> None:
+        """Work within the transactions of this connection."""
+        self._link = link
+        self._urls: dict[str, int] = {}
+        self._origins: dict[str, int] = {}
+        self._mimes: dict[Mime, int] = {}
+
+    def forget(self) -> None:
+        """Forget everything: a transaction was taken back."""
+        for known in (self._urls, self._origins, self._mimes):
+            known.clear()
+
+    def urls(self, wanted: Iterable[str]) -> Mapping[str, int]:
+        """Return the number of every address, as it was written."""
+        wanted = dict.fromkeys(wanted)
+        known = self._urls
+        missing = {url: split(url) for url in wanted if url not in known}
+        if missing:
+            if len(known) + len(missing) > ROOM:
+                known = self._urls = {}
+                missing = {url: split(url) for url in wanted}
+            ids = self._numbered({address.text: address for address in missing.values()})
+            for url, address in missing.items():
+                known[url] = ids[address.text]
+        return known
+
+    def _numbered(self, addresses: Mapping[str, Address]) -> dict[str, int]:
+        ids: dict[str, int] = dict(self._among("SELECT str_url, url_id FROM url WHERE str_url IN", list(addresses)))
+        fresh = [address for text, address in addresses.items() if text not in ids]
+        if fresh:
+            origins = self._origin_ids(dict.fromkeys(address.origin for address in fresh))
+            number = self._last("url_id", "url")
+            rows = []
+            for number, one in enumerate(fresh, number + 1):
+                ids[one.text] = number
+                rows.append((number, origins[one.origin.text], one.path, one.query, one.text))
+            sql = "INSERT INTO url (url_id, origin_id, path, query, str_url) VALUES (?, ?, ?, ?, ?)"
+            self._link.executemany(sql, rows)
+        return ids
+
+    def _origin_ids(self, wanted: Iterable[Origin]) -> Mapping[str, int]:
+        known = self._origins
+        missing = {origin.text: origin for origin in wanted if origin.text not in known}
+        if missing:
+            if len(known) > ROOM:
+                known.clear()
+                missing = {origin.text: origin for origin in wanted}
+            sql = "SELECT str_origin, origin_id FROM origin WHERE str_origin IN"
+            known.update(self._among(sql, list(missing)))
+            number = self._last("origin_id", "origin")
+            rows = []
+            for text, one in missing.items():
+                if text not in known:
+                    number += 1
+                    known[text] = number
+                    rows.append((number, *one))
+            self._link.executemany("INSERT INTO origin VALUES (?, ?, ?, ?, ?)", rows)
+        return known
+
+    def mime(self, mime: Mime) -> int:
+        """Return the number of a media type with its parameters."""
+        if mime not in self._mimes:
+            if len(self._mimes) >= ROOM:
+                self._mimes.clear()
+            self._mimes[mime] = self._mime(mime)
+        return self._mimes[mime]
+
+    def _mime(self, mime: Mime) -> int:
+        rows = self._link.execute(
+            "SELECT mimetype_id FROM mimetype WHERE mime_type = ? AND mime_subtype = ? AND mime_suffix IS ?", mime[:3]
+        ).fetchall()
+        for (number,) in rows:
+            sql = "SELECT name, value FROM mime_parameter WHERE mimetype_id = ?"
+            if set(self._link.execute(sql, (number,))) == set(mime.parameters):
+                return int(number)
+        number = self._last("mimetype_id", "mimetype") + 1
+        self._link.execute("INSERT INTO mimetype VALUES (?, ?, ?, ?)", (number, *mime[:3]))
+        rows = [(number, name, value) for name, value in dict(mime.parameters).items()]
+        self._link.executemany("INSERT INTO mime_parameter VALUES (?, ?, ?)", rows)
+        return number
+
+    def piles(self, summaries: Iterable[Summary], others: Iterable[bytes] = ()) -> Mapping[bytes, int]:
+        """Return the numbers of text piles by their digests: those of summaries, made where they are new, and others."""
+        texts = {one.identity: one.pile for one in summaries if one.pile is not None}
+        wanted = [*texts, *others]
+        marks = ",".join("?" * len(wanted))
+        sql = f"SELECT blake2b512_digest, text_pile_id FROM text_pile WHERE blake2b512_digest IN ({marks})"
+        ids: dict[bytes, int] = dict(self._link.execute(sql, wanted)) if wanted else {}
+        number = self._last("text_pile_id", "text_pile")
+        rows = []
+        for digest, pile in texts.items():
+            if digest not in ids:
+                number += 1
+                ids[digest] = number
+                rows.append((number, digest, *pile))
+        self._link.executemany("INSERT INTO text_pile VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        return ids
+
+    def _among(self, sql: str, wanted: list[str]) -> list[tuple[str, int]]:
+        return self._link.execute(f"{sql} (SELECT value FROM json_each(?))", (json.dumps(wanted),)).fetchall()
+
+    def _last(self, column: str, table: str) -> int:
+        return int(self._link.execute(f"SELECT coalesce(max({column}), 0) FROM {table}").fetchone()[0])

@@ -1,0 +1,15 @@
+"""The tables of the Summary Database and of the crawler database, as SQL."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+
+def schema(*names: str) -> str:
+    """Return the statements that make these tables: `base`, `summary`, `crawler`, `beside` (our own).
+
+    >>> "CREATE TABLE origin" in schema("base")
+    True
+    """
+    folder = files(__package__) / "schemas"
+    return "\n".join((folder / f"{name}.sql").read_text(encoding="utf-8") for name in names)

@@ -1,0 +1,46 @@
+-- Our own tables beside the standard's: what its tables are folded from, and what is still to be done.
+
+-- What every crawl of an address saw. `identity` says what was there: the digest of its text pile (64 bytes) or,
+-- of what has no text, a hash of 32; `reason` why it has none. `payload` is the digest of the bytes that came,
+-- `visit` the ledger's number of the visit, and the rest is what `crawl_summary` and `http_summary` say of it.
+CREATE TABLE IF NOT EXISTS windrow_observation (
+  url_id INTEGER NOT NULL REFERENCES url,
+  at INTEGER NOT NULL,
+  crawl_uuid BLOB NOT NULL,
+  sight TEXT NOT NULL,
+  identity BLOB NOT NULL,
+  payload TEXT NOT NULL,
+  reason TEXT NOT NULL,
+  visit INTEGER NOT NULL,
+  entity_generation_id INTEGER,
+  agent_uuid BLOB NOT NULL,
+  crawl_type INTEGER NOT NULL,
+  was_robotstxt_approved BOOL NOT NULL,
+  exit_code INTEGER NOT NULL,
+  request_duration_ms INTEGER,
+  status_code INTEGER,
+  etag TEXT,
+  PRIMARY KEY (url_id, at, crawl_uuid)
+) WITHOUT ROWID;
+
+-- Generations whose first crawl is another one than before, and whose reading was not at hand.
+CREATE TABLE IF NOT EXISTS windrow_owed (
+  entity_generation_id INTEGER PRIMARY KEY REFERENCES entity_generation,
+  visit INTEGER NOT NULL
+);
+CREATE INDEX IF NOT EXISTS windrow_owed_by_visit ON windrow_owed (visit);
+
+-- Generations that are new, gone, or whose text or end changed, since a follower looked last.
+CREATE TABLE IF NOT EXISTS windrow_touched (
+  generation_id INTEGER PRIMARY KEY
+);
+
+-- Text piles whose exact duplicates are to be looked for again.
+CREATE TABLE IF NOT EXISTS windrow_regroup (
+  text_pile_id INTEGER PRIMARY KEY
+);
+
+-- What refers to a generation is found without reading everything.
+CREATE INDEX IF NOT EXISTS windrow_crawl_by_generation ON crawl_summary (entity_generation_id);
+CREATE INDEX IF NOT EXISTS windrow_duplicate_by_original
+  ON duplicate_summary (duplicate_of_entity_generation_id, duplicate_status_end_unix_utc);

@@ -1,0 +1,144 @@
+"""The writer of a Summary Database: batches of crawls in, each one transaction with the checkpoint in it."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, cast
+
+import sqlalchemy as sa
+
+from windrow.stores.connect import guarded
+from windrow.stores.database import reach
+from windrow.stores.summary.batch import Batch
+from windrow.stores.summary.catalogue import Catalogue
+from windrow.stores.summary.duplicate import detect
+from windrow.stores.summary.entry import Entry
+from windrow.stores.summary.reading import Readings, addresses
+from windrow.stores.summary.schema import schema
+
+GROUPS = 500
+"""Text piles whose duplicates are looked for in one transaction."""
+
+CHECKPOINT = "windrow.visit"
+"""The key in `unobtanium_database_info` of the last visit that is in the tables."""
+
+_INFO = "INSERT INTO unobtanium_database_info VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+_SAME = """
+SELECT 1 FROM windrow_observation WHERE url_id = (SELECT url_id FROM url WHERE str_url = ?) AND payload = ?
+AND sight = 'content' AND identity <> x'' LIMIT 1
+"""
+
+
+class SummaryStore:
+    """One Summary Database in an SQLite file, written by one process at a time."""
+
+    def __init__(self, url: str) -> None:
+        """Open the database at `url` (`sqlite:///FILE`), making what is missing of it."""
+        self.engine: sa.Engine = reach(url)
+        with guarded(self.engine):
+            self._held = self.engine.raw_connection()
+            self._link = cast(sqlite3.Connection, self._held.driver_connection)
+            self._link.execute("PRAGMA cache_size = -65536").close()
+            self._catalogue = Catalogue(self._link)
+            self._readings = Readings(self._link, self._catalogue)
+            with self._writing():
+                self._prepare()
+
+    def _prepare(self) -> None:
+        if self._link.execute("SELECT 1 FROM sqlite_master WHERE name = 'entity_generation'").fetchone() is None:
+            for statement in _statements(schema("base", "summary")):
+                self._link.execute(statement)
+            told = {"schema.base": "0.1.0", "schema.summary": "0.0.0", "tool": "windrow"}
+            told["created_unix_utc"] = str(int(time.time()))
+            self._link.executemany(_INFO, list(told.items()))
+        for statement in _statements(schema("beside")):
+            self._link.execute(statement)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Open one transaction; all of it is written or nothing."""
+        with guarded(self.engine):
+            self._link.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._link.execute("COMMIT")
+            except BaseException:
+                self._catalogue.forget()
+                self._link.rollback()
+                raise
+
+    def checkpoint(self) -> int:
+        """Return the number of the last visit that is in the tables, 0 at first."""
+        rows = self._ask("SELECT value FROM unobtanium_database_info WHERE key = ?", CHECKPOINT)
+        return int(rows[0][0]) if rows else 0
+
+    def settle(self, entries: Sequence[Entry], checkpoint: int) -> None:
+        """Put a batch of crawls on record, and the ledger's number of the last visit that is told by it.
+
+        All that was ever seen of each address is folded again, so that neither the order of batches nor
+        telling something twice makes a difference.
+        """
+        with self._writing():
+            if entries:
+                Batch(self._link, self._catalogue, self._readings).settle(entries)
+            self._link.execute(_INFO, (CHECKPOINT, str(checkpoint)))
+
+    def same(self, url: str, payload: str) -> bool:
+        """Tell whether these bytes were read at this address before."""
+        return bool(self._ask(_SAME, url, payload))
+
+    def owed(self, limit: int) -> list[int]:
+        """Return visits whose reading is to stand for a generation, and was not at hand."""
+        return [row[0] for row in self._ask("SELECT DISTINCT visit FROM windrow_owed ORDER BY visit LIMIT ?", limit)]
+
+    def pay(self, readings: Mapping[int, Entry | None]) -> None:
+        """Let the readings of these visits stand for the generations that wait for them; None leaves what is there."""
+        with self._writing():
+            told = {}
+            for visit, entry in readings.items():
+                sql = "SELECT entity_generation_id FROM windrow_owed WHERE visit = ?"
+                for (number,) in self._link.execute(sql, (visit,)).fetchall():
+                    if entry is not None and entry.summary is not None:
+                        told[number] = entry.summary
+            self._readings.clear(told)
+            self._readings.write(told, self._catalogue.urls(addresses(told.values())))
+            rows = [(visit,) for visit in readings]
+            self._link.executemany("DELETE FROM windrow_owed WHERE visit = ?", rows)
+            touched = [(number,) for number in told]
+            self._link.executemany("INSERT OR IGNORE INTO windrow_touched VALUES (?)", touched)
+
+    def finish(self, at: int) -> int:
+        """Bring exact duplicates up to date, those that begin or end now at the time `at`; return the piles looked at."""
+        done = 0
+        while True:
+            with self._writing():
+                rows = self._link.execute("SELECT text_pile_id FROM windrow_regroup LIMIT ?", (GROUPS,)).fetchall()
+                piles = [row[0] for row in rows]
+                if piles:
+                    detect(self._link, piles, at)
+                    self._link.executemany("DELETE FROM windrow_regroup WHERE text_pile_id = ?", rows)
+            done += len(piles)
+            if len(piles) < GROUPS:
+                return done
+
+    def _ask(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        with guarded(self.engine):
+            return self._link.execute(sql, values).fetchall()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._held.close()
+        self.engine.dispose()
+
+
+def _statements(text: str) -> Iterator[str]:
+    """Split SQL into statements, which `executescript` would commit one by one."""
+    statement = ""
+    for line in text.splitlines():
+        statement += line + "\n"
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
