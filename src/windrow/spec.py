@@ -159,13 +159,15 @@ class Crawl:
     """How a collection finds what there is by following what it reads.
 
     `seeds` gives a source's first addresses, `guide` the rules for one of its origins, and `again`
-    the state of an address after a visit: when it is due (seconds since 1970, None for never) and
-    the seconds after which it may have changed, from those it had and the failures in a row.
+    the state of an address of a source after a visit: when it is due (seconds since 1970, None for
+    never) and the seconds after which it may have changed, from those it had and the failures in a
+    row. `outcome` is the collection's word for what came of a question, by its status and reason.
     """
 
     seeds: Callable[[Source, Mapping[str, Any]], list[Found]]
     guide: Callable[[Source, str, Mapping[str, Any]], Guide]
-    again: Callable[[Visit, int, int], tuple[int | None, int]]
+    again: Callable[[Source, Visit, int, int], tuple[int | None, int]]
+    outcome: Callable[[int | None, Reason | None], str]
     page: int  # the kind of a visit to a page
     robots: int  # and of one to the host's rules
 

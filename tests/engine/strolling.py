@@ -34,9 +34,13 @@ def guide(source, origin, options):
     return Guide(Manner(rules, "windrow-test", float(options.get("delay", 0)), polite=False), origin, references)
 
 
-def again(visit, pause, failures):
+def again(source, visit, pause, failures):
     due, interval = later(visit, float(pause), failures, WEEK)
     return int(due), int(interval)
+
+
+def outcome(status, reason):
+    return reason or str(status)
 
 
 def nothing(*_):
@@ -46,7 +50,7 @@ def nothing(*_):
 STROLL = Collection(
     name="stroll", phases=("get",), folders=(), kind="page", member_kind="none", first=(1, Status.PENDING),
     refused=(1, Status.FAILED), plan=nothing, prefer=nothing, arrived=nothing, failed=nothing, steps=(),
-    member_state=nothing, parent=nothing, member=nothing, crawl=Crawl(seeds, guide, again, 0, 1),
+    member_state=nothing, parent=nothing, member=nothing, crawl=Crawl(seeds, guide, again, outcome, 0, 1),
 )  # fmt: skip
 
 

@@ -103,7 +103,7 @@ def source(one: Declared, values: Mapping[str, Value], around: Around) -> Source
     options |= {name: tuple(dict.fromkeys((*of(name), *values[name].value))) for name in _BOTH}
     for name in ("delay", "recrawl_interval"):
         options[name] = of(name) if values[name].value is None else values[name].value
-    options["seeds"] = _seeds(one, values)
+    options |= {"read_sitemaps": of("sitemaps"), "read_feeds": of("feeds"), "seeds": _seeds(one, values)}
     try:
         scope(options["seeds"], options["hosts"], options["paths"])
     except ConfigError as error:

@@ -119,7 +119,7 @@ class Crawling:
         if visit.digest in host.hand:
             pause, failures = host.hand.pop(visit.digest)
             failures = failures + 1 if _failed(visit) else 0
-            again = (*self._crawl.again(visit, pause, failures), failures)
+            again = (*self._crawl.again(host.source, visit, pause, failures), failures)
         pen.visited(run.session, host.seq, visit, again)
         tally.visits += visit.status is not None
         if visit.reason:

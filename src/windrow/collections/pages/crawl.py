@@ -1,0 +1,66 @@
+"""How pages are found: the sites' seeds, the rules of each origin, and when an address is due again.
+
+All of it is what a source's options say, as the configuration has put them together: `seeds`, `hosts`,
+`paths`, `do_not_crawl`, `url_query_parameters`, `delay` and `recrawl_interval` in seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from windrow.collections.pages import guide as rules
+from windrow.collections.pages import recrawl
+from windrow.collections.pages.code import CrawlType
+from windrow.collections.pages.guide import Guide, Manner
+from windrow.collections.pages.outcome import outcome
+from windrow.collections.pages.parameter import clean
+from windrow.collections.pages.policy import Policy, policy
+from windrow.collections.pages.reference import References
+from windrow.collections.pages.scope import scope
+from windrow.digest import number
+from windrow.formats.url import parts
+from windrow.model import Found, Source, Visit
+from windrow.reasons import Reason
+from windrow.spec import Crawl
+
+
+def site(source: Source) -> Policy:
+    """Return the rules of a source's site."""
+    told = source.options
+    return policy(
+        scope(told["seeds"], told["hosts"], told["paths"]),
+        do_not_crawl=told["do_not_crawl"],
+        url_query_parameters=told["url_query_parameters"],
+    )
+
+
+def seeds(source: Source, options: Mapping[str, Any]) -> list[Found]:  # noqa: ARG001 the shape of `Crawl.seeds`
+    """Return a site's first addresses."""
+    urls = dict.fromkeys(clean(url) for url in site(source).scope.seeds)
+    return [Found(number(url), parts(url).origin, url, recrawl.segments(url)) for url in urls]
+
+
+def guide(source: Source, origin: str, options: Mapping[str, Any]) -> Guide:  # noqa: ARG001 the shape of `Crawl.guide`
+    """Return the rules by which one origin of a site is walked."""
+    agent = source.site.agent
+    manner = Manner(site(source), agent, source.options["delay"])
+    return Guide(manner, origin, References(agent, feeds=source.options["read_feeds"]))
+
+
+def again(source: Source, visit: Visit, interval: int, failures: int) -> tuple[int | None, int]:
+    """Return when an address is due again and its next interval, in whole seconds."""
+    due, after = rules.again(visit, float(interval), failures, source.options["recrawl_interval"])
+    return int(due), max(1, int(after))
+
+
+def word(status: int | None, reason: Reason | None) -> str:
+    """Name the exit code of a request, as the Summary Database has it.
+
+    >>> word(200, None), word(404, None), word(None, Reason.ROBOTS_DENIED)
+    ('file_ingested', 'file_not_found', 'robots_denied')
+    """
+    return outcome(status, reason).name.lower()
+
+
+CRAWL = Crawl(seeds, guide, again, word, page=int(CrawlType.FILE_CRAWL), robots=int(CrawlType.ROBOTSTXT_FETCH))
