@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from windrow.app.lookup import Hit, Mark, Told
 from windrow.app.question import Candidate
 from windrow.app.scaffold import Prepared
 from windrow.app.schedule import Asked, Reads, Waiting
@@ -20,6 +21,7 @@ from windrow.app.story import Event, Story
 from windrow.app.summary import FindingCount, PhaseCount, ReasonCount, SourceCount, Summary
 from windrow.app.trial import Document, Got, Note, Record
 from windrow.cli.root import root
+from windrow.collections.pages.search.result import Part
 from windrow.engine.check import Fault
 
 Shape = type | dict[str, str]
@@ -56,6 +58,8 @@ MESSAGES = {
     "note": Message("try", "a finding in a document", Note),
     "record": Message("try", "a record as it would be loaded", Record),
     "document": Message("try", "a document, after its findings and records", Document),
+    "result": Message("search", "a page that was found, best first", Hit),
+    "answer": Message("search", "how the query was understood, the last line", Told),
     "status": Message("status", "the whole workspace", Standing),
     "story": Message("why", "the thing in question; its events and members follow", Story),
     "event": Message("why", "one thing that happened; fields that say nothing are left out", Event),
@@ -74,7 +78,7 @@ MESSAGES = {
 }  # fmt: skip
 """Every type of message."""
 
-PARTS = (SourceCount, PhaseCount, ReasonCount, FindingCount, SourceState, StateCount)
+PARTS = (SourceCount, PhaseCount, ReasonCount, FindingCount, SourceState, StateCount, Mark, Part)
 """What lists within messages hold."""
 
 SENT_APART: dict[type, set[str]] = {Story: {"events", "members"}}

@@ -41,7 +41,7 @@ class Act(Enum):
     JUDGE = "judge"  # document + what the store knows -> findings, in order
     SUM = "sum"  # the store's own tables -> its summaries
     SETTLE = "settle"  # visit -> what its collection's chronicle is told, read in the pool, written in order
-    FOLLOW = "follow"  # what the workspace does with the store afterwards, such as an index beside it
+    FOLLOW = "follow"  # the store's own tables -> what is made from them, such as an index
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.collections.pages.place import Page, fill, schema
 from windrow.app import indexing
-from windrow.app.indexing import index_pages, roll_path
+from windrow.app.indexing import index_pages, open_index, roll_path
 from windrow.app.search import Search
+from windrow.collections.pages.search.word import counted
 from windrow.stores.connect import connect
+from windrow.stores.index import fulltext
 from windrow.stores.index.beside import there
+from windrow.stores.index.fulltext import recount
 from windrow.stores.index.roll import Roll
 
 pytestmark = pytest.mark.skipif(not there(), reason="the extra 'search' is not installed")
@@ -101,3 +107,82 @@ def test_an_index_of_another_version_is_not_asked_and_not_removed(tmp_path: Path
     assert "older-" in note.read_text()
     assert index_pages(engine, folder).put == 3
     engine.dispose()
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from windrow.app import indexing
+from windrow.stores.index import fulltext
+fulltext.BATCH, indexing.BATCH, indexing.COMMIT, left = 4, 3, 2, int(sys.argv[3])
+def pulse():
+    global left
+    left -= 1
+    if left < 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return True
+print(indexing.follower(Path(sys.argv[1]), Path(sys.argv[2]))(pulse))
+"""
+
+
+def test_after_a_kill_at_any_batch_the_next_run_mends_it(tmp_path: Path) -> None:
+    path, folder = tmp_path / "summary.sqlite", tmp_path / "index"
+    pages = [
+        Page(
+            f"https://a.example/{number}", f"red word{number}", f"Page {number}", links=(("https://a.example/0", "x"),)
+        )
+        for number in range(20)
+    ]
+    with sqlite3.connect(path) as link:
+        link.executescript(schema())
+        fill(link, pages)
+    link.close()
+    whole = tmp_path / "whole.sqlite"
+    shutil.copyfile(path, whole)
+    killed = 0
+    for number in range(40):
+        call = [sys.executable, "-c", KILLED, str(path), str(folder), str(number % 6)]
+        done = subprocess.run(call, capture_output=True, text=True, check=False)
+        killed += done.returncode == -signal.SIGKILL
+        if done.returncode == 0 and "0 added" in done.stdout and " 0 put" in done.stdout:
+            break
+    assert killed > 3
+    indexing.follower(whole, tmp_path / "other")(lambda: True)
+    assert contents(path) == contents(whole)
+    with Roll(roll_path(folder)) as one, Roll(roll_path(tmp_path / "other")) as other:
+        assert list(one.stamps()) == list(other.stamps())
+        assert len(list(one.stamps())) == 20
+    engine = connect(f"sqlite:///{path}", durable=False)
+    assert len(open_index(folder)) == 20
+    assert recount(engine, counted) == []
+    search = Search(engine, folder)
+    assert len(search("red", now=1, limit=50).results) == 20
+    search.close()
+    engine.dispose()
+
+
+def contents(path: Path) -> list[list[tuple]]:
+    tables = ("full_text_entity_index", "token", "token_statistics JOIN token USING (token_id)")
+    columns = ("rowid, *", "token_text", "token_text, text_pile_id, occurances")
+    with sqlite3.connect(path) as link:
+        found = [
+            sorted(link.execute(f"SELECT {some} FROM {table}").fetchall(), key=repr)
+            for some, table in zip(columns, tables, strict=True)
+        ]
+    link.close()
+    return found
+
+
+def test_work_stops_where_the_pulse_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, folder = tmp_path / "summary.sqlite", tmp_path / "index"
+    with sqlite3.connect(path) as link:
+        link.executescript(schema())
+        fill(link, PAGES)
+    link.close()
+    monkeypatch.setattr(fulltext, "BATCH", 1)
+    beats = iter([True, False, False])
+    assert indexing.follower(path, folder)(lambda: next(beats)).startswith("texts: 1 added")
+    assert indexing.follower(path, folder)(lambda: True) == (
+        "texts: 2 added, 0 changed, 0 removed; pages: 3 put into the index, 0 removed"
+    )
+    assert indexing.follower(tmp_path / "none.sqlite", folder)(lambda: True) == ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,17 +11,18 @@ import sqlalchemy as sa
 
 from windrow.collections.pages.search.entry import FIELDS, VERSION, entry, stamp
 from windrow.collections.pages.search.word import counted
+from windrow.stores.connect import connect
 from windrow.stores.index.beside import Beside, current, there
 from windrow.stores.index.clause import Entry
-from windrow.stores.index.fulltext import Filled, fill
+from windrow.stores.index.fulltext import Filled, Pulse, fill, go_on
 from windrow.stores.index.generation import NO_LINKS, Links
 from windrow.stores.index.roll import Roll, Rolled
-from windrow.stores.index.summary import Summary
+from windrow.stores.index.summary import Summary, findable
 
 BATCH = 1_000
 """Pages that are read at once."""
-COMMIT = 50
-"""Batches that are committed together."""
+COMMIT = 20
+"""Batches that are committed together; the next ones are begun when work goes on."""
 
 
 class Indexed(NamedTuple):
@@ -32,18 +33,37 @@ class Indexed(NamedTuple):
     removed: int
 
 
-def index_pages(engine: sa.Engine, folder: Path) -> Indexed:
+def index_pages(engine: sa.Engine, folder: Path, pulse: Pulse = go_on) -> Indexed:
     """Bring full text and index up to date with a Summary Database; doing it again changes nothing.
 
     `folder` may be removed at any time, and is made anew; without the extra `search` it is not made, and
-    searches use the full-text table.
+    searches use the full-text table. `pulse` is called between batches, and ends the work where it says False;
+    the next call goes on there, as it does after a crash.
     """
-    filled = fill(engine, counted)
-    if not there():
+    filled = fill(engine, counted, pulse)
+    if not there() or not pulse():
         return Indexed(filled, 0, 0)
     beside = open_index(folder)
     with Roll(roll_path(folder)) as roll:
-        return Indexed(filled, *_renew(Summary(engine), beside, roll))
+        return Indexed(filled, *_renew(Summary(engine), beside, roll, pulse))
+
+
+def follower(place: Path, folder: Path) -> Callable[[Pulse], str]:
+    """Return the index phase of a session: it indexes the Summary Database in a file, and says what it did."""
+
+    def follow(pulse: Pulse) -> str:
+        if not place.is_file():
+            return ""
+        engine = connect(f"sqlite:///{place}", durable=False)
+        try:
+            done = index_pages(engine, folder, pulse)
+        finally:
+            engine.dispose()
+        texts = done.filled
+        told = f"texts: {texts.added} added, {texts.changed} changed, {texts.removed} removed"
+        return f"{told}; pages: {done.put} put into the index, {done.removed} removed"
+
+    return follow
 
 
 def open_index(folder: Path) -> Beside:
@@ -68,41 +88,62 @@ def links_of(rolled: Rolled) -> Links:
     return Links(rolled.links, tuple((text, count) for text, count in json.loads(rolled.anchors)))
 
 
-def _renew(summary: Summary, beside: Beside, roll: Roll) -> tuple[int, int]:
-    before = roll.stamps()
-    own = {page.id: stamp(page) for page in summary.states()}
-    gone = sorted(set(before) - set(own))
-    changed = {one for one, number in own.items() if one not in before or before[one][0] != number}
-    touched: set[int] = set()
-    for some in _chunks(sorted(changed), BATCH):
-        touched |= summary.targets(some)
-    due = sorted(changed | (touched & set(own)))
-    put = 0
+def _renew(summary: Summary, beside: Beside, roll: Roll, pulse: Pulse) -> tuple[int, int]:
+    """Put what changed into the index, and what those pages link to: they may call it by another name now."""
+    gone = _compare(summary, roll)
     if gone:
         beside.write((), gone)
         roll.write((), gone)
-    for some in _chunks(due, BATCH * COMMIT):
+    put = 0
+    while pulse() and (due := roll.due(BATCH * COMMIT)):
         rows: list[Rolled] = []
-        put += beside.write(_entries(summary, some, own, before, rows))
+        put += beside.write(_entries(summary, due, roll, rows, pulse))
         roll.write(rows)
+        roll.done(due)
     return put, len(gone)
 
 
-def _entries(
-    summary: Summary, due: list[int], own: dict[int, int], before: dict[int, tuple[int, int]], rows: list[Rolled]
-) -> Iterator[Entry]:
+def _compare(summary: Summary, roll: Roll) -> list[int]:
+    """Note in the roll what has another stamp than there, and return what is not there any more."""
+    gone: list[int] = []
+    rolled = roll.stamps()
+    head = next(rolled, None)
+    changed: list[int] = []
+    for page in summary.states():
+        while head is not None and head[0] < page.id:
+            gone.append(head[0])
+            head = next(rolled, None)
+        if head is None or head[0] != page.id or head[1] != stamp(page):
+            changed.append(page.id)
+        if head is not None and head[0] == page.id:
+            head = next(rolled, None)
+        if len(changed) == BATCH:
+            _note(summary, roll, changed)
+            changed = []
+    _note(summary, roll, changed)
+    while head is not None:
+        gone.append(head[0])
+        head = next(rolled, None)
+    return gone
+
+
+def _note(summary: Summary, roll: Roll, changed: list[int]) -> None:
+    roll.need(changed)
+    roll.need(summary.targets(changed))
+
+
+def _entries(summary: Summary, due: list[int], roll: Roll, rows: list[Rolled], pulse: Pulse) -> Iterator[Entry]:
     """Yield what must be written again, and note it in `rows`."""
-    for some in _chunks(due, BATCH):
-        pages = summary.generations(some)
+    for start in range(0, len(due), BATCH):
+        some = due[start : start + BATCH]
+        before = roll.named(some)
+        pages = [page for page in summary.generations(some) if findable(page)]
         links = summary.links({page.url_id for page in pages})
         for page in pages:
-            called = links[page.url_id]
+            called, own = links[page.url_id], stamp(page)
             whole = stamp(page, called)
-            if before.get(page.id) == (own[page.id], whole):
+            if page.id in before and before[page.id][1:3] == (own, whole):
                 continue
-            rows.append(Rolled(page.id, own[page.id], whole, called.pages, json.dumps(called.texts)))
+            rows.append(Rolled(page.id, own, whole, called.pages, json.dumps(called.texts)))
             yield entry(page, called)
-
-
-def _chunks(ids: list[int], size: int) -> list[list[int]]:
-    return [ids[start : start + size] for start in range(0, len(ids), size)]
+        pulse()

@@ -46,9 +46,7 @@ SELECT g.entity_generation_id, 0 FROM {FROM} WHERE {{where}}
 ORDER BY coalesce(d.time_updated_unix_utc, d.time_created_unix_utc, g.first_seen_unix_utc) DESC, g.entity_generation_id
 LIMIT ? OFFSET ?
 """
-_FREQUENCY = (
-    "SELECT count(*), 0 FROM token_statistics WHERE token_id = (SELECT token_id FROM token WHERE token_text = ?)"
-)
+_FREQUENCY = "SELECT count(*), 0 FROM full_text_entity_index WHERE full_text_entity_index MATCH ?"
 
 
 Among: TypeAlias = dict[Filter, tuple[int, ...]]
@@ -171,7 +169,7 @@ class Search:
         if self._beside is not None:
             return {word: self._beside.frequency(word, "main") for word in found}, len(self._beside)
         count = self._summary.ask("SELECT count(*), 0 FROM full_text_entity_index_docsize", ())[0].id
-        return {word: self._summary.ask(_FREQUENCY, (word,))[0].id for word in found}, count
+        return {word: self._summary.ask(_FREQUENCY, (f'"{word}"',))[0].id for word in found}, count
 
     def _shown(self, query: Query, page: list[Ranked]) -> tuple[Result, ...]:
         alive = known(query.as_of) if query.as_of is not None else None

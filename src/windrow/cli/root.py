@@ -17,7 +17,7 @@ from windrow.reasons import Reason
 COMMANDS = {
     "Begin": {"demo": "demo", "init": "init", "new": "new", "config": "config"},
     "Harvest": {"run": "run", "try": "trial", "replay": "replay"},
-    "Look": {"status": "status", "why": "why", "check": "check", "export": "export"},
+    "Look": {"search": "search", "status": "status", "why": "why", "check": "check", "export": "export"},
     "Decide": {"retry": "decide:retry", "cancel": "decide:cancel"},
     "Shell": {"completion": "completion"},
 }

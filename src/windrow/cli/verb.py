@@ -135,11 +135,11 @@ def option(*names: str, section: str = SECTIONS, **more: Any) -> Callable[[Any],
     return click.option(*names, cls=Option, section=section, **more)
 
 
-def verb(name: str, *, examples: Iterable[str]) -> Callable[[Callable[..., Any]], Verb]:
+def verb(name: str, *, examples: Iterable[str], shape: type[Verb] = Verb) -> Callable[[Callable[..., Any]], Verb]:
     """Make a command of a function, which gets the `Voice` first and returns an exit code or None."""
 
     def make(function: Callable[..., Any]) -> Verb:
-        made = click.command(name, cls=Verb)(click.pass_obj(function))
+        made = click.command(name, cls=shape)(click.pass_obj(function))
         return _finish(made, examples)
 
     return make

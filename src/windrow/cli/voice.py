@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Mapping
@@ -52,6 +53,15 @@ class Voice:
     def data(self, text: str) -> None:
         """Print what was asked for."""
         _write(sys.stdout, clean(text))
+
+    @property
+    def lively(self) -> bool:
+        """Tell whether a person reads standard output, at a terminal that shows bold text."""
+        return sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
+
+    def drawn(self, text: str) -> None:
+        """Print what was asked for and is clean already, apart from our own marks for the terminal."""
+        _write(sys.stdout, text)
 
     def talk(self, text: str) -> None:
         """Print what is said beside it; nothing when `--quiet`."""

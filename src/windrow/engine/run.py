@@ -102,6 +102,11 @@ class Books(Protocol):
         ...
 
 
+Follower = Callable[[Callable[[], bool]], str]
+"""Brings what follows the store up to date, and says in a line what it did. It is given a pulse to call between
+batches, which says whether to go on; what a killed one left, the next one mends."""
+
+
 @dataclass(slots=True)
 class Harvest:
     """A collection as this workspace runs it."""
@@ -113,7 +118,7 @@ class Harvest:
     store: Store | None = None
     books: Books | None = None
     chronicle: Chronicle | None = None
-    follow: Mapping[str, Callable[[datetime], str]] = field(default_factory=dict)  # by phase; says what it did
+    followers: Mapping[str, Follower] = field(default_factory=dict)  # by phase
     listers: int = 4
     downloaders: int = 4
     attempts: int = 3

@@ -14,6 +14,7 @@ from windrow.engine.context import warm
 from windrow.engine.crawling import Crawling
 from windrow.engine.crew import Crew
 from windrow.engine.fetching import Fetching
+from windrow.engine.following import follow_step
 from windrow.engine.indexing import index_archive
 from windrow.engine.ledger import Lease, Ledger
 from windrow.engine.ledger.lease import holder

@@ -173,24 +173,6 @@ def settle_step(run: Run, step: Step) -> None:
         Settling(run, step, run.harvest.chronicle).run()
 
 
-def follow_step(run: Run, step: Step) -> None:
-    """Let the workspace do what follows in a phase, as a task of its own."""
-    follow = run.harvest.follow.get(step.phase)
-    if follow is None:
-        return
-    task = run.open_task(run.collection.phase(step.phase))
-    run.progress.begin(step.phase)
-    try:
-        comment = follow(run.clock())
-    except StoreError as error:
-        run.close_task(task, str(error), error.reason, failed=True)
-        raise
-    else:
-        run.close_task(task, comment)
-    finally:
-        run.progress.end()
-
-
 def _pages(told: Iterator[Told]) -> Iterator[list[Told]]:
     while page := list(islice(told, PAGE)):
         yield page

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -19,6 +19,7 @@ CREATE TABLE IF NOT EXISTS entry (
   anchors TEXT NOT NULL      -- what they call it, a line each, most frequent first
 )
 """
+_DUE = "CREATE TEMP TABLE IF NOT EXISTS due (id INTEGER PRIMARY KEY)"
 _MANY = 500  # ids in one question
 
 
@@ -41,6 +42,7 @@ class Roll:
             self._link = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             self._link.execute("PRAGMA journal_mode = WAL").close()
             self._link.execute(_TABLE)
+            self._link.execute(_DUE)
         except sqlite3.Error as error:
             raise StoreError(f"{path}: {error}", reason=Reason.DISK_FAILED) from error
 
@@ -52,9 +54,23 @@ class Roll:
         """Close the file."""
         self._link.close()
 
-    def stamps(self) -> dict[int, tuple[int, int]]:
-        """Return both stamps of all documents."""
-        return {row[0]: (row[1], row[2]) for row in self._link.execute("SELECT id, own, whole FROM entry")}
+    def stamps(self) -> Iterator[tuple[int, int]]:
+        """Yield id and own stamp of all documents, in the order of ids."""
+        yield from self._link.execute("SELECT id, own FROM entry ORDER BY id")
+
+    def need(self, ids: Iterable[int]) -> None:
+        """Note documents that may have to be written again; as long as the roll is open, and no longer."""
+        self._link.execute("BEGIN")
+        with self._link:
+            self._link.executemany("INSERT OR IGNORE INTO due VALUES (?)", [(one,) for one in ids])
+
+    def due(self, most: int) -> list[int]:
+        """Return the first of those that were noted."""
+        return [row[0] for row in self._link.execute("SELECT id FROM due ORDER BY id LIMIT ?", (most,))]
+
+    def done(self, ids: Sequence[int]) -> None:
+        """Forget the first of those that were noted, up to the last of these."""
+        self._link.execute("DELETE FROM due WHERE id <= ?", (ids[-1],))
 
     def named(self, ids: Sequence[int]) -> dict[int, Rolled]:
         """Return the documents of these ids."""

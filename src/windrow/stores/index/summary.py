@@ -38,7 +38,8 @@ _WHOLE = ", ".join(
     for name in ("text", "secondary_text", "big_headlines", "small_headlines", "code_text", "quote_text")
 )
 _SHORT, _NONE = _FROM.partition("LEFT JOIN text_pile")[0], "'', '', '', '', '', ''"
-_STATES = f"SELECT {_COLUMNS}, {_NONE} {_SHORT} WHERE g.text_pile_id IS NOT NULL OR d.title IS NOT NULL"
+_STATES = f"""SELECT {_COLUMNS}, {_NONE} {_SHORT} WHERE g.text_pile_id IS NOT NULL OR d.title IS NOT NULL
+ORDER BY g.entity_generation_id"""
 _TEXTS = """
 SELECT g.entity_generation_id, substr(p.text, 1, ?) FROM entity_generation g JOIN text_pile p USING (text_pile_id)
 WHERE g.entity_generation_id IN (SELECT value FROM json_each(?))
@@ -59,6 +60,11 @@ _ALIKE = """
 SELECT g.text_pile_id, count(DISTINCT g.url_id) FROM entity_generation g
 WHERE g.text_pile_id IN (SELECT value FROM json_each(?)) AND {known} GROUP BY 1
 """
+
+
+def findable(page: Generation) -> bool:
+    """Say whether there is anything by which a generation can be found."""
+    return page.pile is not None or page.title is not None
 
 
 class Told(NamedTuple):
@@ -96,7 +102,7 @@ class Summary:
             yield link
 
     def states(self) -> Iterator[Generation]:
-        """Yield every generation that can be found, without its texts."""
+        """Yield every generation that can be found, without its texts, in the order of ids."""
         with self._read() as link:
             for row in link.exec_driver_sql(_STATES):
                 yield Generation(*row)

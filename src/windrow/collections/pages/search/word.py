@@ -64,8 +64,9 @@ def counted(*texts: str) -> Counter[str]:
     found: Counter[str] = Counter()
     for text in texts:
         found.update(words(text))
-    for word in [word for word in found if len(word) > LONGEST]:
-        del found[word]
+    if found and len(max(found, key=len)) > LONGEST:
+        for word in [word for word in found if len(word) > LONGEST]:
+            del found[word]
     return found
 
 

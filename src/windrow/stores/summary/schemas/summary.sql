@@ -120,12 +120,14 @@ CREATE TABLE token (
   token_text TEXT NOT NULL UNIQUE
 );
 
+-- Kept in the order of writing, a pile after the other: in the order of words, each batch would
+-- touch all of the table.
 CREATE TABLE token_statistics (
   token_id INTEGER NOT NULL REFERENCES token,
   text_pile_id INTEGER NOT NULL REFERENCES text_pile,
   occurances INTEGER NOT NULL,
-  UNIQUE (token_id, text_pile_id)
-);
+  PRIMARY KEY (text_pile_id, token_id)
+) WITHOUT ROWID;
 
 CREATE VIRTUAL TABLE full_text_entity_index USING fts5 (
   text_pile_id UNINDEXED, "any", title, description, text, secondary_text,

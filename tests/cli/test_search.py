@@ -1,0 +1,156 @@
+"""`windrow search`: what is typed, what is shown, and what is told where there is nothing to search yet."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.app.test_search import PAGES
+from tests.collections.pages.place import fill, schema
+from windrow.app import Windrow, lookup
+from windrow.app.indexing import index_pages
+from windrow.app.scaffold import prepare
+from windrow.cli.search import command
+from windrow.stores.connect import connect
+from windrow.stores.index.beside import there
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("pages")
+    prepare(root)
+    with sqlite3.connect(root / "summary.sqlite") as link:
+        link.executescript(schema())
+        fill(link, PAGES)
+    link.close()
+    engine = connect(f"sqlite:///{root / 'summary.sqlite'}", durable=False)
+    index_pages(engine, root / "index")
+    engine.dispose()
+    return root
+
+
+@pytest.fixture
+def root(filled: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(filled)
+    return filled
+
+
+def test_a_result_has_title_address_date_and_snippet(root: Path, windrow) -> None:
+    said = windrow("search", "green", "tea", "-black")
+    assert said.code == 0
+    first, second, third = said.out.splitlines()[:3]
+    assert first == "  1. Green tea"
+    assert second == "     https://tea.example/green  (published 2024-05-11 en)"
+    assert "Brewing green tea" in third
+    assert "\x1b" not in said.out
+    assert said.err.splitlines()[-1] == "1 to 1, and that is all"
+
+
+def test_hits_are_bold_for_a_person(root: Path, windrow, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert "\x1b[1mzebras\x1b[0m" in windrow("search", "zebras").out
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in windrow("search", "zebras").out
+
+
+def test_pages_follow_each_other(root: Path, windrow) -> None:
+    first = windrow("search", "walrus", "--limit", "20")
+    assert first.err.endswith("1 to 20, and there is more; the next: --page 2\n")
+    second = windrow("search", "walrus", "--limit", "20", "--page", "2", "--json")
+    assert [one["rank"] for one in second.of("result")] == list(range(21, 32))
+    assert second.of("answer") == [
+        {"type": "answer", "query": "walrus", "offset": 20, "results": 11, "further": False, "relaxed": False}
+        | {"notes": [] if there() else [lookup.BARE]}
+    ]
+    assert windrow("search", "walrus", "--page", "9").err.endswith("nothing more is found\n")
+
+
+def test_json_tells_marks_times_and_parts(root: Path, windrow) -> None:
+    (one,) = windrow("search", "cafe patience", "--json", "--explain").of("result")
+    shown = [one["snippet"][mark["start"] : mark["end"]] for mark in one["marks"]]
+    assert shown == ["café", "patience"]
+    assert one["published"] == "2024-05-11T15:06:40Z"
+    assert one["end"] is None
+    assert {part["name"] for part in one["parts"]} >= {"text"}
+    assert windrow("search", "cafe", "--json").of("result")[0]["parts"] == []
+    assert "score " in windrow("search", "cafe", "--explain").out
+
+
+def test_folded_copies_and_doubt_are_told(root: Path, windrow) -> None:
+    assert "     and 2 more with the same text" in windrow("search", "zebras").out
+    then = windrow("search", "mayor as-of:1970-01-01T01:00").out
+    assert "The mayor is Smith." in then
+    assert "not sure" in then
+    assert ", until 1970-01-01)" in then
+
+
+def test_words_may_begin_with_a_dash(root: Path, windrow) -> None:
+    assert windrow("search", "tea", "-black").out == windrow("search", "tea -black").out
+    assert windrow("search", "tea", "-workspace").code == 0
+    assert windrow("search", "-tea").out == windrow("search", "--", "-tea").out
+    assert windrow("search", "--", "--json").code == 0
+    assert windrow("search", "--zebras are not").code == 0
+    mistyped = windrow("search", "zebras", "--jsno")
+    assert mistyped.code == 2
+    assert "Did you mean '--json'?" in mistyped.err
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.text(max_size=12), min_size=1, max_size=4))
+def test_any_words_are_a_query(root: Path, words: list[str]) -> None:
+    context = command.make_context("search", ["--", *words])
+    answer = lookup.look(_config(root), " ".join(context.params["words"]))
+    assert lookup.told("", answer).results == len(lookup.hits(answer))
+
+
+def _config(root: Path):
+    return Windrow(root).config
+
+
+def test_a_terminal_is_safe_from_what_pages_say(tmp_path: Path, windrow, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare(tmp_path)
+    page = PAGES[1].__class__("https://bad.example/\x1b[2J", "red \x1b[31m herring\r\nhere", "Title \x07\u202e")
+    with sqlite3.connect(tmp_path / "summary.sqlite") as link:
+        link.executescript(schema())
+        fill(link, [page])
+    link.close()
+    engine = connect(f"sqlite:///{tmp_path / 'summary.sqlite'}", durable=False)
+    index_pages(engine, tmp_path / "index")
+    engine.dispose()
+    monkeypatch.chdir(tmp_path)
+    out = windrow("search", "herring").out
+    assert "herring" in out
+    assert not set(out) & set("\x1b\x07\r\u202e")
+
+
+def test_without_pages_it_says_what_makes_them(tmp_path: Path, windrow, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    said = windrow("search", "tea")
+    assert (said.code, said.out) == (1, "")
+    assert said.err.startswith("windrow: there are no pages to look into yet: ")
+    assert said.err.endswith("try: windrow run pages\n")
+    assert not (tmp_path / "summary.sqlite").exists()
+    sqlite3.connect(tmp_path / "summary.sqlite").close()
+    (tmp_path / "summary.sqlite").touch()
+    assert windrow("search", "tea").err.endswith("try: windrow run pages\n")
+
+
+def test_without_the_index_the_table_answers_and_says_so(
+    root: Path, windrow, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(root, copy, ignore=shutil.ignore_patterns("index"))
+    monkeypatch.chdir(copy)
+    said = windrow("search", "zebras")
+    assert "https://copy.example/green" in said.out
+    assert said.err.splitlines()[0] == (lookup.BEHIND if there() else lookup.BARE)
+    monkeypatch.setattr(lookup, "there", lambda: False)
+    assert "pip install 'windrow[search]'" in windrow("search", "zebras").err

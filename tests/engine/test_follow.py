@@ -1,0 +1,73 @@
+"""A phase that follows the store: a task of its own, stopped between batches, gone on with by the next run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.engine.toy import TOY
+from windrow.engine.ledger import Ledger
+from windrow.engine.run import Harvest
+from windrow.engine.session import Session, Setup
+from windrow.errors import StoreError
+from windrow.model import Limits
+from windrow.reasons import Reason
+from windrow.spec import Act, Step
+
+STEP = Step("index", "1", Act.FOLLOW, None, "", ())
+FOLLOWING = replace(TOY, phases=("get", "obey", "index"), steps=(STEP,))
+
+
+def session(root: Path) -> Session:
+    return Session(Setup(root / "ledger.sqlite", root / "archive", Limits()), "test")
+
+
+def tasks(ledger: Ledger) -> list[tuple]:
+    text = "SELECT t.phase, t.source, e.failed, e.reason, e.comment FROM task t JOIN task_end e ON e.task = t.seq"
+    return ledger.cursor(text).fetchall()
+
+
+def test_a_follower_is_called_and_told_of(tmp_path: Path) -> None:
+    one, calls = session(tmp_path), []
+
+    def follow(pulse):
+        calls.append(pulse())
+        return "12 added"
+
+    one.harvest(Harvest(FOLLOWING, (), followers={"index": follow}), fetch=False)
+    one.harvest(Harvest(FOLLOWING, ()), fetch=False)
+    one.harvest(Harvest(FOLLOWING, (), followers={"index": follow}), fetch=False, phases=frozenset({"obey"}))
+    assert one.close() == 0
+    assert calls == [True]
+    assert tasks(one.ledger) == [(3, "", 0, None, "12 added")]
+    one.ledger.close()
+
+
+def test_a_stop_is_heard_between_batches(tmp_path: Path) -> None:
+    one, calls = session(tmp_path), []
+
+    def follow(pulse):
+        while pulse():
+            calls.append(1)
+            one.stops = len(calls) // 3
+        return "some"
+
+    one.harvest(Harvest(FOLLOWING, (), followers={"index": follow}), fetch=False)
+    assert one.close() == 130
+    assert len(calls) == 3
+    one.ledger.close()
+
+
+def test_a_store_that_fails_fails_the_task(tmp_path: Path) -> None:
+    one = session(tmp_path)
+
+    def follow(pulse):
+        raise StoreError("the index: no room", reason=Reason.DISK_FULL)
+
+    with pytest.raises(StoreError, match="no room"):
+        one.harvest(Harvest(FOLLOWING, (), followers={"index": follow}), fetch=False)
+    assert one.close(1) == 1
+    assert tasks(one.ledger) == [(3, "", 1, "disk_full", "index: the index: no room")]
+    one.ledger.close()
