@@ -13,6 +13,9 @@ from typing import Any, NamedTuple
 import click
 
 from windrow.app.lookup import Hit, Mark, Told
+from windrow.app.origin import Came, Origin, Site
+from windrow.app.page import Asked as PageAsked
+from windrow.app.page import Edition, Page
 from windrow.app.question import Candidate
 from windrow.app.scaffold import Prepared
 from windrow.app.schedule import Asked, Reads, Waiting
@@ -23,6 +26,7 @@ from windrow.app.trial import Document, Got, Note, Record
 from windrow.cli.root import root
 from windrow.collections.pages.search.result import Part
 from windrow.engine.check import Fault
+from windrow.stores.index.version import Counted
 
 Shape = type | dict[str, str]
 """A class whose fields are told, or the fields of a message by name with what they hold."""
@@ -64,6 +68,11 @@ MESSAGES = {
     "story": Message("why", "the thing in question; its events and members follow", Story),
     "event": Message("why", "one thing that happened; fields that say nothing are left out", Event),
     "member": Message("why", "a document within the archive in question", Candidate),
+    "page": Message("why", "the page in question; its versions and visits follow", Page),
+    "version": Message("why", "a version of the page, oldest first", Edition),
+    "visit": Message("why", "one question for the page; fields that say nothing are left out", PageAsked),
+    "site": Message("why", "the site or host in question; its origins follow", Site),
+    "origin": Message("why", "an origin of the site", Origin),
     "candidate": Message("why", "one of several things that may be meant", Candidate),
     "retry": Message("retry", "an item that was put back", _DECIDED),
     "cancel": Message("cancel", "an item that was ended", _DECIDED),
@@ -78,10 +87,12 @@ MESSAGES = {
 }  # fmt: skip
 """Every type of message."""
 
-PARTS = (SourceCount, PhaseCount, ReasonCount, FindingCount, SourceState, StateCount, Mark, Part)
+PARTS = (SourceCount, PhaseCount, ReasonCount, FindingCount, SourceState, StateCount, Mark, Part, Came, Counted)
 """What lists within messages hold."""
 
-SENT_APART: dict[type, set[str]] = {Story: {"events", "members"}}
+SENT_APART: dict[type, set[str]] = {
+    Story: {"events", "members"}, Page: {"versions", "events"}, Site: {"origins"},
+}  # fmt: skip
 """Fields that have messages of their own."""
 
 

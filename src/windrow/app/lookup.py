@@ -10,7 +10,7 @@ from uuid import UUID
 
 from windrow.app.indexing import is_current
 from windrow.app.search import Search
-from windrow.app.shelf import shelf, summaries
+from windrow.app.shelf import summaries
 from windrow.collections.pages.search.result import Answer, Part, Piece, Result
 from windrow.config import Workspace
 from windrow.engine.ledger.moment import now
@@ -74,7 +74,7 @@ def look(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10) -
     made, the full-text table answers, and a note says so.
     """
     with summaries(workspace) as engine:
-        folder = shelf(workspace).index
+        folder = workspace.pages.index
         with closing(Search(engine, folder)) as search:
             answer = search(text, now=int(now().timestamp()), offset=offset, limit=limit)
         notes = () if is_current(folder) else (BEHIND if there() else BARE,)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from windrow.app.kind import KINDS, collection, phases
 from windrow.app.question import Candidate, Question, clue, is_number
@@ -16,6 +16,10 @@ from windrow.engine.ledger.moment import parse
 from windrow.errors import UsageError, WindrowError
 from windrow.model import Status
 from windrow.reasons import Reason
+
+if TYPE_CHECKING:
+    from windrow.app.origin import Site
+    from windrow.app.page import Page
 
 __all__ = ["Candidate", "Event", "Found", "Story", "tell"]
 
@@ -71,10 +75,12 @@ class Story(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a question found: one story, or a session's summary, or several things it may mean."""
+    """What a question found: one story, or a page's or site's, a session's summary, or things it may mean."""
 
     asked: str
     story: Story | None = None
+    page: Page | None = None
+    site: Site | None = None
     session: Summary | None = None
     candidates: tuple[Candidate, ...] = ()
     more: int = 0  # candidates that are not listed
@@ -94,6 +100,13 @@ def tell(workspace: Workspace, ledger: Ledger, what: str) -> Found:
         return Found(what, _story(ledger, [number for number, _ in items]))
     if keys:
         return Found(what, candidates=question.candidates(items), more=max(0, question.total - len(items)))
+    return _elsewhere(workspace, ledger, question, what)
+
+
+def _elsewhere(workspace: Workspace, ledger: Ledger, question: Question, what: str) -> Found:
+    """Tell of what is no item: a page or site, a refused name, a source, a centre."""
+    if found := _of_web(workspace, ledger, what):
+        return found
     if refused := ledger.ask("told_refused", what, f"/{what}"):
         return Found(what, _refusal(what, refused))
     if source := workspace.source(what):
@@ -101,6 +114,23 @@ def tell(workspace: Workspace, ledger: Ledger, what: str) -> Found:
     if owned := question.owned(what):
         return Found(what, candidates=question.candidates(owned), more=max(0, question.total - len(owned)))
     raise WindrowError(f"nothing is known of {what!r}{clue(workspace, what)}", hint="windrow status")
+
+
+def _of_web(workspace: Workspace, ledger: Ledger, what: str) -> Found | None:
+    """Tell of a page, of a site that is crawled, or of a host; None where it is none of them."""
+    if not any(source.collection == "pages" for source in workspace.sources) and not ledger.ask("hosts_of", "pages"):
+        return None
+    from windrow.app.origin import site_at, site_of  # noqa: PLC0415 not for those who only harvest drops
+    from windrow.app.page import page  # noqa: PLC0415
+
+    if found := page(workspace, ledger, what):
+        return Found(what, page=found)
+    source = workspace.source(what)
+    if source and source.collection == "pages":
+        story = _source(ledger, source.name, source.collection, source.owner)
+        return Found(what, story=story, site=site_of(workspace, ledger, source))
+    host = site_at(workspace, ledger, what)
+    return Found(what, site=host) if host and source is None else None
 
 
 def _story(ledger: Ledger, numbers: list[int]) -> Story:

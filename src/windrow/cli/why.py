@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     examples=[
         "windrow why H.2026-01-12.1.impc.zip",
         "windrow why sftp://drop.example.org/add/H.2026-01-12.1.impc.zip",
+        "windrow why https://example.org/a/page",
         "windrow why 1234 --json",
     ],
 )
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 def command(voice: Voice, what: str) -> int:
     """Tell the whole story of X, in the order in which it happened.
 
-    X is an address, the name of a zip or of a document, an action (add/NAME), a centre, a source, a
-    session, or any number that another command printed. Where X may mean several things, they are
+    X is an address, the name of a zip or of a document, an action (add/NAME), a page, a host, a centre, a
+    source, a session, or any number that another command printed. Where X may mean several things, they are
     listed. What was refused has a story too, and so has what a rule left out of an archive.
     """
     found = voice.open().why(what)
@@ -41,12 +42,19 @@ def command(voice: Voice, what: str) -> int:
             voice.message("summary", found.session)
         else:
             voice.data("\n".join(lines(found.session)))
-    elif found.story is not None:
+    elif found.page is not None or found.site is not None:
+        from windrow.cli.page import tell, tell_site  # noqa: PLC0415
+
+        if found.page is not None:
+            tell(voice, found.page)
+        if found.site is not None:
+            tell_site(voice, found.site)
+    if found.story is not None:
         if voice.json:
             _stream(voice, found.story)
         else:
             voice.data(_text(found.story))
-    else:
+    elif found.candidates:
         _list(voice, found.candidates, found.more, what)
     return 0
 

@@ -1,0 +1,105 @@
+"""The story of a site: its origins, what is known of each, and what its robots.txt says now."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from windrow.app.lookup import when
+from windrow.app.rule import standing
+from windrow.app.shelf import there
+from windrow.collections.pages.robot import Standing
+from windrow.config import Workspace
+from windrow.engine.ledger import Ledger
+from windrow.engine.ledger.moment import now, parse
+from windrow.formats.url import parts
+from windrow.model import Source
+from windrow.reasons import Reason
+from windrow.stores.index.version import Counted, Versions
+
+_HOST = re.compile(r"(?:[a-z0-9_-]{1,63}\.)+[a-z0-9_-]{1,63}|\[[0-9a-f:.]+\]|localhost")
+
+
+class Came(NamedTuple):
+    """How often one thing came of asking: a status of HTTP, or the reason why there was none."""
+
+    what: str
+    visits: int
+    meaning: str
+
+
+class Origin(NamedTuple):
+    """An origin: addresses known there, with a body, failing and due; `robots` says what its robots.txt allows now.
+
+    `delay` is the seconds between requests that its robots.txt asks for.
+    """
+
+    origin: str
+    source: str
+    addresses: int
+    pages: int
+    failing: int
+    due: int
+    next_due: datetime | None
+    asked: datetime | None
+    robots: str
+    delay: float | None
+    came: tuple[Came, ...]
+
+
+class Site(NamedTuple):
+    """A site or a host: where it begins, its origins, and its versions in the Summary Database."""
+
+    name: str
+    seeds: tuple[str, ...]
+    origins: tuple[Origin, ...]
+    versions: Counted
+
+
+def site_of(workspace: Workspace, ledger: Ledger, source: Source) -> Site:
+    """Tell of a source's site."""
+    rows = ledger.ask("visited_hosts", source.name, "", int(now().timestamp()))
+    return _site(workspace, ledger, (source.name, tuple(source.options["seeds"])), rows)
+
+
+def site_at(workspace: Workspace, ledger: Ledger, host: str) -> Site | None:
+    """Tell of a host's origins, whichever site they belong to; None where it is none that is known."""
+    name = host.lower().rstrip("/.")
+    if not _HOST.fullmatch(name):
+        return None
+    rows = ledger.ask("visited_hosts", "", name, int(now().timestamp()))
+    return _site(workspace, ledger, (name, ()), rows) if rows else None
+
+
+def _site(workspace: Workspace, ledger: Ledger, named: tuple[str, tuple[str, ...]], rows: Sequence[Any]) -> Site:
+    sources = {source.name: source for source in workspace.sources}
+    found = tuple(_origin(workspace, ledger, sources.get(row[2]), row) for row in rows if row[3] == "pages")
+    hosts = sorted({parts(f"{one.origin}/").host for one in found})
+    with there(workspace) as engine:
+        versions = Versions(engine).count(hosts) if engine is not None else Counted(0, 0, 0, 0)
+    return Site(*named, found, versions)
+
+
+def _origin(workspace: Workspace, ledger: Ledger, source: Source | None, row: Sequence[Any]) -> Origin:
+    seq, origin, name, _, known, pages, failing, due, after, asked = row
+    state = standing(workspace, ledger, source, origin) if source else None
+    came = [
+        Came(reason or str(status), visits, Reason(reason).meaning if reason else "")
+        for reason, status, visits in ledger.ask("visited_reasons", seq)
+    ]
+    said = _robots(state) if state and asked else ""
+    delay = state.robots.delay if state else None
+    last = parse(asked) if asked else None
+    return Origin(origin, name, known, pages, failing, due, when(after), last, said, delay, tuple(came))
+
+
+def _robots(state: Standing) -> str:
+    robots = state.robots
+    if robots.refusal:
+        return "could not be had, so nothing may be asked for"
+    if not robots.rules:
+        return "allows everything"
+    refused = sum(not rule.allow for rule in robots.rules)
+    return f"{refused} of {len(robots.rules)} rules for {robots.agent or 'us'} refuse something"

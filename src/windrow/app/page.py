@@ -1,0 +1,240 @@
+"""The whole story of a page: how it was found, what was asked and came, its versions, and what is due."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from windrow.app.lookup import when
+from windrow.app.rule import judge
+from windrow.app.shelf import there
+from windrow.collections.pages.code import CrawlType
+from windrow.collections.pages.difference import State, difference
+from windrow.collections.pages.parameter import clean
+from windrow.config import Workspace
+from windrow.digest import number, short
+from windrow.engine.ledger import Ledger
+from windrow.engine.ledger.moment import parse
+from windrow.formats.url import normalise
+from windrow.reasons import Reason
+from windrow.stores.index.version import Version, Versions
+
+_CHAIN = 20
+"""Addresses on the way from a seed that are told."""
+_COMPARED = 100
+"""Versions, the latest ones, that are compared with the one before."""
+_ALIKE = 5
+"""Addresses with the same text that are named."""
+
+
+class Asked(NamedTuple):
+    """One question for a page and what came of it; `told` says it in a sentence. Sizes are bytes, times UTC."""
+
+    at: datetime
+    number: int
+    session: int
+    what: str
+    told: str
+    status: int | None = None
+    reason: str = ""
+    seconds: float | None = None
+    size: int | None = None
+    digest: str = ""
+    warc: str = ""
+    offset: int | None = None
+    length: int | None = None
+    location: str = ""
+
+
+class Edition(NamedTuple):
+    """A version of a page; `changed` says in a line what is other than in the one before.
+
+    `end` is the time at which it was known to be gone or changed, null for one that is there. `duplicate_of`
+    is the address it is marked as a duplicate of, `copies` how many other addresses have the same text now.
+    `indexed` says whether its text can be searched for, `words` how many words are counted in it.
+    """
+
+    generation: str
+    first_seen: datetime
+    last_seen: datetime
+    end: datetime | None
+    title: str
+    kind: str
+    language: str
+    size: int | None
+    redirect: str
+    canonical: str
+    duplicate_of: str
+    copies: int
+    crawls: int
+    links: int
+    indexed: bool
+    words: int
+    changed: str = ""
+
+
+class Page(NamedTuple):
+    """A page and how it stands.
+
+    `state` is open (there when last looked at), gone, waiting, failing, refused or unknown. `rule` is what
+    refuses the address now, where something does. `via` leads from where it was found back to the seed.
+    `due` is when it is asked next, `every` after how many seconds it is thought to change.
+    """
+
+    url: str
+    source: str
+    state: str
+    reason: str
+    rule: str
+    via: tuple[str, ...]
+    due: datetime | None
+    every: int | None
+    failures: int
+    alike: tuple[str, ...]
+    versions: tuple[Edition, ...]
+    events: tuple[Asked, ...]
+
+
+def address(what: str) -> str:
+    """Return the normal address that a text names, as the crawl spells it; empty where it names none.
+
+    >>> address("https://Example.org/a?utm_source=x#top"), address("H.2026-01-12.1.impc.zip")
+    ('https://example.org/a', '')
+    """
+    if not what.startswith(("http://", "https://")):
+        return ""
+    return clean(url) if (url := normalise(what).url) else ""
+
+
+def page(workspace: Workspace, ledger: Ledger, what: str) -> Page | None:
+    """Tell the story of an address of the web; None where `what` is none, or nothing here concerns it."""
+    if not (url := address(what)):
+        return None
+    rows = ledger.ask("visited_address", number(url))
+    known = rows[0] if rows and rows[0][1] == url else None
+    judged = judge(workspace, ledger, url)
+    versions, alike = _versions(workspace, url)
+    if known is None and not versions and not judged.source:
+        return None
+    visits = [_asked(row) for row in ledger.ask("visited_address_visits", number(url))] if known else []
+    state, reason = _state(known, visits, versions, judged.reason)
+    due, pause, failures = (known[7], known[8], known[10]) if known else (None, None, 0)
+    return Page(
+        url,
+        known[3] if known else judged.source,
+        state,
+        reason,
+        judged.why if judged.reason else "",
+        tuple(_chain(ledger, known)),
+        when(due) if due else None,
+        pause or None,
+        failures,
+        tuple(alike),
+        tuple(versions),
+        tuple(visits),
+    )
+
+
+def _chain(ledger: Ledger, known: Sequence[Any] | None) -> Iterable[str]:
+    """Yield the addresses on the way back to the seed."""
+    seen: set[int] = set()
+    while known is not None and known[5] and known[5] not in seen and len(seen) < _CHAIN:
+        if known[6] is not None:
+            yield known[6]
+        seen.add(known[5])
+        rows = ledger.ask("visited_address", known[5])
+        known = rows[0] if rows else None
+
+
+def _asked(row: Sequence[Any]) -> Asked:
+    seq, _, session, kind, _, started, seconds, status, reason, message, digest, size, warc, at, length = row[:15]
+    revisit, location = row[15], row[18]
+    name = {CrawlType.FILE_CRAWL: "visit", CrawlType.ROBOTSTXT_FETCH: "robots"}.get(kind, "visit")
+    if reason and status is None and not seconds:
+        told, name = f"not asked: {message or Reason(reason).meaning}", "refused"
+    elif reason:
+        told = f"no good answer after {seconds:.2f} s: {message or Reason(reason).meaning}"
+    else:
+        told = f"{status} after {seconds:.2f} s"
+    told += f", to {location}" if location else ""
+    if warc:
+        told += "; the same bytes as before" if revisit else f"; {size or 0:,} bytes {short(digest)}"
+        told += f", kept at {warc} from byte {at:,} on, {length:,} bytes long"
+    kept = (size, digest, warc, at, length)
+    return Asked(parse(started), seq, session, name, told, status, reason or "", seconds, *kept, location)
+
+
+def _versions(workspace: Workspace, url: str) -> tuple[list[Edition], list[str]]:
+    """Return the versions of an address, and who else has the text of the latest one."""
+    with there(workspace) as engine:
+        if engine is None:
+            return [], []
+        reader = Versions(engine)
+        found = reader.of(url)
+        pile = found[-1].pile if found else None
+        alike = reader.alike(pile, url, _ALIKE) if pile is not None else []
+        changes = _changes(reader, found)
+    return [_edition(one, changes.get(one.id, "")) for one in found], alike
+
+
+def _changes(reader: Versions, found: Sequence[Version]) -> dict[int, str]:
+    """Compare each version with the one before."""
+    some = found[-_COMPARED:]
+    told, before = dict[int, str](), None
+    for one in some:
+        state = contents(reader, one)
+        if before is not None:
+            told[one.id] = str(difference(before, state))
+        before = state
+    return told
+
+
+def contents(reader: Versions, one: Version) -> State:
+    """Return what a version says, as it is compared."""
+    text, rest = reader.texts([one.pile]).get(one.pile, ("", "")) if one.pile is not None else ("", "")
+    said = {
+        "title": one.title, "headline": one.headline, "description": one.description, "language": one.language,
+        "kind": one.kind, "redirect": one.redirect, "canonical": one.canonical,
+        "size": None if one.pile is not None or one.size is None else f"{one.size:,} bytes",
+    }  # fmt: skip
+    return State(tuple((name, value or "") for name, value in said.items()), text, rest)
+
+
+def _edition(one: Version, changed: str) -> Edition:
+    return Edition(
+        str(UUID(bytes=one.uuid)),
+        datetime.fromtimestamp(one.first, UTC),
+        datetime.fromtimestamp(one.last, UTC),
+        when(one.end),
+        one.title or one.headline or "",
+        one.kind or "",
+        one.language or "",
+        one.size,
+        one.redirect or "",
+        one.canonical or "",
+        one.original or "",
+        one.copies,
+        one.crawls,
+        one.links,
+        one.indexed,
+        one.words,
+        changed,
+    )
+
+
+def _state(
+    known: Sequence[Any] | None, visits: Sequence[Asked], versions: Sequence[Edition], reason: Reason | None
+) -> tuple[str, str]:
+    """Say in a word how a page stands, and for which reason."""
+    last = visits[-1] if visits else None
+    if reason is not None and not versions:
+        return "refused", reason
+    if versions:
+        return ("open" if versions[-1].end is None else "gone"), (last.reason if last else "")
+    if known is None:
+        return "unknown", ""
+    if last is None:
+        return "waiting", ""
+    return "failing", last.reason or {404: Reason.NOT_FOUND, 410: Reason.GONE}.get(last.status or 0, "")

@@ -1,0 +1,119 @@
+"""A page's or a site's story as text, and as messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from windrow.cli.table import show, span
+from windrow.cli.voice import Voice
+from windrow.reasons import Reason
+
+if TYPE_CHECKING:
+    from windrow.app.origin import Origin, Site
+    from windrow.app.page import Edition, Page
+
+_STATES = {
+    "open": "there when it was last looked at",
+    "gone": "gone, or changed into something that is not kept",
+    "waiting": "known, and not asked for yet",
+    "failing": "asked for in vain so far",
+    "refused": "not asked for",
+    "unknown": "may be asked for, but nothing has named it so far",
+}
+
+
+def tell(voice: Voice, page: Page) -> None:
+    """Print the story of a page."""
+    if voice.json:
+        told = page._asdict()
+        versions, events = told.pop("versions"), told.pop("events")
+        voice.message("page", told)
+        for one in versions:
+            voice.message("version", one)
+        for each in events:
+            voice.message("visit", each, spare=True)
+    else:
+        voice.data("\n".join(_page(page)))
+
+
+def tell_site(voice: Voice, site: Site) -> None:
+    """Print what is known of a site."""
+    if voice.json:
+        told = site._asdict()
+        origins = told.pop("origins")
+        voice.message("site", told)
+        for one in origins:
+            voice.message("origin", one)
+    else:
+        voice.data("\n".join(_site(site)))
+
+
+def _page(page: Page) -> Iterator[str]:
+    of = f" (page of {page.source})" if page.source else ""
+    yield f"{page.url}{of}"
+    why = f", {Reason(page.reason).meaning}" if page.reason and page.state != "refused" else ""
+    yield f"  stands {page.state}: {_STATES[page.state]}{why}"
+    if page.rule:
+        yield f"  not asked for: {page.rule}"
+    if page.via:
+        yield f"  found at {', found at '.join(page.via)}"
+    elif page.events or page.due is not None:
+        yield "  a seed, or named by a list"
+    if page.due is not None:
+        every = f", thought to change every {span(page.every)}" if page.every else ""
+        failed = f", failed {page.failures} times in a row" if page.failures else ""
+        yield f"  due next {show(page.due)}{every}{failed}"
+    latest = page.versions[-1] if page.versions else None
+    if latest:
+        yield from _index(latest, page.alike)
+    lines = [(one.at, 0, f"{one.what:<8} {one.told}") for one in page.events]
+    for number, one in enumerate(page.versions, 1):
+        lines.append((one.first_seen, 1, f"version  {number}: {_edition(one)}"))
+        if one.changed:
+            lines.append((one.first_seen, 2, f"changed  {one.changed}"))
+        if one.end is not None and (number == len(page.versions) or page.versions[number].first_seen != one.end):
+            lines.append((one.end, 3, f"gone     version {number} ended; last seen {show(one.last_seen)}"))
+    if lines:
+        yield ""
+    yield from (
+        f"{show(at)}  {told}" for at, _, told in sorted(lines, key=lambda line: (int(line[0].timestamp()), line[1]))
+    )
+
+
+def _index(one: Edition, alike: tuple[str, ...]) -> Iterator[str]:
+    if one.words or one.indexed:
+        yield f"  its text can be searched for: {one.words:,} different words" if one.indexed else "  not indexed yet"
+    if one.duplicate_of:
+        yield f"  marked as a duplicate of {one.duplicate_of}"
+    if alike:
+        more = f", and {one.copies - len(alike):,} more" if one.copies > len(alike) else ""
+        yield f"  the same text is at {', '.join(alike)}{more}"
+    if one.canonical:
+        yield f"  names {one.canonical} as its original"
+
+
+def _edition(one: Edition) -> str:
+    what = f"leads to {one.redirect}" if one.redirect else repr(one.title) if one.title else one.kind or "no title"
+    return f"{what}, seen by {one.crawls} crawls until {show(one.last_seen)}, {one.links} links"
+
+
+def _site(site: Site) -> Iterator[str]:
+    yield f"{site.name}" + (f" (a site from {', '.join(site.seeds)})" if site.seeds else "")
+    counts = site.versions
+    yield f"  {counts.addresses:,} pages summarised, {counts.open:,} of them there now ({counts.duplicates:,} marked as"
+    yield f"  duplicates), in {counts.versions:,} versions"
+    for one in site.origins:
+        yield from _origin(one)
+
+
+def _origin(one: Origin) -> Iterator[str]:
+    yield f"{one.origin} (of {one.source})"
+    yield f"  {one.addresses:,} addresses: {one.pages:,} gave something, {one.failing:,} fail, {one.due:,} are due"
+    if one.next_due is not None:
+        yield f"  the next one is due {show(one.next_due)}"
+    if one.robots:
+        delay = f"; it asks for {one.delay:g} s between requests" if one.delay is not None else ""
+        yield f"  robots.txt: {one.robots}{delay}"
+    for came in one.came:
+        yield f"  {came.visits:>8,}  {came.what}" + (f": {came.meaning}" if came.meaning else "")

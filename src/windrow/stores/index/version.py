@@ -1,0 +1,117 @@
+"""Read what a Summary Database has of one address: its versions in the order of time, and what hangs on them."""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from windrow.stores.connect import READS, guarded
+
+
+class Version(NamedTuple):
+    """A generation of one address. Times are UNIX seconds.
+
+    `kind` is `type/subtype`, `redirect` where it led to, `original` the address it is marked as a duplicate
+    of; `copies` counts the other addresses that have the same text now. `crawls` and `links` are counted.
+    `words` are the rows of its text in token_statistics, `indexed` whether the full-text table has it.
+    """
+
+    id: int
+    uuid: bytes
+    first: int
+    last: int
+    end: int | None
+    pile: int | None
+    title: str | None
+    headline: str | None
+    description: str | None
+    language: str | None
+    kind: str | None
+    size: int | None
+    canonical: str | None
+    redirect: str | None
+    original: str | None
+    copies: int
+    crawls: int
+    links: int
+    words: int
+    indexed: bool
+
+
+_VERSIONS = """
+SELECT g.entity_generation_id, g.entity_generation_uuid, g.first_seen_unix_utc, g.last_seen_unix_utc,
+  g.confirmed_end_unix_utc, g.text_pile_id, d.title, d.primary_headline, d.description, d.primary_language,
+  m.mime_type || '/' || m.mime_subtype, f.file_size, c.str_url, t.str_url,
+  (SELECT ou.str_url FROM duplicate_summary x
+   JOIN entity_generation og ON og.entity_generation_id = x.duplicate_of_entity_generation_id
+   JOIN url ou ON ou.url_id = og.url_id
+   WHERE x.subject_entity_generation_id = g.entity_generation_id AND x.duplicate_status_end_unix_utc IS NULL LIMIT 1),
+  (SELECT count(DISTINCT k.url_id) FROM entity_generation k
+   WHERE k.text_pile_id = g.text_pile_id AND k.confirmed_end_unix_utc IS NULL AND k.url_id <> g.url_id),
+  (SELECT count(*) FROM crawl_summary s WHERE s.entity_generation_id = g.entity_generation_id),
+  (SELECT count(*) FROM link_summary l WHERE l.entity_generation_id = g.entity_generation_id),
+  (SELECT count(*) FROM token_statistics w WHERE w.text_pile_id = g.text_pile_id),
+  EXISTS (SELECT 1 FROM full_text_entity_index_docsize z WHERE z.id = g.text_pile_id)
+FROM url u
+JOIN entity_generation g ON g.url_id = u.url_id AND g.url_fragment IS NULL
+LEFT JOIN document_description d ON d.entity_generation_id = g.entity_generation_id
+LEFT JOIN file_summary f ON f.entity_generation_id = g.entity_generation_id
+LEFT JOIN mimetype m ON m.mimetype_id = f.mimetype_id
+LEFT JOIN url c ON c.url_id = f.canonical_url_id
+LEFT JOIN redirect_summary r ON r.entity_generation_id = g.entity_generation_id
+LEFT JOIN url t ON t.url_id = r.to_url_id
+WHERE u.str_url = ? ORDER BY g.first_seen_unix_utc, g.entity_generation_id
+"""
+_TEXTS = (
+    "SELECT text_pile_id, text, secondary_text FROM text_pile WHERE text_pile_id IN (SELECT value FROM json_each(?))"
+)
+# Of one text, the addresses that have it now; the first ones by name.
+_ALIKE = """
+SELECT DISTINCT u.str_url FROM entity_generation g JOIN url u ON u.url_id = g.url_id
+WHERE g.text_pile_id = ? AND g.confirmed_end_unix_utc IS NULL AND u.str_url <> ? ORDER BY 1 LIMIT ?
+"""
+_OF_HOST = """
+SELECT count(DISTINCT g.url_id), coalesce(sum(g.confirmed_end_unix_utc IS NULL), 0), count(*),
+  coalesce(sum(g.marked_duplicate AND g.confirmed_end_unix_utc IS NULL), 0)
+FROM origin o JOIN url u ON u.origin_id = o.origin_id JOIN entity_generation g ON g.url_id = u.url_id
+WHERE o.host IN (SELECT value FROM json_each(?))
+"""
+
+
+class Counted(NamedTuple):
+    """What is known of some hosts: addresses with a version, versions open now, all of them, marked duplicates."""
+
+    addresses: int
+    open: int
+    versions: int
+    duplicates: int
+
+
+class Versions:
+    """A reader of the versions in one Summary Database."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        """Take the database."""
+        self._engine = engine
+
+    def of(self, url: str) -> list[Version]:
+        """Return the versions of a normal address, oldest first; none where it is not known."""
+        return [Version(*row[:-1], bool(row[-1])) for row in self._rows(_VERSIONS, (url,))]
+
+    def texts(self, piles: list[int]) -> dict[int, tuple[str, str]]:
+        """Return main and other text of piles."""
+        return {row[0]: (row[1], row[2]) for row in self._rows(_TEXTS, (str(piles),))}
+
+    def alike(self, pile: int, url: str, most: int) -> list[str]:
+        """Return other addresses that have a text now."""
+        return [row[0] for row in self._rows(_ALIKE, (pile, url, most))]
+
+    def count(self, hosts: list[str]) -> Counted:
+        """Count what is known of hosts."""
+        return Counted(*self._rows(_OF_HOST, (json.dumps(hosts),))[0])
+
+    def _rows(self, sql: str, values: tuple[object, ...]) -> list[sa.Row[tuple[object, ...]]]:
+        with guarded(self._engine), self._engine.connect().execution_options(**READS) as link, link.begin():
+            return list(link.exec_driver_sql(sql, values))

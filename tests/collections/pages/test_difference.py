@@ -1,0 +1,66 @@
+"""What changed between two versions: nothing is lost, nothing is made up, and no text takes long."""
+
+from __future__ import annotations
+
+from time import process_time
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windrow.collections.pages.difference import MOST, Change, Line, State, difference
+
+LINES = st.lists(st.sampled_from(["a", "b", "c", "", "d e"]), max_size=20)
+
+
+@given(LINES, LINES)
+def test_both_versions_can_be_read_from_it(old: list[str], new: list[str]) -> None:
+    before, after = "\n".join(old), "\n".join(new)
+    found = difference(State(text=before), State(text=after), context=1_000)
+    if before.splitlines() == after.splitlines():
+        assert found.lines == ()
+        assert found.nothing
+        return
+    assert [line.text for line in found.lines if line.sign in " -"] == before.splitlines()
+    assert [line.text for line in found.lines if line.sign in " +"] == after.splitlines()
+    assert found.added == sum(line.sign == "+" for line in found.lines)
+    assert found.removed == sum(line.sign == "-" for line in found.lines)
+
+
+@given(LINES, LINES, st.integers(0, 3))
+def test_what_is_left_out_is_counted(old: list[str], new: list[str], context: int) -> None:
+    short = difference(State(text="\n".join(old)), State(text="\n".join(new)), context=context)
+    whole = difference(State(text="\n".join(old)), State(text="\n".join(new)), context=1_000)
+    left_out = sum(int(line.text.split()[0]) for line in short.lines if line.sign == "@")
+    assert left_out + sum(line.sign != "@" for line in short.lines) == len(whole.lines)
+    assert [line for line in short.lines if line.sign in "+-"] == [line for line in whole.lines if line.sign in "+-"]
+
+
+def test_short_texts_and_the_rest_are_told_apart() -> None:
+    before = State((("title", "Tea"), ("description", "")), "one\ntwo", "menu\nfooter 1")
+    after = State((("title", "Green tea"), ("redirect", "https://a.example/")), "one\ntwo", "menu\nfooter 2")
+    found = difference(before, after)
+    assert found.changes == (Change("title", "Tea", "Green tea"), Change("redirect", "", "https://a.example/"))
+    assert (found.lines, found.elsewhere) == ((), 2)
+    assert str(found) == (
+        "title 'Tea' -> 'Green tea'; redirect none -> 'https://a.example/'; 2 lines changed outside the main text"
+    )
+    assert str(difference(before, before)) == "nothing that is compared"
+
+
+def test_a_change_far_down_shows_only_what_is_near() -> None:
+    old = [f"line {number}" for number in range(100)]
+    new = [*old[:50], "new", *old[51:]]
+    found = difference(State(text="\n".join(old)), State(text="\n".join(new)))
+    assert found.lines == (
+        Line("@", "48 lines"), Line(" ", "line 48"), Line(" ", "line 49"), Line("-", "line 50"), Line("+", "new"),
+        Line(" ", "line 51"), Line(" ", "line 52"), Line("@", "47 lines"),
+    )  # fmt: skip
+
+
+def test_texts_made_to_be_slow_are_not() -> None:
+    began = process_time()
+    for count in (MOST, 20 * MOST):
+        old = "\n".join(f"{number % 7}" for number in range(count))
+        new = "\n".join(f"{number % 5}x\n{number % 7}" for number in range(count))
+        assert difference(State(text=old), State(text=new)).added
+    assert process_time() - began < 20
