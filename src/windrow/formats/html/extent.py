@@ -107,7 +107,7 @@ def _innermost(up: Sequence[int], sums: Sequence[int], share: float) -> list[int
 
 def _repeated(outline: Outline, sums: Extent) -> tuple[list[int], list[int]]:
     up, kind = outline.boxes.up, outline.boxes.kind
-    siblings: dict[tuple[int, int], int] = {}
+    siblings: dict[tuple[int, str], int] = {}
     pairs = list(zip(up, kind, strict=True))
     for pair, words in zip(pairs, sums.words, strict=True):
         if words:

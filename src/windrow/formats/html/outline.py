@@ -22,7 +22,7 @@ class Anchor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Boxes:
-    """The elements that are laid out as boxes, in the order in which they open; number 0 is the body.
+    """The elements that are laid out as boxes and hold text, in the order in which they open; number 0 is the body.
 
     Elements in the line of text (`b`, `span`, `a`) are no boxes, and one nested deeper than 200 boxes is none either.
     """
@@ -37,7 +37,7 @@ class Boxes:
     """Its own groups of the vocabulary."""
     path: list[int] = field(default_factory=list)
     """Equal for boxes whose tags and classes are equal, all the way up."""
-    kind: list[int] = field(default_factory=list)
+    kind: list[str] = field(default_factory=list)
     """Equal for boxes whose tags and classes are equal."""
 
 

@@ -8,7 +8,7 @@ from windrow.formats.html.charset import decode
 from windrow.formats.html.head import Head, head
 from windrow.formats.html.hint import Hint, hint
 from windrow.formats.html.outline import Outline
-from windrow.formats.html.tree import parse, silence
+from windrow.formats.html.tree import body, parse, silence
 from windrow.formats.html.walk import walk
 
 
@@ -34,4 +34,4 @@ def read(raw: bytes, url: str = "", content_type: str = "") -> Page:
     tree = parse(text.text)
     said = head(tree)
     silence(tree)
-    return Page(url, text.encoding, said, walk(tree.body), hint(url, said.property("og:type"), said.json_ld))
+    return Page(url, text.encoding, said, walk(body(tree)), hint(url, said.property("og:type"), said.json_ld))

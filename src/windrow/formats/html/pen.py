@@ -1,197 +1,243 @@
-"""Write a page's outline while its tree is walked."""
+"""Write a page's outline while its tags are walked over."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from windrow.formats.html.mark import Mark, marks
+from windrow.formats.html.element import BODY, Shape, attribute, plain
+from windrow.formats.html.mark import Mark
 from windrow.formats.html.outline import Anchor, Blocks, Boxes, Outline
-from windrow.formats.html.vocabulary import groups
 
-TIGHT_END, LOOSE_END, ANCHOR_END, CODE_END, QUOTE_END, DEEP_END = -1, -2, -3, -4, -5, -6
-
-Attributes = Mapping[str, str | None]
-
-_REFERS = {"a": "href", "area": "href", "iframe": "src", "embed": "src", "object": "data", "audio": "src",
-           "video": "src", "img": "src", "form": "action"}  # fmt: skip
-_NAMING = ("class", "id", "role", "itemprop")
-_SHAPING = (*_NAMING, "style", "aria-hidden")
+_REFERS = {"area": "href", "form": "action", "object": "data"}
 _DEEPEST = 200
-_CODE, _PRE = int(Mark.CODE), "pre"
-_HEADLINES = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+_CODE, _HEADLINE = int(Mark.CODE), int(Mark.HEADLINE)
+
+
+class Run:
+    """Text that is gathered while something is open in the line."""
+
+    __slots__ = ("headline", "number", "pieces", "spare", "start", "tag", "where")
+
+    def __init__(self, start: int, tag: str = "", number: int = 0, where: int = 0) -> None:
+        """Begin with this part of the line."""
+        self.start = start
+        self.tag = tag
+        self.number = number
+        self.where = where
+        self.pieces: list[str] = []
+        self.headline = False
+        self.spare = ""
+
+    def take(self, parts: list[str]) -> int:
+        """Take what has been written in the line; return how many words that were."""
+        text = plain("".join(parts[self.start :]))
+        self.start = 0
+        self.pieces.append(text)
+        return len(text.split())
+
+    def text(self) -> str:
+        """Return what was taken."""
+        return " ".join(" ".join(self.pieces).split())
 
 
 class Pen:
-    """What has been laid flat so far, and the block and the anchor that are being written."""
+    """What has been laid flat so far, and what is open in the line: a block, an anchor, code, a quotation."""
 
     __slots__ = (
-        "_anchor", "_anchors", "_blocks", "_code", "_kinds", "_linked", "_links", "_paths", "_quote", "_shapes",
-        "box", "lines", "parts", "rows", "watching",
+        "_anchor", "_anchors", "_blocks", "_code", "_deep", "_linked", "_lines", "_links", "_paths", "_quote", "_rows",
+        "_stack", "_texts", "gap", "parts",
     )  # fmt: skip
 
     def __init__(self) -> None:
         """Begin with the body's box."""
-        self.rows: list[tuple[str, int, int, int, int, int, int]] = []
-        """Of boxes, in the order of the columns of `Boxes`."""
-        self._blocks = Blocks()
-        self._anchors: list[Anchor] = []
         self.parts: list[str] = []
-        self.lines: list[str] = []
-        self.box = -1
-        self.watching = 0  # how many anchors, code and quote elements are open
-        self._kinds: dict[tuple[str, str], int] = {}
-        self._paths: dict[tuple[int, int], int] = {}
-        self._shapes: dict[tuple[str | bool | None, ...], tuple[int, int, int]] = {}
-        self._anchor: _Open | None = None
-        self._code: list[str] | None = None
-        self._quote: list[str] | None = None
+        """Of the line of text that is being written, as they stand in the markup."""
+        self.gap = " "
+        """What parts words in the line."""
+        self._blocks = Blocks()
+        self._texts = self._blocks.text
+        self._anchors: list[Anchor] = []
+        self._lines: list[str] = []
+        self._paths: dict[tuple[int, str], int] = {(-1, BODY.kind): 0}
+        self._rows: list[tuple[str, int, int, int, int, int, str, int]] = [("body", -1, 0, 0, 0, 0, BODY.kind, 0)]
+        """Of boxes, in the order of the columns of `Boxes`, then the number of the first block."""
+        self._stack = [0]
+        self._deep = 0
+        self._anchor: Run | None = None
+        self._code: Run | None = None
+        self._quote: Run | None = None
         self._linked = self._links = 0
-        self.open("body", {})
 
     def done(self) -> Outline:
         """Return what was laid flat."""
-        return Outline(Boxes(*map(list, zip(*self.rows, strict=True))), self._blocks, self._anchors)
+        self.border()
+        columns = list(map(list, zip(*self._rows, strict=True)))
+        return Outline(Boxes(*columns[:7]), self._blocks, self._anchors)
 
-    def watch(self, text: str) -> None:
-        """Take text also for what is open in the line: an anchor, code, a quotation."""
-        if self._anchor is not None:
-            self._anchor.parts.append(text)
-            self._linked += len(text.split())
-        if self._code is not None:
-            self._code.append(text)
-        if self._quote is not None:
-            self._quote.append(text)
+    def none(self, *_: object) -> None:
+        """Do nothing."""
 
-    def newline(self) -> None:
-        """End a line within the block."""
+    def space(self, *_: object) -> None:
+        """Part words, if not in code."""
         if self.parts:
-            self.lines.append("".join(self.parts))
-            self.parts.clear()
-        if self._anchor is not None:
-            self._anchor.parts.append(" ")
+            self.parts.append(self.gap)
 
-    def mark_up(self, end: int) -> int:
-        """Open code or a quotation within the line; return its end. One within its like is ignored."""
-        if (self._code if end == CODE_END else self._quote) is not None:
-            return TIGHT_END
-        self.watching += 1
-        if end == CODE_END:
-            self._code = []
-        else:
-            self._quote = []
-        return end
+    def border(self, *_: object) -> None:
+        """End the block."""
+        if self.parts or self._lines:
+            self._flush()
 
-    def refer(self, tag: str, attributes: Attributes) -> bool:
-        """Note what an element refers to; return whether it is an anchor that was opened."""
-        if tag == "img":
-            if self._anchor is not None and not self._anchor.spare:
-                self._anchor.spare = attributes.get("alt") or ""
-            return False
-        href = attributes.get(_REFERS[tag])
-        if href is None:
-            return False
-        where = self.rows[self.box][3] | (_CODE if self._code is not None else 0)
-        spare = attributes.get("aria-label") or attributes.get("title") or attributes.get("alt") or ""
-        rel = attributes.get("rel") or ""
-        anchors = self._anchors
-        anchors.append(Anchor(tag, href, rel, " ".join(spare.split()), where, False))
-        if tag != "a":
-            return False
-        self.watching += 1
-        self._links += 1
-        self._anchor = _Open(len(anchors) - 1, spare)
-        return True
-
-    def open(self, tag: str, attributes: Attributes) -> int:
-        """Open a box; return its number, or what to do at its end where it lies too deep to be one."""
-        if self.parts or self.lines:
-            self.flush()
-        if self._anchor is not None:
-            self._anchor.headline |= tag in _HEADLINES
-        rows, up = self.rows, self.box
-        if up < 0:
-            above, around, depth = -1, 0, 0
-        else:
-            _, _, depth, around, _, above, _ = rows[up]
-            depth += 1
-            if depth > _DEEPEST:
-                return DEEP_END
-        if tag == "form":
-            self.refer(tag, attributes)
-        kind, own, named = self._shape(tag, attributes)
+    def open(self, _tag: str, shape: Shape) -> None:
+        """Open a box."""
+        if self.parts or self._lines:
+            self._flush()
+        rows, stack = self._rows, self._stack
+        depth = len(stack)
+        if depth > _DEEPEST:
+            self._deep += 1
+            return
+        name, own, names, kind = shape
+        up = stack[-1]
+        _, _, _, marks, _, above, _, _ = rows[up]
         paths, step = self._paths, (above, kind)
         path = paths.get(step)
         if path is None:
             path = paths[step] = len(paths)
-        marked = around | own | _CODE if self._code is not None else around | own
-        self.box = len(rows)
-        rows.append((tag, up, depth, marked, named, path, kind))
-        return self.box
+        if self._code:
+            marks |= _CODE
+        if self._anchor and own & _HEADLINE:
+            self._anchor.headline = True
+        stack.append(len(rows))
+        rows.append((name, up, depth, marks | own, names, path, kind, len(self._texts)))
 
-    def _shape(self, tag: str, attributes: Attributes) -> tuple[int, int, int]:
-        """Return the kind, the marks and the groups of names of a box; most boxes are shaped like one before."""
-        if not attributes:
-            key: tuple[str | bool | None, ...] = (tag,)
-        elif len(attributes) == 1 and "class" in attributes:
-            key = (tag, attributes["class"])
-        else:
-            key = (tag, *map(attributes.get, _SHAPING), "hidden" in attributes)
-        shape = self._shapes.get(key)
-        if shape is None:
-            named = groups(tag) if "-" in tag else 0
-            for attribute in _NAMING:
-                names = attributes.get(attribute)
-                if names:
-                    named |= groups(names)
-            name = attributes.get("class") or ""
-            kind = self._kinds.setdefault((tag, name), len(self._kinds))
-            shape = self._shapes[key] = (kind, marks(tag, attributes), named)
-        return shape
+    def close(self, *_: object) -> None:
+        """Close the innermost box; one that held no text is forgotten."""
+        if self.parts or self._lines:
+            self._flush()
+        if self._deep:
+            self._deep -= 1
+        elif len(self._stack) > 1:
+            box = self._stack.pop()
+            if self._rows[box][7] == len(self._texts):
+                del self._rows[box:]
 
-    def close(self, end: int) -> None:
-        """Close what was opened."""
-        if end >= 0:
-            self.flush()
-            self.box = self.rows[end][1]
-        elif end == DEEP_END:
-            self.flush()
-        elif end == ANCHOR_END:
-            self.parts.append(" ")
-            self._end_anchor()
-        elif end in {CODE_END, QUOTE_END}:
-            self._end_mark_up(end)
+    def form(self, tag: str, shape: Shape) -> None:
+        """Open a box that refers to something."""
+        self.refer(tag, shape)
+        self.open(tag, shape)
 
-    def _end_anchor(self) -> None:
-        self.watching -= 1
+    def line(self, *_: object) -> None:
+        """End a line within the block."""
+        if self.parts:
+            self._pause()
+            self._lines.append("".join(self.parts))
+            self.parts.clear()
+
+    def plain(self, text: str, _shape: Shape) -> None:
+        """Take a text that stands by itself and holds no markup."""
+        self.border()
+        self.parts.append(text.replace("&", "&amp;"))
+        self._flush()
+
+    def raw(self, tag: str, shape: Shape) -> None:
+        """Note what an element refers to, whose own text is not to be read."""
+        self.refer(tag, shape)
+
+    def refer(self, tag: str, _shape: Shape) -> None:
+        """Note what an element of the line refers to; a picture's text stands for an anchor's that has none."""
+        self.space()
+        name = tag.partition(" ")[0]
         anchor = self._anchor
-        if anchor is None:
+        if name == "img":
+            if anchor is not None and not anchor.spare:
+                anchor.spare = attribute(tag, "alt")
             return
-        self._anchor = None
-        text = " ".join("".join(anchor.parts).split()) or " ".join(anchor.spare.split())
-        anchors = self._anchors
-        tag, href, rel, _, where, _ = anchors[anchor.at]
-        anchors[anchor.at] = Anchor(tag, href, rel, text, where, anchor.headline)
+        named = _REFERS.get(name, "src")
+        if f' {named}="' in tag:
+            href, spare = attribute(tag, named), _label(tag) or attribute(tag, "alt")
+            self._anchors.append(Anchor(name, href, attribute(tag, "rel"), _tidy(spare), self._where(), False))
 
-    def _end_mark_up(self, end: int) -> None:
-        self.watching -= 1
-        blocks = self._blocks
-        if end == CODE_END:
-            pieces, found, self._code = self._code, blocks.code, None
-        else:
-            pieces, found, self._quote = self._quote, blocks.quote, None
-        text = " ".join("".join(pieces or ()).split())
-        if text:
-            found.setdefault(len(blocks.text), []).append(text)
+    def anchor(self, tag: str, _shape: Shape) -> None:
+        """Open an anchor."""
+        if self._anchor is not None:
+            self.end_anchor()
+        self.space()
+        if ' href="' in tag:
+            self._links += 1
+            self._anchor = Run(len(self.parts), tag, len(self._anchors), self._where())
 
-    def flush(self) -> None:
-        """End the block, if it holds any text."""
-        parts, lines = self.parts, self.lines
-        text = "".join(parts)
-        if self.rows[self.box][0] == _PRE:
-            text = "\n".join(line.rstrip() for line in "\n".join([*lines, text]).split("\n")).strip("\n")
+    def end_anchor(self, *_: object) -> None:
+        """Close an anchor."""
+        run = self._anchor
+        if run is not None:
+            self._linked += run.take(self.parts)
+            tag = run.tag
+            text = run.text() or _tidy(_label(tag) or run.spare)
+            rel = attribute(tag, "rel") if ' rel="' in tag else ""
+            made = Anchor("a", attribute(tag, "href"), rel, text, run.where, run.headline)
+            self._anchors.insert(run.number, made)
+            self._anchor = None
+        self.space()
+
+    def code(self, *_: object) -> None:
+        """Open code in the line."""
+        self._code = self._marked(self._code)
+        self.gap = ""
+
+    def end_code(self, *_: object) -> None:
+        """Close code."""
+        self._code = self._unmarked(self._code, self._blocks.code)
+        self.gap = "" if self._code else " "
+
+    def quote(self, *_: object) -> None:
+        """Open a quotation in the line."""
+        self._quote = self._marked(self._quote)
+
+    def end_quote(self, *_: object) -> None:
+        """Close a quotation."""
+        self._quote = self._unmarked(self._quote, self._blocks.quote)
+
+    def _marked(self, run: Run | None) -> Run:
+        """Open code or a quotation; one within its like is only counted."""
+        if run is None:
+            return Run(len(self.parts))
+        run.number += 1
+        return run
+
+    def _unmarked(self, run: Run | None, found: dict[int, list[str]]) -> Run | None:
+        if run is not None and run.number:
+            run.number -= 1
+            return run
+        if run is not None:
+            run.take(self.parts)
+            text = run.text()
+            if text:
+                found.setdefault(len(self._texts), []).append(text)
+        return None
+
+    def _where(self) -> int:
+        return self._rows[self._stack[-1]][3] | (_CODE if self._code else 0)
+
+    def _pause(self) -> None:
+        """Let what is open in the line take its text, since the line ends."""
+        if self._anchor is not None:
+            self._linked += self._anchor.take(self.parts)
+        for run in (self._code, self._quote):
+            if run is not None:
+                run.take(self.parts)
+
+    def _flush(self) -> None:
+        """End the block, if it holds any text; a link's text goes on in the next one, code and quotations do not."""
+        parts, lines = self.parts, self._lines
+        if self._anchor or self._code or self._quote:
+            self._pause()
+            for run in (self._code, self._quote):
+                if run is not None:
+                    run.pieces.clear()
+        text = plain("".join(parts))
+        if self._rows[self._stack[-1]][0] == "pre":
+            text = "\n".join(line.rstrip() for line in "\n".join([*map(plain, lines), text]).split("\n")).strip("\n")
             words = len(text.split())
         elif lines:
-            rows = [line.split() for line in (*lines, text)]
+            rows = [line.split() for line in (*map(plain, lines), text)]
             words = sum(map(len, rows))
             text = "\n".join(" ".join(row) for row in rows if row)
         else:
@@ -200,34 +246,19 @@ class Pen:
             text = " ".join(row)
         parts.clear()
         lines.clear()
-        if self.watching:
-            self._pass_on()
         if words:
             blocks = self._blocks
-            blocks.text.append(text)
+            self._texts.append(text)
             blocks.words.append(words)
             blocks.linked.append(min(self._linked, words))
             blocks.links.append(self._links)
-            blocks.box.append(self.box)
+            blocks.box.append(self._stack[-1])
         self._linked = self._links = 0
 
-    def _pass_on(self) -> None:
-        """Go on into the next block with what is open in the line: a link's text grows, code and quotations end."""
-        if self._anchor is not None:
-            self._anchor.parts.append(" ")
-        if self._code:
-            self._code.clear()
-        if self._quote:
-            self._quote.clear()
+
+def _label(tag: str) -> str:
+    return attribute(tag, "aria-label") or attribute(tag, "title")
 
 
-class _Open:
-    """An anchor that is open."""
-
-    __slots__ = ("at", "headline", "parts", "spare")
-
-    def __init__(self, at: int, spare: str) -> None:
-        self.at = at
-        self.spare = spare
-        self.parts: list[str] = []
-        self.headline = False
+def _tidy(text: str) -> str:
+    return " ".join(text.split())

@@ -41,6 +41,12 @@ def silence(tree: LexborHTMLParser) -> None:
     tree.strip_tags(_SILENT)
 
 
+def body(tree: LexborHTMLParser) -> str:
+    """Write out the body again, as well-formed markup."""
+    found = tree.body
+    return (found.html or "") if found is not None else ""
+
+
 def _flatten(text: str) -> str:
     """Leave out start tags that would lie deeper than `_NESTED` elements."""
     opened: Counter[str] = Counter()

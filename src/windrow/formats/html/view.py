@@ -95,7 +95,8 @@ def picker(boxes: Sequence[int]) -> Picker:
 
 def _alike(outline: Outline) -> tuple[list[int], list[int], list[int]]:
     path, blocks = outline.boxes.path, outline.blocks
-    times, words, linked = [0] * len(path), [0] * len(path), [0] * len(path)
+    n = max(path) + 1
+    times, words, linked = [0] * n, [0] * n, [0] * n
     for box, size, within in zip(blocks.box, blocks.words, blocks.linked, strict=True):
         at = path[box]
         times[at] += 1

@@ -1,81 +1,127 @@
-"""Lay a parsed page flat: one walk over the tree yields boxes, blocks of text and anchors."""
+"""Lay a parsed page flat: one walk over its tags yields boxes, blocks of text and anchors.
+
+To ask a tree for node after node costs more than all that is done with them. So the tree is written out again by one
+call: its markup is well-formed, `<` and `>` stand for nothing but tags (but for comments and the few elements that
+hold raw text), and the walk goes over the pieces between them.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
 
-from windrow.formats.html.pen import ANCHOR_END, CODE_END, LOOSE_END, QUOTE_END, TIGHT_END, Pen
+from windrow.formats.html.element import BODY, Shape, shape
+from windrow.formats.html.outline import Outline
+from windrow.formats.html.pen import Pen
 
-if TYPE_CHECKING:
-    from selectolax.lexbor import LexborNode
+Act = Callable[[Pen, str, Shape], None]
+Meaning = tuple[Act, Shape]
 
-    from windrow.formats.html.outline import Outline
-
-_TIGHT = {
-    **dict.fromkeys(
-        ("abbr", "b", "bdi", "bdo", "big", "cite", "del", "dfn", "em", "font", "i", "ins", "mark"), TIGHT_END
-    ),
-    **dict.fromkeys(("s", "small", "strike", "strong", "sub", "sup", "tt", "u", "var", "wbr"), TIGHT_END),
-    **dict.fromkeys(("code", "kbd", "samp"), CODE_END),
-    "q": QUOTE_END,
+_OPEN, _CLOSE, _SPACE, _NONE, _RAW, _PLAIN = Pen.open, Pen.close, Pen.space, Pen.none, Pen.raw, Pen.plain
+_START: dict[str, Act] = {
+    # in the line of text, without parting words
+    **dict.fromkeys(("abbr", "b", "bdi", "bdo", "big", "cite", "del", "dfn", "em", "font", "i", "ins", "mark", "s",
+                     "small", "strike", "strong", "sub", "sup", "tt", "u", "var", "wbr"), _NONE),
+    # in the line of text, but mostly shown apart from what is beside them
+    **dict.fromkeys(("acronym", "data", "input", "label", "link", "meta", "mi", "mn", "mo", "picture", "rb", "rp",
+                     "rt", "ruby", "source", "span", "time"), _SPACE),
+    **dict.fromkeys(("area", "audio", "embed", "img", "object", "video"), Pen.refer),
+    **dict.fromkeys(("base", "basefont", "bgsound", "col", "frame", "hr", "keygen", "param", "track"), Pen.border),
+    **dict.fromkeys(("iframe", "noembed", "noframes"), _RAW),
+    **dict.fromkeys(("plaintext", "xmp"), _PLAIN),
+    **dict.fromkeys(("code", "kbd", "samp"), Pen.code),
+    "q": Pen.quote,
+    "a": Pen.anchor,
+    "br": Pen.line,
+    "form": Pen.form,
+}  # fmt: skip
+"""What to do at a start tag; all other elements are boxes."""
+_END: dict[Act, Act] = {
+    _OPEN: _CLOSE,
+    Pen.form: _CLOSE,
+    _NONE: _NONE,
+    Pen.anchor: Pen.end_anchor,
+    Pen.code: Pen.end_code,
+    Pen.quote: Pen.end_quote,
 }
-"""Elements in the line of text that do not part words, and what to do at their end."""
-_REFERRING = frozenset({"a", "area", "audio", "embed", "iframe", "img", "object", "video"})
-_LOOSE = _REFERRING | {"acronym", "data", "input", "label", "link", "meta", "mi", "mn", "mo", "picture", "rb", "rp",
-                       "rt", "ruby", "source", "span", "time"}  # fmt: skip
-"""Elements in the line of text that are mostly shown apart from what is beside them."""
+"""What to do at the end tag of an element, by what was done at its start; at all others, words are parted."""
+_VARYING = frozenset({Pen.anchor, Pen.refer, _RAW})
+_LONGEST, _KEPT = 500, 20_000
+
+_known: dict[str, Meaning] = {}
 
 
-def walk(body: LexborNode | None) -> Outline:  # noqa: C901, PLR0912 - the one loop over all nodes, a call saved for each
-    """Lay the tree below this element flat."""
+def walk(markup: str) -> Outline:
+    """Lay a body flat, given as its tree was written out."""
     pen = Pen()
-    if body is None:
-        return pen.done()
-    parts, lines, rows = pen.parts, pen.lines, pen.rows
-    open_ids, ends = [body.mem_id], [0]
-    nodes = body.traverse(include_text=True)
-    next(nodes)
-    for node in nodes:
-        parent = node.parent
-        above = parent.mem_id if parent is not None else 0
-        while open_ids[-1] != above and len(open_ids) > 1:
-            open_ids.pop()
-            end = ends.pop()
-            if end >= 0:
-                if parts or lines:
-                    pen.flush()
-                pen.box = rows[end][1]
-            elif end == LOOSE_END:
-                if parts:
-                    parts.append(" ")
-            elif end != TIGHT_END:
-                pen.close(end)
-        tag = node.tag or "-"
-        if tag == "-text":
-            text = node.text_content or ""
-            if parts or not text.isspace():
-                parts.append(text)
-                if pen.watching:
-                    pen.watch(text)
-        elif tag == "br":
-            pen.newline()
-        elif tag[0] not in "-!":
-            open_ids.append(node.mem_id)
-            ends.append(_open(pen, tag, node))
-    while ends:
-        pen.close(ends.pop())
+    parts, known = pen.parts, _known.get
+    pieces = iter(markup.split("<")[1:])
+    parts.append(next(pieces, "").partition(">")[2])
+    for piece in pieces:
+        tag, end, text = piece.partition(">")
+        meaning = known(tag)
+        if meaning is None or not end:
+            tag, text = _whole(piece, pieces)
+            meaning = _meaning(tag)
+        act, shaped = meaning
+        if act is _RAW or act is _PLAIN:
+            held, text = _raw(tag, text, pieces)
+            act(pen, tag if act is _RAW else held, shaped)
+        elif act is _SPACE:
+            if parts:
+                parts.append(pen.gap)
+        elif act is not _NONE:
+            act(pen, tag, shaped)
+        if text and (parts or not text.isspace()):
+            parts.append(text)
     return pen.done()
 
 
-def _open(pen: Pen, tag: str, node: LexborNode) -> int:
-    """Open an element; return the number of its box, or what else to do at its end."""
-    end = _TIGHT.get(tag)
-    if end is not None:
-        return end if end == TIGHT_END else pen.mark_up(end)
-    if tag not in _LOOSE:
-        return pen.open(tag, node.attributes)
-    if pen.parts:
-        pen.parts.append(" ")
-    if tag not in _REFERRING:
-        return LOOSE_END
-    return ANCHOR_END if pen.refer(tag, node.attributes) else LOOSE_END
+def _meaning(tag: str) -> Meaning:
+    """Return what a tag means.
+
+    Tags come again and again, within a page and from page to page, so the last answers are remembered.
+    """
+    name = tag.partition(" ")[0]
+    if not name:
+        return _NONE, BODY
+    if name.startswith("/"):
+        found: Meaning = _END.get(_START.get(name[1:], _OPEN), _SPACE), BODY
+    else:
+        act = _START.get(name, _OPEN)
+        if act in _VARYING:
+            return act, BODY
+        found = act, shape(tag) if act in {_OPEN, Pen.form} else BODY
+    if len(tag) <= _LONGEST:
+        if len(_known) >= _KEPT:
+            _known.clear()
+        _known[tag] = found
+    return found
+
+
+def _whole(piece: str, pieces: Iterator[str]) -> tuple[str, str]:
+    """Return a tag that is new, and the text behind it; comments and the like are empty tags."""
+    if piece.startswith("!--"):
+        read: str | None = piece
+        while read is not None and "-->" not in read:
+            read = next(pieces, None)
+        return "", (read or "").partition("-->")[2]
+    if ">" not in piece:  # the name of an attribute may hold "<"
+        parts = [piece]
+        for part in pieces:
+            parts.append(part)
+            if ">" in part:
+                break
+        piece = "<".join(parts)
+    tag, _, text = piece.partition(">")
+    return ("", text) if tag.startswith(("?", "!")) else (tag, text)
+
+
+def _raw(tag: str, text: str, pieces: Iterator[str]) -> tuple[str, str]:
+    """Return the raw text that an element holds, and the text that follows."""
+    end = f"/{tag.partition(' ')[0]}>"
+    held = [text]
+    for piece in pieces:
+        if piece.startswith(end):
+            return "<".join(held), piece[len(end) :]
+        held.append(piece)
+    return "<".join(held), ""

@@ -1,0 +1,65 @@
+"""What a start tag says of its element; tags are given as a tree writes them out, without the brackets around."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from windrow.formats.html.mark import marks
+from windrow.formats.html.vocabulary import groups
+
+
+class Shape(NamedTuple):
+    """A box as far as its start tag tells."""
+
+    tag: str
+    marks: int
+    names: int
+    """The groups of the vocabulary that its names belong to."""
+    kind: str
+    """Equal for boxes whose tags and classes are equal."""
+
+
+BODY = Shape("body", 0, 0, "body")
+
+_SHAPING = re.compile(r' (class|id|role|itemprop|style|hidden|aria-hidden)="([^"]*+)"')
+_NAMING = ("class", "id", "role", "itemprop")
+
+
+def shape(tag: str) -> Shape:
+    """Return the shape of a box.
+
+    >>> shape('nav class="top"').kind
+    'nav top'
+    """
+    name, space, _ = tag.partition(" ")
+    named = groups(name) if "-" in name else 0
+    if not space:
+        return Shape(name, marks(name, {}), named, name)
+    said = dict(_SHAPING.findall(tag))
+    for attribute_ in _NAMING:
+        if attribute_ in said:
+            named |= groups(said[attribute_])
+    return Shape(name, marks(name, said), named, f"{name} {said.get('class', '')}")
+
+
+def attribute(tag: str, name: str) -> str:
+    """Return an attribute's value; empty where it has none.
+
+    >>> attribute('a title="A&amp;B" href=""', "title")
+    'A&B'
+    """
+    value = tag.partition(f' {name}="')[2].partition('"')[0]
+    return plain(value.replace("&quot;", '"')) if "&" in value else value
+
+
+def plain(text: str) -> str:
+    """Undo the escapes that a tree's text is written with.
+
+    >>> plain("&lt;a&gt; &amp;lt;")
+    '<a> &lt;'
+    """
+    if "&" not in text:
+        return text
+    text = text.replace("&nbsp;", "\xa0").replace("&lt;", "<").replace("&gt;", ">")
+    return text.replace("&amp;", "&")
