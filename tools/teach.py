@@ -32,7 +32,7 @@ try:
     import lightgbm
     import numpy as np
 except ImportError:  # the examples run without them
-    lightgbm = np = None
+    lightgbm = np = None  # type: ignore[assignment]
 
 WEIGHT = Path(__file__).parent.parent / "src/windrow/formats/html/weight.py"
 TREES, TRAITS = 100, 90

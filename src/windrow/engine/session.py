@@ -25,7 +25,7 @@ from windrow.engine.message import Keep
 from windrow.engine.pool import Pool
 from windrow.engine.progress import Progress
 from windrow.engine.run import Books, Harvest, Run
-from windrow.engine.settling import follow_step, settle_step
+from windrow.engine.settling import settle_step
 from windrow.engine.stepping import take_step
 from windrow.engine.wish import heard_by
 from windrow.engine.worker import Desk

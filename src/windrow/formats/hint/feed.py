@@ -14,7 +14,7 @@ from windrow.reasons import Reason
 _BASE = "{http://www.w3.org/XML/1998/namespace}base"
 _ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
 _JSON = 8 * 1024 * 1024  # bytes: JSON is read as a whole
-_VERSION = ("https://jsonfeed.org/version/", "http://jsonfeed.org/version/")
+VERSION = ("https://jsonfeed.org/version/", "http://jsonfeed.org/version/")
 
 
 def item(element: etree._Element) -> tuple[str, str, str]:
@@ -40,7 +40,7 @@ def items(content: bytes) -> Iterator[tuple[str, str, str]]:
         read = json.loads(content)
     except (ValueError, RecursionError):
         raise StepError("this is no JSON", Reason.NOT_WELL_FORMED) from None
-    if not isinstance(read, dict) or not str(read.get("version", "")).startswith(_VERSION):
+    if not isinstance(read, dict) or not str(read.get("version", "")).startswith(VERSION):
         raise StepError("this is no JSON Feed", Reason.WRONG_ROOT)
     listed = read.get("items")
     for one in listed if isinstance(listed, list) else ():

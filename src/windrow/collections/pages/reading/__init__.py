@@ -4,5 +4,6 @@ from windrow.collections.pages.reading.description import Description
 from windrow.collections.pages.reading.document import Document, document
 from windrow.collections.pages.reading.link import Link
 from windrow.collections.pages.reading.pile import Pile
+from windrow.collections.pages.reading.read import read, version
 
-__all__ = ["Description", "Document", "Link", "Pile", "document"]
+__all__ = ["Description", "Document", "Link", "Pile", "document", "read", "version"]

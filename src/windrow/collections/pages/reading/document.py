@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from windrow.collections.pages.kind import Mime
 from windrow.collections.pages.reading.address import Resolver
 from windrow.collections.pages.reading.description import Description, describe
 from windrow.collections.pages.reading.link import Link, count, indexiness, links
 from windrow.collections.pages.reading.pile import Pile, pile
 from windrow.formats.html import main_content, read
+from windrow.model import Finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,10 @@ class Document:
     robots: frozenset[str]
     """What `meta name=robots` asks, in lower case."""
     encoding: str
+    mime: Mime | None = None
+    """What it is; None where that is not known, or its server says something else than its bytes."""
+    findings: tuple[Finding, ...] = ()
+    """Why there is no text, or not all of it."""
 
 
 def document(raw: bytes, url: str, content_type: str = "", *, last_modified: str = "", language: str = "") -> Document:

@@ -1,0 +1,165 @@
+"""What feeds say: RSS 0.9 to 2.0, Atom (RFC 4287), JSON Feed 1.0 and 1.1, with the entries' own HTML."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from html import escape, unescape
+from typing import Any, NamedTuple
+
+from lxml import etree
+
+from windrow.errors import StepError
+from windrow.formats import xml
+from windrow.formats.hint import feed as hint
+from windrow.formats.hint.sitemap import text
+from windrow.formats.paragraph import clean
+from windrow.model import Limits
+from windrow.reasons import Reason
+
+ENTRIES = 5_000
+"""Entries that are read."""
+
+_CAP = 16 * 1024 * 1024  # bytes: feeds are read as a whole
+_LIMITS = Limits(member=_CAP, elements=500_000)
+_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+_XHTML = "{http://www.w3.org/1999/xhtml}"
+
+
+class Entry(NamedTuple):
+    """One entry; what it does not say is empty. The title is plain text, `base` what its addresses start from."""
+
+    title: str
+    html: str
+    url: str
+    base: str
+    published: str
+    updated: str
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """A feed and its entries; texts are plain, addresses and times as written."""
+
+    title: str
+    description: str
+    language: str
+    updated: str
+    entries: tuple[Entry, ...]
+
+
+def read(raw: bytes) -> Feed | None:
+    """Read a feed; None where the document is none. What cannot be read is a `StepError`.
+
+    >>> found = read(b"<rss><channel><title>Tea</title><item><title>A &amp;amp; B</title></item></channel></rss>")
+    >>> found.title, found.entries[0].title
+    ('Tea', 'A & B')
+    """
+    if len(raw) > _CAP:
+        raise StepError(f"{len(raw)} bytes, at most {_CAP} allowed", Reason.TOO_LARGE)
+    start = raw.lstrip(b" \t\r\n")
+    if start.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n").startswith(b"{"):
+        return _json(raw)
+    admitted = xml.admit(start, _LIMITS)
+    if admitted.root not in {"rss", "RDF", "feed"}:
+        return None
+    root = xml.tree(admitted.content, recover=True)
+    if root is None:
+        raise StepError("nothing of the document can be read", Reason.NOT_WELL_FORMED)
+    return _atom(root) if admitted.root == "feed" else _rss(root)
+
+
+def _rss(root: etree._Element) -> Feed:
+    channel = next(root.iterchildren("{*}channel"), root)
+    items = [*root.iterdescendants("{*}item")][:ENTRIES]
+    return Feed(
+        _plain(text(channel, "title")),
+        _plain(text(channel, "description")),
+        text(channel, "language"),
+        text(channel, "lastBuildDate", "pubDate", "date"),
+        tuple(_item(one) for one in items),
+    )
+
+
+def _item(element: etree._Element) -> Entry:
+    url, _, base = hint.item(element)
+    html = text(element, "encoded") or text(element, "description")
+    return Entry(
+        _plain(text(element, "title")), html, url, base, text(element, "pubDate", "date"), text(element, "updated")
+    )
+
+
+def _atom(root: etree._Element) -> Feed:
+    entries = [*root.iterchildren("{*}entry")][:ENTRIES]
+    return Feed(
+        _plain(_written(root, "title")),
+        _plain(_written(root, "subtitle", "tagline")),
+        root.get(_LANGUAGE, ""),
+        text(root, "updated", "modified"),
+        tuple(_entry(one) for one in entries),
+    )
+
+
+def _entry(element: etree._Element) -> Entry:
+    url, _, base = hint.entry(element)
+    title = _plain(_written(element, "title"))
+    html = _written(element, "content") or _written(element, "summary")
+    published, updated = text(element, "published", "issued"), text(element, "updated", "modified")
+    return Entry(title, html, url, base, published, updated)
+
+
+def _written(element: etree._Element, *names: str) -> str:
+    """Return an Atom text construct as HTML (RFC 4287, sections 3.1 and 4.1.3)."""
+    for name in names:
+        for child in element.iterchildren(f"{{*}}{name}"):
+            kind = (child.get("type") or child.get("mode") or "text").lower()
+            if kind in {"xhtml", "application/xhtml+xml", "xml"} or len(child):
+                etree.cleanup_namespaces(child)
+                inside = (etree.tostring(one, encoding="unicode", method="html") for one in _bare(child))
+                return escape(child.text or "") + "".join(inside)
+            said = child.text or ""
+            return said if kind in {"html", "text/html", "escaped"} else escape(said)
+    return ""
+
+
+def _bare(element: etree._Element) -> list[etree._Element]:
+    """Take the namespace of XHTML off its elements, as HTML has none."""
+    for one in element.iterdescendants(f"{_XHTML}*"):
+        one.tag = str(one.tag)[len(_XHTML) :]
+    return list(element)
+
+
+def _plain(written: str) -> str:
+    """Take the tags from a title that is HTML, undo what is escaped, and collapse its spaces."""
+    return " ".join(clean(unescape(_TAG.sub("", written))).split())
+
+
+def _json(raw: bytes) -> Feed | None:
+    try:
+        read_ = json.loads(raw)
+    except (ValueError, RecursionError):
+        raise StepError("this is no JSON", Reason.NOT_WELL_FORMED) from None
+    if not isinstance(read_, dict) or not _told(read_, "version").startswith(hint.VERSION):
+        return None
+    listed = read_.get("items")
+    items = [one for one in listed if isinstance(one, dict)][:ENTRIES] if isinstance(listed, list) else []
+    entries = tuple(
+        Entry(
+            _told(one, "title"),
+            _told(one, "content_html") or escape(_told(one, "content_text", "summary")),
+            _told(one, "url", "id"),
+            "",
+            _told(one, "date_published"),
+            _told(one, "date_modified"),
+        )
+        for one in items
+    )
+    return Feed(_told(read_, "title"), _told(read_, "description"), _told(read_, "language"), "", entries)
+
+
+def _told(one: dict[str, Any], *names: str) -> str:
+    """Return the first of these members that is a text, without halves of pairs."""
+    found = next((value for name in names if isinstance(value := one.get(name), str) and value), "")
+    return found.encode("utf-8", "replace").decode()

@@ -1,0 +1,187 @@
+"""The text, links and metadata of a PDF (ISO 32000-1), by PDFium, where the extra `pdf` is installed.
+
+PDFium is C++: it is fast and was fuzzed by many, and what is worse than it can bear takes down the reader's process
+alone, which has bounds of time and memory. Here are bounds of bytes, pages, characters and links.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, NamedTuple
+
+from windrow.errors import MissingExtra, StepError
+from windrow.formats.paragraph import clean
+from windrow.reasons import Reason
+
+if TYPE_CHECKING:
+    from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
+
+PAGES = 1_000
+"""Pages that are read; of the rest it is only known that they are there."""
+
+_BYTES = 64 * 1024 * 1024
+_CHARACTERS = 4 * 1024 * 1024
+_LINKS = 10_000
+_LINKS_PAGE = 500
+_MARKS = 2_000  # headlines of the table of contents
+_LONGEST = 2_048
+_DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:Z|([+-])(\d\d)'?(\d\d)?'?)?", re.ASCII)
+_PASSWORD = 4  # FPDF_ERR_PASSWORD
+_ACTION_URI = 3  # PDFACTION_URI
+# PDFium puts one of these for a hyphen at a line's end
+_HYPHEN = re.compile("[\x02\ufffe]\r?\n?")
+
+
+class Link(NamedTuple):
+    """An address that a page refers to, and the words that lie under it."""
+
+    url: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pdf:
+    """A document; what it does not say is empty. Times are UNIX seconds."""
+
+    title: str
+    subject: str
+    language: str
+    created: int | None
+    modified: int | None
+    pages: list[str]
+    """The text of each page that was read, in lines."""
+    contents: list[tuple[int, str]]
+    """The table of contents: levels from 0, and titles."""
+    links: list[Link]
+    cut: bool
+    """Whether there is more than was read."""
+
+
+def known() -> bool:
+    """Tell whether the extra is installed."""
+    return find_spec("pypdfium2") is not None
+
+
+def read(raw: bytes) -> Pdf:
+    """Read a document, or raise `MissingExtra`, or `StepError` with a reason."""
+    if not known():
+        raise MissingExtra("reading PDF", "pdf")
+    if len(raw) > _BYTES:
+        raise StepError(f"{len(raw)} bytes, at most {_BYTES} are read", Reason.TOO_LARGE)
+    from pypdfium2 import PdfDocument, PdfiumError  # noqa: PLC0415 an extra
+
+    try:
+        with closing(PdfDocument(raw)) as document:
+            return _read(document)
+    except PdfiumError as error:
+        if error.err_code == _PASSWORD:
+            raise StepError("it wants a password", Reason.ENCRYPTED) from None
+        raise StepError(str(error)[:200], Reason.CORRUPT) from None
+
+
+def _read(document: PdfDocument) -> Pdf:
+    pages: list[str] = []
+    links: list[Link] = []
+    number = len(document)
+    room = _CHARACTERS
+    for at in range(min(number, PAGES)):
+        text = _page(document, at, links)
+        pages.append(text[:room])
+        room -= len(text)
+        if room <= 0:
+            break
+    said = document.get_metadata_dict()
+    return Pdf(
+        _line(said.get("Title", "")),
+        _line(said.get("Subject", "")),
+        _language(document),
+        moment(said.get("CreationDate", "")),
+        moment(said.get("ModDate", "")),
+        pages,
+        list(_contents(document)),
+        links,
+        len(pages) < number or room <= 0,
+    )
+
+
+def _page(document: PdfDocument, at: int, links: list[Link]) -> str:
+    """Return the text of a page, and add its links; a page that cannot be read is empty."""
+    from pypdfium2 import PdfiumError  # noqa: PLC0415 an extra
+
+    try:
+        with closing(document[at]) as page, closing(page.get_textpage()) as text:
+            if len(links) < _LINKS:
+                links.extend(_links(document, page, text))
+            return _HYPHEN.sub("", text.get_text_bounded())
+    except PdfiumError:
+        return ""
+
+
+def _links(document: PdfDocument, page: PdfPage, text: PdfTextPage) -> Iterator[Link]:
+    import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
+
+    place, link, area = ctypes.c_int(0), pdfium.FPDF_LINK(), pdfium.FS_RECTF()
+    for _ in range(_LINKS_PAGE):
+        if not pdfium.FPDFLink_Enumerate(page.raw, place, link):
+            return
+        action = pdfium.FPDFLink_GetAction(link)
+        if not action or pdfium.FPDFAction_GetType(action) != _ACTION_URI:
+            continue
+        size = pdfium.FPDFAction_GetURIPath(document.raw, action, None, 0)
+        if not 1 < size <= _LONGEST:
+            continue
+        buffer = ctypes.create_string_buffer(size)
+        pdfium.FPDFAction_GetURIPath(document.raw, action, buffer, size)
+        words = ""
+        if pdfium.FPDFLink_GetAnnotRect(link, area):
+            edge = (area.top - area.bottom) / 4  # neighbouring lines reach into it
+            words = _line(text.get_text_bounded(area.left, area.bottom + edge, area.right, area.top - edge))
+        yield Link(buffer.value.decode("utf-8", "replace"), words)
+
+
+def _contents(document: PdfDocument) -> Iterator[tuple[int, str]]:
+    """Yield the table of contents; one that runs in circles ends where it does."""
+    for at, mark in enumerate(document.get_toc(max_depth=6)):
+        if at >= _MARKS:
+            return
+        title = _line(mark.get_title())
+        if title:
+            yield mark.level, title
+
+
+def _language(document: PdfDocument) -> str:
+    import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
+
+    buffer = (ctypes.c_ushort * 40)()
+    size = pdfium.FPDFCatalog_GetLanguage(document.raw, buffer, ctypes.sizeof(buffer))
+    return bytes(buffer).decode("utf-16-le", "ignore")[: size // 2 - 1] if 2 < size <= ctypes.sizeof(buffer) else ""
+
+
+def _line(written: str) -> str:
+    return " ".join(clean(written[:_LONGEST]).split())
+
+
+def moment(written: str) -> int | None:
+    """Return the UNIX time of a PDF date (ISO 32000-1, section 7.9.4); one without a zone is taken as UTC.
+
+    >>> moment("D:20080817215520+01'00'"), moment("D:1970"), moment("today")
+    (1219006520, 0, None)
+    """
+    found = _DATE.match(written.strip())
+    if not found:
+        return None
+    year, month, day, hour, minute, second = (
+        int(part) if part else least for part, least in zip(found.groups()[:6], (0, 1, 1, 0, 0, 0), strict=True)
+    )
+    away = timedelta(hours=int(found[8] or 0), minutes=int(found[9] or 0))
+    try:
+        zone = timezone(-away if found[7] == "-" else away) if away else UTC
+        return int(datetime(year, month, day, hour, minute, second, tzinfo=zone).timestamp())
+    except (ValueError, OverflowError):
+        return None

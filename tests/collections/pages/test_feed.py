@@ -1,0 +1,94 @@
+"""Feeds as documents: entries are headlines and text."""
+
+from __future__ import annotations
+
+import json
+
+from windrow.collections.pages.code import Destination, Locality
+from windrow.collections.pages.reading import Document, read
+
+URL = "http://a.example/blog/feed"
+RSS = b"""<?xml version="1.0"?>
+<rss version="2.0" xmlns:content="http://purl.org/rss/1.0/modules/content/"><channel><title>Tea &amp; cups</title>
+<description>All of it</description><language>en-us</language><lastBuildDate>Fri, 01 Mar 2024 12:00:00 GMT</lastBuildDate>
+<item><title>First &amp;amp; best</title><link>/one</link><pubDate>Thu, 29 Feb 2024 12:00:00 GMT</pubDate>
+<content:encoded>&lt;p&gt;Boil &lt;code&gt;1 l&lt;/code&gt; &lt;a href="cup"&gt;a cup&lt;/a&gt;&lt;h2&gt;Then&lt;/h2&gt;&lt;!-- open</content:encoded></item>
+<item><title>Second</title><link>http://b.example/two</link><description>Plain words</description></item>
+</channel></rss>"""
+ATOM = b"""<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="de" xml:base="http://a.example/x/"><title>Tee</title>
+<updated>2024-03-01T12:00:00Z</updated>
+<entry><title type="html">Das &lt;b&gt;Erste&lt;/b&gt;</title><link href="eins"/><updated>2024-02-01T00:00:00Z</updated>
+<content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml"><p>Eins <a href="zwei">zwei</a></p></div></content></entry>
+<entry><title>A &lt;b> C</title><summary>1 &lt; 2</summary></entry></feed>"""
+
+
+def told(raw: bytes, kind: str = "application/xml") -> Document:
+    return read(raw, URL, {"content-type": kind})
+
+
+def test_rss() -> None:
+    found = told(RSS)
+    assert found.pile.text == "Tea & cups\nAll of it\nFirst & best\nBoil 1 l a cup\nThen\nSecond\nPlain words"
+    assert found.pile.big_headlines == "First & best\nThen\nSecond"
+    assert found.pile.code_text == "1 l"
+    said = found.description
+    assert (said.title, said.description, said.language, said.updated) == (
+        "Tea & cups",
+        "All of it",
+        "en-US",
+        1709294400,
+    )
+    assert [link.url for link in found.links] == [
+        "http://a.example/one", "http://a.example/blog/cup", "http://b.example/two",
+    ]  # fmt: skip
+    assert [link.text for link in found.links] == ["First & best", "a cup", "Second"]
+    assert found.links[2].locality == Locality.OUT
+    assert found.links[0].destination == Destination.FILE
+    assert said.indexiness == 2 - 1  # a headline within the site, and a link out of it
+
+
+def test_atom() -> None:
+    found = told(ATOM, "application/atom+xml")
+    assert found.pile.text == "Tee\nDas Erste\nEins zwei\nA <b> C\n1 < 2"
+    assert [link.url for link in found.links] == ["http://a.example/x/eins", "http://a.example/x/zwei"]
+    assert found.description.language == "de"
+
+
+def test_json_feed() -> None:
+    item = {
+        "id": "http://a.example/1",
+        "title": "One",
+        "content_text": "1 < 2",
+        "date_modified": "2024-03-01T12:00:00Z",
+    }
+    feed = {"version": "https://jsonfeed.org/version/1.1", "title": "Tea", "items": [item, 7, {"title": 3}]}
+    found = told(json.dumps(feed).encode(), "application/feed+json")
+    assert found.pile.text == "Tea\nOne\n1 < 2"
+    assert found.links[0].url == "http://a.example/1"
+    assert found.description.updated == 1709294400
+
+
+def test_other_xml_and_json_is_a_file() -> None:
+    for raw, kind in ((b"<doc>text</doc>", "text/xml"), (b'{"a": 1}', "application/json"), (b"[]", "application/json")):
+        found = told(raw, kind)
+        assert not found.pile
+        assert found.mime is not None
+        assert found.mime.essence == kind
+
+
+def test_hostile_ones() -> None:
+    bomb = b'<!DOCTYPE a [<!ENTITY b "xx"><!ENTITY c "&b;&b;">]><rss><channel><title>&c;</title></channel></rss>'
+    assert [one.kind for one in told(bomb).findings] == ["dtd_forbidden"]
+    assert not told(b"<rss>" + b"<a>" * 50_000).pile
+    assert [one.kind for one in told(b'{"version":' + b"[" * 200_000).findings] == ["not_well_formed"]
+    assert told(b"<rss><channel><title>Cut").pile.text == "Cut"
+    many = b"<rss>" + b"<item><title>a</title></item>" * 6_000 + b"</rss>"
+    assert told(many).pile.big_headlines.count("a") == 5_000
+
+
+def test_real_feeds(shared) -> None:
+    raw = (shared / "data/events-and-news/whitehouse/presidential-actions_feed_abridged.xml").read_bytes()
+    found = told(raw, "application/rss+xml; charset=UTF-8")
+    assert found.description.language == "en-US"
+    assert found.pile.big_headlines.startswith("Eliminating Disease-Carrying Pests")
+    assert found.links[0].url.startswith("https://www.whitehouse.gov/presidential-actions/")

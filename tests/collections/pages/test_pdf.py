@@ -1,0 +1,103 @@
+"""PDFs: text by paragraphs, metadata, links; broken, closed and circular ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.collections.pages.sheet import lines, paper, pdf
+from windrow.collections.pages.reading import Document, read
+from windrow.formats import pdf as portable
+
+pytest.importorskip("pypdfium2", reason="the extra pdf is not installed")
+
+URL = "http://a.example/papers/tea.pdf"
+PDF = {"content-type": "application/pdf"}
+FIRST = lines("On tea", "Water that has boiled twice has lost the air that", "makes a good cup.", "Second paragraph.")
+
+
+def told(raw: bytes, url: str = URL) -> Document:
+    return read(raw, url, PDF)
+
+
+def test_text_metadata_and_links() -> None:
+    found = told(paper(FIRST, lines("Another page"), link="../cup?x=1#top", title="A study of tea"))
+    assert found.pile.text == (
+        "On tea\nWater that has boiled twice has lost the air that makes a good cup.\nSecond paragraph.\nAnother page"
+    )
+    said = found.description
+    assert (said.title, said.created, said.language) == ("A study of tea", 1709290800, "en-GB")
+    link = found.links[0]
+    assert (link.url, link.fragment, link.text, link.locality) == ("http://a.example/cup?x=1", "top", "On tea", 1)
+    assert found.mime is not None
+    assert found.mime.essence == "application/pdf"
+    assert not found.findings
+
+
+def test_headlines_are_copies_of_the_text() -> None:
+    extra = {
+        6: b"<</Type /Outlines /First 7 0 R /Last 8 0 R>>",
+        7: b"<</Title (On tea) /Parent 6 0 R /Next 8 0 R>>",
+        8: b"<</Title (Not in the text) /Parent 6 0 R>>",
+    }
+    found = told(paper(FIRST, root=b"/Outlines 6 0 R", extra=extra))
+    assert found.pile.big_headlines == "On tea"
+
+
+@pytest.mark.parametrize("title", ["", "untitled", "Microsoft Word - draft 3.doc", "thesis_final.tex"])
+def test_a_title_that_is_none_gives_way_to_the_first_line(title: str) -> None:
+    assert told(paper(FIRST, title=title)).description.title == "On tea"
+
+
+def test_what_runs_in_circles_ends() -> None:
+    toc = {
+        6: b"<</Type /Outlines /First 7 0 R /Last 7 0 R>>",
+        7: b"<</Title (On tea) /Parent 6 0 R /Next 7 0 R /First 7 0 R>>",
+    }
+    assert told(paper(FIRST, root=b"/Outlines 6 0 R", extra=toc)).pile.big_headlines == "On tea"
+    tree = {1: b"<</Type /Catalog /Pages 2 0 R>>", 2: b"<</Type /Pages /Kids [2 0 R 2 0 R] /Count 2>>"}
+    assert not told(pdf(tree)).pile
+    form = {
+        20: b"<</Type /XObject /Subtype /Form /BBox [0 0 9 9] /Resources <</XObject <</X 20 0 R>> >> /Length 4>>\n"
+        b"stream\n/X Do\nendstream",
+    }
+    assert told(paper(FIRST + b" /X Do", extra=form)).pile.text.startswith("On tea")
+
+
+def test_what_cannot_be_read_says_why() -> None:
+    for raw in (b"", b"%PDF-1.7", paper(FIRST)[:300]):
+        found = told(raw)
+        assert not found.pile
+        assert [one.kind for one in found.findings] == ["corrupt"]
+    crypt = b"/Encrypt <</Filter /Standard /V 1 /R 2 /P -4 /O <%s> /U <%s>>> /ID [<00> <00>]" % (b"61" * 32, b"62" * 32)
+    closed = paper(FIRST).replace(b"/Root", crypt + b" /Root")
+    assert [one.kind for one in told(closed).findings] == ["encrypted"]
+    assert [one.kind for one in told(paper(b"")).findings] == ["no_text"]
+
+
+def test_no_more_than_so_many_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(portable, "PAGES", 2)
+    found = told(paper(*(lines(f"page {at}") for at in range(4))))
+    assert found.pile.text == "page 0\npage 1"
+    assert [one.kind for one in found.findings] == ["too_large"]
+
+
+def test_without_the_extra_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(portable, "known", lambda: False)
+    found = told(paper(FIRST))
+    assert "pip install 'windrow[pdf]'" in found.findings[0].message
+    assert not found.pile
+
+
+def test_real_papers(shared) -> None:
+    folder = shared / "data/papers/grobid/pdf"
+    if not folder.is_dir():
+        pytest.skip("no papers among the shared data")
+    found = told((folder / "1001._0908.0054.pdf").read_bytes())
+    assert found.description.title == "Ultra light bosonic dark matter and CMB"
+    assert len(found.pile.text) > 10_000
+    assert found.links
+    kinds = {path.name: [one.kind for one in told(path.read_bytes()).findings] for path in sorted(folder.glob("*.pdf"))}
+    assert kinds["err-user-password.pdf"] == ["encrypted"]
+    assert kinds["err-truncated.pdf"] == kinds["err-empty.pdf"] == ["corrupt"]
+    assert kinds["err-image-only.pdf"] == ["no_text"]
+    assert kinds["owner-password-only.pdf"] == kinds["nine-words.pdf"] == []

@@ -1,0 +1,161 @@
+"""Documents of any kind: who reads what, plain text, Markdown, languages."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from windrow.collections.pages.reading import Document, document, read, version
+from windrow.formats import language
+
+URL = "http://a.example/doc"
+HTML = b"<!doctype html><title>T</title><main><p>Text of a page.</main>"
+
+
+def told(raw: bytes, kind: str = "", url: str = URL, **fields: str) -> Document:
+    return read(raw, url, {"content-type": kind, **fields})
+
+
+@pytest.mark.parametrize(
+    "kind", ["text/html", "text/html; charset=utf-8", "application/xhtml+xml", "", "*/*", "nonsense"]
+)
+def test_pages_are_read_as_by_their_own_reader(kind: str) -> None:
+    found = told(HTML, kind)
+    assert (found.pile, found.links, found.robots) == (document(HTML, URL).pile, [], frozenset())
+    assert found.mime is not None
+
+
+def test_headers_reach_the_description() -> None:
+    fields = {"content-language": "fr-ca, en", "last-modified": "Thu, 01 Jan 1970 00:01:00 GMT"}
+    for raw, kind in ((HTML, "text/html"), (b"Some words", "text/plain"), (b"Some words", "text/markdown")):
+        said = told(raw, kind, **fields).description
+        assert (said.language, said.updated) == ("fr-CA", 60)
+
+
+@pytest.mark.parametrize(
+    ("raw", "kind", "text", "mime"),
+    [
+        (HTML, "application/pdf", "Text of a page.", None),  # a page in a document's stead
+        (HTML, "image/png", "Text of a page.", None),
+        (HTML, "text/plain", HTML.decode(), "text/plain"),  # browsers believe it too
+        (b"\x89PNG\r\n\x1a\n....", "text/html", "", None),
+        (b"\x1f\x8b\x08" + bytes(40), "text/html", "", None),
+        (b"a\x00b", "text/plain", "", None),
+        ("wörd".encode("utf-16"), "text/plain", "wörd", "text/plain"),
+        ("word".encode("utf-16-le"), "text/plain; charset=utf-16le", "word", "text/plain"),
+        (b"a,b", "text/csv", "", "text/csv"),
+        (b"body {}", "text/css", "", "text/css"),
+        (b"\x00\x01", "", "", "application/octet-stream"),
+        (b"just words", "", "just words", "text/plain"),
+        (b"just words", "application/octet-stream", "", "application/octet-stream"),
+    ],
+)  # fmt: skip
+def test_what_it_is(raw: bytes, kind: str, text: str, mime: str | None) -> None:
+    found = told(raw, kind)
+    assert found.pile.text == text
+    assert (found.mime.essence if found.mime else None) == mime
+    assert bool(found.findings) == (mime is None)
+
+
+def test_plain_text() -> None:
+    raw = b"""=================
+Release notes
+=================
+
+This release mends what the last one broke, and what had been broken
+for a long time before that.
+
+  * one thing
+  * another
+"""
+    found = told(raw, "text/plain")
+    assert found.pile.text.splitlines()[-3:] == [
+        "This release mends what the last one broke, and what had been broken for a long time before that.",
+        "* one thing",
+        "* another",
+    ]
+    assert found.description.title == "Release notes"
+    assert (found.description.description or "").startswith("This release")
+
+
+def test_markdown() -> None:
+    raw = b"""---
+title: "Tea, a guide"
+date: 2024-03-01
+---
+# Tea
+Boil `water` and [a cup](../cup "x").
+
+## Then
+### And *then*
+
+> Wait.
+
+    pour
+
+| a | b |
+|---|---|
+| 1 | 2 |
+
+<script>alert(1)</script>
+"""
+    for kind, url in (("text/markdown", URL), ("text/plain", "http://a.example/README.md?x=1")):
+        found = told(raw, kind, url)
+        assert found.pile.big_headlines.splitlines() == ["Then", "And then"]
+        assert found.pile.quote_text == "Wait."
+        assert found.pile.code_text == "water\npour"
+        assert "alert" not in "".join(found.pile.fields())
+        assert found.links[0].url == "http://a.example/cup"
+        said = found.description
+        assert (said.title, said.headline, said.created) == ("Tea, a guide", "Tea", 1709251200)
+        assert not found.pile.secondary_text
+
+
+def test_markdown_that_is_too_long_is_plain_text() -> None:
+    assert told(b"![" * 200_000, "text/markdown").pile.text == "![" * 200_000
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=300), st.sampled_from(["", "text/plain", "text/markdown", "text/html", "text/xml",
+       "application/json", "application/pdf", "application/rss+xml", "text/plain; charset=utf-16", "image/gif"]))  # fmt: skip
+def test_any_bytes_give_a_document_that_can_be_kept(raw: bytes, kind: str) -> None:
+    found = told(raw, kind)
+    found.pile.digest()  # would fail on lone halves of pairs
+    assert found == told(raw, kind)
+
+
+def test_the_language_is_told_from_the_text_only_where_nobody_says_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("py3langid", reason="the extra language is not installed")
+    german = (
+        "<p>Der schnelle braune Fuchs springt über den faulen Hund und geht dann nach Hause, um zu schlafen.".encode()
+    )
+    assert told(german, "text/html; charset=utf-8").description.language == "de"
+    assert told(b"404 Not Found", "text/html").description.language is None
+    monkeypatch.setattr(language, "language", lambda text: pytest.fail("asked without need"))
+    assert told(b"<html lang=fr>" + german, "text/html").description.language == "fr"
+    assert told(german, "text/html", **{"content-language": "it"}).description.language == "it"
+
+
+def test_without_the_detector_there_is_no_language(monkeypatch: pytest.MonkeyPatch) -> None:
+    with_it = version()
+    monkeypatch.setitem(sys.modules, "py3langid", None)
+    monkeypatch.setattr(language, "known", lambda: False)
+    language._detector.cache_clear()
+    assert (
+        told(b"These words are surely English, as anyone who reads them can see.", "text/plain").description.language
+        is None
+    )
+    assert version() == with_it.replace("+language", "")
+    language._detector.cache_clear()
+
+
+def test_real_pages(shared) -> None:
+    for path in sorted((shared / "data/extraction/html").glob("*.html.gz"))[:20]:
+        raw = gzip.decompress(path.read_bytes())
+        found = told(raw, "text/html")
+        assert found.mime is not None
+        assert found.pile == document(raw, URL, "text/html").pile
