@@ -53,7 +53,9 @@ def _other(url: str) -> Address:
     scheme = scheme.lower()
     if not rest.startswith("//"):
         path, mark, query = rest.partition("?")
-        return Address(Origin(scheme, None, None, f"{scheme}:"), path or None, query if mark else None, f"{scheme}:{rest}")
+        return Address(
+            Origin(scheme, None, None, f"{scheme}:"), path or None, query if mark else None, f"{scheme}:{rest}"
+        )
     end = min((at for at in (rest.find(mark, 2) for mark in "/?\\") if at > 0), default=len(rest))
     host, port = _authority(rest[2:end], scheme)
     origin = Origin(scheme, host or None, port, f"{scheme}://{host}" + (f":{port}" if port is not None else ""))

@@ -30,6 +30,9 @@ _KNOWN = """
 SELECT url_id, entity_generation_id, first_seen_unix_utc, last_seen_unix_utc, confirmed_end_unix_utc, text_pile_id
 FROM entity_generation WHERE url_id IN (SELECT value FROM json_each(?)) AND url_fragment IS NULL
 """
+_OWING = """
+SELECT entity_generation_id FROM windrow_owed WHERE entity_generation_id IN (SELECT value FROM json_each(?))
+"""
 _PAYLOAD = """
 SELECT identity, reason FROM windrow_observation
 WHERE url_id = ? AND payload = ? AND sight = 'content' AND identity <> x'' ORDER BY at, crawl_uuid LIMIT 1
@@ -55,6 +58,8 @@ class Batch:
         self._catalogue = catalogue
         self._readings = readings
         self._told: dict[bytes, Summary] = {}
+        self._pile_ids: Mapping[bytes, int] = {}
+        self._owing: set[int] = set()
         self._stands: dict[int, Summary] = {}
         self._owed: list[Row] = []
         self._made: list[Row] = []
@@ -84,16 +89,16 @@ class Batch:
         known: dict[int, dict[int, Row]] = {}
         for row in self._link.execute(_KNOWN, (asked,)):
             known.setdefault(row[0], {})[row[1]] = row[2:]
-        piles = self._piles(summaries, seen)
-        owed = self._owing(known)
+        self._pile_ids = self._piles(summaries, seen)
+        self._owing = self._owing_now(known)
         gone: set[int] = set()
         for url_id, rows in seen.items():
-            gone |= self._fold(url_id, ids[url_id], rows, known.get(url_id, {}), piles, owed)
+            gone |= self._fold(url_id, ids[url_id], rows, known.get(url_id, {}))
         self._write(gone)
         self._readings.write(self._stands, urls)
 
     def _observe(self, entries: Sequence[Entry], urls: Mapping[str, int]) -> None:
-        rows = []
+        rows: list[Row] = []
         for crawl, summary in entries:
             identity, reason = (summary.identity, summary.reason) if summary else (b"", "")
             url_id = urls[crawl.url]
@@ -113,30 +118,26 @@ class Batch:
         others = {row[4] for rows in seen.values() if len(rows) > 1 for row in rows if len(row[4]) == PILE}
         return self._catalogue.piles(summaries, others - {one.identity for one in summaries})
 
-    def _owing(self, known: Mapping[int, Mapping[int, Row]]) -> set[int]:
+    def _owing_now(self, known: Mapping[int, Mapping[int, Row]]) -> set[int]:
         if self._link.execute("SELECT 1 FROM windrow_owed LIMIT 1").fetchone() is None:
             return set()
         asked = json.dumps([one for some in known.values() for one in some])
-        sql = "SELECT entity_generation_id FROM windrow_owed WHERE entity_generation_id IN (SELECT value FROM json_each(?))"
-        return {row[0] for row in self._link.execute(sql, (asked,))}
+        return {row[0] for row in self._link.execute(_OWING, (asked,))}
 
-    def _fold(
-        self, url_id: int, url: str, rows: list[Row], known: Mapping[int, Row], piles: Mapping[bytes, int],
-        owed: set[int],
-    ) -> set[int]:  # fmt: skip
+    def _fold(self, url_id: int, url: str, rows: list[Row], known: Mapping[int, Row]) -> set[int]:
         """Compare the generations of one address with what they must be; return those that are none any more."""
-        seen = [(Observation(at, crawl, Sight(sight), identity), own) for _, at, crawl, sight, identity, own, *_ in rows]
+        seen = [(Observation(row[1], row[2], Sight(row[3]), row[4]), row[5]) for row in rows]
         by_crawl = {row[2]: row for row in rows}
         folded = versions(seen, known)
         for one in folded.versions:
             made = one.made
-            pile = piles[made.identity] if len(made.identity) == PILE else None
+            pile = self._pile_ids[made.identity] if len(made.identity) == PILE else None
             span = (made.first_seen, made.last_seen, made.confirmed_end, pile)
             number = self._number(one, url_id, url, span, known)
             first = made.crawls[0]
             changed = one.id is not None and known[one.id][3] != pile
-            if one.before != first or changed or one.id in owed:
-                self._stand(number, first, by_crawl[first][6], again=one.id is not None, owes=one.id in owed)
+            if one.before != first or changed or one.id in self._owing:
+                self._stand(number, first, by_crawl[first][6], again=one.id is not None, owes=one.id in self._owing)
             for crawl in made.crawls:
                 row = by_crawl.pop(crawl)
                 if row[5] != number:
@@ -196,8 +197,7 @@ class Batch:
         many(_UNANSWERED, self._left)
         many("DELETE FROM crawl_summary WHERE crawl_uuid = ? AND entity_generation_id = ?", self._left)
         many(
-            "UPDATE windrow_observation SET entity_generation_id = NULL"
-            " WHERE url_id = ? AND at = ? AND crawl_uuid = ?",
+            "UPDATE windrow_observation SET entity_generation_id = NULL WHERE url_id = ? AND at = ? AND crawl_uuid = ?",
             self._apart,
         )
         many("INSERT INTO entity_generation VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", self._made)
@@ -232,7 +232,8 @@ class Batch:
             rows,
         )
         many(
-            "DELETE FROM duplicate_summary WHERE ? IN (subject_entity_generation_id, duplicate_of_entity_generation_id)",
+            "DELETE FROM duplicate_summary"
+            " WHERE ? IN (subject_entity_generation_id, duplicate_of_entity_generation_id)",
             rows,
         )
         many("DELETE FROM entity_generation WHERE entity_generation_id = ?", rows)

@@ -49,7 +49,8 @@ class Catalogue:
             origins = self._origin_ids(dict.fromkeys(address.origin for address in fresh))
             number = self._last("url_id", "url")
             rows = []
-            for number, one in enumerate(fresh, number + 1):
+            for one in fresh:
+                number += 1
                 ids[one.text] = number
                 rows.append((number, origins[one.origin.text], one.path, one.query, one.text))
             sql = "INSERT INTO url (url_id, origin_id, path, query, str_url) VALUES (?, ?, ?, ?, ?)"
@@ -98,7 +99,7 @@ class Catalogue:
         return number
 
     def piles(self, summaries: Iterable[Summary], others: Iterable[bytes] = ()) -> Mapping[bytes, int]:
-        """Return the numbers of text piles by their digests: those of summaries, made where they are new, and others."""
+        """Return the numbers of text piles by digest: those of summaries, made where they are new, and others."""
         texts = {one.identity: one.pile for one in summaries if one.pile is not None}
         wanted = [*texts, *others]
         marks = ",".join("?" * len(wanted))

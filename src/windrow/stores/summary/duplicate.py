@@ -25,7 +25,8 @@ WHERE d.duplicate_status_end_unix_utc IS NULL AND (
 """
 _END = """
 UPDATE duplicate_summary SET duplicate_status_end_unix_utc = max(?, duplicate_status_start_unix_utc)
-WHERE subject_entity_generation_id = ? AND duplicate_of_entity_generation_id = ? AND duplicate_status_end_unix_utc IS NULL
+WHERE subject_entity_generation_id = ? AND duplicate_of_entity_generation_id = ?
+AND duplicate_status_end_unix_utc IS NULL
 """
 
 

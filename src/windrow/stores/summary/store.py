@@ -111,7 +111,7 @@ class SummaryStore:
             self._link.executemany("INSERT OR IGNORE INTO windrow_touched VALUES (?)", touched)
 
     def finish(self, at: int) -> int:
-        """Bring exact duplicates up to date, those that begin or end now at the time `at`; return the piles looked at."""
+        """Bring exact duplicates up to date: they begin and end at the time `at`. Return the piles looked at."""
         done = 0
         while True:
             with self._writing():

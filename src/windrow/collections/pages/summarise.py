@@ -1,0 +1,176 @@
+"""Summarise: what a visit saw, as the Summary Database is told of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import astuple
+from typing import Any
+
+from windrow.collections.pages import identity
+from windrow.collections.pages.code import CrawlType
+from windrow.collections.pages.kind import Mime, mime
+from windrow.collections.pages.outcome import outcome
+from windrow.collections.pages.reading import Document, read
+from windrow.collections.pages.redirect import MOVED, canonical, linked, move
+from windrow.errors import StepError
+from windrow.formats import directive
+from windrow.formats.coding import plain
+from windrow.formats.moment import moment
+from windrow.model import Reading, Recorded, Visit
+from windrow.reasons import Reason
+from windrow.spec import Task
+from windrow.stores.summary.entry import Crawl, Entry, Move, Summary
+from windrow.stores.summary.entry import Mime as Type
+from windrow.stores.summary.generation import Sight
+
+MOST = 32 << 20
+"""Bytes of a document that is read, without its codings."""
+
+_SIGHTS = {304: Sight.SAME, 404: Sight.MISSING, 410: Sight.GONE}
+_PARTIAL = 206
+_REASONS = frozenset(one.value for one in Reason)
+
+
+def wants(one: Recorded) -> bool:
+    """Tell whether the bytes of a visit are to be read: those of a page that answered with a document."""
+    return one.visit.kind == CrawlType.FILE_CRAWL and _there(one.visit)
+
+
+def _there(visit: Visit) -> bool:
+    return visit.status is not None and 200 <= visit.status < 300 and visit.status != _PARTIAL
+
+
+def summarise(task: Task) -> Summary:
+    """Read a kept body; one that cannot be read is a file without text, with the reason.
+
+    `task.item` has the page's address as its key and the digest of the kept bytes.
+    """
+    fields = task.fields
+    kind = mime(fields.get("content-type", ""))
+    try:
+        raw = plain(_kept(task), fields, most=MOST, ratio=task.limits.ratio)
+    except StepError as error:
+        return _file(kind, None, task.item.digest, error.reason)
+    return _page(read(raw, task.item.key, fields), task, len(raw))
+
+
+def _kept(task: Task) -> bytes:
+    kept = task.view.read(MOST + 1)
+    if len(kept) > MOST:
+        raise StepError(f"longer than {MOST} bytes", Reason.TOO_LARGE)
+    return kept
+
+
+def _page(found: Document, task: Task, size: int) -> Summary:
+    """Put together what a document says; its text is left out where it asks for that or has none."""
+    fields, url, kind = task.fields, task.item.key, found.mime
+    told = [found.canonical] if found.canonical else []
+    links = tuple(tuple(link) for link in found.links)
+    about = Summary(
+        b"", links=_clean(links), size=size, mime=_type(kind),
+        canonical=canonical(url, told + linked(fields.get("link", ""), "canonical")),
+    )  # fmt: skip
+    pile = _clean(found.pile.fields())
+    digest = type(found.pile)(*pile).digest()
+    if reason := _refusal(found, fields, task.options.get("agent", "")):
+        return about._replace(identity=identity.of_hidden(digest, reason), reason=reason.value)
+    described = _clean(astuple(found.description))
+    if not any(pile):
+        return about._replace(
+            identity=identity.of_file(kind, size, task.item.digest), reason=_unread(found), described=described
+        )
+    return about._replace(identity=digest, pile=pile, described=described)
+
+
+def _unread(found: Document) -> str:
+    """Return why there is no text, empty where the document has none to read."""
+    reasons = [one.kind for one in found.findings if one.kind in _REASONS]
+    if reasons:
+        return reasons[0]
+    return "" if found.encoding or found.mime is None else Reason.UNSUPPORTED.value
+
+
+def _refusal(found: Document, fields: Mapping[str, str], agent: str) -> Reason | None:
+    """Return why a page asks not to be found, in its header or in itself."""
+    if found.robots & {"noindex", "none"}:
+        return Reason.NOINDEX
+    asked = directive.header(fields.get("x-robots-tag", "").split("\n"), agent)
+    sent = moment(fields.get("date", ""))
+    if sent is None:
+        return Reason.NOINDEX if asked.noindex else None
+    return asked.refusal(sent)
+
+
+def _file(kind: Mime | None, size: int | None, mark: str, reason: Reason) -> Summary:
+    return Summary(identity.of_file(kind, size, mark), reason.value, size=size, mime=_type(kind))
+
+
+def _type(kind: Mime | None) -> Type | None:
+    return Type(*kind) if kind else None
+
+
+def _clean(told: Any) -> Any:
+    """Return texts without halves of surrogate pairs, which no database takes; nearly all come back as they are."""
+    if isinstance(told, tuple):
+        if all(_sound(one) for one in told):
+            return told
+        return tuple(_clean(one) for one in told)
+    return told if _sound(told) else told.encode("utf-8", "replace").decode()
+
+
+def _sound(one: Any) -> bool:
+    if isinstance(one, tuple):
+        return all(_sound(each) for each in one)
+    if not isinstance(one, str) or one.isascii():
+        return True
+    try:
+        one.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def tell(one: Recorded, result: Summary | Reading | None) -> Entry | None:
+    """Say what a visit saw: `result` is the reading of its bytes, where they had to be read.
+
+    None of a visit to something else than a page, or without an answer: it says nothing of the address.
+    """
+    visit = one.visit
+    if visit.kind != CrawlType.FILE_CRAWL:
+        return None
+    if visit.status is None and visit.reason is not Reason.TOO_LARGE:
+        return None
+    sight, summary = _saw(visit, result)
+    reason = visit.reason or (Reason(summary.reason) if summary and summary.reason else None)
+    crawl = Crawl(
+        one.seq, visit.url, int(visit.started.timestamp()),
+        identity.crawl_uuid(visit.started, one.session, visit.digest, visit.kind), sight,
+        identity.agent_uuid(one.opened, one.session), visit.kind, visit.allowed, int(outcome(visit.status, reason)),
+        round(visit.seconds * 1000), visit.status, visit.validators[0] or None, visit.kept.digest if visit.kept else "",
+    )  # fmt: skip
+    return Entry(crawl, summary)
+
+
+def _saw(visit: Visit, result: Summary | Reading | None) -> tuple[Sight, Summary | None]:
+    """Say what a visit saw of its address, and what it was."""
+    status = visit.status
+    if visit.reason is Reason.TOO_LARGE and (status is None or _there(visit)):
+        return Sight.CONTENT, _file(None, None, visit.validators[0], Reason.TOO_LARGE)
+    if status in MOVED:
+        return _moved(visit, status)
+    if not _there(visit):
+        return _SIGHTS.get(status or 0, Sight.UNKNOWN), None
+    if visit.kept is None:
+        return Sight.UNKNOWN, None
+    if isinstance(result, Reading):
+        result = _file(None, visit.kept.size, visit.kept.digest, result.reason or Reason.STEP_FAILED)
+    return Sight.CONTENT, result
+
+
+def _moved(visit: Visit, status: int) -> tuple[Sight, Summary | None]:
+    """Read a redirect; one to nowhere says nothing of what is at its address."""
+    to = move(visit.url, status, visit.location)
+    if to is None or to.reason:
+        return Sight.UNKNOWN, None
+    led = Move(to.url, to.fragment, int(to.source))
+    return Sight.CONTENT, Summary(identity.of_move(to.url, to.fragment), file=False, move=led)

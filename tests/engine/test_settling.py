@@ -1,0 +1,81 @@
+"""A crawl becomes a Summary Database: documents, files, redirects, what is gone and what came back."""
+
+import sqlite3
+
+import pytest
+
+from tests.engine.summarising import ask, gather
+
+STATES = """
+SELECT u.path, p.text, g.confirmed_end_unix_utc IS NULL, d.title FROM entity_generation g JOIN url u USING (url_id)
+LEFT JOIN text_pile p USING (text_pile_id) LEFT JOIN document_description d USING (entity_generation_id)
+ORDER BY u.path, g.first_seen_unix_utc, g.entity_generation_id
+"""
+
+
+@pytest.fixture
+def site(nginx, tmp_path):
+    """Lay out some pages; return a way to write them, origin and folder."""
+    folder = nginx.root / tmp_path.name
+    folder.mkdir()
+
+    def write(name, text):
+        (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+
+    write("index.html", '<title>Index</title><p>All pages</p><a href="a.html">One</a> <a href="b.html">Two</a>')
+    return write, f"http://127.0.0.1:{nginx.plain.port}", f"/drop/{tmp_path.name}/"
+
+
+def due_again(root):
+    link = sqlite3.connect(root / "ledger.sqlite")
+    link.execute("UPDATE address SET due = 1")
+    link.commit()
+    link.close()
+
+
+def states(root, folder):
+    return [(path.removeprefix(folder), *rest) for path, *rest in ask(root, STATES)]
+
+
+def test_a_site_that_is_edited_emptied_and_restored(site, nginx, tmp_path):
+    write, origin, folder = site
+    write("a.html", "<title>A</title><p>first")
+    write("b.html", "<title>B</title><p>same")
+    assert gather(tmp_path, origin, folder) == 0
+    first = [("a.html", "first", 1, "A"), ("b.html", "same", 1, "B"), ("index.html", "All pages", 1, "Index")]
+    assert states(tmp_path, folder) == first
+    write("a.html", "<title>A</title><p>second")
+    (nginx.root / tmp_path.name / "b.html").unlink()
+    due_again(tmp_path)
+    assert gather(tmp_path, origin, folder) == 0
+    again = [("a.html", "first", 0, "A"), ("a.html", "second", 1, "A"), *first[1:]]
+    assert states(tmp_path, folder) == again, "missing once is not gone"
+    due_again(tmp_path)
+    assert gather(tmp_path, origin, folder) == 0
+    gone = [*again[:2], ("b.html", "same", 0, "B"), again[3]]
+    assert states(tmp_path, folder) == gone
+    write("a.html", "<title>A</title><p>first")
+    write("b.html", "<title>B</title><p>same")
+    due_again(tmp_path)
+    assert gather(tmp_path, origin, folder) == 0
+    back = [*[(*one[:2], 0, one[3]) for one in again[:2]], ("a.html", "first", 1, "A"), *first[1:]]
+    assert states(tmp_path, folder) == back
+    codes = ask(tmp_path, "SELECT path, status_code FROM http_summary JOIN crawl_summary USING (crawl_summary_id)"
+                " JOIN entity_generation USING (entity_generation_id) JOIN url USING (url_id)"
+                " WHERE path LIKE '%index.html' ORDER BY time_started_unix_utc")  # fmt: skip
+    assert [code for _, code in codes] == [200, 304, 304, 304]
+
+
+def test_a_fresh_database_is_read_from_the_ledger_and_says_the_same(site, tmp_path):
+    write, origin, folder = site
+    for turn in range(3):
+        write("a.html", f"<title>A {turn}</title><p>number {turn}")
+        write("b.html", "<title>B</title><p>number 0")
+        assert gather(tmp_path, origin, folder) == 0
+        due_again(tmp_path)
+    before = states(tmp_path, folder)
+    assert len(before) == 5
+    for name in ("summary.sqlite", "summary.sqlite-wal", "summary.sqlite-shm"):
+        (tmp_path / name).unlink(missing_ok=True)
+    assert gather(tmp_path, origin, folder, fetch=False) == 0
+    assert states(tmp_path, folder) == before
