@@ -77,8 +77,8 @@ class Chronicle(Protocol):
         """Take what these visits told; None where they could not be read."""
         ...
 
-    def finish(self, at: int) -> int:
-        """Do what must wait for all visits, at a time in UNIX seconds."""
+    def finish(self, at: int, pulse: Callable[[], bool]) -> int:
+        """Do what must wait for all visits, at a time in UNIX seconds; `pulse` is called between, and may end it."""
         ...
 
     def close(self) -> None:

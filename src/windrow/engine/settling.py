@@ -51,7 +51,7 @@ class Settling:
             self._tell_all()
             self._pay()
             if not run.stopping():
-                chronicle.finish(int(run.clock().timestamp()))
+                chronicle.finish(int(run.clock().timestamp()), self._pulse)
         except StoreError as error:
             # What is not told yet stays so: the next run goes on here.
             self._account.close(error, error.reason)
@@ -60,6 +60,10 @@ class Settling:
             self._account.close()
         finally:
             run.progress.end()
+
+    def _pulse(self) -> bool:
+        self._run.tick()
+        return not self._run.stopping()
 
     def _tell_all(self) -> None:
         stream = self._visits()

@@ -27,7 +27,8 @@ SELECT url_id, at, crawl_uuid, sight, identity, entity_generation_id, visit, age
 FROM windrow_observation WHERE url_id IN (SELECT value FROM json_each(?)) ORDER BY url_id, at, crawl_uuid
 """
 _KNOWN = """
-SELECT url_id, entity_generation_id, first_seen_unix_utc, last_seen_unix_utc, confirmed_end_unix_utc, text_pile_id
+SELECT url_id, entity_generation_id, first_seen_unix_utc, last_seen_unix_utc, confirmed_end_unix_utc, text_pile_id,
+  entity_generation_uuid
 FROM entity_generation WHERE url_id IN (SELECT value FROM json_each(?)) AND url_fragment IS NULL
 """
 _OWING = """
@@ -64,6 +65,7 @@ class Batch:
         self._owed: list[Row] = []
         self._made: list[Row] = []
         self._kept: list[Row] = []
+        self._renamed: list[Row] = []
         self._crawled: list[Row] = []
         self._answered: list[Row] = []
         self._joined: list[Row] = []
@@ -115,7 +117,7 @@ class Batch:
 
     def _piles(self, summaries: Sequence[Summary], seen: Mapping[int, list[Row]]) -> Mapping[bytes, int]:
         """Return the numbers of all text piles that these addresses ever had."""
-        others = {row[4] for rows in seen.values() if len(rows) > 1 for row in rows if len(row[4]) == PILE}
+        others = {row[4] for rows in seen.values() for row in rows if len(row[4]) == PILE}
         return self._catalogue.piles(summaries, others - {one.identity for one in summaries})
 
     def _owing_now(self, known: Mapping[int, Mapping[int, Row]]) -> set[int]:
@@ -132,8 +134,8 @@ class Batch:
         for one in folded.versions:
             made = one.made
             pile = self._pile_ids[made.identity] if len(made.identity) == PILE else None
-            span = (made.first_seen, made.last_seen, made.confirmed_end, pile)
-            number = self._number(one, url_id, url, span, known)
+            span = (made.first_seen, made.last_seen, made.confirmed_end, pile, _uuid(url, made))
+            number = self._number(one, url_id, span, known)
             first = made.crawls[0]
             changed = one.id is not None and known[one.id][3] != pile
             if one.before != first or changed or one.id in self._owing:
@@ -150,18 +152,20 @@ class Batch:
             self._touch(number, known[number][3])
         return folded.gone
 
-    def _number(self, one: Version, url_id: int, url: str, span: Row, known: Mapping[int, Row]) -> int:
+    def _number(self, one: Version, url_id: int, span: Row, known: Mapping[int, Row]) -> int:
         """Return the id of a version, and note the row that it needs."""
-        pile = span[3]
+        pile, uuid = span[3:]
         if one.id is None:
             self._last += 1
-            self._made.append((self._last, _uuid(url, one.made), url_id, None, *span[:3], 0, pile))
+            self._made.append((self._last, uuid, url_id, None, *span[:3], 0, pile))
             self._touch(self._last, pile)
             return self._last
         before = known[one.id]
         if before != span:
             self._kept.append((*span, one.id))
-            if before[2:] != span[2:]:
+            if before[4] != uuid:
+                self._renamed.append((one.id,))
+            if before[2:4] != span[2:4]:
                 self._touch(one.id, pile, before[3])
         return one.id
 
@@ -200,12 +204,18 @@ class Batch:
             "UPDATE windrow_observation SET entity_generation_id = NULL WHERE url_id = ? AND at = ? AND crawl_uuid = ?",
             self._apart,
         )
-        many("INSERT INTO entity_generation VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", self._made)
+        # A name may pass from one generation to another: first those that change theirs give it up.
+        self._renamed += [(one,) for one in gone]
+        many(
+            "UPDATE entity_generation SET entity_generation_uuid = randomblob(16) WHERE entity_generation_id = ?",
+            self._renamed,
+        )
         many(
             "UPDATE entity_generation SET first_seen_unix_utc = ?, last_seen_unix_utc = ?, confirmed_end_unix_utc = ?,"
-            " text_pile_id = ? WHERE entity_generation_id = ?",
+            " text_pile_id = ?, entity_generation_uuid = ? WHERE entity_generation_id = ?",
             self._kept,
         )
+        many("INSERT INTO entity_generation VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", self._made)
         many(
             "UPDATE windrow_observation SET entity_generation_id = ? WHERE url_id = ? AND at = ? AND crawl_uuid = ?",
             self._joined,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -16,6 +16,7 @@ from windrow.stores.summary.batch import Batch
 from windrow.stores.summary.catalogue import Catalogue
 from windrow.stores.summary.duplicate import detect
 from windrow.stores.summary.entry import Entry
+from windrow.stores.summary.follow import follow
 from windrow.stores.summary.reading import Readings, addresses
 from windrow.stores.summary.schema import schema
 
@@ -54,7 +55,7 @@ class SummaryStore:
             told = {"schema.base": "0.1.0", "schema.summary": "0.0.0", "tool": "windrow"}
             told["created_unix_utc"] = str(int(time.time()))
             self._link.executemany(_INFO, list(told.items()))
-        for statement in _statements(schema("beside")):
+        for statement in _statements(schema("beside", "near", "representative")):
             self._link.execute(statement)
 
     @contextmanager
@@ -110,19 +111,29 @@ class SummaryStore:
             touched = [(number,) for number in told]
             self._link.executemany("INSERT OR IGNORE INTO windrow_touched VALUES (?)", touched)
 
-    def finish(self, at: int) -> int:
-        """Bring exact duplicates up to date: they begin and end at the time `at`. Return the piles looked at."""
+    def finish(self, at: int, pulse: Callable[[], bool] = lambda: True) -> int:
+        """Bring duplicates and near-duplicates up to date; exact ones begin and end at the time `at`.
+
+        `pulse` is called between transactions and says whether to go on; what is left is done the next time.
+        Returns how many text piles and generations were looked at.
+        """
         done = 0
-        while True:
-            with self._writing():
-                rows = self._link.execute("SELECT text_pile_id FROM windrow_regroup LIMIT ?", (GROUPS,)).fetchall()
-                piles = [row[0] for row in rows]
-                if piles:
-                    detect(self._link, piles, at)
-                    self._link.executemany("DELETE FROM windrow_regroup WHERE text_pile_id = ?", rows)
-            done += len(piles)
-            if len(piles) < GROUPS:
-                return done
+        steps: tuple[Callable[[], int], ...] = (lambda: self._regroup(at), lambda: follow(self._link))
+        for work in steps:
+            while pulse():
+                with self._writing():
+                    count = work()
+                if not count:
+                    break
+                done += count
+        return done
+
+    def _regroup(self, at: int) -> int:
+        """Look at the groups of some text piles again, and return of how many."""
+        rows = self._link.execute("SELECT text_pile_id FROM windrow_regroup LIMIT ?", (GROUPS,)).fetchall()
+        detect(self._link, [row[0] for row in rows], at)
+        self._link.executemany("DELETE FROM windrow_regroup WHERE text_pile_id = ?", rows)
+        return len(rows)
 
     def _ask(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         with guarded(self.engine):

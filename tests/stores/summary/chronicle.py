@@ -1,0 +1,124 @@
+"""Crawls of a few addresses, told to a Summary Database, and what its tables then say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from windrow.stores.summary import Crawl, Entry, Sight, Summary, SummaryStore
+from windrow.stores.summary.entry import Mime, Move
+
+URLS = ("http://a.example/1", "http://a.example/2", "https://a.example/2", "http://b.example/1")
+TEXTS = "ABC"
+
+
+class Event(NamedTuple):
+    """Something seen: a text, `file`, `move`, or a sight; `number` orders what was seen in one second."""
+
+    url: str
+    at: int
+    what: str
+    number: int
+
+
+def uuid(event: Event) -> bytes:
+    return event.at.to_bytes(6) + b"\x70\x00" + b"\x80" + event.number.to_bytes(7)
+
+
+def pile(text: str) -> tuple[str, str, str, str, str, str]:
+    return text, f"menu {text}", "", "", "", ""
+
+
+def digest(text: str) -> bytes:
+    return blake2b("\n\n\n".join(pile(text)).encode()).digest()
+
+
+def summary(event: Event) -> Summary:
+    """Return what a reader makes of the bytes; title and link tell which crawl it was."""
+    what, name = event.what, f"{event.what} {event.number}"
+    if what == "file":
+        return Summary(b"f" * 32, "unsupported", size=event.number, mime=Mime("image", "png"))
+    if what == "move":
+        return Summary(b"m" * 32, file=False, move=Move("http://a.example/target", name))
+    links = ((f"http://b.example/{event.number}", None, False, True, False, 0b10, False, 0, 2, "a", name),)
+    described = (None, event.at, "en", name, None, None, event.number)
+    return Summary(digest(what), "", pile(what), described, links, True, 5, Mime("text", "html"))
+
+
+def is_content(event: Event) -> bool:
+    return event.what in {*TEXTS, "file", "move"}
+
+
+def entry(event: Event, *, read: bool = True) -> Entry:
+    """Return what the store is told of an event; without `read` the bytes were not looked at."""
+    content = is_content(event)
+    sight = Sight.CONTENT if content else Sight(event.what)
+    status = {"same": 304, "missing": 404, "gone": 410, "unknown": 503}.get(event.what, 200)
+    crawl = Crawl(
+        event.number, event.url, event.at, uuid(event), sight, b"agent-of-16-byte", 0, True, 20, 7, status,
+        f'"{event.what}"', f"sha256:{event.what}" if content else "",
+    )  # fmt: skip
+    return Entry(crawl, summary(event) if content and read else None)
+
+
+def tell(store: SummaryStore, events: Sequence[Event], size: int = 100) -> None:
+    """Tell events in batches, as the engine does: a payload that is known at its address is not read again."""
+    for start in range(0, len(events), size):
+        batch = events[start : start + size]
+        entries = [entry(one, read=not store.same(one.url, f"sha256:{one.what}")) for one in batch]
+        store.settle(entries, start + len(batch))
+
+
+def pay(store: SummaryStore, events: Iterable[Event]) -> None:
+    """Read what is owed, one at a time."""
+    by_number = {one.number: one for one in events}
+    while owed := store.owed(1):
+        store.pay({number: entry(by_number[number]) for number in owed})
+
+
+def ask(store: SummaryStore, sql: str) -> list[tuple[Any, ...]]:
+    with store.engine.connect() as link:
+        return [tuple(row) for row in link.exec_driver_sql(sql)]
+
+
+_GENERATIONS = """
+SELECT u.str_url, g.first_seen_unix_utc, g.last_seen_unix_utc, g.confirmed_end_unix_utc, g.marked_duplicate, p.text,
+  d.title, f.file_size, m.mime_type, r.to_url_fragment,
+  (SELECT json_group_array(l.text || l.rel_me || l.in_footer) FROM link_summary l
+    WHERE l.entity_generation_id = g.entity_generation_id),
+  (SELECT json_group_array(x) FROM (SELECT hex(c.crawl_uuid) || coalesce(h.status_code, '') AS x FROM crawl_summary c
+    LEFT JOIN http_summary h USING (crawl_summary_id) WHERE c.entity_generation_id = g.entity_generation_id ORDER BY x)),
+  hex(g.entity_generation_uuid)
+FROM entity_generation g JOIN url u USING (url_id) LEFT JOIN text_pile p USING (text_pile_id)
+LEFT JOIN document_description d USING (entity_generation_id) LEFT JOIN file_summary f USING (entity_generation_id)
+LEFT JOIN mimetype m USING (mimetype_id) LEFT JOIN redirect_summary r USING (entity_generation_id)
+"""
+_DUPLICATES = """
+SELECT s.str_url, o.str_url FROM duplicate_summary d
+JOIN entity_generation g ON g.entity_generation_id = d.subject_entity_generation_id JOIN url s ON s.url_id = g.url_id
+JOIN entity_generation h ON h.entity_generation_id = d.duplicate_of_entity_generation_id JOIN url o ON o.url_id = h.url_id
+WHERE d.duplicate_status_end_unix_utc IS NULL ORDER BY 1
+"""
+
+
+def tables(store: SummaryStore) -> dict[str, Any]:
+    """Return all that the standard's tables say, apart from numbers of rows and times of copies."""
+    found = [(*row[:10], json.loads(row[10]), json.loads(row[11]), row[12]) for row in ask(store, _GENERATIONS)]
+    return {
+        "generations": sorted(found, key=repr),
+        "duplicates": ask(store, _DUPLICATES),
+        "piles": sorted(row[0] for row in ask(store, "SELECT text FROM text_pile")),
+        "http": len(ask(store, "SELECT 1 FROM http_summary")),
+        "crawls": len(ask(store, "SELECT 1 FROM crawl_summary")),
+        "links": len(ask(store, "SELECT 1 FROM link_summary")),
+        "owed": ask(store, "SELECT * FROM windrow_owed"),
+    }
+
+
+def rows(store: SummaryStore) -> dict[str, list[tuple[Any, ...]]]:
+    """Return every row of every table but the checkpoint's."""
+    names = [row[0] for row in ask(store, "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
+    kept = [name for name in names if "full_text" not in name and name != "unobtanium_database_info"]
+    return {name: sorted(ask(store, f"SELECT * FROM {name}"), key=repr) for name in kept}

@@ -1,0 +1,160 @@
+"""The Summary Database follows from what was seen, in whatever order and batches that is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.stores.summary.chronicle import TEXTS, URLS, Event, ask, digest, is_content, pay, rows, tables, tell, uuid
+from windrow.stores.summary import Sight, SummaryStore
+from windrow.stores.summary.generation import Observation, fold
+
+WHAT = st.sampled_from([*TEXTS, *TEXTS, "file", "move", "same", "missing", "gone", "unknown"])
+EVENTS = st.lists(st.tuples(st.sampled_from(URLS), st.integers(0, 9), WHAT), max_size=14).map(
+    lambda told: [Event(*one, number) for number, one in enumerate(told, 1)]
+)
+
+
+@contextmanager
+def opened() -> Iterator[SummaryStore]:
+    store = SummaryStore("sqlite://")
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def told(events: list[Event], size: int = 100) -> dict[str, Any]:
+    """Tell events to a new store and return what it says then."""
+    with opened() as store:
+        tell(store, events, size)
+        pay(store, events)
+        store.finish(1_000)
+        holds(store)
+        return tables(store)
+
+
+def holds(store: SummaryStore) -> None:
+    """Check what must always hold (specification, section 9)."""
+    assert ask(store, "SELECT url_id FROM entity_generation WHERE confirmed_end_unix_utc IS NULL"
+               " GROUP BY url_id, url_fragment HAVING count(*) > 1") == []  # fmt: skip
+    assert ask(store, "SELECT 1 FROM entity_generation WHERE confirmed_end_unix_utc < last_seen_unix_utc") == []
+    overlap = (
+        "SELECT 1 FROM entity_generation a JOIN entity_generation b ON a.url_id = b.url_id"
+        " AND a.entity_generation_id < b.entity_generation_id WHERE a.first_seen_unix_utc <"
+        " coalesce(b.confirmed_end_unix_utc, 1e9) AND b.first_seen_unix_utc < coalesce(a.confirmed_end_unix_utc, 1e9)"
+    )
+    assert ask(store, overlap) == []
+    marked = ask(store, "SELECT entity_generation_id FROM entity_generation WHERE marked_duplicate ORDER BY 1")
+    claimed = ask(store, "SELECT subject_entity_generation_id, duplicate_of_entity_generation_id FROM duplicate_summary"
+                  " WHERE duplicate_status_end_unix_utc IS NULL ORDER BY 1")  # fmt: skip
+    assert marked == [row[:1] for row in claimed]
+    assert not {row[0] for row in claimed} & {row[1] for row in claimed}, "no chains"
+    assert ask(store, "SELECT 1 FROM crawl_summary JOIN entity_generation USING (entity_generation_id)"
+               " GROUP BY crawl_uuid, url_id HAVING count(*) > 1") == []  # fmt: skip
+    assert ask(store, "PRAGMA foreign_key_check") == []
+
+
+def expected(events: list[Event]) -> list[tuple[Any, ...]]:
+    """Fold the events by hand: address, times, text, title, and the crawls of each generation."""
+    found = []
+    for url in URLS:
+        mine = [one for one in events if one.url == url]
+        seen = []
+        for one in mine:
+            sight = Sight.CONTENT if is_content(one) else Sight(one.what)
+            identity = {"file": b"f" * 32, "move": b"m" * 32}.get(one.what) or digest(one.what)
+            seen.append(Observation(one.at, uuid(one), sight, identity if is_content(one) else b""))
+        by_crawl = {uuid(one): one for one in mine}
+        for made in fold(seen):
+            first = by_crawl[made.crawls[0]]
+            text = first.what if first.what in TEXTS else None
+            title = f"{text} {first.number}" if text else None
+            span = (made.first_seen, made.last_seen, made.confirmed_end)
+            found.append((url, *span, text, title, {crawl.hex().upper() for crawl in made.crawls}))
+    return sorted(found, key=repr)
+
+
+@settings(max_examples=150, deadline=None)
+@given(EVENTS)
+def test_generations_are_those_of_the_fold_and_bear_the_reading_of_their_first_crawl(events):
+    found = told(events)["generations"]
+    said = [(*row[:4], row[5], row[6], {one[:32] for one in row[11]}) for row in found]
+    assert sorted(said, key=repr) == expected(events)
+
+
+@settings(max_examples=150, deadline=None)
+@given(EVENTS, st.randoms(use_true_random=False), st.integers(1, 5))
+def test_order_and_batches_make_no_difference(events, random, size):
+    shuffled = random.sample(events, len(events))
+    assert told(shuffled, size) == told(events)
+
+
+@settings(max_examples=60, deadline=None)
+@given(EVENTS, st.integers(0, 14))
+def test_in_two_halves_is_as_once(events, half):
+    with opened() as store:
+        for part in (events[:half], events[half:]):
+            tell(store, part, 3)
+            pay(store, events)
+            store.finish(1_000)
+            holds(store)
+        assert tables(store) == told(events)
+
+
+@settings(max_examples=60, deadline=None)
+@given(EVENTS)
+def test_telling_everything_again_changes_no_row(events):
+    with opened() as store:
+        for _ in range(2):
+            tell(store, events, 4)
+            pay(store, events)
+            store.finish(1_000)
+        before = rows(store)
+        tell(store, events[::-1], 3)
+        pay(store, events)
+        store.finish(2_000)
+        assert rows(store) == before
+
+
+@pytest.mark.parametrize(
+    ("urls", "copies"),
+    [
+        (URLS[:2], [(URLS[1], URLS[0])]),
+        ((URLS[0], URLS[2]), []),
+        ((URLS[0], URLS[3]), []),
+        (("http://a.example/1", "http://a.example/2", "http://a.example/0"),
+         [("http://a.example/1", "http://a.example/0"), ("http://a.example/2", "http://a.example/0")]),
+    ],
+)  # fmt: skip
+def test_copies_are_those_of_one_origin_and_repeat_the_first_address(urls, copies):
+    events = [Event(url, 5, "A", number) for number, url in enumerate(urls, 1)]
+    assert told(events)["duplicates"] == copies
+
+
+def test_a_copy_begins_and_ends_when_that_is_found_out():
+    first, second = Event(URLS[0], 5, "A", 1), Event(URLS[1], 6, "A", 2)
+    with opened() as store:
+        tell(store, [first, second])
+        store.finish(100)
+        tell(store, [Event(URLS[1], 200, "B", 3)])
+        store.finish(300)
+        tell(store, [Event(URLS[1], 400, "A", 4)])
+        store.finish(500)
+        found = ask(
+            store, "SELECT duplicate_status_start_unix_utc, duplicate_status_end_unix_utc FROM duplicate_summary"
+        )
+        assert found == [(100, 300), (500, None)]
+        holds(store)
+
+
+def test_a_to_b_to_a_at_one_address_is_no_copy():
+    events = [Event(URLS[0], at, text, at) for at, text in ((1, "A"), (2, "B"), (3, "A"))]
+    found = told(events)
+    assert [row[1:4] for row in found["generations"]] == [(1, 1, 2), (2, 2, 3), (3, 3, None)]
+    assert found["duplicates"] == []
