@@ -197,12 +197,17 @@ class Fetched(NamedTuple):
 
 
 class Found(NamedTuple):
-    """An address that a crawl may ask: `digest` is 64 bits of its hash, a low `place` goes first."""
+    """An address that a crawl may ask: `digest` is 64 bits of its hash, a low `place` goes first.
+
+    `kind` is the collection's number for what lies there, `hinted` when it is said to have changed.
+    """
 
     digest: int
     origin: str
     url: str
     place: int = 0
+    kind: int = 0
+    hinted: datetime | None = None
 
 
 class Call(NamedTuple):
@@ -213,13 +218,15 @@ class Call(NamedTuple):
     etag: str = ""
     modified: str = ""
     last: Known = Known()
+    kind: int = 0
+    place: int = 0
 
 
 class Visit(NamedTuple):
     """One question of a crawl and its answer. Times are UTC, durations seconds.
 
     `kind` is the collection's number for what was asked, `allowed` what the host's robots.txt says;
-    without a `status` there was no answer, for `reason`.
+    without a `status` there was no answer, for `reason`; with both, one that could not be taken whole or read.
     """
 
     digest: int
@@ -316,6 +323,8 @@ class Limits:
     seconds: float = 120.0
     memory: int = 2 * 2**30
     spare: int = 256 * 2**20  # room that must stay free on the disk
+    page: int = 16 * 2**20  # one page of a crawl, as it comes and as it is read
+    answer: float = 120.0  # seconds for the whole of its answer
 
 
 @dataclass(frozen=True, slots=True)

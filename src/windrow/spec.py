@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from windrow.model import (
+    Call,
     Entry,
     Fetched,
     Found,
@@ -123,19 +124,36 @@ class Planner(Protocol):
 class Guide(Protocol):
     """The rules by which one origin is walked, and what they learned from its answers.
 
-    Made in the process that walks; it opens nothing and asks no clock: times are given to it.
+    Made in the process that walks; it opens nothing and asks no clock: times are given to it. The
+    fields of answers are by name in lower case.
     """
 
     def robots(self, at: float) -> str:
         """Return the address of the rules to ask first; empty while those that are known are young enough."""
         ...
 
-    def ruled(self, at: float, status: int | None, body: bytes) -> None:
-        """Take the rules that the host gave, or its failure to give any."""
+    def ruled(self, at: float, status: int | None, body: bytes) -> list[Found]:
+        """Take the rules that the host gave, or its failure to give any; return what they say to ask."""
         ...
 
-    def refusal(self, url: str) -> Reason | None:
+    def moved(self, status: int, location: str, base: str, hops: int) -> str:
+        """Return where the rules have moved to; empty where such a redirect is not followed."""
+        ...
+
+    def shut(self, at: float) -> float:
+        """Return for how many seconds nothing may be asked but the rules once more; 0 where something may."""
+        ...
+
+    def private(self, host: str, number: str) -> Reason | None:
+        """Tell why a host may not be talked to at the number that its name resolved to."""
+        ...
+
+    def refusal(self, url: str, kind: int = 0) -> Reason | None:
         """Tell why an address may not be asked now."""
+        ...
+
+    def again(self, reason: Reason | None, tries: int) -> bool:
+        """Tell whether to ask once more at once after so many tries."""
         ...
 
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
@@ -153,6 +171,10 @@ class Guide(Protocol):
         """Resolve a reference; None where no rule lets the crawl go there."""
         ...
 
+    def hints(self, call: Call, fields: Mapping[str, str], body: bytes) -> list[Found] | None:
+        """Return what a document of hints names, such as a sitemap; None where it is a document to be read."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Crawl:
@@ -161,7 +183,9 @@ class Crawl:
     `seeds` gives a source's first addresses, `guide` the rules for one of its origins, and `again`
     the state of an address of a source after a visit: when it is due (seconds since 1970, None for
     never) and the seconds after which it may have changed, from those it had and the failures in a
-    row. `outcome` is the collection's word for what came of a question, by its status and reason.
+    row. `outcome` is the collection's word for what came of a question, by its status and reason. A
+    hint that an address changed makes it due, `rest` seconds after the last visit at the earliest.
+    `large` has the bytes of an answer of those kinds that may be larger than a page.
     """
 
     seeds: Callable[[Source, Mapping[str, Any]], list[Found]]
@@ -170,6 +194,8 @@ class Crawl:
     outcome: Callable[[int | None, Reason | None], str]
     page: int  # the kind of a visit to a page
     robots: int  # and of one to the host's rules
+    rest: int = 86_400
+    large: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 from windrow.collections.pages.guide import Guide, Manner
 from windrow.collections.pages.guide import again as later
 from windrow.collections.pages.policy import policy
+from windrow.collections.pages.private import named
 from windrow.collections.pages.scope import scope
 from windrow.digest import number
 from windrow.engine.run import Harvest
@@ -20,7 +21,7 @@ WEEK = 7 * 86_400
 
 
 def references(url, fields, body):
-    html = fields.get("Content-Type", "").startswith("text/html")
+    html = fields.get("content-type", "").startswith("text/html")
     return url, [found.decode() for found in HREF.findall(body)] if html else []
 
 
@@ -31,7 +32,8 @@ def seeds(source, options):
 
 def guide(source, origin, options):
     rules = policy(scope([source.options["seed"]], paths=[source.options["below"]]), do_not_crawl=["/drop/*/private/*"])
-    return Guide(Manner(rules, "windrow-test", float(options.get("delay", 0)), polite=False), origin, references)
+    manner = Manner(rules, "windrow-test", float(options.get("delay", 0)), polite=False, named=named(["127.0.0.1"]))
+    return Guide(manner, origin, references)
 
 
 def again(source, visit, pause, failures):

@@ -9,9 +9,11 @@ import time
 from pathlib import Path
 
 import pytest
+from warcio import ArchiveIterator
 
 from tests.engine.strolling import stroll
 from windrow.digest import digest
+from windrow.engine.check import check_archive, check_index, check_standing
 from windrow.engine.ledger import Ledger
 from windrow.engine.sighting import Sightings
 from windrow.model import Place
@@ -95,6 +97,56 @@ def test_what_is_due_again_is_asked_with_its_validators(site, nginx, tmp_path):
     ledger.close()
     assert stroll(tmp_path, *site) == 0
     assert [row[1] for row in asked(tmp_path) if row[0] == "3.html"] == [200, 304]
+    assert faults(tmp_path) == []
+
+
+def test_what_has_not_changed_is_kept_as_a_word_about_the_capture_before(site, tmp_path):
+    assert stroll(tmp_path, *site) == 0
+    with sqlite3.connect(tmp_path / "ledger.sqlite") as ledger:
+        ledger.execute("UPDATE address SET due = 1 WHERE url LIKE '%/3.html'")
+    ledger.close()
+    assert stroll(tmp_path, *site) == 0
+    held, said = [], []
+    for path in sorted((tmp_path / "archive").glob("*.warc.gz")):
+        with path.open("rb") as file:
+            for record in ArchiveIterator(file):
+                if record.rec_headers["WARC-Target-URI"] and record.rec_headers["WARC-Target-URI"].endswith("/3.html"):
+                    if record.rec_type == "revisit":
+                        said.append((record.rec_headers, record.http_headers))
+                    elif record.rec_type == "response":
+                        held.append(record.rec_headers)
+    assert len(held) == len(said) == 1
+    about, head = said[0]
+    assert about["WARC-Profile"].endswith("/revisit/server-not-modified")
+    assert head.get_statuscode() == "304"
+    assert about["WARC-Refers-To-Date"] == held[0]["WARC-Date"]
+    assert about["WARC-Refers-To-Target-URI"] == held[0]["WARC-Target-URI"]
+    assert about["WARC-Payload-Digest"] == held[0]["WARC-Payload-Digest"]
+    lines = "".join(path.read_text() for path in (tmp_path / "archive").glob("*.cdxj")).splitlines()
+    assert sum('/3.html"' in line for line in lines) == 2
+    assert sum('"warc/revisit"' in line for line in lines) == 1
+    assert all('"mime": "text/html"' in line for line in lines if '/4.html"' in line)
+
+
+def faults(root):
+    """Return what a check of the archive, its index and the ledger finds."""
+    ledger = Ledger(root / "ledger.sqlite")
+    archive = root / "archive"
+    found = [*check_archive(ledger, archive), *check_index(ledger, archive), *check_standing(ledger)]
+    ledger.close()
+    return [one for one in found if not isinstance(one, int)]
+
+
+def test_a_check_finds_what_was_spoilt(site, tmp_path):
+    assert stroll(tmp_path, *site) == 0
+    assert faults(tmp_path) == []
+    with sqlite3.connect(tmp_path / "ledger.sqlite") as ledger:
+        ledger.execute("UPDATE address SET capture = 0 WHERE url LIKE '%/3.html'")
+        ledger.execute(
+            "UPDATE visit SET digest = 'sha256:00' WHERE address = (SELECT address FROM visit WHERE size > 0 LIMIT 1)"
+        )
+    ledger.close()
+    assert len(faults(tmp_path)) == 3, "a capture, an index and an address"
 
 
 def test_a_run_that_is_killed_is_gone_on_with(site, tmp_path):
@@ -120,8 +172,18 @@ def test_a_run_that_is_killed_is_gone_on_with(site, tmp_path):
 
 
 def test_a_host_that_is_not_there_fails_its_source_only(tmp_path):
-    assert stroll(tmp_path, "http://127.0.0.1:9", "/drop/stroll/") == 0
-    assert [row[2] for row in asked(tmp_path)] == ["robots_unreachable"]
+    assert stroll(tmp_path, "http://127.0.0.1:9", "/drop/stroll/") == 3
+    assert asked(tmp_path) == []
+    with sqlite3.connect(tmp_path / "ledger.sqlite") as ledger:
+        assert ledger.execute("SELECT url, due FROM address").fetchall() == [
+            ("http://127.0.0.1:9/drop/stroll/index.html", 0)
+        ]
+        assert (
+            ledger.execute("SELECT kind, url, reason FROM visit").fetchall()
+            == [(1, "http://127.0.0.1:9/robots.txt", "connect_failed")] * 2
+        )
+        assert ledger.execute("SELECT failed, reason FROM task_end").fetchall() == [(1, "robots_unreachable")]
+    ledger.close()
 
 
 def test_sightings_forget_nothing_that_they_were_not_told():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,7 +29,9 @@ def check_archive(ledger: Ledger, folder: Path) -> Iterator[Fault | int]:
     """Read every capture back and compare its digest; yield faults, and the bytes of each good one."""
     text = (
         "SELECT e.warc, e.place_offset, e.place_length, e.digest, e.size, i.item_key FROM fetch_end e"
-        " JOIN item i ON i.seq = e.item WHERE e.reason IS NULL AND e.revisit = 0 ORDER BY e.warc, e.place_offset"
+        " JOIN item i ON i.seq = e.item WHERE e.reason IS NULL AND e.revisit = 0 UNION ALL"
+        " SELECT v.warc, v.place_offset, v.place_length, v.digest, v.size, coalesce(a.url, v.url) FROM visit v"
+        " LEFT JOIN address a ON a.digest = v.address WHERE v.warc <> '' AND v.revisit = 0 ORDER BY 1, 2"
     )
     for warc, offset, length, digest, size, key in ledger.cursor(text):
         hasher = Hasher()
@@ -54,8 +57,14 @@ def check_index(ledger: Ledger, folder: Path) -> Iterator[Fault]:
             continue
         if not path.exists():
             yield Fault(path.name, "is missing", "windrow run makes it anew")
-        elif path.read_bytes() != "".join(f"{one}\n" for one in sorted(lines(ledger, session))).encode("ascii"):
+        elif not _same(path, lines(ledger, session)):
             yield Fault(path.name, "is not what the ledger says", f"rm {path}; windrow run makes it anew")
+
+
+def _same(path: Path, lines: Iterable[str]) -> bool:
+    """Tell whether a file holds these lines and no others."""
+    with path.open("rb") as file:
+        return all(one == told for one, told in zip_longest(file, (f"{line}\n".encode() for line in lines)))
 
 
 def check_standing(ledger: Ledger) -> Iterator[Fault]:
@@ -72,3 +81,17 @@ def check_standing(ledger: Ledger) -> Iterator[Fault]:
     )
     for source, item, present, event in ledger.cursor(text):
         yield Fault(f"{source}, item {item}", f"present is {present}, the last listing said {event}")
+    yield from _check_addresses(ledger)
+
+
+def _check_addresses(ledger: Ledger) -> Iterator[Fault]:
+    """Compare when addresses are due, and what they gave last, with the visits to them."""
+    last = "max(CASE WHEN v.status = 200 AND v.warc <> '' THEN v.seq ELSE 0 END)"
+    text = (
+        "SELECT * FROM (SELECT a.url, a.due IS 0 AS new, a.capture AS capture, count(v.seq) AS visits,"
+        f" {last} AS last FROM address a LEFT JOIN visit v ON v.address = a.digest GROUP BY a.digest)"
+        " WHERE new <> (visits = 0) OR capture <> last"
+    )
+    for url, new, capture, visits, found in ledger.cursor(text):
+        known = "never asked" if new else f"asked, with capture {capture}"
+        yield Fault(url, f"is {known}; it has {visits} visits, the last capture is {found}")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from windrow.engine.ledger import Pen
 from windrow.engine.ledger.moment import parse
 from windrow.engine.message import Event, Feed, Visited, Walk, WalkEnded
+from windrow.engine.pace import LONGEST
 from windrow.engine.run import Run
 from windrow.formats.warc import stamp
 from windrow.model import Call, Found, Known, Source, Visit
@@ -41,7 +42,10 @@ class _Tally:
     visits: int = 0
     found: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
+    origins: set[str] = field(default_factory=set)  # those that it begins at
     broken: str = ""
+    failed: bool = False
+    why: Reason | None = None
 
 
 class Crawling:
@@ -60,18 +64,25 @@ class Crawling:
             self._origins[origin] = seq
             if source in self._sources:
                 self._hosts[seq] = _Host(seq, self._sources[source], origin)
+        self._rests = dict(run.ledger.ask("rests", int(time.time())))
         self._given = 0
+        self._halted = False
 
     def run(self) -> None:
         """Go on until no address is due, or the person stops it."""
         run = self._run
         with run.ledger.writing() as pen:
             for source in self._sources.values():
-                self._put(pen, source, 0, self._crawl.seeds(source, run.harvest.options))
+                seeds = self._crawl.seeds(source, run.harvest.options)
+                self._tallies[source.name].origins.update(one.origin for one in seeds)
+                self._put(pen, source, 0, seeds)
         run.progress.begin("crawling", None)
         while True:
             if not run.stopping():
                 self._feed()
+            elif not self._halted:
+                self._halted = True
+                run.crew.halt()
             if not any(host.hand for host in self._hosts.values()):
                 break
             events = run.crew.events(0.05)
@@ -84,7 +95,7 @@ class Crawling:
             told = ", ".join(f"{reason} {count}" for reason, count in tally.reasons.most_common(5))
             comment = f"{name}: {tally.visits} asked, {tally.found} found" + (f" ({told})" if told else "")
             comment += f"; {tally.broken}" if tally.broken else ""
-            run.close_task(tally.task, comment, failed=bool(tally.broken))
+            run.close_task(tally.task, comment, tally.why if tally.failed else None, failed=tally.failed)
         run.progress.end()
 
     def _feed(self) -> None:
@@ -99,12 +110,29 @@ class Crawling:
             host.dry = len(fresh) < room
             if not fresh:
                 continue
-            if not host.walked:
-                host.walked = True
-                run.crew.walk(Walk(host.seq, host.source, host.origin, self._crawl, run.harvest.options))
-            host.hand.update((digest, (pause, failures)) for digest, _, pause, failures, *_ in fresh)
+            if not host.walked and not self._begin(host):
+                continue
+            host.hand.update((row[0], (row[4], row[5])) for row in fresh)
             run.crew.feed(Feed(host.seq, tuple(_call(row) for row in fresh)))
             self._given += len(fresh)
+
+    def _begin(self, host: _Host) -> bool:
+        """Have a host walked, or leave it where it asked to be left alone for longer than a run waits."""
+        wait = max(0.0, self._rests.get(host.seq, 0) - time.time())
+        if wait > LONGEST:
+            host.left = True
+            told = f"{host.origin} asked to be left alone for {wait:.0f} seconds more"
+            self._broken(host, Reason.RATE_LIMITED, told)
+            return False
+        host.walked = True
+        self._run.crew.walk(Walk(host.seq, host.source, host.origin, self._crawl, self._run.harvest.options, wait))
+        return True
+
+    def _broken(self, host: _Host, reason: Reason, told: str) -> None:
+        """Note that a host is left; its source has failed where it begins there."""
+        tally = self._tallies[host.source.name]
+        tally.broken, tally.why = told, reason
+        tally.failed = tally.failed or host.origin in tally.origins
 
     def _note(self, pen: Pen, event: Event) -> None:
         """Put an event on record."""
@@ -121,6 +149,9 @@ class Crawling:
             failures = failures + 1 if _failed(visit) else 0
             again = (*self._crawl.again(host.source, visit, pause, failures), failures)
         pen.visited(run.session, host.seq, visit, again)
+        if event.wait:
+            until = self._rests[host.seq] = int(visit.started.timestamp() + visit.seconds + event.wait) + 1
+            pen.rested(host.seq, until)
         tally.visits += visit.status is not None
         if visit.reason:
             tally.reasons[visit.reason] += 1
@@ -140,6 +171,8 @@ class Crawling:
             by_host.setdefault(seq, []).append(one)
         for seq, some in by_host.items():
             pen.addresses(seq, via, some)
+            if any(one.hinted for one in some):
+                pen.hinted(some, self._crawl.rest)
             if seq in self._hosts:
                 self._hosts[seq].dry = False
 
@@ -151,8 +184,8 @@ class Crawling:
         host.deaths += 1
         died = event.broken.reason is Reason.INTERRUPTED and host.deaths < host.source.attempts
         host.left, host.dry = not died, False
-        if host.left:
-            self._tallies[host.source.name].broken = event.broken.told(host.source.name)
+        if host.left and event.broken.reason is not Reason.STOPPED:
+            self._broken(host, event.broken.reason, event.broken.told(host.source.name))
         pen.flush()
 
 
@@ -161,6 +194,6 @@ def _failed(visit: Visit) -> bool:
 
 
 def _call(row: tuple[object, ...]) -> Call:
-    digest, url, _, _, etag, modified, last, started = row
-    known = Known(str(last), stamp(parse(str(started))), str(url)) if last else Known()
-    return Call(digest, url, etag or "", modified or "", known)  # type: ignore[arg-type]
+    digest, url, kind, place, _, _, etag, modified, last, started = row
+    known = Known(str(last), stamp(parse(str(started))), str(url)) if last and started else Known()
+    return Call(digest, url, etag or "", modified or "", known, kind, place)  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection as Pipe
 from typing import Any
 
+from windrow.engine.asking import Asker
 from windrow.engine.lane import run_lane
 from windrow.engine.line import REST, Lines
 from windrow.engine.message import Event, Feed, Halt, Keep, Lane, LaneEnded, Leave, Walk
@@ -85,10 +86,13 @@ class Fetcher:
                     self._do(self._lines.drop(told.site))
                 elif isinstance(told, Halt):
                     self._lines.halt()
+                    for walker in self._walkers.values():
+                        walker.halt()
                 elif isinstance(told, Feed):
                     self._walkers[told.host].feed(told.known)
                 elif isinstance(told, Walk):
-                    walker = self._walkers[told.host] = Walker(told, self._keeper, self._sightings, self.report)
+                    asker = Asker(self._keeper, told.crawl.robots, told.crawl.large)
+                    walker = self._walkers[told.host] = Walker(told, asker, self._sightings, self.report)
                     self._do(walker.run())
                 else:
                     self._start(told)

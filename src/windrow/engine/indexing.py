@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import mimetypes
+import sqlite3
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import parse
+from windrow.engine.ledger.query import queries
 from windrow.formats.cdxj import line
 from windrow.formats.warc import target
 
@@ -26,14 +28,25 @@ def index_archive(ledger: Ledger, folder: Path) -> None:
             continue
         part = path.with_suffix(".part")
         # Where there is no room for it now, the next session makes it.
-        with suppress(OSError):
-            part.write_text("".join(f"{one}\n" for one in sorted(lines(ledger, session))), encoding="ascii")
+        with suppress(OSError, sqlite3.Error):
+            with part.open("w", encoding="ascii") as file:
+                file.writelines(f"{one}\n" for one in lines(ledger, session))
             part.replace(path)
 
 
 def lines(ledger: Ledger, session: int) -> Iterator[str]:
-    """Yield an index line for every capture of a session; file names are relative to the archive."""
-    for path, at, digest, status, *place, revisit, mime in ledger.ask("captures_of", session, session):
+    """Yield an index line for every capture of a session, sorted, whatever their number: they are sorted on disk."""
+    with closing(sqlite3.connect("", isolation_level=None)) as room:
+        room.execute("BEGIN")
+        room.execute("CREATE TABLE line (text TEXT NOT NULL)")
+        room.executemany("INSERT INTO line VALUES (?)", ((one,) for one in _lines(ledger, session)))
+        for (text,) in room.execute("SELECT text FROM line ORDER BY text"):
+            yield text
+
+
+def _lines(ledger: Ledger, session: int) -> Iterator[str]:
+    """Yield the lines as they come; file names are relative to the archive."""
+    for path, at, digest, status, *place, revisit, mime in ledger.cursor(queries()["captures_of"], (session,)):
         kind = mime or mimetypes.guess_type(path, strict=False)[0] or "application/octet-stream"
         shown = "warc/revisit" if revisit else kind
         yield line(target(path), parse(at), tuple(place), status=status, mime=shown, digest=digest)

@@ -87,13 +87,14 @@ class LaneEnded(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """An origin to walk: its addresses follow, some at a time."""
+    """An origin to walk: its addresses follow, some at a time. It wants to be left alone for `wait` seconds first."""
 
     host: int
     source: Source
     origin: str
     crawl: Crawl
     options: Mapping[str, Any]
+    wait: float = 0.0
 
 
 class Feed(NamedTuple):
@@ -104,11 +105,15 @@ class Feed(NamedTuple):
 
 
 class Visited(NamedTuple):
-    """What came of one address, and the addresses that it offers."""
+    """What came of one address, and the addresses that it offers.
+
+    `wait` is for how many seconds the host asked to be left alone.
+    """
 
     host: int
     visit: Visit
     found: tuple[Found, ...] = ()
+    wait: float | None = None
 
 
 class WalkEnded(NamedTuple):

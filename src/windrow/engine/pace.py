@@ -9,6 +9,9 @@ from collections.abc import Iterable
 
 from windrow.model import Site, Source
 
+LONGEST = 900.0
+"""Seconds of a pause that a walk sits out; a host that wants a longer one is left for this run."""
+
 
 def host(site: Site) -> str:
     """Name what is asked: a host, or a folder of this machine.

@@ -4,65 +4,62 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
-from typing import NamedTuple
 
+from windrow.engine.asking import Asker, Came
 from windrow.engine.ledger.moment import now
 from windrow.engine.message import Broken, Event, Visited, Walk, WalkEnded
+from windrow.engine.pace import LONGEST
 from windrow.engine.sighting import Sightings
 from windrow.errors import TransportError, WindrowError
 from windrow.formats.url import parts
-from windrow.model import Call, Found, Order, Site, Visit
+from windrow.model import Call, Found, Site, Visit
 from windrow.reasons import Reason
-from windrow.stores.archive import Deposit, Keeper
-from windrow.transports.visit import Reply, Visitor
+from windrow.transports.visit import Visitor
 
-READ = 16 << 20
-"""Bytes of a page that are read for its links."""
-
-MODIFIED = 304
 OK = 200
 
-FLUKES = frozenset({Reason.CONNECT_FAILED, Reason.INTERRUPTED})
-"""Most failures of these kinds are over at the second try."""
+PATIENCE = 60.0
+"""Seconds that a walk waits for a host that does not tell its rules; one that does not answer is left at once."""
 
-
-class _Came(NamedTuple):
-    visit: Visit
-    fields: Mapping[str, str]
-    body: bytes
-    wait: float | None
+REFUSED_BY_RULES = frozenset({Reason.ROBOTS_DENIED, Reason.ROBOTS_UNREACHABLE})
 
 
 class Walker:
     """Walks one origin with one connection; addresses are given to it as it needs them."""
 
-    def __init__(self, walk: Walk, keeper: Keeper, sightings: Sightings, report: Callable[[Event], None]) -> None:
+    def __init__(self, walk: Walk, asker: Asker, sightings: Sightings, report: Callable[[Event], None]) -> None:
         """Walk by the rules of the collection's guide."""
         self._walk = walk
         self._guide = walk.crawl.guide(walk.source, walk.origin, walk.options)
-        self._keeper = keeper
+        self._asker = asker
         self._sightings = sightings
         self._report = report
         self._waiting: asyncio.Queue[Call | None] = asyncio.Queue()
-        self._left: list[int] = []
+        self._halted = asyncio.Event()
 
     def feed(self, known: tuple[Call, ...]) -> None:
         """Take addresses to ask."""
         for one in known:
             self._waiting.put_nowait(one)
 
+    def halt(self) -> None:
+        """Finish what is in hand, and give the rest back."""
+        self._halted.set()
+        self._waiting.put_nowait(None)
+
     async def run(self) -> None:
-        """Ask one address after the other until there are no more, or the host wants to be left alone."""
+        """Ask one address after the other until the walk is halted, or the host wants to be left alone."""
         known: Call | None = None
         try:
-            async with Visitor(_site(self._walk)) as visitor:
-                while (known := await self._waiting.get()) is not None:
-                    if not await self._turn(visitor, known):
-                        why = Broken(Reason.RATE_LIMITED, f"{self._walk.origin} is left alone", "", True, None)
-                        self._end(why)
-                        return
+            async with Visitor(_site(self._walk, self._walk.origin), self._guide.private) as visitor:
+                why = await self._pause(self._walk.wait)
+                while not why:
+                    known = await self._waiting.get()
+                    why = self._stopped() if known is None else await self._turn(visitor, known)
+            self._end(why, known)
         except WindrowError as error:
             wait = error.wait if isinstance(error, TransportError) else None
             self._end(Broken(error.reason or Reason.PROTOCOL_ERROR, str(error), error.hint, error.retry, wait), known)
@@ -70,81 +67,112 @@ class Walker:
             fault = f"{type(error).__name__}: {error}"[:1000]
             self._end(Broken(Reason.STEP_FAILED, fault, "", retry=False, wait=None), known)
 
-    def _end(self, why: Broken, known: Call | None = None) -> None:
-        """Give back what was not asked."""
+    def _end(self, why: Broken, known: Call | None) -> None:
+        """Give back what was not asked; what was is known to have been."""
         left = [known.digest] if known else []
         while not self._waiting.empty():
             one = self._waiting.get_nowait()
             left += [one.digest] if one else []
         self._report(WalkEnded(self._walk.host, tuple(left), why))
 
-    async def _turn(self, visitor: Visitor, known: Call) -> bool:
-        """Ask one address, if that is allowed; tell whether the host may be asked again."""
-        host, guide, crawl = self._walk.host, self._guide, self._walk.crawl
-        if rules := guide.robots(time.time()):
-            came = await self._ask(visitor, Call(0, rules), crawl.robots)
-            guide.ruled(time.time(), came.visit.status, came.body)
-            self._report(Visited(host, came.visit))
-            if not await self._rest(came):
-                return False
-        if why := guide.refusal(known.url):
-            allowed = why is not Reason.ROBOTS_DENIED
-            self._report(Visited(host, Visit(known.digest, known.url, crawl.page, allowed, now(), 0.0, reason=why)))
-            return True
-        came = await self._ask(visitor, known, crawl.page)
-        if came.visit.reason in FLUKES:
-            # Without its digest it says nothing of the address: another visit follows at once.
-            self._report(Visited(host, came.visit._replace(digest=0)))
-            came = await self._ask(visitor, known, crawl.page)
-        self._report(Visited(host, came.visit, self._found(came)))
+    def _left(self, reason: Reason, why: str, wait: float | None = None) -> Broken:
+        return Broken(reason, f"{self._walk.origin} is left alone: {why}", "", retry=True, wait=wait)
+
+    def _stopped(self) -> Broken | None:
+        return self._left(Reason.STOPPED, Reason.STOPPED.meaning) if self._halted.is_set() else None
+
+    async def _turn(self, visitor: Visitor, known: Call) -> Broken | None:
+        """Ask one address, if that is allowed; tell why the host may not be asked again."""
+        if why := self._stopped() or await self._rules(visitor):
+            return why
+        if refused := self._guide.refusal(known.url, known.kind):
+            allowed = refused not in REFUSED_BY_RULES
+            visit = Visit(known.digest, known.url, known.kind, allowed, now(), 0.0, reason=refused)
+            self._report(Visited(self._walk.host, visit))
+            return None
+        came = await self._ask(visitor, known)
+        self._report(Visited(self._walk.host, came.visit, self._found(known, came), came.wait))
         return await self._rest(came)
 
-    async def _rest(self, came: _Came) -> bool:
-        pause = self._guide.pause(came.visit.seconds, came.visit.status, came.wait)
-        if pause:
-            await asyncio.sleep(pause)
-        return pause is not None
+    async def _ask(self, visitor: Visitor, known: Call) -> Came:
+        """Make one request, and once more at once where the guide takes its failure for a fluke."""
+        tries = 1
+        came = await self._asker.ask(visitor, known)
+        while self._guide.again(came.visit.reason, tries):
+            # Without its digest it says nothing of the address: another visit follows at once.
+            self._report(Visited(self._walk.host, came.visit._replace(digest=0)))
+            tries += 1
+            came = await self._asker.ask(visitor, known)
+        return came
 
-    async def _ask(self, visitor: Visitor, known: Call, kind: int) -> _Came:
-        """Make one request, and keep whatever comes."""
-        started, clock = now(), time.monotonic()
-        asked = {"If-None-Match": known.etag} if known.etag else {}
-        if known.modified:
-            asked["If-Modified-Since"] = known.modified
-        deposit = Deposit(self._keeper, Order(0, known.url, last=known.last), known.url, started)
-        reply: Reply | None = None
-        try:
-            reply = await visitor.visit(known.url, asked, deposit, self._walk.source.site.timeout)
-            seconds = time.monotonic() - clock
-            body = deposit.content(READ)
-            if reply.status == MODIFIED:
-                deposit.drop()
-                kept = None
-            else:
-                kept = deposit.finish()
-            fields = reply.fields
-            visit = Visit(
-                known.digest, known.url, kind, True, started, seconds, reply.status, kept,
-                validators=(fields.get("ETag", "")[:256], fields.get("Last-Modified", "")[:64]),
-                location=fields.get("Location", "")[:2048],
-            )  # fmt: skip
-            return _Came(visit, fields, body, reply.wait)
-        except WindrowError as error:
-            deposit.leave()
-            seconds = time.monotonic() - clock
-            why = error.reason or Reason.PROTOCOL_ERROR
-            status = reply.status if reply else None
-            visit = Visit(known.digest, known.url, kind, True, started, seconds, status, None, why, str(error)[:1000])
-            return _Came(visit, {}, b"", error.wait if isinstance(error, TransportError) else None)
+    async def _rules(self, visitor: Visitor) -> Broken | None:
+        """Ask for the host's rules where they are due, and wait while they let nothing be asked."""
+        guide = self._guide
+        while True:
+            answered = True
+            if rules := guide.robots(time.time()):
+                came, why = await self._moved(visitor, rules)
+                answered = came.status is not None
+                said = came.status if came.visit.reason in {None, Reason.TOO_LARGE} else None
+                named = self._fresh(guide.ruled(time.time(), said, came.body))
+                self._report(Visited(self._walk.host, came.visit, named, came.wait))
+                if came.visit.reason is Reason.PRIVATE_ADDRESS:
+                    return self._left(Reason.PRIVATE_ADDRESS, came.visit.message)
+                if why := why or await self._rest(came):
+                    return why
+            shut = guide.shut(time.time())
+            if not shut:
+                return None
+            if not answered or shut > PATIENCE:
+                return self._left(Reason.ROBOTS_UNREACHABLE, Reason.ROBOTS_UNREACHABLE.meaning, shut)
+            if why := await self._pause(shut):
+                return why
 
-    def _found(self, came: _Came) -> tuple[Found, ...]:
-        """Return the addresses that a page offers and that were not offered lately."""
+    async def _moved(self, visitor: Visitor, rules: str) -> tuple[Came, Broken | None]:
+        """Ask for the host's rules, wherever they have moved to; each question is a visit of its own."""
+        call = Call(0, rules, kind=self._walk.crawl.robots)
+        came = await self._ask(visitor, call)
+        hops = 0
+        while target := self._guide.moved(came.visit.status or 0, came.visit.location, came.visit.url, hops):
+            self._report(Visited(self._walk.host, came.visit, wait=came.wait))
+            if why := await self._rest(came):
+                return came, why
+            hops += 1
+            origin = parts(target).origin
+            if origin == self._walk.origin:
+                came = await self._ask(visitor, call._replace(url=target))
+                continue
+            async with Visitor(_site(self._walk, origin), self._guide.private) as other:
+                came = await self._ask(other, call._replace(url=target))
+        return came, None
+
+    async def _rest(self, came: Came) -> Broken | None:
+        """Leave the host alone for as long as an answer makes the guide want."""
+        pause = self._guide.pause(came.visit.seconds, came.status, came.wait)
+        if pause is None:
+            return self._left(Reason.SITE_GIVEN_UP, Reason.SITE_GIVEN_UP.meaning)
+        return await self._pause(pause)
+
+    async def _pause(self, seconds: float) -> Broken | None:
+        """Wait; a halt ends it."""
+        if seconds > LONGEST:
+            return self._left(Reason.RATE_LIMITED, f"it asks for {seconds:.0f} seconds", seconds)
+        if seconds:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._halted.wait()
+        return self._stopped()
+
+    def _found(self, known: Call, came: Came) -> tuple[Found, ...]:
+        """Return the addresses that an answer offers and that were not offered lately."""
         visit, guide, sightings = came.visit, self._guide, self._sightings
         if visit.location:
             found = guide.follow(visit.url, visit.location)
-            return (found,) if found else ()
+            return self._fresh([found] if found else [])
         if visit.status != OK or not came.body:
             return ()
+        if (hinted := guide.hints(known, came.fields, came.body)) is not None:
+            return self._fresh(hinted)
         base, references = guide.links(visit.url, came.fields, came.body)
         fresh = []
         for reference in sightings.unread(self._walk.origin, base, references):
@@ -153,8 +181,12 @@ class Walker:
                 fresh.append(found)
         return tuple(fresh)
 
+    def _fresh(self, found: list[Found]) -> tuple[Found, ...]:
+        """Leave out what was offered lately, unless it is said to have changed."""
+        return tuple(one for one in found if self._sightings.fresh(one.digest) or one.hinted)
 
-def _site(walk: Walk) -> Site:
-    """Return the origin as a site, with the source's own way of talking to servers."""
-    where = parts(f"{walk.origin}/")
+
+def _site(walk: Walk, origin: str) -> Site:
+    """Return an origin as a site, with the source's own way of talking to servers."""
+    where = parts(f"{origin}/")
     return replace(walk.source.site, scheme=where.scheme, host=where.host.strip("[]"), port=where.port, base="/")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
+_LISTS = {"content-encoding": ", ", "transfer-encoding": ", ", "link": ", ", "x-robots-tag": "\n"}
+"""Fields that may come in several lines, and what stands between their values."""
+
 
 class Head(NamedTuple):
-    """A response's status and its fields, by name in lower case; of a field that came twice the first."""
+    """A response's status and its fields, as `joined` spells them."""
 
     status: int | None
     fields: Mapping[str, str]
@@ -24,12 +27,26 @@ def read_head(head: bytes) -> Head:
     first, *lines = head.decode("latin-1").split("\r\n")
     word = first.split(" ")[1:2]
     status = int(word[0]) if word and word[0].isascii() and word[0].isdecimal() and len(word[0]) == 3 else None
+    split = (line.partition(":") for line in lines)
+    return Head(status, joined((name.strip(), value.strip()) for name, colon, value in split if colon))
+
+
+def joined(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    r"""Return fields by name in lower case: all values of a list, of any other field the first.
+
+    The values of `X-Robots-Tag` are parted by line feeds, since an agent's name holds to the end of its own only.
+
+    >>> joined([("Link", "<a>"), ("ETag", "x"), ("etag", "y"), ("LINK", "<b>")])
+    {'link': '<a>, <b>', 'etag': 'x'}
+    """
     fields: dict[str, str] = {}
-    for line in lines:
-        name, colon, value = line.partition(":")
-        if colon:
-            fields.setdefault(name.strip().lower(), value.strip())
-    return Head(status, fields)
+    for spelt, value in pairs:
+        name = spelt.lower()
+        if name not in fields:
+            fields[name] = value
+        elif name in _LISTS:
+            fields[name] += _LISTS[name] + value
+    return fields
 
 
 LISTS = frozenset({"content-encoding", "content-language", "link", "transfer-encoding"})

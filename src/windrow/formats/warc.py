@@ -11,6 +11,7 @@ from windrow.digest import warc as spell
 from windrow.errors import ArchiveError
 
 REVISIT = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 END = b"\r\n\r\n"
 _LENGTH_ROOM = 20
 _DIGEST_ROOM = len(spell("sha256:" + "0" * 64))

@@ -3,56 +3,114 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import socket
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import aiohttp
 from yarl import URL
 
-from windrow.errors import TransientFailure
+from windrow.errors import TerminalFailure, TransientFailure
+from windrow.formats.coding import ASKED
+from windrow.formats.http import joined
+from windrow.model import Site
 from windrow.reasons import Reason
 from windrow.transports.contract import Sink
 from windrow.transports.head import pause, request_head, response_head
-from windrow.transports.path import shown
+from windrow.transports.path import at, shown
 from windrow.transports.request import Alien, WebConnection, failure
+
+_BARE = frozenset({204, 304})  # statuses without a body, whatever length they tell
+
+Judge = Callable[[str, str], Reason | None]
+"""Host and the number that it resolved to -> why it may not be talked to there."""
+
+
+class Bounds(NamedTuple):
+    """What one answer may take: bytes of its body as it comes, and seconds for all of it.
+
+    With `part` a longer body is read up to there; without it, it is refused as soon as it is known to be longer.
+    """
+
+    most: int
+    seconds: float
+    part: bool = False
 
 
 class Reply(NamedTuple):
     """A server's answer: `wait` is what its Retry-After asks for, in seconds."""
 
     status: int
-    fields: Mapping[str, str]
+    fields: Mapping[str, str]  # as `windrow.formats.http.joined` spells them
     wait: float | None
+    cut: bool = False  # the body goes on beyond the bound
 
 
 class Visitor(WebConnection):
     """A session with one origin that takes redirects and errors for what they are."""
 
-    async def visit(self, url: str, asked: Mapping[str, str], sink: Sink, seconds: float) -> Reply:
-        """Ask for a URL of this origin and put the answer's body into the sink, within `seconds`."""
+    def __init__(self, site: Site, judge: Judge) -> None:
+        """Prepare; every connection is opened to a number that `judge` does not refuse."""
+        self._judge = judge
+        super().__init__(replace(site, private=False))
+
+    def _socket(self, found: tuple[Any, ...]) -> socket.socket:
+        family, kind, number, _, address = found
+        if reason := self._judge(self._site.host, str(address[0])):
+            raise TerminalFailure(f"{at(self._site)}: {address[0]}: {reason.meaning}", reason)
+        return socket.socket(family, kind, number)
+
+    async def visit(self, url: str, asked: Mapping[str, str], sink: Sink, bounds: Bounds) -> Reply:
+        """Ask for a URL of this origin and put the answer's body into the sink, as it comes."""
         where = shown(url, 1000)
+        headers = {"Accept-Encoding": ASKED, **asked}
         try:
             async with (
-                asyncio.timeout(seconds),
+                asyncio.timeout(bounds.seconds),
                 self._session.get(
-                    URL(url, encoded=True), headers=asked, allow_redirects=False, proxy=self._proxy
+                    URL(url, encoded=True), headers=headers, allow_redirects=False, proxy=self._proxy
                 ) as response,
             ):
                 version = response.version or aiohttp.HttpVersion11
+                length = None if response.status in _BARE else response.content_length
                 sink.open(
-                    response.content_length,
+                    None if bounds.part else length,
                     response_head(
                         (version.major, version.minor), response.status, response.reason or "", response.raw_headers
                     ),
                     request_head(response.url.raw_path_qs, response.request_info.headers),
                 )
-                write = sink.write
-                async for block in response.content.iter_any():
-                    write(block)
+                cut = await _take(response, length or 0, sink, bounds, where)
                 after = response.headers.get("Retry-After", "")
-                return Reply(response.status, response.headers, pause(after, datetime.now(UTC)) if after else None)
+                wait = pause(after, datetime.now(UTC)) if after else None
+                return Reply(response.status, joined(_pairs(response.raw_headers)), wait, cut)
         except TimeoutError as error:
-            raise TransientFailure(f"{where}: no whole answer in {seconds:g} seconds", Reason.TIMEOUT) from error
+            raise TransientFailure(f"{where}: no whole answer in {bounds.seconds:g} seconds", Reason.TIMEOUT) from error
         except Alien as error:
             raise failure(error, where) from error
+
+
+async def _take(response: aiohttp.ClientResponse, told: int, sink: Sink, bounds: Bounds, where: str) -> bool:
+    """Put the body into the sink; tell whether it was cut at the bound, where that is wanted."""
+    most, size, write = bounds.most, 0, sink.write
+    block = b""
+    if told <= most or bounds.part:
+        async for block in response.content.iter_any():
+            size += len(block)
+            if size > most:
+                break
+            write(block)
+        else:
+            return False
+    response.close()  # what is left of it is not read
+    if bounds.part:
+        write(block[: len(block) - (size - most)])
+        return True
+    raise TerminalFailure(f"{where}: {max(size, told)} bytes at least, {most} are allowed", Reason.TOO_LARGE)
+
+
+def _pairs(raw: Iterable[tuple[bytes, bytes]]) -> Iterable[tuple[str, str]]:
+    """Return fields as text."""
+    return ((name.decode("latin-1"), value.decode("latin-1")) for name, value in raw)

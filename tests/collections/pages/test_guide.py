@@ -46,7 +46,7 @@ def test_refusals_name_their_rule():
 def test_what_is_followed():
     guide = make(b"User-agent: *\nDisallow: /x")
     found = guide.follow(HOME + "a/", "../b/c?page=2&utm_source=z#d")
-    assert found == (number(HOME + "b/c?page=2"), "https://example.org", HOME + "b/c?page=2", 2)
+    assert found[:4] == (number(HOME + "b/c?page=2"), "https://example.org", HOME + "b/c?page=2", 2)
     assert guide.follow(HOME, "http://127.0.0.1:8080/x").origin == "http://127.0.0.1:8080"
     for nowhere in ("https://example.com/", "mailto:a@b", "/no/1", "/x/1", "/?q=1", "/i.png", "/2030/01/"):
         assert guide.follow(HOME, nowhere) is None

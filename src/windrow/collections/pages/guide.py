@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from windrow.collections.pages import pace, parameter, recrawl, robot
+from windrow.collections.pages import pace, parameter, private, recrawl, robot
+from windrow.collections.pages.code import CrawlType
+from windrow.collections.pages.kind import mime
 from windrow.collections.pages.outcome import outcome
 from windrow.collections.pages.policy import Policy, Verdict, by_robots
+from windrow.collections.pages.private import Named
 from windrow.digest import number
+from windrow.formats import hint
+from windrow.formats.directive import header
 from windrow.formats.url import Resolver, parts
-from windrow.model import Found, Visit
+from windrow.model import Call, Found, Visit
 from windrow.reasons import Reason
 
 Read = Callable[[str, Mapping[str, str], bytes], tuple[str, list[str]]]
 """Address, header fields and body of a page -> its base and the references in it, as they are written."""
 
+SITEMAP = CrawlType.METADATA_CRAWL
+"""What a sitemap is asked as: it is looked at for its addresses, and no document."""
+
+DEEP = 3
+"""Sitemaps that may lie within each other: an index, one of its indexes, and that one's sitemaps."""
+
+SITEMAPS = 10_000
+"""Sitemaps that one walk offers."""
+
+FEEDS = frozenset((
+    "application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/feed+json", "application/xml",
+    "text/xml",
+))  # fmt: skip
+"""Media types of feeds, and those under which they come too."""
+
+_NONE = Named()
 _ROOM = 16_384  # judgements remembered
 _HOUR = 3600.0
 _NO_YEAR = 9998  # before any time is told no date is too late
@@ -28,13 +49,14 @@ class Manner:
     """How a site is walked: what is allowed, as whom, and how fast.
 
     `delay` is the least delay in seconds where robots.txt names none; without `polite` the duration of
-    requests does not count for it.
+    requests does not count for it. `named` are the private hosts and networks that may be talked to.
     """
 
     policy: Policy
     agent: str
     delay: float = 1.0
     polite: bool = True
+    named: Named = _NONE
 
 
 class Guide:
@@ -50,6 +72,7 @@ class Guide:
         self._standing = robot.NEW
         self._year = _NO_YEAR
         self._judged: dict[str, Found | None] = {}  # what `follow` said: pages repeat their links
+        self._sitemaps = SITEMAPS  # how many may still be offered
 
     def robots(self, at: float) -> str:
         """Return the address of robots.txt when it is due at a time (seconds since 1970), else an empty text."""
@@ -59,21 +82,45 @@ class Guide:
             self._judged.clear()
         return f"{self._origin}/robots.txt" if at >= self._standing.due else ""
 
-    def ruled(self, at: float, status: int | None, body: bytes) -> None:
-        """Take the last answer to the request for robots.txt, redirects followed."""
+    def ruled(self, at: float, status: int | None, body: bytes) -> list[Found]:
+        """Take the last answer to the request for robots.txt, redirects followed; return the sitemaps it names."""
         agent = self._manner.agent
         self._judged.clear()
         self._standing = robot.stand(self._standing, status=status, content=body, agent=agent, now=at)
+        return self._some(self._sitemap(url, 0) for url in self._standing.robots.sitemaps)
 
-    def verdict(self, url: str) -> Verdict:
-        """Judge an address by all rules, and tell the one that decided."""
+    def moved(self, status: int, location: str, base: str, hops: int) -> str:
+        """Return where robots.txt has moved to; empty where such a redirect is not followed."""
+        return robot.follow(status, location, base, hops)
+
+    def shut(self, at: float) -> float:
+        """Return the seconds until robots.txt is tried again while it cannot be had; 0 where one is in force."""
+        standing = self._standing
+        return max(standing.due - at, 0.001) if standing.robots.refusal else 0.0
+
+    def private(self, host: str, number: str) -> Reason | None:
+        """Tell why a host may not be talked to at the number that its name resolved to."""
+        return private.refusal(host, number, self._manner.named)
+
+    def verdict(self, url: str, kind: int = CrawlType.FILE_CRAWL) -> Verdict:
+        """Judge an address by all rules, and tell the one that decided.
+
+        A sitemap need not look like a page; the site's scope and robots.txt hold for it too.
+        """
         if self._pace.given_up:
             return Verdict(Reason.SITE_GIVEN_UP)
+        if kind == SITEMAP:
+            within = self._manner.policy.scope.owns(parts(url))
+            return by_robots(url, self._standing.robots) if within else Verdict(Reason.OUT_OF_SCOPE)
         return self._manner.policy.judge(url, self._year, self._standing.robots)
 
-    def refusal(self, url: str) -> Reason | None:
+    def refusal(self, url: str, kind: int = CrawlType.FILE_CRAWL) -> Reason | None:
         """Tell why an address may not be asked for now."""
-        return self.verdict(url).reason
+        return self.verdict(url, kind).reason
+
+    def again(self, reason: Reason | None, tries: int) -> bool:
+        """Tell whether to ask once more at once: most failed connections are over at the second try."""
+        return pace.fluke(reason, tries)
 
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
         """Return the seconds to wait after an answer, or None where the site is given up for the run."""
@@ -83,8 +130,26 @@ class Guide:
         return None if self._pace.given_up else self._pace.wait(delay)
 
     def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
-        """Return the base and the references of a page."""
+        """Return the base and the references of a page; none where its header asks not to follow them."""
+        asked = fields.get("x-robots-tag", "")
+        if asked and header(asked.split("\n"), self._manner.agent).nofollow:
+            return url, []
         return self._read(url, fields, body)
+
+    def hints(self, call: Call, fields: Mapping[str, str], body: bytes) -> list[Found] | None:
+        """Return what a sitemap or a feed names; None where the answer is a page, or only looks like a hint."""
+        kind = mime(fields.get("content-type", ""))
+        if call.kind != SITEMAP and (kind is None or kind.essence not in FEEDS):
+            return None
+        read = hint.read(body, call.url)
+        if read.kind is hint.Kind.INDEX:
+            deeper = call.place + 1
+            found = (self._sitemap(one.url, deeper, one.modified) for one in read.entries if deeper < DEEP)
+            return self._some(found) if call.kind == SITEMAP else []
+        if call.kind != SITEMAP and read.kind is not hint.Kind.FEED:
+            return None
+        pages = ((one, self._judge(parameter.clean(one.url))) for one in read.entries)
+        return [page._replace(hinted=one.modified) for one, page in pages if page]
 
     def follow(self, base: str, reference: str) -> Found | None:
         """Resolve a reference against a normal address; None where no rule lets the crawl go there.
@@ -100,6 +165,19 @@ class Guide:
         found = self._judged[url] = self._judge(parameter.clean(url)) if url else None
         return found
 
+    def _sitemap(self, url: str, depth: int, modified: datetime | None = None) -> Found | None:
+        """Return a sitemap that may be asked for, now or by its own origin's leave."""
+        where = parts(url)
+        if not self._manner.policy.scope.owns(where):
+            return None
+        return Found(number(url), where.origin, url, depth, SITEMAP, modified)
+
+    def _some(self, found: Iterable[Found | None]) -> list[Found]:
+        """Return those that there are, as many as one walk may still offer."""
+        some = [one for one in found if one][: self._sitemaps]
+        self._sitemaps -= len(some)
+        return some
+
     def _judge(self, url: str) -> Found | None:
         """Return what may be asked for at a clean address, now or by its own origin's leave."""
         if self._manner.policy.ask(url, self._year).reason:
@@ -114,9 +192,11 @@ def again(visit: Visit, interval: float, failures: int, start: float) -> tuple[f
 
     `interval` is the one it had (0: none yet), `failures` counts those in a row, this one included, and
     `start` is the site's own interval. A server's failure is looked at again after an hour, two, four
-    and so on, but not later than the interval says; a 4xx like any page.
+    and so on, but not later than the interval says; a 4xx like any page. A sitemap is looked at every day.
     """
     before = interval or start
+    if visit.kind == SITEMAP:
+        return visit.started.timestamp() + recrawl.DAY, recrawl.DAY
     same = visit.kept is not None and visit.kept.revisit
     after = recrawl.adapt(before, changed=recrawl.changed(outcome(visit.status, visit.reason), same=same), start=start)
     at = visit.started.timestamp()

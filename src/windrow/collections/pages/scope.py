@@ -25,12 +25,16 @@ class Scope:
 
     def holds(self, address: Parts) -> bool:
         """Tell whether an address belongs to the site."""
-        if address.origin not in self.origins and not (address.port is None and self._named(address.host)):
+        if not self.owns(address):
             return False
         if not self.paths:
             return True
         where = target(address)
         return any(one.matches(where) for one in self.paths)
+
+    def owns(self, address: Parts) -> bool:
+        """Tell whether an address lies on one of the site's hosts, whatever its path."""
+        return address.origin in self.origins or (address.port is None and self._named(address.host))
 
     def _named(self, host: str) -> bool:
         """Tell whether a host is one of those named beside the seeds."""

@@ -14,7 +14,7 @@ from windrow.reasons import Reason
 
 _WIDTH = {
     "session": 4, "session_end": 4, "task": 6, "task_end": 6, "item": 14, "listing": 10, "refusal": 7,
-    "fetch": 6, "fetch_end": 21, "reading": 10, "move": 8, "finding": 10, "host": 6, "visit": 21,
+    "fetch": 6, "fetch_end": 21, "reading": 10, "move": 8, "finding": 10, "host": 6, "visit": 23,
 }  # fmt: skip
 _INSERT = {table: f"INSERT INTO {table} VALUES ({','.join('?' * width)})" for table, width in _WIDTH.items()}
 _INSERT["refusal"] += " ON CONFLICT DO NOTHING"
@@ -29,10 +29,12 @@ _INSERT["offering"] = (
     " path = excluded.path, present = excluded.present, size = excluded.size,"
     " modified = excluded.modified, sidecar = excluded.sidecar"
 )
-_INSERT["address"] = "INSERT INTO address VALUES (?,?,?,?,?,0,0,0,0) ON CONFLICT DO NOTHING"
+_INSERT["address"] = "INSERT INTO address VALUES (?,?,?,?,?,0,0,0,0,?) ON CONFLICT DO NOTHING"
 _INSERT["visited"] = (
     "UPDATE address SET due = ?, pause = ?, failures = ?, capture = coalesce(?, capture) WHERE digest = ?"
 )
+_INSERT["hinted"] = queries()["hinted"]
+_INSERT["rest"] = "INSERT INTO rest VALUES (?, ?) ON CONFLICT (host) DO UPDATE SET until = max(until, excluded.until)"
 
 
 def _capture(kept: Kept | None) -> tuple[Any, ...]:
@@ -49,7 +51,7 @@ class RunPen:
         """Take up the numbering where it stands; `connection` is in a transaction."""
         self._connection = connection
         self._seq: int = connection.execute(queries()["seq"]).fetchone()[0]
-        self._rows: dict[str, list[tuple[Any, ...]]] = {table: [] for table in _INSERT}
+        self._rows: dict[str, list[Any]] = {table: [] for table in _INSERT}
         self.at = now()
 
     @property
@@ -100,14 +102,26 @@ class CrawlPen(RunPen):
 
     def addresses(self, host: int, via: int, found: Iterable[Found]) -> None:
         """Put addresses on record; those that are known stay as they are."""
-        self._rows["address"] += [(one.digest, host, one.url, via, one.place) for one in found]
+        self._rows["address"] += [(one.digest, host, one.url, via, one.place, one.kind) for one in found]
+
+    def hinted(self, found: Iterable[Found], rest: int) -> None:
+        """Make addresses due that are said to have changed since their last visit, `rest` seconds after it at least."""
+        self._rows["hinted"] += [
+            {"digest": one.digest, "rest": rest, "hint": spell(one.hinted)} for one in found if one.hinted
+        ]
+
+    def rested(self, host: int, until: int) -> None:
+        """Note until when a host asked to be left alone, in seconds since 1970."""
+        self._rows["rest"].append((host, until))
 
     def visited(self, session: int, host: int, visit: Visit, again: tuple[int | None, int, int] | None) -> int:
         """Put a visit on record; `again` is when its address is due, its pause and its failures in a row."""
         kept = visit.kept
         told = (spell(visit.started), round(visit.seconds, 6), visit.status, visit.reason, visit.message)
         asked = (host, visit.digest, visit.kind, int(visit.allowed))
-        seq = self._add("visit", session, *asked, *told, *_capture(kept), *visit.validators, visit.location)
+        url = "" if visit.digest else visit.url
+        said = (*visit.validators, visit.location, url, kept.mime if kept else "")
+        seq = self._add("visit", session, *asked, *told, *_capture(kept), *said)
         if again is not None:
             contentful = seq if kept and visit.status == 200 else None
             self._rows["visited"].append((*again, contentful, visit.digest))

@@ -118,15 +118,22 @@ UNION ALL SELECT warc, max(place_offset + place_length) FROM visit WHERE warc <>
 
 -- name: sessions_with_captures
 -- A capture is of the session that was open when it was put on record, whichever began its fetch.
-SELECT DISTINCT (SELECT max(s.seq) FROM session s WHERE s.seq < e.seq) FROM fetch_end e WHERE e.warc <> '' ORDER BY 1;
+SELECT s.seq FROM session s WHERE EXISTS (SELECT 1 FROM fetch_end e WHERE e.warc <> '' AND e.seq > s.seq
+    AND e.seq < coalesce((SELECT min(n.seq) FROM session n WHERE n.seq > s.seq), e.seq + 1))
+OR EXISTS (SELECT 1 FROM visit v WHERE v.warc <> '' AND v.seq > s.seq
+    AND v.seq < coalesce((SELECT min(n.seq) FROM session n WHERE n.seq > s.seq), v.seq + 1)) ORDER BY s.seq;
 
 -- name: captures_of
 -- The captures put on record from one session's begin to the next one's, for its index.
 SELECT f.path, coalesce(nullif(e.dated, ''), e.at), e.digest, e.status, e.warc, e.place_offset, e.place_length,
        e.revisit, e.mime
 FROM fetch_end e JOIN fetch f ON f.seq = e.fetch
-WHERE e.seq > ? AND e.seq < coalesce((SELECT min(s.seq) FROM session s WHERE s.seq > ?), e.seq + 1) AND e.warc <> ''
-ORDER BY e.seq;
+WHERE e.seq > ?1 AND e.seq < coalesce((SELECT min(s.seq) FROM session s WHERE s.seq > ?1), e.seq + 1) AND e.warc <> ''
+UNION ALL
+SELECT coalesce(nullif(v.url, ''), a.url), v.started, v.digest, v.status, v.warc, v.place_offset, v.place_length,
+       v.revisit, v.mime
+FROM visit v LEFT JOIN address a ON a.digest = v.address
+WHERE v.seq > ?1 AND v.seq < coalesce((SELECT min(s.seq) FROM session s WHERE s.seq > ?1), v.seq + 1) AND v.warc <> '';
 
 -- name: sources
 -- Every source that ever offered something.
@@ -192,8 +199,11 @@ SELECT seq FROM session_end WHERE session = ?;
 SELECT seq, source, origin FROM host WHERE collection = ? ORDER BY seq;
 
 -- name: address_due
--- What to ask of a host next, and what it said last: new addresses first.
-SELECT a.digest, a.url, a.pause, a.failures, v.etag, v.modified, v.digest, v.started
+-- What to ask of a host next, and what it said last: new addresses first. A capture of bytes that were
+-- known tells the date of the record that holds them.
+SELECT a.digest, a.url, a.kind, a.place, a.pause, a.failures, v.etag, v.modified, v.digest,
+       CASE WHEN v.revisit = 0 THEN v.started ELSE (SELECT min(k.started) FROM visit k
+           WHERE k.address = a.digest AND k.digest = v.digest AND k.revisit = 0) END
 FROM address a LEFT JOIN visit v ON v.seq = a.capture
 WHERE a.host = ? AND a.due <= ? ORDER BY a.due, a.place LIMIT ?;
 
@@ -220,3 +230,13 @@ SELECT count(*) FROM visit WHERE seq > ?;
 -- Where the bytes lie that a later visit to the same address brought again.
 SELECT warc, place_offset, place_length FROM visit
 WHERE address = ? AND digest = ? AND revisit = 0 AND warc <> '' ORDER BY seq LIMIT 1;
+
+-- name: hinted
+-- Make an address due that is said to have changed since its last visit, but not sooner than a while after that.
+UPDATE address SET due = min(due, (SELECT CAST(strftime('%s', max(v.started)) AS INTEGER) FROM visit v
+    WHERE v.address = :digest) + :rest)
+WHERE digest = :digest AND due > 0 AND (SELECT max(v.started) FROM visit v WHERE v.address = :digest) < :hint;
+
+-- name: rests
+-- Until when hosts asked to be left alone.
+SELECT host, until FROM rest WHERE until > ?;

@@ -15,6 +15,7 @@ from windrow.errors import TerminalFailure, TransientFailure
 from windrow.formats.http import Head, media_type, read_head, validator
 from windrow.formats.warc import (
     END,
+    NOT_MODIFIED,
     REVISIT,
     header,
     open_header,
@@ -63,6 +64,7 @@ class Deposit:
         self._announced: int | None = None
         self._memory = bytearray()
         self._part: Part | None = None
+        self.cut = False  # what is kept is the beginning of a longer body: true of one in memory only
         self.modified = order.modified
         self.validator = ""
         if order.part and (order.size is None or order.size > SMALL):
@@ -161,7 +163,8 @@ class Deposit:
     def _fields(self) -> list[tuple[str, str]]:
         kind = "application/http;msgtype=response" if self._head else self._mime()
         fields = [("WARC-Record-ID", self._id), ("WARC-Date", stamp(self._at))]
-        return [*fields, ("WARC-Target-URI", self._address), ("Content-Type", kind)]
+        cut = [("WARC-Truncated", "length")] if self.cut else []
+        return [*fields, ("WARC-Target-URI", self._address), ("Content-Type", kind), *cut]
 
     def check(self) -> None:
         """Compare the size with those that were announced, or raise; what ended early may be gone on with."""
@@ -173,8 +176,14 @@ class Deposit:
                 self.drop()
                 raise TransientFailure(f"{self._address} has {size} bytes, {who} {said}", Reason.SIZE_MISMATCH)
 
-    def finish(self) -> Kept:
-        """Check the size and put the body into the archive as one record."""
+    def finish(self, *, unchanged: bool = False) -> Kept:
+        """Check the size and put the body into the archive as one record.
+
+        What the server calls `unchanged` (304) is kept as a word about the last capture: the head alone.
+        """
+        if unchanged:
+            name = self._order.last.digest
+            return self._kept(name, 0, self._append(b"", name, NOT_MODIFIED), revisit=True)
         self.check()
         return self._finish_part(self._part) if self._part else self._finish_memory(bytes(self._memory))
 
@@ -202,14 +211,14 @@ class Deposit:
         fields += [("Content-Type", "application/http;msgtype=request")]
         return header("request", fields, len(self._request)) + self._request + END
 
-    def _append(self, body: bytes, name: str) -> Place:
+    def _append(self, body: bytes, name: str, profile: str = REVISIT) -> Place:
         fields = [*self._fields(), ("WARC-Payload-Digest", warc(name))]
         last = self._order.last
         revisit = name == last.digest
         kind = "revisit" if revisit else "response" if self._head else "resource"
         block = self._head + (b"" if revisit else body)
         if revisit:
-            fields += [("WARC-Profile", REVISIT), ("WARC-Refers-To-Target-URI", target(last.address))]
+            fields += [("WARC-Profile", profile), ("WARC-Refers-To-Target-URI", target(last.address))]
             fields += [("WARC-Refers-To-Date", last.date)]
         record = header(kind, fields, len(block)) + block + END
         before = self._asked() if self._request else b""

@@ -1,0 +1,103 @@
+"""One question of a crawl: ask, keep what comes as it comes, and have it plain for reading."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from windrow.engine.ledger.moment import now
+from windrow.errors import StepError, TransportError, WindrowError
+from windrow.formats.coding import plain
+from windrow.model import Call, Order, Visit
+from windrow.reasons import Reason
+from windrow.stores.archive import Deposit, Keeper
+from windrow.transports.visit import Bounds, Reply, Visitor
+
+RULES = 1 << 20
+"""Bytes of the rules of a host that are fetched; RFC 9309, section 2.5, wants 500 KiB at least."""
+
+NOT_MODIFIED = 304
+
+
+class Came(NamedTuple):
+    """What came of a question: the visit as the ledger has it, and what only its reader and the pace need.
+
+    `body` is plain, and empty where it could not be made so. `status` is None where no whole answer came.
+    """
+
+    visit: Visit
+    fields: Mapping[str, str]
+    body: bytes
+    status: int | None
+    wait: float | None
+
+
+class Asker:
+    """Asks on behalf of one process, into one archive."""
+
+    def __init__(self, keeper: Keeper, rules: int, large: Mapping[int, int]) -> None:
+        """Keep into `keeper`; `rules` is the kind of visit to a host's rules, `large` has the bytes of larger kinds."""
+        self._keeper = keeper
+        self._rules = rules
+        self._large = large
+
+    def _bounds(self, kind: int) -> Bounds:
+        limits = self._keeper.limits
+        if kind == self._rules:
+            return Bounds(RULES, limits.answer, part=True)
+        return Bounds(self._large.get(kind, limits.page), limits.answer)
+
+    async def ask(self, visitor: Visitor, call: Call) -> Came:
+        """Make one request, and keep whatever comes."""
+        started, clock = now(), time.monotonic()
+        asked = {"If-None-Match": call.etag} if call.etag else {}
+        if call.modified:
+            asked["If-Modified-Since"] = call.modified
+        deposit = Deposit(self._keeper, Order(0, call.url, last=call.last), call.url, started)
+        bounds = self._bounds(call.kind)
+        visit = Visit(call.digest, call.url, call.kind, True, started, 0.0)
+        try:
+            reply = await visitor.visit(call.url, asked, deposit, bounds)
+        except WindrowError as error:
+            visit = visit._replace(seconds=time.monotonic() - clock)
+            return _failed(visit, deposit, error)
+        visit = visit._replace(seconds=time.monotonic() - clock)
+        return self._came(visit, deposit, reply, bounds, call)
+
+    def _came(self, visit: Visit, deposit: Deposit, reply: Reply, bounds: Bounds, call: Call) -> Came:
+        """Keep an answer, and make it plain where it is to be read."""
+        fields, body, reason, message = reply.fields, b"", None, ""
+        if 200 <= reply.status < 300:
+            try:
+                raw, ratio = deposit.content(bounds.most), self._keeper.limits.ratio
+                body = plain(raw, _codings(fields), most=bounds.most, ratio=ratio)
+            except StepError as error:
+                reason, message = error.reason, str(error)
+        if reply.cut:
+            reason, message, deposit.cut = Reason.TOO_LARGE, f"more than {bounds.most} bytes", True
+        try:
+            kept = deposit.finish(unchanged=reply.status == NOT_MODIFIED and bool(call.last.digest))
+        except WindrowError as error:
+            return _failed(visit, deposit, error)
+        visit = visit._replace(
+            status=reply.status, kept=kept, reason=reason, message=message,
+            validators=(fields.get("etag", "")[:256], fields.get("last-modified", "")[:64]),
+            location=fields.get("location", "")[:2048],
+        )  # fmt: skip
+        return Came(visit, fields, body, reply.status, reply.wait)
+
+
+def _codings(fields: Mapping[str, str]) -> dict[str, str]:
+    """Return what still lies around a body whose chunks were taken off on the way."""
+    return {"content-encoding": fields["content-encoding"]} if "content-encoding" in fields else {}
+
+
+def _failed(visit: Visit, deposit: Deposit, error: WindrowError) -> Came:
+    """Return what is known of an answer that was not taken whole."""
+    deposit.leave()
+    status = deposit.answered.status
+    wait = error.wait if isinstance(error, TransportError) else None
+    why = error.reason or Reason.PROTOCOL_ERROR
+    visit = visit._replace(status=status, reason=why, message=str(error)[:1000])
+    return Came(visit, {}, b"", None if error.retry else status, wait)
