@@ -323,8 +323,7 @@ class Limits:
     seconds: float = 120.0
     memory: int = 2 * 2**30
     spare: int = 256 * 2**20  # room that must stay free on the disk
-    page: int = 16 * 2**20  # one page of a crawl, as it comes and as it is read
-    answer: float = 120.0  # seconds for the whole of its answer
+    answer: float = 120.0  # seconds for the whole answer to one question of a crawl
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ DENIED = _list("paths and hosts", lambda text: policy(scope(["http://a.example/"
 QUERIES = _list("rules for query parameters", rule)
 PRIVATE = _list("hosts and networks", lambda text: named([text]))
 
-LIMITS = Limits(transfer=64 * 2**20, member=256 * 2**20, total=256 * 2**20, seconds=30.0)
+LIMITS = Limits(transfer=16 * 2**20, member=64 * 2**20, total=256 * 2**20, seconds=30.0)
 """What one page may take, unless the workspace says otherwise."""
 
 SETTINGS = (
@@ -70,6 +70,7 @@ SETTINGS = (
     Setting("pages.limits.transfer", SIZE, LIMITS.transfer, "most bytes of one answer, as it comes"),
     Setting("pages.limits.member", SIZE, LIMITS.member, "most bytes of one answer, inflated"),
     Setting("pages.limits.ratio", count(1, 10**5), LIMITS.ratio, "most bytes that one packed byte may become"),
+    Setting("pages.limits.answer", DURATION, LIMITS.answer, "longest time for one whole answer"),
     Setting("pages.limits.seconds", DURATION, LIMITS.seconds, "longest time to read one page"),
     Setting("pages.limits.memory", SIZE, LIMITS.memory, "most memory to read one page"),
 )

@@ -66,7 +66,6 @@ WORKSPACE = (
     Setting("limits.seconds", DURATION, _LIMITS.seconds, "longest time to read one document"),
     Setting("limits.memory", SIZE, _LIMITS.memory, "most memory to read one document"),
     Setting("limits.spare", SIZE, _LIMITS.spare, "room that must stay free on the disk"),
-    Setting("limits.page", SIZE, _LIMITS.page, "most bytes of one page of a crawl, as it comes and as it is read"),
     Setting("limits.answer", DURATION, _LIMITS.answer, "longest time for the whole answer to one request of a crawl"),
     Setting("run.fetchers", count(0, 64), 0, "processes that fetch; 0: as many as suit the machine"),
     Setting("run.readers", count(0, 256), 0, "processes that read documents; 0: as many as suit the machine"),

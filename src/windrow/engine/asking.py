@@ -46,7 +46,7 @@ class Asker:
         limits = self._keeper.limits
         if kind == self._rules:
             return Bounds(RULES, limits.answer, part=True)
-        return Bounds(self._large.get(kind, limits.page), limits.answer)
+        return Bounds(self._large.get(kind, limits.transfer), limits.answer)
 
     async def ask(self, visitor: Visitor, call: Call) -> Came:
         """Make one request, and keep whatever comes."""
@@ -70,8 +70,8 @@ class Asker:
         fields, body, reason, message = reply.fields, b"", None, ""
         if 200 <= reply.status < 300:
             try:
-                raw, ratio = deposit.content(bounds.most), self._keeper.limits.ratio
-                body = plain(raw, _codings(fields), most=bounds.most, ratio=ratio)
+                raw, limits = deposit.content(bounds.most), self._keeper.limits
+                body = plain(raw, _codings(fields), most=max(bounds.most, limits.member), ratio=limits.ratio)
             except StepError as error:
                 reason, message = error.reason, str(error)
         if reply.cut:

@@ -1,25 +1,28 @@
 """How pages are found: the sites' seeds, the rules of each origin, and when an address is due again.
 
 All of it is what a source's options say, as the configuration has put them together: `seeds`, `hosts`,
-`paths`, `do_not_crawl`, `url_query_parameters`, `delay` and `recrawl_interval` in seconds.
+`paths`, `do_not_crawl`, `url_query_parameters`, `sitemaps`, `feeds`, `private`, `delay` and `recrawl_interval` in
+seconds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from windrow.collections.pages import guide as rules
 from windrow.collections.pages import recrawl
 from windrow.collections.pages.code import CrawlType
-from windrow.collections.pages.guide import Guide, Manner
+from windrow.collections.pages.guide import SITEMAP, Guide, Manner
 from windrow.collections.pages.outcome import outcome
 from windrow.collections.pages.parameter import clean
 from windrow.collections.pages.policy import Policy, policy
+from windrow.collections.pages.private import named
 from windrow.collections.pages.reference import References
 from windrow.collections.pages.scope import scope
 from windrow.digest import number
-from windrow.formats.url import parts
+from windrow.formats.hint import CAP
+from windrow.formats.url import normalise, parts
 from windrow.model import Found, Source, Visit
 from windrow.reasons import Reason
 from windrow.spec import Crawl
@@ -36,15 +39,24 @@ def site(source: Source) -> Policy:
 
 
 def seeds(source: Source, options: Mapping[str, Any]) -> list[Found]:  # noqa: ARG001 the shape of `Crawl.seeds`
-    """Return a site's first addresses."""
-    urls = dict.fromkeys(clean(url) for url in site(source).scope.seeds)
-    return [Found(number(url), parts(url).origin, url, recrawl.segments(url)) for url in urls]
+    """Return a site's first addresses: its seeds, and the sitemaps and feeds that it names."""
+    told, rules = source.options, site(source)
+    urls = dict.fromkeys(clean(url) for url in (*rules.scope.seeds, *_within(rules, told["feeds"])))
+    found = [Found(number(url), parts(url).origin, url, recrawl.segments(url)) for url in urls]
+    maps = dict.fromkeys(_within(rules, told["sitemaps"]))
+    return found + [Found(number(url), parts(url).origin, url, 0, SITEMAP) for url in maps]
+
+
+def _within(rules: Policy, told: Iterable[str]) -> list[str]:
+    """Return those of some written addresses that lie on the site's hosts."""
+    return [url for text in told if (url := normalise(text).url) and rules.scope.owns(parts(url))]
 
 
 def guide(source: Source, origin: str, options: Mapping[str, Any]) -> Guide:  # noqa: ARG001 the shape of `Crawl.guide`
     """Return the rules by which one origin of a site is walked."""
     agent = source.site.agent
-    manner = Manner(site(source), agent, source.options["delay"])
+    told = source.options
+    manner = Manner(site(source), agent, told["delay"], named=named(told["private"]), sitemaps=told["read_sitemaps"])
     return Guide(manner, origin, References(agent, feeds=source.options["read_feeds"]))
 
 
@@ -63,4 +75,13 @@ def word(status: int | None, reason: Reason | None) -> str:
     return outcome(status, reason).name.lower()
 
 
-CRAWL = Crawl(seeds, guide, again, word, page=int(CrawlType.FILE_CRAWL), robots=int(CrawlType.ROBOTSTXT_FETCH))
+CRAWL = Crawl(
+    seeds,
+    guide,
+    again,
+    word,
+    page=int(CrawlType.FILE_CRAWL),
+    robots=int(CrawlType.ROBOTSTXT_FETCH),
+    rest=int(recrawl.DAY),
+    large={int(SITEMAP): CAP},
+)

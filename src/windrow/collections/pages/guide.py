@@ -49,7 +49,8 @@ class Manner:
     """How a site is walked: what is allowed, as whom, and how fast.
 
     `delay` is the least delay in seconds where robots.txt names none; without `polite` the duration of
-    requests does not count for it. `named` are the private hosts and networks that may be talked to.
+    requests does not count for it. `named` are the private hosts and networks that may be talked to;
+    without `sitemaps` those that robots.txt names are passed over.
     """
 
     policy: Policy
@@ -57,6 +58,7 @@ class Manner:
     delay: float = 1.0
     polite: bool = True
     named: Named = _NONE
+    sitemaps: bool = True
 
 
 class Guide:
@@ -87,7 +89,8 @@ class Guide:
         agent = self._manner.agent
         self._judged.clear()
         self._standing = robot.stand(self._standing, status=status, content=body, agent=agent, now=at)
-        return self._some(self._sitemap(url, 0) for url in self._standing.robots.sitemaps)
+        named = self._standing.robots.sitemaps if self._manner.sitemaps else ()
+        return self._some(self._sitemap(url, 0) for url in named)
 
     def moved(self, status: int, location: str, base: str, hops: int) -> str:
         """Return where robots.txt has moved to; empty where such a redirect is not followed."""

@@ -128,7 +128,7 @@ class Deposit:
 
     def content(self, limit: int) -> bytes:
         """Return the body's first `limit` bytes."""
-        return self._part.read(limit, 0) if self._part else bytes(self._memory[:limit])
+        return self._part.read(min(limit, self.size)) if self._part else bytes(self._memory[:limit])
 
     def _refuse_above(self, size: int) -> None:
         if size > self._keeper.limits.transfer:
