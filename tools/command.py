@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from windrow.app.crawled import OutcomeCount
 from windrow.app.lookup import Hit, Mark, Told
 from windrow.app.origin import Came, Origin, Site
 from windrow.app.page import Asked as PageAsked
@@ -87,7 +88,9 @@ MESSAGES = {
 }  # fmt: skip
 """Every type of message."""
 
-PARTS = (SourceCount, PhaseCount, ReasonCount, FindingCount, SourceState, StateCount, Mark, Part, Came, Counted)
+PARTS = (
+    SourceCount, PhaseCount, ReasonCount, FindingCount, OutcomeCount, SourceState, StateCount, Mark, Part, Came, Counted,
+)  # fmt: skip
 """What lists within messages hold."""
 
 SENT_APART: dict[type, set[str]] = {

@@ -181,7 +181,7 @@ def test_status_counts_all(harvested, windrow) -> None:
     }  # fmt: skip
     assert standing["last"]["exit_code"] == 0
     text = windrow("status").out
-    assert re.search(r"harwell +H +available +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +3 +0 +0 +0 +2 +-", text)
+    assert re.search(r"harwell +H +available +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d +\d +3 +0 +0 +0 +2 +-", text)
 
 
 def test_status_tells_when_a_source_is_due(harvested, windrow) -> None:

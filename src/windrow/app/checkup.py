@@ -1,34 +1,15 @@
-"""Check a workspace: archive, ledger, books and store agree."""
+"""Check a workspace: archive, ledger, and what every collection keeps agree."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-import sqlalchemy as sa
-
-from windrow.app.secret import password
+from windrow.app.kind import KINDS, join
 from windrow.app.status import holder
-from windrow.collections.drops.collection import COLLECTION
-from windrow.collections.drops.element import TABLES
-from windrow.collections.drops.phase import PHASES
-from windrow.collections.drops.summary import SUMMARY
-from windrow.collections.drops.tracker import DATABASE, TRACKER
 from windrow.config import Workspace
 from windrow.engine.check import Fault, check_archive, check_index, check_standing
 from windrow.engine.ledger import Ledger
 from windrow.errors import Locked
-from windrow.model import Status
-from windrow.spec import Act
-from windrow.stores.connect import READS, connect, guarded
-from windrow.stores.database import named
-from windrow.stores.tables import TableStore
-
-AGAIN = "empty the tracker (an SQLite file: move it away), then: windrow run"
-
-Count = tuple[str, int, int]
-"""Rows of one kind (zip, xml) in one state: phase and status."""
 
 
 @dataclass
@@ -41,9 +22,9 @@ class Checkup:
 
 
 def check(workspace: Workspace, ledger: Ledger) -> Checkup:
-    """Read every capture back, and compare present state and the tracker with the facts.
+    """Read every capture back, and compare present state, stores and books with the facts.
 
-    While a run is under way the tracker is always a little behind, so that a difference is Locked then.
+    While a run is under way books are always a little behind, so that a difference is Locked then.
     """
     done = Checkup()
     for found in check_archive(ledger, workspace.archive.folder):
@@ -54,67 +35,10 @@ def check(workspace: Workspace, ledger: Ledger) -> Checkup:
             done.bytes += found
     done.faults += check_index(ledger, workspace.archive.folder)
     done.faults += check_standing(ledger)
-    done.faults += _check_store(workspace, ledger)
-    behind = list(_check_tracker(workspace, ledger))
+    behind = [fault for kind in KINDS for fault in join(kind).check(workspace, ledger)]
     if behind and (who := holder(ledger)):
         raise Locked(
             f"{who} runs here now, and its books are being written", hint="windrow status, then: windrow check"
         )
     done.faults += behind
     return done
-
-
-def _check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
-    """Compare the rows of every loaded document with how many the ledger says were loaded."""
-    loads = [step.phase for step in COLLECTION.steps if step.act is Act.LOAD]
-    told = [row for phase in loads for row in ledger.ask("loaded", phase, COLLECTION.name)]
-    if not told:
-        return
-    store = TableStore(workspace.drops.store.url, TABLES, SUMMARY, password=password(workspace.drops.store))
-    try:
-        there = store.census()
-    finally:
-        store.close()
-    for item, key, count in told:
-        if there.get(item) != count:
-            found = "no rows" if item not in there else f"{there[item]} rows"
-            yield Fault(f"store, {key}", f"has {found}; the ledger says {count}", "windrow replay")
-
-
-def _check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
-    """Compare the tracker's zips and documents, counted by state, with where the ledger has them."""
-    drops = workspace.drops
-    told = {(kind, phase, status): count for kind, phase, status, count in ledger.ask("tracked", "drops")}
-    if not told:
-        return
-    engine = connect(named(drops.tracker.url, DATABASE), password(drops.tracker))
-    with guarded(engine), engine.connect().execution_options(**READS) as connection:
-        if not sa.inspect(connection).has_table("zip_action"):
-            yield Fault("tracker", "has no tables yet; windrow run makes them")
-            return
-        books = {}
-        for kind, name in (("zip", "zip_action"), ("xml", "xml_file")):
-            table = TRACKER.tables[name]
-            state = (table.c.phase_id, table.c.status_id)
-            for phase, status, count in connection.execute(sa.select(*state, sa.func.count()).group_by(*state)):
-                books[kind, phase, status] = count
-    engine.dispose()
-    yield from _compared(books, told)
-
-
-def _compared(books: Mapping[Count, int], told: Mapping[Count, int]) -> Iterator[Fault]:
-    """Compare counts by kind and state; rows that others moved to the last phase are missing where we left them."""
-    last = len(PHASES)
-    moved = Counter[str]()
-    for (kind, phase, _), count in books.items():
-        moved[kind] += count if phase == last else 0
-    for key in sorted(books.keys() | told.keys()):
-        kind, phase, status = key
-        here, there = books.get(key, 0), told.get(key, 0)
-        if phase == last or here == there:
-            continue
-        if 0 < there - here <= moved[kind]:
-            moved[kind] -= there - here
-            continue
-        where = f"{here} at {PHASES[phase - 1]}, {Status(status).name.lower()}"
-        yield Fault(f"tracker, {kind}", f"has {where}; the ledger says {there}", AGAIN)

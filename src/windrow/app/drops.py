@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from windrow.app.secret import password
 from windrow.app.tracker import Tracker, declared
@@ -17,12 +18,17 @@ from windrow.collections.drops.steps import compiled
 from windrow.collections.drops.summary import SUMMARY
 from windrow.collections.drops.tracker import TRACKER
 from windrow.config import Workspace, resources
+from windrow.engine.check import Fault
+from windrow.engine.ledger import Ledger
 from windrow.engine.run import Harvest
-from windrow.errors import ConfigError, StepError
-from windrow.model import Finding, Item, Resource
+from windrow.errors import ConfigError, StepError, UsageError
+from windrow.model import Finding, Item, Resource, Source
 from windrow.reasons import Reason
 from windrow.spec import Rows
 from windrow.stores.tables import Submission, TableStore
+
+if TYPE_CHECKING:
+    from windrow.app.trial import Part
 
 
 class DropsStore:
@@ -127,3 +133,34 @@ def _check_files(files: Mapping[str, Resource]) -> None:
                 compiled(files[kind])
     except StepError as error:
         raise ConfigError(str(error), hint="mend the file; windrow config shows which one is named") from error
+
+
+def ready(workspace: Workspace) -> None:
+    """Refuse sources whose centres nobody declared."""
+    _check_centres(declared(workspace, tuple(one for one in workspace.sources if one.collection == COLLECTION.name)))
+
+
+def vet(workspace: Workspace, source: Source) -> None:
+    """Refuse a source of a centre that nobody declared: a run would stop at it."""
+    centres = list(declared(workspace, ()).names)
+    if source.owner.lower() not in {one.lower() for one in centres}:
+        said = f"no centre {source.owner!r} is declared" if source.owner else "the source of drops needs its centre"
+        raise UsageError(
+            f"{said}; there are {', '.join(centres)}", hint="--centre NAME, or a [[drops.centre]] in windrow.toml"
+        )
+
+
+def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
+    """Compare store and tracker with the ledger."""
+    from windrow.app.reckoning import check_store, check_tracker  # noqa: PLC0415 needs the databases' drivers
+
+    yield from check_store(workspace, ledger)
+    yield from check_tracker(workspace, ledger)
+
+
+def attempt(workspace: Workspace | None, address: str) -> Iterator[Part]:
+    """Get one file, take it through the steps, and keep nothing."""
+    from windrow.app.trial import attempt as take  # noqa: PLC0415 needs the readers
+    from windrow.app.trial import bench  # noqa: PLC0415
+
+    return take(bench(COLLECTION.name, workspace, address), address)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 from pathlib import Path
 from typing import NamedTuple
 
-from windrow.app.tracker import declared
-from windrow.config import Workspace, default_toml, load
-from windrow.config.address import place
+from windrow.app.kind import KINDS, join
+from windrow.config import default_toml, load
 from windrow.config.file import FOLDER, MAIN
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.query import migrations
 from windrow.errors import ConfigError, UsageError, WindrowError
+
+_SECRET = re.compile(r"^[^/?#]*//[^/?#]*:[^/?#]*@")
 
 
 class Prepared(NamedTuple):
@@ -94,10 +96,10 @@ class NewSource(NamedTuple):
 
 def add_source(root: Path, new: NewSource) -> Path:
     """Write `sources/NAME.toml`, checked by reading the whole configuration with it; return its path."""
-    try:
-        place(new.url, root)  # an address that is no good, or holds a password, is never written
-    except ConfigError as error:
-        raise UsageError(str(error), hint="windrow new source --help") from None
+    if new.collection not in KINDS:
+        raise UsageError(f"there is no collection {new.collection!r}; there is: {', '.join(KINDS)}")
+    if _SECRET.search(new.url):  # is never written, nor repeated
+        raise UsageError("an address may not hold a password: name its place", hint="windrow new source --help")
     path = root / FOLDER / f"{new.name}.toml"
     if "/" in new.name or new.name.startswith("."):
         raise UsageError(f"{new.name!r} is not a name for a source: letters, digits, - and _")
@@ -113,18 +115,14 @@ def add_source(root: Path, new: NewSource) -> Path:
     if not written:
         raise UsageError(f"{path} is there already and left as it is")
     try:
-        _owned(load(root), new)
+        made = load(root)
+        source = made.source(new.name)
+        assert source is not None
+        join(new.collection).vet(made, source)
+    except ConfigError as error:
+        path.unlink()
+        raise UsageError(str(error), hint="windrow new source --help") from None
     except WindrowError:
         path.unlink()
         raise
     return path
-
-
-def _owned(workspace: Workspace, new: NewSource) -> None:
-    """Refuse a source of a centre that nobody declared: a run would stop at it."""
-    centres = list(declared(workspace, ()).names)
-    if new.collection == "drops" and new.centre.lower() not in {one.lower() for one in centres}:
-        said = f"no centre {new.centre!r} is declared" if new.centre else "the source of drops needs its centre"
-        raise UsageError(
-            f"{said}; there are {', '.join(centres)}", hint="--centre NAME, or a [[drops.centre]] in " + MAIN
-        )

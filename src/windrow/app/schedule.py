@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from windrow.app.crawled import due, following
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import parse
 from windrow.engine.queue import AGAIN
@@ -17,6 +18,12 @@ from windrow.errors import UsageError, WindrowError
 from windrow.model import Host, Source, Status
 from windrow.reasons import Reason
 from windrow.spec import Collection, State
+
+SHOWN = 50
+"""Addresses of a crawl that are named one by one."""
+
+ROBOTS = ("robots.txt",)
+"""What a crawl asks of a host before anything else."""
 
 
 class Span(NamedTuple):
@@ -29,7 +36,8 @@ class Span(NamedTuple):
 def span(collection: Collection, first: str = "", last: str = "") -> Span:
     """Return what lies from phase `first` to phase `last`, both included; empty means no bound.
 
-    Whatever comes before the collection's first step is fetching.
+    Whatever comes before the collection's first step is fetching, and so is the first phase of one that
+    has no steps.
 
     >>> from windrow.collections.drops.collection import COLLECTION
     >>> span(COLLECTION, "xsd", "upload") == Span(False, frozenset({"xsd", "upload"}))
@@ -47,7 +55,7 @@ def span(collection: Collection, first: str = "", last: str = "") -> Span:
     if low > high:
         raise UsageError(f"--from {first} comes after --to {last}")
     steps = [step.phase for step in collection.steps]
-    begin = min(collection.phase(name) for name in steps)
+    begin = min((collection.phase(name) for name in steps), default=2)
     chosen = frozenset(name for name in steps if low <= collection.phase(name) <= high)
     return Span(low < begin, None if len(chosen) == len(steps) else chosen)
 
@@ -115,13 +123,14 @@ class _Pace(NamedTuple):
 
 def preview(ledger: Ledger, collection: Collection, sources: Sequence[Source], part: Span, bounds: Bounds) -> Preview:
     """Return what a run of these sources would ask, from whom, and how much."""
+    if collection.crawl:
+        return walk(ledger, collection, sources, part, bounds)
     waiting = _waiting(ledger, collection, sources, bounds) if part.fetch else ()
     pace = {row[0]: _Pace(*row[1:]) for row in ledger.ask("host_record")}
     asked = []
     for source in sources if part.fetch else ():
         mine = [one for one in waiting if one.source == source.name]
         size = sum(one.bytes or 0 for one in mine)
-        why_not = "" if source.active else source.options.get("state", "inactive")
         asked.append(
             Asked(
                 source.name,
@@ -129,13 +138,46 @@ def preview(ledger: Ledger, collection: Collection, sources: Sequence[Source], p
                 source.site.address(),
                 collection.folders,
                 source.active,
-                "its centre is not active" if why_not == "available" else why_not,
+                _why_not(source),
                 len(mine),
                 size,
                 _seconds(source, pace.get(source.name), len(mine), size),
             )
         )
     return Preview(tuple(asked), waiting, _documents(ledger, collection, part))
+
+
+def _why_not(source: Source) -> str:
+    said = "" if source.active else source.options.get("state", "inactive")
+    return "its centre is not active" if said == "available" else str(said)
+
+
+def walk(ledger: Ledger, collection: Collection, sources: Sequence[Source], part: Span, bounds: Bounds) -> Preview:
+    """Return what a crawl of these sources would ask: what is due of what is known, and seeds that are new."""
+    crawl = collection.crawl
+    if crawl is None or not part.fetch:
+        return Preview((), (), _documents(ledger, collection, part))
+    waits = due(ledger, collection.name)
+    pace = dict(ledger.ask("told_hosts_pace", collection.name))
+    room = SHOWN if bounds.limit is None else min(bounds.limit, SHOWN)
+    asked, waiting = [], []
+    for source in sources:
+        mine = dict(waits.get(source.name, {}))
+        fresh = [one for one in crawl.seeds(source, {}) if not ledger.ask("told_address", one.digest)]
+        for one in fresh:
+            mine[one.origin] = mine.get(one.origin, 0) + 1
+        count = sum(mine.values()) if bounds.limit is None else min(sum(mine.values()), bounds.limit)
+        delay = float(source.options.get("delay", 0))
+        seconds = max((many * max(delay, pace.get(origin, 0.0)) for origin, many in mine.items()), default=0.0)
+        why_not = _why_not(source)
+        address = source.site.address()
+        asked.append(
+            Asked(source.name, collection.name, address, ROBOTS, source.active, why_not, count, 0, round(seconds, 1))
+        )
+        if source.active:
+            urls = [*following(ledger, collection.name, source.name, room), *(one.url for one in fresh)]
+            waiting += [Waiting(url, source.name, url, None) for url in urls[:room]]
+    return Preview(tuple(asked), tuple(waiting[:room]), _documents(ledger, collection, part))
 
 
 def _waiting(ledger: Ledger, collection: Collection, sources: Sequence[Source], bounds: Bounds) -> tuple[Waiting, ...]:
@@ -220,6 +262,10 @@ def again(ledger: Ledger, session: int, harvest: Harvest, part: Span) -> int:
     """Put back what the sources of a harvest offer, done or failed, so that it is fetched once more."""
     if not part.fetch:
         raise UsageError("--again fetches once more, and --from leaves fetching out", hint="windrow replay")
+    if harvest.collection.crawl:
+        with ledger.writing() as pen:
+            return pen.due_again([seq for seq, source, _ in ledger.ask("hosts_of", harvest.collection.name)
+                                  if source in {one.name for one in harvest.sources}])  # fmt: skip
     first = harvest.collection.first
     offered = {row[0] for source in harvest.sources for row in ledger.ask("offerings_of_source", source.name) if row[3]}
     count = 0

@@ -7,7 +7,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from windrow.app.summary import Phases, ReasonCount, Summary, count_reasons, phase_name, summarise
+from windrow.app.crawled import Frontier, frontiers, visits
+from windrow.app.summary import Phases, ReasonCount, SourceCount, Summary, count_reasons, phase_name, summarise
 from windrow.config import Workspace
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import now, parse
@@ -17,8 +18,9 @@ from windrow.model import Source, Status
 class SourceState(NamedTuple):
     """A source now: what it offers, and how the last session that asked it went.
 
-    `same` counts what was offered before and has not changed since; `failed` what it offers that
-    stands failed now. `state` is what the configuration says; `trouble` why its last session failed.
+    `items` are what it offers now: files, or pages that were had. `same` counts what was offered before
+    and has not changed since; `failed` what it offers that stands failed now. `state` is what the
+    configuration says; `trouble` why its last session failed.
     """
 
     source: str
@@ -33,6 +35,7 @@ class SourceState(NamedTuple):
     failed: int
     next_due: datetime | None
     trouble: str
+    items: int = 0
 
 
 class StateCount(NamedTuple):
@@ -82,8 +85,15 @@ def stand(workspace: Workspace, ledger: Ledger, phases: Phases) -> Standing:
             StateCount(collection, kind, phase_name(phases, collection, phase), Status(status).name.lower(), count)
             for collection, kind, phase, status, count in ledger.ask("states")
         ),
-        count_reasons([(reason, count) for reason, count in ledger.ask("told_reasons")]),
+        count_reasons([*ledger.ask("told_reasons"), *_crawl_reasons(ledger, turns, phases)]),
     )
+
+
+def _crawl_reasons(ledger: Ledger, turns: dict[str, list[_Turn]], phases: Phases) -> list[tuple[str, int]]:
+    """Return why addresses brought nothing, in the last session of each source."""
+    last = {mine[-1].session for mine in turns.values()}
+    spans = [ledger.ask("told_session", number)[0] for number in last]
+    return [one for row in spans for one in visits(ledger, (row[0], row[6]), phases).reasons]
 
 
 def holder(ledger: Ledger) -> str:
@@ -97,6 +107,7 @@ def _sources(
 ) -> tuple[SourceState, ...]:
     offered = dict(ledger.ask("told_offered"))
     failing = dict(ledger.ask("told_failing"))
+    walked = frontiers(ledger)
     told: dict[int, Summary] = {}
     found = []
     for source in workspace.sources:
@@ -106,25 +117,45 @@ def _sources(
             number = mine[-1].session
             summary = told.setdefault(number, summarise(ledger, number, phases))
             count = next((one for one in summary.sources if one.source == source.name), None)
-        good = next((turn.ended for turn in reversed(mine) if not turn.failed and turn.ended), None)
-        new, changed, gone, refused = (count.new, count.changed, count.gone, count.refused) if count else (0,) * 4
+        state = _stands(workspace, source, mine, count or SourceCount(source.name))
+        if frontier := walked.get(source.name):
+            found.append(_crawled(state, frontier, count))
+            continue
+        items = offered.get(source.name, 0)
+        new, changed, refused = (count.new, count.changed, count.refused) if count else (0, 0, 0)
         found.append(
-            SourceState(
-                source.name,
-                source.collection,
-                source.owner,
-                _state(source),
-                parse(good) if good else None,
-                new,
-                changed,
-                max(0, offered.get(source.name, 0) - new - changed - refused),
-                gone,
-                failing.get(source.name, 0),
-                _due(workspace, source, mine),
-                count.trouble if count else "",
+            state._replace(
+                items=items, same=max(0, items - new - changed - refused), failed=failing.get(source.name, 0)
             )
         )
     return tuple(found)
+
+
+def _stands(workspace: Workspace, source: Source, turns: list[_Turn], count: SourceCount) -> SourceState:
+    """Tell what is the same of listed and of crawled sources."""
+    good = next((turn.ended for turn in reversed(turns) if not turn.failed and turn.ended), None)
+    return SourceState(
+        source.name,
+        source.collection,
+        source.owner,
+        _state(source),
+        parse(good) if good else None,
+        count.new,
+        count.changed,
+        0,
+        count.gone,
+        0,
+        _due(workspace, source, turns),
+        count.trouble,
+    )
+
+
+def _crawled(state: SourceState, frontier: Frontier, count: SourceCount | None) -> SourceState:
+    """Tell how the pages of a crawled source stand; its next one is due when its own interval says so."""
+    following = (now() if frontier.due else frontier.next) if state.state == "available" else None
+    return state._replace(
+        items=frontier.pages, same=count.same if count else 0, failed=frontier.failing, next_due=following
+    )
 
 
 def _state(source: Source) -> str:

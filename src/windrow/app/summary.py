@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from windrow.app.crawled import OutcomeCount, Visits, frontiers, visits
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import parse
 from windrow.model import Status
@@ -18,7 +19,11 @@ Phases = Mapping[str, tuple[str, ...]]
 
 
 class SourceCount(NamedTuple):
-    """What a session did at one source; `received` in bytes, `trouble` why it could not be listed."""
+    """What a session did at one source; `received` in bytes, `trouble` why it could not be listed.
+
+    Of a source that is crawled, `offered` counts the addresses known now, `moved` those that led elsewhere,
+    and `left` those that are due now.
+    """
 
     source: str
     offered: int = 0
@@ -31,6 +36,8 @@ class SourceCount(NamedTuple):
     failed: int = 0
     received: int = 0
     trouble: str = ""
+    moved: int = 0
+    left: int = 0
 
 
 class PhaseCount(NamedTuple):
@@ -76,6 +83,7 @@ class Summary:
     findings: tuple[FindingCount, ...] = ()
     troubles: tuple[str, ...] = ()  # what ended its failed tasks
     mended: tuple[str, ...] = ()  # what an earlier crash left, and what became of it
+    outcomes: tuple[OutcomeCount, ...] = ()  # how the questions of its crawls ended
 
     @property
     def kept_all(self) -> bool:
@@ -90,6 +98,8 @@ def summarise(ledger: Ledger, session: int, phases: Phases, mended: tuple[str, .
     tasks = ledger.ask("told_tasks", *span)
     moves = ledger.ask("told_moves", *span)
     refusals = ledger.ask("told_refusals", *span)
+    crawled = visits(ledger, span, phases)
+    whys = [(row[4], row[5]) for row in moves if row[4]] + [row[1:] for row in refusals] + crawled.reasons
     return Summary(
         session=first,
         command=command,
@@ -97,12 +107,13 @@ def summarise(ledger: Ledger, session: int, phases: Phases, mended: tuple[str, .
         began=parse(began),
         ended=parse(ended) if ended else None,
         exit_code=outcome,
-        sources=_sources(ledger, span, tasks, refusals),
+        sources=_sources(ledger, span, tasks, refusals, crawled),
         phases=_phases(moves, phases),
-        reasons=count_reasons([(row[4], row[5]) for row in moves if row[4]] + [row[1:] for row in refusals]),
+        reasons=count_reasons(whys),
         findings=tuple(FindingCount(*row) for row in ledger.ask("told_findings", *span)),
         troubles=tuple(row[8] or str(row[7] or "") for row in tasks if row[6]),
         mended=mended,
+        outcomes=crawled.outcomes,
     )
 
 
@@ -116,7 +127,11 @@ def count_reasons(rows: list[tuple[str, int]]) -> tuple[ReasonCount, ...]:
 
 
 def _sources(
-    ledger: Ledger, span: tuple[int, int], tasks: list[tuple[object, ...]], refusals: list[tuple[str, str, int]]
+    ledger: Ledger,
+    span: tuple[int, int],
+    tasks: list[tuple[object, ...]],
+    refusals: list[tuple[str, str, int]],
+    crawled: Visits,
 ) -> tuple[SourceCount, ...]:
     counts: dict[str, Counter[str]] = {str(row[2]): Counter() for row in tasks if row[2]}
     for source, event, count in ledger.ask("told_listings", *span):
@@ -128,8 +143,15 @@ def _sources(
         mine["same"] += revisits
     for source, _, count in refusals:
         counts.setdefault(source, Counter())["refused"] += count
+    for source, became in crawled.sources.items():
+        counts.setdefault(source, Counter()).update(became)
     offered = dict(ledger.ask("told_offered"))
-    trouble: dict[str, str] = {}
+    walked = frontiers(ledger) if crawled.sources else {}
+    for source, frontier in walked.items():
+        offered[source] = frontier.known
+        if source in counts:
+            counts[source]["left"] = frontier.due
+    trouble = dict(crawled.troubles)
     for row in tasks:
         if row[2] and row[6]:
             trouble.setdefault(str(row[2]), str(row[8] or row[7] or "it failed"))

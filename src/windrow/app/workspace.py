@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from windrow.app.kind import KINDS, collection, harvest, phases
+from windrow.app.kind import KINDS, collection, harvest, join, phases
 from windrow.errors import Stopped, UsageError
 
 if TYPE_CHECKING:
@@ -174,6 +174,7 @@ class Windrow:
         try:
             found = []
             for kind, chosen in self.chosen(names).items():
+                join(kind).ready(self.config)
                 sources = [source for source in self.config.sources if source.name in chosen]
                 part = span(collection(kind), first, last)
                 found.append(preview(ledger, collection(kind), sources, part, Bounds(limit, since)))

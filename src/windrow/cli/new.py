@@ -25,6 +25,7 @@ def command(_ctx: click.Context) -> None:
     examples=[
         "windrow new source harwell sftp://harvest@drop.example.org/out/ --collection drops --centre H",
         "windrow new source jax https://drop.example.org/jax/ --collection drops --centre J --secret env:JAX_PASSWORD",
+        "windrow new source blog https://blog.example.org/ --collection pages",
     ],
 )
 @click.argument("name", metavar="NAME")
@@ -36,8 +37,9 @@ def command(_ctx: click.Context) -> None:
 def source(voice: Voice, *, name: str, url: str, collection: str, centre: str, secret: str, key: str) -> int:
     """Write sources/NAME.toml from what is given; nothing is asked there yet.
 
-    URL has scheme, user, host, port and base folder, never a password. A file that is there is not
-    overwritten, and one that the configuration would refuse is not left behind.
+    URL has scheme, user, host, port and base folder, never a password; of a site, it is where the crawl
+    begins. A file that is there is not overwritten, and one that the configuration would refuse is not left
+    behind.
     """
     from windrow.app.scaffold import NewSource, add_source  # noqa: PLC0415
 

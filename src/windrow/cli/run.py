@@ -99,7 +99,7 @@ def _once(voice: Voice, wish: Wish) -> int:
     progress = Lines(voice.message) if voice.json else Progress(quiet=voice.quiet)
     opened = voice.open(wish.flags)
     if not opened.config.sources and not wish.names:
-        voice.talk("there are no sources, so nobody is asked; try: windrow new source NAME URL --collection drops")
+        voice.talk("there are no sources, so nobody is asked; try: windrow new source NAME URL --collection pages")
     summary = opened.run(
         wish.names, progress=progress, first=wish.first, last=wish.last, limit=wish.limit, since=wish.since,
         again=wish.again, command=wish.command,

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def command(voice: Voice) -> int:
     """Show one row per source, and how many items stand where and why.
 
-    The counts of a source are those of the last session that asked it; `failed` are the items it
-    offers that stand failed now. May be asked while a run is under way.
+    `items` are the files that a source offers, or its pages. The other counts are those of the last session
+    that asked it; `failed` are the items that stand failed now. May be asked while a run is under way.
     """
     standing = voice.open().status()
     if voice.json:
@@ -44,13 +44,14 @@ def _head(standing: Standing) -> str:
 
 
 def _parts(standing: Standing) -> list[str]:
-    head = ["source", "owner", "state", "last good", "new", "changed", "same", "gone", "failed", "next due"]
+    head = ["source", "owner", "state", "last good", "items", "new", "changed", "same", "gone", "failed", "next due"]
     rows = [
         (
             one.source,
             one.owner,
             one.state,
             one.last_good,
+            one.items,
             one.new,
             one.changed,
             one.same,
@@ -60,9 +61,7 @@ def _parts(standing: Standing) -> list[str]:
         )
         for one in standing.sources
     ]
-    parts = [
-        table(head, rows) if rows else "no sources; try: windrow new source NAME URL --collection drops --centre H"
-    ]
+    parts = [table(head, rows) if rows else "no sources; try: windrow new source NAME URL --collection pages"]
     if troubles := [of(one.source, one.trouble) for one in standing.sources if one.trouble]:
         parts.append("\n".join(troubles))
     if standing.states:

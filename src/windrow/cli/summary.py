@@ -16,11 +16,14 @@ def lines(summary: Summary) -> list[str]:
     text = [_head(summary), *(f"mended: {line}" for line in summary.mended)]
     if summary.sources:
         head = ["source", "offered", "new", "changed", "gone", "refused", "fetched", "same", "failed", "received"]
-        rows = [(*one[:9], size(one.received)) for one in summary.sources]
-        text.append(table(head, rows, "  "))
+        walked = ["moved", "left"] if summary.outcomes else []
+        rows = [(*one[:9], size(one.received), *one[11:][: len(walked)]) for one in summary.sources]
+        text.append(table([*head, *walked], rows, "  "))
     text += [f"  {of(one.source, one.trouble)}" for one in summary.sources if one.trouble]
     told = {one.trouble for one in summary.sources}
     text += [f"  {line}" for line in summary.troubles if line not in told]
+    if summary.outcomes:
+        text.append(table(["answer", "times"], [one[1:] for one in summary.outcomes], "  "))
     if summary.phases:
         head = ["item", "phase", "done", "cancelled", "failed"]
         text.append(table(head, [one[1:] for one in summary.phases], "  "))

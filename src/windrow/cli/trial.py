@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     examples=[
         "windrow try H.2026-01-12.1.impc.zip --as drops",
         "windrow try sftp://harvest@drop.example.org/add/H.2026-01-12.1.impc.zip --as drops --json",
+        "windrow try https://example.org/ --as pages",
     ],
 )
 @click.argument("address", metavar="ADDRESS")
@@ -31,16 +32,17 @@ if TYPE_CHECKING:
 def command(voice: Voice, address: str, kind: str, limit: int) -> int:
     """Read one file or address, and print what is in it.
 
-    ADDRESS is a file, an archive or a document by itself, or an address of a server; one below a
+    ADDRESS is a file, an archive, a page or a document by itself, or an address of a server; one below a
     source of this workspace is reached with that source's own access. Members, findings with their
     line and column, and records are printed; nothing is written. Without a workspace, the standard's
     own schemas and centres are used. The exit code is 1 where something was refused.
     """
-    from windrow.app.trial import Document, Got, attempt, bench  # noqa: PLC0415
+    from windrow.app.kind import join  # noqa: PLC0415
+    from windrow.app.trial import Document, Got  # noqa: PLC0415
 
     refused = False
     printer = _Printer(voice, limit)
-    for part in attempt(bench(kind, _workspace(voice), address), address):
+    for part in join(kind).attempt(_workspace(voice), address):
         refused |= isinstance(part, Document | Got) and part.reason is not None
         if voice.json:
             voice.message(type(part).__name__.lower(), part, spare=True)

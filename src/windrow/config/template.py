@@ -16,6 +16,10 @@ contact = ""  # e-mail or page of the operator; servers are told
 [archive]
 folder = "archive"   # captures, as WARC files
 
+[pages]
+# operator = "example"  # the first word of the user agent; nothing is crawled without it and a contact
+# contact = "https://example.org/our-crawler"  # a web page or a mailbox
+
 [drops]
 tracker = "tracker.sqlite"  # or "mysql+pymysql://user@host/phenodcc_tracker"
 # tracker_secret = "env:TRACKER_PASSWORD"
@@ -25,6 +29,9 @@ tracker = "tracker.sqlite"  # or "mysql+pymysql://user@host/phenodcc_tracker"
 # full_name = "MRC Harwell"
 
 # A source is a file sources/NAME.toml, or a table here. Nothing is asked that is not named.
+# [source.blog]
+# collection = "pages"
+# seeds = ["https://blog.example.org/"]
 # [source.example]
 # url = "sftp://user@host/base/"
 # collection = "drops"

@@ -122,6 +122,7 @@ class Harvest:
     listers: int = 4
     downloaders: int = 4
     attempts: int = 3
+    limits: Limits | None = None  # where they are not those of the workspace
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
@@ -93,7 +93,7 @@ class Session:
         fetch: bool = True, since: datetime | None = None,
     ) -> None:  # fmt: skip
         """Run a harvest's phases in order; each begins when the one before is through for every item."""
-        setup = self.setup
+        setup = replace(self.setup, limits=harvest.limits or self.setup.limits)
         warm(source.site.scheme for source in harvest.sources)
         self._books += [harvest.books] if harvest.books else []
         keep = Keep(setup.archive, self.number, setup.limits, setup.rotate, setup.agent)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from windrow.collections.pages.kind import mime
 from windrow.formats import directive, hint
@@ -41,7 +41,8 @@ class References:
         named = {name.lower(): value for name, value in fields.items()}
         told = mime(named.get("content-type", ""))
         essence = told.essence if told else "text/html" if body.lstrip()[:1] == b"<" else ""
-        if directive.header(_all(fields, "x-robots-tag", named), self._agent).nofollow:
+        # The values of one field that came several times are parted by line feeds.
+        if directive.header(named.get("x-robots-tag", "").split("\n"), self._agent).nofollow:
             return url, []
         if essence in _HINTS:
             return url, [one.url for one in hint.read(body, url).entries[:MOST]]
@@ -87,11 +88,3 @@ def _refresh(attributes: Mapping[str, str | None]) -> Iterator[str]:
     before = (attributes.get("content") or "").partition("=")[0].strip().lower()
     if mark and before.endswith("url"):
         yield rest.strip().strip("'\"")
-
-
-def _all(fields: Mapping[str, str], name: str, named: Mapping[str, str]) -> Iterable[str]:
-    """Return every value of a field that may be there several times."""
-    several = getattr(fields, "getall", None)
-    if several is not None:
-        return [str(one) for one in several(name, [])]
-    return [named[name]] if name in named else []

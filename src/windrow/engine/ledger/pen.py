@@ -127,6 +127,12 @@ class CrawlPen(RunPen):
             self._rows["visited"].append((*again, contentful, visit.digest))
         return seq
 
+    def due_again(self, hosts: Iterable[int]) -> int:
+        """Make the addresses of hosts due as if they had never been asked; return how many."""
+        self.flush()
+        text = "UPDATE address SET due = 0 WHERE host = ? AND due > 0"
+        return sum(self._connection.execute(text, (host,)).rowcount for host in hosts)
+
 
 class Pen(CrawlPen):
     """Append facts within a transaction of the ledger; each method returns the new fact's seq."""

@@ -130,3 +130,43 @@ FROM standing s JOIN item i ON i.seq = s.item WHERE s.parent = ? ORDER BY s.fetc
 SELECT s.item, i.item_key, i.owner, o.source, o.path, o.size, o.modified, s.reason
 FROM standing s JOIN item i ON i.seq = s.item JOIN offering o ON o.item = s.item AND o.present = 1
 WHERE s.collection = ? AND s.kind = ? AND s.phase = ? AND s.status = ? ORDER BY s.place, s.item, o.source;
+
+-- name: told_visits
+-- What came of a session's questions for addresses, by source; whether the address had a body before.
+SELECT h.collection, h.source, v.status, v.reason, v.revisit,
+       EXISTS (SELECT 1 FROM visit p WHERE p.address = v.address AND p.seq < v.seq AND p.status = 200 AND p.digest <> '')
+           AS earlier, count(*), sum(CASE WHEN v.revisit THEN 0 ELSE coalesce(v.size, 0) END)
+FROM visit v JOIN host h ON h.seq = v.host WHERE v.seq BETWEEN ? AND ? AND v.address <> 0
+GROUP BY h.collection, h.source, v.status, v.reason, v.revisit, earlier;
+
+-- name: told_addresses
+-- How the addresses of each source stand at a moment: all, those with a body, failing ones, due ones, and when the
+-- next is due.
+SELECT h.collection, h.source, count(*), sum(a.capture <> 0 AND a.failures = 0), sum(a.failures > 0),
+       sum(coalesce(a.due <= ?, 0)), min(CASE WHEN a.due > 0 THEN a.due END)
+FROM address a JOIN host h ON h.seq = a.host GROUP BY h.collection, h.source;
+
+-- name: told_due
+-- How many addresses of each host are due at a moment.
+SELECT h.source, h.origin, count(*) FROM host h JOIN address a ON a.host = h.seq AND a.due <= ?
+WHERE h.collection = ? GROUP BY h.source, h.origin ORDER BY h.seq;
+
+-- name: told_next
+-- Some addresses of a source that are due at a moment.
+SELECT a.url FROM host h JOIN address a ON a.host = h.seq AND a.due <= ? WHERE h.collection = ? AND h.source = ?
+ORDER BY h.seq, a.due, a.place LIMIT ?;
+
+-- name: told_address
+SELECT a.url, h.source FROM address a JOIN host h ON h.seq = a.host WHERE a.digest = ?;
+
+-- name: told_hosts_pace
+-- How long each host took for an answer, in seconds.
+SELECT h.origin, avg(v.seconds) FROM visit v JOIN host h ON h.seq = v.host
+WHERE h.collection = ? AND v.status IS NOT NULL GROUP BY h.origin;
+
+-- name: told_rules
+-- Hosts whose rules could not be had in a session, and why.
+SELECT h.source, h.origin, v.status, v.reason, v.message FROM visit v JOIN host h ON h.seq = v.host
+WHERE v.seq BETWEEN ? AND ? AND h.collection = ? AND v.kind = ? AND (v.reason IS NOT NULL OR v.status >= 500
+    OR v.status = 429)
+GROUP BY h.origin ORDER BY v.seq;

@@ -1,0 +1,122 @@
+"""What a crawl did and how it stands, for collections that find their addresses by following links."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from windrow.app.kind import collection
+from windrow.engine.ledger import Ledger
+from windrow.engine.ledger.moment import now
+from windrow.reasons import Reason
+
+UNASKED = frozenset(
+    (
+        Reason.ROBOTS_DENIED, Reason.ROBOTS_UNREACHABLE, Reason.POLICY_DENIED, Reason.OUT_OF_SCOPE, Reason.QUERY_DENIED,
+        Reason.TRAP, Reason.SITE_GIVEN_UP, Reason.NOT_DUE, Reason.UNSUPPORTED, Reason.PRIVATE_ADDRESS,
+        Reason.BAD_ADDRESS, Reason.ADDRESS_TOO_LONG,
+    )
+)  # fmt: skip
+"""Reasons for which an address is left alone; the others are failures."""
+
+NOT_MODIFIED = 304
+GONE = frozenset({404, 410})
+
+
+class OutcomeCount(NamedTuple):
+    """How many questions of a crawl came to one end, in the word of its collection."""
+
+    collection: str
+    outcome: str
+    visits: int
+
+
+class Visits(NamedTuple):
+    """A session's visits: counts by source, how they ended, and the reasons of those that brought nothing."""
+
+    sources: dict[str, Counter[str]]
+    outcomes: tuple[OutcomeCount, ...]
+    reasons: list[tuple[str, int]]
+    troubles: dict[str, str]  # by source, what is wrong with the first of its hosts whose rules could not be had
+
+
+class Frontier(NamedTuple):
+    """The addresses of one source: all that are known, those with a body, failing and due ones, and the next due."""
+
+    known: int = 0
+    pages: int = 0
+    failing: int = 0
+    due: int = 0
+    next: datetime | None = None
+
+
+def visits(ledger: Ledger, span: tuple[int, int], kinds: Iterable[str]) -> Visits:
+    """Count what came of the questions between two facts, of the collections that are known."""
+    sources: dict[str, Counter[str]] = {}
+    ends: Counter[tuple[str, str]] = Counter()
+    reasons: Counter[str] = Counter()
+    words = {name: crawl.outcome for name in kinds if (crawl := collection(name).crawl)}
+    for kind, source, status, reason, revisit, earlier, count, received in ledger.ask("told_visits", *span):
+        why = Reason(reason) if reason else None
+        mine = sources.setdefault(source, Counter())
+        mine[_became(status, why, same=bool(revisit), earlier=bool(earlier))] += count
+        mine["fetched"] += count if status is not None else 0
+        mine["received"] += received
+        if why:
+            reasons[why] += count
+        if kind in words:
+            ends[kind, words[kind](status, why)] += count
+    told = tuple(OutcomeCount(kind, word, count) for (kind, word), count in ends.most_common())
+    return Visits(sources, told, reasons.most_common(), _troubles(ledger, span, kinds))
+
+
+def _troubles(ledger: Ledger, span: tuple[int, int], kinds: Iterable[str]) -> dict[str, str]:
+    """Tell of each source the first host whose rules could not be had, and of how many that is true."""
+    found: dict[str, list[str]] = {}
+    for kind in kinds:
+        if crawl := collection(kind).crawl:
+            for source, origin, status, reason, message in ledger.ask("told_rules", *span, kind, crawl.robots):
+                why = message or (Reason(reason).meaning if reason else f"the server answers {status}")
+                found.setdefault(source, []).append(f"{origin}: its robots.txt could not be had: {why}")
+    return {
+        source: told[0] + (f" (and {len(told) - 1:,} hosts more)" if len(told) > 1 else "")
+        for source, told in found.items()
+    }
+
+
+def _became(status: int | None, reason: Reason | None, *, same: bool, earlier: bool) -> str:
+    """Say what a visit means for its address: new, changed, same, gone, moved, refused or failed."""
+    if reason is not None:
+        return "refused" if reason in UNASKED else "failed"
+    if same or status == NOT_MODIFIED:
+        return "same"
+    if status is not None and status < 300:
+        return "changed" if earlier else "new"
+    if status is not None and status < 400:
+        return "moved"
+    return "gone" if status in GONE and earlier else "failed"
+
+
+def frontiers(ledger: Ledger) -> dict[str, Frontier]:
+    """Return how the addresses of every source that was crawled stand now."""
+    at = int(now().timestamp())
+    found = {}
+    for _, source, known, pages, failing, due, following in ledger.ask("told_addresses", at):
+        moment = datetime.fromtimestamp(max(following, 0), UTC) if following is not None else None
+        found[source] = Frontier(known, pages, failing, due, moment)
+    return found
+
+
+def due(ledger: Ledger, kind: str) -> dict[str, dict[str, int]]:
+    """Return how many addresses of each source are due now, by origin."""
+    found: dict[str, dict[str, int]] = {}
+    for source, origin, count in ledger.ask("told_due", int(now().timestamp()), kind):
+        found.setdefault(source, {})[origin] = count
+    return found
+
+
+def following(ledger: Ledger, kind: str, source: str, most: int) -> list[Any]:
+    """Return the addresses of a source that would be asked first, at most so many."""
+    return [row[0] for row in ledger.ask("told_next", int(now().timestamp()), kind, source, most)]

@@ -1,0 +1,64 @@
+"""What this workspace crawls, and as whom."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from windrow.collections.pages.agent import user_agent
+from windrow.collections.pages.collection import COLLECTION
+from windrow.config import Pages, Value, Workspace
+from windrow.engine.run import Harvest
+from windrow.errors import ConfigError, UsageError
+from windrow.model import Source
+
+
+def harvest(workspace: Workspace) -> Harvest:
+    """Make the harvest of the sites that this workspace's configuration names; ConfigError without an operator."""
+    agent = agent_of(workspace)
+    sources = tuple(
+        replace(source, site=replace(source.site, agent=agent))
+        for source in workspace.sources
+        if source.collection == COLLECTION.name
+    )
+    return Harvest(COLLECTION, sources, limits=workspace.pages.limits)
+
+
+def agent_of(workspace: Workspace) -> str:
+    """Return the user agent, which names the operator and a contact, or say which setting is missing or wrong."""
+    told: Pages = workspace.pages
+    try:
+        return user_agent(told.operator, told.contact, told.user_agent)
+    except ConfigError as error:
+        name, _, wanted = str(error).partition(": ")
+        value = next(one for one in workspace.values if one.name == f"pages.{name}")
+        raise ConfigError(f"{_place(value)}: {wanted}", hint=_mend(workspace, value)) from None
+
+
+def _place(value: Value) -> str:
+    """Say where a setting was said, or that it was not."""
+    if value.origin == "default":
+        return f"windrow.toml: {value.name} is missing"
+    return f"{value.origin}: {value.name}"
+
+
+def _mend(workspace: Workspace, value: Value) -> str:
+    word = value.name.rpartition(".")[2]
+    example = {"operator": "example", "contact": "https://example.org/our-crawler"}.get(word)
+    where = workspace.root / "windrow.toml"
+    if value.origin.startswith("env "):
+        return f"unset {value.origin.removeprefix('env ')}"
+    return f'{word} = "{example}" below [pages] in {where}' if example else f"edit {where}"
+
+
+def ready(workspace: Workspace) -> None:
+    """Refuse to crawl without an operator who can be reached."""
+    agent_of(workspace)
+
+
+def vet(workspace: Workspace, source: Source) -> None:
+    """Refuse a site whose seeds another source has already: an origin is walked for one of them."""
+    for other in workspace.sources:
+        if other.collection != source.collection or other.name == source.name:
+            continue
+        if twice := set(other.options["seeds"]) & set(source.options["seeds"]):
+            raise UsageError(f"{min(twice)} is a seed of {other.name} already", hint="windrow config")
