@@ -14,10 +14,10 @@ from windrow.cli.voice import Voice
 @verb("demo", examples=["windrow demo", "windrow demo /tmp/demo && windrow status --workspace /tmp/demo"])
 @click.argument("folder", metavar="[DIR]", default="windrow-demo", type=click.Path(path_type=Path, file_okay=False))
 def command(voice: Voice, folder: Path) -> int:
-    """Harvest four made-up partners on this machine, twice, and show what came of it. No network needed.
+    """Harvest four made-up partners and four sites on this machine, twice, and show what came of it. No network needed.
 
     The partners serve FTP, SFTP, HTTPS and a folder on loopback; some of what they drop is broken on
-    purpose. The workspace is left in DIR to look around in; DIR must be new or an earlier demo.
+    purpose. The sites have traps, rules, moved and changing pages. The workspace is left in DIR to look around in; DIR must be new or an earlier demo.
     """
     from windrow.app import Windrow  # noqa: PLC0415 `--help` needs no engine
     from windrow.cli.summary import lines  # noqa: PLC0415
@@ -26,25 +26,26 @@ def command(voice: Voice, folder: Path) -> int:
 
     began = time.monotonic()
 
-    def harvest(root: Path) -> int:
-        summary = Windrow(root).run(progress=Progress(quiet=voice.json))
+    def harvest(kind: str, again: bool) -> int:
+        summary = Windrow(folder).run([kind], progress=Progress(quiet=voice.json), again=again)
         voice.talk(f"  {lines(summary)[0]}")
         return summary.exit_code or 0
 
     told = f"  windrow why H.2026-01-12.7.impc.zip --workspace {folder}\n"
-    missing = play(folder, voice.talk, harvest)
+    played = play(folder, voice.talk, harvest)
     voice.workspace = folder
     from windrow.cli.status import command as status  # noqa: PLC0415
 
     voice.talk("")
     click.get_current_context().invoke(status)
-    for one in missing:
+    for one in played.missing:
         voice.talk(f"not shown: {one}")
     voice.talk(
         f"\nThe partners broke those files on purpose; all the others are loaded, and every byte is kept.\n"
         f"done in {time.monotonic() - began:.0f} s; look around:\n"
         f"  windrow status --workspace {folder}\n"
-        f"{'' if missing else told}"
+        f"{'' if played.missing else told}"
+        f"  windrow why {played.sites['harbour']}/ferry.html --workspace {folder}\n"
         f"  windrow why Wtsi.2026-01-12.8.impc.zip --workspace {folder}\n"
         f"  windrow run --dry-run --workspace {folder}\n"
         f"  windrow check --workspace {folder}"

@@ -7,14 +7,21 @@ import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
+from typing import NamedTuple
 
 from windrow.demo.internet import HOST, USER, Served, ftp, https, sftp
 from windrow.demo.partner import first_day, second_day
+from windrow.demo.web import web
 from windrow.errors import MissingExtra, UsageError
 
 TOML = """# The workspace that `windrow demo` made. Look around: windrow status, windrow why NAME, windrow config
 name = "demo"
 contact = "operator@example.org"
+
+[pages]
+operator = "demo"
+delay = "20 ms"
+private = ["127.0.0.1"]  # the demo's sites are on this machine
 
 [[drops.centre]]
 short_name = "H"
@@ -35,10 +42,18 @@ full_name = "Wellcome Sanger Institute"
 MARK = ".windrow-demo"
 
 
-def play(folder: Path, say: Callable[[str], None], run: Callable[[Path], int]) -> list[str]:
-    """Play the demo in a folder that is new or holds an earlier demo; return what could not be shown.
+class Played(NamedTuple):
+    """What could not be shown, and where the sites were."""
 
-    `run` harvests the workspace that it is given and returns the exit code; `say` tells the person.
+    missing: list[str]
+    sites: dict[str, str]
+
+
+def play(folder: Path, say: Callable[[str], None], run: Callable[[str, bool], int]) -> Played:
+    """Play the demo in a folder that is new or holds an earlier demo.
+
+    `run` harvests a collection of the workspace in that folder, what is not due too where it is told so,
+    and returns the exit code; `say` tells the person.
     """
     clear(folder)
     internet = folder / "internet"
@@ -66,12 +81,20 @@ def play(folder: Path, say: Callable[[str], None], run: Callable[[Path], int]) -
             say(f"{centre} serves {scheme}://{HOST}:{served.port}/")
         declare(folder, "Wtsi", f"file://{(internet / 'Wtsi').resolve()}/", {}, secret=False)
         say(f"Wtsi serves the folder {internet / 'Wtsi'}")
-        say("Monday: the first harvest")
-        run(folder)
+        sites = stack.enter_context(web())
+        for name, origin in sites.at.items():
+            site(folder, name, origin)
+            say(f"the {name} serves {origin}/")
+        say("Monday: the first harvest, and the first crawl")
+        run("drops", False)
+        run("pages", False)
         second_day(internet)
+        sites.day = 2
         say("Tuesday: one centre adds, one corrects, one takes back")
-        run(folder)
-    return missing
+        run("drops", False)
+        say("Tuesday: the ferry has another timetable, the museum took a report back and has other news")
+        run("pages", True)
+    return Played(missing, dict(sites.at))
 
 
 def clear(folder: Path) -> None:
@@ -92,3 +115,9 @@ def declare(folder: Path, centre: str, url: str, settings: dict[str, str], *, se
     for name, value in settings.items():
         lines.append(f'{name} = ["{value}"]' if name == "host_keys" else f'{name} = "{value}"')
     (folder / "sources" / f"{centre.lower()}.toml").write_text("\n".join(lines) + "\n")
+
+
+def site(folder: Path, name: str, origin: str) -> None:
+    """Write a site's TOML."""
+    lines = ['collection = "pages"', f'seeds = ["{origin}/"]']
+    (folder / "sources" / f"{name}.toml").write_text("\n".join(lines) + "\n")

@@ -1,0 +1,165 @@
+"""The sites of the demo: what each of them has on the first day and on the second, and what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+HARBOUR, MUSEUM, SHOP, CLOSED = "harbour", "museum", "shop", "closed"
+NAMES = (HARBOUR, MUSEUM, SHOP, CLOSED)
+
+HTML = "text/html; charset=utf-8"
+
+
+class Answer(NamedTuple):
+    """What a server answers at a path."""
+
+    body: bytes = b""
+    status: int = 200
+    type: str = HTML
+    location: str = ""
+
+
+Addresses = Mapping[str, str]
+"""Where each site is: its origin, without a slash at the end."""
+
+
+def answer(name: str, path: str, at: Addresses, day: int) -> Answer:
+    """Return what a site answers at a path (with its query) on a day, counted from 1."""
+    if name == SHOP and path.startswith("/calendar/"):
+        return _calendar(path)
+    found = _SITES[name](at, day).get(path)
+    return found if found is not None else Answer(_page("Not found", "<p>There is nothing here."), 404)
+
+
+def _page(title: str, body: str, head: str = "") -> bytes:
+    text = f'<!doctype html><html lang="en"><head><title>{title}</title>{head}</head><body>{body}</body></html>'
+    return text.encode()
+
+
+def _article(title: str, body: str, head: str = "", menu: str = "") -> Answer:
+    return Answer(_page(title, f"<nav>{menu}</nav><main><h1>{title}</h1>{body}</main><footer>Made up.</footer>", head))
+
+
+def _harbour(at: Addresses, day: int) -> dict[str, Answer]:
+    """A site with a sitemap, a redirect, a page in two places, one that changes, and one that is not to be found."""
+    menu = '<a href="/">Harbour</a> <a href="/tides.html">Tides</a> <a href="/lighthouse.html">Lighthouse</a>'
+    ferry = "Every hour from eight to eighteen." if day == 1 else "Every two hours, since the old boat is under repair."
+    light = (
+        "<p>The lighthouse was lit in 1832 and has been looked after by eleven keepers. Its lamp is seen from"
+        " twenty-one sea miles away, and its stair has 217 steps.<p>Visitors may climb it in summer."
+    )
+    links = "".join(
+        f'<li><a href="{href}">{text}</a>'
+        for href, text in (
+            ("/lighthouse.html", "The lighthouse and its keepers"), ("/tides.html", "Tides"), ("/ferry.html", "Ferry"),
+            ("/light.html", "The old address of the lighthouse"), ("/keepers/list.html", "For the keepers only"),
+            ("/drafts.html", "Drafts"), (f"{at[MUSEUM]}/", "The museum"), (f"{at[SHOP]}/", "The shop"),
+            (f"{at[CLOSED]}/", "The closed house"), ("https://example.org/elsewhere", "Elsewhere"),
+            ("/ferry.html?utm_source=front", "Ferry, once more"), ("/missing.html", "A page that is not there"),
+        )
+    )  # fmt: skip
+    urls = ("/", "/lighthouse.html", "/tides.html", "/ferry.html", "/attic.html")
+    sitemap = "".join(f"<url><loc>{at[HARBOUR]}{path}</loc></url>" for path in urls)
+    return {
+        "/robots.txt": Answer(
+            f"User-agent: *\nDisallow: /keepers/\nSitemap: {at[HARBOUR]}/sitemap.xml\n".encode(), type="text/plain"
+        ),
+        "/sitemap.xml": Answer(
+            f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{sitemap}</urlset>'.encode(),
+            type="application/xml",
+        ),
+        "/": _article("The harbour", f"<p>All about our harbour, its boats and its light.<ul>{links}</ul>"),
+        "/lighthouse.html": _article("The lighthouse", light, menu=menu),
+        "/light.html": Answer(status=301, location="/lighthouse.html"),
+        "/lighthouse-print.html": _article(
+            "The lighthouse", light, '<link rel="canonical" href="/lighthouse.html">', menu
+        ),
+        "/tides.html": _article(
+            "Tides",
+            '<p>High water is at six, low water at noon. <a href="/lighthouse-print.html">To print</a>',
+            menu=menu,
+        ),
+        "/ferry.html": _article("The ferry", f"<p>{ferry} The crossing takes twenty minutes.", menu=menu),
+        "/attic.html": _article("The attic", "<p>No page links here; only the sitemap knows of it.", menu=menu),
+        "/drafts.html": _article(
+            "Drafts", "<p>Not to be found by searching.", '<meta name="robots" content="noindex">', menu
+        ),
+        "/keepers/list.html": _article("Keepers", "<p>robots.txt asks crawlers to stay away."),
+    }
+
+
+def _museum(at: Addresses, day: int) -> dict[str, Answer]:
+    """A site with a feed, broken markup and an old encoding; one of its pages goes, and another comes."""
+    news = "/news/whale.html" if day == 1 else "/news/compass.html"
+    feed = (
+        f'<rss version="2.0"><channel><title>Museum</title><item><title>News</title><link>{at[MUSEUM]}{news}</link>'
+        "</item></channel></rss>"
+    )
+    broken = (
+        "<html><title>Ships in bottles</title><p>Twelve ships <b>stand <i>in bottles</b></i> on <a href=/boat.html>one"
+        ' shelf<p><table><tr><div>The <a href="map.html#top">map</a> was drawn by hand'
+    )
+    old = (
+        '<html lang="fr"><head><meta http-equiv="Content-Type" content="text/html; charset=iso-8859-1"><title>Musée'
+        "</title></head><body><main><h1>Musée</h1><p>Le musée est ouvert l\u2019été, de mai à août, tous les jours sauf le"
+        " lundi.</main></body></html>"
+    )
+    gone = Answer(_page("Gone", "<p>This report was taken back."), 410)
+    return {
+        "/robots.txt": Answer(b"User-agent: *\nAllow: /\n", type="text/plain"),
+        "/": _article(
+            "The museum of small boats",
+            '<p>Boats, maps and bottles. <a href="/bottles.html">Bottles</a> <a href="/fr.html">En français</a>'
+            f' <a href="{at[HARBOUR]}/lighthouse.html">The lighthouse</a> <a href="/report.html">The report</a>',
+            '<link rel="alternate" type="application/rss+xml" href="/feed.xml">',
+        ),
+        "/feed.xml": Answer(feed.encode(), type="application/rss+xml"),
+        "/bottles.html": Answer(broken.encode(), type="text/html"),
+        "/fr.html": Answer(old.encode("cp1252"), type="text/html"),
+        "/map.html": _article("The map", "<p>It shows the coast as it was in 1790, with the lighthouse added later."),
+        "/boat.html": _article("The smallest boat", "<p>It is as long as a thumb, and it floats."),
+        "/news/whale.html": _article("A whale in the bay", "<p>On Monday a whale was seen from the lighthouse."),
+        "/news/compass.html": _article("A compass was given", "<p>The museum was given the compass of the old ferry."),
+        "/report.html": _article("The report", "<p>Our numbers.") if day == 1 else gone,
+    }
+
+
+def _shop(at: Addresses, _day: int) -> dict[str, Answer]:
+    """A site full of traps: session ids, queries without end, and a calendar that goes on for ever."""
+    goods = "".join(
+        f'<li><a href="/rope.html?PHPSESSID={number:032x}">Rope {number}</a> <a href="/list?sort={number}&amp;page={number}">'
+        "sorted</a>"
+        for number in range(20)
+    )
+    return {
+        "/robots.txt": Answer(b"User-agent: *\nDisallow: /cart\n", type="text/plain"),
+        "/": _article(
+            "The shop",
+            f'<ul>{goods}</ul><a href="/calendar/2026/11/">Calendar</a> <a href="/cart?add=1">Cart</a>'
+            f' <a href="/rope.html">Ropes</a> <a href="{at[HARBOUR]}/">Harbour</a>',
+        ),
+        "/rope.html": _article("Ropes", "<p>Hemp, sisal and nylon, sold by the metre."),
+    }
+
+
+def _closed(_at: Addresses, _day: int) -> dict[str, Answer]:
+    """A site that wants no crawlers."""
+    return {
+        "/robots.txt": Answer(b"User-agent: *\nDisallow: /\n", type="text/plain"),
+        "/": _article("The closed house", "<p>No crawler reads this."),
+    }
+
+
+def _calendar(path: str) -> Answer:
+    """Return one month of a calendar that never ends."""
+    words = [word for word in path.split("/")[2:] if word.isdecimal()]
+    year, month = (int(words[0]), int(words[1])) if len(words) == 2 and len(words[0]) < 6 else (2026, 1)
+    after = (year + month // 12, month % 12 + 1)
+    return _article(
+        f"Events of {month}/{year}",
+        f'<p>Nothing happens. <a href="/calendar/{after[0]}/{after[1]:02}/">Next month</a>',
+    )
+
+
+_SITES = {HARBOUR: _harbour, MUSEUM: _museum, SHOP: _shop, CLOSED: _closed}
