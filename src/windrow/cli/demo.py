@@ -14,10 +14,11 @@ from windrow.cli.voice import Voice
 @verb("demo", examples=["windrow demo", "windrow demo /tmp/demo && windrow status --workspace /tmp/demo"])
 @click.argument("folder", metavar="[DIR]", default="windrow-demo", type=click.Path(path_type=Path, file_okay=False))
 def command(voice: Voice, folder: Path) -> int:
-    """Harvest four made-up partners and four sites on this machine, twice, and show what came of it. No network needed.
+    """Harvest four made-up partners and four sites, twice, and show what came of it; no network needed.
 
     The partners serve FTP, SFTP, HTTPS and a folder on loopback; some of what they drop is broken on
-    purpose. The sites have traps, rules, moved and changing pages. The workspace is left in DIR to look around in; DIR must be new or an earlier demo.
+    purpose. The sites have traps, rules, and pages that move and change. The workspace is left in DIR to
+    look around in; DIR must be new or an earlier demo.
     """
     from windrow.app import Windrow  # noqa: PLC0415 `--help` needs no engine
     from windrow.cli.summary import lines  # noqa: PLC0415

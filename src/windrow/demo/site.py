@@ -42,7 +42,7 @@ def _article(title: str, body: str, head: str = "", menu: str = "") -> Answer:
 
 
 def _harbour(at: Addresses, day: int) -> dict[str, Answer]:
-    """A site with a sitemap, a redirect, a page in two places, one that changes, and one that is not to be found."""
+    """Make a site with a sitemap, a redirect, a page in two places, one that changes, one not to be found."""
     menu = '<a href="/">Harbour</a> <a href="/tides.html">Tides</a> <a href="/lighthouse.html">Lighthouse</a>'
     ferry = "Every hour from eight to eighteen." if day == 1 else "Every two hours, since the old boat is under repair."
     light = (
@@ -90,7 +90,7 @@ def _harbour(at: Addresses, day: int) -> dict[str, Answer]:
 
 
 def _museum(at: Addresses, day: int) -> dict[str, Answer]:
-    """A site with a feed, broken markup and an old encoding; one of its pages goes, and another comes."""
+    """Make a site with a feed, broken markup and an old encoding; one of its pages goes, and another comes."""
     news = "/news/whale.html" if day == 1 else "/news/compass.html"
     feed = (
         f'<rss version="2.0"><channel><title>Museum</title><item><title>News</title><link>{at[MUSEUM]}{news}</link>'
@@ -102,8 +102,8 @@ def _museum(at: Addresses, day: int) -> dict[str, Answer]:
     )
     old = (
         '<html lang="fr"><head><meta http-equiv="Content-Type" content="text/html; charset=iso-8859-1"><title>Musée'
-        "</title></head><body><main><h1>Musée</h1><p>Le musée est ouvert l\u2019été, de mai à août, tous les jours sauf le"
-        " lundi.</main></body></html>"
+        "</title></head><body><main><h1>Musée</h1><p>Le musée est ouvert l\u2019été, de mai à août, tous les jours"
+        " sauf le lundi.</main></body></html>"
     )
     gone = Answer(_page("Gone", "<p>This report was taken back."), 410)
     return {
@@ -126,10 +126,10 @@ def _museum(at: Addresses, day: int) -> dict[str, Answer]:
 
 
 def _shop(at: Addresses, _day: int) -> dict[str, Answer]:
-    """A site full of traps: session ids, queries without end, and a calendar that goes on for ever."""
+    """Make a site full of traps: session ids, queries without end, and a calendar that goes on for ever."""
     goods = "".join(
-        f'<li><a href="/rope.html?PHPSESSID={number:032x}">Rope {number}</a> <a href="/list?sort={number}&amp;page={number}">'
-        "sorted</a>"
+        f'<li><a href="/rope.html?PHPSESSID={number:032x}">Rope {number}</a>'
+        f' <a href="/list?sort={number}&amp;page={number}">sorted</a>'
         for number in range(20)
     )
     return {
@@ -144,7 +144,7 @@ def _shop(at: Addresses, _day: int) -> dict[str, Answer]:
 
 
 def _closed(_at: Addresses, _day: int) -> dict[str, Answer]:
-    """A site that wants no crawlers."""
+    """Make a site that wants no crawlers."""
     return {
         "/robots.txt": Answer(b"User-agent: *\nDisallow: /\n", type="text/plain"),
         "/": _article("The closed house", "<p>No crawler reads this."),
