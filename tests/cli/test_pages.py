@@ -1,0 +1,253 @@
+"""Sites crawled from the command line: what is asked and what is not, of a real nginx, from its own log."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import start
+from windrow.app.scaffold import prepare
+
+AGENT = "tester-crawler (for https://example.org/bot)"
+OPERATOR = '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate = ["127.0.0.1"]\n'
+
+
+def page(title: str, *links: str, head: str = "") -> str:
+    anchors = "".join(f'<a href="{link}">{link}</a> ' for link in links)
+    return f"<!doctype html><title>{title}</title>{head}<main><h1>{title}</h1><p>All about {title}.</p>{anchors}</main>"
+
+
+@pytest.fixture
+def small(sites):
+    """Lay out a site that links to all kinds of things, and a second one beside it."""
+    sites.clear()
+    other = sites.origin(1)
+    sites.put(0, "robots.txt", "User-agent: *\nDisallow: /shut/\n")
+    sites.put(
+        0, "index.html",
+        page("home", "a.html", "b.html", "old.html", "gone.html", "shut/x.html", "hidden.html", "list?sort=1", "p.png",
+             f"{other}/", "http://192.0.2.1/", "mailto:a@b.example", "a.html?utm_source=x", "nofollow.html"),
+    )  # fmt: skip
+    sites.put(0, "a.html", page("a", "b.html", "/"))
+    sites.put(0, "b.html", page("b", "missing.html"))
+    sites.put(0, "new.html", page("new"))
+    sites.put(0, "hidden.html", page("hidden", "behind.html"))
+    sites.put(0, "behind.html", page("behind"))
+    sites.put(0, "nofollow.html", page("nofollow", "behind.html", head='<meta name="robots" content="nofollow">'))
+    sites.put(0, "shut/x.html", page("x"))
+    sites.put(1, "robots.txt", "User-agent: tester-crawler\nDisallow: /\n\nUser-agent: *\nAllow: /\n")
+    sites.put(1, "index.html", page("other"))
+    return sites
+
+
+@pytest.fixture
+def root(tmp_path: Path, small, monkeypatch) -> Path:
+    """Make a workspace that knows both sites; it is the current folder."""
+    folder = tmp_path / "workspace"
+    prepare(folder)
+    (folder / "windrow.toml").write_text(
+        f'{OPERATOR}delay = "1 ms"\n'
+        f'[source.one]\ncollection = "pages"\nurl = "{small.origin(0)}/"\n'
+        f'[source.two]\ncollection = "pages"\nseeds = ["{small.origin(1)}/"]\n'
+    )
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def paths(asked, port: int) -> list[str]:
+    return sorted(one.path for one in asked if one.port == port)
+
+
+WHOLE = ["/", "/a.html", "/b.html", "/gone.html", "/hidden.html", "/missing.html", "/new.html", "/nofollow.html",
+         "/old.html", "/robots.txt"]  # fmt: skip
+
+
+def test_what_is_asked_is_exactly_what_may_be_asked(root, small, windrow) -> None:
+    mark = small.mark()
+    said = windrow("run", "pages", "--json")
+    assert said.code == 0, said.err
+    asked = small.asked(mark)
+    assert paths(asked, small.ports[0]) == WHOLE
+    assert paths(asked, small.ports[1]) == ["/robots.txt"]
+    assert {one.agent for one in asked} == {AGENT}
+    (summary,) = said.of("summary")
+    one, two = summary["sources"]
+    assert (one["source"], one["new"], one["moved"], one["failed"]) == ("one", 6, 1, 2)
+    assert (two["source"], two["refused"], two["fetched"]) == ("two", 1, 0)
+    outcomes = {each["outcome"]: each["visits"] for each in summary["outcomes"]}
+    assert outcomes == {
+        "file_ingested": 6, "permanent_redirect": 1, "file_gone": 1, "file_not_found": 1, "robots_denied": 1,
+    }  # fmt: skip
+    assert {each["reason"]: each["items"] for each in summary["reasons"]} == {"robots_denied": 1}
+    (standing,) = windrow("status", "--json").messages
+    states = {each["source"]: each for each in standing["sources"]}
+    assert (states["one"]["items"], states["one"]["new"], states["one"]["failed"]) == (6, 6, 2)
+    assert states["one"]["next_due"] > time.strftime("%Y-%m-%d")
+    assert windrow("check").code == 0
+
+
+def test_running_again_asks_nobody_until_something_is_due(root, small, windrow) -> None:
+    assert windrow("run", "pages").code == 0
+    mark = small.mark()
+    assert windrow("run", "pages").code == 0
+    assert small.asked(mark) == []
+
+
+def test_again_is_conditional_and_tells_what_changed(root, small, windrow) -> None:
+    assert windrow("run", "pages").code == 0
+    small.put(0, "b.html", page("b, but longer than before", "missing.html"))
+    (small.roots[0] / "a.html").unlink()
+    mark = small.mark()
+    said = windrow("run", "one", "--again", "--json")
+    assert said.code == 0
+    asked = {one.path: one for one in small.asked(mark)}
+    assert sorted(asked) == WHOLE
+    assert asked["/new.html"].status == asked["/"].status == 304
+    assert asked["/new.html"].if_none_match.startswith('"')
+    assert (asked["/b.html"].status, asked["/a.html"].status) == (200, 404)
+    (one,) = said.of("summary")[0]["sources"]
+    assert (one["same"], one["changed"], one["gone"], one["new"]) == (4, 1, 1, 0)
+
+
+def test_a_dry_run_asks_nobody_and_tells_what_would_be_asked(root, small, windrow) -> None:
+    mark = small.mark()
+    before = sorted(path.name for path in root.iterdir())
+    said = windrow("run", "--dry-run", "--json")
+    assert said.code == 0
+    assert [one["key"] for one in said.of("would_fetch")] == [f"{small.origin(0)}/", f"{small.origin(1)}/"]
+    assert [(one["source"], one["asked"], one["waiting"]) for one in said.of("would_ask")] == [
+        ("one", True, 1), ("two", True, 1),
+    ]  # fmt: skip
+    assert small.asked(mark) == []
+    assert sorted(path.name for path in root.iterdir()) == before
+
+
+def test_a_limit_is_the_most_pages_that_are_asked(root, small, windrow) -> None:
+    mark = small.mark()
+    assert windrow("run", "one", "--limit", "3").code == 0
+    assert len([one for one in small.asked(mark) if one.path != "/robots.txt"]) == 3
+    assert windrow("run", "one").code == 0
+    assert paths(small.asked(mark), small.ports[0])[:-2] == WHOLE[:-1]
+
+
+def test_crawling_alone_leaves_reading_for_later(root, small, windrow) -> None:
+    assert windrow("run", "pages", "--to", "crawl").code == 0
+    mark = small.mark()
+    assert windrow("run", "pages", "--from", "summarise").code == 0
+    assert small.asked(mark) == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("", ["windrow.toml", "pages.operator is missing"]),
+        ('operator = "tester"', ["windrow.toml", "pages.contact is missing"]),
+        ('operator = "a b"\ncontact = "a@b.example"', ["windrow.toml: pages.operator"]),
+        ('operator = "tester"\ncontact = "nowhere"', ["windrow.toml: pages.contact"]),
+        ('user_agent = "somebody"', ["windrow.toml: pages.user_agent", "no web page and no mailbox"]),
+    ],
+)
+@pytest.mark.parametrize("dry", [False, True])
+def test_nothing_is_asked_without_an_operator_who_can_be_reached(root, small, windrow, lines, words, dry) -> None:
+    text = (root / "windrow.toml").read_text()
+    (root / "windrow.toml").write_text(text.replace(OPERATOR, f'[pages]\nprivate = ["127.0.0.1"]\n{lines}\n'))
+    mark = small.mark()
+    said = windrow("run", *(["--dry-run"] if dry else []))
+    assert said.code == 4
+    first, *rest = said.err.strip().splitlines()
+    assert [word for word in words if word not in first] == []
+    assert len(rest) == 1
+    assert rest[0].startswith("try: ")
+    assert small.asked(mark) == []
+
+
+def test_a_private_address_is_not_talked_to_unless_it_is_named(root, small, windrow) -> None:
+    text = (root / "windrow.toml").read_text()
+    (root / "windrow.toml").write_text(text.replace('private = ["127.0.0.1"]\n', ""))
+    mark = small.mark()
+    said = windrow("run", "pages")
+    assert small.asked(mark) == []
+    assert "its robots.txt could not be had" in said.err
+    assert "127.0.0.1" in said.err
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
+def test_a_stopped_crawl_goes_on_where_it_was(root, small, windrow, stop) -> None:
+    for number in range(60):
+        small.put(0, f"n{number}.html", page(f"n{number}", f"n{number + 1}.html", f"n{number + 2}.html"))
+    small.put(0, "index.html", page("home", "n0.html"))
+    text = (root / "windrow.toml").read_text()
+    (root / "windrow.toml").write_text(text.replace('"1 ms"', '"30 ms"'))
+    mark = small.mark()
+    run = start("run", "one", cwd=root)
+    deadline = time.monotonic() + 60
+    while len(small.asked(mark)) < 15 and time.monotonic() < deadline:
+        assert run.poll() is None
+        time.sleep(0.02)
+    os.kill(run.pid, stop)
+    _, err = run.communicate(timeout=60)
+    if stop is signal.SIGINT:
+        assert run.returncode == 130
+        assert "finishing what is in hand" in err
+    else:
+        with sqlite3.connect(root / "ledger.sqlite") as ledger:
+            ledger.execute("UPDATE lease SET expires = '2000-01-01T00:00:00.000000Z'")
+        ledger.close()
+    before = len(small.asked(mark))
+    assert before < 50
+    assert windrow("run", "one").code == 0
+    asked = paths(small.asked(mark), small.ports[0])
+    wanted = {"/", "/n60.html", "/n61.html", *(f"/n{number}.html" for number in range(60))}
+    assert set(asked) - {"/robots.txt"} == wanted
+    twice = len(asked) - len(set(asked))
+    assert twice <= (2 if stop is signal.SIGINT else 12), "what was asked and not put on record is asked again"
+    assert windrow("check").code == 0
+
+
+def test_try_reads_one_page_and_writes_nothing(root, small, windrow) -> None:
+    before = sorted(root.rglob("*"))
+    said = windrow("try", f"{small.origin(0)}/b.html", "--as", "pages", "--json")
+    assert said.code == 0
+    (got,) = said.of("got")
+    assert got["address"] == f"{small.origin(0)}/b.html"
+    kinds = [one["kind"] for one in said.of("record")]
+    assert kinds == ["text_pile", "document_description", "link_summary"]
+    assert said.of("record")[2]["identifier"] == f"{small.origin(0)}/missing.html"
+    assert sorted(root.rglob("*")) == before
+    assert windrow("try", f"{small.origin(0)}/missing.html", "--as", "pages").code == 1
+    assert windrow("try", "ftp://a.example/x", "--as", "pages").code == 2
+
+
+def test_try_reads_a_file(tmp_path, windrow, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "page.html").write_text(page("kept", "b.html", head='<meta name="robots" content="noindex">'))
+    said = windrow("try", "page.html", "--as", "pages")
+    assert said.code == 1
+    assert "title=kept" in said.out
+    assert "asks not to be indexed" in said.out
+
+
+def test_new_source_writes_a_site(root, small, windrow) -> None:
+    assert windrow("new", "source", "third", f"{small.origin(2)}/", "--collection", "pages").code == 0
+    assert (root / "sources" / "third.toml").read_text() == f'url = "{small.origin(2)}/"\ncollection = "pages"\n'
+    for name, url in (("bad", "nowhere"), ("again", f"{small.origin(0)}/"), ("pw", "https://me:secret@h.example/")):
+        said = windrow("new", "source", name, url, "--collection", "pages")
+        assert said.code == 2
+        assert "secret" not in said.out + said.err
+        assert not (root / "sources" / f"{name}.toml").exists()
+
+
+def test_it_runs_as_a_program(root, small) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "windrow", "run", "pages"], cwd=root, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "file_ingested" in done.stderr
+    assert done.stdout == ""

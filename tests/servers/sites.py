@@ -1,0 +1,102 @@
+"""A small web for the tests: three sites of one nginx, each on a port of its own, and a log of every question."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.servers.daemon import find, free_port, home, running
+from tests.servers.ftp import listens
+
+HTTP = """
+daemon off; worker_processes 1; pid {folder}/pid; error_log {folder}/error.log;
+{user}
+events {{ worker_connections 256; }}
+http {{
+  log_format asked escape=none '$msec\\t$server_port\\t$status\\t$request_uri\\t$http_user_agent\\t$http_if_none_match';
+  access_log {folder}/access.log asked;
+  types {{ text/html html; text/plain txt; application/xml xml; application/rss+xml rss; }}
+  default_type application/octet-stream;
+  client_body_temp_path {folder}/t1; proxy_temp_path {folder}/t2; fastcgi_temp_path {folder}/t3;
+  uwsgi_temp_path {folder}/t4; scgi_temp_path {folder}/t5;
+{servers}
+}}
+"""
+SERVER = """
+  server {{
+    listen 127.0.0.1:{port}; root {root}; index index.html;
+    location /old.html {{ return 301 /new.html; }}
+    location /gone.html {{ return 410; }}
+    location /broken.html {{ return 500; }}
+    location /hidden.html {{ add_header X-Robots-Tag "noindex, nofollow"; }}
+  }}
+"""
+
+
+class Asked(NamedTuple):
+    """One line of the server's log."""
+
+    at: float
+    port: int
+    status: int
+    path: str
+    agent: str
+    if_none_match: str
+
+
+class Sites:
+    """Three sites, their folders, and what was asked of them."""
+
+    def __init__(self, ports: list[int], roots: list[Path], log: Path) -> None:
+        self.ports = ports
+        self.roots = roots
+        self._log = log
+
+    def origin(self, number: int) -> str:
+        return f"http://127.0.0.1:{self.ports[number]}"
+
+    def put(self, number: int, path: str, text: str | bytes) -> None:
+        """Write a file of a site."""
+        where = self.roots[number] / path
+        where.parent.mkdir(parents=True, exist_ok=True)
+        where.write_bytes(text if isinstance(text, bytes) else text.encode())
+
+    def clear(self) -> None:
+        """Remove every file of every site."""
+        for root in self.roots:
+            for path in sorted(root.rglob("*"), reverse=True):
+                path.rmdir() if path.is_dir() else path.unlink()
+
+    def mark(self) -> int:
+        """Return where the log stands."""
+        return len(self._log.read_text().splitlines())
+
+    def asked(self, since: int = 0) -> list[Asked]:
+        """Return what was asked since a mark."""
+        lines = [line.split("\t") for line in self._log.read_text().splitlines()[since:]]
+        return [Asked(float(a), int(b), int(c), d, e, f) for a, b, c, d, e, f in lines]
+
+
+@pytest.fixture(scope="session")
+def sites() -> Iterator[Sites]:
+    """Run nginx over three empty folders."""
+    program, ports = find("nginx"), [free_port() for _ in range(3)]
+    owner = "www-data" if os.getuid() == 0 else ""
+    with home("root") as folder:
+        roots = [folder / f"site{number}" for number in range(3)]
+        for root in roots:
+            root.mkdir()
+        servers = "".join(SERVER.format(port=port, root=root) for port, root in zip(ports, roots, strict=True))
+        user = f"user {owner};" if owner else ""
+        (folder / "nginx.conf").write_text(HTTP.format(folder=folder, user=user, servers=servers))
+        (folder / "access.log").touch()
+        with running(
+            [program, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", str(folder / "error.log")],
+            folder / "log",
+            lambda: all(listens(port) for port in ports),
+        ):
+            yield Sites(ports, roots, folder / "access.log")
