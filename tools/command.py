@@ -89,7 +89,8 @@ MESSAGES = {
 """Every type of message."""
 
 PARTS = (
-    SourceCount, PhaseCount, ReasonCount, FindingCount, OutcomeCount, SourceState, StateCount, Mark, Part, Came, Counted,
+    SourceCount, PhaseCount, ReasonCount, FindingCount, OutcomeCount, SourceState, StateCount, Mark, Part,
+    Came, Counted,
 )  # fmt: skip
 """What lists within messages hold."""
 

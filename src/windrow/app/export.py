@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TextIO
+import json
+from typing import BinaryIO, TextIO
 
+from windrow.app.form import plain
 from windrow.app.secret import password
+from windrow.app.shelf import summaries
 from windrow.collections.drops.tracker import DATABASE, TRACKER
 from windrow.config import Workspace
 from windrow.engine.indexing import lines
@@ -12,6 +15,7 @@ from windrow.engine.ledger import Ledger
 from windrow.stores.connect import connect
 from windrow.stores.database import named
 from windrow.stores.dump import dump
+from windrow.stores.summary.plain import copy, generations
 
 
 def tracker(workspace: Workspace, dialect: str, out: TextIO) -> int:
@@ -33,3 +37,19 @@ def captures(ledger: Ledger, out: TextIO) -> int:
     found = sorted(one for session in sessions for one in lines(ledger, session))
     out.writelines(f"{one}\n" for one in found)
     return len(found)
+
+
+def summary(workspace: Workspace, out: BinaryIO) -> int:
+    """Write the Summary Database as one SQLite file, as it is now; return its bytes."""
+    with summaries(workspace) as engine:
+        return copy(engine, out)
+
+
+def pages(workspace: Workspace, out: TextIO) -> int:
+    """Write a line of JSON for every generation of the Summary Database; return how many."""
+    count = 0
+    with summaries(workspace) as engine:
+        for one in generations(engine):
+            out.write(json.dumps(plain(one), ensure_ascii=False) + "\n")
+            count += 1
+    return count

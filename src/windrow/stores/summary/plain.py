@@ -1,0 +1,91 @@
+"""Plain forms of a Summary Database: a copy of the whole file, and a line for each generation."""
+
+from __future__ import annotations
+
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from shutil import copyfileobj
+from typing import BinaryIO, NamedTuple, cast
+
+import sqlalchemy as sa
+
+from windrow.stores.connect import READS, guarded
+
+BLOCK = 1 << 20
+
+_GENERATIONS = """
+SELECT lower(hex(g.entity_generation_uuid)) AS uuid, u.str_url AS url, g.url_fragment AS fragment,
+  g.first_seen_unix_utc AS first_seen, g.last_seen_unix_utc AS last_seen, g.confirmed_end_unix_utc AS ended,
+  (SELECT ou.str_url FROM duplicate_summary x
+   JOIN entity_generation og ON og.entity_generation_id = x.duplicate_of_entity_generation_id
+   JOIN url ou ON ou.url_id = og.url_id
+   WHERE x.subject_entity_generation_id = g.entity_generation_id AND x.duplicate_status_end_unix_utc IS NULL LIMIT 1)
+    AS duplicate_of,
+  m.mime_type || '/' || m.mime_subtype || coalesce('+' || m.mime_suffix, '') AS kind, f.file_size AS size,
+  c.str_url AS canonical, t.str_url AS redirect, d.title, d.primary_headline AS headline, d.description,
+  d.primary_language AS language, d.time_created_unix_utc AS created, d.time_updated_unix_utc AS updated,
+  d.indexiness, p.text, p.secondary_text
+FROM entity_generation g
+JOIN url u ON u.url_id = g.url_id
+LEFT JOIN text_pile p ON p.text_pile_id = g.text_pile_id
+LEFT JOIN document_description d ON d.entity_generation_id = g.entity_generation_id
+LEFT JOIN file_summary f ON f.entity_generation_id = g.entity_generation_id
+LEFT JOIN mimetype m ON m.mimetype_id = f.mimetype_id
+LEFT JOIN url c ON c.url_id = f.canonical_url_id
+LEFT JOIN redirect_summary r ON r.entity_generation_id = g.entity_generation_id
+LEFT JOIN url t ON t.url_id = r.to_url_id
+ORDER BY g.entity_generation_id
+"""
+
+
+class Generation(NamedTuple):
+    """One version of one address; what does not apply is None. Times are UNIX seconds, `size` bytes.
+
+    `ended` is None while it stands; `kind` is its media type, `redirect` where it led to.
+    """
+
+    uuid: str
+    url: str
+    fragment: str | None
+    first_seen: int
+    last_seen: int
+    ended: int | None
+    duplicate_of: str | None
+    kind: str | None
+    size: int | None
+    canonical: str | None
+    redirect: str | None
+    title: str | None
+    headline: str | None
+    description: str | None
+    language: str | None
+    created: int | None
+    updated: int | None
+    indexiness: int | None
+    text: str | None
+    secondary_text: str | None
+
+
+def generations(engine: sa.Engine) -> Iterator[Generation]:
+    """Yield every generation, from one state of the database, in the order in which they were made."""
+    with guarded(engine), engine.connect().execution_options(**READS, stream_results=True) as link, link.begin():
+        for row in link.exec_driver_sql(_GENERATIONS):
+            yield Generation(*row)
+
+
+def copy(engine: sa.Engine, out: BinaryIO) -> int:
+    """Write the database as one file, as it is at one moment, whoever writes meanwhile; return its bytes.
+
+    It is put together beside first, in the folder for temporary files, which must have room for it.
+    """
+    with tempfile.TemporaryDirectory(prefix="windrow-export-") as folder:
+        path = Path(folder) / "summary.sqlite"
+        with guarded(engine), closing(engine.raw_connection()) as held, closing(sqlite3.connect(path)) as target:
+            cast(sqlite3.Connection, held.driver_connection).backup(target, pages=-1)
+            target.execute("PRAGMA journal_mode = DELETE").close()
+        with path.open("rb") as file:
+            copyfileobj(file, out, BLOCK)
+            return file.tell()
