@@ -25,26 +25,26 @@ def page(title: str, *links: str, head: str = "") -> str:
 
 
 @pytest.fixture
-def small(sites):
+def small(village):
     """Lay out a site that links to all kinds of things, and a second one beside it."""
-    sites.clear()
-    other = sites.origin(1)
-    sites.put(0, "robots.txt", "User-agent: *\nDisallow: /shut/\n")
-    sites.put(
+    village.clear()
+    other = village.origin(1)
+    village.put(0, "robots.txt", "User-agent: *\nDisallow: /shut/\n")
+    village.put(
         0, "index.html",
         page("home", "a.html", "b.html", "old.html", "gone.html", "shut/x.html", "hidden.html", "list?sort=1", "p.png",
              f"{other}/", "http://192.0.2.1/", "mailto:a@b.example", "a.html?utm_source=x", "nofollow.html"),
     )  # fmt: skip
-    sites.put(0, "a.html", page("a", "b.html", "/"))
-    sites.put(0, "b.html", page("b", "missing.html"))
-    sites.put(0, "new.html", page("new"))
-    sites.put(0, "hidden.html", page("hidden", "behind.html"))
-    sites.put(0, "behind.html", page("behind"))
-    sites.put(0, "nofollow.html", page("nofollow", "behind.html", head='<meta name="robots" content="nofollow">'))
-    sites.put(0, "shut/x.html", page("x"))
-    sites.put(1, "robots.txt", "User-agent: tester-crawler\nDisallow: /\n\nUser-agent: *\nAllow: /\n")
-    sites.put(1, "index.html", page("other"))
-    return sites
+    village.put(0, "a.html", page("a", "b.html", "/"))
+    village.put(0, "b.html", page("b", "missing.html"))
+    village.put(0, "new.html", page("new"))
+    village.put(0, "hidden.html", page("hidden", "behind.html"))
+    village.put(0, "behind.html", page("behind"))
+    village.put(0, "nofollow.html", page("nofollow", "behind.html", head='<meta name="robots" content="nofollow">'))
+    village.put(0, "shut/x.html", page("x"))
+    village.put(1, "robots.txt", "User-agent: tester-crawler\nDisallow: /\n\nUser-agent: *\nAllow: /\n")
+    village.put(1, "index.html", page("other"))
+    return village
 
 
 @pytest.fixture

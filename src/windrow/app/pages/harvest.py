@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from windrow.app.indexing import follower
 from windrow.collections.pages.agent import user_agent
 from windrow.collections.pages.collection import COLLECTION
 from windrow.config import Pages, Value, Workspace
 from windrow.engine.run import Harvest
 from windrow.errors import ConfigError, UsageError
 from windrow.model import Source
+from windrow.stores.summary.store import SummaryStore
 
 
 def harvest(workspace: Workspace) -> Harvest:
@@ -20,7 +22,15 @@ def harvest(workspace: Workspace) -> Harvest:
         for source in workspace.sources
         if source.collection == COLLECTION.name
     )
-    return Harvest(COLLECTION, sources, limits=workspace.pages.limits)
+    told = workspace.pages
+    return Harvest(
+        COLLECTION,
+        sources,
+        options={"agent": agent},
+        chronicle=SummaryStore(f"sqlite:///{told.summary}"),
+        followers={"index": follower(told.summary, told.index)},
+        limits=told.limits,
+    )
 
 
 def agent_of(workspace: Workspace) -> str:

@@ -48,7 +48,7 @@ class Asked(NamedTuple):
     if_none_match: str
 
 
-class Sites:
+class Village:
     """Three sites, their folders, and what was asked of them."""
 
     def __init__(self, ports: list[int], roots: list[Path], log: Path) -> None:
@@ -82,7 +82,7 @@ class Sites:
 
 
 @pytest.fixture(scope="session")
-def sites() -> Iterator[Sites]:
+def village() -> Iterator[Village]:
     """Run nginx over three empty folders."""
     program, ports = find("nginx"), [free_port() for _ in range(3)]
     owner = "www-data" if os.getuid() == 0 else ""
@@ -99,4 +99,4 @@ def sites() -> Iterator[Sites]:
             folder / "log",
             lambda: all(listens(port) for port in ports),
         ):
-            yield Sites(ports, roots, folder / "access.log")
+            yield Village(ports, roots, folder / "access.log")
