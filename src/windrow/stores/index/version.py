@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -112,6 +113,6 @@ class Versions:
         """Count what is known of hosts."""
         return Counted(*self._rows(_OF_HOST, (json.dumps(hosts),))[0])
 
-    def _rows(self, sql: str, values: tuple[object, ...]) -> list[sa.Row[tuple[object, ...]]]:
+    def _rows(self, sql: str, values: tuple[object, ...]) -> Sequence[sa.Row[Any]]:
         with guarded(self._engine), self._engine.connect().execution_options(**READS) as link, link.begin():
             return list(link.exec_driver_sql(sql, values))
