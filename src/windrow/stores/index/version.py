@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
@@ -99,7 +98,7 @@ class Versions:
 
     def of(self, url: str) -> list[Version]:
         """Return the versions of a normal address, oldest first; none where it is not known."""
-        return [Version(*row[:-1], bool(row[-1])) for row in self._rows(_VERSIONS, (url,))]
+        return [Version._make((*row[:-1], bool(row[-1]))) for row in self._rows(_VERSIONS, (url,))]
 
     def texts(self, piles: list[int]) -> dict[int, tuple[str, str]]:
         """Return main and other text of piles."""
@@ -113,6 +112,6 @@ class Versions:
         """Count what is known of hosts."""
         return Counted(*self._rows(_OF_HOST, (json.dumps(hosts),))[0])
 
-    def _rows(self, sql: str, values: tuple[object, ...]) -> Sequence[sa.Row[Any]]:
+    def _rows(self, sql: str, values: tuple[object, ...]) -> list[tuple[Any, ...]]:
         with guarded(self._engine), self._engine.connect().execution_options(**READS) as link, link.begin():
-            return list(link.exec_driver_sql(sql, values))
+            return [tuple(row) for row in link.exec_driver_sql(sql, values)]

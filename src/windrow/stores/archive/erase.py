@@ -1,0 +1,169 @@
+"""Erase records of the archive: other bytes of the same length take their place, so that nothing else moves.
+
+A record becomes a `metadata` record that says so and is padded with blanks: as it is in an uncompressed file,
+and in a compressed one as a gzip member of exactly the length of the old one. The padding of a member stands
+in its extra field (RFC 1952, section 2.3.1.1), or in stored blocks where it is long. Erasing again, after a
+crash in the middle of it too, writes the same kind of record to the same place.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from windrow.errors import ArchiveError
+from windrow.formats.warc import END, header, read_header, record_id, stamp
+from windrow.model import Place
+from windrow.stores.archive.writer import guarded
+
+_TOLD = b"This record was taken down.\n"
+_EXTRA = 65_000  # bytes of a gzip member's extra field that are made use of
+_STORED = 65_535  # bytes of one stored block (RFC 1951, section 3.2.4)
+_MAGIC = b"\x1f\x8b\x08"
+_READ = 1 << 20
+_HEAD = 1 << 16
+
+
+class Span(NamedTuple):
+    """Where a record stands in its file."""
+
+    offset: int
+    length: int
+
+
+def erase(folder: Path, warc: str, spans: list[Span], at: datetime) -> int:
+    """Overwrite records of one file, and return the bytes that this took; they are on the disk then.
+
+    Raises ArchiveError where the file is none of this archive, or is not there.
+    """
+    path = folder / warc
+    if Path(warc).name != warc or not path.is_file():
+        raise ArchiveError(f"{warc} is no file of the archive {folder}", hint="look for it there, then ask again")
+    with guarded(path):
+        fd = os.open(path, os.O_RDWR)
+        try:
+            for span in spans:
+                fill = _member(span.length, at) if warc.endswith(".gz") else _record(span.length, at)
+                _write(fd, fill, span.offset)
+            os.fdatasync(fd)
+        finally:
+            os.close(fd)
+    return sum(span.length for span in spans)
+
+
+def with_request(folder: Path, place: Place, floor: int) -> list[Span]:
+    """Return a capture's own record, and what was written with it just before, its request: records of one file.
+
+    `floor` is where the record before them ends, 0 where none is known. What was erased there before counts too,
+    and what cannot be read is taken for what a crash left of that: its beginning may be new and its end old.
+    """
+    spans = [Span(place.offset, place.length)]
+    if place.offset <= floor:
+        return spans
+    with guarded(folder / place.warc), (folder / place.warc).open("rb") as file:
+        packed = place.warc.endswith(".gz")
+        for span, kind in _records(file.fileno(), floor, place.offset, packed=packed):
+            if kind != "warcinfo":
+                spans.append(span)
+    return spans
+
+
+def _records(fd: int, start: int, end: int, *, packed: bool) -> Iterator[tuple[Span, str]]:
+    """Yield the records between two places with their kinds; empty for what is no record."""
+    while start < end:
+        found = _packed(fd, start, end) if packed else _plain(fd, start, end)
+        if found is None:
+            yield Span(start, end - start), ""
+            return
+        yield found
+        start += found[0].length
+
+
+def _plain(fd: int, start: int, end: int) -> tuple[Span, str] | None:
+    head = os.pread(fd, min(_HEAD, end - start), start)
+    try:
+        found = read_header(head)
+        length = found.length + int(found.fields["content-length"]) + len(END)
+    except (ArchiveError, KeyError, ValueError):
+        return None
+    return (Span(start, length), found.kind) if start + length <= end else None
+
+
+def _packed(fd: int, start: int, end: int) -> tuple[Span, str] | None:
+    """Read one gzip member; only its beginning is kept, whatever it inflates to."""
+    reader, at, head = zlib.decompressobj(31), start, b""
+    try:
+        while at < end and not reader.eof:
+            block = os.pread(fd, min(_READ, end - at), at)
+            at += len(block)
+            while block and not reader.eof:
+                piece = reader.decompress(block, _READ)
+                head += piece[: max(0, _HEAD - len(head))]
+                block = reader.unconsumed_tail
+        found = read_header(head)
+    except (ArchiveError, zlib.error):
+        return None
+    return (Span(start, at - len(reader.unused_data) - start), found.kind) if reader.eof else None
+
+
+def _record(length: int, at: datetime) -> bytes:
+    """Return a record of exactly this length."""
+    # The block's length has digits of its own: where no number fits, it does with one more blank in the header.
+    for kind in ("text/plain", "text/plain "):
+        fields = [("WARC-Record-ID", record_id()), ("WARC-Date", stamp(at)), ("Content-Type", kind)]
+        spare = length - len(header("metadata", fields, 0)) - len(END)
+        for digits in range(1, 12):
+            size = spare - digits + 1
+            if size >= 0 and len(str(size)) == digits:
+                return header("metadata", fields, size) + (_TOLD + b" " * size)[:size] + END
+    raise ArchiveError(f"a record of {length} bytes is too short to be told of")
+
+
+def _member(length: int, at: datetime) -> bytes:
+    """Return a gzip member of exactly this length that holds one record."""
+    fields = [("WARC-Record-ID", record_id()), ("WARC-Date", stamp(at)), ("Content-Type", "text/plain")]
+    record = header("metadata", fields, len(_TOLD)) + _TOLD + END
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    packed = packer.compress(record) + packer.flush()
+    spare = length - len(packed) - 18
+    if spare > _EXTRA:
+        room = length - 18 - 64
+        record = _record(room - 5 * (room // _STORED + 1), at)
+        packed = _stored(record)
+        spare = length - len(packed) - 18
+    if spare < 0:
+        raise ArchiveError(f"a record of {length} bytes is too short to be told of")
+    trailer = zlib.crc32(record).to_bytes(4, "little") + (len(record) & 0xFFFFFFFF).to_bytes(4, "little")
+    return _gzip_head(spare) + packed + trailer
+
+
+def _gzip_head(spare: int) -> bytes:
+    """Return a member's header, longer than it need be by `spare` bytes."""
+    if spare == 0:
+        return _MAGIC + b"\0" * 6 + b"\xff"
+    if spare < 6:  # too few for an extra field: a comment of blanks
+        return _MAGIC + b"\x10" + b"\0" * 5 + b"\xff" + b" " * (spare - 1) + b"\0"
+    inside = spare - 2
+    field = b"WR" + (inside - 4).to_bytes(2, "little") + b"\0" * (inside - 4)
+    return _MAGIC + b"\x04" + b"\0" * 5 + b"\xff" + inside.to_bytes(2, "little") + field
+
+
+def _stored(content: bytes) -> bytes:
+    """Return content as stored blocks of deflate."""
+    blocks = []
+    for start in range(0, len(content), _STORED):
+        part = content[start : start + _STORED]
+        size, last = len(part), start + _STORED >= len(content)
+        blocks.append(bytes([last]) + size.to_bytes(2, "little") + (size ^ 0xFFFF).to_bytes(2, "little") + part)
+    return b"".join(blocks)
+
+
+def _write(fd: int, content: bytes, offset: int) -> None:
+    rest = memoryview(content)
+    while rest:
+        count = os.pwrite(fd, rest, offset)
+        rest, offset = rest[count:], offset + count

@@ -1,0 +1,133 @@
+"""Records are erased in their places: the file stays whole, the others stay as they are, and nothing of them is left."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from isal import isal_zlib
+
+from windrow.errors import ArchiveError
+from windrow.formats.warc import END, read_header
+from windrow.model import Limits, Order, Place
+from windrow.stores.archive import Deposit, Keeper, open_capture
+from windrow.stores.archive.erase import Span, _member, _record, erase, with_request
+
+AT = datetime(2026, 1, 2, tzinfo=UTC)
+BODIES = [b"one " * 50, b"the secret of two " * 400, bytes(range(256)) * 3_000, b"x", b"five " * 200_000]
+
+
+def keep(folder: Path) -> list[Place]:
+    """Keep bodies with their requests, as a crawl does; those that do not compress go to a plain file."""
+    keeper = Keeper(folder, "windrow-000001-1", Limits(), 1 << 30, "test")
+    places = []
+    for number, body in enumerate([*BODIES, *(b"PK\x03\x04" + body for body in BODIES)]):
+        deposit = Deposit(keeper, Order(number, "x"), f"https://secret.example/{number}", AT)
+        deposit.open(None, b"HTTP/1.1 200 OK\r\nServer: x\r\n\r\n", f"GET /secret/{number} HTTP/1.1\r\n\r\n".encode())
+        deposit.write(body)
+        places.append(deposit.finish().place)
+    keeper.close()
+    return places
+
+
+def records(path: Path) -> list[tuple[str, bytes]]:
+    """Read a whole file, record by record, with a reader of its own."""
+    content = path.read_bytes()
+    if path.suffix == ".gz":
+        members = b""
+        while content:
+            reader = zlib.decompressobj(31)
+            members += reader.decompress(content)
+            assert reader.eof
+            content = reader.unused_data
+        content = members
+    found = []
+    while content:
+        head = read_header(content)
+        end = head.length + int(head.fields["content-length"])
+        assert content[end : end + 4] == END
+        found.append((head.kind, content[: end + 4]))
+        content = content[end + 4 :]
+    return found
+
+
+def floor(places: list[Place], place: Place) -> int:
+    return max(
+        (one.offset + one.length for one in places if one[0] == place.warc and one.offset < place.offset), default=0
+    )
+
+
+@pytest.mark.parametrize("chosen", [[0], [1, 2], [5, 9], range(10), [3, 8]])
+def test_others_stay_and_nothing_is_left(tmp_path: Path, chosen: list[int]) -> None:
+    places = keep(tmp_path)
+    sizes = {path.name: path.stat().st_size for path in tmp_path.glob("*.warc*")}
+    for number in chosen:
+        place = places[number]
+        spans = with_request(tmp_path, place, floor(places, place))
+        assert len(spans) == 2
+        assert erase(tmp_path, place.warc, spans, AT) == sum(span.length for span in spans)
+    assert {path.name: path.stat().st_size for path in tmp_path.glob("*.warc*")} == sizes
+    text = b"".join(record for path in tmp_path.glob("*.warc*") for _, record in records(path))
+    for number, place in enumerate(places):
+        gone = number in chosen
+        assert (f"secret.example/{number}".encode() in text) is not gone
+        assert (f"/secret/{number} ".encode() in text) is not gone
+        with open_capture(tmp_path, place) as view:
+            body = view.read()
+        whole = [*BODIES, *(b"PK\x03\x04" + one for one in BODIES)][number]
+        assert (body == whole) is not gone
+        assert not gone or body.strip() == b"This record was taken down."[: len(body.strip())]
+    kinds = [kind for path in sorted(tmp_path.glob("*.warc*")) for kind, _ in records(path)]
+    assert kinds.count("metadata") == 2 * len(chosen)
+    assert kinds.count("warcinfo") == 2
+
+
+@pytest.mark.parametrize("cut", [1, 10, 100, 0.5, 0.999])
+@pytest.mark.parametrize("number", [1, 4, 6])
+def test_a_crash_in_the_middle_is_finished_by_erasing_again(tmp_path: Path, number: int, cut: float) -> None:
+    places = keep(tmp_path)
+    place = places[number]
+    path = tmp_path / place.warc
+    before = path.read_bytes()
+    for span in with_request(tmp_path, place, floor(places, place)):
+        erase(tmp_path, place.warc, [span], AT)
+    after = path.read_bytes()
+    start = floor(places, place)
+    end = place.offset + place.length
+    at = start + int(cut if cut >= 1 else (end - start) * cut)
+    path.write_bytes(after[:at] + before[at:])  # the disk took only the first bytes
+    erase(tmp_path, place.warc, with_request(tmp_path, place, floor(places, place)), AT)
+    assert f"secret.example/{number}".encode() not in b"".join(record for _, record in records(path))
+    assert path.stat().st_size == len(before)
+    for other in places:
+        if other != place and other.warc == place.warc:
+            with open_capture(tmp_path, other) as view:
+                assert view.read()
+
+
+@given(st.integers(190, 300_000))
+@example(197_000)
+@example(1_310_720)
+def test_every_length_can_be_filled(length: int) -> None:
+    plain, packed = _record(length, AT), _member(length, AT)
+    assert (len(plain), len(packed)) == (length, length)
+    for one in (plain, gzip.decompress(packed), isal_zlib.decompress(packed, 31)):
+        head = read_header(one)
+        assert head.length + int(head.fields["content-length"]) + len(END) == len(one)
+
+
+def test_only_files_of_the_archive_are_touched(tmp_path: Path) -> None:
+    (tmp_path / "archive").mkdir()
+    other = tmp_path / "other.warc"
+    other.write_bytes(b"WARC/1.1 " * 100)
+    for name in ("../other.warc", "none.warc", str(other)):
+        with pytest.raises(ArchiveError, match="no file of the archive"):
+            erase(tmp_path / "archive", name, [Span(0, 500)], AT)
+    assert other.read_bytes() == b"WARC/1.1 " * 100
+    with pytest.raises(ArchiveError, match="too short"):
+        erase(tmp_path, "other.warc", [Span(0, 20)], AT)
