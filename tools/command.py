@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 
 import click
 
+from windrow.app.compare import Compared
 from windrow.app.crawled import OutcomeCount
+from windrow.app.forget import Burden
 from windrow.app.lookup import Hit, Mark, Told
 from windrow.app.origin import Came, Origin, Site
 from windrow.app.page import Asked as PageAsked
@@ -26,6 +28,8 @@ from windrow.app.summary import FindingCount, PhaseCount, ReasonCount, SourceCou
 from windrow.app.trial import Document, Got, Note, Record
 from windrow.cli.root import root
 from windrow.collections.pages.search.result import Part
+from windrow.collections.pages.difference import Change, Line
+from windrow.engine.burial import Buried
 from windrow.engine.check import Fault
 from windrow.stores.index.version import Counted
 
@@ -77,6 +81,10 @@ MESSAGES = {
     "candidate": Message("why", "one of several things that may be meant", Candidate),
     "retry": Message("retry", "an item that was put back", _DECIDED),
     "cancel": Message("cancel", "an item that was ended", _DECIDED),
+    "diff": Message("diff", "two versions of a page and what changed between them", Compared),
+    "would_forget": Message("forget", "what there is of something that would be taken down", Burden),
+    "forgotten": Message("forget", "something that was taken down", Buried),
+    "lifted": Message("forget --lift", "what may be asked for again", {"tombstones": "number"}),
     "change": Message("replay", "a document that ends elsewhere than before", {
         "key": "text", "before": "text", "after": "text",
     }),
@@ -90,7 +98,7 @@ MESSAGES = {
 
 PARTS = (
     SourceCount, PhaseCount, ReasonCount, FindingCount, OutcomeCount, SourceState, StateCount, Mark, Part,
-    Came, Counted,
+    Came, Counted, Change, Line,
 )  # fmt: skip
 """What lists within messages hold."""
 

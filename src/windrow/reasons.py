@@ -118,5 +118,6 @@ class Reason(StrEnum):
     # people and runs
     CANCELLED = "cancelled", "an operator cancelled it"
     RETRIED = "retried", "an operator asked for another attempt"
+    FORGOTTEN = "forgotten", "it was taken down: what came is gone, and it is not asked for again"
     STOPPED = "stopped", "the run was stopped before it was done"
     CLOCK_WENT_BACK = "clock_went_back", "the machine's clock stood earlier than the last entry"

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from windrow.app.status import Standing
     from windrow.app.story import Found
     from windrow.app.summary import Summary
+    from windrow.collections.pages.search.result import Answer
     from windrow.config import Workspace
+    from windrow.engine.burial import Buried
     from windrow.engine.ledger import Ledger
     from windrow.engine.progress import Progress
     from windrow.engine.run import Harvest
@@ -205,3 +207,15 @@ class Windrow:
             return tell(self.config, ledger, str(what))
         finally:
             ledger.close()
+
+    def search(self, text: str, *, offset: int = 0, limit: int = 10) -> Answer:
+        """Search the pages; any text is a query, and `as-of:` in it searches them as they were."""
+        from windrow.app.lookup import look
+
+        return look(self.config, text, offset=offset, limit=limit)
+
+    def forget(self, names: Sequence[str], reason: str = "") -> list[Buried]:
+        """Take pages, hosts or sites down, and return what was removed; a tombstone with the reason stays."""
+        from windrow.app.forget import take_down
+
+        return take_down(self.config, self.setup, names, reason)

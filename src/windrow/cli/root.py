@@ -17,8 +17,8 @@ from windrow.reasons import Reason
 COMMANDS = {
     "Begin": {"demo": "demo", "init": "init", "new": "new", "config": "config"},
     "Harvest": {"run": "run", "try": "trial", "replay": "replay"},
-    "Look": {"search": "search", "status": "status", "why": "why", "check": "check", "export": "export"},
-    "Decide": {"retry": "decide:retry", "cancel": "decide:cancel"},
+    "Look": {"search": "search", "status": "status", "why": "why", "diff": "diff", "check": "check", "export": "export"},
+    "Decide": {"retry": "decide:retry", "cancel": "decide:cancel", "forget": "forget"},
     "Shell": {"completion": "completion"},
 }
 """Every command, in the order of the help: part, name, and its module here, which holds `command` or what is named."""

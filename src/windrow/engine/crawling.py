@@ -60,10 +60,11 @@ class Crawling:
         self._tallies = {name: _Tally(run.open_task(phase, name)) for name in self._sources}
         self._hosts: dict[int, _Host] = {}
         self._origins: dict[str, int] = {}
+        buried = {row[0] for row in run.ledger.ask("hosts_buried")}
         for seq, source, origin in run.ledger.ask("hosts_of", run.collection.name):
             self._origins[origin] = seq
             if source in self._sources:
-                self._hosts[seq] = _Host(seq, self._sources[source], origin)
+                self._hosts[seq] = _Host(seq, self._sources[source], origin, left=seq in buried)
         self._rests = dict(run.ledger.ask("rests", int(time.time())))
         self._given = 0
         self._halted = False

@@ -51,6 +51,7 @@ _REASON = {
     (
         Reason.POLICY_DENIED, Reason.PRIVATE_ADDRESS, Reason.OUT_OF_SCOPE, Reason.QUERY_DENIED, Reason.TRAP,
         Reason.NO_TRANSPORT, Reason.BAD_ADDRESS, Reason.ADDRESS_TOO_LONG, Reason.SITE_GIVEN_UP, Reason.NOT_WANTED,
+        Reason.FORGOTTEN,
     ),
     ExitCode.POLICY_DENIED,
 )  # fmt: skip

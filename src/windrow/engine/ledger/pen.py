@@ -15,6 +15,7 @@ from windrow.reasons import Reason
 _WIDTH = {
     "session": 4, "session_end": 4, "task": 6, "task_end": 6, "item": 14, "listing": 10, "refusal": 7,
     "fetch": 6, "fetch_end": 21, "reading": 10, "move": 8, "finding": 10, "host": 6, "visit": 23,
+    "tombstone": 9, "tombstone_end": 8,
 }  # fmt: skip
 _INSERT = {table: f"INSERT INTO {table} VALUES ({','.join('?' * width)})" for table, width in _WIDTH.items()}
 _INSERT["refusal"] += " ON CONFLICT DO NOTHING"
@@ -134,7 +135,21 @@ class CrawlPen(RunPen):
         return sum(self._connection.execute(text, (host,)).rowcount for host in hosts)
 
 
-class Pen(CrawlPen):
+class BurialPen(CrawlPen):
+    """Append facts about what is taken down."""
+
+    def tombstone_set(self, session: int, collection: str, target: tuple[str, int, int], said: tuple[str, str]) -> int:
+        """Say that a target (its name, its address, its host) is taken down, by whom and why."""
+        return self._add("tombstone", session, collection, *target, *said)
+
+    def tombstone_ended(
+        self, session: int, tombstone: int, event: str, counts: tuple[int, int, int] = (0, 0, 0)
+    ) -> int:
+        """Say that it is `done`, with counts of captures, their bytes, and records, or that it is `lifted`."""
+        return self._add("tombstone_end", session, tombstone, event, *counts)
+
+
+class Pen(BurialPen):
     """Append facts within a transaction of the ledger; each method returns the new fact's seq."""
 
     def item_made(

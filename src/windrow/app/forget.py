@@ -1,0 +1,168 @@
+"""Take pages and sites down: what of them is where, and the parts that remove it."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from windrow.app.indexing import follower
+from windrow.app.page import address
+from windrow.config import Workspace
+from windrow.digest import number
+from windrow.engine.burial import Buried, Kept, Target, bury, kept, lift
+from windrow.engine.ledger import Ledger
+from windrow.engine.ledger.moment import now
+from windrow.engine.session import Session, Setup
+from windrow.errors import StoreError, UsageError
+from windrow.reasons import Reason
+from windrow.stores.index.fulltext import go_on
+from windrow.stores.summary import SummaryStore
+from windrow.stores.summary.follow import follow
+from windrow.stores.summary.forget import forget as remove
+from windrow.stores.summary.forget import forget_crawls, scour
+
+KIND = "pages"
+
+
+class Burden(NamedTuple):
+    """What there is of a page or an origin that would be taken down; `bytes` as they lie in the archive."""
+
+    target: str
+    addresses: int
+    visits: int
+    captures: int
+    bytes: int
+
+
+def targets(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[Target]:
+    """Return what is meant by addresses, hosts and names of sites; a UsageError names what is not known."""
+    found: list[Target] = []
+    for name in names:
+        mine = list(_meant(workspace, ledger, name))
+        if not mine:
+            raise UsageError(f"nothing is known of {name!r} that could be taken down", hint=f"windrow why {name}")
+        found += mine
+    return list(dict.fromkeys(found))
+
+
+def _meant(workspace: Workspace, ledger: Ledger, name: str) -> Iterator[Target]:
+    if (url := address(name)) and ledger.ask("visited_address", number(url)):
+        yield Target(url, number(url))
+        return
+    source = workspace.source(name)
+    ours = source.name if source and source.collection == KIND else ""
+    host = "" if ours else name.removeprefix("http://").removeprefix("https://").rstrip("/").lower()
+    if ours or (host and "/" not in host):
+        for row in ledger.ask("visited_hosts", ours, host, 0):
+            if row[3] == KIND:
+                yield Target(row[1], 0, row[0])
+
+
+def weigh(ledger: Ledger, found: Sequence[Target]) -> list[Burden]:
+    """Count what would be taken down."""
+    return [_burden(one, kept(ledger, one)) for one in found]
+
+
+def _burden(one: Target, there: Kept) -> Burden:
+    return Burden(one.name, there.addresses, there.visits, there.captures, there.bytes)
+
+
+def take_down(workspace: Workspace, setup: Setup, names: Sequence[str], reason: str = "") -> list[Buried]:
+    """Take down what is named, and what an earlier run left undone; return what was removed, target by target.
+
+    Waits for nobody: Locked where a run is under way. Bytes, texts, versions, and entries of the index are
+    gone then; a tombstone with the reason stays, and nothing of it is asked for again.
+    """
+    session = Session(setup, "forget")
+    code: int | None = 1
+    try:
+        found = targets(workspace, session.ledger, names)
+        done = bury(session, KIND, found, reason, _remover(workspace))
+        if done:
+            _finish(workspace, session.lease.beat)
+        code = None
+    finally:
+        session.close(code)
+        session.ledger.close()
+    return done
+
+
+def let_again(workspace: Workspace, setup: Setup, names: Sequence[str]) -> int:
+    """Let what was taken down be asked for again by the next run; return how many tombstones that lifts."""
+    session = Session(setup, "forget --lift")
+    code: int | None = 1
+    try:
+        count = lift(session, targets(workspace, session.ledger, names))
+        code = None
+    finally:
+        session.close(code)
+        session.ledger.close()
+    return count
+
+
+def _remover(workspace: Workspace) -> Callable[[Target], int]:
+    def removed(target: Target) -> int:
+        which = {"origins": [target.name]} if target.host else {"urls": [target.name]}
+        count = 0
+        with _opened(workspace.pages.summary) as link:
+            if link is not None:
+                count = remove(link, **which)
+        with _opened(workspace.pages.crawler) as link:
+            if link is not None:
+                forget_crawls(link, **which)
+        return count
+
+    return removed
+
+
+def _finish(workspace: Workspace, beat: Callable[[], None]) -> None:
+    """Let followers see what is gone, and leave nothing of it in free places of files.
+
+    The index beside the database is made anew: what is removed from one stays in its files for a while.
+    """
+    place = workspace.pages.summary
+    if place.is_file():
+        store = SummaryStore(f"sqlite:///{place}")
+        store.finish(int(now().timestamp()))
+        store.close()
+        with _opened(place) as link:
+            while link is not None and follow(link):
+                beat()
+        shutil.rmtree(workspace.pages.index, ignore_errors=True)
+
+        def pulse() -> bool:
+            beat()
+            return go_on()
+
+        follower(place, workspace.pages.index)(pulse)
+    for path in (place, workspace.pages.crawler):
+        with _opened(path, writing=False) as link:
+            if link is not None:
+                scour(link)
+                beat()
+
+
+@contextmanager
+def _opened(path: Path, *, writing: bool = True) -> Iterator[sqlite3.Connection | None]:
+    """Open a database in one transaction; None where there is none, or it has no tables yet."""
+    if not path.is_file():
+        yield None
+        return
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None, timeout=30)) as link:
+            link.execute("PRAGMA secure_delete = ON").fetchall()
+            if link.execute("SELECT 1 FROM sqlite_master WHERE name = 'url'").fetchone() is None:
+                yield None
+            elif writing:
+                link.execute("BEGIN IMMEDIATE")
+                yield link
+                link.execute("COMMIT")
+            else:
+                yield link
+    except sqlite3.Error as error:
+        reason = Reason.DISK_FULL if "full" in str(error) else Reason.STORE_FAILED
+        raise StoreError(f"{path}: {error}", reason=reason, hint="mend that, then: windrow forget") from error

@@ -1,0 +1,89 @@
+"""`windrow forget`: take pages and sites down."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from windrow.cli.kind import sources
+from windrow.cli.table import size, table
+from windrow.cli.verb import option, verb
+from windrow.cli.voice import Voice
+from windrow.errors import UsageError
+
+if TYPE_CHECKING:
+    from windrow.app.forget import Burden
+
+
+@verb(
+    "forget",
+    examples=[
+        "windrow forget https://example.org/a/page --reason 'asked by its author'",
+        "windrow forget example.org --dry-run",
+        "windrow forget https://example.org/a/page --lift",
+    ],
+)
+@click.argument("names", nargs=-1, metavar="[X]...", shell_complete=sources)
+@option("--reason", default="", metavar="TEXT", help="Why; it stays on record, and `windrow why` tells it.")
+@option("--yes", is_flag=True, help="Do not ask whether that is meant.")
+@option("--dry-run", "dry", is_flag=True, help="Only say what would go.")
+@option("--lift", is_flag=True, help="Let it be asked for again; what is gone stays gone.")
+def command(voice: Voice, names: tuple[str, ...], **told: object) -> int:
+    """Take pages and sites down: their bytes, texts, versions and entries of the index.
+
+    X is the address of a page, a host, or a site of windrow.toml. Records are overwritten in the archive,
+    others stay as they are; what other pages have of the same text stays theirs. A tombstone remains, with
+    the time, the reason and who did it, and nothing of X is asked for again. Without X, what a killed
+    `windrow forget` left undone is finished.
+    """
+    from windrow.app.forget import let_again, take_down, targets, weigh  # noqa: PLC0415 `--help` needs no ledger
+
+    workspace = voice.open()
+    if told["lift"]:
+        count = let_again(workspace.config, workspace.setup, names)
+        if voice.json:
+            voice.message("lifted", {"tombstones": count})
+        voice.talk(f"{count} may be asked for again; next: windrow run pages" if count else "no tombstone stands there")
+        return 0
+    ledger = workspace.ledger()
+    try:
+        found = weigh(ledger, targets(workspace.config, ledger, names))
+    finally:
+        ledger.close()
+    if told["dry"] or not told["yes"]:
+        _tell(voice, found)
+    if told["dry"]:
+        return 0
+    if not told["yes"]:
+        _ask(len(found))
+    done = take_down(workspace.config, workspace.setup, names, str(told["reason"]))
+    for one in done:
+        if voice.json:
+            voice.message("forgotten", one)
+        else:
+            voice.data(f"{one.target}: {one.captures:,} captures of {size(one.bytes)}, {one.records:,} versions are gone")
+        for trouble in one.trouble:
+            voice.talk(f"{one.target}: {trouble}")
+    if not done:
+        voice.talk("there was nothing left to do")
+    return 1 if any(one.trouble for one in done) else 0
+
+
+def _tell(voice: Voice, found: Sequence[Burden]) -> None:
+    if voice.json:
+        for one in found:
+            voice.message("would_forget", one)
+        return
+    head = ["what", "addresses", "visits", "captures", "size"]
+    voice.data(table(head, [(*one[:4], size(one.bytes)) for one in found]))
+
+
+def _ask(count: int) -> None:
+    """Ask the person at the terminal; a script says so beforehand."""
+    if not sys.stdin.isatty():
+        raise UsageError("nobody is here to be asked whether that is meant", hint="windrow forget --yes, or --dry-run")
+    what = "this" if count == 1 else f"these {count}"
+    click.confirm(f"Take {what} down for good?", abort=True, err=True)

@@ -1,0 +1,64 @@
+-- What is asked, and changed, when something is taken down. A visit stays as a fact, but not what came of it: this is
+-- the one place where a fact is written over.
+
+-- name: tombstones
+-- Those of an address: its own, and those of its origin; with whether they are done, and lifted.
+SELECT t.seq, t.at, t.target, t.host, t.holder, t.reason,
+       (SELECT max(e.at) FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'done'),
+       (SELECT max(e.at) FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted')
+FROM tombstone t WHERE (t.host = 0 AND t.address = ?1) OR t.host = ?2 ORDER BY t.seq;
+
+-- name: tombstones_open
+-- Those that were begun and are not done: a run was killed over them.
+SELECT t.seq, t.collection, t.target, t.address, t.host FROM tombstone t
+WHERE NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq) ORDER BY t.seq;
+
+-- name: hosts_buried
+-- Origins of which nothing may be asked.
+SELECT DISTINCT t.host FROM tombstone t WHERE t.host <> 0
+AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted');
+
+-- name: bury_address
+UPDATE address SET due = NULL, capture = 0, failures = 0 WHERE digest = ?;
+
+-- name: bury_host
+UPDATE address SET due = NULL, capture = 0, failures = 0 WHERE host = ?;
+
+-- name: unbury_address
+UPDATE address SET due = 0 WHERE digest = ? AND due IS NULL;
+
+-- name: unbury_host
+UPDATE address SET due = 0 WHERE host = ?1 AND due IS NULL AND NOT EXISTS (SELECT 1 FROM tombstone t
+    WHERE t.host = 0 AND t.address = address.digest
+    AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted'));
+
+-- name: addresses_of_host
+SELECT url FROM address WHERE host = ? ORDER BY digest;
+
+-- name: buried_captures
+-- What was kept of an address or a whole origin, file by file.
+SELECT seq, session, warc, place_offset, place_length, digest, revisit FROM visit
+WHERE ((?2 = 0 AND address = ?1) OR (?2 <> 0 AND host = ?2)) AND warc <> '' ORDER BY warc, place_offset;
+
+-- name: lent_captures
+-- Bytes of an address or origin that another address has only by a reference to them.
+SELECT DISTINCT v.digest FROM visit v WHERE v.revisit = 1 AND v.digest <> ''
+AND NOT ((?2 = 0 AND v.address = ?1) OR (?2 <> 0 AND v.host = ?2))
+AND v.digest IN (SELECT digest FROM visit WHERE ((?2 = 0 AND address = ?1) OR (?2 <> 0 AND host = ?2)) AND revisit = 0)
+AND NOT EXISTS (SELECT 1 FROM visit o WHERE o.address = v.address AND o.digest = v.digest AND o.revisit = 0);
+
+-- name: places_of
+-- The places of all records of a file that are on the ledger.
+SELECT place_offset, place_length FROM visit WHERE warc = ?1
+UNION SELECT place_offset, place_length FROM fetch_end WHERE warc = ?1 ORDER BY 1;
+
+-- name: clear_visits
+UPDATE visit SET status = NULL, reason = 'forgotten', message = '', digest = '', size = NULL, warc = '',
+    place_offset = NULL, place_length = NULL, revisit = 0, etag = '', modified = '', location = ''
+WHERE ((?2 = 0 AND address = ?1) OR (?2 <> 0 AND host = ?2)) AND status IS NOT NULL
+AND digest NOT IN (SELECT value FROM json_each(?3));
+
+-- name: buried_counts
+-- Addresses, visits, captures and their bytes of an address or an origin.
+SELECT count(DISTINCT address), count(*), sum(warc <> ''), coalesce(sum(place_length), 0) FROM visit
+WHERE (?2 = 0 AND address = ?1) OR (?2 <> 0 AND host = ?2);
