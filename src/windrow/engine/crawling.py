@@ -60,11 +60,10 @@ class Crawling:
         self._tallies = {name: _Tally(run.open_task(phase, name)) for name in self._sources}
         self._hosts: dict[int, _Host] = {}
         self._origins: dict[str, int] = {}
-        buried = {row[0] for row in run.ledger.ask("hosts_buried")}
         for seq, source, origin in run.ledger.ask("hosts_of", run.collection.name):
             self._origins[origin] = seq
             if source in self._sources:
-                self._hosts[seq] = _Host(seq, self._sources[source], origin, left=seq in buried)
+                self._hosts[seq] = _Host(seq, self._sources[source], origin)
         self._rests = dict(run.ledger.ask("rests", int(time.time())))
         self._given = 0
         self._halted = False
@@ -72,6 +71,9 @@ class Crawling:
     def run(self) -> None:
         """Go on until no address is due, or the person stops it."""
         run = self._run
+        for (seq,) in run.ledger.ask("hosts_buried"):
+            if seq in self._hosts:
+                self._hosts[seq].left = True
         with run.ledger.writing() as pen:
             for source in self._sources.values():
                 seeds = self._crawl.seeds(source, run.harvest.options)

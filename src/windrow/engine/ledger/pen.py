@@ -15,8 +15,8 @@ from windrow.reasons import Reason
 _WIDTH = {
     "session": 4, "session_end": 4, "task": 6, "task_end": 6, "item": 14, "listing": 10, "refusal": 7,
     "fetch": 6, "fetch_end": 21, "reading": 10, "move": 8, "finding": 10, "host": 6, "visit": 23,
-    "tombstone": 9, "tombstone_end": 8,
 }  # fmt: skip
+_WIDTH |= {"tombstone": 9, "tombstone_end": 8}
 _INSERT = {table: f"INSERT INTO {table} VALUES ({','.join('?' * width)})" for table, width in _WIDTH.items()}
 _INSERT["refusal"] += " ON CONFLICT DO NOTHING"
 _INSERT["standing"] = (
