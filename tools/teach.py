@@ -35,7 +35,7 @@ except ImportError:  # the examples run without them
     lightgbm = np = None  # type: ignore[assignment]
 
 WEIGHT = Path(__file__).parent.parent / "src/windrow/formats/html/weight.py"
-TREES, TRAITS = 100, 90
+TREES, TRAITS = 100, 64
 MOST = 60_000  # the greatest sum of all trees, in units of a leaf
 POWER = 0.6  # a block weighs by this power of its words
 SETTING = {
@@ -81,7 +81,7 @@ def pages(folder: Path) -> Iterator[Page]:
         share = align(blocks, gold)
         seen = view(page.outline, page.hint)
         traits = Traits(seen)
-        rows = np.array([traits.row(at, NAMES) for at in range(len(seen.kept))], dtype=np.float32)
+        rows = np.stack([np.frombuffer(traits.column(name), dtype=np.uint8) for name in NAMES], axis=1)
         kind = truth["_internal"]["page_type"]["primary"]
         yield Page(
             path.stem,
@@ -157,7 +157,7 @@ def written(booster: lightgbm.Booster, names: Sequence[str], said: str) -> str:
     """Return the module that holds a taught model, as `windrow.formats.html.forest.grown` reads it."""
     trees = [tree["tree_structure"] for tree in booster.dump_model()["tree_info"]]
     trees = [tree for tree in trees if "split_feature" in tree]
-    bounds: dict[int, set[float]] = {}
+    bounds: dict[int, set[int]] = {}
     for tree in trees:
         for node in _nodes(tree):
             bounds.setdefault(node["split_feature"], set()).add(_bound(node))
@@ -169,15 +169,15 @@ def written(booster: lightgbm.Booster, names: Sequence[str], said: str) -> str:
     lines += ["from windrow.formats.html.forest import Forest, grown", "", 'FOREST: Forest = grown("""']
     lines += [f"{scale!r} {sum(low)!r}"]
     for trait in traits:
-        lines += _folded(f"{names[trait]}: " + " ".join(f"{bound:g}" for bound in ordered[trait]))
+        lines += _folded(f"{names[trait]}: " + " ".join(map(str, ordered[trait])))
     lines.append("")
     for tree, least in zip(trees, low, strict=True):
         lines += _folded(" ".join(_spelled(tree, traits, ordered, least, scale)))
     return "\n".join([*lines, '""")', ""])
 
 
-def _bound(node: dict[str, Any]) -> float:
-    return float(f"{node['threshold']:.6g}")
+def _bound(node: dict[str, Any]) -> int:
+    return int(node["threshold"])  # grades are whole numbers
 
 
 def _nodes(tree: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -194,7 +194,7 @@ def _leaves(tree: dict[str, Any]) -> list[float]:
 
 
 def _spelled(
-    tree: dict[str, Any], traits: list[int], bounds: dict[int, list[float]], least: float, scale: float
+    tree: dict[str, Any], traits: list[int], bounds: dict[int, list[int]], least: float, scale: float
 ) -> Iterator[str]:
     """Spell a tree from its root: a question as `trait.bound`, a leaf as its value."""
     if "split_feature" not in tree:

@@ -1,49 +1,64 @@
-"""What can be measured of a block of text itself, and of its neighbours: a column of numbers, one for each block."""
+"""What can be measured of a block of text itself, and of its neighbours: a grade for each block that is judged."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import accumulate, repeat
-from operator import truediv
+from operator import methodcaller, truediv
 
-from windrow.formats.html.view import Column, View
+from windrow.formats.html.boxtrait import TAG
+from windrow.formats.html.grade import BEYOND, COUNT, LETTERS, SHARE, STEPS, grade
+from windrow.formats.html.view import View
 
-Trait = Callable[[View], Column]
+Trait = Callable[[View], bytes]
 
 _LONG = 15  # words of a block that can be the first or the last of the prose
-_NOWHERE = -9999.0
+_NOWHERE = -9999
 _NEIGHBOURS = (-2, -1, 1, 2)
+_ENDS = frozenset('.!?…:”"。')
+_MONEY = re.compile(r"[$€£¥]\s?\d|\d\s?[$€£¥]")
 
 
-def _shift(values: Column, by: int) -> Column:
-    """Return each block's neighbour's value; -1 beyond the ends."""
-    edge = [-1.0] * min(abs(by), len(values))
+def _shift(values: Sequence[int], by: int) -> Sequence[int]:
+    """Return each block's neighbour's value."""
+    edge = [BEYOND] * min(abs(by), len(values))
     return [*values[by:], *edge] if by > 0 else [*edge, *values[: len(values) + by]]
 
 
-def _density(view: View) -> Column:
+def _neighbour(view: View, trait: Callable[[View], bytes], by: int) -> bytes:
+    return bytes(view.keep(_shift(trait(view), by)))
+
+
+def _words(view: View) -> bytes:
+    return grade(view.outline.blocks.words, COUNT)
+
+
+def _density(view: View) -> bytes:
     blocks = view.outline.blocks
-    return list(map(truediv, blocks.linked, blocks.words))
+    return grade(map(truediv, blocks.linked, blocks.words), SHARE)
 
 
-def _same(view: View, by: int) -> Column:
-    path, box = view.outline.boxes.path, view.outline.blocks.box
-    own = [path[each] for each in box]
-    return [float(mine == other) for mine, other in zip(own, _shift(own, by), strict=True)]
+def _tags(view: View) -> bytes:
+    tag = view.outline.boxes.tag
+    return bytes([TAG.get(tag[box], 0) for box in view.outline.blocks.box])
 
 
-def _tags(view: View) -> Column:
-    return [view.tags[box] for box in view.outline.blocks.box]
+def _same(view: View, by: int) -> bytes:
+    path = view.outline.boxes.path
+    own = [path[each] for each in view.outline.blocks.box]
+    return bytes(view.keep([mine == other for mine, other in zip(own, _shift(own, by), strict=True)]))
 
 
-def _before(view: View) -> Column:
+def _before(view: View) -> bytes:
     """Return the share of the page's words up to the end of each block."""
-    return list(map(truediv, accumulate(view.outline.blocks.words), repeat(view.sums.words[0])))
+    running = view.keep(list(accumulate(view.outline.blocks.words)))
+    return grade(map(truediv, running, repeat(view.sums.words[0])), SHARE)
 
 
-def _from(view: View, what: str) -> Column:
+def _from(view: View, what: str) -> bytes:
     """Count blocks from the first h1, from the first prose, or from the last."""
     blocks, tag = view.outline.blocks, view.outline.boxes.tag
     if what == "h1":
@@ -52,40 +67,64 @@ def _from(view: View, what: str) -> Column:
         both = zip(blocks.words, blocks.linked, strict=True)
         found = [at for at, (words, linked) in enumerate(both) if words >= _LONG and linked * 3 < words]
     if not found:
-        return [_NOWHERE] * len(blocks.box)
-    at = found[-1 if what == "last" else 0]
-    return list(range(-at, len(blocks.box) - at))
+        return bytes(len(view.kept))
+    start = found[-1 if what == "last" else 0]
+    return grade([at - start for at in view.kept], STEPS)
 
 
-def _copies(view: View) -> Column:
-    times = Counter(view.outline.blocks.text)
-    return list(map(times.__getitem__, view.outline.blocks.text))
+def _under(view: View, what: int) -> bytes:
+    """Tell of the last headline before a block: its level, and how many blocks and words ago it was."""
+    found = []
+    levels, words = view.levels, view.outline.blocks.words
+    level = blocks_ago = words_ago = 0
+    for at, box in enumerate(view.outline.blocks.box):
+        found.append((level, blocks_ago, words_ago)[what])
+        if levels[box]:
+            level, blocks_ago, words_ago = levels[box], 0, 0
+        else:
+            blocks_ago += 1
+            words_ago += words[at]
+    return grade(view.keep(found), COUNT)
 
 
-def _letters(view: View) -> Column:
+def _texts(view: View) -> Sequence[str]:
+    return view.keep(view.outline.blocks.text)
+
+
+def _letters(view: View) -> bytes:
     """Return how long the words are, on average."""
-    blocks = view.outline.blocks
-    return list(map(truediv, map(len, blocks.text), blocks.words))
+    return grade(map(truediv, map(len, _texts(view)), view.keep(view.outline.blocks.words)), LETTERS)
+
+
+def _copies(view: View) -> bytes:
+    times = Counter(view.outline.blocks.text)
+    return grade(map(times.__getitem__, _texts(view)), COUNT)
+
+
+def _place(view: View) -> bytes:
+    count = len(view.outline.blocks.text)
+    return grade([at / count for at in view.kept], SHARE)
 
 
 OF_BLOCK: dict[str, Trait] = {
-    "words": lambda view: view.outline.blocks.words,
-    "density": _density,
-    "links": lambda view: view.outline.blocks.links,
-    "number": lambda view: range(len(view.outline.blocks.text)),
-    "place": lambda view: [at / len(view.outline.blocks.text) for at in range(len(view.outline.blocks.text))],
+    "words": lambda view: grade(view.keep(view.outline.blocks.words), COUNT),
+    "density": lambda view: bytes(view.keep(_density(view))),
+    "links": lambda view: grade(view.keep(view.outline.blocks.links), COUNT),
+    "number": lambda view: grade(view.kept, COUNT),
+    "place": _place,
     "before": _before,
     "copies": _copies,
-    "ending": lambda view: [float(text[-1] in '.!?…:”"。') for text in view.outline.blocks.text],
-    "commas": lambda view: [text.count(",") for text in view.outline.blocks.text],
-    "stops": lambda view: [text.count(". ") for text in view.outline.blocks.text],
+    "ending": lambda view: bytes([text[-1] in _ENDS for text in _texts(view)]),
+    "commas": lambda view: grade(map(methodcaller("count", ","), _texts(view)), COUNT),
+    "stops": lambda view: grade(map(methodcaller("count", ". "), _texts(view)), COUNT),
     "letters": _letters,
+    "capital": lambda view: bytes([text[0].isupper() for text in _texts(view)]),
+    "digit": lambda view: bytes([text[0].isdigit() for text in _texts(view)]),
+    "money": lambda view: bytes([_MONEY.search(text) is not None for text in _texts(view)]),
     **{f"from {what}": partial(_from, what=what) for what in ("h1", "first", "last")},
-    "under level": lambda view: view.under[0],
-    "under blocks": lambda view: view.under[1],
-    "under words": lambda view: view.under[2],
-    **{f"words {by:+}": partial(lambda view, by: _shift(view.outline.blocks.words, by), by=by) for by in _NEIGHBOURS},
-    **{f"density {by:+}": partial(lambda view, by: _shift(_density(view), by), by=by) for by in _NEIGHBOURS},
-    **{f"tag {by:+}": partial(lambda view, by: _shift(_tags(view), by), by=by) for by in _NEIGHBOURS},
+    **{f"under {what}": partial(_under, what=at) for at, what in enumerate(("level", "blocks", "words"))},
+    **{f"words {by:+}": partial(_neighbour, trait=_words, by=by) for by in _NEIGHBOURS},
+    **{f"density {by:+}": partial(_neighbour, trait=_density, by=by) for by in _NEIGHBOURS},
+    **{f"tag {by:+}": partial(_neighbour, trait=_tags, by=by) for by in _NEIGHBOURS},
     **{f"same {by:+}": partial(_same, by=by) for by in _NEIGHBOURS},
 }

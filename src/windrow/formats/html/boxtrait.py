@@ -1,104 +1,124 @@
-"""What can be measured of the box that a block of text lies in: a column of numbers, one for each home."""
+"""What can be measured of the box that a block of text lies in: a grade for each block that is judged."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import repeat
-from operator import truediv
+from operator import sub, truediv
 
-from windrow.formats.html.extent import PROSE_SHARES, SHARES
-from windrow.formats.html.view import ABOVE, Column, View
+from windrow.formats.html.extent import innermost
+from windrow.formats.html.grade import COUNT, SHARE, grade
+from windrow.formats.html.view import ABOVE, View
 
-Trait = Callable[[View], Column]
+Trait = Callable[[View], bytes]
 
+SHARES = (0.1, 0.3, 0.5, 0.7)
+"""Of the words of a page, to find the innermost box that holds as much."""
+PROSE_SHARES = (0.5, 0.8)
+"""Of its prose."""
 
-def _words(view: View, steps: int) -> Column:
-    return view.pick[steps](view.sums.words)
-
-
-def _density(view: View, steps: int) -> Column:
-    return view.pick[steps](view.sums.density)
-
-
-def _blocks(view: View, steps: int) -> Column:
-    return view.pick[steps](view.sums.blocks)
-
-
-def _part(values: Sequence[float], whole: float) -> Column:
-    return list(map(truediv, values, repeat(whole or 1)))
+TAGS = (
+    "p", "li", "td", "th", "dt", "dd", "pre", "blockquote", "figcaption", "button", "option", "label", "summary",
+    "h1", "h2", "h3", "h4", "h5", "h6", "div", "section", "article", "form", "address", "caption", "legend",
+    "textarea", "noscript", "select", "main",
+)  # fmt: skip
+TAG = {tag: at + 1 for at, tag in enumerate(TAGS)}
 
 
-def _share(view: View, steps: int) -> Column:
-    return _part(view.pick[steps](view.sums.words), view.sums.words[0])
+def _part(values: Iterable[float], whole: float) -> bytes:
+    return grade(map(truediv, values, repeat(whole or 1)), SHARE)
 
 
-def _prose(view: View, steps: int) -> Column:
-    return _part(view.pick[steps](view.sums.prose), view.sums.prose[0])
+def _words(view: View, steps: int) -> bytes:
+    return grade(view.above[steps](view.sums.words), COUNT)
 
 
-def _large_density(view: View, at: int) -> Column:
-    density = view.sums.density
-    return [density[box] for box in view.pick[0](view.around.large[at])]
+def _density(view: View, steps: int) -> bytes:
+    return bytes(view.above[steps](view.sums.dense))
 
 
-def _distance(view: View, to: Sequence[int]) -> Column:
+def _share(view: View, steps: int) -> bytes:
+    return _part(view.above[steps](view.sums.words), view.sums.words[0])
+
+
+def _blocks(view: View, steps: int) -> bytes:
+    return grade(view.above[steps](view.sums.blocks), COUNT)
+
+
+def _prose(view: View, steps: int) -> bytes:
+    return _part(view.above[steps](view.sums.prose), view.sums.prose[0])
+
+
+def _large(view: View, share: float) -> Sequence[int]:
+    return view.keep(innermost(view.outline, view.sums.words, share))
+
+
+def _large_density(view: View, share: float) -> bytes:
+    return bytes(map(view.sums.dense.__getitem__, _large(view, share)))
+
+
+def _distance(view: View, boxes: Iterable[int]) -> bytes:
     depth = view.outline.boxes.depth
-    return [own - depth[box] for own, box in zip(view.pick[0](depth), view.pick[0](to), strict=True)]
+    return bytes(map(sub, view.above[0](depth), map(depth.__getitem__, boxes)))
 
 
-def _large_depth(view: View, at: int) -> Column:
-    return _distance(view, view.around.large[at])
+def _large_depth(view: View, share: float) -> bytes:
+    return _distance(view, _large(view, share))
 
 
-def _telling_depth(view: View, at: int) -> Column:
-    return _distance(view, view.around.telling[at])
+def _telling_depth(view: View, share: float) -> bytes:
+    return _distance(view, view.keep(innermost(view.outline, view.sums.prose, share)))
 
 
-def _telling_share(view: View, at: int) -> Column:
-    words = view.sums.words
-    return _part([words[box] for box in view.pick[0](view.around.telling[at])], words[0])
+def _telling_share(view: View, share: float) -> bytes:
+    boxes = view.keep(innermost(view.outline, view.sums.prose, share))
+    return _part(map(view.sums.words.__getitem__, boxes), view.sums.words[0])
 
 
-def _alike(view: View, what: str) -> Column:
+def _alike(view: View, what: str) -> bytes:
     """Sum up the blocks whose boxes have one path: how many, their words, the share of links, the mean of words."""
-    paths = view.pick[0](view.outline.boxes.path)
     times, words, linked = view.alike
+    paths = view.above[0](view.outline.boxes.path)
     if what in {"times", "words"}:
-        number = times if what == "times" else words
-        return [number[path] for path in paths]
-    over, under = (linked, words) if what == "density" else (words, times)
-    return [over[path] / under[path] for path in paths]
+        return grade(map((times if what == "times" else words).__getitem__, paths), COUNT)
+    over, under, scale = (linked, words, SHARE) if what == "density" else (words, times, COUNT)
+    return grade([over[path] / under[path] for path in paths], scale)
 
 
-def _repeat(view: View, what: str) -> Column:
+def _repeat(view: View, what: str) -> bytes:
     """Tell of the box around it that has most siblings of its kind."""
     words, up = view.sums.words, view.outline.boxes.up
-    boxes = view.pick[0](view.around.repeated)
+    boxes = view.above[0](view.around.repeated)
+    if what == "depth":
+        return _distance(view, boxes)
     if what == "words":
-        return [words[box] if box >= 0 else 0 for box in boxes]
-    if what == "share":
-        return [words[up[box]] / words[0] if box >= 0 else 0 for box in boxes]
-    depth = view.outline.boxes.depth
-    return [depth[home] - depth[box] if box >= 0 else -1 for home, box in zip(view.homes, boxes, strict=True)]
+        return grade([words[box] if box else 0 for box in boxes], COUNT)
+    return _part([words[up[box]] if box else 0 for box in boxes], words[0])
+
+
+def _headline(view: View) -> bytes:
+    """Return the level of the headline that a block is, or lies directly in."""
+    own, over = view.above[0](view.levels), view.above[1](view.levels)
+    return bytes([level or higher for level, higher in zip(own, over, strict=True)])
 
 
 OF_BOX: dict[str, Trait] = {
-    "depth": lambda view: view.pick[0](view.outline.boxes.depth),
-    "tag": lambda view: view.pick[0](view.tags),
-    "headline": lambda view: view.pick[0](view.levels),
-    "densest": lambda view: view.pick[0](view.around.densest),
-    "lightest": lambda view: view.pick[0](view.around.lightest),
+    "depth": lambda view: bytes(view.above[0](view.outline.boxes.depth)),
+    "tag": lambda view: bytes(map(TAG.get, view.above[0](view.outline.boxes.tag), repeat(0))),
+    "headline": _headline,
+    "densest": lambda view: bytes(view.above[0](view.around.densest)),
+    "lightest": lambda view: bytes(view.above[0](view.around.lightest)),
     **{f"words {n}": partial(_words, steps=n) for n in range(ABOVE)},
     **{f"density {n}": partial(_density, steps=n) for n in range(ABOVE)},
     **{f"share {n}": partial(_share, steps=n) for n in range(ABOVE)},
     **{f"blocks {n}": partial(_blocks, steps=n) for n in range(ABOVE)},
     **{f"prose {n}": partial(_prose, steps=n) for n in range(ABOVE)},
-    **{f"large density {n}": partial(_large_density, at=at) for at, n in enumerate(SHARES)},
-    **{f"large depth {n}": partial(_large_depth, at=at) for at, n in enumerate(SHARES)},
-    **{f"telling depth {n}": partial(_telling_depth, at=at) for at, n in enumerate(PROSE_SHARES)},
-    **{f"telling share {n}": partial(_telling_share, at=at) for at, n in enumerate(PROSE_SHARES)},
+    **{f"large density {share}": partial(_large_density, share=share) for share in SHARES},
+    **{f"large depth {share}": partial(_large_depth, share=share) for share in SHARES},
+    **{f"telling depth {share}": partial(_telling_depth, share=share) for share in PROSE_SHARES},
+    **{f"telling share {share}": partial(_telling_share, share=share) for share in PROSE_SHARES},
     **{f"alike {what}": partial(_alike, what=what) for what in ("times", "words", "density", "mean")},
-    "repeat times": lambda view: view.pick[0](view.around.times),
+    "repeat times": lambda view: grade(view.above[0](view.around.times), COUNT),
     **{f"repeat {what}": partial(_repeat, what=what) for what in ("depth", "words", "share")},
 }

@@ -32,15 +32,19 @@ def shape(tag: str) -> Shape:
     >>> shape('nav class="top"').kind
     'nav top'
     """
-    name, space, _ = tag.partition(" ")
-    named = groups(name) if "-" in name else 0
+    name, space, rest = tag.partition(" ")
     if not space:
-        return Shape(name, marks(name, {}), named, name)
-    said = dict(_SHAPING.findall(tag))
+        return Shape(name, marks(name, {}), groups(name) if "-" in name else 0, name)
+    if rest.count('"') == 2:  # most have a class and nothing else
+        only, value, _ = rest.split('"')
+        said: dict[str, str] = {only[:-1]: value}
+    else:
+        said = dict(_SHAPING.findall(tag))
+    named = groups(name) if "-" in name else 0
     for attribute_ in _NAMING:
         if attribute_ in said:
             named |= groups(said[attribute_])
-    return Shape(name, marks(name, said), named, f"{name} {said.get('class', '')}")
+    return Shape(name, marks(name, said), named, f"{name} {said['class']}" if "class" in said else name)
 
 
 def attribute(tag: str, name: str) -> str:

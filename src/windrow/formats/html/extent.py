@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from itertools import accumulate
+from operator import itemgetter, sub, truediv
+from typing import NamedTuple, Protocol, TypeVar
 
+from windrow.formats.html.grade import SHARE, grade
 from windrow.formats.html.outline import Outline
 
+T = TypeVar("T")
+
 _PROSE = 12  # a block of as many words, less than a third of them linked, is prose
-SHARES = (0.1, 0.3, 0.5, 0.7)
-"""Of the words of a page, to find the innermost box that holds as much."""
-PROSE_SHARES = (0.5, 0.8)
-"""Of its prose."""
+_MANY = 3  # siblings of one kind that make a repetition
+
+
+class Picker(Protocol):
+    """Takes the values at some places out of a column, at the speed of C."""
+
+    def __call__(self, values: Sequence[T], /) -> tuple[T, ...]:
+        """Return the values."""
+        ...
+
+
+def picker(places: Sequence[int]) -> Picker:
+    """Return what takes these places out of any column."""
+    if len(places) > 1:
+        return itemgetter(*places)
+    return lambda values: tuple(values[place] for place in places)
 
 
 class Extent(NamedTuple):
@@ -22,23 +40,19 @@ class Extent(NamedTuple):
     prose: list[int]
     """Words in blocks of twelve words and more, less than a third of them linked."""
     blocks: list[int]
-    density: list[float]
-    """The share of linked words."""
+    dense: bytes
+    """The share of linked words, graded."""
 
 
 class Around(NamedTuple):
     """What the boxes around a box, itself included, are like, as columns as long as the outline's boxes."""
 
-    densest: list[float]
-    """The greatest share of linked words."""
-    lightest: list[float]
+    densest: list[int]
+    """The greatest share of linked words, graded."""
+    lightest: list[int]
     """The least."""
-    large: list[list[int]]
-    """For each of `SHARES`, the innermost box that holds as much of the page's words."""
-    telling: list[list[int]]
-    """For each of `PROSE_SHARES`, the innermost box that holds as much of the page's prose."""
     repeated: list[int]
-    """The box around it that has most siblings of its kind, from three on; else -1."""
+    """The box around it that has most siblings of its kind, from three on; else the body."""
     times: list[int]
     """How many there are."""
     near: list[int]
@@ -50,84 +64,52 @@ class Around(NamedTuple):
 def extent(outline: Outline) -> Extent:
     """Sum up the text of each box."""
     boxes, blocks = outline.boxes, outline.blocks
-    count = len(boxes.tag)
-    words, linked, prose, number = [0] * count, [0] * count, [0] * count, [0] * count
-    for box, size, within in zip(blocks.box, blocks.words, blocks.linked, strict=True):
-        words[box] += size
-        linked[box] += within
-        number[box] += 1
-        if size >= _PROSE and within * 3 < size:
-            prose[box] += size
-    up = boxes.up
-    for box in range(count - 1, 0, -1):
-        if words[box]:
-            around = up[box]
-            words[around] += words[box]
-            linked[around] += linked[box]
-            prose[around] += prose[box]
-            number[around] += number[box]
-    density = [within / size if size else 0.0 for size, within in zip(words, linked, strict=True)]
-    return Extent(words, linked, prose, number, density)
+    first, last = picker(boxes.first), picker(boxes.last)
+    prose = [
+        size if size >= _PROSE and within * 3 < size else 0
+        for size, within in zip(blocks.words, blocks.linked, strict=True)
+    ]
+
+    def total(column: Sequence[int]) -> list[int]:
+        running = list(accumulate(column, initial=0))
+        return list(map(sub, last(running), first(running)))
+
+    words, linked = total(blocks.words), total(blocks.linked)
+    dense = grade(map(truediv, linked, words), SHARE)
+    return Extent(words, linked, total(prose), list(map(sub, boxes.last, boxes.first)), dense)
 
 
-def around(outline: Outline, sums: Extent) -> Around:
+def around(outline: Outline, dense: bytes) -> Around:
     """Carry down to each box what the boxes around it are like."""
     boxes = outline.boxes
-    up, count = boxes.up, len(boxes.tag)
-    densest, lightest = [0.0] * count, [1.0] * count
-    for box, (over, density) in enumerate(zip(up, sums.density, strict=True)):
-        if over < 0:
-            densest[box] = lightest[box] = density
-            continue
-        high, low = densest[over], lightest[over]
-        densest[box] = max(high, density)
-        lightest[box] = min(low, density)
-    repeated, times = _repeated(outline, sums)
-    near, far = _named(up, boxes.names)
-    return Around(
-        densest,
-        lightest,
-        [_innermost(up, sums.words, share) for share in SHARES],
-        [_innermost(up, sums.prose, share) for share in PROSE_SHARES],
-        repeated,
-        times,
-        near,
-        far,
-    )
-
-
-def _innermost(up: Sequence[int], sums: Sequence[int], share: float) -> list[int]:
-    least = max(sums[0] * share, 1)
-    found = [0] * len(up)
-    for box, (over, size) in enumerate(zip(up, sums, strict=True)):
-        if over >= 0:
-            found[box] = box if size >= least else found[over]
-    return found
-
-
-def _repeated(outline: Outline, sums: Extent) -> tuple[list[int], list[int]]:
-    up, kind = outline.boxes.up, outline.boxes.kind
-    siblings: dict[tuple[int, str], int] = {}
-    pairs = list(zip(up, kind, strict=True))
-    for pair, words in zip(pairs, sums.words, strict=True):
-        if words:
-            siblings[pair] = siblings.get(pair, 0) + 1
-    repeated, times = [-1] * len(up), [0] * len(up)
-    for box, pair in enumerate(pairs):
-        if box:
-            over = pair[0]
-            number = siblings.get(pair, 0)
-            if number >= 3 and number > times[over]:
-                repeated[box], times[box] = box, number
-            else:
-                repeated[box], times[box] = repeated[over], times[over]
-    return repeated, times
-
-
-def _named(up: Sequence[int], names: Sequence[int]) -> tuple[list[int], list[int]]:
-    near, far = list(names), list(names)
+    up, names = boxes.up, boxes.names
+    pairs = list(zip(up, boxes.kind, strict=True))
+    siblings = list(map(Counter(pairs).__getitem__, pairs))
+    densest, lightest, repeated, times = [dense[0]], [dense[0]], [0], [0]
+    near, far = [names[0]], [names[0]]
     for box in range(1, len(up)):
         over = up[box]
-        near[box] |= names[over] | (names[up[over]] if over > 0 else 0)
-        far[box] |= far[over]
-    return near, far
+        density, high, low = dense[box], densest[over], lightest[over]
+        densest.append(density if density > high else high)
+        lightest.append(density if density < low else low)
+        number, most = siblings[box], times[over]
+        if number >= _MANY and number > most:
+            repeated.append(box)
+            times.append(number)
+        else:
+            repeated.append(repeated[over])
+            times.append(most)
+        own = names[box]
+        near.append(own | names[over] | names[up[over]])
+        far.append(own | far[over])
+    return Around(densest, lightest, repeated, times, near, far)
+
+
+def innermost(outline: Outline, sums: Sequence[int], share: float) -> list[int]:
+    """Return for each block the innermost box around it that holds as much of the page."""
+    least = sums[0] * share
+    found = [0] * len(outline.blocks.text)
+    for box, (size, first, last) in enumerate(zip(sums, outline.boxes.first, outline.boxes.last, strict=True)):
+        if size >= least and size:
+            found[first:last] = [box] * (last - first)
+    return found

@@ -39,6 +39,10 @@ class Boxes:
     """Equal for boxes whose tags and classes are equal, all the way up."""
     kind: list[str] = field(default_factory=list)
     """Equal for boxes whose tags and classes are equal."""
+    first: list[int] = field(default_factory=list)
+    """The first block within it."""
+    last: list[int] = field(default_factory=list)
+    """The block behind its last."""
 
 
 @dataclass(frozen=True, slots=True)

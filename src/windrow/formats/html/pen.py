@@ -12,9 +12,9 @@ _CODE, _HEADLINE = int(Mark.CODE), int(Mark.HEADLINE)
 
 
 class Run:
-    """Text that is gathered while something is open in the line."""
+    """Words that are gathered while something is open in the line."""
 
-    __slots__ = ("headline", "number", "pieces", "spare", "start", "tag", "where")
+    __slots__ = ("headline", "number", "spare", "start", "tag", "where", "words")
 
     def __init__(self, start: int, tag: str = "", number: int = 0, where: int = 0) -> None:
         """Begin with this part of the line."""
@@ -22,27 +22,24 @@ class Run:
         self.tag = tag
         self.number = number
         self.where = where
-        self.pieces: list[str] = []
+        self.words: list[str] = []
         self.headline = False
         self.spare = ""
 
     def take(self, parts: list[str]) -> int:
         """Take what has been written in the line; return how many words that were."""
-        text = plain("".join(parts[self.start :]))
+        start = self.start
+        found = plain(parts[start] if start == len(parts) - 1 else "".join(parts[start:])).split()
         self.start = 0
-        self.pieces.append(text)
-        return len(text.split())
-
-    def text(self) -> str:
-        """Return what was taken."""
-        return " ".join(" ".join(self.pieces).split())
+        self.words += found
+        return len(found)
 
 
 class Pen:
     """What has been laid flat so far, and what is open in the line: a block, an anchor, code, a quotation."""
 
     __slots__ = (
-        "_anchor", "_anchors", "_blocks", "_code", "_deep", "_linked", "_lines", "_links", "_paths", "_quote", "_rows",
+        "_anchor", "_anchors", "_blocks", "_code", "_deep", "_last", "_linked", "_lines", "_links", "_paths", "_quote", "_rows",
         "_stack", "_texts", "gap", "parts",
     )  # fmt: skip
 
@@ -58,7 +55,8 @@ class Pen:
         self._lines: list[str] = []
         self._paths: dict[tuple[int, str], int] = {(-1, BODY.kind): 0}
         self._rows: list[tuple[str, int, int, int, int, int, str, int]] = [("body", -1, 0, 0, 0, 0, BODY.kind, 0)]
-        """Of boxes, in the order of the columns of `Boxes`, then the number of the first block."""
+        """Of boxes, in the order of the columns of `Boxes`."""
+        self._last = [0]
         self._stack = [0]
         self._deep = 0
         self._anchor: Run | None = None
@@ -69,8 +67,11 @@ class Pen:
     def done(self) -> Outline:
         """Return what was laid flat."""
         self.border()
-        columns = list(map(list, zip(*self._rows, strict=True)))
-        return Outline(Boxes(*columns[:7]), self._blocks, self._anchors)
+        while len(self._stack) > 1:
+            self.close()
+        self._last[0] = len(self._texts)
+        columns = map(list, zip(*self._rows, strict=True))
+        return Outline(Boxes(*columns, self._last), self._blocks, self._anchors)
 
     def none(self, *_: object) -> None:
         """Do nothing."""
@@ -106,6 +107,7 @@ class Pen:
         if self._anchor and own & _HEADLINE:
             self._anchor.headline = True
         stack.append(len(rows))
+        self._last.append(0)
         rows.append((name, up, depth, marks | own, names, path, kind, len(self._texts)))
 
     def close(self, *_: object) -> None:
@@ -116,8 +118,11 @@ class Pen:
             self._deep -= 1
         elif len(self._stack) > 1:
             box = self._stack.pop()
-            if self._rows[box][7] == len(self._texts):
-                del self._rows[box:]
+            last = len(self._texts)
+            if self._rows[box][7] == last:
+                del self._rows[box:], self._last[box:]
+            else:
+                self._last[box] = last
 
     def form(self, tag: str, shape: Shape) -> None:
         """Open a box that refers to something."""
@@ -170,12 +175,12 @@ class Pen:
         if run is not None:
             self._linked += run.take(self.parts)
             tag = run.tag
-            text = run.text() or _tidy(_label(tag) or run.spare)
+            text = " ".join(run.words) or _tidy(_label(tag) or run.spare)
             rel = attribute(tag, "rel") if ' rel="' in tag else ""
             made = Anchor("a", attribute(tag, "href"), rel, text, run.where, run.headline)
             self._anchors.insert(run.number, made)
             self._anchor = None
-        self.space()
+        self.parts.append(self.gap)  # so that the block ends here, even one without text
 
     def code(self, *_: object) -> None:
         """Open code in the line."""
@@ -208,9 +213,8 @@ class Pen:
             return run
         if run is not None:
             run.take(self.parts)
-            text = run.text()
-            if text:
-                found.setdefault(len(self._texts), []).append(text)
+            if run.words:
+                found.setdefault(len(self._texts), []).append(" ".join(run.words))
         return None
 
     def _where(self) -> int:
@@ -231,7 +235,7 @@ class Pen:
             self._pause()
             for run in (self._code, self._quote):
                 if run is not None:
-                    run.pieces.clear()
+                    run.words.clear()
         text = plain("".join(parts))
         if self._rows[self._stack[-1]][0] == "pre":
             text = "\n".join(line.rstrip() for line in "\n".join([*map(plain, lines), text]).split("\n")).strip("\n")

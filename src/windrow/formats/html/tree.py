@@ -18,7 +18,8 @@ _UNNESTED = frozenset({
     "meta", "optgroup", "option", "p", "param", "rp", "rt", "source", "tbody", "td", "tfoot", "th", "thead", "tr",
     "track", "wbr",
 })  # fmt: skip
-_WIDE = re.compile(r"<[a-zA-Z][^>]{2000,}+")
+_WIDE = 2_000  # characters of a tag that may have hundreds of attributes
+_LONG_TAG = re.compile(rf"<[a-zA-Z][^>]{{{_WIDE},}}+")
 _QUOTED = re.compile(r""""[^"]*(?:"|\Z)|'[^']*(?:'|\Z)""")
 _ATTRIBUTES = 400  # more than any author writes
 
@@ -31,9 +32,7 @@ def parse(text: str) -> LexborHTMLParser:
     """
     if text.count("<") > _SUSPECT:
         text = _flatten(text)
-    if _WIDE.search(text):
-        text = _WIDE.sub(_narrow, text)
-    return LexborHTMLParser(text)
+    return LexborHTMLParser(_narrowed(text))
 
 
 def silence(tree: LexborHTMLParser) -> None:
@@ -72,6 +71,20 @@ def _flatten(text: str) -> str:
         kept.append(text[at:start])
         at = end
     return "".join([*kept, text[at:]])
+
+
+def _narrowed(text: str) -> str:
+    """Look where so many characters go without a `>`, and cut tags with hundreds of attributes."""
+    kept: list[str] = []
+    done = at = 0
+    while len(text) - at > _WIDE:
+        end = text.rfind(">", at, at + _WIDE) + 1
+        if not end:
+            end = text.find(">", at) % (len(text) + 1)
+            kept += text[done:at], _LONG_TAG.sub(_narrow, text[at:end])
+            done = end
+        at = end
+    return "".join([*kept, text[done:]]) if kept else text
 
 
 def _narrow(tag: re.Match[str]) -> str:

@@ -72,12 +72,18 @@ def groups(names: str) -> int:
     >>> groups("siteNav main-menu") == BIT["nav"] | BIT["content"]
     True
     """
-    found = _known.get(names)
-    if found is None:
-        found = 0
-        for word in _SPLIT.findall(names[:_LONGEST]):
-            found |= _WORD.get(word.lower(), 0)
-        if len(_known) >= _KEPT:
-            _known.clear()
-        _known[names] = found
+    found = 0
+    for name in names[:_LONGEST].split():
+        bits = _known.get(name)
+        found |= _learn(name) if bits is None else bits
+    return found
+
+
+def _learn(name: str) -> int:
+    found = 0
+    for word in _SPLIT.findall(name):
+        found |= _WORD.get(word.lower(), 0)
+    if len(_known) >= _KEPT:
+        _known.clear()
+    _known[name] = found
     return found
