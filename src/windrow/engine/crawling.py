@@ -168,7 +168,7 @@ class Crawling:
         for one in found:
             seq = self._origins.get(one.origin)
             if seq is None:
-                seq = pen.host_made(self._run.session, self._run.collection.name, source.name, one.origin)
+                seq = self._host(pen, source, one.origin)
                 self._origins[one.origin] = seq
                 self._hosts[seq] = _Host(seq, source, one.origin)
             by_host.setdefault(seq, []).append(one)
@@ -178,6 +178,16 @@ class Crawling:
                 pen.hinted(some, self._crawl.rest)
             if seq in self._hosts:
                 self._hosts[seq].dry = False
+
+    def _host(self, pen: Pen, source: Source, origin: str) -> int:
+        """Put an origin on record; one that was only known from elsewhere is the source's from now on."""
+        run = self._run
+        rows = run.ledger.ask("host_named", origin, run.collection.name)
+        if not rows:
+            return pen.host_made(run.session, run.collection.name, source.name, origin)
+        seq: int = rows[0][0]
+        pen.host_taken(seq, source.name)
+        return seq
 
     def _ended(self, pen: Pen, host: _Host, event: WalkEnded) -> None:
         """Leave a host, or walk it once more where a process died under it."""

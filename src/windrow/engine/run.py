@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from windrow.engine.crew import Crew
 from windrow.engine.ledger import Lease, Ledger, Pen
@@ -107,6 +107,14 @@ Follower = Callable[[Callable[[], bool]], str]
 batches, which says whether to go on; what a killed one left, the next one mends."""
 
 
+class Lot(NamedTuple):
+    """A WARC file of another maker: where it is, what it is called, and the source that it comes in by."""
+
+    path: Path
+    name: str
+    source: str
+
+
 @dataclass(slots=True)
 class Harvest:
     """A collection as this workspace runs it."""
@@ -123,6 +131,7 @@ class Harvest:
     downloaders: int = 4
     attempts: int = 3
     limits: Limits | None = None  # where they are not those of the workspace
+    lots: tuple[Lot, ...] = ()
 
 
 @dataclass(slots=True)

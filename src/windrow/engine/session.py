@@ -16,6 +16,7 @@ from windrow.engine.crew import Crew
 from windrow.engine.fetching import Fetching
 from windrow.engine.following import follow_step
 from windrow.engine.indexing import index_archive
+from windrow.engine.intake import Intake
 from windrow.engine.ledger import Lease, Ledger
 from windrow.engine.ledger.lease import holder
 from windrow.engine.ledger.moment import now, spell
@@ -104,6 +105,8 @@ class Session:
             self.progress, lambda: self.stops, limit, since,
         )  # fmt: skip
         try:
+            if harvest.lots:
+                Intake(run).run()
             if fetch and harvest.collection.crawl:
                 Crawling(run, harvest.collection.crawl).run()
                 sweep(setup.archive)

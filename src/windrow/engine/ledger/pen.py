@@ -30,7 +30,22 @@ _INSERT["offering"] = (
     " path = excluded.path, present = excluded.present, size = excluded.size,"
     " modified = excluded.modified, sidecar = excluded.sidecar"
 )
-_INSERT["address"] = "INSERT INTO address VALUES (?,?,?,?,?,0,0,0,0,?) ON CONFLICT DO NOTHING"
+_INSERT["address"] = (
+    # what was only known from elsewhere (a pause of -1) becomes due when a crawl of ours finds it
+    "INSERT INTO address VALUES (?,?,?,?,?,0,0,0,0,?) ON CONFLICT (digest) DO UPDATE SET via = excluded.via,"
+    " place = excluded.place, due = 0, pause = 0 WHERE pause = -1"
+)
+_INSERT["known"] = (
+    "INSERT INTO address (digest, host, url, via, place, due, pause, capture, failures)"
+    " VALUES (?,?,?,0,?,NULL,-1,0,0) ON CONFLICT DO NOTHING"
+)
+_INSERT["intake"] = "INSERT INTO intake VALUES (?,?,?,?,0)"
+_INSERT["intake_at"] = "UPDATE intake SET place_offset = ? WHERE item = ?"
+_INSERT["intake_named"] = "INSERT INTO intake_name VALUES (?,?) ON CONFLICT DO NOTHING"
+_INSERT["intake_waits"] = "INSERT INTO intake_waiting VALUES (?,?,?) ON CONFLICT DO NOTHING"
+_INSERT["intake_waited"] = "DELETE FROM intake_waiting WHERE item = ? AND place_offset = ?"
+_INSERT["payload"] = "INSERT INTO payload VALUES (?,?,?,?,?,?,?) ON CONFLICT DO NOTHING"
+_INSERT["host_taken"] = "UPDATE host SET source = ? WHERE seq = ?"
 _INSERT["visited"] = (
     "UPDATE address SET due = ?, pause = ?, failures = ?, capture = coalesce(?, capture) WHERE digest = ?"
 )
@@ -149,7 +164,43 @@ class BurialPen(CrawlPen):
         return self._add("tombstone_end", session, tombstone, event, *counts)
 
 
-class Pen(BurialPen):
+class IntakePen(BurialPen):
+    """Append facts about WARC files of other makers."""
+
+    def intake(self, item: int, source: str, warc: str, size: int) -> None:
+        """Put a file on record, none of its records yet."""
+        self._rows["intake"].append((item, source, warc, size))
+
+    def intake_at(self, item: int, offset: int) -> None:
+        """Note that all its records before a place are on record."""
+        self._rows["intake_at"].append((offset, item))
+
+    def intake_named(self, item: int, name: str) -> None:
+        """Note what it is called elsewhere."""
+        self._rows["intake_named"].append((item, name[:1024]))
+
+    def payload(self, spelled: str, address: int, kept: Kept) -> None:
+        """Note where bytes lie that revisits may refer to; the first place counts."""
+        self._rows["payload"].append((spelled, address, kept.digest, kept.size, *kept.place))
+
+    def intake_waits(self, item: int, offset: int, spelled: str) -> None:
+        """Let a revisit wait for its bytes."""
+        self._rows["intake_waits"].append((item, offset, spelled))
+
+    def intake_waited(self, item: int, offset: int) -> None:
+        """End that."""
+        self._rows["intake_waited"].append((item, offset))
+
+    def known(self, host: int, found: Found) -> None:
+        """Put an address on record that is not due."""
+        self._rows["known"].append((found.digest, host, found.url, found.place))
+
+    def host_taken(self, host: int, source: str) -> None:
+        """Let a source crawl an origin that was only known from elsewhere."""
+        self._rows["host_taken"].append((source, host))
+
+
+class Pen(IntakePen):
     """Append facts within a transaction of the ledger; each method returns the new fact's seq."""
 
     def item_made(

@@ -1,0 +1,215 @@
+"""Take in WARC files of other makers: their records become visits, as if this workspace had asked.
+
+A file is an item of its own. How far its records are on record stands in the transaction that puts them there, so that
+a killed run goes on where the last one ended. Addresses that are known from elsewhere are never due by that alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+
+from windrow.engine.ledger import Pen
+from windrow.engine.run import Lot, Run
+from windrow.engine.stranger import Sight, look
+from windrow.errors import ArchiveError, DiskFull
+from windrow.formats.url import parts
+from windrow.model import Finding, Found, Kept, Level, Place, Status, Visit
+from windrow.reasons import Reason
+from windrow.stores.archive.stranger import Met, met, vet
+from windrow.stores.archive.taking import Taken, sweep, take
+
+BATCH = 256
+"""Records that are put on record in one transaction."""
+
+FINDINGS = 1_000
+"""Findings of one file that are kept; the rest are counted."""
+
+KIND = "warc"
+_ORIGINS = 10_000  # hosts remembered
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What a source's files came to."""
+
+    task: int
+    files: int = 0
+    held: int = 0
+    visits: int = 0
+    wrong: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    broken: list[str] = field(default_factory=list)
+
+    def told(self, name: str, waiting: int) -> str:
+        """Say it in one line."""
+        parts_ = [f"{name}: {self.files} files, {self.visits} captures"]
+        parts_ += [f"{self.held} held already"] if self.held else []
+        parts_ += [f"{self.wrong} records wrong"] if self.wrong else []
+        parts_ += [f"{waiting} revisits wait for what they repeat"] if waiting else []
+        left = ", ".join(f"{word} {count}" for word, count in self.skipped.most_common(8))
+        parts_ += [f"left out: {left}"] if left else []
+        return "; ".join([*parts_, *self.broken])
+
+
+class Intake:
+    """Takes the lots of a harvest in, one after the other."""
+
+    def __init__(self, run: Run) -> None:
+        """Work within a run whose collection crawls."""
+        assert run.collection.crawl is not None
+        self._run = run
+        self._page = run.collection.crawl.page
+        self._phase = run.collection.first[0]
+        self._host = lru_cache(_ORIGINS)(self._host_of)
+        self._tallies: dict[str, _Tally] = {}
+
+    def run(self) -> None:
+        """Take everything in, then give revisits the bytes that came after them."""
+        run = self._run
+        sweep(run.archive)
+        run.progress.begin("taking in")
+        for lot in run.harvest.lots:
+            if run.stopping():
+                break
+            tally = self._tallies.get(lot.source)
+            if tally is None:
+                tally = self._tallies[lot.source] = _Tally(run.open_task(self._phase, lot.source))
+            try:
+                self._take(lot, tally)
+            except DiskFull:
+                raise
+            except ArchiveError as error:
+                tally.broken.append(f"{lot.path}: {error}")
+        if not run.stopping():
+            self._resolve()
+        for name, tally in self._tallies.items():
+            waiting = run.ledger.ask("intake_waiting_of", name)[0][0]
+            run.close_task(tally.task, tally.told(name, waiting), failed=bool(tally.broken))
+        run.progress.end()
+
+    def _take(self, lot: Lot, tally: _Tally) -> None:
+        """Take one file in, from where it was left."""
+        run = self._run
+        vet(lot.path)
+        taken = take(run.archive, lot.path, run.limits.spare)
+        tally.files += 1
+        item, offset, source = self._item(lot, taken)
+        if offset >= taken.size:
+            tally.held += 1
+            return
+        records = met(run.archive / taken.warc, offset, run.limits)
+        wrong = 0
+        while batch := list(islice(records, BATCH)):
+            with run.ledger.writing() as pen:
+                found = self._write(pen, item, source, taken.warc, batch, tally)
+                pen.found(run.session, item, self._phase, found[: max(0, FINDINGS - wrong)])
+                pen.intake_at(item, batch[-1].next)
+                if batch[-1].next >= taken.size:
+                    pen.moved(run.session, item, (self._phase, Status.DONE))
+            wrong += len(found)
+            tally.wrong += len(found)
+            run.progress.step(len(batch), len(found))
+            run.tick()
+            if run.stopping():
+                return
+
+    def _item(self, lot: Lot, taken: Taken) -> tuple[int, int, str]:
+        """Return the item of a file, how far it is on record, and the source that it came in by."""
+        run = self._run
+        rows = run.ledger.ask("intake", taken.warc)
+        with run.ledger.writing() as pen:
+            if rows:
+                item, source, offset = rows[0]
+            else:
+                first = run.collection.first
+                item = pen.item_made(
+                    run.session, run.collection.name, KIND, taken.warc, owner=lot.source, size=taken.size, state=first
+                )
+                source, offset = lot.source, 0
+                pen.intake(item, source, taken.warc, taken.size)
+            pen.intake_named(item, lot.name)
+        return item, offset, source
+
+    def _write(self, pen: Pen, item: int, source: str, warc: str, batch: list[Met], tally: _Tally) -> list[Finding]:
+        """Put a batch on record, and return what is wrong with it."""
+        found: list[Finding] = []
+        fresh: dict[str, Kept] = {}
+        for one in batch:
+            sight = look(one, warc, self._page)
+            if sight.finding:
+                found.append(sight.finding)
+            elif sight.visit is None:
+                tally.skipped[sight.skipped] += 1
+            else:
+                self._see(pen, source, item, one, sight, fresh)
+                tally.visits += 1
+        return found
+
+    def _see(self, pen: Pen, source: str, item: int, one: Met, sight: Sight, fresh: dict[str, Kept]) -> None:
+        """Put one visit on record, or let it wait for its bytes."""
+        visit, spelled = sight.visit, sight.payload
+        assert visit is not None
+        if sight.refers:
+            known = fresh.get(spelled) or self._payload(spelled)
+            if known is None:
+                pen.intake_waits(item, one.offset, spelled)
+                return
+            visit = visit._replace(kept=known)
+        elif visit.kept and spelled and visit.kept.size and spelled not in fresh:
+            fresh[spelled] = visit.kept
+            pen.payload(spelled, visit.digest, visit.kept)
+        self._put(pen, source, visit)
+
+    def _payload(self, spelled: str) -> Kept | None:
+        rows = self._run.ledger.ask("payload", spelled) if spelled else []
+        return Kept(rows[0][0], rows[0][1], Place(*rows[0][2:])) if rows else None
+
+    def _put(self, pen: Pen, source: str, visit: Visit) -> None:
+        origin = parts(visit.url).origin
+        host = self._host(origin)
+        if host is None:
+            host = pen.host_made(self._run.session, self._run.collection.name, source, origin)
+            pen.flush()
+            self._host.cache_clear()
+        pen.known(host, Found(visit.digest, origin, visit.url))
+        pen.visited(self._run.session, host, visit, None)
+
+    def _host_of(self, origin: str) -> int | None:
+        rows = self._run.ledger.ask("host_named", origin, self._run.collection.name)
+        return rows[0][0] if rows else None
+
+    def _resolve(self) -> None:
+        """Put revisits on record whose bytes have come since."""
+        run, last = self._run, (0, -1)
+        while not run.stopping() and (rows := run.ledger.ask("intake_resolved", *last, BATCH)):
+            with run.ledger.writing() as pen:
+                for item, offset, warc, source in rows:
+                    self._late(pen, item, offset, warc, source)
+            last = rows[-1][:2]
+            run.tick()
+
+    def _late(self, pen: Pen, item: int, offset: int, warc: str, source: str) -> None:
+        sight = look(_one(self._run, warc, offset), warc, self._page)
+        known = self._payload(sight.payload)
+        if sight.visit is None or known is None:
+            gone = Finding("Corrupt", f"at byte {offset}: the record cannot be read any more", Level.WARN)
+            pen.found(self._run.session, item, self._phase, [sight.finding or gone])
+        else:
+            self._put(pen, source, sight.visit._replace(kept=known))
+        pen.intake_waited(item, offset)
+
+
+def _one(run: Run, warc: str, offset: int) -> Met:
+    """Read one record once more."""
+    nothing = Met(offset, 0, offset, reason=Reason.NOT_FOUND, message="the file is not in the archive")
+    path: Path = run.archive / warc
+    try:
+        records: Iterator[Met] = met(path, offset, run.limits)
+        return next(records, nothing)
+    except ArchiveError as error:
+        return nothing._replace(message=str(error))
