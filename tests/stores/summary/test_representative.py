@@ -120,6 +120,16 @@ def test_canonical_pages_of_the_same_origin_join_and_others_do_not() -> None:
     assert place.groups() == {"https://a.example/all": {"https://a.example/all", "https://a.example/half"}}
 
 
+def test_the_canonical_page_may_come_later_and_go_again() -> None:
+    place = Place()
+    place.put(Page("https://a.example/half", prose(2, 60), canonical="https://a.example/all"))
+    assert place.groups() == {}
+    place.put(Page("https://a.example/all", f"{prose(2, 60)} {prose(3, 60)}"))
+    assert place.groups() == {"https://a.example/all": {"https://a.example/all", "https://a.example/half"}}
+    place.drop("https://a.example/all")
+    assert place.groups() == {}
+
+
 def test_canonical_pages_in_a_ring_are_one_group() -> None:
     place = Place()
     ring = ["https://a.example/1", "https://a.example/2", "https://a.example/3"]
