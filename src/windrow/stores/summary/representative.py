@@ -78,26 +78,24 @@ def represent(link: sqlite3.Connection, changed: Iterable[int]) -> int:
 
     Works within the transaction that is open on `link`.
     """
-    changed = set(changed)
-    before: dict[int, int] = dict(link.execute(_TOGETHER, (json.dumps(sorted(changed)),)))
-    groups = _Groups(link)
-    groups.gather(changed | set(before))
-    before |= dict(_pairs(link, groups.members.keys() - before.keys()))
+    groups, before, fresh = _Groups(link), dict[int, int](), set(changed)
+    while fresh:
+        # Whoever was in a group with one that moved is looked at too: who stood for them may have left.
+        known = before.keys() | groups.members.keys() | fresh
+        groups.gather(fresh)
+        asked = (json.dumps(sorted(groups.members.keys() | known)),)
+        before |= dict(link.execute(_TOGETHER, asked).fetchall())
+        fresh = before.keys() - known - groups.members.keys()
     now: dict[int, int] = {}
     for group in groups.connected():
         if len(group) > 1:
             chosen = _chosen(group, {before[one.id] for one in group if one.id in before})
             now |= dict.fromkeys((one.id for one in group), chosen)
     gone = [(one,) for one in before if one not in now]
-    fresh = [(one, other) for one, other in now.items() if before.get(one) != other]
+    made = [(one, other) for one, other in now.items() if before.get(one) != other]
     link.executemany("DELETE FROM windrow_representative WHERE generation_id = ?", gone)
-    link.executemany("INSERT OR REPLACE INTO windrow_representative VALUES (?, ?)", sorted(fresh))
-    return len(gone) + len(fresh)
-
-
-def _pairs(link: sqlite3.Connection, ids: Collection[int]) -> list[tuple[int, int]]:
-    sql = f"SELECT generation_id, representative_id FROM windrow_representative WHERE generation_id {_AMONG}"
-    return link.execute(sql, (json.dumps(sorted(ids)),)).fetchall()
+    link.executemany("INSERT OR REPLACE INTO windrow_representative VALUES (?, ?)", sorted(made))
+    return len(gone) + len(made)
 
 
 def _chosen(group: list[Member], before: set[int]) -> int:
