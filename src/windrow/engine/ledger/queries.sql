@@ -243,3 +243,35 @@ WHERE digest = :digest AND due > 0 AND (SELECT max(v.started) FROM visit v WHERE
 -- name: rests
 -- Until when hosts asked to be left alone.
 SELECT host, until FROM rest WHERE until > ?;
+
+-- name: visits_logged
+-- Every visit of a collection after a given one, those to the rules of hosts too, and who made it.
+SELECT v.seq, v.session, s.at, s.holder, h.source, v.address, coalesce(a.url, nullif(v.url, ''), h.origin || '/robots.txt'),
+       v.kind, v.allowed, v.started, v.seconds, v.status, v.reason, v.message, v.digest, v.size, v.warc,
+       v.place_offset, v.place_length, v.revisit, v.mime, v.etag, v.modified, v.location
+FROM visit v CROSS JOIN host h ON h.seq = v.host AND h.collection = ? LEFT JOIN address a ON a.digest = v.address
+CROSS JOIN session s ON s.seq = v.session
+WHERE v.seq > ? ORDER BY v.seq LIMIT ?;
+
+-- name: visits_counted
+-- How many visits of a collection there are up to a given one.
+SELECT count(*) FROM visit v CROSS JOIN host h ON h.seq = v.host AND h.collection = ? WHERE v.seq <= ?;
+
+-- name: addresses_after
+-- A collection's addresses in the order in which they were found.
+SELECT a.rowid, a.url FROM address a CROSS JOIN host h ON h.seq = a.host AND h.collection = ?
+WHERE a.rowid > ? ORDER BY a.rowid LIMIT ?;
+
+-- name: addresses_counted
+SELECT count(*) FROM address a CROSS JOIN host h ON h.seq = a.host AND h.collection = ? WHERE a.rowid <= ?;
+
+-- name: address_last
+SELECT coalesce(max(rowid), 0) FROM address;
+
+-- name: sessions_closed
+SELECT session, at FROM session_end WHERE session IN ({marks}) ORDER BY session;
+
+-- name: session_open
+-- The latest session, where it has not ended.
+SELECT s.seq FROM session s WHERE s.seq = (SELECT max(seq) FROM session)
+AND NOT EXISTS (SELECT 1 FROM session_end e WHERE e.session = s.seq);

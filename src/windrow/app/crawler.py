@@ -1,0 +1,94 @@
+"""The crawler's books joined with a workspace: the ledger's visits in, the crawler database out, from a checkpoint."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+
+from windrow.collections.pages.books import log
+from windrow.engine.check import Fault
+from windrow.engine.ledger import Ledger
+from windrow.engine.ledger.moment import parse
+from windrow.engine.ledger.visit import logged
+from windrow.stores.summary.crawler import ADDRESS, CrawlerStore
+
+COLLECTION = "pages"
+
+PIECE = 500
+"""Visits, or addresses, that are projected in one transaction."""
+
+TURN = 0.05
+"""Seconds that one call may take while a session runs, which calls about once a second; its end takes what it needs."""
+
+AGAIN = "remove the crawler database; the next windrow run makes it anew"
+
+
+class CrawlerBooks:
+    """The crawler database, kept equal to what the ledger tells."""
+
+    def __init__(self, url: str, user_agent: str = "", *, piece: int = PIECE, turn: float = TURN) -> None:
+        """Open the database at `url`, making what is missing of it; `user_agent` is who crawls from now on."""
+        self.store = CrawlerStore(url)
+        self._user_agent = user_agent
+        self._piece = piece
+        self._turn = turn
+
+    def catch_up(self, ledger: Ledger) -> None:
+        """Project facts after the checkpoint: all of them, or while a session runs as many as fit in a turn."""
+        running = bool(ledger.ask("session_open"))
+        until = time.monotonic() + self._turn if running else None
+        for step in (self._crawls, self._offers):
+            while step(ledger):
+                if until is not None and time.monotonic() > until:
+                    return
+        if not running:
+            self._agents(ledger)
+
+    def _crawls(self, ledger: Ledger) -> bool:
+        """Project some visits, and tell whether there may be more."""
+        visits = logged(ledger, COLLECTION, self.store.checkpoint(), self._piece)
+        if visits:
+            self.store.log([log(*one) for one in visits], self._user_agent)
+        return len(visits) == self._piece
+
+    def _offers(self, ledger: Ledger) -> bool:
+        """Project some addresses, and tell whether there may be more."""
+        after = self.store.checkpoint(ADDRESS)
+        if after > ledger.ask("address_last")[0][0]:
+            after = 0  # the table was written anew: what is known already stays as it is
+        rows = ledger.ask("addresses_after", COLLECTION, after, self._piece)
+        if rows:
+            self.store.offer([row[1] for row in rows], rows[-1][0])
+        return len(rows) == self._piece
+
+    def _agents(self, ledger: Ledger) -> None:
+        """Put on record which sessions ended; one that was killed never does."""
+        running = self.store.running()
+        ended = [(seq, int(parse(at).timestamp())) for seq, at in ledger.ask_many("sessions_closed", running)]
+        if ended:
+            self.store.ended(ended)
+
+    def grow(self, sizes: Mapping[int, int]) -> None:
+        """Show nothing of what is under way: the standard has no place for it."""
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.store.close()
+
+
+def check_crawler(url: str, ledger: Ledger) -> Iterator[Fault]:
+    """Compare how many crawls and candidates the crawler database has with what the ledger tells of them."""
+    store = CrawlerStore(url)
+    try:
+        there, upto, known = store.counts(), store.checkpoint(), store.checkpoint(ADDRESS)
+    finally:
+        store.close()
+    told = ledger.ask("visits_counted", COLLECTION, upto)[0][0]
+    if there["crawl_log"] != told:
+        yield Fault("crawler database", f"has {there['crawl_log']} crawls; the ledger tells {told}", AGAIN)
+    addresses = ledger.ask("addresses_counted", COLLECTION, known)[0][0]
+    if there["crawl_candidate"] < addresses:
+        yield Fault("crawler database", f"has {there['crawl_candidate']} candidates; the ledger has {addresses}", AGAIN)
+    latest = ledger.ask("visits_logged", COLLECTION, upto, 1)
+    if latest and not ledger.ask("session_open"):
+        yield Fault("crawler database", "does not have the latest visits", "windrow run")

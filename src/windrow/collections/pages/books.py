@@ -1,0 +1,61 @@
+"""The crawl log of the standard, as the ledger's visits tell it: a visit in, its rows out.
+
+A visit is a row of `crawl_log`. Where the server was asked it is a `request` too; where a body came, a `file`;
+where it moved, a `redirect`. What was refused before it was asked has a row of `crawl_log` alone, which says so.
+"""
+
+from __future__ import annotations
+
+from windrow.collections.pages.code import ExitCode
+from windrow.collections.pages.identity import agent_uuid, crawl_uuid
+from windrow.collections.pages.kind import mime
+from windrow.collections.pages.outcome import CONTENTFUL, outcome
+from windrow.collections.pages.redirect import move
+from windrow.digest import number
+from windrow.formats.moment import moment
+from windrow.model import Recorded, Visit
+from windrow.stores.summary.entry import Mime
+from windrow.stores.summary.log import Agent, File, Log, Redirect, Request
+
+UNASKED = frozenset({ExitCode.ROBOTS_DENIED, ExitCode.POLICY_DENIED})
+"""Exit codes of crawls that were refused before the server was asked."""
+
+LONGEST = 2_000
+"""Characters of a message that are kept."""
+
+
+def log(one: Recorded, holder: str) -> Log:
+    """Return the rows of a visit; `holder` is who made it."""
+    visit = one.visit
+    code = outcome(visit.status, visit.reason)
+    modified = moment(visit.validators[1])
+    changed = max(0, int(modified.timestamp())) if modified else None
+    request = None
+    if _asked(visit, code):
+        request = Request(visit.allowed, visit.status, visit.validators[0] or None, changed)
+    return Log(
+        one.seq, Agent(one.session, int(one.opened.timestamp()), agent_uuid(one.opened, one.session), holder),
+        visit.url, visit.kind, crawl_uuid(visit.started, one.session, visit.digest or number(visit.url), visit.kind),
+        int(visit.started.timestamp()), round(visit.seconds * 1000), int(code), visit.message[:LONGEST] or None,
+        request, _file(visit, changed), _redirect(visit, changed), bool(visit.digest), code in CONTENTFUL,
+    )  # fmt: skip
+
+
+def _asked(visit: Visit, code: ExitCode) -> bool:
+    """Tell whether the server was asked: what was refused before has no duration."""
+    return visit.status is not None or (visit.seconds > 0 and code not in UNASKED)
+
+
+def _file(visit: Visit, modified: int | None) -> File | None:
+    kept = visit.kept
+    if kept is None or visit.status is None or not 200 <= visit.status < 300:
+        return None
+    kind = mime(kept.mime)
+    return File(kept.size, Mime(*kind) if kind else None, modified)
+
+
+def _redirect(visit: Visit, modified: int | None) -> Redirect | None:
+    to = move(visit.url, visit.status, visit.location) if visit.status is not None else None
+    if to is None or not to.url:
+        return None
+    return Redirect(to.url, to.fragment, int(to.source), to.permanent, modified)

@@ -1,0 +1,179 @@
+"""The crawler database: the crawl log and what hangs on it, projected from the ledger with a checkpoint beside it.
+
+The number of a visit in the ledger is the number of its rows, so that projecting in pieces makes the same rows
+as projecting at once, and a crash between two pieces is healed by going on.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from hashlib import blake2b
+from typing import Any, cast
+
+import sqlalchemy as sa
+
+from windrow.stores.connect import guarded
+from windrow.stores.database import reach
+from windrow.stores.summary.catalogue import Catalogue
+from windrow.stores.summary.log import Log
+from windrow.stores.summary.schema import statements
+
+VISIT, ADDRESS = "windrow.visit", "windrow.address"
+"""Keys in `unobtanium_database_info`: the last visit, and the last address, that are in the tables."""
+
+_INFO = "INSERT INTO unobtanium_database_info VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
+_AGENT = """
+INSERT INTO agent (agent_id, time_started_unix_utc, agent_uuid, name, http_user_agent) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (agent_id) DO NOTHING
+"""
+_CRAWL = "INSERT INTO crawl_log VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_REQUEST = "INSERT INTO request VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_FILE = "INSERT INTO file VALUES (?, ?, ?, ?, ?, ?, ?, NULL)"
+_REDIRECT = "INSERT INTO redirect VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0, ?)"
+# Only what was asked later than the last time tells more of a candidate; each pair of columns moves together.
+_CANDIDATE = """
+INSERT INTO crawl_candidate (url_id, last_crawl_time_unix_utc, last_crawl_exit_code) VALUES (?, ?, ?)
+ON CONFLICT (url_id) DO UPDATE SET last_crawl_time_unix_utc = excluded.last_crawl_time_unix_utc,
+  last_crawl_exit_code = excluded.last_crawl_exit_code
+WHERE last_crawl_time_unix_utc IS NULL OR excluded.last_crawl_time_unix_utc >= last_crawl_time_unix_utc
+"""
+_CONTENT = """
+UPDATE crawl_candidate SET last_contentful_crawl_time_unix_utc = ?2, last_contentful_http_etag = ?3 WHERE url_id = ?1
+AND (last_contentful_crawl_time_unix_utc IS NULL OR last_contentful_crawl_time_unix_utc <= ?2)
+"""
+
+
+class CrawlerStore:
+    """One crawler database in an SQLite file, written by one process at a time."""
+
+    def __init__(self, url: str) -> None:
+        """Open the database at `url` (`sqlite:///FILE`), making what is missing of it."""
+        self.engine: sa.Engine = reach(url)
+        with guarded(self.engine):
+            self._held = self.engine.raw_connection()
+            self._link = cast(sqlite3.Connection, self._held.driver_connection)
+            self._catalogue = Catalogue(self._link)
+            with self._writing():
+                self._prepare()
+
+    def _prepare(self) -> None:
+        if self._link.execute("SELECT 1 FROM sqlite_master WHERE name = 'crawl_log'").fetchone() is None:
+            for statement in statements("base", "crawler"):
+                self._link.execute(statement)
+            told = {"schema.base": "0.1.0", "schema.crawler": "0.0.0", "tool": "windrow"}
+            told["created_unix_utc"] = str(int(time.time()))
+            self._link.executemany(_INFO, list(told.items()))
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Open one transaction; all of it is written or nothing."""
+        with guarded(self.engine):
+            self._link.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._link.execute("COMMIT")
+            except BaseException:
+                self._catalogue.forget()
+                self._link.rollback()
+                raise
+
+    def checkpoint(self, key: str = VISIT) -> int:
+        """Return how far the ledger's visits (or with `ADDRESS`, its addresses) are in the tables, 0 at first."""
+        rows = self._ask("SELECT value FROM unobtanium_database_info WHERE key = ?", key)
+        return int(rows[0][0]) if rows else 0
+
+    def log(self, crawls: Sequence[Log], user_agent: str) -> None:
+        """Write crawls, each once and in the ledger's order, and how far they reach."""
+        with self._writing():
+            led = {one.redirect.url for one in crawls if one.redirect}
+            urls = self._catalogue.urls({one.url for one in crawls} | led)
+            agents = {one.agent.id: one.agent for one in crawls}
+            self._link.executemany(_AGENT, [(*one, user_agent) for one in agents.values()])
+            self._crawls(crawls, urls)
+            self._hang(crawls, urls)
+            self._candidates(crawls, urls)
+            self._link.execute(_INFO, (VISIT, str(crawls[-1].id)))
+
+    def _crawls(self, crawls: Sequence[Log], urls: Mapping[str, int]) -> None:
+        rows = [
+            (one.id, one.agent.id, urls[one.url], *one[3:9])
+            for one in crawls
+        ]  # fmt: skip
+        self._link.execute("SAVEPOINT crawls")
+        try:
+            self._link.executemany(_CRAWL, rows)
+        except sqlite3.IntegrityError:
+            # Two crawls of one address in the same microsecond: the later one gets a name of its own.
+            self._link.execute("ROLLBACK TO crawls")
+            for row in rows:
+                self._link.execute(_CRAWL, (*row[:4], self._free(row[4], row[0]), *row[5:]))
+        self._link.execute("RELEASE crawls")
+
+    def _free(self, uuid: bytes, number: int) -> bytes:
+        taken = self._link.execute("SELECT crawl_log_id FROM crawl_log WHERE crawl_uuid = ?", (uuid,)).fetchone()
+        return uuid if taken is None else uuid[:9] + blake2b(b"%d" % number, digest_size=7).digest()
+
+    def _hang(self, crawls: Sequence[Log], urls: Mapping[str, int]) -> None:
+        """Write what hangs on crawls: requests, files and redirects."""
+        requests, files, redirects = [], [], []
+        for one in crawls:
+            url, request, file, to = urls[one.url], one.request, one.file, one.redirect
+            asked = one.id if request else None
+            if request:
+                requests.append((
+                    one.id, one.id, url, one.at, request.allowed, one.milliseconds, one.exit_code, request.modified,
+                    request.status, request.etag,
+                ))  # fmt: skip
+            if file:
+                mime = self._catalogue.mime(file.mime) if file.mime else None
+                files.append((one.id, one.id, asked, url, file.modified, file.size, mime))
+            if to:
+                redirects.append((
+                    one.id, one.id, asked, url, to.modified, urls[to.url], to.source, to.permanent, to.fragment,
+                ))  # fmt: skip
+        self._link.executemany(_REQUEST, requests)
+        self._link.executemany(_FILE, files)
+        self._link.executemany(_REDIRECT, redirects)
+
+    def _candidates(self, crawls: Sequence[Log], urls: Mapping[str, int]) -> None:
+        told = [one for one in crawls if one.candidate]
+        self._link.executemany(_CANDIDATE, [(urls[one.url], one.at, one.exit_code) for one in told])
+        found = [one for one in told if one.contentful]
+        etags = [one.request.etag if one.request else None for one in found]
+        rows = [(urls[one.url], one.at, etag) for one, etag in zip(found, etags, strict=True)]
+        self._link.executemany(_CONTENT, rows)
+
+    def offer(self, addresses: Sequence[str], checkpoint: int) -> None:
+        """Put candidates on record that may never have been crawled, and how far they reach."""
+        with self._writing():
+            urls = self._catalogue.urls(addresses)
+            rows = [(urls[one],) for one in addresses]
+            self._link.executemany("INSERT INTO crawl_candidate (url_id) VALUES (?) ON CONFLICT DO NOTHING", rows)
+            self._link.execute(_INFO, (ADDRESS, str(checkpoint)))
+
+    def running(self) -> list[int]:
+        """Return the agents that are not known to have ended."""
+        return [row[0] for row in self._ask("SELECT agent_id FROM agent WHERE time_finished_unix_utc IS NULL")]
+
+    def ended(self, agents: Iterable[tuple[int, int]]) -> None:
+        """Put on record when agents ended."""
+        with self._writing():
+            rows = [(at, agent) for agent, at in agents]
+            self._link.executemany("UPDATE agent SET time_finished_unix_utc = ? WHERE agent_id = ?", rows)
+
+    def counts(self) -> dict[str, int]:
+        """Count the rows of each table."""
+        tables = ("agent", "crawl_log", "request", "file", "redirect", "crawl_candidate")
+        return {name: self._ask(f"SELECT count(*) FROM {name}")[0][0] for name in tables}
+
+    def _ask(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        with guarded(self.engine):
+            return self._link.execute(sql, values).fetchall()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._held.close()
+        self.engine.dispose()

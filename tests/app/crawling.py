@@ -1,0 +1,95 @@
+"""Ledgers of crawls that never were, and a process that projects one, to be killed."""
+
+from __future__ import annotations
+
+import random
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from windrow.app.crawler import CrawlerBooks
+from windrow.digest import number
+from windrow.engine.ledger import Ledger
+from windrow.formats.url import parts
+from windrow.model import Found, Kept, Place, Visit
+from windrow.reasons import Reason
+
+BEGIN = datetime(2026, 3, 1, 12, tzinfo=UTC)
+ENDS = [
+    (200, "", None, ""),
+    (200, "", None, ""),
+    (301, "/moved#there", None, ""),
+    (302, "https://other.example/b?x=1", None, ""),
+    (302, "mailto:a@b.example", None, ""),
+    (304, "", None, ""),
+    (404, "", Reason.NOT_FOUND, "not there"),
+    (503, "", Reason.SERVER_ERROR, ""),
+    (None, "", Reason.TIMEOUT, "no whole answer in 10 seconds"),
+    (None, "", Reason.DNS_FAILED, "nobody knows that name"),
+    (None, "", Reason.ROBOTS_DENIED, ""),
+    (None, "", Reason.UNSUPPORTED, ""),
+]
+
+
+class Crawl:
+    """A ledger that is written some visits at a time."""
+
+    def __init__(self, path: Path, seed: int) -> None:
+        self.ledger = Ledger(path)
+        self._chance = random.Random(seed)
+        self._at = BEGIN
+        self._hosts: dict[str, int] = {}
+        self.session = 0
+        self.begin()
+
+    def begin(self) -> None:
+        """Open a session; one that is open stays so, as after a kill."""
+        with self.ledger.writing() as pen:
+            self.session = pen.session_opened("machine:17", "run")
+
+    def end(self) -> None:
+        with self.ledger.writing() as pen:
+            pen.session_closed(self.session, 0)
+
+    def work(self, count: int, *, pages: int = 50) -> None:
+        """Find some addresses and make some visits."""
+        with self.ledger.writing() as pen:
+            for origin in ("https://a.example", "http://b.example:8080"):
+                if origin not in self._hosts:
+                    self._hosts[origin] = pen.host_made(self.session, "pages", "site", origin)
+            for _ in range(count):
+                origin = self._chance.choice(sorted(self._hosts))
+                url = f"{origin}/p/{self._chance.randrange(pages)}"
+                pen.addresses(self._hosts[origin], 0, [Found(number(url), parts(url).origin, url)])
+                if self._chance.random() < 0.8:
+                    pen.visited(self.session, self._hosts[origin], self._visit(origin, url), None)
+
+    def _visit(self, origin: str, url: str) -> Visit:
+        self._at += timedelta(milliseconds=self._chance.choice([0, 0, 7, 900]))
+        if self._chance.random() < 0.1:
+            kept = Kept("sha256:r", 20, Place("w.warc.gz", 1, 2), mime="text/plain")
+            return Visit(0, f"{origin}/robots.txt", 1, True, self._at, 0.02, 200, kept)
+        status, location, reason, message = self._chance.choice(ENDS)
+        kept = None
+        if status == 200:
+            kind = self._chance.choice(["text/html", "text/html;charset=utf-8", "application/atom+xml", "nonsense"])
+            kept = Kept("sha256:x", self._chance.randrange(9_000), Place("w.warc.gz", 5, 6), mime=kind)
+        seconds = 0.0 if reason in {Reason.ROBOTS_DENIED, Reason.UNSUPPORTED} else 0.125
+        told = ('"e1"', "Sun, 06 Nov 1994 08:49:37 GMT") if status == 200 else ("", "")
+        allowed = reason is not Reason.ROBOTS_DENIED
+        return Visit(
+            number(url), url, 0, allowed, self._at, seconds, status, kept, reason, message, told, location
+        )  # fmt: skip
+
+
+def main(ledger: str, database: str) -> None:
+    """Project a whole ledger in small pieces, and say so when the first is done."""
+    books = CrawlerBooks(f"sqlite:///{database}", "test-crawler", piece=20)
+    sys.stdout.write("begun\n")
+    sys.stdout.flush()
+    books.catch_up(Ledger(Path(ledger)))
+    books.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

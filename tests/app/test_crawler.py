@@ -1,0 +1,216 @@
+"""The crawler database: what the ledger tells, in pieces as at once, after a kill, and of a real crawl."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.app.crawling import Crawl
+from tests.engine import strolling
+from windrow.app.crawler import CrawlerBooks, check_crawler
+from windrow.collections.pages.identity import crawl_uuid
+from windrow.digest import number
+from windrow.engine.ledger import Ledger
+from windrow.engine.ledger.moment import parse
+from windrow.engine.run import Harvest
+from windrow.engine.session import Session, Setup
+from windrow.formats.url import parts
+from windrow.model import Limits, Site, Source
+
+HERE = Path(__file__).parents[2]
+TOLD = {
+    "agent": "SELECT agent_id, time_started_unix_utc, time_finished_unix_utc IS NULL, agent_uuid, name,"
+    " http_user_agent FROM agent",
+    "crawl": "SELECT crawl_log_id, agent_id, str_url, str_origin, crawl_type, crawl_uuid, time_started_unix_utc,"
+    " time_taken_ms, exit_code, message FROM crawl_log JOIN url USING (url_id) JOIN origin USING (origin_id)",
+    "request": "SELECT request_id, crawl_log_id, str_url, time_sent_unix_utc, robotstxt_approved, request_duration_ms,"
+    " exit_code, server_last_modified_unix_utc, http_status_code, http_etag FROM request JOIN url USING (url_id)",
+    "file": "SELECT file_id, crawl_log_id, request_id, str_url, last_modified_unix_utc, file_size, mime_type,"
+    " mime_subtype, mime_suffix, canonical_url_id FROM file JOIN url USING (url_id) LEFT JOIN mimetype USING (mimetype_id)",
+    "redirect": "SELECT redirect_id, crawl_log_id, request_id, u.str_url, t.str_url, information_source, is_permanent,"
+    " to_url_fragment FROM redirect r JOIN url u ON u.url_id = r.url_id JOIN url t ON t.url_id = r.to_url_id",
+    "candidate": "SELECT str_url, last_crawl_time_unix_utc, last_crawl_exit_code, last_contentful_crawl_time_unix_utc,"
+    " last_contentful_http_etag FROM crawl_candidate JOIN url USING (url_id)",
+}
+
+
+def told(path: Path) -> dict[str, list[Any]]:
+    """Return what a crawler database says, by addresses and not by their numbers."""
+    with closing(sqlite3.connect(path)) as link:
+        return {name: sorted(link.execute(sql), key=repr) for name, sql in TOLD.items()}
+
+
+def at_once(ledger: Ledger, path: Path) -> dict[str, list[Any]]:
+    books = CrawlerBooks(f"sqlite:///{path}", "test-crawler", piece=100_000)
+    books.catch_up(ledger)
+    books.close()
+    return told(path)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 1000), st.lists(st.integers(0, 60), min_size=1, max_size=6), st.integers(1, 40), st.randoms())
+def test_in_pieces_is_as_at_once(seed: int, works: list[int], piece: int, chance: random.Random) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        crawl = Crawl(Path(folder) / "ledger.sqlite", seed)
+        books = CrawlerBooks(f"sqlite:///{folder}/pieces.sqlite", "test-crawler", piece=piece, turn=0)
+        for count in works:
+            crawl.work(count)
+            if chance.random() < 0.5:
+                books.catch_up(crawl.ledger)
+            if chance.random() < 0.3:
+                books.close()
+                books = CrawlerBooks(f"sqlite:///{folder}/pieces.sqlite", "test-crawler", piece=piece, turn=0)
+            if chance.random() < 0.3:
+                crawl.end()
+            if chance.random() < 0.5:
+                crawl.begin()
+        crawl.end()
+        books.catch_up(crawl.ledger)
+        books.close()
+        assert told(Path(folder) / "pieces.sqlite") == at_once(crawl.ledger, Path(folder) / "once.sqlite")
+        assert list(check_crawler(f"sqlite:///{folder}/pieces.sqlite", crawl.ledger)) == []
+        crawl.ledger.close()
+
+
+@pytest.fixture
+def crawl(tmp_path: Path) -> Crawl:
+    made = Crawl(tmp_path / "ledger.sqlite", 1)
+    made.work(400)
+    made.end()
+    return made
+
+
+def test_rows_say_what_the_ledger_says(crawl: Crawl, tmp_path: Path) -> None:
+    found = at_once(crawl.ledger, tmp_path / "crawler.sqlite")
+    visits = crawl.ledger.cursor(
+        "SELECT v.seq, v.session, v.address, v.kind, v.started, v.status, v.reason FROM visit v"
+    ).fetchall()
+    by_id = {row[0]: row for row in found["crawl"]}
+    assert len(by_id) == len(visits) > 200
+    codes = {(200, None): {20}, (301, None): {31}, (302, None): {32}, (304, None): {34}, (404, "not_found"): {44},
+             (503, "server_error"): {50}, (None, "timeout"): {101}, (None, "dns_failed"): {107},
+             (None, "robots_denied"): {104}, (None, "unsupported"): {29}}  # fmt: skip
+    seen = set()
+    for seq, session, address, kind, started, status, reason in visits:
+        row = by_id[seq]
+        assert row[8] in codes[status, reason]
+        seen.add((status, reason))
+        uuid = crawl_uuid(parse(started), session, address or number(row[2]), kind)
+        assert row[5][:9] == uuid[:9]
+    assert seen == set(codes)
+    asked = {row[0] for row in found["request"]}
+    assert asked == {seq for seq, *_, reason in visits if reason not in {"robots_denied", "unsupported"}}
+    assert {row[0] for row in found["file"]} == {seq for seq, *_, status, _ in visits if status == 200}
+    assert {row[6:9] for row in found["file"]} == {
+        ("text", "html", None), ("application", "atom", "xml"), ("text", "plain", None), (None, None, None),
+    }  # fmt: skip
+    led = {(row[4], row[6], row[7]) for row in found["redirect"]}
+    assert led == {
+        ("https://a.example/moved", 1, "there"),
+        ("http://b.example:8080/moved", 1, "there"),
+        ("https://other.example/b?x=1", 0, None),
+    }
+    assert [row[2:] for row in found["agent"]] == [(0, found["agent"][0][3], "machine:17", "test-crawler")]
+
+
+def test_candidates_tell_the_last_crawl_and_the_last_content(crawl: Crawl, tmp_path: Path) -> None:
+    found = at_once(crawl.ledger, tmp_path / "crawler.sqlite")
+    rows = {row[0]: row[1:] for row in found["candidate"]}
+    known = {row[0] for row in crawl.ledger.cursor("SELECT url FROM address")}
+    assert set(rows) == known
+    assert any(row == (None, None, None, None) for row in rows.values()), "some were never asked"
+    crawls: dict[str, list[Any]] = {}
+    for row in found["crawl"]:
+        if row[4] == 0:
+            crawls.setdefault(row[2], []).append((row[6], row[0], row[8]))
+    for url, some in crawls.items():
+        last = max(some)
+        assert rows[url][:2] == (last[0], last[2])
+        contents = [one for one in some if one[2] in {20, 31, 32}]
+        assert rows[url][2] == (max(contents)[0] if contents else None)
+
+
+def test_killed_it_goes_on_where_it_was(tmp_path: Path) -> None:
+    crawl = Crawl(tmp_path / "ledger.sqlite", 3)
+    for _ in range(10):
+        crawl.work(400, pages=2_000)
+    crawl.end()
+    expected = at_once(crawl.ledger, tmp_path / "once.sqlite")
+    path = tmp_path / "killed.sqlite"
+    chance, kills = random.Random(4), 0
+    for _ in range(12):
+        command = [sys.executable, "-m", "tests.app.crawling", str(tmp_path / "ledger.sqlite"), str(path)]
+        with subprocess.Popen(command, cwd=HERE, env=os.environ | {"PYTHONPATH": f"{HERE / 'src'}:{HERE}"},
+                              stdout=subprocess.PIPE) as started:  # fmt: skip
+            assert started.stdout is not None
+            started.stdout.readline()
+            time.sleep(chance.random() * 0.25)
+            kills += started.poll() is None
+            started.send_signal(signal.SIGKILL)
+    assert kills > 3
+    assert at_once(crawl.ledger, path) == expected
+
+
+def test_a_turn_is_short_while_a_session_runs(tmp_path: Path) -> None:
+    crawl = Crawl(tmp_path / "ledger.sqlite", 5)
+    crawl.work(3_000, pages=3_000)
+    books = CrawlerBooks(f"sqlite:///{tmp_path}/crawler.sqlite", piece=50, turn=0)
+    books.catch_up(crawl.ledger)
+    assert books.store.counts()["crawl_log"] == 50
+    crawl.end()
+    books.catch_up(crawl.ledger)
+    assert books.store.counts()["crawl_candidate"] > 1_000
+    books.close()
+
+
+def test_a_check_finds_lost_rows_and_late_books(crawl: Crawl, tmp_path: Path) -> None:
+    path = tmp_path / "crawler.sqlite"
+    at_once(crawl.ledger, path)
+    with closing(sqlite3.connect(path)) as link, link:
+        link.execute("PRAGMA foreign_keys = OFF")
+        link.execute("DELETE FROM crawl_log WHERE crawl_log_id = (SELECT max(crawl_log_id) FROM crawl_log)")
+    assert len(list(check_crawler(f"sqlite:///{path}", crawl.ledger))) == 1
+    crawl.begin()
+    crawl.work(20)
+    crawl.end()
+    assert len(list(check_crawler(f"sqlite:///{path}", crawl.ledger))) == 2
+
+
+def test_a_real_crawl_is_in_the_books(nginx: Any, tmp_path: Path) -> None:
+    folder = nginx.root / "books"
+    folder.mkdir()
+    (folder / "index.html").write_text('<a href="a.html">a</a> <a href="missing.html">b</a>')
+    (folder / "a.html").write_text("a page")
+    origin = f"http://127.0.0.1:{nginx.plain.port}"
+    where = parts(f"{origin}/")
+    seed = {"seed": f"{origin}/drop/books/index.html", "below": "/drop/books/*"}
+    source = Source("site", "pages", Site(where.scheme, where.host, where.port, timeout=10), options=seed)
+    session = Session(Setup(tmp_path / "ledger.sqlite", tmp_path / "archive", Limits()), "test")
+    books = CrawlerBooks(f"sqlite:///{tmp_path}/crawler.sqlite", "test-crawler")
+    stroll = replace(strolling.STROLL, name="pages")
+    session.harvest(Harvest(stroll, (source,), options={"delay": 0.0}, books=books))
+    assert session.close() == 0
+    found = told(tmp_path / "crawler.sqlite")
+    crawls = {(row[2].removeprefix(origin), row[4], row[8]) for row in found["crawl"]}
+    assert crawls == {
+        ("/robots.txt", 1, 44), ("/drop/books/index.html", 0, 20), ("/drop/books/a.html", 0, 20),
+        ("/drop/books/missing.html", 0, 44),
+    }  # fmt: skip
+    assert {row[6:9] for row in found["file"]} == {("text", "html", None)}
+    assert [row[2] for row in found["agent"]] == [0], "the session ended"
+    assert list(check_crawler(f"sqlite:///{tmp_path}/crawler.sqlite", session.ledger)) == []
+    session.ledger.close()
