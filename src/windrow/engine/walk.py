@@ -123,7 +123,7 @@ class Walker:
             shut = guide.shut(time.time())
             if not shut:
                 return None
-            if not answered or shut > PATIENCE:
+            if not answered or shut > self._walk.options.get("patience", PATIENCE):
                 return self._left(Reason.ROBOTS_UNREACHABLE, Reason.ROBOTS_UNREACHABLE.meaning, shut)
             if why := await self._pause(shut):
                 return why

@@ -1,0 +1,181 @@
+"""A crawl of a small web: what its servers were asked is exactly what they may be, and no sooner than they may."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+
+from tests.engine.roaming import change, faults, roam, source, told
+from tests.servers.sites import HOSTS
+
+pytestmark = pytest.mark.timeout(600)
+
+
+@pytest.fixture(scope="module")
+def crawled(sites, tmp_path_factory):
+    """Crawl the whole web once; return the workspace, and the lines of the server's log."""
+    root = tmp_path_factory.mktemp("crawl")
+    before = len(sites.lines())
+    sites.odd.asked.clear()
+    assert roam(root, source(sites.seeds)) == 3, "hosts that do not let themselves be asked fail their source"
+    return root, sites.lines()[before:]
+
+
+def asked(sites, lines):
+    """Return every request, by address of the server and path."""
+    return [(one.host, one.path) for one in lines] + [(HOSTS["odd"], line[1]) for line in direct(sites)]
+
+
+def direct(sites):
+    """Return what the server of a few lines was asked without nginx before it."""
+    proxied = ("/cal/", "/session/", "/busy/", "/down/")
+    return [line for line in sites.odd.asked if not line[1].startswith(proxied)]
+
+
+def reasons(root, ending):
+    rows = told(root, "SELECT a.url, v.status, v.reason FROM visit v JOIN address a ON a.digest = v.address")
+    return [(status, reason) for url, status, reason in rows if url.endswith(ending)]
+
+
+def test_what_is_asked_is_what_may_be_asked(sites, crawled):
+    _root, lines = crawled
+    found = set(asked(sites, lines))
+    assert found - sites.wanted == set(), "these may not be asked for"
+    assert sites.wanted - found == set(), "these may be, and were not"
+    assert sites.pages > 2000
+    assert len({host for host, _ in found}) >= 14
+
+
+def test_every_page_is_asked_once(sites, crawled):
+    _root, lines = crawled
+    again = {key: count for key, count in Counter(asked(sites, lines)).items() if count > 1}
+    twice = {
+        (HOSTS["odd"], "/broken/x"): 2,  # a fluke, it might have been
+        (HOSTS["circle"], "/robots.txt"): 3,  # five redirects are followed
+        (HOSTS["circle"], "/r1"): 3,
+    }
+    assert again == twice
+
+
+def test_nothing_private_is_asked(sites, crawled):
+    root, lines = crawled
+    assert [one for one in lines if one.host == HOSTS["private"]] == []
+    rows = told(root, "SELECT url, reason FROM visit WHERE reason = 'private_address'")
+    assert len(rows) == 2, "the seed, and what maps to it"
+    assert told(root, "SELECT count(*) FROM visit v JOIN address a ON a.digest = v.address"
+                " WHERE a.url LIKE '%127.0.0.66%'") == [(0,)]  # fmt: skip
+
+
+def test_no_host_is_asked_before_the_answer_to_the_last_question(sites, crawled):
+    _root, lines = crawled
+    for host in {one.host for one in lines}:
+        row = sorted(one for one in lines if one.host == host and one.path != "/rules-of-another.txt")
+        assert all(after.begun - before.ended >= -0.002 for before, after in pairwise(row))
+
+
+def test_a_crawl_delay_is_held(sites, crawled):
+    _root, lines = crawled
+    row = sorted(one for one in lines if one.host == HOSTS["rules"])
+    gaps = [after.begun - before.ended for before, after in pairwise(row)]
+    assert len(gaps) > 40
+    assert min(gaps[1:]) >= 0.049
+
+
+def test_retry_after_is_held(sites, crawled):
+    _root, lines = crawled
+    for name, status, count in (("busy", 429, 3), ("down", 503, 3)):
+        row = sorted(one for one in lines if one.host == HOSTS[name] and one.path != "/robots.txt")
+        assert sum(one.status == status for one in row) == count
+        gaps = [after.begun - before.ended for before, after in pairwise(row) if before.status == status]
+        assert all(gap >= 0.99 for gap in gaps)
+
+
+def test_a_site_out_of_order_is_given_up_after_three_answers(sites, crawled):
+    root, lines = crawled
+    row = [one.path for one in lines if one.host == HOSTS["down"]]
+    assert row == ["/robots.txt", "/down/0", "/down/1", "/down/2"]
+    left = told(root, "SELECT url FROM address WHERE due = 0 AND url LIKE '%/down/%' ORDER BY url")
+    assert [url[-7:] for (url,) in left] == ["later/0", "later/1", "later/2"]
+
+
+def test_a_host_without_its_rules_keeps_its_addresses(sites, crawled):
+    root, _ = crawled
+    origin = sites.origin("broken")
+    assert told(root, "SELECT url, due FROM address WHERE url LIKE ?", f"{origin}%") == [(f"{origin}/index.html", 0)]
+
+
+def test_what_is_too_much_has_its_reason(sites, crawled):
+    root, _ = crawled
+    assert reasons(root, "/bomb/gzip.html") == [(200, "bomb_ratio")]
+    assert reasons(root, "/bomb/nested.html") == [(200, "bomb_ratio")]
+    assert reasons(root, "/large.html") == [(200, "too_large")]
+    assert reasons(root, "/long.html") == [(200, None), (200, None)], "and the page that its last word links to"
+    assert reasons(root, "/trickle/x")[0][1] == "timeout"
+    assert reasons(root, "/silent/x") == [(None, "timeout")]
+    assert reasons(root, "/broken/x") == [(200, "interrupted")]
+    assert reasons(root, "/endless/x") == [(200, "too_large")]
+    for strange in ("heads", "field", "babble"):
+        assert reasons(root, f"/{strange}/x")[0][1] == "protocol_error"
+    assert reasons(root, "/chunks/x") == reasons(root, "/sound/x") == reasons(root, "/sound/1") == [(200, None)]
+
+
+def test_what_was_kept_is_what_came_and_the_ledger_agrees(sites, crawled):
+    root, _ = crawled
+    assert faults(root) == []
+    bombs = told(
+        root, "SELECT v.size FROM visit v JOIN address a ON a.digest = v.address WHERE a.url LIKE '%/bomb/gzip.html'"
+    )
+    assert bombs == [((sites.root / "traps/bomb/gzip.html").stat().st_size,)], "as it came, not as it inflates"
+
+
+def test_answers_are_asked_for_compressed(sites, crawled):
+    root, lines = crawled
+    assert {one.coding for one in lines} == {"gzip, deflate"}
+    url = f"{sites.origin('tree')}/p/1.html"
+    size = told(root, "SELECT v.size FROM visit v JOIN address a ON a.digest = v.address WHERE a.url = ?", url)[0][0]
+    assert 0 < size < (sites.root / "tree/p/1.html").stat().st_size / 2
+
+
+def test_every_question_is_a_visit(sites, crawled):
+    root, lines = crawled
+    counted = Counter(kind for (kind,) in told(root, "SELECT kind FROM visit WHERE status IS NOT NULL OR reason IN"
+                      " ('timeout', 'protocol_error')"))  # fmt: skip
+    assert counted.total() == len(asked(sites, lines))
+    assert counted[2] == 6, "sitemaps"
+    rules = told(root, "SELECT url, status FROM visit WHERE kind = 1 AND url LIKE ?", f"{sites.origin('tree')}%")
+    assert (f"{sites.origin('tree')}/rules-of-another.txt", 200) in rules
+
+
+def test_a_second_crawl_asks_for_what_has_changed(sites, crawled):
+    root, _ = crawled
+    change(root, "UPDATE address SET due = 1 WHERE kind = 0 AND (url LIKE ? OR url LIKE ?)",
+           f"{sites.origin('tree')}/p/1__.html", f"{sites.origin('maps')}/t/%")  # fmt: skip
+    (sites.root / "tree/p/150.html").write_text("<title>changed</title>")
+    before = len(sites.lines())
+    roam(root, source(sites.seeds[:1] + [one for one in sites.seeds if HOSTS["maps"] in one]))
+    lines = sites.lines()[before:]
+    answers = {(one.host, one.path): one.status for one in lines if one.path != "/robots.txt"}
+    assert len(answers) == 102
+    assert {key for key, status in answers.items() if status != 304} == {(HOSTS["tree"], "/p/150.html")}
+    assert all(one.validator != "-" for one in lines if one.path != "/robots.txt")
+    assert faults(root) == []
+
+
+def test_a_sitemap_that_tells_of_a_change_makes_a_page_due(sites, crawled):
+    root, _ = crawled
+    page, other = (f"{sites.origin('maps')}/m/{number}.html" for number in (5, 6))
+    for url, days in ((page, 3), (other, 0.5)):
+        change(root, "UPDATE visit SET started = strftime('%Y-%m-%dT%H:%M:%S.000000Z', 'now', ?) WHERE address ="
+               " (SELECT digest FROM address WHERE url = ?)", f"-{days * 24} hours", url)  # fmt: skip
+    change(root, "UPDATE address SET due = 1 WHERE url LIKE '%/a.xml.gz'")
+    change(
+        root, "UPDATE visit SET etag = '', modified = '' WHERE address IN (SELECT digest FROM address WHERE kind = 2)"
+    )
+    before = len(sites.lines())
+    roam(root, source([one for one in sites.seeds if HOSTS["maps"] in one]))
+    lines = [one for one in sites.lines()[before:] if one.host == HOSTS["maps"]]
+    assert [one.path for one in lines] == ["/robots.txt", "/maps/a.xml.gz", "/m/5.html"]
+    [(due,)] = told(root, "SELECT (due - strftime('%s', 'now')) / 3600.0 FROM address WHERE url = ?", other)
+    assert due == pytest.approx(12, abs=0.1), "a day after the last look"
