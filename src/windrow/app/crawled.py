@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from windrow.app.kind import collection
+from windrow.app.kind import KINDS, collection
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import now
 from windrow.reasons import Reason
@@ -57,17 +57,20 @@ def visits(ledger: Ledger, span: tuple[int, int], kinds: Iterable[str]) -> Visit
     sources: dict[str, Counter[str]] = {}
     ends: Counter[tuple[str, str]] = Counter()
     reasons: Counter[str] = Counter()
-    words = {name: crawl.outcome for name in kinds if (crawl := collection(name).crawl)}
-    for kind, source, status, reason, revisit, earlier, count, received in ledger.ask("told_visits", *span):
+    crawls = {name: crawl for name in kinds if (crawl := collection(name).crawl)}
+    for kind, source, what, status, reason, revisit, earlier, count, received in ledger.ask("told_visits", *span):
         why = Reason(reason) if reason else None
         mine = sources.setdefault(source, Counter())
-        mine[_became(status, why, same=bool(revisit), earlier=bool(earlier))] += count
         mine["fetched"] += count if status is not None else 0
         mine["received"] += received
+        crawl = crawls.get(kind)
+        if crawl is not None and what != crawl.page:
+            continue  # a hint, such as a sitemap: it is asked for and is no page
+        mine[_became(status, why, same=bool(revisit), earlier=bool(earlier))] += count
         if why:
             reasons[why] += count
-        if kind in words:
-            ends[kind, words[kind](status, why)] += count
+        if crawl is not None:
+            ends[kind, crawl.outcome(status, why)] += count
     told = tuple(OutcomeCount(kind, word, count) for (kind, word), count in ends.most_common())
     return Visits(sources, told, reasons.most_common(), _troubles(ledger, span, kinds))
 
@@ -102,10 +105,15 @@ def _became(status: int | None, reason: Reason | None, *, same: bool, earlier: b
 def frontiers(ledger: Ledger) -> dict[str, Frontier]:
     """Return how the addresses of every source that was crawled stand now."""
     at = int(now().timestamp())
-    found = {}
-    for _, source, known, pages, failing, due, following in ledger.ask("told_addresses", at):
-        moment = datetime.fromtimestamp(max(following, 0), UTC) if following is not None else None
-        found[source] = Frontier(known, pages, failing, due, moment)
+    found: dict[str, Frontier] = {}
+    for kind, source, what, known, pages, failing, due, following in ledger.ask("told_addresses", at):
+        moment = datetime.fromtimestamp(following, UTC) if following is not None else None
+        before = found.get(source, Frontier())
+        crawl = collection(kind).crawl if kind in KINDS else None
+        if crawl is not None and what != crawl.page:
+            found[source] = before._replace(due=before.due + due)
+            continue
+        found[source] = Frontier(known, pages, failing, before.due + due, moment)
     return found
 
 

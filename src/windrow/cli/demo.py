@@ -39,6 +39,7 @@ def command(voice: Voice, folder: Path) -> int:
 
     voice.talk("")
     click.get_current_context().invoke(status)
+    _show_pages(voice, played.sites["harbour"])
     for one in played.missing:
         voice.talk(f"not shown: {one}")
     voice.talk(
@@ -52,3 +53,15 @@ def command(voice: Voice, folder: Path) -> int:
         f"  windrow check --workspace {folder}"
     )
     return 0
+
+
+def _show_pages(voice: Voice, harbour: str) -> None:
+    """Search the pages that were crawled, and tell the story of the one that changed."""
+    from windrow.cli.search import command as search  # noqa: PLC0415
+    from windrow.cli.why import command as why  # noqa: PLC0415
+
+    told = click.get_current_context()
+    voice.talk("\n$ windrow search lighthouse keepers")
+    told.invoke(search, words=("lighthouse", "keepers"), limit=3, page=1, explain=False)
+    voice.talk(f"\n$ windrow why {harbour}/ferry.html")
+    told.invoke(why, what=f"{harbour}/ferry.html")

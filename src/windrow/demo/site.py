@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-HARBOUR, MUSEUM, SHOP, CLOSED = "harbour", "museum", "shop", "closed"
+HARBOUR, MUSEUM, SHOP, CLOSED = "harbour", "museum", "shop", "manor"
 NAMES = (HARBOUR, MUSEUM, SHOP, CLOSED)
 
 HTML = "text/html; charset=utf-8"
@@ -55,7 +55,7 @@ def _harbour(at: Addresses, day: int) -> dict[str, Answer]:
             ("/lighthouse.html", "The lighthouse and its keepers"), ("/tides.html", "Tides"), ("/ferry.html", "Ferry"),
             ("/light.html", "The old address of the lighthouse"), ("/keepers/list.html", "For the keepers only"),
             ("/drafts.html", "Drafts"), (f"{at[MUSEUM]}/", "The museum"), (f"{at[SHOP]}/", "The shop"),
-            (f"{at[CLOSED]}/", "The closed house"), ("https://example.org/elsewhere", "Elsewhere"),
+            (f"{at[CLOSED]}/", "The manor"), ("https://example.org/elsewhere", "Elsewhere"),
             ("/ferry.html?utm_source=front", "Ferry, once more"), ("/missing.html", "A page that is not there"),
         )
     )  # fmt: skip
@@ -147,7 +147,7 @@ def _closed(_at: Addresses, _day: int) -> dict[str, Answer]:
     """Make a site that wants no crawlers."""
     return {
         "/robots.txt": Answer(b"User-agent: *\nDisallow: /\n", type="text/plain"),
-        "/": _article("The closed house", "<p>No crawler reads this."),
+        "/": _article("The manor", "<p>No crawler reads this."),
     }
 
 

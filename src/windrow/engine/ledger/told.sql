@@ -132,19 +132,19 @@ FROM standing s JOIN item i ON i.seq = s.item JOIN offering o ON o.item = s.item
 WHERE s.collection = ? AND s.kind = ? AND s.phase = ? AND s.status = ? ORDER BY s.place, s.item, o.source;
 
 -- name: told_visits
--- What came of a session's questions for addresses, by source; whether the address had a body before.
-SELECT h.collection, h.source, v.status, v.reason, v.revisit,
+-- What came of a session's questions for addresses, by source and kind; whether the address had a body before.
+SELECT h.collection, h.source, v.kind, v.status, v.reason, v.revisit,
        EXISTS (SELECT 1 FROM visit p WHERE p.address = v.address AND p.seq < v.seq AND p.status = 200 AND p.digest <> '')
            AS earlier, count(*), sum(CASE WHEN v.revisit THEN 0 ELSE coalesce(v.size, 0) END)
 FROM visit v JOIN host h ON h.seq = v.host WHERE v.seq BETWEEN ? AND ? AND v.address <> 0
-GROUP BY h.collection, h.source, v.status, v.reason, v.revisit, earlier;
+GROUP BY h.collection, h.source, v.kind, v.status, v.reason, v.revisit, earlier;
 
 -- name: told_addresses
--- How the addresses of each source stand at a moment: all, those with a body, failing ones, due ones, and when the
--- next is due.
-SELECT h.collection, h.source, count(*), sum(a.capture <> 0 AND a.failures = 0), sum(a.failures > 0),
+-- How the addresses of each source stand at a moment, by kind: all, those with a body, failing ones, due ones, and
+-- when the next is due.
+SELECT h.collection, h.source, a.kind, count(*), sum(a.capture <> 0 AND a.failures = 0), sum(a.failures > 0),
        sum(coalesce(a.due <= ?, 0)), min(CASE WHEN a.due > 0 THEN a.due END)
-FROM address a JOIN host h ON h.seq = a.host GROUP BY h.collection, h.source;
+FROM address a JOIN host h ON h.seq = a.host GROUP BY h.collection, h.source, a.kind;
 
 -- name: told_due
 -- How many addresses of each host are due at a moment.
