@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,33 +13,31 @@ from windrow.formats.html.forest import Forest, grown, judge
 from windrow.formats.html.trait import NAMES
 from windrow.formats.html.weight import FOREST
 
-SMALL = grown("0.01 -1\npage: 5\nbox: 1 2 3\nblock: 0.5\nbit: 0\n\n0.0 1.1 10 20 2.0 0 300\n1.0 3.0 1 2 1.2 3 4")
+SMALL = grown("0.01 -1\npage: 5\nbox: 1 2 3\nblock: 0\nbit: 0\n\n0.0 1.1 10 20 2.0 0 300\n1.0 3.0 1 2 1.2 3 4")
+Block = tuple[int, int, int]
 
 
 class Rows:
-    """Traits by name for some blocks in some boxes."""
+    """Traits by name for some blocks."""
 
-    def __init__(self, page: float, boxes: list[tuple[float, int]], blocks: list[tuple[float, int]]) -> None:
+    def __init__(self, page: int, blocks: list[Block]) -> None:
         self.page = page
-        self.boxes = boxes
         self.blocks = blocks
-        self.homes: Sequence[int] = [home % len(boxes) for _, home in blocks]
+        self.count = len(blocks)
+        self._bits = [bits for _, _, bits in blocks]
 
-    def of_page(self, name: str) -> float | None:
+    def of_page(self, name: str) -> int | None:
         return self.page if name == "page" else None
 
     def of_bit(self, name: str) -> tuple[Sequence[int], int] | None:
-        return ([bits for _, bits in self.boxes], 4) if name == "bit" else None
+        return (self._bits, 4) if name == "bit" else None
 
-    def of_box(self, name: str) -> Sequence[float] | None:
-        return [value for value, _ in self.boxes] if name == "box" else None
+    def of_block(self, name: str) -> bytes:
+        return bytes([one[name == "block"] for one in self.blocks])
 
-    def of_block(self, name: str) -> Sequence[float]:
-        return [value for value, _ in self.blocks]
-
-    def value(self, name: str, at: int) -> float:
-        value, bits = self.boxes[self.homes[at]]
-        return {"page": self.page, "box": value, "block": self.blocks[at][0], "bit": float(bits >> 2 & 1)}[name]
+    def value(self, name: str, at: int) -> int:
+        box, block, bits = self.blocks[at]
+        return {"page": self.page, "box": box, "block": block, "bit": bits >> 2 & 1}[name]
 
 
 def slowly(forest: Forest, rows: Rows, at: int) -> float:
@@ -54,20 +53,18 @@ def slowly(forest: Forest, rows: Rows, at: int) -> float:
     return 1 / (1 + math.exp(-(total * forest.scale + forest.offset)))
 
 
-box = st.tuples(st.floats(0, 4), st.integers(0, 7))
-block = st.tuples(st.floats(0, 1), st.integers(0, 2000))
+blocks = st.tuples(st.integers(0, 4), st.integers(0, 1), st.integers(0, 2000))
 
 
-@given(st.floats(0, 10), st.lists(box, min_size=1, max_size=300), st.lists(block, max_size=60))
-def test_many_at_once_as_one_by_one(
-    page: float, boxes: list[tuple[float, int]], blocks: list[tuple[float, int]]
-) -> None:
-    rows = Rows(page, boxes, blocks)
+@given(st.integers(0, 10), st.lists(blocks, max_size=60))
+def test_many_at_once_as_one_by_one(page: int, blocks: list[Block]) -> None:
+    rows = Rows(page, blocks)
     assert judge(SMALL, rows) == [slowly(SMALL, rows, at) for at in range(len(blocks))]
 
 
-def test_more_blocks_and_boxes_than_fit_side_by_side() -> None:
-    rows = Rows(3, [(n % 5, n % 8) for n in range(700)], [((n % 7) / 7, n) for n in range(3000)])
+@pytest.mark.parametrize("apart", [8, 3000])
+def test_more_blocks_than_fit_side_by_side(apart: int) -> None:
+    rows = Rows(3, [(n % 5, n % 2, n % apart) for n in range(3000)])
     assert judge(SMALL, rows) == [slowly(SMALL, rows, at) for at in range(3000)]
 
 

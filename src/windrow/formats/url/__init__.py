@@ -1,7 +1,8 @@
 """Addresses of the web: one spelling for each, and links resolved by the hundred thousand a second."""
 
 from windrow.formats.url.normal import LONGEST, Resolved, normalise
+from windrow.formats.url.other import other
 from windrow.formats.url.part import Parts, parts
 from windrow.formats.url.resolver import Resolver
 
-__all__ = ["LONGEST", "Parts", "Resolved", "Resolver", "normalise", "parts"]
+__all__ = ["LONGEST", "Parts", "Resolved", "Resolver", "normalise", "other", "parts"]

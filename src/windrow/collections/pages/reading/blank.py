@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from windrow.collections.pages.code import Destination
-from windrow.collections.pages.reading.address import Resolver, place
 from windrow.collections.pages.reading.description import Description
 from windrow.collections.pages.reading.document import Document
-from windrow.collections.pages.reading.link import Link, count, indexiness, locality
+from windrow.collections.pages.reading.link import Link, count, indexiness
 from windrow.collections.pages.reading.pile import Pile
+from windrow.collections.pages.reading.target import Compass
 from windrow.model import Finding
 
 NOTHING = Description(None, None, None, None, None, None, 0)
@@ -31,15 +30,10 @@ def index(links: list[Link], *, dated: bool = False) -> int:
 
 def link(url: str, reference: str, text: str) -> Link | None:
     """Return a link of a document at `url` that is not written in HTML; None where the reference means no address."""
-    target = Resolver(url).resolve(reference)
-    if target is None or target.url.startswith(("javascript:", "data:", "blob:", "about:")):
+    target = Compass(url).target(reference)
+    if target is None:
         return None
-    there = place(target.url)
-    far = locality(place(url.partition("#")[0]), there)
-    kind = Destination.FILE if there.scheme in {"http", "https", "ftp"} else None
-    if there.scheme in {"mailto", "tel", "sms"}:
-        kind = Destination.COMMUNICATION
     return Link(
-        target.url, target.fragment, False, False, False, 0, False, None if kind is None else int(kind), far, "",
+        target.url, target.fragment, False, False, False, 0, False, target.destination, target.locality, "",
         text or None,
     )  # fmt: skip

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from windrow.collections.pages.kind import Mime
-from windrow.collections.pages.reading.address import Resolver
 from windrow.collections.pages.reading.description import Description, describe
 from windrow.collections.pages.reading.link import Link, count, indexiness, links
 from windrow.collections.pages.reading.pile import Pile, pile
+from windrow.collections.pages.reading.target import Compass
 from windrow.formats.html import main_content, read
 from windrow.model import Finding
 
@@ -45,12 +45,13 @@ def document(raw: bytes, url: str, content_type: str = "", *, last_modified: str
     found = links(page.outline, page.head, url)
     dated = bool(page.head.published)
     index = indexiness(count(found, publishing_date=dated))
-    own = Resolver(url).resolve(page.head.canonical) if page.head.canonical else None
+    compass = Compass(url, page.head.base)
+    own = compass.target(page.head.canonical) if page.head.canonical else None
     return Document(
         pile(page.outline, chosen),
         describe(page.head, page.outline, chosen, index=index, last_modified=last_modified, language=language),
         found,
-        own.url if own and own.url != url.partition("#")[0] else None,
+        own.url if own and own.url != compass.here else None,
         page.head.robots,
         page.encoding,
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from windrow.collections.pages.code import Destination, Locality
-from windrow.collections.pages.reading.address import Place, Resolver, place
+from windrow.collections.pages.reading.target import Compass
 from windrow.formats.html import Head, Mark, Outline
 
 LOCATIONS = tuple(Mark)[:15]
@@ -16,9 +16,10 @@ _AWAY = int(Mark.NAV | Mark.ASIDE)
 _EDGE = int(Mark.HEADER | Mark.FOOTER)
 _CENTRE = int(Mark.MAIN | Mark.ARTICLE)
 _HEADLINE, _LIST = int(Mark.HEADLINE), int(Mark.LIST)
+_OUT, _SELF = int(Locality.OUT), int(Locality.SELF)
 
 
-_BY_TAG = {
+_BY_NAME = {
     "img": Destination.IMAGE,
     "audio": Destination.AUDIO,
     "video": Destination.VIDEO,
@@ -27,9 +28,7 @@ _BY_TAG = {
     "object": Destination.EMBEDDED,
     "form": Destination.FORM,
 }
-_FILES = frozenset({"http", "https", "ftp", "ftps", "sftp", "gemini", "gopher", "file"})
-_TALK = frozenset({"mailto", "tel", "sms", "xmpp", "sip", "sips", "skype", "whatsapp", "tg", "irc", "ircs", "matrix",
-                   "callto", "facetime", "news", "nntp"})  # fmt: skip
+_BY_TAG: dict[str, int | None] = {tag: int(destination) for tag, destination in _BY_NAME.items()}
 
 
 class Link(NamedTuple):
@@ -58,73 +57,41 @@ def links(outline: Outline, head: Head, url: str) -> list[Link]:
     Pictures, scripts and styles are no links: they are part of the page. References that mean no address, and those
     to `javascript:` and `data:`, are left out.
     """
-    return list(_links(outline, head, url))
-
-
-def _links(outline: Outline, head: Head, url: str) -> Iterator[Link]:
-    origin = Resolver(url)
-    start = origin.resolve(head.base) if head.base else None
-    resolver = Resolver(start.url) if start else origin
-    here = place(url.partition("#")[0])
-    far: dict[str, tuple[int, int | None]] = {}
-    for tag, href, rel, text, marks, headline in outline.anchors:
-        target = resolver.resolve(href)
-        if target is None or target.url.startswith(("javascript:", "data:", "blob:", "about:")):
+    compass = Compass(url, head.base)
+    found = []
+    targets = compass.targets([anchor.href for anchor in outline.anchors])
+    for (tag, _, rel, text, marks, headline), target in zip(outline.anchors, targets, strict=True):
+        if target is None:
             continue
-        known = far.get(target.url)
-        if known is None:
-            there = place(target.url)
-            known = far[target.url] = (locality(here, there), _destination(there))
+        address, fragment, destination, locality = target
         words = rel.lower().split() if rel else ()
-        yield Link(
-            target.url,
-            target.fragment,
-            "nofollow" in words,
-            "me" in words,
-            "tag" in words,
-            marks & _LOCATION,
-            headline,
-            known[1] if tag not in _BY_TAG else int(_BY_TAG[tag]),
-            known[0],
-            tag,
-            text or None,
+        found.append(
+            Link(
+                address,
+                fragment,
+                "nofollow" in words,
+                "me" in words,
+                "tag" in words,
+                marks & _LOCATION,
+                headline,
+                _BY_TAG.get(tag, destination),
+                locality,
+                tag,
+                text or None,
+            )
         )
+    found += _feeds(head, compass)
+    return found
+
+
+def _feeds(head: Head, compass: Compass) -> Iterator[Link]:
     for feed in head.feeds:
-        target = resolver.resolve(feed.href)
+        target = compass.target(feed.href)
         if target is not None:
-            far_ = locality(here, place(target.url))
             yield Link(
-                target.url, target.fragment, False, False, False, 0, False, int(Destination.FEED), far_, "link",
-                feed.title or None,
+                target.url, target.fragment, False, False, False, 0, False, int(Destination.FEED), target.locality,
+                "link", feed.title or None,
             )  # fmt: skip
-
-
-def _destination(there: Place) -> int | None:
-    if there.scheme in _FILES:
-        return int(Destination.FILE)
-    return int(Destination.COMMUNICATION) if there.scheme in _TALK else None
-
-
-def locality(here: Place, there: Place) -> int:
-    """Say how far it is from one address to another: the first difference decides.
-
-    A host more or other leads out, and so does another port, or a scheme that differs by more than its last "s"; the
-    default ports of http and https count as one. Another path or query stays on the site.
-
-    >>> locality(place("http://a.example/x"), place("https://a.example/y"))
-    1
-    """
-    if there.host is None or there.host != here.host:
-        return int(Locality.OUT)
-    if _port(there) != _port(here) or there.scheme.removesuffix("s") != here.scheme.removesuffix("s"):
-        return int(Locality.OUT)
-    if there.path != here.path or there.query != here.query:
-        return int(Locality.IN)
-    return int(Locality.SELF)
-
-
-def _port(where: Place) -> int | None:
-    return 80 if (where.scheme, where.port) == ("https", 443) else where.port
 
 
 class Count(NamedTuple):
@@ -145,17 +112,16 @@ def count(found: list[Link], *, publishing_date: bool) -> Count:
     once: in a headline before in a list.
     """
     tally = [0, 0, 0, 0, 0]
-    for link in found:
-        where = link.location
-        if link.html_tag != "a" or not link.text or where & _AWAY:
+    for _, _, _, _, _, where, headline, _, locality, tag, text in found:
+        if where & _AWAY or tag != "a" or not text:
             continue
         if where & _EDGE and not where & _CENTRE:
             continue
-        if link.locality == Locality.OUT:
+        if locality == _OUT:
             tally[4] += 1
             continue
-        step = 0 if link.locality == Locality.SELF else 2
-        if link.contains_headline or where & _HEADLINE:
+        step = 0 if locality == _SELF else 2
+        if headline or where & _HEADLINE:
             tally[step] += 1
         elif where & _LIST:
             tally[step + 1] += 1
