@@ -84,7 +84,7 @@ class Crawl:
 
 def main(ledger: str, database: str) -> None:
     """Project a whole ledger in small pieces, and say so when the first is done."""
-    books = CrawlerBooks(f"sqlite:///{database}", "test-crawler", piece=20)
+    books = CrawlerBooks(Path(database), "test-crawler", piece=20)
     sys.stdout.write("begun\n")
     sys.stdout.flush()
     books.catch_up(Ledger(Path(ledger)))

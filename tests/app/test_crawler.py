@@ -55,7 +55,7 @@ def told(path: Path) -> dict[str, list[Any]]:
 
 
 def at_once(ledger: Ledger, path: Path) -> dict[str, list[Any]]:
-    books = CrawlerBooks(f"sqlite:///{path}", "test-crawler", piece=100_000)
+    books = CrawlerBooks(path, "test-crawler", piece=100_000)
     books.catch_up(ledger)
     books.close()
     return told(path)
@@ -66,14 +66,14 @@ def at_once(ledger: Ledger, path: Path) -> dict[str, list[Any]]:
 def test_in_pieces_is_as_at_once(seed: int, works: list[int], piece: int, chance: random.Random) -> None:
     with tempfile.TemporaryDirectory() as folder:
         crawl = Crawl(Path(folder) / "ledger.sqlite", seed)
-        books = CrawlerBooks(f"sqlite:///{folder}/pieces.sqlite", "test-crawler", piece=piece, turn=0)
+        books = CrawlerBooks(Path(folder) / "pieces.sqlite", "test-crawler", piece=piece, turn=0)
         for count in works:
             crawl.work(count)
             if chance.random() < 0.5:
                 books.catch_up(crawl.ledger)
             if chance.random() < 0.3:
                 books.close()
-                books = CrawlerBooks(f"sqlite:///{folder}/pieces.sqlite", "test-crawler", piece=piece, turn=0)
+                books = CrawlerBooks(Path(folder) / "pieces.sqlite", "test-crawler", piece=piece, turn=0)
             if chance.random() < 0.3:
                 crawl.end()
             if chance.random() < 0.5:
@@ -82,7 +82,7 @@ def test_in_pieces_is_as_at_once(seed: int, works: list[int], piece: int, chance
         books.catch_up(crawl.ledger)
         books.close()
         assert told(Path(folder) / "pieces.sqlite") == at_once(crawl.ledger, Path(folder) / "once.sqlite")
-        assert list(check_crawler(f"sqlite:///{folder}/pieces.sqlite", crawl.ledger)) == []
+        assert list(check_crawler(Path(folder) / "pieces.sqlite", crawl.ledger)) == []
         crawl.ledger.close()
 
 
@@ -168,7 +168,7 @@ def test_killed_it_goes_on_where_it_was(tmp_path: Path) -> None:
 def test_a_turn_is_short_while_a_session_runs(tmp_path: Path) -> None:
     crawl = Crawl(tmp_path / "ledger.sqlite", 5)
     crawl.work(3_000, pages=3_000)
-    books = CrawlerBooks(f"sqlite:///{tmp_path}/crawler.sqlite", piece=50, turn=0)
+    books = CrawlerBooks(tmp_path / "crawler.sqlite", piece=50, turn=0)
     books.catch_up(crawl.ledger)
     assert books.store.counts()["crawl_log"] == 50
     crawl.end()
@@ -183,11 +183,11 @@ def test_a_check_finds_lost_rows_and_late_books(crawl: Crawl, tmp_path: Path) ->
     with closing(sqlite3.connect(path)) as link, link:
         link.execute("PRAGMA foreign_keys = OFF")
         link.execute("DELETE FROM crawl_log WHERE crawl_log_id = (SELECT max(crawl_log_id) FROM crawl_log)")
-    assert len(list(check_crawler(f"sqlite:///{path}", crawl.ledger))) == 1
+    assert len(list(check_crawler(path, crawl.ledger))) == 1
     crawl.begin()
     crawl.work(20)
     crawl.end()
-    assert len(list(check_crawler(f"sqlite:///{path}", crawl.ledger))) == 2
+    assert len(list(check_crawler(path, crawl.ledger))) == 2
 
 
 def test_a_real_crawl_is_in_the_books(nginx: Any, tmp_path: Path) -> None:
@@ -200,7 +200,7 @@ def test_a_real_crawl_is_in_the_books(nginx: Any, tmp_path: Path) -> None:
     seed = {"seed": f"{origin}/drop/books/index.html", "below": "/drop/books/*"}
     source = Source("site", "pages", Site(where.scheme, where.host, where.port, timeout=10), options=seed)
     session = Session(Setup(tmp_path / "ledger.sqlite", tmp_path / "archive", Limits()), "test")
-    books = CrawlerBooks(f"sqlite:///{tmp_path}/crawler.sqlite", "test-crawler")
+    books = CrawlerBooks(tmp_path / "crawler.sqlite", "test-crawler")
     stroll = replace(strolling.STROLL, name="pages")
     session.harvest(Harvest(stroll, (source,), options={"delay": 0.0}, books=books))
     assert session.close() == 0
@@ -212,5 +212,5 @@ def test_a_real_crawl_is_in_the_books(nginx: Any, tmp_path: Path) -> None:
     }  # fmt: skip
     assert {row[6:9] for row in found["file"]} == {("text", "html", None)}
     assert [row[2] for row in found["agent"]] == [0], "the session ended"
-    assert list(check_crawler(f"sqlite:///{tmp_path}/crawler.sqlite", session.ledger)) == []
+    assert list(check_crawler(tmp_path / "crawler.sqlite", session.ledger)) == []
     session.ledger.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 from windrow.collections.pages.books import log
 from windrow.engine.check import Fault
@@ -26,9 +27,9 @@ AGAIN = "remove the crawler database; the next windrow run makes it anew"
 class CrawlerBooks:
     """The crawler database, kept equal to what the ledger tells."""
 
-    def __init__(self, url: str, user_agent: str = "", *, piece: int = PIECE, turn: float = TURN) -> None:
-        """Open the database at `url`, making what is missing of it; `user_agent` is who crawls from now on."""
-        self.store = CrawlerStore(url)
+    def __init__(self, path: Path, user_agent: str = "", *, piece: int = PIECE, turn: float = TURN) -> None:
+        """Open the database in a file, making what is missing of it; `user_agent` is who crawls from now on."""
+        self.store = CrawlerStore(f"sqlite:///{path}")
         self._user_agent = user_agent
         self._piece = piece
         self._turn = turn
@@ -76,9 +77,14 @@ class CrawlerBooks:
         self.store.close()
 
 
-def check_crawler(url: str, ledger: Ledger) -> Iterator[Fault]:
+def check_crawler(path: Path, ledger: Ledger) -> Iterator[Fault]:
     """Compare how many crawls and candidates the crawler database has with what the ledger tells of them."""
-    store = CrawlerStore(url)
+    visited = ledger.ask("visits_logged", COLLECTION, 0, 1)
+    if not path.exists():
+        if visited and not ledger.ask("session_open"):
+            yield Fault("crawler database", f"there is no {path}", "windrow run")
+        return
+    store = CrawlerStore(f"sqlite:///{path}")
     try:
         there, upto, known = store.counts(), store.checkpoint(), store.checkpoint(ADDRESS)
     finally:

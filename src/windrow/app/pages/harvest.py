@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from windrow.app.crawler import CrawlerBooks
 from windrow.app.indexing import follower
 from windrow.collections.pages.agent import user_agent
 from windrow.collections.pages.collection import COLLECTION
@@ -27,6 +28,7 @@ def harvest(workspace: Workspace) -> Harvest:
         COLLECTION,
         sources,
         options={"agent": agent},
+        books=CrawlerBooks(told.crawler, agent),
         chronicle=SummaryStore(f"sqlite:///{told.summary}"),
         followers={"index": follower(told.summary, told.index)},
         limits=told.limits,

@@ -18,7 +18,7 @@ from windrow.stores.summary.duplicate import detect
 from windrow.stores.summary.entry import Entry
 from windrow.stores.summary.follow import follow
 from windrow.stores.summary.reading import Readings, addresses
-from windrow.stores.summary.schema import schema
+from windrow.stores.summary.schema import statements
 
 GROUPS = 500
 """Text piles whose duplicates are looked for in one transaction."""
@@ -50,12 +50,12 @@ class SummaryStore:
 
     def _prepare(self) -> None:
         if self._link.execute("SELECT 1 FROM sqlite_master WHERE name = 'entity_generation'").fetchone() is None:
-            for statement in _statements(schema("base", "summary")):
+            for statement in statements("base", "summary"):
                 self._link.execute(statement)
             told = {"schema.base": "0.1.0", "schema.summary": "0.0.0", "tool": "windrow"}
             told["created_unix_utc"] = str(int(time.time()))
             self._link.executemany(_INFO, list(told.items()))
-        for statement in _statements(schema("beside", "near", "representative")):
+        for statement in statements("beside", "near", "representative"):
             self._link.execute(statement)
 
     @contextmanager
@@ -143,13 +143,3 @@ class SummaryStore:
         """Close the connection."""
         self._held.close()
         self.engine.dispose()
-
-
-def _statements(text: str) -> Iterator[str]:
-    """Split SQL into statements, which `executescript` would commit one by one."""
-    statement = ""
-    for line in text.splitlines():
-        statement += line + "\n"
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""
