@@ -164,7 +164,10 @@ class Guide(Protocol):
         ...
 
     def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
-        """Return the base and the references of a document, as they are written in it."""
+        """Return the base and the references of a document, as they are written in it.
+
+        Those that an earlier document of the origin had may be left out.
+        """
         ...
 
     def follow(self, base: str, reference: str) -> Found | None:

@@ -191,10 +191,3 @@ def test_sightings_forget_nothing_that_they_were_not_told():
     assert met.fresh(5)
     assert not met.fresh(5)
     assert met.fresh(5 + (1 << 20)), "another address in the same slot is fresh"
-    assert list(met.unread("http://a", "http://a/x/y", ["/b", "c", "/b", "c", "http://d/"])) == [
-        "/b",
-        "c",
-        "c",
-        "http://d/",
-    ]
-    assert list(met.unread("http://a", "http://a/z", ["/b", "http://d/"])) == []

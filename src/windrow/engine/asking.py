@@ -12,7 +12,10 @@ from windrow.formats.coding import plain
 from windrow.model import Call, Order, Visit
 from windrow.reasons import Reason
 from windrow.stores.archive import Deposit, Keeper
+from windrow.transports.straight import Straight
 from windrow.transports.visit import Bounds, Reply, Visitor
+
+Visiting = Straight | Visitor
 
 RULES = 1 << 20
 """Bytes of the rules of a host that are fetched; RFC 9309, section 2.5, wants 500 KiB at least."""
@@ -48,7 +51,7 @@ class Asker:
             return Bounds(RULES, limits.answer, part=True)
         return Bounds(self._large.get(kind, limits.transfer), limits.answer)
 
-    async def ask(self, visitor: Visitor, call: Call) -> Came:
+    async def ask(self, visitor: Visiting, call: Call) -> Came:
         """Make one request, and keep whatever comes."""
         started, clock = now(), time.monotonic()
         asked = {"If-None-Match": call.etag} if call.etag else {}

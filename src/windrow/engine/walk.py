@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from windrow.engine.asking import Asker, Came
+from windrow.engine.asking import Asker, Came, Visiting
 from windrow.engine.ledger.moment import now
 from windrow.engine.message import Broken, Event, Visited, Walk, WalkEnded
 from windrow.engine.pace import LONGEST
@@ -17,7 +17,7 @@ from windrow.errors import TransportError, WindrowError
 from windrow.formats.url import parts
 from windrow.model import Call, Found, Site, Visit
 from windrow.reasons import Reason
-from windrow.transports.visit import Visitor
+from windrow.transports.straight import visitor as visitor_of
 
 OK = 200
 
@@ -54,7 +54,7 @@ class Walker:
         """Ask one address after the other until the walk is halted, or the host wants to be left alone."""
         known: Call | None = None
         try:
-            async with Visitor(_site(self._walk, self._walk.origin), self._guide.private) as visitor:
+            async with visitor_of(_site(self._walk, self._walk.origin), self._guide.private) as visitor:
                 why = await self._pause(self._walk.wait)
                 while not why:
                     known = await self._waiting.get()
@@ -81,7 +81,7 @@ class Walker:
     def _stopped(self) -> Broken | None:
         return self._left(Reason.STOPPED, Reason.STOPPED.meaning) if self._halted.is_set() else None
 
-    async def _turn(self, visitor: Visitor, known: Call) -> Broken | None:
+    async def _turn(self, visitor: Visiting, known: Call) -> Broken | None:
         """Ask one address, if that is allowed; tell why the host may not be asked again."""
         if why := self._stopped() or await self._rules(visitor):
             return why
@@ -94,7 +94,7 @@ class Walker:
         self._report(Visited(self._walk.host, came.visit, self._found(known, came), came.wait))
         return await self._rest(came)
 
-    async def _ask(self, visitor: Visitor, known: Call) -> Came:
+    async def _ask(self, visitor: Visiting, known: Call) -> Came:
         """Make one request, and once more at once where the guide takes its failure for a fluke."""
         tries = 1
         came = await self._asker.ask(visitor, known)
@@ -105,7 +105,7 @@ class Walker:
             came = await self._asker.ask(visitor, known)
         return came
 
-    async def _rules(self, visitor: Visitor) -> Broken | None:
+    async def _rules(self, visitor: Visiting) -> Broken | None:
         """Ask for the host's rules where they are due, and wait while they let nothing be asked."""
         guide = self._guide
         while True:
@@ -128,7 +128,7 @@ class Walker:
             if why := await self._pause(shut):
                 return why
 
-    async def _moved(self, visitor: Visitor, rules: str) -> tuple[Came, Broken | None]:
+    async def _moved(self, visitor: Visiting, rules: str) -> tuple[Came, Broken | None]:
         """Ask for the host's rules, wherever they have moved to; each question is a visit of its own."""
         call = Call(0, rules, kind=self._walk.crawl.robots)
         came = await self._ask(visitor, call)
@@ -142,7 +142,7 @@ class Walker:
             if origin == self._walk.origin:
                 came = await self._ask(visitor, call._replace(url=target))
                 continue
-            async with Visitor(_site(self._walk, origin), self._guide.private) as other:
+            async with visitor_of(_site(self._walk, origin), self._guide.private) as other:
                 came = await self._ask(other, call._replace(url=target))
         return came, None
 
@@ -175,7 +175,7 @@ class Walker:
             return self._fresh(hinted)
         base, references = guide.links(visit.url, came.fields, came.body)
         fresh = []
-        for reference in sightings.unread(self._walk.origin, base, references):
+        for reference in references:
             found = guide.follow(base, reference)
             if found and sightings.fresh(found.digest):
                 fresh.append(found)

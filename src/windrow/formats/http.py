@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from typing import NamedTuple
 
 _LISTS = {"content-encoding": ", ", "transfer-encoding": ", ", "link": ", ", "x-robots-tag": "\n"}
@@ -18,6 +19,7 @@ class Head(NamedTuple):
     fields: Mapping[str, str]
 
 
+@lru_cache(maxsize=64)
 def read_head(head: bytes) -> Head:
     r"""Read a response's head; nothing in it is fatal.
 

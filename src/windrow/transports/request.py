@@ -79,7 +79,7 @@ class WebConnection(Connection):
             connector["socket_factory"] = self._socket
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(**connector),
-            headers=_fields(site),
+            headers=fields_of(site),
             timeout=timeout,
             auto_decompress=False,
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -199,7 +199,7 @@ class _Page:
             raise TerminalFailure(f"{self._where}: a listing of more than {WHOLE:,} bytes", Reason.TOO_LARGE)
 
 
-def _fields(site: Site) -> dict[str, str]:
+def fields_of(site: Site) -> dict[str, str]:
     """Return the fields that all requests have; a password goes out encrypted or not at all."""
     fields = {"User-Agent": site.agent, "Accept": "*/*", "Accept-Encoding": "identity"}
     if not site.username:

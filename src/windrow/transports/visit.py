@@ -22,7 +22,8 @@ from windrow.transports.head import pause, request_head, response_head
 from windrow.transports.path import at, shown
 from windrow.transports.request import Alien, WebConnection, failure
 
-_BARE = frozenset({204, 304})  # statuses without a body, whatever length they tell
+BARE = frozenset({204, 304})
+"""Statuses without a body, whatever length they tell."""
 
 Judge = Callable[[str, str], Reason | None]
 """Host and the number that it resolved to -> why it may not be talked to there."""
@@ -74,7 +75,7 @@ class Visitor(WebConnection):
                 ) as response,
             ):
                 version = response.version or aiohttp.HttpVersion11
-                length = None if response.status in _BARE else response.content_length
+                length = None if response.status in BARE else response.content_length
                 sink.open(
                     None if bounds.part else length,
                     response_head(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from windrow.collections.pages import pace, parameter, private, recrawl, robot
 from windrow.collections.pages.code import CrawlType
 from windrow.collections.pages.kind import mime
+from windrow.collections.pages.met import Met, Read
 from windrow.collections.pages.outcome import outcome
 from windrow.collections.pages.policy import Policy, Verdict, by_robots
 from windrow.collections.pages.private import Named
@@ -18,9 +19,6 @@ from windrow.formats.directive import header
 from windrow.formats.url import Resolver, parts
 from windrow.model import Call, Found, Visit
 from windrow.reasons import Reason
-
-Read = Callable[[str, Mapping[str, str], bytes], tuple[str, list[str]]]
-"""Address, header fields and body of a page -> its base and the references in it, as they are written."""
 
 SITEMAP = CrawlType.METADATA_CRAWL
 """What a sitemap is asked as: it is looked at for its addresses, and no document."""
@@ -38,7 +36,7 @@ FEEDS = frozenset((
 """Media types of feeds, and those under which they come too."""
 
 _NONE = Named()
-_ROOM = 16_384  # judgements remembered
+_ROOM = 256  # judgements remembered, and links resolved: there may be thousands of origins
 _HOUR = 3600.0
 _NO_YEAR = 9998  # before any time is told no date is too late
 _LATER = pace.UNREACHED | {Reason.ROBOTS_UNREACHABLE, Reason.SITE_GIVEN_UP, Reason.RATE_LIMITED, Reason.SERVER_ERROR}
@@ -68,8 +66,8 @@ class Guide:
         """Begin with nothing known: robots.txt comes first. `origin` is spelt as `Parts.origin` spells it."""
         self._manner = manner
         self._origin = origin
-        self._read = read
-        self._resolver = Resolver(origin)
+        self._met = Met(read)
+        self._resolver = Resolver(origin, _ROOM)
         self._pace = pace.Pace()
         self._standing = robot.NEW
         self._year = _NO_YEAR
@@ -82,12 +80,14 @@ class Guide:
         if year != self._year:
             self._year = year
             self._judged.clear()
+            self._met.forget()
         return f"{self._origin}/robots.txt" if at >= self._standing.due else ""
 
     def ruled(self, at: float, status: int | None, body: bytes) -> list[Found]:
         """Take the last answer to the request for robots.txt, redirects followed; return the sitemaps it names."""
         agent = self._manner.agent
         self._judged.clear()
+        self._met.forget()
         self._standing = robot.stand(self._standing, status=status, content=body, agent=agent, now=at)
         named = self._standing.robots.sitemaps if self._manner.sitemaps else ()
         return self._some(self._sitemap(url, 0) for url in named)
@@ -133,11 +133,14 @@ class Guide:
         return None if self._pace.given_up else self._pace.wait(delay)
 
     def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
-        """Return the base and the references of a page; none where its header asks not to follow them."""
+        """Return the base of a page and those of its references that no page before it had.
+
+        There are none where its header asks not to follow them.
+        """
         asked = fields.get("x-robots-tag", "")
         if asked and header(asked.split("\n"), self._manner.agent).nofollow:
             return url, []
-        return self._read(url, fields, body)
+        return self._met(url, fields, body)
 
     def hints(self, call: Call, fields: Mapping[str, str], body: bytes) -> list[Found] | None:
         """Return what a sitemap or a feed names; None where the answer is a page, or only looks like a hint."""

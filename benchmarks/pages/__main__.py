@@ -1,0 +1,9 @@
+"""Benchmarks of the collection `pages`: `python -m benchmarks.pages [NAME ...] [--json]`."""
+
+from __future__ import annotations
+
+from benchmarks.comparison import show
+from benchmarks.pages.crawl import crawl
+
+if __name__ == "__main__":
+    show(__doc__ or "", {"crawl": crawl})

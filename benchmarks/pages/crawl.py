@@ -1,0 +1,158 @@
+"""Crawling: follow every link of eight hosts and keep every page, beside wget and Scrapy on the same two cores.
+
+Ours is a session of the engine in a fresh Python, with the guide and the policies of `pages`: robots.txt
+asked and held, each page and request in WARC, every visit and address on the ledger. wget mirrors with
+its own defaults, the hosts shared out over as many processes as there are cores. Scrapy
+is tuned, a process for each core, each with half the hosts; it puts bodies into SQLite and is stopped
+after some pages, since all would take it minutes. Each is timed as a whole process, and then again over hosts of one
+page: the difference is the rate, and the note has the rate of whole processes too.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.comparison import Comparison, median_of, spread
+from benchmarks.daemon import Missing, find, free_port, place, scratch
+from benchmarks.pages import wander
+from benchmarks.web import make_site, nginx
+
+PAGES = int(os.environ.get("WINDROW_CRAWL_PAGES", "20000"))
+SCRAPY_PAGES = 1_000
+HOSTS = 8
+TURNS = int(os.environ.get("WINDROW_CRAWL_TURNS", "5"))
+CORES = 2
+
+
+class Task(NamedTuple):
+    """What is to be crawled: from these seeds, so many pages, the first ones included."""
+
+    seeds: tuple[str, ...]
+    pages: int
+
+
+Client = Callable[[Task, Path], int]
+"""Crawls into a folder and returns how many pages it kept."""
+
+
+def _run(commands: list[list[str]], into: Path, good: frozenset[int] = frozenset({0})) -> None:
+    """Run commands side by side to their end."""
+    running = [subprocess.Popen(one, cwd=into, stdin=subprocess.DEVNULL) for one in commands]
+    codes = [one.wait() for one in running]
+    assert good.issuperset(codes), (commands[0][0], codes)
+
+
+def ours(task: Task, into: Path) -> int:
+    """Crawl with windrow."""
+    _run([_here(wander.write(task.seeds, into))], into)
+    visits, addresses = wander.kept(into)
+    assert visits == addresses, (visits, addresses)
+    return visits
+
+
+def _here(command: list[str]) -> list[str]:
+    """Let a command find the modules of this folder from any other."""
+    return [shutil.which("env") or "env", f"PYTHONPATH={Path.cwd()}:{os.environ.get('PYTHONPATH', '')}", *command]
+
+
+def wget(task: Task, into: Path) -> int:
+    """Mirror with wget, a share of the hosts for each core."""
+    program = find("wget")
+    shares = [task.seeds[number::CORES] for number in range(CORES)]
+    # 8: a server said no, to a robots.txt that is not there
+    _run([[program, "--mirror", "-q", *share] for share in shares], into, frozenset({0, 8}))
+    return sum(1 for path in into.rglob("*.html"))
+
+
+def scrapy(task: Task, into: Path) -> int:
+    """Crawl with Scrapy, a share of the hosts and of the pages for each core."""
+    program = os.environ.get("SCRAPY") or shutil.which("scrapy")
+    if not program:
+        raise Missing("scrapy is not here: pip install scrapy into an environment of its own, and name it by SCRAPY")
+    spider = str(Path(__file__).with_name("spider.py"))
+    commands = []
+    for number in range(CORES):
+        seeds = ",".join(task.seeds[number::CORES])
+        words = ["runspider", spider, "-a", f"seeds={seeds}", "-a", f"into={into}/{number}.sqlite"]
+        commands.append([program, *words, "-s", f"CLOSESPIDER_ITEMCOUNT={task.pages // CORES}"])
+    _run(commands, into)
+    return sum(sqlite3.connect(path).execute("SELECT count(*) FROM page").fetchone()[0] for path in into.glob("*.sqlite"))
+
+
+class Clock:
+    """The rates of one client, and what it takes to start and end."""
+
+    def __init__(self, client: Client) -> None:
+        """Begin with none."""
+        self.client = client
+        self.whole: list[tuple[int, float]] = []
+        self.bare: list[float] = []
+
+    def turn(self, task: Task, idle: Task, into: Path) -> None:
+        """Crawl, and crawl next to nothing."""
+        for one in (task, idle):
+            into.mkdir()
+            began = time.monotonic()
+            pages = self.client(one, into)
+            seconds = time.monotonic() - began
+            shutil.rmtree(into)
+            assert pages >= one.pages, (self.client.__name__, pages, one.pages)
+            if one is task:
+                self.whole.append((pages, seconds))
+            else:
+                self.bare.append(seconds)
+
+    def rates(self) -> list[float]:
+        """Return pages a second of each run, without what the client takes to start and end."""
+        start = median_of(self.bare)
+        return [pages / max(seconds - start, 1e-3) for pages, seconds in self.whole]
+
+    def told(self) -> str:
+        """Say what a whole process comes to, and how much of it is not the work."""
+        rate = median_of([pages / seconds for pages, seconds in self.whole])
+        return f"{rate:,.0f} with its {median_of(self.bare):.2f} s of start and end"
+
+
+def lay_out(folder: Path, pages: int) -> dict[str, Path]:
+    """Write the sites; return each host's root."""
+    roots = {f"127.0.0.{10 + number}": folder / f"host{number}" for number in range(HOSTS)}
+    for number, root in enumerate(roots.values()):
+        make_site(root, pages // HOSTS, number)
+        (root / "robots.txt").write_text("User-agent: *\nDisallow: /private/\n")
+        (root / "bare.html").write_text("<!doctype html><title>bare</title>")
+    return roots
+
+
+def crawl(pages: int = PAGES, turns: int = TURNS) -> Iterator[Comparison]:
+    """Run all in turn, so that a busy moment meets all, and compare the medians."""
+    clocks = {client.__name__: Clock(client) for client in (ours, wget, scrapy)}
+    goals = {"wget": ("wget --mirror, 2 processes", 1.0), "scrapy": ("Scrapy, 2 processes", 30.0)}
+    with scratch() as folder:
+        roots, port = lay_out(folder, pages), free_port()
+        task = Task(tuple(f"http://{host}:{port}/" for host in roots), pages)
+        idle = Task(tuple(f"{seed}bare.html" for seed in task.seeds), HOSTS)
+        with nginx(folder, roots, port):
+            for turn in range(turns):
+                for name, clock in clocks.items() if turn % 2 else reversed(clocks.items()):
+                    limited = task._replace(pages=min(pages, SCRAPY_PAGES)) if name == "scrapy" else task
+                    try:
+                        clock.turn(limited, idle, folder / f"turn{turn}-{name}")
+                    except Missing as missing:
+                        print(f"{name}: {missing}", file=sys.stderr)
+        mine = clocks.pop("ours")
+        for name, clock in clocks.items():
+            rates = mine.rates(), clock.rates()
+            note = f"{turns} runs each, {place(folder)}; {spread(*rates)}; ours {mine.told()}"
+            note += f", theirs {clock.told()}" if clock.whole else ""
+            peer, goal = goals[name]
+            ahead = median_of(rates[0]), median_of(rates[1]) or None
+            what = f"crawl {pages:,} pages of {HOSTS} hosts"
+            yield Comparison(what, "pages/s", ahead[0], peer, ahead[1], goal, note=note)

@@ -1,0 +1,66 @@
+"""A Scrapy spider, tuned, that follows all links of its seeds' hosts and puts bodies into SQLite.
+
+It runs in Scrapy's own environment: `scrapy runspider spider.py -a seeds=URL,URL -a into=FILE`.
+"""
+
+import sqlite3
+from urllib.parse import urlsplit
+
+import scrapy
+from scrapy.linkextractors import LinkExtractor
+
+
+class Kept:
+    """Put each page into a table, some hundred at a time."""
+
+    def open_spider(self, spider):
+        self.link = sqlite3.connect(spider.into)
+        self.link.execute("CREATE TABLE page (url TEXT PRIMARY KEY, body BLOB)")
+        self.rows = []
+
+    def process_item(self, item, spider):
+        self.rows.append((item["url"], item["body"]))
+        if len(self.rows) >= 200:
+            self.flush()
+        return item
+
+    def flush(self):
+        self.link.executemany("INSERT OR IGNORE INTO page VALUES (?, ?)", self.rows)
+        self.link.commit()
+        self.rows.clear()
+
+    def close_spider(self, spider):
+        self.flush()
+        self.link.close()
+
+
+class Follow(scrapy.Spider):
+    """Everything that the hosts of the seeds link to."""
+
+    name = "follow"
+    custom_settings = {
+        "CONCURRENT_REQUESTS": 128,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
+        "CONCURRENT_ITEMS": 4,
+        "DOWNLOAD_DELAY": 0,
+        "ROBOTSTXT_OBEY": True,
+        "COOKIES_ENABLED": False,
+        "RETRY_ENABLED": False,
+        "REFERER_ENABLED": False,
+        "TELNETCONSOLE_ENABLED": False,
+        "LOG_LEVEL": "ERROR",
+        "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.DownloaderAwarePriorityQueue",
+        "ITEM_PIPELINES": {Kept: 1},
+    }
+
+    def __init__(self, seeds, into, **words):
+        super().__init__(**words)
+        self.start_urls = seeds.split(",")
+        self.allowed_domains = [urlsplit(seed).hostname for seed in self.start_urls]
+        self.into = into
+        self.links = LinkExtractor()
+
+    def parse(self, response):
+        yield {"url": response.url, "body": response.body}
+        for link in self.links.extract_links(response):
+            yield scrapy.Request(link.url, self.parse)

@@ -1,0 +1,48 @@
+"""A collection that crawls as `pages` does, without any delay, and does nothing after the crawl."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from windrow.collections.pages.crawl import CRAWL, site
+from windrow.collections.pages.guide import Guide, Manner
+from windrow.collections.pages.private import named
+from windrow.collections.pages.recrawl import DAY
+from windrow.collections.pages.reference import References
+from windrow.formats.url import parts
+from windrow.model import Site, Source, Status
+from windrow.spec import Collection, State
+
+AGENT = "windrow-benchmark (+https://bench.example/)"
+OPTIONS = {
+    "hosts": (), "paths": (), "do_not_crawl": (), "url_query_parameters": (), "sitemaps": (), "feeds": (),
+    "read_sitemaps": True, "read_feeds": True, "private": ("127.0.0.0/8",), "delay": 0.0, "recrawl_interval": 28 * DAY,
+}  # fmt: skip
+
+
+def source(seed: str) -> Source:
+    """Declare the site that a seed stands for."""
+    where = parts(seed)
+    options: Any = OPTIONS | {"seeds": (seed,)}
+    return Source(where.host, "walked", Site(where.scheme, where.host, where.port, agent=AGENT), options=options)
+
+
+def guide(source: Source, origin: str, options: Mapping[str, Any]) -> Guide:
+    """Walk by the collection's own rules, but as fast as answers come."""
+    told: Any = source.options
+    manner = Manner(site(source), AGENT, told["delay"], polite=False, named=named(told["private"]))
+    return Guide(manner, origin, References(AGENT))
+
+
+def nothing(*_: object) -> State:
+    """Never be asked."""
+    raise AssertionError
+
+
+WALKED = Collection(
+    name="walked", phases=("crawl",), folders=(), kind="page", member_kind="none", first=(1, Status.PENDING),
+    refused=(1, Status.FAILED), plan=nothing, prefer=nothing, arrived=nothing, failed=nothing, steps=(),  # type: ignore[arg-type]
+    member_state=nothing, parent=nothing, member=nothing, crawl=replace(CRAWL, guide=guide),  # type: ignore[arg-type]
+)  # fmt: skip

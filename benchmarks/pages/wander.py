@@ -1,0 +1,48 @@
+"""One crawl in a process of its own: `python -m benchmarks.pages.wander FOLDER` reads FOLDER/order.json."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def write(seeds: Sequence[str], into: Path) -> list[str]:
+    """Put the order on disk, a site for each seed, and return the command that carries it out."""
+    (into / "order.json").write_text(json.dumps({"seeds": list(seeds)}))
+    return [sys.executable, "-m", "benchmarks.pages.wander", str(into)]
+
+
+def kept(into: Path) -> tuple[int, int]:
+    """Return how many pages the ledger has as answered and kept, and how many addresses those are."""
+    with sqlite3.connect(into / "ledger.sqlite") as ledger:
+        told = ledger.execute(
+            "SELECT count(*), count(DISTINCT address) FROM visit WHERE kind = 0 AND status = 200 AND warc <> ''"
+        ).fetchone()
+    return int(told[0]), int(told[1])
+
+
+def main() -> int:
+    """Crawl with the settings that a new workspace has, but without delay."""
+    from windrow.engine.context import warm  # noqa: PLC0415 the other functions are for who starts this
+
+    into = Path(sys.argv[1])
+    warm(["http"])
+
+    from benchmarks.pages.walked import WALKED, source  # noqa: PLC0415
+    from windrow.engine.run import Harvest  # noqa: PLC0415
+    from windrow.engine.session import Session, Setup  # noqa: PLC0415
+    from windrow.model import Limits  # noqa: PLC0415
+
+    sources = tuple(map(source, json.loads((into / "order.json").read_text())["seeds"]))
+    session = Session(Setup(into / "ledger.sqlite", into / "archive", Limits()), "benchmark")
+    session.harvest(Harvest(WALKED, sources))
+    code = session.close()
+    session.ledger.close()
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
