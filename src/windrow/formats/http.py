@@ -8,8 +8,9 @@ from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from typing import NamedTuple
 
-_LISTS = {"content-encoding": ", ", "transfer-encoding": ", ", "link": ", ", "x-robots-tag": "\n"}
-"""Fields that may come in several lines, and what stands between their values."""
+_LISTS = dict.fromkeys(("content-encoding", "content-language", "link", "transfer-encoding"), ", ")
+_LISTS["x-robots-tag"] = "\n"
+"""Fields that may come in several lines (RFC 9110, section 5.3), and what stands between their values."""
 
 
 class Head(NamedTuple):
@@ -49,34 +50,6 @@ def joined(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
         elif name in _LISTS:
             fields[name] += _LISTS[name] + value
     return fields
-
-
-LISTS = frozenset({"content-encoding", "content-language", "link", "transfer-encoding"})
-"""Fields that a collection reads as lists, whose lines belong together (RFC 9110, section 5.3)."""
-
-
-def read_fields(head: bytes) -> dict[str, str]:
-    r"""Read all fields of a response's head, by name in lower case; of one that came twice the first counts.
-
-    The lines of `LISTS` are joined by commas; those of X-Robots-Tag, each of which stands for itself, by
-    line feeds.
-
-    >>> read_fields(b"HTTP/1.1 200 OK\r\nLink: <a>\r\nlink: <b>\r\nX-Robots-Tag: none\r\n\r\n")
-    {'link': '<a>, <b>', 'x-robots-tag': 'none'}
-    """
-    found: dict[str, str] = {}
-    for line in head.decode("latin-1").split("\r\n")[1:]:
-        name, colon, value = line.partition(":")
-        if not colon:
-            continue
-        name, value = name.strip().lower(), value.strip()
-        if name not in found:
-            found[name] = value
-        elif name in LISTS:
-            found[name] += f", {value}"
-        elif name == "x-robots-tag":
-            found[name] += f"\n{value}"
-    return found
 
 
 def validator(fields: Mapping[str, str]) -> str:

@@ -12,7 +12,7 @@ from isal import isal_zlib
 from isal.igzip_lib import error as IsalError  # noqa: N812
 
 from windrow.errors import ArchiveError
-from windrow.formats.http import read_fields
+from windrow.formats.http import read_head
 from windrow.formats.warc import END, http_body, read_header
 from windrow.model import Place
 
@@ -77,7 +77,7 @@ def open_response(folder: Path, place: Place) -> Capture:
                 file.seek(place.offset)
                 record = bytes(isal_zlib.decompress(file.read(place.length), 31))
             start, size, head = _body(record)
-            return Capture(io.BytesIO(record[start : start + size]), read_fields(head))
+            return Capture(io.BytesIO(record[start : start + size]), read_head(head).fields)
         with path.open("rb") as file:
             file.seek(place.offset)
             record = file.read(min(place.length, 65536))
@@ -87,7 +87,7 @@ def open_response(folder: Path, place: Place) -> Capture:
     if place.offset + start + size + len(END) > path.stat().st_size:
         raise ArchiveError(f"{place.warc} at {place.offset} is cut")
     view = io.BufferedReader(Slice(path, place.offset + start, size), 1 << 16)
-    return Capture(cast(BinaryIO, view), read_fields(head))
+    return Capture(cast(BinaryIO, view), read_head(head).fields)
 
 
 def _body(record: bytes) -> tuple[int, int, bytes]:
