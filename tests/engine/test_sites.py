@@ -83,6 +83,26 @@ def test_a_crawl_delay_is_held(sites, crawled):
     assert min(gaps[1:]) >= 0.049
 
 
+def test_a_configured_delay_is_held_on_every_host_at_once(sites, tmp_path):
+    names = ("quiet", "bom", "huge", "shut")
+    before = len(sites.lines())
+    assert (
+        roam(
+            tmp_path, source([one for one in sites.seeds if any(f"{HOSTS[name]}:" in one for name in names)], delay=0.2)
+        )
+        == 0
+    )
+    lines = sites.lines()[before:]
+    gaps, spans = [], []
+    for name in names:
+        row = sorted(one for one in lines if one.host == HOSTS[name])
+        gaps += [after.begun - before.ended for before, after in pairwise(row)]
+        spans.append((row[0].begun, row[-1].ended))
+    assert len(gaps) >= 15
+    assert min(gaps) >= 0.199
+    assert max(begun for begun, _ in spans) < min(ended for _, ended in spans), "hosts are walked side by side"
+
+
 def test_retry_after_is_held(sites, crawled):
     _root, lines = crawled
     for name, status, count in (("busy", 429, 3), ("down", 503, 3)):
