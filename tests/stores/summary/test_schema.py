@@ -72,7 +72,7 @@ KEYS = {
     "http_summary": "crawl_summary_id",
     "file_summary": "entity_generation_id",
     "redirect_summary": "entity_generation_id",
-    "link_summary": "link_summary_id entity_generation_id",
+    "link_summary": "entity_generation_id link_summary_id",
     "document_description": "entity_generation_id",
     "text_pile": "text_pile_id",
     "token": "token_id",
@@ -88,10 +88,9 @@ INDEXES = {
     "crawl_summary_by_crawl_uuid": ("crawl_summary", "crawl_uuid"),
 }  # fmt: skip
 PROPOSED = {
-    "link_summary_by_generation": ("link_summary", "entity_generation_id"),
     "link_summary_by_target": ("link_summary", "link_to_url"),
 }
-"""Indexes that the published page has none of, and that its table of links needs."""
+"""An index that the published page has not, and that its table of links needs."""
 
 UNIQUE = {
     ("origin", "str_origin"),

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from windrow.formats.url import normalise, parts
+from windrow.formats.url.resolver import quick
 
+_NOWHERE = "://"  # an origin that no address has
 _KNOWN = {"ftp": 21, "ftps": 990, "sftp": 22, "ws": 80, "wss": 443, "gopher": 70, "gemini": 1965}
 
 
@@ -40,7 +42,7 @@ def split(url: str) -> Address:
     'sftp://b.example:2222/x'
     """
     if url.startswith("http") or url[:4].lower() == "http":
-        found = normalise(url)
+        found = quick(url, "", _NOWHERE) or normalise(url)
         if found.url:
             where = parts(found.url)
             origin = Origin(where.scheme, where.host, where.port, where.origin)

@@ -26,6 +26,9 @@ GROUPS = 500
 CHECKPOINT = "windrow.visit"
 """The key in `unobtanium_database_info` of the last visit that is in the tables."""
 
+_PRAGMAS = ("cache_size = -65536", "wal_autocheckpoint = 16384", "foreign_keys = OFF")
+"""Room for the tops of the large indexes, fewer copies of their pages; the writer knows whom its rows refer to."""
+
 _INFO = "INSERT INTO unobtanium_database_info VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 _SAME = """
 SELECT 1 FROM windrow_observation WHERE url_id = (SELECT url_id FROM url WHERE str_url = ?) AND payload = ?
@@ -42,7 +45,8 @@ class SummaryStore:
         with guarded(self.engine):
             self._held = self.engine.raw_connection()
             self._link = cast(sqlite3.Connection, self._held.driver_connection)
-            self._link.execute("PRAGMA cache_size = -65536").close()
+            for pragma in _PRAGMAS:
+                self._link.execute(f"PRAGMA {pragma}").close()
             self._catalogue = Catalogue(self._link)
             self._readings = Readings(self._link, self._catalogue)
             with self._writing():

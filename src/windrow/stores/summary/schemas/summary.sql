@@ -99,9 +99,8 @@ CREATE TABLE link_summary (
   link_locality INTEGER NOT NULL,
   html_tag_name VARCHAR,
   text VARCHAR,
-  PRIMARY KEY (link_summary_id, entity_generation_id)
-);
-CREATE INDEX link_summary_by_generation ON link_summary (entity_generation_id);
+  PRIMARY KEY (entity_generation_id, link_summary_id)
+) WITHOUT ROWID;
 CREATE INDEX link_summary_by_target ON link_summary (link_to_url);
 
 CREATE TABLE document_description (

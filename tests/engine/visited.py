@@ -1,0 +1,91 @@
+"""Visits as a crawl leaves them: answers in the archive, rows on the ledger; no server is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Self
+
+from tests.engine.summarising import PAGES
+from windrow.digest import digest, number
+from windrow.engine.ledger import Pen
+from windrow.engine.run import Harvest
+from windrow.engine.session import Session, Setup
+from windrow.formats.url import parts
+from windrow.model import Found, Kept, Known, Limits, Order, Visit
+from windrow.reasons import Reason
+from windrow.stores.archive import Deposit, Keeper
+from windrow.stores.summary import SummaryStore
+
+BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
+HTML = {"Content-Type": "text/html; charset=utf-8"}
+
+
+class Visits:
+    """A session that puts answers on record; times are seconds after `BEGAN`."""
+
+    def __init__(self, root: Path) -> None:
+        """Begin a session in a workspace."""
+        self._root = root
+        self._session = Session(Setup(root / "ledger.sqlite", root / "archive", Limits()), "test")
+        self._keeper = Keeper(root / "archive", f"windrow-{self._session.number:06}-1", Limits(), 1 << 30, "test")
+        rows = self._session.ledger.ask("hosts_of", "pages")
+        self._hosts = {origin: seq for seq, _, origin in rows}
+        self._rows: list[Visit] = []
+        self._last: dict[str, Known] = {}
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Write the rows, and end the session."""
+        with self._session.ledger.writing() as pen:
+            for visit in self._rows:
+                self._put(pen, visit)
+        self._keeper.close()
+        self._session.close()
+        self._session.ledger.close()
+
+    def _put(self, pen: Pen, visit: Visit) -> None:
+        origin = parts(visit.url).origin
+        if origin not in self._hosts:
+            self._hosts[origin] = pen.host_made(self._session.number, "pages", "site", origin)
+        pen.addresses(self._hosts[origin], 0, [Found(visit.digest, origin, visit.url)])
+        pen.visited(self._session.number, self._hosts[origin], visit, None)
+
+    def answer(
+        self, url: str, body: bytes = b"", *, at: int, status: int = 200, fields: Mapping[str, str] = HTML,
+        place: str = "", etag: str = "",
+    ) -> None:  # fmt: skip
+        """Put an answer on record; bytes that the address had last are kept as a revisit."""
+        started = BEGAN + timedelta(seconds=at)
+        kept: Kept | None = None
+        if status != 304:
+            deposit = Deposit(self._keeper, Order(0, url, last=self._last.get(url, Known())), url, started)
+            lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+            deposit.open(len(body), f"HTTP/1.1 {status} X\r\n{lines}\r\n".encode("latin-1"), b"GET / HTTP/1.1\r\n\r\n")
+            deposit.write(body)
+            kept = deposit.finish()
+        if status == 200:
+            self._last[url] = Known(digest(body), "2026-01-01T00:00:00Z", url)
+        self._rows.append(Visit(
+            number(url), url, 0, True, started, 0.25, status, kept, validators=(etag, ""), location=place,
+        ))  # fmt: skip
+
+    def failure(self, url: str, reason: Reason, *, at: int, status: int | None = None) -> None:
+        """Put an attempt without an answer on record."""
+        started = BEGAN + timedelta(seconds=at)
+        self._rows.append(Visit(number(url), url, 0, True, started, 0.25, status, None, reason))
+
+
+def summarise(root: Path, store: type[SummaryStore] = SummaryStore, limits: Limits | None = None) -> int:
+    """Summarise what is on record, and return the exit code."""
+    session = Session(Setup(root / "ledger.sqlite", root / "archive", limits or Limits()), "test")
+    try:
+        chronicle = store(f"sqlite:///{root / 'summary.sqlite'}")
+        session.harvest(Harvest(PAGES, (), chronicle=chronicle), fetch=False)
+        return session.close()
+    finally:
+        session.ledger.close()
