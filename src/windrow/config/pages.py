@@ -119,7 +119,7 @@ def source(one: Declared, values: Mapping[str, Value], around: Around) -> Source
         **{name: values[name].value for name in _ON_SITE},
         ca_bundle=str(bundle) if bundle else "",
         agent=around.agent,
-        private=bool(options["private"]),
+        private=False,
     )
     active = values["state"].value == "available"
     return Source(one.name, values["collection"].value, site, active=active, connections=1, options=options)
