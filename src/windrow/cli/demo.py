@@ -43,7 +43,8 @@ def command(voice: Voice, folder: Path) -> int:
     for one in played.missing:
         voice.talk(f"not shown: {one}")
     voice.talk(
-        f"\nThe partners broke those files on purpose; all the others are loaded, and every byte is kept.\n"
+        "\nThe partners broke those files on purpose, and the manor wants no crawlers. All else is loaded and can be\n"
+        "searched, and every byte is kept.\n"
         f"done in {time.monotonic() - began:.0f} s; look around:\n"
         f"  windrow status --workspace {folder}\n"
         f"{'' if played.missing else told}"
