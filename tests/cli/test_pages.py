@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sqlite3
@@ -251,3 +252,80 @@ def test_it_runs_as_a_program(root, small) -> None:
     assert done.returncode == 0, done.stderr
     assert "file_ingested" in done.stderr
     assert done.stdout == ""
+
+
+@pytest.fixture
+def crawled(root, small, windrow) -> Path:
+    """Crawl both sites."""
+    said = windrow("run", "pages")
+    assert said.code == 0, said.err
+    return root
+
+
+def test_what_was_crawled_is_searched_and_told_of(crawled, small, windrow) -> None:
+    found = windrow("search", "all about", "--json").of("result")
+    assert {one["url"].removeprefix(small.origin(0)) for one in found} == {
+        "/", "/a.html", "/b.html", "/new.html", "/nofollow.html",
+    }  # fmt: skip
+    said = windrow("why", f"{small.origin(0)}/shut/x.html")
+    assert "robots.txt, line 2: Disallow: /shut/" in said.out
+
+
+def test_the_summary_is_exported_whole(crawled, tmp_path) -> None:
+    copy = tmp_path / "copy.sqlite"
+    with copy.open("wb") as out:
+        done = subprocess.run(
+            [sys.executable, "-m", "windrow", "export", "summary", "--as", "sqlite"],
+            cwd=crawled, stdout=out, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == f"{copy.stat().st_size:,} bytes written\n"
+    tables = "SELECT count(*) FROM entity_generation UNION ALL SELECT count(*) FROM text_pile"
+    both = []
+    for path in (copy, crawled / "summary.sqlite"):
+        database = sqlite3.connect(path)
+        both.append(database.execute(tables).fetchall())
+        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        database.close()
+    assert both[0] == both[1]
+    assert both[0][0][0] > 5
+
+
+def test_pages_are_exported_as_lines(crawled, small, windrow) -> None:
+    said = windrow("export", "pages", "--as", "jsonl")
+    assert said.code == 0
+    lines = {one["url"].removeprefix(small.origin(0)): one for one in map(json.loads, said.out.splitlines())}
+    assert set(lines) == {"/", "/a.html", "/b.html", "/hidden.html", "/new.html", "/nofollow.html", "/old.html"}
+    assert lines["/a.html"]["title"] == "a"
+    assert lines["/a.html"]["ended"] is None
+    assert lines["/old.html"]["redirect"] == f"{small.origin(0)}/new.html"
+    assert lines["/hidden.html"]["text"] is None
+
+
+def test_an_export_without_pages_says_what_makes_them(root, windrow) -> None:
+    said = windrow("export", "summary", "--as", "sqlite")
+    assert said.code == 1
+    assert "try: windrow run pages" in said.err
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        ("UPDATE text_pile SET text = text || 'x'", "is not the text that its digest names"),
+        ("UPDATE entity_generation SET marked_duplicate = 1 WHERE entity_generation_id = 1", "without the mark"),
+        ("UPDATE entity_generation SET confirmed_end_unix_utc = 5", "ended before it was last seen"),
+        ("UPDATE token_statistics SET occurances = occurances + 1", "other words than token_statistics tells, and"),
+        ("DELETE FROM full_text_entity_index", "is not indexed"),
+        ("DELETE FROM url WHERE str_url LIKE '%a.html'", "refers to a row of url"),
+    ],
+)
+def test_check_finds_what_does_not_agree(crawled, windrow, sql, words) -> None:
+    assert (windrow("check").code, windrow("check").out) == (0, "")
+    database = sqlite3.connect(crawled / "summary.sqlite")
+    database.execute(sql)
+    database.commit()
+    database.close()
+    said = windrow("check")
+    assert said.code == 1
+    assert words in said.out
+    assert "windrow run" in said.out

@@ -1,0 +1,64 @@
+"""Whether the tables of a Summary Database agree with each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import sqlalchemy as sa
+
+from windrow.stores.connect import READS, guarded
+
+Digest = Callable[[Sequence[str]], bytes]
+"""The digest of a text pile's six fields."""
+
+_FEW = 5  # examples of one kind of fault
+
+_RULES = {
+    "have two versions open at once": """
+        SELECT u.str_url FROM entity_generation g JOIN url u ON u.url_id = g.url_id
+        WHERE g.confirmed_end_unix_utc IS NULL GROUP BY g.url_id, g.url_fragment HAVING count(*) > 1""",
+    "have versions that overlap in time": """
+        SELECT u.str_url FROM (
+          SELECT url_id, coalesce(confirmed_end_unix_utc, last_seen_unix_utc) AS ended, lead(first_seen_unix_utc) OVER (
+            PARTITION BY url_id, url_fragment ORDER BY first_seen_unix_utc, entity_generation_id) AS following
+          FROM entity_generation) g JOIN url u ON u.url_id = g.url_id WHERE following < ended""",
+    "have a version that ended before it was last seen": """
+        SELECT u.str_url FROM entity_generation g JOIN url u ON u.url_id = g.url_id
+        WHERE g.confirmed_end_unix_utc < g.last_seen_unix_utc""",
+    "are marked as duplicates of nothing, or are duplicates without the mark": """
+        SELECT u.str_url FROM entity_generation g JOIN url u ON u.url_id = g.url_id
+        WHERE (g.marked_duplicate <> 0) <> EXISTS (SELECT 1 FROM duplicate_summary d
+          WHERE d.subject_entity_generation_id = g.entity_generation_id AND d.duplicate_status_end_unix_utc IS NULL)""",
+    "stand for others and are duplicates themselves": """
+        SELECT u.str_url FROM duplicate_summary d
+        JOIN entity_generation g ON g.entity_generation_id = d.duplicate_of_entity_generation_id
+        JOIN url u ON u.url_id = g.url_id WHERE d.duplicate_status_end_unix_utc IS NULL AND g.marked_duplicate""",
+    "have a crawl twice": """
+        SELECT u.str_url FROM crawl_summary c
+        JOIN entity_generation g ON g.entity_generation_id = c.entity_generation_id JOIN url u ON u.url_id = g.url_id
+        GROUP BY c.crawl_uuid, g.url_id, g.url_fragment HAVING count(*) > 1""",
+}
+
+_PILES = (
+    "SELECT text_pile_id, blake2b512_digest, text, secondary_text, big_headlines, small_headlines, code_text,"
+    " quote_text FROM text_pile"
+)
+
+
+def faults(engine: sa.Engine, digest: Digest) -> Iterator[str]:
+    """Yield what does not agree, a line each, with some addresses; reads every text once. Raises StoreError."""
+    with guarded(engine), engine.connect().execution_options(**READS, stream_results=True) as link, link.begin():
+        told = link.exec_driver_sql("PRAGMA quick_check(1)").scalar()
+        if told != "ok":
+            yield f"the file is damaged: {told}"
+            return
+        for table, _, parent, _ in link.exec_driver_sql("PRAGMA foreign_key_check").fetchmany(_FEW):
+            yield f"a row of {table} refers to a row of {parent} that is not there"
+        for what, sql in _RULES.items():
+            found = [str(row[0]) for row in link.exec_driver_sql(f"SELECT DISTINCT * FROM ({sql}) LIMIT {_FEW + 1}")]
+            if found:
+                more = " and others" if len(found) > _FEW else ""
+                yield f"{', '.join(found[:_FEW])}{more} {what}"
+        for pile, name, *fields in link.exec_driver_sql(_PILES):
+            if digest(fields) != name:
+                yield f"text pile {pile} is not the text that its digest names"
