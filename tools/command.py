@@ -18,7 +18,7 @@ from windrow.app.forget import Burden
 from windrow.app.lookup import Hit, Mark, Told
 from windrow.app.origin import Came, Origin, Site
 from windrow.app.page import Asked as PageAsked
-from windrow.app.page import Edition, Page
+from windrow.app.page import Edition, Page, Tombstone
 from windrow.app.question import Candidate
 from windrow.app.scaffold import Prepared
 from windrow.app.schedule import Asked, Reads, Waiting
@@ -27,8 +27,8 @@ from windrow.app.story import Event, Story
 from windrow.app.summary import FindingCount, PhaseCount, ReasonCount, SourceCount, Summary
 from windrow.app.trial import Document, Got, Note, Record
 from windrow.cli.root import root
-from windrow.collections.pages.search.result import Part
 from windrow.collections.pages.difference import Change, Line
+from windrow.collections.pages.search.result import Part
 from windrow.engine.burial import Buried
 from windrow.engine.check import Fault
 from windrow.stores.index.version import Counted
@@ -98,7 +98,7 @@ MESSAGES = {
 
 PARTS = (
     SourceCount, PhaseCount, ReasonCount, FindingCount, OutcomeCount, SourceState, StateCount, Mark, Part,
-    Came, Counted, Change, Line,
+    Came, Counted, Change, Line, Tombstone,
 )  # fmt: skip
 """What lists within messages hold."""
 

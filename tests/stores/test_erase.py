@@ -16,7 +16,7 @@ from windrow.errors import ArchiveError
 from windrow.formats.warc import END, read_header
 from windrow.model import Limits, Order, Place
 from windrow.stores.archive import Deposit, Keeper, open_capture
-from windrow.stores.archive.erase import Span, _member, _record, erase, with_request
+from windrow.stores.archive.erase import Span, _member, _record, erase, related
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
 BODIES = [b"one " * 50, b"the secret of two " * 400, bytes(range(256)) * 3_000, b"x", b"five " * 200_000]
@@ -62,15 +62,23 @@ def floor(places: list[Place], place: Place) -> int:
     )
 
 
+def spans(folder: Path, places: list[Place], number: int) -> list[Span]:
+    """Return a capture's record and its request."""
+    place = places[number]
+    bounds = (floor(places, place), place.offset)
+    found = list(related(folder / place.warc, bounds, Limits(), f"https://secret.example/{number}".__eq__))
+    assert len(found) == 1
+    return [*found, Span(place.offset, place.length)]
+
+
 @pytest.mark.parametrize("chosen", [[0], [1, 2], [5, 9], range(10), [3, 8]])
 def test_others_stay_and_nothing_is_left(tmp_path: Path, chosen: list[int]) -> None:
     places = keep(tmp_path)
     sizes = {path.name: path.stat().st_size for path in tmp_path.glob("*.warc*")}
     for number in chosen:
         place = places[number]
-        spans = with_request(tmp_path, place, floor(places, place))
-        assert len(spans) == 2
-        assert erase(tmp_path, place.warc, spans, AT) == sum(span.length for span in spans)
+        found = spans(tmp_path, places, number)
+        assert erase(tmp_path, place.warc, found, AT) == sum(span.length for span in found)
     assert {path.name: path.stat().st_size for path in tmp_path.glob("*.warc*")} == sizes
     text = b"".join(record for path in tmp_path.glob("*.warc*") for _, record in records(path))
     for number, place in enumerate(places):
@@ -94,14 +102,14 @@ def test_a_crash_in_the_middle_is_finished_by_erasing_again(tmp_path: Path, numb
     place = places[number]
     path = tmp_path / place.warc
     before = path.read_bytes()
-    for span in with_request(tmp_path, place, floor(places, place)):
-        erase(tmp_path, place.warc, [span], AT)
+    found = spans(tmp_path, places, number)
+    erase(tmp_path, place.warc, found, AT)
     after = path.read_bytes()
     start = floor(places, place)
     end = place.offset + place.length
     at = start + int(cut if cut >= 1 else (end - start) * cut)
     path.write_bytes(after[:at] + before[at:])  # the disk took only the first bytes
-    erase(tmp_path, place.warc, with_request(tmp_path, place, floor(places, place)), AT)
+    erase(tmp_path, place.warc, found, AT)
     assert f"secret.example/{number}".encode() not in b"".join(record for _, record in records(path))
     assert path.stat().st_size == len(before)
     for other in places:
@@ -131,3 +139,14 @@ def test_only_files_of_the_archive_are_touched(tmp_path: Path) -> None:
     assert other.read_bytes() == b"WARC/1.1 " * 100
     with pytest.raises(ArchiveError, match="too short"):
         erase(tmp_path, "other.warc", [Span(0, 20)], AT)
+
+
+def test_a_file_with_another_name_elsewhere_is_parted_from_it(tmp_path: Path) -> None:
+    places = keep(tmp_path)
+    path, given = tmp_path / places[0].warc, tmp_path / "given.warc.gz"
+    given.hardlink_to(path)
+    before = given.read_bytes()
+    erase(tmp_path, places[0].warc, spans(tmp_path, places, 0), AT)
+    assert given.read_bytes() == before
+    assert path.read_bytes() != before
+    assert list(tmp_path.glob(".*.part")) == []

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from windrow.app.lookup import when
+from windrow.app.page import Tombstone, tombstones
 from windrow.app.rule import standing
 from windrow.app.shelf import there
 from windrow.collections.pages.robot import Standing
@@ -47,6 +48,7 @@ class Origin(NamedTuple):
     robots: str
     delay: float | None
     came: tuple[Came, ...]
+    tombstones: tuple[Tombstone, ...]
 
 
 class Site(NamedTuple):
@@ -92,7 +94,8 @@ def _origin(workspace: Workspace, ledger: Ledger, source: Source | None, row: Se
     said = _robots(state) if state and asked else ""
     delay = state.robots.delay if state else None
     last = parse(asked) if asked else None
-    return Origin(origin, name, known, pages, failing, due, when(after), last, said, delay, tuple(came))
+    graves = tombstones(ledger, 0, seq)
+    return Origin(origin, name, known, pages, failing, due, when(after), last, said, delay, tuple(came), graves)
 
 
 def _robots(state: Standing) -> str:

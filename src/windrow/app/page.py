@@ -75,10 +75,24 @@ class Edition(NamedTuple):
     changed: str = ""
 
 
+class Tombstone(NamedTuple):
+    """A page or its whole origin, the `target`, was taken down: when, by whom and why.
+
+    `done` is when all of it was gone, `lifted` when it was said that it may be asked for again.
+    """
+
+    at: datetime
+    target: str
+    by: str
+    reason: str
+    done: datetime | None
+    lifted: datetime | None
+
+
 class Page(NamedTuple):
     """A page and how it stands.
 
-    `state` is open (there when last looked at), gone, waiting, failing, refused or unknown. `rule` is what
+    `state` is open (there when last looked at), gone, waiting, failing, refused, forgotten or unknown. `rule` is what
     refuses the address now, where something does. `via` leads from where it was found back to the seed.
     `due` is when it is asked next, `every` after how many seconds it is thought to change.
     """
@@ -93,6 +107,7 @@ class Page(NamedTuple):
     every: int | None
     failures: int
     alike: tuple[str, ...]
+    tombstones: tuple[Tombstone, ...]
     versions: tuple[Edition, ...]
     events: tuple[Asked, ...]
 
@@ -119,7 +134,10 @@ def page(workspace: Workspace, ledger: Ledger, what: str) -> Page | None:
     if known is None and not versions and not judged.source:
         return None
     visits = [_asked(row) for row in ledger.ask("visited_address_visits", number(url))] if known else []
+    graves = tombstones(ledger, number(url), known[11]) if known else ()
     state, reason = _state(known, visits, versions, judged.reason)
+    if any(one.lifted is None for one in graves):
+        state, reason = "forgotten", Reason.FORGOTTEN
     due, pause, failures = (known[7], known[8], known[10]) if known else (None, None, 0)
     return Page(
         url,
@@ -132,9 +150,20 @@ def page(workspace: Workspace, ledger: Ledger, what: str) -> Page | None:
         pause or None,
         failures,
         tuple(alike),
+        graves,
         tuple(versions),
         tuple(visits),
     )
+
+
+def tombstones(ledger: Ledger, digest: int, host: int) -> tuple[Tombstone, ...]:
+    """Return what was said of taking down an address, or all of its origin."""
+    return tuple(
+        Tombstone(
+            parse(at), target, by, reason, parse(done) if done else None, parse(lifted) if lifted else None
+        )
+        for _, at, target, _, by, reason, done, lifted in ledger.ask("tombstones", digest, host)
+    )  # fmt: skip
 
 
 def _chain(ledger: Ledger, known: Sequence[Any] | None) -> Iterable[str]:

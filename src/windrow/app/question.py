@@ -110,6 +110,10 @@ def clue(workspace: Workspace, what: str) -> str:
     kinds = {source.collection for source in workspace.sources} or set(KINDS)
     for kind in sorted(kinds & set(KINDS)):
         plan = collection(kind)
+        if plan.crawl is not None:
+            if what.startswith(("http://", "https://")):
+                return "; the address belongs to none of the sites of this workspace"
+            continue
         inside = folder in plan.folders
         offers = _planned(workspace, plan, Entry(folder if inside else plan.folders[0], name or what))
         if offers and offers[0].reason:

@@ -274,7 +274,7 @@ def _source(ledger: Ledger, name: str, kind: str, owner: str) -> Story:
     told = []
     for number, session, phase, began, ended, failed, reason, comment in ledger.ask("told_source_tasks", name):
         status = "running" if ended is None else "failed" if failed else "done"
-        doing = "fetching" if kind in KINDS and phase == collection(kind).first[0] else "listing"
+        doing = _doing(kind, phase)
         said = f"{doing}: {status}" + (f": {comment}" if comment else "")
         at = parse(ended or began)
         told.append(Event(at, number, session, "task", said, name, status=status, reason=reason or ""))
@@ -283,3 +283,13 @@ def _source(ledger: Ledger, name: str, kind: str, owner: str) -> Story:
         0, kind, "source", name, owner, "", last.status if last else "", last.reason if last else "", (), "",
         tuple(told),
     )  # fmt: skip
+
+
+def _doing(kind: str, phase: int) -> str:
+    """Say what a task of a phase does: what is listed is fetched in its first state's phase, and listed before."""
+    if kind not in KINDS:
+        return "listing"
+    made = collection(kind)
+    if made.crawl is not None:
+        return phase_name(phases(), kind, phase)
+    return "fetching" if phase == made.first[0] else "listing"

@@ -64,7 +64,9 @@ def command(voice: Voice, names: tuple[str, ...], **told: object) -> int:
         if voice.json:
             voice.message("forgotten", one)
         else:
-            voice.data(f"{one.target}: {one.captures:,} captures of {size(one.bytes)}, {one.records:,} versions are gone")
+            voice.data(
+                f"{one.target}: {one.captures:,} captures of {size(one.bytes)}, {one.records:,} versions are gone"
+            )
         for trouble in one.trouble:
             voice.talk(f"{one.target}: {trouble}")
     if not done:

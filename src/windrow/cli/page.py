@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from windrow.cli.table import show, span
@@ -11,7 +12,7 @@ from windrow.reasons import Reason
 
 if TYPE_CHECKING:
     from windrow.app.origin import Origin, Site
-    from windrow.app.page import Edition, Page
+    from windrow.app.page import Edition, Page, Tombstone
 
 _STATES = {
     "open": "there when it was last looked at",
@@ -19,6 +20,7 @@ _STATES = {
     "waiting": "known, and not asked for yet",
     "failing": "asked for in vain so far",
     "refused": "not asked for",
+    "forgotten": "taken down, and not asked for again",
     "unknown": "may be asked for, but nothing has named it so far",
 }
 
@@ -52,7 +54,7 @@ def tell_site(voice: Voice, site: Site) -> None:
 def _page(page: Page) -> Iterator[str]:
     of = f" (page of {page.source})" if page.source else ""
     yield f"{page.url}{of}"
-    why = f", {Reason(page.reason).meaning}" if page.reason and page.state != "refused" else ""
+    why = f", {Reason(page.reason).meaning}" if page.reason and page.state not in {"refused", "forgotten"} else ""
     yield f"  stands {page.state}: {_STATES[page.state]}{why}"
     if page.rule:
         yield f"  not asked for: {page.rule}"
@@ -61,24 +63,46 @@ def _page(page: Page) -> Iterator[str]:
     elif page.events or page.due is not None:
         yield "  a seed, or named by a list"
     if page.due is not None:
-        every = f", thought to change every {span(page.every)}" if page.every else ""
+        every = f", thought to change every {_long(page.every)}" if page.every else ""
         failed = f", failed {page.failures} times in a row" if page.failures else ""
         yield f"  due next {show(page.due)}{every}{failed}"
     latest = page.versions[-1] if page.versions else None
     if latest:
         yield from _index(latest, page.alike)
-    lines = [(one.at, 0, f"{one.what:<8} {one.told}") for one in page.events]
-    for number, one in enumerate(page.versions, 1):
-        lines.append((one.first_seen, 1, f"version  {number}: {_edition(one)}"))
-        if one.changed:
-            lines.append((one.first_seen, 2, f"changed  {one.changed}"))
-        if one.end is not None and (number == len(page.versions) or page.versions[number].first_seen != one.end):
-            lines.append((one.end, 3, f"gone     version {number} ended; last seen {show(one.last_seen)}"))
-    if lines:
+    yield from _graves(page.tombstones)
+    if lines := sorted(_events(page), key=lambda line: (int(line[0].timestamp()), line[1])):
         yield ""
-    yield from (
-        f"{show(at)}  {told}" for at, _, told in sorted(lines, key=lambda line: (int(line[0].timestamp()), line[1]))
-    )
+    yield from (f"{show(at)}  {told}" for at, _, told in lines)
+
+
+def _events(page: Page) -> Iterator[tuple[datetime, int, str]]:
+    """Yield what happened and when; in one second, by the number."""
+    yield from ((one.at, 0, f"{one.what:<8} {one.told}") for one in page.events)
+    for number, one in enumerate(page.versions, 1):
+        yield one.first_seen, 1, f"version  {number}: {_edition(one)}"
+        if one.changed:
+            yield one.first_seen, 2, f"changed  {one.changed}"
+        if one.end is not None and (number == len(page.versions) or page.versions[number].first_seen != one.end):
+            yield one.end, 3, f"gone     version {number} ended; last seen {show(one.last_seen)}"
+    for grave in page.tombstones:
+        yield grave.at, 4, f"forgotten {_grave(grave)}"
+        if grave.lifted:
+            yield grave.lifted, 5, "lifted   it may be asked for again"
+
+
+def _graves(graves: tuple[Tombstone, ...]) -> Iterator[str]:
+    for one in graves:
+        if one.done is None:
+            yield f"  taking {one.target} down was cut short: windrow forget finishes it"
+
+
+def _grave(one: Tombstone) -> str:
+    return f"{one.target} taken down by {one.by}" + (f": {one.reason}" if one.reason else "")
+
+
+def _long(seconds: int) -> str:
+    days = seconds / 86_400
+    return f"{days:.1f} days".replace(".0 ", " ") if days >= 2 else span(seconds)
 
 
 def _index(one: Edition, alike: tuple[str, ...]) -> Iterator[str]:
@@ -101,14 +125,18 @@ def _edition(one: Edition) -> str:
 def _site(site: Site) -> Iterator[str]:
     yield f"{site.name}" + (f" (a site from {', '.join(site.seeds)})" if site.seeds else "")
     counts = site.versions
-    yield f"  {counts.addresses:,} pages summarised, {counts.open:,} of them there now ({counts.duplicates:,} marked as"
-    yield f"  duplicates), in {counts.versions:,} versions"
+    copies = f", {counts.duplicates:,} of these marked as duplicates" if counts.duplicates else ""
+    yield f"  {counts.versions:,} versions of {counts.addresses:,} pages; {counts.open:,} are there now{copies}"
     for one in site.origins:
         yield from _origin(one)
 
 
 def _origin(one: Origin) -> Iterator[str]:
     yield f"{one.origin} (of {one.source})"
+    for grave in one.tombstones:
+        lifted = f", lifted {show(grave.lifted)}" if grave.lifted else ""
+        yield f"  {show(grave.at)} {_grave(grave)}{lifted}"
+    yield from _graves(one.tombstones)
     yield f"  {one.addresses:,} addresses: {one.pages:,} gave something, {one.failing:,} fail, {one.due:,} are due"
     if one.next_due is not None:
         yield f"  the next one is due {show(one.next_due)}"

@@ -17,7 +17,14 @@ from windrow.reasons import Reason
 COMMANDS = {
     "Begin": {"demo": "demo", "init": "init", "new": "new", "config": "config"},
     "Harvest": {"run": "run", "try": "trial", "replay": "replay"},
-    "Look": {"search": "search", "status": "status", "why": "why", "diff": "diff", "check": "check", "export": "export"},
+    "Look": {
+        "search": "search",
+        "status": "status",
+        "why": "why",
+        "diff": "diff",
+        "check": "check",
+        "export": "export",
+    },
     "Decide": {"retry": "decide:retry", "cancel": "decide:cancel", "forget": "forget"},
     "Shell": {"completion": "completion"},
 }

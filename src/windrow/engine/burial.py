@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, NamedTuple
 
+from windrow.digest import number
 from windrow.engine.indexing import index_name
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.lease import holder
@@ -21,8 +23,9 @@ from windrow.engine.ledger.moment import now
 from windrow.engine.ledger.query import queries
 from windrow.engine.session import Session
 from windrow.errors import ArchiveError
+from windrow.formats.url import normalise, parts
 from windrow.model import Place
-from windrow.stores.archive.erase import Span, erase, with_request
+from windrow.stores.archive.erase import Span, erase, related
 
 
 class Target(NamedTuple):
@@ -103,34 +106,72 @@ def _leave(ledger: Ledger, target: Target) -> None:
 def _finish(session: Session, tombstone: int, target: Target, remove: Remove) -> Buried:
     """Remove all of a target, and say on the ledger that it is gone."""
     ledger, which = session.ledger, (target.address, target.host)
-    lent = {row[0] for row in ledger.ask("lent_captures", *which)}
     rows = ledger.ask("buried_captures", *which)
-    trouble = [f"{len(lent)} captures stay, since other addresses refer to their bytes"] if lent else []
-    count = size = 0
-    for warc, some in groupby((row for row in rows if row[5] not in lent), key=itemgetter(2)):
-        found = [Place(warc, row[3], row[4]) for row in some]
+    lent = _lent(ledger, which, rows)
+    spans = ledger.ask("tombstone_spans", tombstone)
+    if not spans:
+        _mark(session, tombstone, target, [Place(*row[2:5]) for row in rows if row[0] not in lent])
+        spans = ledger.ask("tombstone_spans", tombstone)
+    trouble = [f"{len(lent)} captures stay: other addresses have their bytes by reference only"] if lent else []
+    size = 0
+    for warc, some in groupby(spans, key=itemgetter(0)):
         try:
-            size += _erase(session, warc, found)
-            count += len(found)
+            size += erase(session.setup.archive, warc, [Span(*row[1:]) for row in some], now())
         except ArchiveError as error:
             trouble.append(str(error))
         session.lease.beat()
     records = remove(target)
-    for number in {row[1] for row in rows}:
-        (session.setup.archive / index_name(number)).unlink(missing_ok=True)  # made anew when the session closes
+    for opened in {row[1] for row in rows}:
+        (session.setup.archive / index_name(opened)).unlink(missing_ok=True)  # made anew when the session closes
     with ledger.writing() as pen:
+        for name, values in (("clear_payloads", (tombstone,)), ("clear_spans", (tombstone,))):
+            ledger.connection.execute(queries()[name], values)
         ledger.connection.execute(queries()["clear_visits"], (*which, json.dumps(sorted(lent))))
-        pen.tombstone_ended(session.number, tombstone, "done", (count, size, records))
-    return Buried(target.name, count, size, records, tuple(trouble))
+        pen.tombstone_ended(session.number, tombstone, "done", (len(rows) - len(lent), size, records))
+    return Buried(target.name, len(rows) - len(lent), size, records, tuple(trouble))
 
 
-def _erase(session: Session, warc: str, places: list[Place]) -> int:
-    """Overwrite captures of one file, each with its request."""
-    folder = session.setup.archive
-    known: list[tuple[Any, ...]] = session.ledger.ask("places_of", warc)
-    ends = sorted(offset + length for offset, length in known)
-    spans: list[Span] = []
-    for place in places:
-        before = bisect_right(ends, place.offset)
-        spans += with_request(folder, place, ends[before - 1] if before else 0)
-    return erase(folder, warc, spans, now())
+def _lent(ledger: Ledger, which: tuple[int, int], rows: list[tuple[Any, ...]]) -> set[int]:
+    """Return the visits whose bytes other addresses have too, by a reference to them."""
+    shared = {row[0] for row in ledger.ask("shared_captures", *which)}
+    digests = {row[0] for row in ledger.ask("lent_captures", *which)}
+    return shared | {row[0] for row in rows if row[5] in digests}
+
+
+def _mark(session: Session, tombstone: int, target: Target, places: list[Place]) -> None:
+    """Note which records are to be erased: captures, and what else their files have about the same addresses."""
+    found: list[tuple[str, Span]] = []
+    for warc, some in groupby(places, key=itemgetter(0)):
+        mine = [Span(place.offset, place.length) for place in some]
+        found += [(warc, span) for span in mine]
+        with suppress(ArchiveError):  # a file that is not there holds nothing
+            found += [(warc, span) for span in _beside(session, warc, mine, target)]
+        session.lease.beat()
+    rows = [(tombstone, warc, *span) for warc, span in dict.fromkeys(found)]
+    with session.ledger.writing():
+        session.ledger.connection.executemany(queries()["mark_span"], rows)
+
+
+def _beside(session: Session, warc: str, mine: list[Span], target: Target) -> Iterator[Span]:
+    """Yield what a file has about a target beside its captures.
+
+    A request of ours stands just before its response. Other makers put what belongs together anywhere.
+    """
+    path, ledger = session.setup.archive / warc, session.ledger
+    known = ledger.ask("places_of", warc)
+    shared = {row[0] for row in known} - {span.offset for span in mine}
+
+    def ours(uri: str) -> bool:
+        url = normalise(uri).url
+        return bool(url) and (parts(url).origin == target.name if target.host else number(url) == target.address)
+
+    if ledger.ask("intake", warc):
+        bounds = [(0, path.stat().st_size if path.is_file() else 0)]
+    else:
+        ends = sorted(offset + length for offset, length in known)
+        before = (bisect_right(ends, span.offset) for span in mine)
+        bounds = [(ends[at - 1] if at else 0, span.offset) for at, span in zip(before, mine, strict=True)]
+    for bound in bounds:
+        for span in related(path, bound, session.setup.limits, ours):
+            if span.offset not in shared:
+                yield span

@@ -71,9 +71,8 @@ class Crawling:
     def run(self) -> None:
         """Go on until no address is due, or the person stops it."""
         run = self._run
-        for (seq,) in run.ledger.ask("hosts_buried"):
-            if seq in self._hosts:
-                self._hosts[seq].left = True
+        for seq in {row[0] for row in run.ledger.ask("hosts_buried")} & set(self._hosts):
+            self._hosts[seq].left = True
         with run.ledger.writing() as pen:
             for source in self._sources.values():
                 seeds = self._crawl.seeds(source, run.harvest.options)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from windrow.app.crawler import check_crawler
 from windrow.app.shelf import there
+from windrow.collections.pages.collection import COLLECTION
 from windrow.collections.pages.reading import Pile
 from windrow.collections.pages.search.word import counted
 from windrow.config import Workspace
@@ -22,6 +23,9 @@ INDEX = "windrow run pages --from index"
 def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     """Look through the Summary Database, count its words again, and compare the crawler's books with the ledger."""
     told = workspace.pages
+    for _, collection, target, *_ in ledger.ask("tombstones_open"):
+        if collection == COLLECTION.name:
+            yield Fault(target, "is being taken down, and that was cut short", "windrow forget finishes it")
     with there(workspace) as engine:
         if engine is not None:
             for found in faults(engine, _digest):

@@ -41,11 +41,31 @@ SELECT seq, session, warc, place_offset, place_length, digest, revisit FROM visi
 WHERE ((?2 = 0 AND address = ?1) OR (?2 <> 0 AND host = ?2)) AND warc <> '' ORDER BY warc, place_offset;
 
 -- name: lent_captures
--- Bytes of an address or origin that another address has only by a reference to them.
+-- Digests of an address or origin whose bytes another address has only by a revisit of them.
 SELECT DISTINCT v.digest FROM visit v WHERE v.revisit = 1 AND v.digest <> ''
 AND NOT ((?2 = 0 AND v.address = ?1) OR (?2 <> 0 AND v.host = ?2))
 AND v.digest IN (SELECT digest FROM visit WHERE ((?2 = 0 AND address = ?1) OR (?2 <> 0 AND host = ?2)) AND revisit = 0)
 AND NOT EXISTS (SELECT 1 FROM visit o WHERE o.address = v.address AND o.digest = v.digest AND o.revisit = 0);
+
+-- name: shared_captures
+-- Visits of an address or origin whose record another address's visit names as its own.
+SELECT v.seq FROM visit v WHERE ((?2 = 0 AND v.address = ?1) OR (?2 <> 0 AND v.host = ?2)) AND v.warc <> ''
+AND EXISTS (SELECT 1 FROM visit o WHERE o.warc = v.warc AND o.place_offset = v.place_offset
+    AND NOT ((?2 = 0 AND o.address = ?1) OR (?2 <> 0 AND o.host = ?2)));
+
+-- name: tombstone_spans
+SELECT warc, place_offset, place_length FROM tombstone_span WHERE tombstone = ? ORDER BY warc, place_offset;
+
+-- name: mark_span
+INSERT OR IGNORE INTO tombstone_span VALUES (?, ?, ?, ?);
+
+-- name: clear_spans
+DELETE FROM tombstone_span WHERE tombstone = ?;
+
+-- name: clear_payloads
+-- What another maker's revisits could refer to, and is erased now.
+DELETE FROM payload WHERE EXISTS (SELECT 1 FROM tombstone_span s
+    WHERE s.tombstone = ? AND s.warc = payload.warc AND s.place_offset = payload.place_offset);
 
 -- name: places_of
 -- The places of all records of a file that are on the ledger.
@@ -54,9 +74,9 @@ UNION SELECT place_offset, place_length FROM fetch_end WHERE warc = ?1 ORDER BY 
 
 -- name: clear_visits
 UPDATE visit SET status = NULL, reason = 'forgotten', message = '', digest = '', size = NULL, warc = '',
-    place_offset = NULL, place_length = NULL, revisit = 0, etag = '', modified = '', location = ''
+    place_offset = NULL, place_length = NULL, revisit = 0, etag = '', modified = '', location = '', mime = ''
 WHERE ((?2 = 0 AND address = ?1) OR (?2 <> 0 AND host = ?2)) AND status IS NOT NULL
-AND digest NOT IN (SELECT value FROM json_each(?3));
+AND seq NOT IN (SELECT value FROM json_each(?3));
 
 -- name: buried_counts
 -- Addresses, visits, captures and their bytes of an address or an origin.

@@ -2,7 +2,7 @@
 
 -- name: visited_address
 -- An address, the origin it belongs to, the source of that origin, and where it was found.
-SELECT a.digest, a.url, h.origin, h.source, h.collection, a.via, v.url, a.due, a.pause, a.capture, a.failures
+SELECT a.digest, a.url, h.origin, h.source, h.collection, a.via, v.url, a.due, a.pause, a.capture, a.failures, a.host
 FROM address a JOIN host h ON h.seq = a.host LEFT JOIN address v ON v.digest = a.via WHERE a.digest = ?;
 
 -- name: visited_address_visits

@@ -9,23 +9,25 @@ crash in the middle of it too, writes the same kind of record to the same place.
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
 from windrow.errors import ArchiveError
-from windrow.formats.warc import END, header, read_header, record_id, stamp
-from windrow.model import Place
+from windrow.formats.warc import END, header, record_id, stamp
+from windrow.model import Limits
+from windrow.stores.archive.stranger import met
 from windrow.stores.archive.writer import guarded
 
 _TOLD = b"This record was taken down.\n"
 _EXTRA = 65_000  # bytes of a gzip member's extra field that are made use of
 _STORED = 65_535  # bytes of one stored block (RFC 1951, section 3.2.4)
 _MAGIC = b"\x1f\x8b\x08"
-_READ = 1 << 20
-_HEAD = 1 << 16
+_URN = re.compile(r"urn:[A-Za-z0-9.-]{1,40}:(?=https?://)")
 
 
 class Span(NamedTuple):
@@ -38,12 +40,14 @@ class Span(NamedTuple):
 def erase(folder: Path, warc: str, spans: list[Span], at: datetime) -> int:
     """Overwrite records of one file, and return the bytes that this took; they are on the disk then.
 
-    Raises ArchiveError where the file is none of this archive, or is not there.
+    A file that has another name elsewhere, as one that was taken in may, is parted from that one before. Raises ArchiveError where the file is none of this archive, or is not there.
     """
     path = folder / warc
     if Path(warc).name != warc or not path.is_file():
         raise ArchiveError(f"{warc} is no file of the archive {folder}", hint="look for it there, then ask again")
     with guarded(path):
+        if path.stat().st_nlink > 1:
+            _part(path)
         fd = os.open(path, os.O_RDWR)
         try:
             for span in spans:
@@ -55,59 +59,27 @@ def erase(folder: Path, warc: str, spans: list[Span], at: datetime) -> int:
     return sum(span.length for span in spans)
 
 
-def with_request(folder: Path, place: Place, floor: int) -> list[Span]:
-    """Return a capture's own record, and what was written with it just before, its request: records of one file.
+def _part(path: Path) -> None:
+    """Give a file bytes of its own."""
+    copy = path.with_name(f".{path.name}.part")
+    shutil.copyfile(path, copy)
+    with copy.open("rb") as file:
+        os.fsync(file.fileno())
+    copy.replace(path)
 
-    `floor` is where the record before them ends, 0 where none is known. What was erased there before counts too,
-    and what cannot be read is taken for what a crash left of that: its beginning may be new and its end old.
+
+def related(path: Path, bounds: tuple[int, int], limits: Limits, ours: Callable[[str], bool]) -> Iterator[Span]:
+    """Yield the records between two places of a file that are about an address which is `ours`.
+
+    The first bound is 0 or where a record ends. What is about an address names it as its target, be it the
+    request for it or what another maker's crawler noted of it (`urn:text:https://...`).
     """
-    spans = [Span(place.offset, place.length)]
-    if place.offset <= floor:
-        return spans
-    with guarded(folder / place.warc), (folder / place.warc).open("rb") as file:
-        packed = place.warc.endswith(".gz")
-        for span, kind in _records(file.fileno(), floor, place.offset, packed=packed):
-            if kind != "warcinfo":
-                spans.append(span)
-    return spans
-
-
-def _records(fd: int, start: int, end: int, *, packed: bool) -> Iterator[tuple[Span, str]]:
-    """Yield the records between two places with their kinds; empty for what is no record."""
-    while start < end:
-        found = _packed(fd, start, end) if packed else _plain(fd, start, end)
-        if found is None:
-            yield Span(start, end - start), ""
+    for one in met(path, bounds[0], limits):
+        if one.offset >= bounds[1]:
             return
-        yield found
-        start += found[0].length
-
-
-def _plain(fd: int, start: int, end: int) -> tuple[Span, str] | None:
-    head = os.pread(fd, min(_HEAD, end - start), start)
-    try:
-        found = read_header(head)
-        length = found.length + int(found.fields["content-length"]) + len(END)
-    except (ArchiveError, KeyError, ValueError):
-        return None
-    return (Span(start, length), found.kind) if start + length <= end else None
-
-
-def _packed(fd: int, start: int, end: int) -> tuple[Span, str] | None:
-    """Read one gzip member; only its beginning is kept, whatever it inflates to."""
-    reader, at, head = zlib.decompressobj(31), start, b""
-    try:
-        while at < end and not reader.eof:
-            block = os.pread(fd, min(_READ, end - at), at)
-            at += len(block)
-            while block and not reader.eof:
-                piece = reader.decompress(block, _READ)
-                head += piece[: max(0, _HEAD - len(head))]
-                block = reader.unconsumed_tail
-        found = read_header(head)
-    except (ArchiveError, zlib.error):
-        return None
-    return (Span(start, at - len(reader.unused_data) - start), found.kind) if reader.eof else None
+        uri = one.fields.get("warc-target-uri", "").strip("<> ")
+        if uri and ours(_URN.sub("", uri)):
+            yield Span(one.offset, one.length)
 
 
 def _record(length: int, at: datetime) -> bytes:

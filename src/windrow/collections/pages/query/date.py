@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 _FORM = re.compile(
-    r"(?P<year>\d{4})(?:[-/.](?P<month>\d{1,2})(?:[-/.](?P<day>\d{1,2})(?:[T_](?P<hour>\d{2}):?(?P<minute>\d{2})Z?)?)?)?",
+    r"(?P<year>\d{4})(?:[-/.](?P<month>\d{1,2})(?:[-/.](?P<day>\d{1,2})"
+    r"(?:[T_](?P<hour>\d{2}):?(?P<minute>\d{2})(?::?(?P<second>\d{2}))?Z?)?)?)?",
     re.ASCII,
 )
 
@@ -20,7 +21,7 @@ class Span(NamedTuple):
 
 
 def span(text: str) -> Span | None:
-    """Read `2024`, `2024-06`, `2024-06-01` or `2024-06-01T12:30`; None where it is no date.
+    """Read `2024`, `2024-06`, `2024-06-01`, `2024-06-01T12:30` or `2024-06-01T12:30:15`; None where it is no date.
 
     >>> span("2024-06-01")
     Span(start=1717200000, end=1717286400)
@@ -29,11 +30,11 @@ def span(text: str) -> Span | None:
     found = _FORM.fullmatch(text)
     if not found:
         return None
-    year, month, day, hour, minute = (int(part) if part else None for part in found.groups())
+    year, month, day, hour, minute, second = (int(part) if part else None for part in found.groups())
     try:
-        start = datetime(year or 0, month or 1, day or 1, hour or 0, minute or 0, tzinfo=UTC)
+        start = datetime(year or 0, month or 1, day or 1, hour or 0, minute or 0, second or 0, tzinfo=UTC)
         if hour is not None:
-            end = start + timedelta(minutes=1)
+            end = start + timedelta(minutes=1) if second is None else start + timedelta(seconds=1)
         elif day is not None:
             end = start + timedelta(days=1)
         elif month is not None:

@@ -1,0 +1,183 @@
+"""A site that changes between crawls: its stories, differences and searches of the past tell what really happened."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from windrow.app import Windrow
+from windrow.app.scaffold import prepare
+
+
+def page(title: str, text: str, *links: str) -> str:
+    anchors = "".join(f'<a href="{link}">{link}</a> ' for link in links)
+    return f"<!doctype html><title>{title}</title><main><h1>{title}</h1>{text}</main><nav>{anchors}</nav>"
+
+
+def lay(village, turn: int) -> None:
+    """Lay the site out as it is at the first, second and third crawl."""
+    mayors = ("Smith", "Jones", "Jones")
+    linked = ("mayor.html", "flip.html", "lost.html", "old.html", "back.html", "shut/x.html", "list?sort=1")
+    village.put(0, "index.html", page("Home", "<p>Welcome.</p>", *linked, "twin.html", "other.html"))
+    village.put(0, "mayor.html", page("Mayor", f"<p>The mayor is {mayors[turn]}.</p><p>It rains.</p>"))
+    village.put(0, "flip.html", page("Flip", f"<p>Side {'AB'[turn % 2]} is up, as everybody can see.</p>"))
+    village.put(0, "new.html", page("New place", "<p>This page has moved here.</p>"))
+    for name in ("twin.html", "other.html"):
+        village.put(0, name, page("Twin", "<p>Two pages with the very same words.</p>"))
+    for name, here in (("lost.html", turn == 0), ("back.html", turn != 1)):
+        if here:
+            village.put(0, name, page(name, f"<p>Here is {name} with its own words.</p>"))
+        else:
+            (village.roots[0] / name).unlink(missing_ok=True)
+
+
+@pytest.fixture(scope="module")
+def past(tmp_path_factory: pytest.TempPathFactory, village) -> tuple[Path, list[str]]:
+    """Crawl the site three times; return the workspace, and a moment after each crawl as queries have it."""
+    village.clear()
+    village.put(0, "robots.txt", "User-agent: *\nDisallow: /shut/\n")
+    root = tmp_path_factory.mktemp("past")
+    prepare(root)
+    (root / "windrow.toml").write_text(
+        '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate = ["127.0.0.1"]\ndelay = "1 ms"\n'
+        f'do_not_crawl = ["/private/"]\n[source.town]\ncollection = "pages"\nurl = "{village.origin(0)}/"\n'
+    )
+    moments = []
+    for turn in range(3):
+        lay(village, turn)
+        summary = Windrow(root).run(["town"], again=turn > 0)
+        assert (summary.exit_code, summary.troubles) == (0, ())
+        moments.append(datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S"))
+        time.sleep(1.1)
+    return root, moments
+
+
+@pytest.fixture
+def here(past, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.chdir(past[0])
+    return past[1]
+
+
+@pytest.fixture
+def why(here, village, windrow):
+    def tell(path: str):
+        said = windrow("why", village.origin(0) + path, "--json")
+        assert said.code == 0
+        return said.of("page")[0], said.of("version"), said.of("visit")
+
+    return tell
+
+
+def test_an_edited_page_has_two_versions_and_the_difference(why, windrow, village, here) -> None:
+    page, versions, visits = why("/mayor.html")
+    assert (page["state"], page["source"], page["rule"]) == ("open", "town", "")
+    assert page["via"] == [f"{village.origin(0)}/"]
+    assert [one["changed"] for one in versions] == ["", "text: 1 line added, 1 line removed"]
+    assert versions[0]["end"] == versions[1]["first_seen"]
+    assert (versions[0]["crawls"], versions[1]["crawls"]) == (1, 2)
+    assert [one["status"] for one in visits] == [200, 200, 200]
+    assert all(one["indexed"] and one["words"] == 6 for one in versions)
+    told = windrow("diff", f"{village.origin(0)}/mayor.html").out.splitlines()
+    assert told[2:4] == ["-The mayor is Smith.", "+The mayor is Jones."]
+    same = windrow("diff", f"{village.origin(0)}/mayor.html", "--from", here[1], "--to", here[2], "--json").of("diff")
+    assert (same[0]["summary"], same[0]["lines"]) == ("nothing that is compared", [])
+
+
+def test_a_b_a_is_three_versions(why) -> None:
+    page, versions, _ = why("/flip.html")
+    assert page["state"] == "open"
+    assert len(versions) == 3
+    assert [one["end"] for one in versions] == [versions[1]["first_seen"], versions[2]["first_seen"], None]
+
+
+def test_a_page_that_goes_ends_and_one_that_comes_back_goes_on(why) -> None:
+    lost, versions, visits = why("/lost.html")
+    assert (lost["state"], [one["status"] for one in visits]) == ("gone", [200, 404, 404])
+    assert versions[0]["end"] == visits[2]["at"][:19] + "Z"
+    back, versions, visits = why("/back.html")
+    assert (back["state"], [one["status"] for one in visits]) == ("open", [200, 404, 200])
+    assert [(one["end"], one["crawls"]) for one in versions] == [(None, 2)]
+
+
+def test_a_moved_page_leads_to_the_other(why, village) -> None:
+    _, versions, visits = why("/old.html")
+    target = f"{village.origin(0)}/new.html"
+    assert [one["redirect"] for one in versions] == [target]
+    assert {one["location"] for one in visits} == {target}
+    assert why("/new.html")[0]["via"] == [f"{village.origin(0)}/old.html", f"{village.origin(0)}/"]
+
+
+@pytest.mark.parametrize(
+    ("path", "rule"),
+    [
+        ("/shut/x.html", "robots.txt, line 2: Disallow: /shut/"),
+        ("/list?sort=1", "query parameters that no rule allows: sort"),
+        ("/private/z", "do_not_crawl: /private/"),
+    ],
+)
+def test_what_is_not_asked_for_names_the_rule(why, windrow, village, path: str, rule: str) -> None:
+    page, versions, visits = why(path)
+    assert (page["state"], page["rule"], versions, visits) == ("refused", rule, [], [])
+    assert f"  not asked for: {rule}\n" in windrow("why", village.origin(0) + path).out
+
+
+def test_what_nothing_named_is_told_apart_from_what_is_foreign(why, windrow) -> None:
+    assert why("/never")[0]["state"] == "unknown"
+    said = windrow("why", "https://elsewhere.example/a")
+    assert said.code == 1
+    assert "nothing is known of" in said.err
+
+
+def test_equal_pages_are_told(why, village) -> None:
+    other, twin = f"{village.origin(0)}/other.html", f"{village.origin(0)}/twin.html"
+    assert why("/twin.html")[0]["alike"] == [other]
+    assert why("/twin.html")[1][-1]["duplicate_of"] == other
+    assert why("/other.html")[0]["alike"] == [twin]
+    assert why("/other.html")[1][-1]["duplicate_of"] == ""
+
+
+@pytest.mark.parametrize(
+    ("turn", "name", "gone"), [(0, "Smith", "Jones"), (1, "Jones", "Smith"), (2, "Jones", "Smith")]
+)
+def test_a_search_of_a_day_finds_what_was_said_then(here, windrow, turn: int, name: str, gone: str) -> None:
+    out = windrow("search", f"mayor as-of:{here[turn]}").out
+    assert f"The mayor is {name}." in out
+    assert f"The mayor is {gone}." not in out
+
+
+def test_a_page_that_is_gone_is_found_in_its_time_only(here, windrow) -> None:
+    words = '"here is lost.html"'
+    assert windrow("search", words).out == ""
+    assert windrow("search", f"{words} as-of:{here[2]}").out == ""
+    assert "/lost.html" in windrow("search", f"{words} as-of:{here[0]}").out
+    doubtful = windrow("search", f"{words} as-of:{here[1]}").out  # the first 404 proves nothing yet
+    assert "/lost.html" in doubtful
+    assert "not sure" in doubtful
+    assert "/back.html" in windrow("search", f'"here is back.html" as-of:{here[1]}').out
+
+
+def test_a_site_is_told_by_its_name_and_its_host(here, windrow, village) -> None:
+    by_name, by_host = windrow("why", "town", "--json"), windrow("why", "127.0.0.1", "--json")
+    (site,), (origin,) = by_name.of("site"), by_name.of("origin")
+    assert site["seeds"] == [f"{village.origin(0)}/"]
+    assert (origin["addresses"], origin["pages"], origin["failing"]) == (9, 8, 1)
+    assert origin["robots"] == "1 of 1 rules for * refuse something"
+    assert {one["what"]: one["visits"] for one in origin["came"]} == {"200": 24, "301": 3, "404": 3}
+    assert by_host.of("origin") == [origin]
+    assert by_name.of("story")[0]["kind"] == "source"
+    text = windrow("why", "town").out
+    assert "9 addresses: 8 gave something, 1 fail" in text
+    assert "crawl: done" in text
+
+
+def test_dates_and_addresses_that_make_no_sense_are_told(here, windrow, village) -> None:
+    url = f"{village.origin(0)}/mayor.html"
+    assert windrow("diff", url, "--from", "yesterday").code == 2
+    assert windrow("diff", "mayor").code == 2
+    assert windrow("diff", url, "--from", "1999").code == 1
+    assert windrow("diff", f"{village.origin(0)}/never").code == 1
+    assert "one version only" in windrow("diff", f"{village.origin(0)}/new.html").err
+    assert windrow("check").code == 0
