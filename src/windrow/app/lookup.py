@@ -30,8 +30,9 @@ class Mark(NamedTuple):
 class Hit(NamedTuple):
     """A page found.
 
-    `more` counts other addresses with the same text. `uncertain` is true where the time asked for lies
-    after the page was seen last and before it was known to be gone or changed.
+    `more` counts other addresses with the same text, `near` those among them whose text is only nearly the same, and
+    `standing` is the address that stands for all of them, where that is another one. `uncertain` is true where the
+    time asked for lies after the page was seen last and before it was known to be gone or changed.
     """
 
     rank: int
@@ -47,6 +48,8 @@ class Hit(NamedTuple):
     last_seen: datetime
     end: datetime | None
     more: int
+    near: int
+    standing: str | None
     uncertain: bool
     score: float
     generation: str
@@ -106,6 +109,8 @@ def _hit(rank: int, one: Result, *, explain: bool) -> Hit:
         datetime.fromtimestamp(one.last_seen, UTC),
         when(one.end),
         one.more,
+        one.near,
+        one.standing,
         one.uncertain,
         one.score,
         str(UUID(bytes=one.uuid)),

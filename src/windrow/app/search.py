@@ -11,12 +11,12 @@ import sqlalchemy as sa
 from windrow.app.indexing import is_current, links_of, open_index, roll_path
 from windrow.collections.pages.query import Query, parse
 from windrow.collections.pages.query.condition import FROM, condition, known, plan
-from windrow.collections.pages.query.tree import Filter, wanted
+from windrow.collections.pages.query.tree import Filter, filters, wanted
 from windrow.collections.pages.search.ask import SHARES, ask, copies, loosened, several, unindexed
 from windrow.collections.pages.search.fold import Ranked, folded, ordered, spread
 from windrow.collections.pages.search.rank import LOOKED_AT, Candidate, Sought, nearer, parts, sought
 from windrow.collections.pages.search.result import Answer, Result
-from windrow.collections.pages.search.show import Shown, shown
+from windrow.collections.pages.search.show import Shown, grouped, shown
 from windrow.collections.pages.search.snippet import pattern
 from windrow.collections.pages.search.word import words
 from windrow.stores.index.clause import Found
@@ -100,11 +100,13 @@ class Search:
         hosts: dict[str, int] = {}
         found: list[Ranked] = []
         best = 0.0
+        fold = not query.history
         for block in self._blocks(query, share, among):
             best = best or max((one.score for one in block), default=0.0)
             ranked = [Ranked(one, parts(prepared, one)) for one in self._candidates(block, best)]
             ranked = self._nearer(prepared, ordered(ranked))
-            found += spread(folded(ranked, seen), hosts)
+            standing = self._summary.standing([one.id for one in block]) if fold else {}
+            found += spread(folded(ranked, seen, standing), hosts)
             if len(found) >= need:
                 break
         return found[:need]
@@ -177,4 +179,15 @@ class Search:
         piles = [one.candidate.page.pile for one in page if one.candidate.page.pile is not None]
         alike = self._summary.alike(piles, sql, values) if piles else {}
         find = pattern(wanted(query.root))
-        return tuple(shown(Shown(one, alike, query.as_of), find) for one in page)
+        if query.history:
+            return tuple(shown(Shown(one, alike, query.as_of), find) for one in page)
+        standing = self._summary.standing([one.candidate.page.id for one in page])
+        sizes = self._summary.sizes(standing.values())
+        others = {one.id: one for one in self._summary.generations(sorted(set(standing.values())), texts=False)}
+        free = not any(True for _ in filters(query.root))
+        results = []
+        for one in page:
+            other = others.get(standing.get(one.candidate.page.id, 0))
+            told = Shown(one, alike, None)
+            results.append(shown(told if other is None else grouped(told, other, sizes[other.id], free=free), find))
+        return tuple(results)

@@ -78,11 +78,17 @@ def _text(number: int, one: Result, lively: bool, *, explain: bool) -> str:
     if one.uncertain:
         lines.append("     not sure: it was seen before that time, and found changed or gone after it")
     if one.more:
-        lines.append(f"     and {one.more:,} more with the same text")
+        lines.append(f"     and {one.more:,} more with the same text{_nearly(one)}")
     if explain:
         parts = "  ".join(f"{part.name} {part.value:.2f} x {part.weight:g}" for part in one.parts)
         lines.append(f"     score {one.score:.3f} = {parts}")
     return "\n".join(lines) + "\n"
+
+
+def _nearly(one: Result) -> str:
+    """Say of how many that is nearly so, and which page stands for all of them."""
+    near = " or nearly" if 0 < one.near < one.more else ", nearly" if one.near else ""
+    return near + (f", foremost {clean(one.standing)}" if one.standing else "")
 
 
 def _date(one: Result) -> str:

@@ -62,6 +62,18 @@ WHERE g.text_pile_id IN (SELECT value FROM json_each(?)) AND {known} GROUP BY 1
 """
 
 
+_TOLD = "SELECT 1 FROM sqlite_master WHERE name = 'windrow_representative'"
+_GROUPED = """
+SELECT generation_id, representative_id FROM windrow_representative
+WHERE generation_id IN (SELECT value FROM json_each(?))
+"""
+_OF_GROUP = """
+SELECT r.representative_id, count(DISTINCT g.url_id) FROM windrow_representative r
+JOIN entity_generation g ON g.entity_generation_id = r.generation_id
+WHERE r.representative_id IN (SELECT value FROM json_each(?)) AND g.confirmed_end_unix_utc IS NULL GROUP BY 1
+"""
+
+
 def findable(page: Generation) -> bool:
     """Say whether there is anything by which a generation can be found."""
     return page.pile is not None or page.title is not None
@@ -138,6 +150,20 @@ class Summary:
         with self._read() as link:
             rows = link.exec_driver_sql(_ALIKE.format(known=known), (str(list(piles)), *values))
             return {row[0]: row[1] for row in rows}
+
+    def standing(self, ids: Iterable[int]) -> dict[int, int]:
+        """Return which generation stands for the group of each, of those that are in one."""
+        return self._paired(_GROUPED, ids)
+
+    def sizes(self, standing: Iterable[int]) -> dict[int, int]:
+        """Count the URLs of the groups that these generations stand for."""
+        return self._paired(_OF_GROUP, standing)
+
+    def _paired(self, sql: str, ids: Iterable[int]) -> dict[int, int]:
+        with self._read() as link:
+            if link.exec_driver_sql(_TOLD).first() is None:
+                return {}  # a database of another maker
+            return {row[0]: row[1] for row in link.exec_driver_sql(sql, (str(sorted(ids)),))}
 
     def ask(self, sql: str, values: tuple[object, ...]) -> list[Told]:
         """Run a search's SQL, which selects an id and a score."""

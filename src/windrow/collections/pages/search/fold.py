@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from windrow.collections.pages.search.rank import Candidate, total
@@ -10,6 +10,10 @@ from windrow.collections.pages.search.result import Part
 
 PER_HOST = 3
 """Results of one host in a row of ten that come before those of others; the rest follow further down."""
+
+
+NEARLY = 0.9
+"""Share of the best score that the page which stands for a group must have, to be shown for it."""
 
 
 class Ranked(NamedTuple):
@@ -29,22 +33,32 @@ def ordered(found: Iterable[Ranked]) -> list[Ranked]:
     return sorted(found, key=lambda one: (-round(one.score, 6), one.candidate.page.first, one.candidate.page.id))
 
 
-def folded(found: Sequence[Ranked], seen: set[tuple[str, int]]) -> list[Ranked]:
+def folded(
+    found: Sequence[Ranked], seen: set[tuple[str, int]], standing: Mapping[int, int] | None = None
+) -> list[Ranked]:
     """Keep the best page of each text and the best version of each URL; `seen` remembers them over several calls.
 
-    The best of a text is the one that is not marked as a duplicate, where there is one.
+    `standing` has for pages of a group, whose texts are the same or nearly, the one that stands for it. That
+    one is the best of its group, where it has been found with nearly as many points; else the first that is
+    not marked as a duplicate.
     """
-    chosen: dict[tuple[str, int], Ranked] = {}
+    standing = standing or {}
+    chosen: list[Ranked] = []
+    slots: dict[tuple[str, int], int] = {}
     for one in found:
-        key = _key(one)
-        if key in seen:
+        keys = _keys(one, standing)
+        if any(key in seen for key in keys):
+            seen |= set(keys)
             continue
-        other = chosen.get(key)
-        if other is None or (other.candidate.page.duplicate and not one.candidate.page.duplicate):
-            chosen[key] = one
-    seen |= set(chosen)
+        slot = next((slots[key] for key in keys if key in slots), len(chosen))
+        if slot == len(chosen):
+            chosen.append(one)
+        elif _better(one, chosen[slot], standing):
+            chosen[slot] = one
+        slots |= dict.fromkeys(keys, slot)
+    seen |= set(slots)
     versions: dict[int, Ranked] = {}
-    for one in ordered(chosen.values()):
+    for one in ordered(chosen):
         url = one.candidate.page.url_id
         if ("url", url) not in seen:
             versions.setdefault(url, one)
@@ -63,6 +77,16 @@ def spread(found: Sequence[Ranked], counts: dict[str, int], most: int = PER_HOST
     return first + later
 
 
-def _key(one: Ranked) -> tuple[str, int]:
+def _keys(one: Ranked, standing: Mapping[int, int]) -> list[tuple[str, int]]:
     page = one.candidate.page
-    return ("id", page.id) if page.pile is None else ("pile", page.pile)
+    text = ("id", page.id) if page.pile is None else ("pile", page.pile)
+    return [("group", standing[page.id]), text] if page.id in standing else [text]
+
+
+def _better(one: Ranked, other: Ranked, standing: Mapping[int, int]) -> bool:
+    page, before = one.candidate.page, other.candidate.page
+    if standing.get(before.id) == before.id:
+        return False
+    if standing.get(page.id) == page.id:
+        return page.pile == before.pile or one.score >= NEARLY * other.score
+    return before.duplicate and not page.duplicate

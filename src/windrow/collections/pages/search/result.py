@@ -30,8 +30,10 @@ class Part(NamedTuple):
 class Result:
     """One page found. Times are UNIX seconds.
 
-    `more` counts other pages with the same text, which are folded into this one. `uncertain` is true where
-    the time asked for lies after the page was seen last and before it was known to be gone or changed.
+    `more` counts other pages with the same text, which are folded into this one, `near` those among them whose
+    text is only nearly the same. `standing` is the URL of the page that stands for all of them, where that is
+    another one. `uncertain` is true where the time asked for lies after the page was seen last and before it
+    was known to be gone or changed.
     """
 
     generation: int
@@ -47,6 +49,8 @@ class Result:
     last_seen: int
     end: int | None
     more: int
+    near: int
+    standing: str | None
     uncertain: bool
     score: float
     parts: tuple[Part, ...]

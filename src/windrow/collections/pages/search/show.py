@@ -9,20 +9,41 @@ from typing import NamedTuple
 from windrow.collections.pages.search.fold import Ranked
 from windrow.collections.pages.search.result import Piece, Result
 from windrow.collections.pages.search.snippet import marked, snippet
+from windrow.stores.index.generation import Generation
 
 
 class Shown(NamedTuple):
-    """What is shown: a page, how many URLs have each text, and the time that was asked for."""
+    """What is shown: a page, how many URLs have each text, and the time that was asked for.
+
+    `group` counts the URLs of its group, whose texts are the same or nearly; `standing` is the one that stands for it.
+    """
 
     ranked: Ranked
     alike: Mapping[int, int]
     as_of: int | None
+    group: int = 1
+    standing: str | None = None
+
+
+def grouped(what: Shown, other: Generation, size: int, *, free: bool) -> Shown:
+    """Tell of a page that `other` stands for its group, which has so many URLs.
+
+    Where the search is `free` of filters, which might not let that one in, the very same text is shown at its address.
+    """
+    told = what._replace(group=size, standing=other.url)
+    candidate = what.ranked.candidate
+    if not free or other.pile != candidate.page.pile:
+        return told
+    return told._replace(ranked=what.ranked._replace(
+        candidate=candidate._replace(page=other._replace(text=candidate.page.text))
+    ))  # fmt: skip
 
 
 def shown(what: Shown, find: re.Pattern[str] | None) -> Result:
     """Return the result. A page without a title is called by its headline, or its address."""
     page = what.ranked.candidate.page
-    more = what.alike.get(page.pile, 1) - 1 if page.pile is not None else 0
+    same = max(0, what.alike.get(page.pile, 1) - 1) if page.pile is not None else 0
+    more = max(same, what.group - 1)
     return Result(
         generation=page.id,
         uuid=page.uuid,
@@ -36,7 +57,9 @@ def shown(what: Shown, find: re.Pattern[str] | None) -> Result:
         first_seen=page.first,
         last_seen=page.last,
         end=page.end,
-        more=max(0, more),
+        more=more,
+        near=more - same,
+        standing=what.standing if what.standing != page.url else None,
         uncertain=what.as_of is not None and page.last < what.as_of,
         score=round(what.ranked.score, 4),
         parts=what.ranked.parts,

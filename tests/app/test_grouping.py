@@ -1,0 +1,77 @@
+"""Searches fold what says the same, or nearly, and name the page that stands for it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from tests.collections.pages.place import Page, fill, schema
+from tests.stores.summary.test_near import prose
+from windrow.app.indexing import index_pages
+from windrow.app.search import Search
+from windrow.stores.connect import connect
+from windrow.stores.index.beside import there
+from windrow.stores.summary.follow import follow
+from windrow.stores.summary.schema import schema as made
+
+NOW = 1_750_000_000
+TEXT = f"All about zebras. {prose(1, 90)}"
+PAGES = [
+    Page("http://copy.example/zebras?from=1", TEXT, "Zebras"),
+    Page("https://copy.example/zebras", TEXT, "Zebras"),
+    Page("https://dated.example/zebras/monday", f"{TEXT} Monday the third", "Zebras"),
+    Page("https://other.example/z", f"All about zebras. {prose(2, 90)}", "Other zebras"),
+    Page("https://gone.example/z", TEXT, "Zebras", end=5_000),
+]
+
+
+@pytest.fixture(params=["beside", "table"], scope="module")
+def search(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Search]:
+    if request.param == "beside" and not there():
+        pytest.skip("the extra 'search' is not installed")
+    folder = tmp_path_factory.mktemp("group")
+    with closing(sqlite3.connect(folder / "summary.sqlite")) as link, link:
+        link.executescript(schema() + made("near", "representative"))
+        link.execute("CREATE TABLE windrow_touched (generation_id INTEGER PRIMARY KEY)")
+        link.executemany("INSERT INTO windrow_touched VALUES (?)", [(one,) for one in fill(link, PAGES)])
+        follow(link)
+    engine = connect(f"sqlite:///{folder / 'summary.sqlite'}", durable=False)
+    index_pages(engine, folder / "index")
+    with closing(Search(engine, folder / "index" if request.param == "beside" else None)) as opened:
+        yield opened
+    engine.dispose()
+
+
+def told(search: Search, text: str) -> list[tuple[str, int, int, str | None]]:
+    return [(one.url, one.more, one.near, one.standing) for one in search(text, now=NOW).results]
+
+
+def test_one_result_for_all_that_say_the_same(search: Search) -> None:
+    found = told(search, "zebras")
+    assert sorted(found) == [
+        ("https://copy.example/zebras", 2, 1, None),
+        ("https://other.example/z", 0, 0, None),
+    ]
+
+
+def test_what_was_searched_for_is_shown_where_it_stands(search: Search) -> None:
+    assert told(search, "zebras Monday third") == [
+        ("https://dated.example/zebras/monday", 2, 2, "https://copy.example/zebras"),
+    ]
+
+
+def test_a_filter_is_kept_to(search: Search) -> None:
+    assert told(search, "zebras inurl:from") == [
+        ("http://copy.example/zebras?from=1", 2, 1, "https://copy.example/zebras"),
+    ]
+    assert told(search, "zebras site:dated.example") == [
+        ("https://dated.example/zebras/monday", 2, 2, "https://copy.example/zebras"),
+    ]
+
+
+def test_the_past_is_folded_by_its_texts_alone(search: Search) -> None:
+    found = search("zebras as-of:1970-01-01", now=NOW).results
+    assert all(one.standing is None for one in found)
