@@ -61,6 +61,11 @@ def number(text: str) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), signed=True)
 
 
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
+_TENS = [one + other for one in _LETTERS for other in _LETTERS]
+"""Ten bits in base 32: it is written for every page of a crawl."""
+
+
 def warc(name: str) -> str:
     """Spell a digest as WARC headers do: the algorithm, a colon and base 32.
 
@@ -68,7 +73,10 @@ def warc(name: str) -> str:
     'sha256:4OYMIQUY7QOBJGX36TEJS35ZEQT24QPEMSNZGTFESWMRW6CSXBKQ===='
     """
     algorithm, _, value = name.partition(":")
-    return f"{algorithm}:{b32encode(bytes.fromhex(value)).decode()}"
+    if len(value) != 64:
+        return f"{algorithm}:{b32encode(bytes.fromhex(value)).decode()}"
+    bits = int(value, 16) << 4  # 260 of them: 26 times ten
+    return f"{algorithm}:{''.join([_TENS[bits >> at & 1023] for at in range(250, -1, -10)])}===="
 
 
 def short(name: str) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
 from functools import lru_cache
 from urllib.parse import urlsplit
 
 from windrow.digest import warc as spell
+
+_ODD = re.compile(r"[\x00-\x20#]|\A[^/]*\?|\?\Z")  # what makes it more than host, path and query
 
 
 def key(address: str) -> str:
@@ -18,6 +21,10 @@ def key(address: str) -> str:
     >>> key("sftp://drops.example.org/add/x.zip")
     'sftp://org,example,drops)/add/x.zip'
     """
+    scheme, mark, rest = address.partition("://")
+    if mark and scheme in {"http", "https"} and not _ODD.search(rest):
+        netloc, _, path = rest.partition("/")
+        return f"{_host(scheme, netloc)})/{path.lower()}"
     parts = urlsplit(address)
     web = parts.scheme in {"http", "https"}
     path = f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"

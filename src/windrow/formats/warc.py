@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import uuid
+import os
 from datetime import UTC, datetime
 from typing import NamedTuple
 from urllib.parse import quote
@@ -14,6 +14,7 @@ REVISIT = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 END = b"\r\n\r\n"
 _LENGTH_ROOM = 20
+_VARIANT = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))
 _DIGEST_ROOM = len(spell("sha256:" + "0" * 64))
 _PACKED = (b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!",
            b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"OggS", b"\x1aE\xdf\xa3")  # fmt: skip
@@ -42,12 +43,14 @@ def stamp(at: datetime) -> str:
     >>> stamp(datetime(2026, 1, 2, tzinfo=UTC))
     '2026-01-02T00:00:00.000000Z'
     """
-    return f"{at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
+    at = at if at.tzinfo is UTC else at.astimezone(UTC)
+    return f"{at.isoformat(timespec='microseconds')[:26]}Z"
 
 
 def record_id() -> str:
     """Make a new record's name."""
-    return f"<urn:uuid:{uuid.uuid4()}>"
+    word = os.urandom(16).hex()  # what `uuid.uuid4` does, in a third of the time
+    return f"<urn:uuid:{word[:8]}-{word[8:12]}-4{word[13:16]}-{_VARIANT[word[16]]}{word[17:20]}-{word[20:]}>"
 
 
 def target(address: str) -> str:

@@ -51,12 +51,13 @@ class Met:
 
     def __call__(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
         """Return the base of a page and those of its references that were not offered before."""
-        tags = self._tags(fields, body)
+        found = self._tags(fields, body)
+        if found and self._same.issuperset(found):
+            return url, []
         folder = url.partition("?")[0].rpartition("/")[0]
-        if tags:
-            tags = {one for one in tags - self._same if _TAG.match(one)}
-            if tags <= self._near.get(folder, _NONE):
-                return url, []
+        tags = {one for one in set(found) - self._same if _TAG.match(one)}
+        if found and tags <= self._near.get(folder, _NONE):
+            return url, []
         base, references = self._read(url, fields, body)
         if tags and base == url:
             self._learn(folder, tags, url, set(references))
@@ -68,12 +69,12 @@ class Met:
             _SHELF.take(len(steady))
         return base, fresh
 
-    def _tags(self, fields: Mapping[str, str], body: bytes) -> set[bytes]:
+    def _tags(self, fields: Mapping[str, str], body: bytes) -> list[bytes]:
         """Return the tags that may hold references; none where a scan cannot tell."""
         html = "html" in fields.get("content-type", "").partition(";")[0].lower()
         if not html or len(body) > LONGEST or b"\x00" in body or b"\x1b" in body:
-            return set()
-        return set(_SCAN.findall(body))
+            return []
+        return _SCAN.findall(body)
 
     def _learn(self, folder: str, tags: Iterable[bytes], url: str, offered: set[str]) -> None:
         """Remember those tags whose references, each read by itself, are all among what the page offered.

@@ -11,7 +11,8 @@ def spell(at: datetime) -> str:
     >>> spell(datetime(2026, 1, 2, tzinfo=UTC))
     '2026-01-02T00:00:00.000000Z'
     """
-    return f"{at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
+    at = at if at.tzinfo is UTC else at.astimezone(UTC)
+    return f"{at.isoformat(timespec='microseconds')[:26]}Z"
 
 
 def parse(text: str) -> datetime:

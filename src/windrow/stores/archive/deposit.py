@@ -63,6 +63,7 @@ class Deposit:
         self._request = b""
         self._announced: int | None = None
         self._memory = bytearray()
+        self._whole = b""  # the memory as bytes, once somebody asked for all of it
         self._part: Part | None = None
         self.cut = False  # what is kept is the beginning of a longer body: true of one in memory only
         self.modified = order.modified
@@ -128,7 +129,15 @@ class Deposit:
 
     def content(self, limit: int) -> bytes:
         """Return the body's first `limit` bytes."""
-        return self._part.read(min(limit, self.size)) if self._part else bytes(self._memory[:limit])
+        if self._part:
+            return self._part.read(min(limit, self.size))
+        return self._all() if len(self._memory) <= limit else bytes(self._memory[:limit])
+
+    def _all(self) -> bytes:
+        """Return what is in memory."""
+        if len(self._whole) != len(self._memory):
+            self._whole = bytes(self._memory)
+        return self._whole
 
     def _refuse_above(self, size: int) -> None:
         if size > self._keeper.limits.transfer:
@@ -185,7 +194,7 @@ class Deposit:
             name = self._order.last.digest
             return self._kept(name, 0, self._append(b"", name, NOT_MODIFIED), revisit=True)
         self.check()
-        return self._finish_part(self._part) if self._part else self._finish_memory(bytes(self._memory))
+        return self._finish_part(self._part) if self._part else self._finish_memory(self._all())
 
     def _finish_memory(self, body: bytes) -> Kept:
         name = digest(body)
@@ -222,7 +231,7 @@ class Deposit:
             fields += [("WARC-Refers-To-Date", last.date)]
         record = header(kind, fields, len(block)) + block + END
         before = self._asked() if self._request else b""
-        plain = len(body) > PLAIN or packed(body[:16]) or _dense(body)
+        plain = len(body) > PLAIN or packed(body[:16]) or (not body[:64].isascii() and _dense(body))
         return self._keeper.append(record, before, plain=plain)
 
     def verify(self, checksum: str) -> None:

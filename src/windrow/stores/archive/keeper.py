@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from pathlib import Path
 
 from windrow.errors import DiskFull
@@ -35,6 +36,7 @@ class Keeper:
         )
         (folder / PARTS).mkdir(parents=True, exist_ok=True)
         self._lock = shared_lock(folder)
+        self._sure, self._looked = 0, 0.0  # bytes that fit though nobody looks at the disk, and when one looked
         self._gzip = Writer(folder, prefix, gzip=True, rotate=rotate, info=self.info)
         self._plain = Writer(folder, prefix, gzip=False, rotate=rotate, info=self.info)
 
@@ -48,8 +50,12 @@ class Keeper:
 
     def need_room(self, size: int) -> None:
         """Raise `DiskFull` unless `size` bytes and the spare room fit on the disk."""
+        self._sure -= size
+        if self._sure >= 0 and time.monotonic() - self._looked < 1.0:
+            return
         disk = os.statvfs(self.folder)
         free = disk.f_bavail * disk.f_frsize
+        self._sure, self._looked = (free - size - self.limits.spare) // 16, time.monotonic()
         if free < size + self.limits.spare:
             raise DiskFull(
                 f"{free} bytes are free, {size} are coming and {self.limits.spare} must stay free",
