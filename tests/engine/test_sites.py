@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from itertools import pairwise
 
 import pytest
+from warcio import ArchiveIterator
 
 from tests.engine.roaming import change, faults, roam, source, told
 from tests.servers.sites import HOSTS
@@ -156,6 +158,34 @@ def test_answers_are_asked_for_compressed(sites, crawled):
     url = f"{sites.origin('tree')}/p/1.html"
     size = told(root, "SELECT v.size FROM visit v JOIN address a ON a.digest = v.address WHERE a.url = ?", url)[0][0]
     assert 0 < size < (sites.root / "tree/p/1.html").stat().st_size / 2
+
+
+def test_what_came_compressed_is_read_by_others(sites, crawled):
+    root, _ = crawled
+    url, found = f"{sites.origin('tree')}/p/2.html", []
+    for path in sorted((root / "archive").glob("*.warc*")):
+        with path.open("rb") as file:
+            found += [
+                (record.http_headers["Content-Encoding"], record.content_stream().read())
+                for record in ArchiveIterator(file)
+                if record.rec_type == "response" and record.rec_headers["WARC-Target-URI"] == url
+            ]
+    assert found == [("gzip", (sites.root / "tree/p/2.html").read_bytes())]
+
+
+def test_a_rest_that_a_host_asked_for_outlives_the_run(sites, tmp_path):
+    seed = f"{sites.origin('bom')}/index.html"
+    assert roam(tmp_path, source([seed], paths=["/index"])) == 0
+    host = told(tmp_path, "SELECT seq FROM host WHERE origin = ?", sites.origin("bom"))[0][0]
+    for seconds, code, count in ((5000, 3, 0), (2, 0, 2)):
+        change(tmp_path, "INSERT OR REPLACE INTO rest VALUES (?, strftime('%s', 'now') + ?)", host, seconds)
+        change(tmp_path, "UPDATE address SET due = 1")
+        before, begun = len(sites.lines()), time.time()
+        assert roam(tmp_path, source([seed], paths=["/index"])) == code
+        lines = sites.lines()[before:]
+        assert len(lines) == count
+        assert all(one.begun - begun > 0.9 for one in lines)
+    assert told(tmp_path, "SELECT reason FROM task_end WHERE failed = 1") == [("rate_limited",)]
 
 
 def test_every_question_is_a_visit(sites, crawled):

@@ -86,6 +86,8 @@ def test_broken_and_unknown_codings_have_their_reasons():
     broken = bytearray(gzip.compress(TEXT))
     broken[10] ^= 0xFF
     assert refused(bytes(broken), "gzip") is Reason.CORRUPT
+    assert refused(gzip.compress(TEXT)[:8], "gzip") is Reason.TRUNCATED
+    assert opened(gzip.compress(b""), "gzip") == b""
     assert refused(TEXT, "x-magic") is Reason.UNSUPPORTED
     assert refused(TEXT, "gzip, gzip, gzip, gzip, gzip") is Reason.UNSUPPORTED
 
@@ -119,7 +121,13 @@ def test_any_bytes_end_in_bytes_or_a_reason(body, coding):
         try:
             opened(given_, coding, transfer="chunked")
         except StepError as error:
-            assert error.reason in {Reason.CORRUPT, Reason.UNSUPPORTED, Reason.BOMB_RATIO, Reason.BOMB_TOTAL}
+            assert error.reason in {
+                Reason.CORRUPT,
+                Reason.TRUNCATED,
+                Reason.UNSUPPORTED,
+                Reason.BOMB_RATIO,
+                Reason.BOMB_TOTAL,
+            }
 
 
 def test_brotli_is_undone_within_the_bounds():

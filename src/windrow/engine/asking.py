@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from windrow.engine.ledger.moment import now
-from windrow.errors import StepError, TransportError, WindrowError
+from windrow.errors import StepError, TransportError
 from windrow.formats.coding import plain
 from windrow.model import Call, Order, Visit
 from windrow.reasons import Reason
@@ -62,9 +62,12 @@ class Asker:
         visit = Visit(call.digest, call.url, call.kind, True, started, 0.0)
         try:
             reply = await visitor.visit(call.url, asked, deposit, bounds)
-        except WindrowError as error:
+        except TransportError as error:
             visit = visit._replace(seconds=time.monotonic() - clock)
             return _failed(visit, deposit, error)
+        except BaseException:
+            deposit.leave()  # a fault of the archive, or the end: it says nothing of the address
+            raise
         visit = visit._replace(seconds=time.monotonic() - clock)
         return self._came(visit, deposit, reply, bounds, call)
 
@@ -81,7 +84,7 @@ class Asker:
             reason, message, deposit.cut = Reason.TOO_LARGE, f"more than {bounds.most} bytes", True
         try:
             kept = deposit.finish(unchanged=reply.status == NOT_MODIFIED and bool(call.last.digest))
-        except WindrowError as error:
+        except TransportError as error:
             return _failed(visit, deposit, error)
         visit = visit._replace(
             status=reply.status, kept=kept, reason=reason, message=message,
@@ -96,11 +99,9 @@ def _codings(fields: Mapping[str, str]) -> dict[str, str]:
     return {"content-encoding": fields["content-encoding"]} if "content-encoding" in fields else {}
 
 
-def _failed(visit: Visit, deposit: Deposit, error: WindrowError) -> Came:
+def _failed(visit: Visit, deposit: Deposit, error: TransportError) -> Came:
     """Return what is known of an answer that was not taken whole."""
     deposit.leave()
     status = deposit.answered.status
-    wait = error.wait if isinstance(error, TransportError) else None
-    why = error.reason or Reason.PROTOCOL_ERROR
-    visit = visit._replace(status=status, reason=why, message=str(error)[:1000])
-    return Came(visit, {}, b"", None if error.retry else status, wait)
+    visit = visit._replace(status=status, reason=error.reason, message=str(error)[:1000])
+    return Came(visit, {}, b"", None if error.retry else status, error.wait)

@@ -71,13 +71,7 @@ class Crawling:
     def run(self) -> None:
         """Go on until no address is due, or the person stops it."""
         run = self._run
-        for seq in {row[0] for row in run.ledger.ask("hosts_buried")} & set(self._hosts):
-            self._hosts[seq].left = True
-        with run.ledger.writing() as pen:
-            for source in self._sources.values():
-                seeds = self._crawl.seeds(source, run.harvest.options)
-                self._tallies[source.name].origins.update(one.origin for one in seeds)
-                self._put(pen, source, 0, seeds)
+        self._start()
         run.progress.begin("crawling", None)
         while True:
             if not run.stopping():
@@ -93,12 +87,27 @@ class Crawling:
                     for event in events:
                         self._note(pen, event)
             run.tick()
+        self._close()
+        run.progress.end()
+
+    def _start(self) -> None:
+        """Put the sources' first addresses on record; hosts that were taken down stay alone."""
+        run = self._run
+        for seq in {row[0] for row in run.ledger.ask("hosts_buried")} & set(self._hosts):
+            self._hosts[seq].left = True
+        with run.ledger.writing() as pen:
+            for source in self._sources.values():
+                seeds = self._crawl.seeds(source, run.harvest.options)
+                self._tallies[source.name].origins.update(one.origin for one in seeds)
+                self._put(pen, source, 0, seeds)
+
+    def _close(self) -> None:
+        """Put the end of every source's task on record."""
         for name, tally in self._tallies.items():
             told = ", ".join(f"{reason} {count}" for reason, count in tally.reasons.most_common(5))
             comment = f"{name}: {tally.visits} asked, {tally.found} found" + (f" ({told})" if told else "")
             comment += f"; {tally.broken}" if tally.broken else ""
-            run.close_task(tally.task, comment, tally.why if tally.failed else None, failed=tally.failed)
-        run.progress.end()
+            self._run.close_task(tally.task, comment, tally.why if tally.failed else None, failed=tally.failed)
 
     def _feed(self) -> None:
         """Give every walker that runs short more addresses."""
@@ -190,8 +199,7 @@ class Crawling:
 
     def _ended(self, pen: Pen, host: _Host, event: WalkEnded) -> None:
         """Leave a host, or walk it once more where a process died under it."""
-        for digest in event.untouched:
-            host.hand.pop(digest, None)
+        host.hand.clear()  # some may have been on their way to it
         host.walked = False
         host.deaths += 1
         died = event.broken.reason is Reason.INTERRUPTED and host.deaths < host.source.attempts

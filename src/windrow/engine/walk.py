@@ -91,7 +91,7 @@ class Walker:
             self._report(Visited(self._walk.host, visit))
             return None
         came = await self._ask(visitor, known)
-        self._report(Visited(self._walk.host, came.visit, self._found(known, came), came.wait))
+        self._report(self._read(known, came))
         return await self._rest(came)
 
     async def _ask(self, visitor: Visiting, known: Call) -> Came:
@@ -162,6 +162,17 @@ class Walker:
                 async with asyncio.timeout(seconds):
                     await self._halted.wait()
         return self._stopped()
+
+    def _read(self, known: Call, came: Came) -> Visited:
+        """Return the visit with what it offers; a page that its reader fails at must not end the walk, run for run."""
+        try:
+            return Visited(self._walk.host, came.visit, self._found(known, came), came.wait)
+        except WindrowError as error:
+            visit = came.visit._replace(reason=error.reason or Reason.STEP_FAILED, message=str(error)[:1000])
+        except Exception as error:  # noqa: BLE001 as above: a fault of ours
+            fault = f"{type(error).__name__}: {error}"
+            visit = came.visit._replace(reason=Reason.STEP_FAILED, message=fault[:1000])
+        return Visited(self._walk.host, visit, wait=came.wait)
 
     def _found(self, known: Call, came: Came) -> tuple[Found, ...]:
         """Return the addresses that an answer offers and that were not offered lately."""

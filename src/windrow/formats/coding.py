@@ -57,7 +57,7 @@ def plain(body: bytes, fields: Mapping[str, str], *, most: int, ratio: int) -> b
 
     It may grow to `most` bytes, and beyond `FREE` to `ratio` times what was taken up for it. What ends too early is
     returned as far as it goes. Raises StepError with BOMB_RATIO or BOMB_TOTAL at the bound, CORRUPT where the bytes are
-    broken, UNSUPPORTED for a coding that is not known here.
+    broken, TRUNCATED where they say nothing yet, UNSUPPORTED for a coding that is not known here.
 
     >>> import gzip
     >>> plain(gzip.compress(b"tea"), {"content-encoding": "gzip"}, most=100, ratio=10)
@@ -139,7 +139,7 @@ def _deflate(body: bytes) -> _Blocks:
 
 def _inflated(stream: Any, body: bytes, before: int) -> _Blocks:
     """Inflate one stream in pieces; `before` coded bytes were taken up for earlier ones."""
-    given = body
+    given, begun = body, False
     while not stream.eof:
         try:
             block = stream.decompress(given, _BLOCK)
@@ -147,7 +147,10 @@ def _inflated(stream: Any, body: bytes, before: int) -> _Blocks:
             raise StepError("the compressed body is broken", Reason.CORRUPT) from None
         given = stream.unconsumed_tail
         if not block and not given:
-            return
+            if begun or stream.eof:
+                return
+            raise StepError("the compressed body ends before it says anything", Reason.TRUNCATED)
+        begun = True
         yield block, before + len(body) - len(given) - len(stream.unused_data)
 
 

@@ -1,0 +1,189 @@
+"""One host's walk, by itself: what its rules, its pauses and its faults make of it."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import time
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+
+from tests.engine.roaming import CRAWL, LIMITS, source
+from windrow.collections.pages import robot
+from windrow.digest import number
+from windrow.engine.asking import Asker
+from windrow.engine.message import Visited, Walk, WalkEnded
+from windrow.engine.sighting import Sightings
+from windrow.engine.walk import Walker
+from windrow.model import Call
+from windrow.reasons import Reason
+from windrow.stores.archive import Keeper
+
+
+def answer(body=b"", status="200 OK", kind="text/html", more=""):
+    head = (
+        f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n{more}\r\n"
+    )
+    return head.encode() + body
+
+
+OUT_OF_ORDER = answer(b"no", "500 Internal Server Error")
+RULES = answer(b"User-agent: *\nDisallow: /no", kind="text/plain")
+
+
+@asynccontextmanager
+async def server(answers, port=0):
+    """Give each path its answers in turn, the last one again and again; yields the port and what was asked."""
+    asked = []
+
+    async def talk(reader, writer):
+        path = (await reader.readuntil(b"\r\n\r\n")).split(b" ")[1].decode()
+        asked.append((time.monotonic(), path))
+        row = answers.get(path, [answer(b"<p>a page")])
+        writer.write(row.pop(0) if len(row) > 1 else row[0])
+        await writer.drain()
+        writer.close()
+
+    serving = await asyncio.start_server(talk, "127.0.0.9", port)
+    async with serving:
+        yield serving.sockets[0].getsockname()[1], asked
+
+
+def walk(tmp_path, answers, paths=("/a",), *, halt=None, host="127.0.0.9", limits=LIMITS, patience=2.0, crawl=CRAWL):
+    """Walk a host until it is left, or all addresses were asked; return the events and what the server was asked."""
+
+    async def go():
+        async with server(answers) as (port, asked):
+            origin = f"http://{host}:{port}"
+            told = Walk(1, source([f"{origin}/"]), origin, crawl, {"patience": patience})
+            events = []
+            keeper = Keeper(tmp_path / "archive", "windrow-1-1", limits, 1 << 30, "test")
+            walker = Walker(told, Asker(keeper, crawl.robots, crawl.large), Sightings(), events.append)
+            walker.feed(tuple(Call(number(origin + path), origin + path) for path in paths))
+            work = asyncio.create_task(walker.run())
+            until = time.monotonic() + 20
+            while not work.done() and pages(events) < len(paths) and time.monotonic() < until:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            if not work.done():
+                walker.halt()
+                await asyncio.wait_for(work, 10)
+            keeper.close()
+            return events, asked
+
+    return asyncio.run(go())
+
+
+def pages(events):
+    return sum(isinstance(one, Visited) and one.visit.kind == 0 for one in events)
+
+
+def ended(events):
+    """Return how the walk ended: the last event."""
+    last = events[-1]
+    assert isinstance(last, WalkEnded)
+    return last.broken.reason, len(last.untouched)
+
+
+def test_a_host_whose_rules_fail_pauses_and_is_then_walked_by_them(tmp_path, monkeypatch):
+    monkeypatch.setattr(robot, "_FIRST", 0.3)
+    answers = {"/robots.txt": [OUT_OF_ORDER, OUT_OF_ORDER, RULES]}
+    events, asked = walk(tmp_path, answers, ("/a", "/no"))
+    assert [path for _, path in asked] == ["/robots.txt"] * 3 + ["/a"]
+    times = [at for at, _ in asked]
+    assert times[1] - times[0] >= 0.3
+    assert times[2] - times[1] >= 0.6, "twice as long after the second failure"
+    last = [one.visit for one in events if isinstance(one, Visited)][-1]
+    assert (last.reason, last.allowed, last.status) == (Reason.ROBOTS_DENIED, False, None)
+    assert ended(events)[0] is Reason.STOPPED
+
+
+def test_a_host_that_does_not_tell_its_rules_is_left_with_its_addresses(tmp_path):
+    events, asked = walk(tmp_path, {"/robots.txt": [OUT_OF_ORDER]}, ("/a", "/b", "/c"))
+    assert [path for _, path in asked] == ["/robots.txt"]
+    assert ended(events) == (Reason.ROBOTS_UNREACHABLE, 3)
+    assert events[-1].broken.wait == pytest.approx(60, abs=1)
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        answer(gzip.compress(bytes(64 << 20), 1), more="Content-Encoding: gzip\r\n"),
+        answer(b"\x1f\x8b broken", more="Content-Encoding: gzip\r\n"),
+        answer(b"User-agent: *", more="Content-Encoding: unheard-of\r\n"),
+        b"what?\r\n\r\n",
+    ],
+)
+def test_rules_that_cannot_be_read_allow_nothing(tmp_path, rules):
+    events, asked = walk(tmp_path, {"/robots.txt": [rules]})
+    assert {path for _, path in asked} == {"/robots.txt"}
+    assert ended(events) == (Reason.ROBOTS_UNREACHABLE, 1)
+
+
+def test_of_endless_rules_the_beginning_counts(tmp_path):
+    rules = answer(b"User-agent: *\nDisallow: /no\n" + b"# more\n" * 400_000)
+    events, asked = walk(tmp_path, {"/robots.txt": [rules]}, ("/a", "/no"))
+    assert [path for _, path in asked] == ["/robots.txt", "/a"]
+    said = events[0].visit
+    assert (said.status, said.reason) == (200, Reason.TOO_LARGE)
+    assert said.kept.size == 1 << 20
+    records = b"".join(gzip.decompress(path.read_bytes()) for path in (tmp_path / "archive").glob("*.gz"))
+    assert records.count(b"WARC-Truncated: length\r\n") == 1
+
+
+def test_rules_that_moved_somewhere_private_allow_nothing(tmp_path):
+    moved = answer(status="301 Moved Permanently", more="Location: http://127.0.0.77:9/robots.txt\r\n")
+    events, asked = walk(tmp_path, {"/robots.txt": [moved]})
+    assert [path for _, path in asked] == ["/robots.txt"]
+    assert ended(events) == (Reason.PRIVATE_ADDRESS, 1)
+    assert [one.visit.reason for one in events[:-1]] == [None, Reason.PRIVATE_ADDRESS]
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.77", "[::ffff:127.0.0.9]", "[::1]", "0.0.0.0"])
+def test_a_name_is_judged_by_where_it_leads(tmp_path, host):
+    crawl = replace(
+        CRAWL,
+        guide=lambda origin, *more: CRAWL.guide(
+            replace(origin, options=dict(origin.options) | {"private": ("127.0.0.8",)}), *more
+        ),
+    )
+    events, asked = walk(tmp_path, {}, host=host, crawl=crawl)
+    assert asked == []
+    assert ended(events) == (Reason.PRIVATE_ADDRESS, 1)
+
+
+def test_a_long_rest_that_a_host_asks_for_is_given_to_it(tmp_path):
+    busy = answer(b"later", "429 Too Many Requests", more="Retry-After: 5000\r\n")
+    events, asked = walk(tmp_path, {"/a": [busy]}, ("/a", "/b"))
+    assert [path for _, path in asked] == ["/robots.txt", "/a"]
+    assert ended(events)[0] is Reason.RATE_LIMITED
+    said = next(one for one in events if isinstance(one, Visited) and one.visit.kind == 0)
+    assert (said.visit.status, said.wait) == (429, 5000)
+
+
+def test_a_halt_ends_a_pause(tmp_path):
+    rules = answer(b"User-agent: *\nCrawl-delay: 100")
+    begun = time.monotonic()
+    events, _ = walk(tmp_path, {"/robots.txt": [rules]}, (), halt=True)
+    assert time.monotonic() - begun < 5
+    assert ended(events) == (Reason.STOPPED, 0)
+
+
+def test_a_page_that_its_reader_fails_at_is_one_page(tmp_path):
+    def guide(*told):
+        made = CRAWL.guide(*told)
+        made.links = lambda url, fields, body: 1 / 0
+        return made
+
+    events, _ = walk(tmp_path, {}, ("/a", "/b"), crawl=replace(CRAWL, guide=guide))
+    said = [one.visit for one in events if isinstance(one, Visited) and one.visit.kind == 0]
+    assert [(one.status, one.reason) for one in said] == [(200, Reason.STEP_FAILED)] * 2
+    assert "ZeroDivisionError" in said[0].message
+    assert said[0].kept is not None
+
+
+def test_a_full_disk_says_nothing_of_an_address(tmp_path):
+    events, _ = walk(tmp_path, {}, ("/a", "/b"), limits=replace(LIMITS, spare=1 << 60))
+    assert ended(events) == (Reason.DISK_FULL, 2)
+    assert pages(events) == 0
