@@ -23,10 +23,11 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from align import align, tokens
+from spell import module, spelled
 from windrow.formats.html.content import threshold
 from windrow.formats.html.page import read
-from windrow.formats.html.trait import NAMES, Traits
-from windrow.formats.html.view import view
+from windrow.formats.html.trait import NAMES, OPINIONS, Traits
+from windrow.formats.html.view import View, view
 
 try:
     import lightgbm
@@ -35,8 +36,10 @@ except ImportError:  # the examples run without them
     lightgbm = np = None  # type: ignore[assignment]
 
 WEIGHT = Path(__file__).parent.parent / "src/windrow/formats/html/weight.py"
-TREES, TRAITS = 100, 64
-MOST = 60_000  # the greatest sum of all trees, in units of a leaf
+TREES = 50  # of each forest
+CHOOSING = 50  # of a forest that chooses traits
+TRAITS, SECOND_TRAITS = 48, 32
+PARTS = 4  # of the sites, each told the opinion of a judge that has seen the others
 POWER = 0.6  # a block weighs by this power of its words
 SETTING = {
     "objective": "binary",
@@ -66,6 +69,17 @@ class Page(NamedTuple):
     blocks: list[list[str]]
     rows: np.ndarray[Any, Any]
     share: np.ndarray[Any, Any]
+    view: View
+
+    def part(self, parts: int, salt: str = "") -> int:
+        """Return the part that the page's site falls into."""
+        return zlib.crc32(f"{salt}{self.site}".encode()) % parts
+
+    def told(self, likely: Sequence[float]) -> Page:
+        """Return the page with the traits added that follow from an opinion about each block."""
+        traits = Traits(self.view)
+        traits.hear(likely)
+        return self._replace(rows=np.concatenate([self.rows, _rows(traits, OPINIONS)], axis=1))
 
 
 def pages(folder: Path) -> Iterator[Page]:
@@ -80,8 +94,6 @@ def pages(folder: Path) -> Iterator[Page]:
         blocks = [tokens(text) for text in page.outline.blocks.text]
         share = align(blocks, gold)
         seen = view(page.outline, page.hint)
-        traits = Traits(seen)
-        rows = np.stack([np.frombuffer(traits.column(name), dtype=np.uint8) for name in NAMES], axis=1)
         kind = truth["_internal"]["page_type"]["primary"]
         yield Page(
             path.stem,
@@ -89,9 +101,14 @@ def pages(folder: Path) -> Iterator[Page]:
             site(truth["url"] or ""),
             gold,
             [blocks[at] for at in seen.kept],
-            rows,
+            _rows(Traits(seen), NAMES),
             np.array([share[at] for at in seen.kept]),
+            seen,
         )
+
+
+def _rows(traits: Traits, names: Sequence[str]) -> np.ndarray[Any, Any]:
+    return np.stack([np.frombuffer(traits.column(name), dtype=np.uint8) for name in names], axis=1)
 
 
 def site(url: str) -> str:
@@ -104,7 +121,40 @@ def site(url: str) -> str:
     return ".".join(names[-3:] if len(names) > 2 and len(names[-2]) <= 3 else names[-2:])
 
 
-def teach(taught: Sequence[Page], traits: Sequence[int], trees: int = TREES) -> lightgbm.Booster:
+class Judge(NamedTuple):
+    """A forest, and which columns of a page's rows it was taught with."""
+
+    forest: lightgbm.Booster
+    traits: list[int]
+
+    def likely(self, page: Page) -> list[float]:
+        """Return what it thinks of each block."""
+        return [float(each) for each in np.asarray(self.forest.predict(page.rows[:, self.traits]))]
+
+
+class Model(NamedTuple):
+    """The two judges of blocks; the second knows the first one's opinion."""
+
+    first: Judge
+    second: Judge
+
+    def likely(self, page: Page) -> list[float]:
+        """Return what they think of each block."""
+        return self.second.likely(page.told(self.first.likely(page)))
+
+
+def learn(found: Sequence[Page]) -> Model:
+    """Teach both judges; the second learns from opinions about pages of sites that the first had not seen."""
+    traits = choose(found, TRAITS)
+    told: list[Page] = []
+    for part in range(PARTS):
+        own = [page for page in found if page.part(PARTS, "opinion") == part]
+        judge = teach([page for page in found if page.part(PARTS, "opinion") != part], traits)
+        told += [page.told(judge.likely(page)) for page in own]
+    return Model(teach(found, traits), teach(told, choose(told, SECOND_TRAITS)))
+
+
+def teach(taught: Sequence[Page], traits: Sequence[int], trees: int = TREES) -> Judge:
     """Teach a forest with these pages, each of which weighs the same."""
     rows = np.concatenate([page.rows[:, traits] for page in taught])
     share = np.concatenate([page.share for page in taught])
@@ -116,14 +166,14 @@ def teach(taught: Sequence[Page], traits: Sequence[int], trees: int = TREES) -> 
     known = (share >= 0) & (weight > 0)
     weight *= len(weight) / weight.sum()
     table = lightgbm.Dataset(rows[known], share[known] > 0.5, weight=weight[known], params=SETTING)
-    return lightgbm.train(SETTING, table, trees)
+    return Judge(lightgbm.train(SETTING, table, trees), list(traits))
 
 
-def choose(found: Sequence[Page]) -> list[int]:
-    """Return the traits worth most to a first forest, which has seen all of them."""
-    first = teach(found, range(len(NAMES)), 60)
-    gain = first.feature_importance("gain")
-    return sorted(int(at) for at in np.argsort(-gain, kind="stable")[:TRAITS])
+def choose(found: Sequence[Page], count: int) -> list[int]:
+    """Return the traits worth most to a forest that has seen all of them."""
+    first = teach(found, range(found[0].rows.shape[1]), CHOOSING)
+    gain = first.forest.feature_importance("gain")
+    return sorted(int(at) for at in np.argsort(-gain, kind="stable")[:count])
 
 
 def f1(mine: Sequence[str], gold: Sequence[str]) -> float:
@@ -134,86 +184,20 @@ def f1(mine: Sequence[str], gold: Sequence[str]) -> float:
     return 2 * both / (len(mine) + len(gold))
 
 
-def check(found: Sequence[Page], traits: Sequence[int], folds: int) -> dict[str, float]:
-    """Score each page by a forest that has not seen its site: with two folds, taught on the other half."""
+def check(found: Sequence[Page], folds: int) -> dict[str, float]:
+    """Score each page by a model that has not seen its site, not even to choose its traits."""
     scores: dict[str, list[float]] = {}
     for fold in range(folds):
-        out = [zlib.crc32(page.site.encode()) % folds == fold for page in found]
-        forest = teach([page for page, left in zip(found, out, strict=True) if not left], traits)
-        for page, left in zip(found, out, strict=True):
-            if left:
-                likely = [float(each) for each in np.asarray(forest.predict(page.rows[:, traits]))]
+        model = learn([page for page in found if page.part(folds) != fold])
+        for page in found:
+            if page.part(folds) == fold:
+                likely = model.likely(page)
                 least = threshold(likely, [max(len(block), 1) for block in page.blocks])
-                mine = [
-                    word for each, block in zip(likely, page.blocks, strict=True) if each >= least for word in block
-                ]
-                score = f1(mine, page.gold)
+                both = zip(likely, page.blocks, strict=True)
+                score = f1([word for each, block in both if each >= least for word in block], page.gold)
                 scores.setdefault(page.kind, []).append(score)
                 scores.setdefault("all", []).append(score)
     return {kind: round(sum(each) / len(each), 4) for kind, each in sorted(scores.items())}
-
-
-def written(booster: lightgbm.Booster, names: Sequence[str], said: str) -> str:
-    """Return the module that holds a taught model, as `windrow.formats.html.forest.grown` reads it."""
-    trees = [tree["tree_structure"] for tree in booster.dump_model()["tree_info"]]
-    trees = [tree for tree in trees if "split_feature" in tree]
-    bounds: dict[int, set[int]] = {}
-    for tree in trees:
-        for node in _nodes(tree):
-            bounds.setdefault(node["split_feature"], set()).add(_bound(node))
-    traits = sorted(bounds)
-    ordered = {trait: sorted(bounds[trait]) for trait in traits}
-    low = [min(_leaves(tree)) for tree in trees]
-    scale = sum(max(_leaves(tree)) - least for tree, least in zip(trees, low, strict=True)) / MOST
-    lines = ['"""The forest that tells main content, made by `tools/teach.py`.', "", said, '"""', ""]
-    lines += ["from windrow.formats.html.forest import Forest, grown", "", 'FOREST: Forest = grown("""']
-    lines += [f"{scale!r} {sum(low)!r}"]
-    for trait in traits:
-        lines += _folded(f"{names[trait]}: " + " ".join(map(str, ordered[trait])))
-    lines.append("")
-    for tree, least in zip(trees, low, strict=True):
-        lines += _folded(" ".join(_spelled(tree, traits, ordered, least, scale)))
-    return "\n".join([*lines, '""")', ""])
-
-
-def _bound(node: dict[str, Any]) -> int:
-    return int(node["threshold"])  # grades are whole numbers
-
-
-def _nodes(tree: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    if "split_feature" in tree:
-        yield tree
-        yield from _nodes(tree["left_child"])
-        yield from _nodes(tree["right_child"])
-
-
-def _leaves(tree: dict[str, Any]) -> list[float]:
-    if "split_feature" not in tree:
-        return [tree["leaf_value"]]
-    return _leaves(tree["left_child"]) + _leaves(tree["right_child"])
-
-
-def _spelled(
-    tree: dict[str, Any], traits: list[int], bounds: dict[int, list[int]], least: float, scale: float
-) -> Iterator[str]:
-    """Spell a tree from its root: a question as `trait.bound`, a leaf as its value."""
-    if "split_feature" not in tree:
-        yield str(round((tree["leaf_value"] - least) / scale))
-        return
-    trait = tree["split_feature"]
-    yield f"{traits.index(trait)}.{bounds[trait].index(_bound(tree))}"
-    yield from _spelled(tree["left_child"], traits, bounds, least, scale)
-    yield from _spelled(tree["right_child"], traits, bounds, least, scale)
-
-
-def _folded(line: str) -> list[str]:
-    """Fold a line at 118 characters; what goes on in the next line is marked by a backslash."""
-    found = []
-    while len(line) > 118:
-        cut = line.rindex(" ", 0, 117)
-        found.append(line[:cut] + " \\")
-        line = line[cut + 1 :]
-    return [*found, line]
 
 
 def main() -> int:
@@ -224,12 +208,13 @@ def main() -> int:
     parser.add_argument("--folds", type=int, default=5, help="into how many parts the sites are divided")
     chosen = parser.parse_args()
     found = list(pages(chosen.folder))
-    traits = choose(found)
-    scores = check(found, traits, chosen.folds)
+    scores = check(found, chosen.folds)
     print(json.dumps(scores))
     if not chosen.check:
         said = f"Mean F1 on sites never seen, by {chosen.folds} folds over {len(found)} pages: {scores['all']:.3f}."
-        WEIGHT.write_text(written(teach(found, traits), [NAMES[at] for at in traits], said))
+        names = (*NAMES, *OPINIONS)
+        texts = [spelled(judge.forest, [names[at] for at in judge.traits]) for judge in learn(found)]
+        WEIGHT.write_text(module(said, FIRST=texts[0], SECOND=texts[1]))
     return 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from benchmarks.comparison import show
 from benchmarks.pages.crawl import crawl
+from benchmarks.pages.reading import reading
 
 if __name__ == "__main__":
-    show(__doc__ or "", {"crawl": crawl})
+    show(__doc__ or "", {"crawl": crawl, "reading": reading})

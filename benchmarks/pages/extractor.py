@@ -1,66 +1,72 @@
-"""Extractors of main content, ours and the peers', behind one signature: bytes, decoded text and address to text."""
+"""Extractors of main content, ours and the peers': each runs in a Python of its own that has it.
+
+WINDROW_PEERS names the Pythons that have peers, divided as in PATH; the one that runs this is tried too, and a
+`python3.12`, which is what rs-trafilatura comes for.
+"""
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable
-from typing import Any
+import base64
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
 
 from benchmarks.daemon import Missing
-from windrow.formats.html import main_content, read
+from benchmarks.pages.extract import MODULES
+from benchmarks.pages.sample import Sample
+from windrow.formats.html.charset import decode
 
-Extract = Callable[[bytes, str, str], str]
+WHO = tuple(who for who in MODULES if who != "windrow reading")
+PUBLISHED = {"rs-trafilatura": 0.859}
+"""Mean F1 on the whole development set of which `data/extraction` is a half, for who cannot be run."""
 
-
-def ours() -> Extract:
-    """Return windrow's reader."""
-
-    def extract(raw: bytes, _text: str, url: str) -> str:
-        page = read(raw, url)
-        chosen = main_content(page.outline, page.hint)
-        return "\n".join(text for text, keep in zip(page.outline.blocks.text, chosen, strict=True) if keep)
-
-    return extract
+_SCRIPT = Path(__file__).with_name("extract.py")
 
 
-def _module(name: str, package: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as cause:
-        raise Missing(f"{package} is not installed: pip install {package}") from cause
+class Found(NamedTuple):
+    """What an extractor found on a page, and the CPU seconds it took."""
+
+    text: str
+    spent: float
 
 
-def trafilatura(*, fast: bool) -> Extract:
-    """Return trafilatura, as it comes or in its fast mode."""
-    module = _module("trafilatura", "trafilatura")
-    return lambda _raw, text, url: module.extract(text, url=url or None, fast=fast) or ""
+def _pythons() -> Iterable[str]:
+    yield from filter(None, os.environ.get("WINDROW_PEERS", "").split(os.pathsep))
+    yield sys.executable
+    if other := shutil.which("python3.12"):
+        yield other
 
 
-def resiliparse() -> Extract:
-    """Return resiliparse's main content, without the alternative texts of pictures."""
-    module = _module("resiliparse.extract.html2text", "resiliparse")
-    return lambda _raw, text, _url: module.extract_plain_text(text, main_content=True, alt_texts=False) or ""
+@cache
+def python(who: str) -> str:
+    """Return the Python that has an extractor."""
+    if who.startswith("windrow"):
+        return sys.executable
+    for path in _pythons():
+        asked = subprocess.run([path, "-c", f"import {MODULES[who]}"], capture_output=True, check=False)
+        if asked.returncode == 0:
+            return path
+    raise Missing(f"{who} is not installed: pip install it, and name the Python that has it by WINDROW_PEERS")
 
 
-def readability() -> Extract:
-    """Return the text of what readability-lxml keeps."""
-    module = _module("readability", "readability-lxml")
-    lxml = _module("lxml.html", "lxml")
-
-    def extract(_raw: bytes, text: str, _url: str) -> str:
-        try:
-            kept = module.Document(text).summary()
-            return " ".join(lxml.fromstring(kept).itertext())
-        except Exception:  # noqa: BLE001 - a peer that fails on a page found nothing there
-            return ""
-
-    return extract
+def lines(pages: Sequence[Sample]) -> bytes:
+    """Return pages as extractors take them in."""
+    told = [
+        {"raw": base64.b64encode(page.raw).decode(), "text": decode(page.raw).text, "url": page.url} for page in pages
+    ]
+    return "\n".join(map(json.dumps, told)).encode()
 
 
-EXTRACTORS: dict[str, Callable[[], Extract]] = {
-    "windrow": ours,
-    "trafilatura": lambda: trafilatura(fast=False),
-    "trafilatura fast": lambda: trafilatura(fast=True),
-    "resiliparse": resiliparse,
-    "readability-lxml": readability,
-}
+def extract(who: str, given: bytes) -> list[Found]:
+    """Extract all pages in a fresh process."""
+    done = subprocess.run(
+        [python(who), str(_SCRIPT), who], input=given, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True
+    )
+    rows = map(json.loads, done.stdout.splitlines())
+    return [Found(row["found"], row["spent"]) for row in rows]

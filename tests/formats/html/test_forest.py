@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.formats.html.forest import Forest, grown, judge
-from windrow.formats.html.trait import NAMES
-from windrow.formats.html.weight import FOREST
+from windrow.formats.html.trait import NAMES, OPINIONS
+from windrow.formats.html.weight import FIRST, SECOND
 
 SMALL = grown("0.01 -1\npage: 5\nbox: 1 2 3\nblock: 0\nbit: 0\n\n0.0 1.1 10 20 2.0 0 300\n1.0 3.0 1 2 1.2 3 4")
 Block = tuple[int, int, int]
@@ -68,8 +68,9 @@ def test_more_blocks_than_fit_side_by_side(apart: int) -> None:
     assert judge(SMALL, rows) == [slowly(SMALL, rows, at) for at in range(3000)]
 
 
-def test_the_forest_that_is_shipped_is_whole() -> None:
-    assert set(FOREST.traits) <= set(NAMES)
-    assert sum(map(max, FOREST.leaves)) < 2**16
-    assert all(len(leaves) == len(tree) + 1 for tree, leaves in zip(FOREST.trees, FOREST.leaves, strict=True))
-    assert all(list(bounds) == sorted(set(bounds)) and len(bounds) < 255 for bounds in FOREST.bounds)
+@pytest.mark.parametrize(("forest", "names"), [(FIRST, NAMES), (SECOND, (*NAMES, *OPINIONS))])
+def test_the_forests_that_are_shipped_are_whole(forest: Forest, names: tuple[str, ...]) -> None:
+    assert set(forest.traits) <= set(names)
+    assert sum(map(max, forest.leaves)) < 2**16
+    assert all(len(leaves) == len(tree) + 1 for tree, leaves in zip(forest.trees, forest.leaves, strict=True))
+    assert all(list(bounds) == sorted(set(bounds)) and max(bounds) < 255 for bounds in forest.bounds)

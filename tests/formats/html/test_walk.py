@@ -76,5 +76,39 @@ def test_boxes_nested_too_deep_are_none() -> None:
     assert found.blocks.text == ["deep", "flat"]
 
 
+def test_comments_hold_no_tags() -> None:
+    assert outline("<p>a<!-- <p>b</p> > --> c<!-- d --><!----> e").blocks.text == ["a c e"]
+
+
+def test_raw_text_is_not_taken_for_tags() -> None:
+    found = outline("<p>a<iframe src=/x><p>b</p></iframe>c<xmp><b>&amp;</xmp>d")
+    assert found.blocks.text == ["a c", "<b>&amp;", "d"]
+    assert [each.href for each in found.anchors] == ["/x"]
+
+
+def test_signs_in_attributes_and_texts_are_no_tags() -> None:
+    found = outline("<a href='/?a=1&amp;b=<c>' title='x>\"y\"'></a><p>1 &lt; 2 &amp;lt; 3&nbsp;&gt;<p class=a\">4")
+    assert found.blocks.text == ["1 < 2 &lt; 3 >", "4"]
+    assert (found.anchors[0].href, found.anchors[0].text) == ("/?a=1&b=<c>", 'x>"y"')
+
+
+def test_broken_tags_are_read_as_browsers_do() -> None:
+    assert outline("<div <p>a</div><div<b>c</div>d<p \"x\"\">e").blocks.text == ["a", "cd", "e"]
+
+
+def test_highlighted_code_is_not_torn_apart() -> None:
+    found = outline("<pre><code><span>a</span><span>.b</span>\n  <span>c</span></code></pre><p><span>d</span><span>e")
+    assert found.blocks.text == ["a.b\n  c", "d e"]
+
+
+def test_boxes_tell_which_blocks_they_hold_and_those_without_text_are_none() -> None:
+    boxes = outline("<ul><li>1<li><p>2<p></ul><div><img></div><p>3").boxes
+    assert (boxes.tag, boxes.first, boxes.last) == (
+        ["body", "ul", "li", "li", "p", "p"],
+        [0, 0, 0, 1, 1, 2],
+        [3, 2, 1, 2, 2, 3],
+    )
+
+
 def test_a_page_without_anything() -> None:
     assert outline("").blocks.text == []

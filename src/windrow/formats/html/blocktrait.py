@@ -74,17 +74,7 @@ def _from(view: View, what: str) -> bytes:
 
 def _under(view: View, what: int) -> bytes:
     """Tell of the last headline before a block: its level, and how many blocks and words ago it was."""
-    found = []
-    levels, words = view.levels, view.outline.blocks.words
-    level = blocks_ago = words_ago = 0
-    for at, box in enumerate(view.outline.blocks.box):
-        found.append((level, blocks_ago, words_ago)[what])
-        if levels[box]:
-            level, blocks_ago, words_ago = levels[box], 0, 0
-        else:
-            blocks_ago += 1
-            words_ago += words[at]
-    return grade(view.keep(found), COUNT)
+    return grade([each[what] for each in view.keep(view.under)], COUNT)
 
 
 def _texts(view: View) -> Sequence[str]:

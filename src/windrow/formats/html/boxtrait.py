@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import repeat
 from operator import sub, truediv
 
-from windrow.formats.html.extent import innermost
 from windrow.formats.html.grade import COUNT, SHARE, grade
-from windrow.formats.html.view import ABOVE, View
+from windrow.formats.html.view import ABOVE, PROSE_SHARES, SHARES, View
 
 Trait = Callable[[View], bytes]
-
-SHARES = (0.1, 0.3, 0.5, 0.7)
-"""Of the words of a page, to find the innermost box that holds as much."""
-PROSE_SHARES = (0.5, 0.8)
-"""Of its prose."""
 
 TAGS = (
     "p", "li", "td", "th", "dt", "dd", "pre", "blockquote", "figcaption", "button", "option", "label", "summary",
@@ -50,30 +44,25 @@ def _prose(view: View, steps: int) -> bytes:
     return _part(view.above[steps](view.sums.prose), view.sums.prose[0])
 
 
-def _large(view: View, share: float) -> Sequence[int]:
-    return view.keep(innermost(view.outline, view.sums.words, share))
-
-
-def _large_density(view: View, share: float) -> bytes:
-    return bytes(map(view.sums.dense.__getitem__, _large(view, share)))
-
-
 def _distance(view: View, boxes: Iterable[int]) -> bytes:
     depth = view.outline.boxes.depth
     return bytes(map(sub, view.above[0](depth), map(depth.__getitem__, boxes)))
 
 
+def _large_density(view: View, share: float) -> bytes:
+    return bytes(map(view.sums.dense.__getitem__, view.large[share]))
+
+
 def _large_depth(view: View, share: float) -> bytes:
-    return _distance(view, _large(view, share))
+    return _distance(view, view.large[share])
 
 
 def _telling_depth(view: View, share: float) -> bytes:
-    return _distance(view, view.keep(innermost(view.outline, view.sums.prose, share)))
+    return _distance(view, view.telling[share])
 
 
 def _telling_share(view: View, share: float) -> bytes:
-    boxes = view.keep(innermost(view.outline, view.sums.prose, share))
-    return _part(map(view.sums.words.__getitem__, boxes), view.sums.words[0])
+    return _part(map(view.sums.words.__getitem__, view.telling[share]), view.sums.words[0])
 
 
 def _alike(view: View, what: str) -> bytes:

@@ -9,7 +9,7 @@ from windrow.formats.html.hint import Hint
 from windrow.formats.html.outline import Outline
 from windrow.formats.html.trait import Traits
 from windrow.formats.html.view import view
-from windrow.formats.html.weight import FOREST
+from windrow.formats.html.weight import FIRST, SECOND
 
 _CAUTION = 0.7
 """How much a word missed counts beside a word too many; below 1 for forests that were taught to be generous."""
@@ -18,14 +18,17 @@ _CAUTION = 0.7
 def main_content(outline: Outline, hint: Hint | None = None) -> list[bool]:
     """Say of each block whether it belongs to the main content.
 
-    Navigation, footers and lists of choices are none. A forest judges the other blocks one by one; then as many of the
-    likeliest are taken as promise the best balance of words found and words too many, so that a page of which little
-    is sure gives more, not nothing.
+    Navigation, footers and lists of choices are none. A forest judges each of the other blocks, and a second one knows
+    what the first thinks of its neighbours and of the boxes around it; then as many of the likeliest are taken as
+    promise the best balance of words found and words too many, so that a page of which little is sure gives more, not
+    nothing.
     """
     if not outline.blocks.text:
         return []
     seen = view(outline, hint or Hint())
-    likely = judge(FOREST, Traits(seen))
+    traits = Traits(seen)
+    traits.hear(judge(FIRST, traits))
+    likely = judge(SECOND, traits)
     least = threshold(likely, [outline.blocks.words[at] for at in seen.kept])
     chosen = [False] * len(outline.blocks.text)
     for at, chance in zip(seen.kept, likely, strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from operator import itemgetter, sub, truediv
 from typing import NamedTuple, Protocol, TypeVar
@@ -90,8 +90,8 @@ def around(outline: Outline, dense: bytes) -> Around:
     for box in range(1, len(up)):
         over = up[box]
         density, high, low = dense[box], densest[over], lightest[over]
-        densest.append(density if density > high else high)
-        lightest.append(density if density < low else low)
+        densest.append(density if density > high else high)  # noqa: FURB136 - in half of the time
+        lightest.append(density if density < low else low)  # noqa: FURB136
         number, most = siblings[box], times[over]
         if number >= _MANY and number > most:
             repeated.append(box)
@@ -105,11 +105,16 @@ def around(outline: Outline, dense: bytes) -> Around:
     return Around(densest, lightest, repeated, times, near, far)
 
 
-def innermost(outline: Outline, sums: Sequence[int], share: float) -> list[int]:
-    """Return for each block the innermost box around it that holds as much of the page."""
-    least = sums[0] * share
-    found = [0] * len(outline.blocks.text)
-    for box, (size, first, last) in enumerate(zip(sums, outline.boxes.first, outline.boxes.last, strict=True)):
-        if size >= least and size:
+def innermost(outline: Outline, sums: Sequence[int], shares: Sequence[float]) -> list[list[int]]:
+    """Return for each share, from the least on, and each block the innermost box around it that holds so much."""
+    boxes, whole = outline.boxes, sums[0] or 1
+    large: Iterable[int] = range(len(sums))
+    columns = []
+    for share in shares:
+        large = [box for box in large if sums[box] >= whole * share]
+        found = [0] * len(outline.blocks.text)
+        for box in large:
+            first, last = boxes.first[box], boxes.last[box]
             found[first:last] = [box] * (last - first)
-    return found
+        columns.append(found)
+    return columns

@@ -14,7 +14,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from operator import mul
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 Node = tuple[int, int, int]
 """A question's number, then the places of what follows a yes and a no: questions first, the leaves behind them."""
@@ -114,9 +114,9 @@ class _Seats:
             apart = {value: at for at, value in enumerate(dict.fromkeys(own))}
             if len(apart) > len(_LOW):
                 return self._one_by_one(own, bit)
-            spread = bytearray(_NO) * (2 * self.count)
-            spread[::2] = bytes(map(apart.__getitem__, own))
-            known = self._apart[id(values)] = apart, bytes(spread)
+            seats = bytearray(_NO) * (2 * self.count)
+            seats[::2] = bytes(map(apart.__getitem__, own))
+            known = self._apart[id(values)] = apart, bytes(seats)
         apart, spread = known
         table = bytes([not value & bit for value in apart]).ljust(256, b"\0")
         return int.from_bytes(spread.translate(table), "little")

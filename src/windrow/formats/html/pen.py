@@ -39,8 +39,8 @@ class Pen:
     """What has been laid flat so far, and what is open in the line: a block, an anchor, code, a quotation."""
 
     __slots__ = (
-        "_anchor", "_anchors", "_blocks", "_code", "_deep", "_last", "_linked", "_lines", "_links", "_paths", "_quote", "_rows",
-        "_stack", "_texts", "gap", "parts",
+        "_anchor", "_anchors", "_blocks", "_code", "_deep", "_last", "_lines", "_linked", "_links", "_paths", "_quote",
+        "_rows", "_stack", "_texts", "gap", "parts",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -70,8 +70,9 @@ class Pen:
         while len(self._stack) > 1:
             self.close()
         self._last[0] = len(self._texts)
-        columns = map(list, zip(*self._rows, strict=True))
-        return Outline(Boxes(*columns, self._last), self._blocks, self._anchors)
+        tag, up, depth, marks, names, path, kind, first = map(list, zip(*self._rows, strict=True))
+        boxes = Boxes(tag, up, depth, marks, names, path, kind, first, self._last)
+        return Outline(boxes, self._blocks, self._anchors)
 
     def none(self, *_: object) -> None:
         """Do nothing."""

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from windrow.formats.html.blocktrait import OF_BLOCK
 from windrow.formats.html.boxtrait import OF_BOX
 from windrow.formats.html.mark import Mark
+from windrow.formats.html.opinion import OF_OPINION, Opinion
 from windrow.formats.html.pagetrait import OF_PAGE
 from windrow.formats.html.view import View
 from windrow.formats.html.vocabulary import GROUPS
@@ -23,21 +24,29 @@ BITS: dict[str, tuple[str, int]] = {
 _OWN = OF_BLOCK | OF_BOX
 
 NAMES = (*OF_PAGE, *OF_BOX, *OF_BLOCK, *BITS)
-"""Every trait there is."""
+"""Every trait there is before any judgement."""
+OPINIONS = tuple(OF_OPINION)
+"""Those that a first judgement adds."""
 
 
 class Traits:
     """The traits of one page, in grades; what is asked of them is what `forest.Source` says."""
 
-    __slots__ = ("_bits", "_view", "count")
+    __slots__ = ("_bits", "_known", "_opinion", "_view", "count")
 
     def __init__(self, view: View) -> None:
         """Look at a page that has at least one block."""
         self._view = view
+        self._opinion: Opinion | None = None
+        self._known: dict[str, bytes] = {}
         self.count = len(view.kept)
         home = view.above[0]
         every = {"marks": view.outline.boxes.marks, "near": view.around.near, "far": view.around.far}
         self._bits: dict[str, Sequence[int]] = {what: home(values) for what, values in every.items()}
+
+    def hear(self, likely: Sequence[float]) -> None:
+        """Add the traits that follow from a first judgement: what it said of each block that is kept."""
+        self._opinion = Opinion(self._view, likely)
 
     def of_page(self, name: str) -> int | None:
         """Return a trait of the page, None where it is not one."""
@@ -51,7 +60,12 @@ class Traits:
 
     def of_block(self, name: str) -> bytes:
         """Return a trait of blocks or of their boxes, a grade for each block."""
-        return _OWN[name](self._view)
+        found = self._known.get(name)
+        if found is None:
+            heard = OF_OPINION.get(name)
+            found = _OWN[name](self._view) if heard is None or self._opinion is None else heard(self._opinion)
+            self._known[name] = found
+        return found
 
     def column(self, name: str) -> bytes:
         """Return any trait, a grade for each block, as the model is taught with them."""

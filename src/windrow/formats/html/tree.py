@@ -7,20 +7,20 @@ from collections import Counter
 
 from selectolax.lexbor import LexborHTMLParser
 
-_SILENT = ["script", "style", "template", "svg", "canvas", "datalist"]
+_SILENT = "script, style, template, svg, canvas, datalist"
 """Elements whose text no reader of the page sees."""
 
 _SUSPECT = 12_000  # tags that a page may have before it is looked at for nesting
 _NESTED = 512  # as deep as browsers let elements be
-_TAG = re.compile(r"<(/?)([a-zA-Z][^\s/>\x00]*)[^>]*>")
-_UNNESTED = frozenset({
+_TAG = re.compile(rb"<(/?)([a-zA-Z][^\s/>\x00]*)[^>]*>")
+_UNNESTED = frozenset(name.encode() for name in (
     "area", "base", "body", "br", "col", "dd", "dt", "embed", "head", "hr", "html", "img", "input", "li", "link",
     "meta", "optgroup", "option", "p", "param", "rp", "rt", "source", "tbody", "td", "tfoot", "th", "thead", "tr",
     "track", "wbr",
-})  # fmt: skip
+))  # fmt: skip
 _WIDE = 2_000  # characters of a tag that may have hundreds of attributes
-_LONG_TAG = re.compile(rf"<[a-zA-Z][^>]{{{_WIDE},}}+")
-_QUOTED = re.compile(r""""[^"]*(?:"|\Z)|'[^']*(?:'|\Z)""")
+_LONG_TAG = re.compile(rb"<[a-zA-Z][^>]{%d,}+" % _WIDE)
+_QUOTED = re.compile(rb""""[^"]*(?:"|\Z)|'[^']*(?:'|\Z)""")
 _ATTRIBUTES = 400  # more than any author writes
 
 
@@ -30,14 +30,16 @@ def parse(text: str) -> LexborHTMLParser:
     The parser takes time by the square of the depth of elements, and of the number of one element's attributes.
     Tags nested deeper than browsers allow are left out, and a tag with hundreds of attributes loses them.
     """
-    if text.count("<") > _SUSPECT:
-        text = _flatten(text)
-    return LexborHTMLParser(_narrowed(text))
+    raw = text.encode("utf-8", "replace")
+    if raw.count(b"<") > _SUSPECT:
+        raw = _flatten(raw)
+    return LexborHTMLParser(_narrowed(raw))
 
 
 def silence(tree: LexborHTMLParser) -> None:
     """Take out what shows no text: scripts, styles, drawings. Whoever wants their content reads it before."""
-    tree.strip_tags(_SILENT)
+    for node in reversed(tree.css(_SILENT)):  # what lies within another goes first
+        node.decompose()
 
 
 def body(tree: LexborHTMLParser) -> str:
@@ -46,12 +48,12 @@ def body(tree: LexborHTMLParser) -> str:
     return (found.html or "") if found is not None else ""
 
 
-def _flatten(text: str) -> str:
+def _flatten(raw: bytes) -> bytes:
     """Leave out start tags that would lie deeper than `_NESTED` elements."""
-    opened: Counter[str] = Counter()
+    opened: Counter[bytes] = Counter()
     depth = 0
     cuts: list[tuple[int, int]] = []
-    for tag in _TAG.finditer(text):
+    for tag in _TAG.finditer(raw):
         name = tag[2].lower()
         if name in _UNNESTED:
             continue
@@ -65,30 +67,30 @@ def _flatten(text: str) -> str:
             opened[name] += 1
             depth += 1
     if not cuts:
-        return text
+        return raw
     kept, at = [], 0
     for start, end in cuts:
-        kept.append(text[at:start])
+        kept.append(raw[at:start])
         at = end
-    return "".join([*kept, text[at:]])
+    return b"".join([*kept, raw[at:]])
 
 
-def _narrowed(text: str) -> str:
+def _narrowed(raw: bytes) -> bytes:
     """Look where so many characters go without a `>`, and cut tags with hundreds of attributes."""
-    kept: list[str] = []
+    kept: list[bytes] = []
     done = at = 0
-    while len(text) - at > _WIDE:
-        end = text.rfind(">", at, at + _WIDE) + 1
+    while len(raw) - at > _WIDE:
+        end = raw.rfind(b">", at, at + _WIDE) + 1
         if not end:
-            end = text.find(">", at) % (len(text) + 1)
-            kept += text[done:at], _LONG_TAG.sub(_narrow, text[at:end])
+            end = raw.find(b">", at) % (len(raw) + 1)
+            kept += raw[done:at], _LONG_TAG.sub(_narrow, raw[at:end])
             done = end
         at = end
-    return "".join([*kept, text[done:]]) if kept else text
+    return b"".join([*kept, raw[done:]]) if kept else raw
 
 
-def _narrow(tag: re.Match[str]) -> str:
+def _narrow(tag: re.Match[bytes]) -> bytes:
     """Cut a tag with hundreds of attributes; a single long value is no harm."""
     written = tag[0]
-    words = _QUOTED.sub(" ", written).replace("/", " ").split()
+    words = _QUOTED.sub(b" ", written).replace(b"/", b" ").split()
     return written if len(words) < _ATTRIBUTES else words[0]

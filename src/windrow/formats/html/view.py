@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import repeat
 
-from windrow.formats.html.extent import Around, Extent, Picker, around, extent, picker
+from windrow.formats.html.extent import Around, Extent, Picker, around, extent, innermost, picker
 from windrow.formats.html.hint import Hint
 from windrow.formats.html.mark import LEVELS, Mark
 from windrow.formats.html.outline import Outline
 
 ABOVE = 4
+SHARES = (0.1, 0.3, 0.5, 0.7)
+"""Of the words of a page, to find the innermost box that holds as much."""
+PROSE_SHARES = (0.5, 0.8)
+"""Of its prose."""
 _NEVER = int(Mark.NAV | Mark.NAVIGATION | Mark.FOOTER | Mark.CHOICE)
 _ENOUGH = 0.1
 
@@ -34,6 +38,12 @@ class View:
     """By box, the level of the headline that it is; 0 where it is none."""
     alike: tuple[list[int], list[int], list[int]]
     """By path: how many blocks lie in boxes of this path, their words, and how many of these are linked."""
+    large: dict[float, Sequence[int]]
+    """For each of `SHARES`, the innermost box around each kept block that holds as much of the page's words."""
+    telling: dict[float, Sequence[int]]
+    """For each of `PROSE_SHARES`, the innermost box that holds as much of its prose."""
+    under: list[tuple[int, int, int]]
+    """By block: the level of the last headline before it, and how many blocks and words ago it was."""
 
 
 def view(outline: Outline, hint: Hint) -> View:
@@ -49,7 +59,20 @@ def view(outline: Outline, hint: Hint) -> View:
         homes = above[-1](up)
         above.append(picker(homes))
     levels = list(map(LEVELS.get, boxes.tag, repeat(0)))
-    return View(outline, sums, around(outline, sums.dense), hint, kept, keep, above, levels, _alike(outline))
+    return View(
+        outline,
+        sums,
+        around(outline, sums.dense),
+        hint,
+        kept,
+        keep,
+        above,
+        levels,
+        _alike(outline),
+        dict(zip(SHARES, map(keep, innermost(outline, sums.words, SHARES)), strict=True)),
+        dict(zip(PROSE_SHARES, map(keep, innermost(outline, sums.prose, PROSE_SHARES)), strict=True)),
+        _under(outline, levels),
+    )
 
 
 def _kept(outline: Outline, total: int) -> list[int]:
@@ -70,3 +93,16 @@ def _alike(outline: Outline) -> tuple[list[int], list[int], list[int]]:
         words[at] += size
         linked[at] += within
     return times, words, linked
+
+
+def _under(outline: Outline, levels: Sequence[int]) -> list[tuple[int, int, int]]:
+    found = []
+    level = blocks = words = 0
+    for box, size in zip(outline.blocks.box, outline.blocks.words, strict=True):
+        found.append((level, blocks, words))
+        if levels[box]:
+            level, blocks, words = levels[box], 0, 0
+        else:
+            blocks += 1
+            words += size
+    return found

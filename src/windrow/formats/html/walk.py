@@ -36,18 +36,21 @@ _START: dict[str, Act] = {
 }  # fmt: skip
 """What to do at a start tag; all other elements are boxes."""
 _END: dict[Act, Act] = {
-    _OPEN: _CLOSE,
-    Pen.form: _CLOSE,
     _NONE: _NONE,
+    Pen.form: _CLOSE,
     Pen.anchor: Pen.end_anchor,
     Pen.code: Pen.end_code,
     Pen.quote: Pen.end_quote,
 }
-"""What to do at the end tag of an element, by what was done at its start; at all others, words are parted."""
-_VARYING = frozenset({Pen.anchor, Pen.refer, _RAW})
+"""What to do at the end tag of an element, by what was done at its start; at all others of these, words are parted."""
+_INLINE: dict[str, Meaning] = {
+    **{name: (act, BODY) for name, act in _START.items() if act is not Pen.form},
+    **{f"/{name}": (_END.get(act, _SPACE), BODY) for name, act in _START.items()},
+    "": (_NONE, BODY),
+}
 _LONGEST, _KEPT = 500, 20_000
 
-_known: dict[str, Meaning] = {}
+_known = _INLINE.copy()
 
 
 def walk(markup: str) -> Outline:
@@ -60,7 +63,8 @@ def walk(markup: str) -> Outline:
         tag, end, text = piece.partition(">")
         meaning = known(tag)
         if meaning is None or not end:
-            tag, text = _whole(piece, pieces)
+            if not end or tag[0] in "!?":
+                tag, text = _whole(piece, pieces)
             meaning = _meaning(tag)
         act, shaped = meaning
         if act is _RAW or act is _PLAIN:
@@ -79,21 +83,17 @@ def walk(markup: str) -> Outline:
 def _meaning(tag: str) -> Meaning:
     """Return what a tag means.
 
-    Tags come again and again, within a page and from page to page, so the last answers are remembered.
+    Tags of boxes come again and again, within a page and from page to page, so the last answers are remembered.
     """
     name = tag.partition(" ")[0]
-    if not name:
-        return _NONE, BODY
-    if name.startswith("/"):
-        found: Meaning = _END.get(_START.get(name[1:], _OPEN), _SPACE), BODY
-    else:
-        act = _START.get(name, _OPEN)
-        if act in _VARYING:
-            return act, BODY
-        found = act, shape(tag) if act in {_OPEN, Pen.form} else BODY
+    found = _INLINE.get(name)
+    if found is not None:
+        return found
+    found = (_CLOSE, BODY) if name.startswith("/") else (_START.get(name, _OPEN), shape(tag))
     if len(tag) <= _LONGEST:
         if len(_known) >= _KEPT:
             _known.clear()
+            _known.update(_INLINE)
         _known[tag] = found
     return found
 

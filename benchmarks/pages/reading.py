@@ -1,0 +1,44 @@
+"""Reading: all that the Summary Database keeps of a page (texts, description, links), beside trafilatura's fast mode.
+
+The same pages, those of WINDROW_SHARED/data/extraction, in turn; the CPU time of one process. WINDROW_READING_PAGES is
+how many pages are taken, evenly (250).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.comparison import Comparison, median_of, spread
+from benchmarks.daemon import Missing
+from benchmarks.pages.extractor import extract, lines
+from benchmarks.pages.sample import samples
+
+TURNS = 3
+PEER = "trafilatura fast"
+
+
+def reading() -> Iterator[Comparison]:
+    """Compare pages a second of one core."""
+    folder = Path(os.environ.get("WINDROW_SHARED", "../shared")) / "data" / "extraction"
+    if not folder.is_dir():
+        raise Missing(f"{folder} is not here: WINDROW_SHARED names the folder of shared samples")
+    pages = list(samples(folder))
+    wanted = int(os.environ.get("WINDROW_READING_PAGES", "250"))
+    pages = pages[:: max(len(pages) // wanted, 1)]
+    given = lines(pages)
+    rates: dict[str, list[float]] = {"windrow reading": [], PEER: []}
+    told = ""
+    for _ in range(TURNS):
+        for who, made in rates.items():
+            try:
+                made.append(len(pages) / sum(one.spent for one in extract(who, given)))
+            except Missing as missing:
+                told = f"; {missing}"
+    ours, theirs = rates.values()
+    note = f"{len(pages)} pages of {sum(len(page.raw) for page in pages) / len(pages) / 1e3:.0f} kB, CPU time; "
+    yield Comparison(
+        "read pages", "pages/s per core", median_of(ours), PEER, median_of(theirs) or None, 5.0,
+        note=note + spread(ours, theirs) + told,
+    )  # fmt: skip

@@ -1,0 +1,92 @@
+"""What a first judgement of all blocks says of each block's surroundings, as grades for the second judgement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import accumulate, repeat
+from operator import add, mul, sub
+
+from windrow.formats.html.extent import picker
+from windrow.formats.html.view import ABOVE, View
+
+_STEPS = 50
+_NEAR = 5  # blocks on both sides
+
+
+class Opinion:
+    """Likelihoods of blocks, and their means by box, each block weighed by its words."""
+
+    __slots__ = ("by_box", "likely", "mass", "running", "view", "words")
+
+    def __init__(self, view: View, likely: Sequence[float]) -> None:
+        """Sum up the likelihoods of the blocks that were judged."""
+        boxes, words = view.outline.boxes, view.outline.blocks.words
+        self.view = view
+        self.likely = likely
+        self.words = view.keep(words)
+        """Of the blocks judged."""
+        self.mass = list(map(mul, likely, self.words))
+        taken, wished = [0.0] * len(words), [0.0] * len(words)
+        for at, size, mass in zip(view.kept, self.words, self.mass, strict=True):
+            taken[at], wished[at] = size, mass
+        first, last = picker(boxes.first), picker(boxes.last)
+        sums = []
+        for column in (taken, wished):
+            running = list(accumulate(column, initial=0.0))
+            sums.append(map(sub, last(running), first(running)))
+        self.by_box = [mass / size if size else 0.0 for size, mass in zip(*sums, strict=True)]
+
+
+Trait = Callable[[Opinion], bytes]
+
+
+def _grade(values: Iterable[float]) -> bytes:
+    """Return grades from 1 to 51; likelihoods need no finer ones."""
+    return bytes(map(int, map(add, map(mul, values, repeat(_STEPS)), repeat(1.5))))
+
+
+def _shift(opinion: Opinion, by: int) -> bytes:
+    own = _grade(opinion.likely)
+    edge = bytes(min(abs(by), len(own)))
+    return own[by:] + edge if by > 0 else edge + own[: len(own) + by]
+
+
+def _box(opinion: Opinion, steps: int) -> bytes:
+    return _grade(opinion.view.above[steps](opinion.by_box))
+
+
+def _repeated(opinion: Opinion) -> bytes:
+    return _grade(map(opinion.by_box.__getitem__, opinion.view.above[0](opinion.view.around.repeated)))
+
+
+def _path(opinion: Opinion) -> bytes:
+    """Return the mean of the blocks in boxes of one path."""
+    paths = opinion.view.above[0](opinion.view.outline.boxes.path)
+    taken, wished = dict.fromkeys(paths, 0.0), dict.fromkeys(paths, 0.0)
+    for path, size, mass in zip(paths, opinion.words, opinion.mass, strict=True):
+        taken[path] += size
+        wished[path] += mass
+    return _grade([wished[path] / taken[path] for path in paths])
+
+
+def _near(opinion: Opinion) -> bytes:
+    """Return the mean of the blocks around."""
+    count = len(opinion.words)
+    taken = list(accumulate(opinion.words, initial=0))
+    wished = list(accumulate(opinion.mass, initial=0.0))
+    low = [0] * min(_NEAR, count) + list(range(count - _NEAR))
+    high = [*range(_NEAR + 1, count + 1), *repeat(count, min(_NEAR, count))]
+    return _grade([(wished[b] - wished[a]) / (taken[b] - taken[a]) for a, b in zip(low, high, strict=True)])
+
+
+OF_OPINION: dict[str, Trait] = {
+    "likely": lambda opinion: _grade(opinion.likely),
+    **{f"likely {by:+}": partial(_shift, by=by) for by in (-2, -1, 1, 2)},
+    **{f"likely box {steps}": partial(_box, steps=steps) for steps in range(ABOVE)},
+    "likely repeated": _repeated,
+    "likely path": _path,
+    "likely near": _near,
+    "likely page": lambda opinion: _grade([opinion.by_box[0]]) * len(opinion.likely),
+    "likely most": lambda opinion: _grade([max(opinion.likely)]) * len(opinion.likely),
+}
