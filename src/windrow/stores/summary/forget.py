@@ -43,13 +43,21 @@ _WORDS = """
 CREATE TEMP TABLE spoken AS SELECT DISTINCT token_id AS id FROM token_statistics
 WHERE text_pile_id IN (SELECT pile FROM temp.lonely)
 """
-_UNUSED = f"""
-DELETE FROM url WHERE url_id {_AMONG}
+_LINKED = f"""
+CREATE TEMP TABLE linked AS
+SELECT link_to_url AS id FROM link_summary WHERE entity_generation_id IN {_OURS}
+UNION SELECT canonical_url_id FROM file_summary WHERE entity_generation_id IN {_OURS} AND canonical_url_id IS NOT NULL
+UNION SELECT to_url_id FROM redirect_summary WHERE entity_generation_id IN {_OURS}
+"""
+_UNUSED = """
+DELETE FROM url WHERE url_id IN (SELECT id FROM temp.linked)
 AND NOT EXISTS (SELECT 1 FROM entity_generation g WHERE g.url_id = url.url_id)
 AND NOT EXISTS (SELECT 1 FROM link_summary l WHERE l.link_to_url = url.url_id)
 AND url_id NOT IN (SELECT canonical_url_id FROM file_summary WHERE canonical_url_id IS NOT NULL)
 AND url_id NOT IN (SELECT to_url_id FROM redirect_summary)
 """
+_UNSEEN = "AND NOT EXISTS (SELECT 1 FROM windrow_observation o WHERE o.url_id = url.url_id)"
+_EMPTY = "DELETE FROM origin WHERE origin_id NOT IN (SELECT origin_id FROM url)"
 
 
 def forget(link: sqlite3.Connection, *, urls: Iterable[str] = (), origins: Iterable[str] = ()) -> int:
@@ -60,10 +68,12 @@ def forget(link: sqlite3.Connection, *, urls: Iterable[str] = (), origins: Itera
     run = link.execute
     ids = [row[0] for row in run(f"{_BY_URL} UNION {_BY_ORIGIN}", (json.dumps(list(urls)), json.dumps(list(origins))))]
     asked = (json.dumps(ids),)
-    for table in ("buried", "lonely", "spoken"):
+    for table in ("buried", "linked", "lonely", "spoken"):
         run(f"DROP TABLE IF EXISTS temp.{table}")
     run(f"{_GENERATIONS} WHERE url_id {_AMONG}", asked)
     count = int(run("SELECT count(*) FROM temp.buried").fetchone()[0])
+    run(_LINKED)
+    run(f"INSERT OR IGNORE INTO temp.linked SELECT url_id FROM url WHERE url_id {_AMONG}", asked)
     known = {row[0] for row in run("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if "windrow_touched" in known:
         run("INSERT OR IGNORE INTO windrow_touched SELECT id FROM temp.buried")
@@ -75,8 +85,14 @@ def forget(link: sqlite3.Connection, *, urls: Iterable[str] = (), origins: Itera
             run(f"DELETE FROM {table} WHERE {which}")
     run(f"DELETE FROM entity_generation WHERE entity_generation_id IN {_OURS}")
     _texts(link)
-    run(_UNUSED, asked)
+    _addresses(link, seen="windrow_observation" in known)
     return count
+
+
+def _addresses(link: sqlite3.Connection, *, seen: bool) -> None:
+    """Remove addresses, and what they linked to, where nothing refers to them any more."""
+    link.execute(_UNUSED + (_UNSEEN if seen else ""))
+    link.execute(_EMPTY)
 
 
 def _texts(link: sqlite3.Connection) -> None:
@@ -98,7 +114,11 @@ def forget_crawls(link: sqlite3.Connection, *, urls: Iterable[str] = (), origins
     run(f"DELETE FROM file_text WHERE file_id IN (SELECT file_id FROM file WHERE url_id {_AMONG})", asked)
     count = run(f"DELETE FROM file WHERE url_id {_AMONG}", asked).rowcount
     run(f"DELETE FROM redirect WHERE url_id {_AMONG}", asked)
-    run(f"DELETE FROM crawl_candidate WHERE url_id {_AMONG}", asked)
+    run(
+        "UPDATE crawl_candidate SET last_contentful_crawl_time_unix_utc = NULL, last_contentful_http_etag = NULL"
+        f" WHERE url_id {_AMONG}",
+        asked,
+    )
     run(f"UPDATE request SET http_etag = NULL, server_last_modified_unix_utc = NULL WHERE url_id {_AMONG}", asked)
     run(f"UPDATE crawl_log SET message = NULL WHERE url_id {_AMONG}", asked)
     return count

@@ -1,0 +1,186 @@
+"""`windrow forget`: no byte of a page stays, others stay as they are, and a killed one is finished by the next."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_past import page
+from windrow.app.scaffold import prepare
+
+SECRET = "zanzibarite"
+SHARED = "quadrilobite"
+
+
+@pytest.fixture
+def root(tmp_path: Path, village, windrow, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A site crawled twice: a page with a secret that changes, two pages with one text, and others."""
+    village.clear()
+    links = ("secret.html", "one.html", "two.html", "calm.html")
+    village.put(0, "index.html", page("Home", "<p>Welcome to all.</p>", *links))
+    village.put(0, "calm.html", page("Calm", "<p>Nothing happens here, and that is good.</p>", "secret.html"))
+    for name in ("one.html", "two.html"):
+        village.put(0, name, page("Shared", f"<p>Two pages speak of {SHARED} with the same words.</p>"))
+    root = tmp_path / "workspace"
+    prepare(root)
+    (root / "windrow.toml").write_text(
+        '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate = ["127.0.0.1"]\ndelay = "1 ms"\n'
+        f'[source.town]\ncollection = "pages"\nurl = "{village.origin(0)}/"\n'
+    )
+    monkeypatch.chdir(root)
+    for turn in ("first", "second"):
+        text = f"<p>The {turn} word of {SECRET} is {SECRET}{turn}, which nobody else says.</p>"
+        village.put(0, "secret.html", page(f"About {SECRET}", text, f"https://elsewhere.example/{SECRET}"))
+        assert windrow("run", "town", *(["--again"] if turn == "second" else [])).code == 0
+    return root
+
+
+def remains(root: Path, word: str) -> list[str]:
+    """Return the files of a workspace in which a word stands, packed or not."""
+    files = [path for path in sorted(root.rglob("*")) if path.is_file()]
+    return [str(path.relative_to(root)) for path in files if word.encode() in _plain(path.read_bytes()).lower()]
+
+
+def _plain(content: bytes) -> bytes:
+    whole = content
+    while content[:3] == b"\x1f\x8b\x08":
+        reader = zlib.decompressobj(31)
+        whole += reader.decompress(content)
+        content = reader.unused_data
+    return whole
+
+
+def test_no_byte_of_a_page_stays(root: Path, village, windrow) -> None:
+    url = f"{village.origin(0)}/secret.html"
+    assert {name.split("/")[0] for name in remains(root, SECRET)} >= {"archive", "summary.sqlite"}
+    sizes = {path.name: path.stat().st_size for path in (root / "archive").glob("*.warc*")}
+    said = windrow("forget", url, "--yes", "--reason", "asked by its author", "--json")
+    assert said.code == 0, said.err
+    (told,) = said.of("forgotten")
+    assert (told["target"], told["captures"], told["records"], told["trouble"]) == (url, 2, 2, [])
+    assert remains(root, SECRET) == []
+    assert {path.name: path.stat().st_size for path in (root / "archive").glob("*.warc*")} == sizes
+    assert windrow("check").err.endswith("all agree\n")
+    assert windrow("search", SECRET).out == ""
+    assert windrow("search", f"{SECRET} seen:2026").out == ""
+    assert "/calm.html" in windrow("search", "nothing happens").out
+
+
+def test_the_tombstone_is_told_and_the_page_is_left_alone(root: Path, village, windrow) -> None:
+    url = f"{village.origin(0)}/secret.html"
+    assert windrow("forget", url, "--yes", "--reason", "asked by its author").code == 0
+    mark = village.mark()
+    assert windrow("run", "town", "--again").code == 0
+    assert "/secret.html" not in {one.path for one in village.asked(mark)}
+    (told,) = windrow("why", url, "--json").of("page")
+    (grave,) = told["tombstones"]
+    assert (told["state"], told["reason"], told["due"]) == ("forgotten", "forgotten", None)
+    assert (grave["target"], grave["reason"], grave["lifted"]) == (url, "asked by its author", None)
+    assert grave["done"] >= grave["at"]
+    text = windrow("why", url).out
+    assert "stands forgotten: taken down, and not asked for again" in text
+    assert ": asked by its author" in text
+    assert windrow("check").code == 0
+
+    assert windrow("forget", url, "--lift").code == 0
+    assert windrow("run", "town").code == 0
+    (told,) = windrow("why", url, "--json").of("page")
+    assert (told["state"], len(told["tombstones"])) == ("open", 1)
+    assert SECRET in windrow("search", SECRET).out
+    assert windrow("check").code == 0
+
+
+def test_what_others_have_of_the_same_text_stays_theirs(root: Path, village, windrow) -> None:
+    one, two = (f"{village.origin(0)}/{name}.html" for name in ("one", "two"))
+    assert "and 1 more with the same text" in windrow("search", SHARED).out
+    assert windrow("forget", one, "--yes").code == 0
+    out = windrow("search", SHARED).out
+    assert two in out
+    assert "more with the same text" not in out
+    (told,) = windrow("why", two, "--json").of("page")
+    assert (told["state"], told["alike"]) == ("open", [])
+    assert windrow("why", two, "--json").of("version")[-1]["duplicate_of"] == ""
+    assert windrow("check").err.endswith("all agree\n")
+    assert len(windrow("why", one, "--json").of("version")) == 0
+
+
+def test_a_whole_site_goes(root: Path, village, windrow) -> None:
+    dry = windrow("forget", "town", "--dry-run", "--json").of("would_forget")
+    assert [(one["target"], one["addresses"]) for one in dry] == [(village.origin(0), 6)]
+    said = windrow("forget", "town", "--yes")
+    assert said.code == 0, said.err
+    for word in (SECRET, SHARED, "Welcome to all"):
+        assert remains(root, word.lower()) == []
+    mark = village.mark()
+    assert windrow("run", "town", "--again").code == 0
+    assert village.asked(mark) == []
+    assert windrow("search", "welcome").out == ""
+    assert windrow("check").err.endswith("all agree\n")
+    assert "taken down by" in windrow("why", "town").out
+
+
+def test_nobody_is_asked_twice_and_nothing_goes_unasked(root: Path, village, windrow) -> None:
+    url = f"{village.origin(0)}/secret.html"
+    before = remains(root, SECRET)
+    said = windrow("forget", url)
+    assert said.code == 2
+    assert "--yes" in said.err
+    assert windrow("forget", url, "--dry-run").out.splitlines()[1].split()[1:4] == ["1", "2", "2"]
+    assert windrow("forget", "https://elsewhere.example/", "--yes").code == 2
+    assert remains(root, SECRET) == before
+    assert windrow("forget", "--yes").err.endswith("there was nothing left to do\n")
+
+
+KILLED = """
+import os, signal, sys
+from windrow.app import forget
+from windrow.engine import burial
+from windrow.stores.archive import erase
+from windrow.cli import main
+left = int(sys.argv[1])
+def deadly(module, name):
+    made = getattr(module, name)
+    def call(*args, **more):
+        global left
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        found = made(*args, **more)
+        left -= 1
+        if left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return found
+    setattr(module, name, call)
+for module, name in ((burial, "_leave"), (burial, "_mark"), (burial, "erase"), (erase, "_write"), (forget, "remove"),
+                     (forget, "forget_crawls"), (forget, "follow"), (forget, "follower"), (forget, "scour")):
+    deadly(module, name)
+main(["forget", sys.argv[2], "--yes", "--reason", "asked"])
+"""
+
+
+def test_a_killed_one_is_finished_by_the_next(root: Path, village, windrow, tmp_path: Path) -> None:
+    url = f"{village.origin(0)}/secret.html"
+    killed = 0
+    for number in range(1, 60):
+        call = [sys.executable, "-c", KILLED, str(number), url]
+        done = subprocess.run(call, cwd=root, capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            break
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        killed += 1
+        if number % 5 == 0:  # now and then the next one is not killed
+            assert windrow("forget", "--yes").code == 0
+            assert remains(root, SECRET) == []
+            assert windrow("check").err.endswith("all agree\n")
+            assert windrow("forget", url, "--lift").code == 0
+            assert windrow("run", "town", "--again").code == 0
+            assert remains(root, SECRET) != []
+    assert killed > 12
+    assert remains(root, SECRET) == []
+    assert windrow("check").err.endswith("all agree\n")
+    assert "/calm.html" in windrow("search", "nothing happens").out
