@@ -329,3 +329,35 @@ def test_check_finds_what_does_not_agree(crawled, windrow, sql, words) -> None:
     assert said.code == 1
     assert words in said.out
     assert "windrow run" in said.out
+
+
+def test_an_operator_has_pages_asked_again_or_never(crawled, small, windrow) -> None:
+    a, gone = f"{small.origin(0)}/a.html", f"{small.origin(0)}/gone.html"
+    assert windrow("retry", a, "--dry-run").out.splitlines() == [a]
+    mark = small.mark()
+    assert windrow("run", "pages").code == 0
+    assert small.asked(mark) == []
+    assert windrow("retry", f"{a}#part").out.splitlines() == [a]
+    assert windrow("retry", "--source", "one").out.splitlines() == sorted([gone, f"{small.origin(0)}/missing.html"])
+    assert windrow("retry", "--reason", "robots_denied").out.splitlines() == [f"{small.origin(1)}/"]
+    assert windrow("cancel", gone).code == 0
+    assert windrow("run", "pages").code == 0
+    assert paths(small.asked(mark), small.ports[0]) == ["/a.html", "/missing.html", "/robots.txt"]
+    assert windrow("run", "pages", "--again").code == 0
+    assert "/gone.html" not in paths(small.asked(mark), small.ports[0])
+    assert windrow("check").code == 0
+    assert windrow("retry", f"{small.origin(0)}/unknown.html").code == 1 + 1
+    assert "stands" in windrow("why", gone).out
+
+
+def test_a_site_that_does_not_answer_fails_alone(root, small, windrow) -> None:
+    text = (root / "windrow.toml").read_text()
+    (root / "windrow.toml").write_text(text.replace(f"{small.origin(1)}/", "http://127.0.0.1:9/"))
+    said = windrow("run", "pages", "--json")
+    assert said.code == 3
+    (summary,) = said.of("summary")
+    one, two = summary["sources"]
+    assert (one["new"], one["trouble"]) == (6, "")
+    assert two["trouble"].startswith("http://127.0.0.1:9: its robots.txt could not be had: ")
+    (standing,) = windrow("status", "--json").messages
+    assert [bool(each["trouble"]) for each in standing["sources"]] == [False, True]

@@ -3,18 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
-from windrow.app.kind import KINDS, collection
-from windrow.app.tracker import Tracker
+from windrow.app.kind import KINDS, collection, join
+from windrow.app.page import address
 from windrow.config import Workspace
+from windrow.digest import number
 from windrow.engine.ledger import Ledger
-from windrow.engine.operator import Chosen, cancel, choose, retry
+from windrow.engine.operator import (
+    Chosen,
+    addresses,
+    cancel,
+    cancel_addresses,
+    choose,
+    choose_addresses,
+    retry,
+    retry_addresses,
+)
 from windrow.errors import UsageError
 from windrow.model import Status
 from windrow.reasons import Reason
 from windrow.spec import Collection
 
 ACTS = {"retry": retry, "cancel": cancel}
+WALKED = {"retry": retry_addresses, "cancel": cancel_addresses}
+
+
+class Wanted(NamedTuple):
+    """What an operator names; empty means any."""
+
+    act: str
+    names: tuple[str, ...]
+    source: str
+    reason: str
 
 
 def decide(
@@ -27,7 +48,7 @@ def decide(
     source: str = "",
     dry: bool = False,
 ) -> list[Chosen]:
-    """Retry or cancel the items named, or those of a source or with a reason; return which.
+    """Retry or cancel the items or addresses named, or those of a source or with a reason; return which.
 
     Without names, only what failed is meant (for `retry`) or what still waits (for `cancel`), and
     at least a source or a reason must narrow it. With `dry` nothing is written.
@@ -36,11 +57,10 @@ def decide(
         raise UsageError("nothing is named", hint=f"windrow {act} NAME, or --source NAME, or --reason WORD")
     if reason and reason not in set(Reason):
         raise UsageError(f"there is no reason {reason!r}", hint="see docs/reference/reasons.md")
-    chosen: dict[str, list[Chosen]] = {}
-    for kind in KINDS:
-        made = collection(kind)
-        chosen[kind] = choose(ledger, made, list(names) or _keys(ledger, made, act, reason, source))
+    wanted = Wanted(act, tuple(names), source, reason)
+    chosen = {kind: _chosen(ledger, collection(kind), wanted) for kind in KINDS}
     told = {spelled for some in chosen.values() for one in some for spelled in (one.key, one.key.partition("/")[2])}
+    names = [address(name) or name for name in names]
     missing = [name for name in names if name not in told]
     if missing:
         raise UsageError(f"nothing is known as {missing[0]!r}", hint=f"windrow why {missing[0]}")
@@ -50,19 +70,20 @@ def decide(
     if found and not dry:
         for kind, some in chosen.items():
             if some:
-                ACTS[act](ledger, collection(kind), some)
-        _tell_books(workspace, ledger)
+                made = collection(kind)
+                (WALKED if made.crawl else ACTS)[act](ledger, made, some)
+                join(kind).follow(workspace, ledger)
     return found
 
 
-def _tell_books(workspace: Workspace, ledger: Ledger) -> None:
-    """Bring the tracker up to date at once: people look there."""
-    sources = tuple(source for source in workspace.sources if source.collection == "drops")
-    books = Tracker(workspace, sources)
-    try:
-        books.catch_up(ledger)
-    finally:
-        books.close()
+def _chosen(ledger: Ledger, made: Collection, wanted: Wanted) -> list[Chosen]:
+    """Find what is meant of one collection."""
+    act, names, source, reason = wanted
+    if made.crawl is None:
+        return choose(ledger, made, list(names) or _keys(ledger, made, act, reason, source))
+    if not names:
+        return addresses(ledger, made, act, source, reason)
+    return choose_addresses(ledger, made, [number(url) for name in names if (url := address(name))])
 
 
 def _keys(ledger: Ledger, made: Collection, act: str, reason: str, source: str) -> list[str]:

@@ -150,6 +150,15 @@ def vet(workspace: Workspace, source: Source) -> None:
         )
 
 
+def follow(workspace: Workspace, ledger: Ledger) -> None:
+    """Bring the tracker up to date at once."""
+    books = Tracker(workspace, tuple(source for source in workspace.sources if source.collection == COLLECTION.name))
+    try:
+        books.catch_up(ledger)
+    finally:
+        books.close()
+
+
 def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     """Compare store and tracker with the ledger."""
     from windrow.app.reckoning import check_store, check_tracker  # noqa: PLC0415 needs the databases' drivers

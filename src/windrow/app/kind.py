@@ -48,6 +48,10 @@ class Join(Protocol):
         """Raise UsageError for a new source that a run would stop at."""
         ...
 
+    def follow(self, workspace: Workspace, ledger: Ledger) -> None:
+        """Bring the collection's books up to date after an operator decided something: people look there."""
+        ...
+
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
         """Compare the collection's own store and books with the ledger."""
         ...

@@ -146,7 +146,7 @@ def _sources(
     for source, became in crawled.sources.items():
         counts.setdefault(source, Counter()).update(became)
     offered = dict(ledger.ask("told_offered"))
-    walked = frontiers(ledger) if crawled.sources else {}
+    walked = frontiers(ledger) if crawled.sources or crawled.troubles else {}
     for source, frontier in walked.items():
         offered[source] = frontier.known
         if source in counts:

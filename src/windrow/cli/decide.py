@@ -49,8 +49,8 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
 def retry(voice: Voice, names: tuple[str, ...], **narrowed: Any) -> int:
     """Put failed or cancelled work back: the next run fetches it again.
 
-    NAME is a file's name, or `add/NAME` where it is offered for several actions. Without names, what
-    failed of a source or for a reason is meant. What was loaded before stays.
+    NAME is a file's name, `add/NAME` where it is offered for several actions, or the address of a page.
+    Without names, what failed of a source or for a reason is meant. What was loaded before stays.
     """
     return _decide("retry", voice, names, **narrowed)
 
@@ -60,7 +60,7 @@ def retry(voice: Voice, names: tuple[str, ...], **narrowed: Any) -> int:
 def cancel(voice: Voice, names: tuple[str, ...], **narrowed: Any) -> int:
     """End work where it stands: it is not gone on with until `windrow retry`.
 
-    NAME is a file's name, or `add/NAME` where it is offered for several actions. Without names, what
-    still waits of a source or for a reason is meant. What was loaded before stays.
+    NAME is a file's name, `add/NAME` where it is offered for several actions, or the address of a page.
+    Without names, what still waits of a source or for a reason is meant. What was loaded before stays.
     """
     return _decide("cancel", voice, names, **narrowed)

@@ -134,7 +134,7 @@ def _preview(voice: Voice, wish: Wish) -> int:
         else:
             voice.data(_plan(plan))
     if asked:
-        voice.talk("what these sources have that is new shows when they are listed; the counts are of what is known")
+        voice.talk("what these sources have that is new shows when they are asked; the counts are of what is known")
     voice.talk("nothing was asked and nothing was written")
     return 0
 

@@ -20,8 +20,8 @@ def lines(summary: Summary) -> list[str]:
         rows = [(*one[:9], size(one.received), *one[11:][: len(walked)]) for one in summary.sources]
         text.append(table([*head, *walked], rows, "  "))
     text += [f"  {of(one.source, one.trouble)}" for one in summary.sources if one.trouble]
-    told = {one.trouble for one in summary.sources}
-    text += [f"  {line}" for line in summary.troubles if line not in told]
+    told = tuple(f"{one.source}: " for one in summary.sources if one.trouble)
+    text += [f"  {line}" for line in summary.troubles if not line.startswith(told)]
     if summary.outcomes:
         text.append(table(["answer", "times"], [one[1:] for one in summary.outcomes], "  "))
     if summary.phases:

@@ -88,10 +88,10 @@ def _check_addresses(ledger: Ledger) -> Iterator[Fault]:
     """Compare when addresses are due, and what they gave last, with the visits to them."""
     last = "max(CASE WHEN v.status = 200 AND v.warc <> '' THEN v.seq ELSE 0 END)"
     text = (
-        "SELECT * FROM (SELECT a.url, a.due IS 0 AS new, a.capture AS capture, count(v.seq) AS visits,"
+        "SELECT * FROM (SELECT a.url, a.due AS due, a.capture AS capture, count(v.seq) AS visits,"
         f" {last} AS last FROM address a LEFT JOIN visit v ON v.address = a.digest GROUP BY a.digest)"
-        " WHERE new <> (visits = 0) OR capture <> last"
+        " WHERE (visits = 0 AND due > 1) OR capture <> last"
     )
-    for url, new, capture, visits, found in ledger.cursor(text):
-        known = "never asked" if new else f"asked, with capture {capture}"
+    for url, due, capture, visits, found in ledger.cursor(text):
+        known = f"due at {due}, with capture {capture}"
         yield Fault(url, f"is {known}; it has {visits} visits, the last capture is {found}")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from windrow.engine.ledger import Lease, Ledger, Pen
 from windrow.engine.ledger.lease import holder
@@ -11,9 +11,12 @@ from windrow.model import Finding, Level, Status
 from windrow.reasons import Reason
 from windrow.spec import Collection, State
 
+NAMED = 20
+"""Addresses that a decision names on the ledger."""
+
 
 class Chosen(NamedTuple):
-    """An item as it stands, and the children of its latest fetch."""
+    """An item as it stands, and the children of its latest fetch; or an address of a crawl, by its number."""
 
     item: int
     key: str
@@ -78,3 +81,50 @@ def _decide(ledger: Ledger, command: str, chosen: Iterable[Chosen], act: Callabl
     finally:
         lease.release()
     return len(items)
+
+
+def choose_addresses(ledger: Ledger, collection: Collection, digests: Sequence[int]) -> list[Chosen]:
+    """Find addresses of a crawl by their numbers; what is not known, or was taken down, is left out."""
+    return [_address(collection, row) for row in ledger.ask_many("chosen_addresses", digests, collection.name)]
+
+
+def addresses(ledger: Ledger, collection: Collection, act: str, source: str, reason: str) -> list[Chosen]:
+    """Find addresses that fail (for `retry`) or wait (for `cancel`), of a source and for a reason; empty means any."""
+    query = {"retry": "chosen_failing", "cancel": "chosen_waiting"}[act]
+    return [_address(collection, row) for row in ledger.ask(query, collection.name, source, reason)]
+
+
+def _address(collection: Collection, row: tuple[Any, ...]) -> Chosen:
+    digest, url, due, failures = row
+    return Chosen(digest, url, (collection.first[0], _state(due, failures)), ())
+
+
+def _state(due: int | None, failures: int) -> Status:
+    if due is None:
+        return Status.CANCELLED
+    return Status.FAILED if failures else Status.PENDING if due <= 1 else Status.DONE
+
+
+def retry_addresses(ledger: Ledger, collection: Collection, chosen: Iterable[Chosen]) -> int:
+    """Have addresses asked by the next run, and return how many."""
+    return _put(ledger, f"retry {collection.name}", chosen, 1)
+
+
+def cancel_addresses(ledger: Ledger, collection: Collection, chosen: Iterable[Chosen]) -> int:
+    """Have addresses never asked again until an operator says so; what was kept of them stays."""
+    return _put(ledger, f"cancel {collection.name}", chosen, None)
+
+
+def _put(ledger: Ledger, command: str, chosen: Iterable[Chosen], due: int | None) -> int:
+    """Say when addresses are due, in a session whose command names the first of them."""
+    some = list(chosen)
+    named = " ".join(one.key for one in some[:NAMED]) + (f" and {len(some) - NAMED} more" if len(some) > NAMED else "")
+    lease = Lease(ledger)
+    try:
+        with ledger.writing() as pen:
+            session = pen.session_opened(holder(), f"{command} {named}")
+            pen.due_at([one.item for one in some], due)
+            pen.session_closed(session, 0)
+    finally:
+        lease.release()
+    return len(some)

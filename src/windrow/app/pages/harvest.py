@@ -9,6 +9,7 @@ from windrow.app.indexing import follower
 from windrow.collections.pages.agent import user_agent
 from windrow.collections.pages.collection import COLLECTION
 from windrow.config import Pages, Value, Workspace
+from windrow.engine.ledger import Ledger
 from windrow.engine.run import Harvest
 from windrow.errors import ConfigError, UsageError
 from windrow.model import Source
@@ -74,3 +75,8 @@ def vet(workspace: Workspace, source: Source) -> None:
             continue
         if twice := set(other.options["seeds"]) & set(source.options["seeds"]):
             raise UsageError(f"{min(twice)} is a seed of {other.name} already", hint="windrow config")
+
+
+def follow(workspace: Workspace, ledger: Ledger) -> None:
+    """Do nothing: what an operator decides about addresses is no crawl, and stands in no book of the standard."""
+    del workspace, ledger

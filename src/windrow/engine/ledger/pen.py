@@ -144,10 +144,15 @@ class CrawlPen(RunPen):
         return seq
 
     def due_again(self, hosts: Iterable[int]) -> int:
-        """Make the addresses of hosts due as if they had never been asked; return how many."""
+        """Make the addresses of hosts due, after those that were never asked; return how many."""
         self.flush()
-        text = "UPDATE address SET due = 0 WHERE host = ? AND due > 0"
+        text = "UPDATE address SET due = 1 WHERE host = ? AND due > 1"
         return sum(self._connection.execute(text, (host,)).rowcount for host in hosts)
+
+    def due_at(self, digests: Iterable[int], due: int | None) -> None:
+        """Have addresses asked at a time (seconds since 1970; 1: next), or never again."""
+        self.flush()
+        self._connection.executemany("UPDATE address SET due = ? WHERE digest = ?", [(due, one) for one in digests])
 
 
 class BurialPen(CrawlPen):
