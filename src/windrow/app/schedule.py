@@ -12,7 +12,7 @@ from windrow.app.crawled import due, following
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import parse
 from windrow.engine.queue import AGAIN
-from windrow.engine.run import Harvest
+from windrow.engine.run import Harvest, Lot
 from windrow.engine.wish import heard_by
 from windrow.errors import UsageError, WindrowError
 from windrow.model import Host, Source, Status
@@ -145,6 +145,11 @@ def preview(ledger: Ledger, collection: Collection, sources: Sequence[Source], p
             )
         )
     return Preview(tuple(asked), waiting, _documents(ledger, collection, part))
+
+
+def taken(lots: Sequence[Lot]) -> Preview:
+    """Return what a run would take in."""
+    return Preview((), tuple(Waiting(one.name, one.source, str(one.path), one.path.stat().st_size) for one in lots), ())
 
 
 def _why_not(source: Source) -> str:

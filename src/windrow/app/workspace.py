@@ -100,27 +100,31 @@ class Windrow:
         since: datetime | None = None,
         again: bool = False,
         command: str = "run",
+        source: str = "",
     ) -> Summary:
         """Harvest, tell the command of `run.notify`, and return what was done.
 
         `first` and `last` are phases, `limit` the most items to fetch, `since` leaves out what its
-        source dated earlier, `again` does done work of the chosen sources once more.
+        source dated earlier, `again` does done work of the chosen sources once more. WARC files of other
+        makers may be named in place of sources: they are taken in, as `source`, and nobody is asked.
         """
         from windrow.app.schedule import again as put_back
         from windrow.app.schedule import span
         from windrow.engine.session import Session
 
         names, first = self._adopt(names, first)
-        parts = {kind: span(collection(kind), first, last) for kind in self.chosen(names)}
+        held = self._held(names, source, wished=bool(again or limit or since))
+        chosen = held or self.chosen(names)
+        parts = {kind: span(collection(kind), first, last) for kind in chosen}
         session = Session(self.setup, command, progress)
         code: int | None = 1
         try:
             with session.polite_stop():
-                for one in self.harvests(names):
+                for one in held.values() if held else self.harvests(names):
                     part = parts[one.collection.name]
                     if again:
                         put_back(session.ledger, session.number, one, part)
-                    session.harvest(one, phases=part.phases, limit=limit, fetch=part.fetch, since=since)
+                    session.harvest(one, phases=part.phases, limit=limit, fetch=part.fetch and not held, since=since)
             code = None
         except (KeyboardInterrupt, Stopped):
             code = 130
@@ -146,6 +150,19 @@ class Windrow:
         self.config = replace(self.config, sources=(*self.config.sources, source))
         return (source.name,), ""
 
+    def _held(self, names: Sequence[str], source: str, *, wished: bool = False) -> dict[str, Harvest]:
+        """Return what is to be taken in, where WARC files are named and not sources; `wished` is what does not go."""
+        from windrow.app.held import COLLECTION, lots
+
+        found = lots(self.config, names, source)
+        if not found:
+            return {}
+        if wished:
+            raise UsageError("--again, --limit and --since are for what is fetched; files are taken in whole, and once")
+        others = tuple(one for one in self.config.sources if one.collection != COLLECTION)
+        made = harvest(COLLECTION, replace(self.config, sources=others))
+        return {COLLECTION: replace(made, lots=found)}
+
     def _tell(self, ledger: Ledger, session: int, mended: tuple[str, ...] = ()) -> Summary:
         """Return a session's summary, handed to the command of `run.notify` too."""
         from windrow.app.form import message
@@ -167,11 +184,15 @@ class Windrow:
         last: str = "",
         limit: int | None = None,
         since: datetime | None = None,
+        source: str = "",
     ) -> list[Preview]:
         """Tell what `run` would ask and from whom; opens no connection and writes nothing."""
-        from windrow.app.schedule import Bounds, preview, span
+        from windrow.app.held import lots
+        from windrow.app.schedule import Bounds, preview, span, taken
 
         names, first = self._adopt(names, first)
+        if files := lots(self.config, names, source):
+            return [taken(files)]
         ledger = self.ledger()
         try:
             found = []

@@ -33,13 +33,16 @@ class Wish:
     limit: int | None
     since: datetime | None
     again: bool
+    source: str = ""
     flags: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def command(self) -> str:
         """Spell the wish for the ledger."""
         words = ["run", *self.names]
-        for name, value in (("from", self.first), ("to", self.last), ("limit", self.limit), ("since", self.since)):
+        for name, value in (
+            ("as", self.source), ("from", self.first), ("to", self.last), ("limit", self.limit), ("since", self.since)
+        ):  # fmt: skip
             words += [f"--{name} {value}"] if value else []
         return " ".join([*words, *(["--again"] if self.again else [])])
 
@@ -52,9 +55,11 @@ class Wish:
         "windrow run drops --every 6h --downloaders 8",
         "windrow run --from xsd --to data",
         "windrow run --from unzip ./held",
+        "windrow run ./crawl-00001.warc.gz ./more --as elsewhere",
     ],
 )
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=names)
+@option("--as", "source", metavar="NAME", default="", section=WHAT, help="The source that WARC files come in by.")
 @option("--limit", type=click.IntRange(1), metavar="N", section=WHAT, help="Fetch at most N items.")
 @option("--since", type=Day(), metavar="DATE", section=WHAT, help="Leave out what its source dates before DATE (UTC).")
 @option("--from", "first", metavar="PHASE", default="", shell_complete=phases, section=WHAT,
@@ -72,6 +77,10 @@ def command(voice: Voice, *, dry_run: bool, quiet: bool, every: str | None, **as
 
     With --from unzip, NAME may be a folder of zips that are held already (with add, edit or delete in
     it): they are adopted, as if they had just been fetched.
+
+    NAME may also be WARC files of other makers, folders of them, or lists that name one on each line. They
+    are taken into the archive and summarised like what was crawled here, and nobody is asked; --as names
+    their source, which else is called like the file.
 
     Running again resumes: what is done is not done again. The first Ctrl-C finishes what is in hand,
     the second stops at once; the next run goes on from there. The summary goes to standard error.
@@ -102,7 +111,7 @@ def _once(voice: Voice, wish: Wish) -> int:
         voice.talk("there are no sources, so nobody is asked; try: windrow new source NAME URL --collection pages")
     summary = opened.run(
         wish.names, progress=progress, first=wish.first, last=wish.last, limit=wish.limit, since=wish.since,
-        again=wish.again, command=wish.command,
+        again=wish.again, command=wish.command, source=wish.source,
     )  # fmt: skip
     tell(voice, summary)
     return summary.exit_code or 0
@@ -120,7 +129,7 @@ def tell(voice: Voice, summary: Summary) -> None:
 
 def _preview(voice: Voice, wish: Wish) -> int:
     plans = voice.open(wish.flags).preview(
-        wish.names, first=wish.first, last=wish.last, limit=wish.limit, since=wish.since
+        wish.names, first=wish.first, last=wish.last, limit=wish.limit, since=wish.since, source=wish.source
     )
     asked = any(source.asked for plan in plans for source in plan.sources)
     for plan in plans:

@@ -85,11 +85,16 @@ def check_standing(ledger: Ledger) -> Iterator[Fault]:
 
 
 def _check_addresses(ledger: Ledger) -> Iterator[Fault]:
-    """Compare when addresses are due, and what they gave last, with the visits to them."""
+    """Compare when addresses are due, and what they gave last, with the visits to them.
+
+    Not those that are never due: they are known from elsewhere, or were taken down. Nor what others asked, which took
+    no time that we know of.
+    """
     last = "max(CASE WHEN v.status = 200 AND v.warc <> '' THEN v.seq ELSE 0 END)"
     text = (
         "SELECT * FROM (SELECT a.url, a.due AS due, a.capture AS capture, count(v.seq) AS visits,"
-        f" {last} AS last FROM address a LEFT JOIN visit v ON v.address = a.digest GROUP BY a.digest)"
+        f" {last} AS last FROM address a LEFT JOIN visit v ON v.address = a.digest"
+        " AND (v.status IS NULL OR v.seconds > 0) WHERE a.due IS NOT NULL GROUP BY a.digest)"
         " WHERE (visits = 0 AND due > 1) OR capture <> last"
     )
     for url, due, capture, visits, found in ledger.cursor(text):

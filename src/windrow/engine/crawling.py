@@ -60,7 +60,7 @@ class Crawling:
         self._tallies = {name: _Tally(run.open_task(phase, name)) for name in self._sources}
         self._hosts: dict[int, _Host] = {}
         self._origins: dict[str, int] = {}
-        for seq, source, origin in run.ledger.ask("hosts_of", run.collection.name):
+        for seq, source, origin in run.ledger.ask("hosts_crawled", run.collection.name):
             self._origins[origin] = seq
             if source in self._sources:
                 self._hosts[seq] = _Host(seq, self._sources[source], origin)

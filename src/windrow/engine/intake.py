@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from windrow.engine.ledger import Pen
 from windrow.engine.run import Lot, Run
@@ -31,6 +32,14 @@ FINDINGS = 1_000
 
 KIND = "warc"
 _ORIGINS = 10_000  # hosts remembered
+
+
+class _File(NamedTuple):
+    """A file of the archive, and the source that it came in by."""
+
+    item: int
+    source: str
+    warc: str
 
 
 @dataclass(slots=True)
@@ -67,6 +76,7 @@ class Intake:
         self._phase = run.collection.first[0]
         self._host = lru_cache(_ORIGINS)(self._host_of)
         self._tallies: dict[str, _Tally] = {}
+        self._buried = bool(run.ledger.ask("any_tombstone"))
 
     def run(self) -> None:
         """Take everything in, then give revisits the bytes that came after them."""
@@ -106,7 +116,7 @@ class Intake:
         wrong = 0
         while batch := list(islice(records, BATCH)):
             with run.ledger.writing() as pen:
-                found = self._write(pen, item, source, taken.warc, batch, tally)
+                found = self._write(pen, _File(item, source, taken.warc), batch, tally)
                 pen.found(run.session, item, self._phase, found[: max(0, FINDINGS - wrong)])
                 pen.intake_at(item, batch[-1].next)
                 if batch[-1].next >= taken.size:
@@ -135,35 +145,42 @@ class Intake:
             pen.intake_named(item, lot.name)
         return item, offset, source
 
-    def _write(self, pen: Pen, item: int, source: str, warc: str, batch: list[Met], tally: _Tally) -> list[Finding]:
+    def _write(self, pen: Pen, file: _File, batch: list[Met], tally: _Tally) -> list[Finding]:
         """Put a batch on record, and return what is wrong with it."""
         found: list[Finding] = []
         fresh: dict[str, Kept] = {}
         for one in batch:
-            sight = look(one, warc, self._page)
+            sight = look(one, file.warc, self._page)
             if sight.finding:
                 found.append(sight.finding)
             elif sight.visit is None:
                 tally.skipped[sight.skipped] += 1
+            elif self._buried and self._taken_down(sight.visit):
+                tally.skipped["taken down"] += 1
             else:
-                self._see(pen, source, item, one, sight, fresh)
+                self._see(pen, file, one, sight, fresh)
                 tally.visits += 1
         return found
 
-    def _see(self, pen: Pen, source: str, item: int, one: Met, sight: Sight, fresh: dict[str, Kept]) -> None:
+    def _see(self, pen: Pen, file: _File, one: Met, sight: Sight, fresh: dict[str, Kept]) -> None:
         """Put one visit on record, or let it wait for its bytes."""
         visit, spelled = sight.visit, sight.payload
         assert visit is not None
         if sight.refers:
-            known = fresh.get(spelled) or self._payload(spelled)
-            if known is None:
-                pen.intake_waits(item, one.offset, spelled)
+            repeated = fresh.get(spelled) or self._payload(spelled)
+            if repeated is None:
+                pen.intake_waits(file.item, one.offset, spelled)
                 return
-            visit = visit._replace(kept=known)
+            visit = visit._replace(kept=_repeat(repeated, file.warc, one))
         elif visit.kept and spelled and visit.kept.size and spelled not in fresh:
             fresh[spelled] = visit.kept
-            pen.payload(spelled, visit.digest, visit.kept)
-        self._put(pen, source, visit)
+            pen.payload(spelled, visit.kept)
+        self._put(pen, file.source, visit)
+
+    def _taken_down(self, visit: Visit) -> bool:
+        """Tell whether nothing of an address may be here."""
+        host = self._host(parts(visit.url).origin) or -1
+        return any(lifted is None for *_, lifted in self._run.ledger.ask("tombstones", visit.digest, host))
 
     def _payload(self, spelled: str) -> Kept | None:
         rows = self._run.ledger.ask("payload", spelled) if spelled else []
@@ -194,14 +211,20 @@ class Intake:
             run.tick()
 
     def _late(self, pen: Pen, item: int, offset: int, warc: str, source: str) -> None:
-        sight = look(_one(self._run, warc, offset), warc, self._page)
-        known = self._payload(sight.payload)
-        if sight.visit is None or known is None:
+        one = _one(self._run, warc, offset)
+        sight = look(one, warc, self._page)
+        repeated = self._payload(sight.payload)
+        if sight.visit is None or repeated is None:
             gone = Finding("Corrupt", f"at byte {offset}: the record cannot be read any more", Level.WARN)
             pen.found(self._run.session, item, self._phase, [sight.finding or gone])
         else:
-            self._put(pen, source, sight.visit._replace(kept=known))
+            self._put(pen, source, sight.visit._replace(kept=_repeat(repeated, warc, one)))
         pen.intake_waited(item, offset)
+
+
+def _repeat(repeated: Kept, warc: str, one: Met) -> Kept:
+    """Return what a revisit kept: its own record, which says that the bytes are others'."""
+    return repeated._replace(place=Place(warc, one.offset, one.length), revisit=True)
 
 
 def _one(run: Run, warc: str, offset: int) -> Met:

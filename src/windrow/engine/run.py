@@ -131,7 +131,7 @@ class Harvest:
     downloaders: int = 4
     attempts: int = 3
     limits: Limits | None = None  # where they are not those of the workspace
-    lots: tuple[Lot, ...] = ()
+    lots: tuple[Lot, ...] = ()  # WARC files of other makers, to be taken in
 
 
 @dataclass(slots=True)

@@ -117,7 +117,8 @@ class Settling:
     def _place(self, visit: Visit, kept: Kept) -> Place:
         if not kept.revisit:
             return kept.place
-        rows = self._run.ledger.ask("visit_original", visit.digest, kept.digest)
+        ask = self._run.ledger.ask
+        rows = ask("visit_original", visit.digest, kept.digest) or ask("payload_place", kept.digest)
         return Place(*rows[0]) if rows else kept.place
 
     def _job(self, one: Recorded, place: Place) -> Job:

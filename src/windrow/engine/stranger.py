@@ -15,6 +15,7 @@ from windrow.stores.archive.stranger import Met
 _TOLD = frozenset({"response", "resource", "revisit"})
 _UNMODIFIED = "server-not-modified"
 _OK = 200
+_ROBOTS = "/robots.txt"
 
 
 class Sight(NamedTuple):
@@ -34,23 +35,26 @@ def look(one: Met, warc: str, kind: int) -> Sight:
     """Say what a record of the file `warc` tells; `kind` is the collection's number for a page."""
     if one.reason is not None and one.reason is not Reason.TOO_LARGE:
         return _wrong(one, one.reason, one.message)
-    if one.kind not in _TOLD:
-        return Sight(skipped=one.kind[:40] or "unnamed")
     written = one.fields.get("warc-target-uri", "").strip("<> ")
-    scheme = written.partition(":")[0].lower()
-    if not written:
-        return _wrong(one, Reason.BAD_ADDRESS, "the record names no address")
-    if scheme not in {"http", "https"}:
-        return Sight(skipped=f"{scheme[:20]} address")
-    found = normalise(written)
+    if word := _left_out(one.kind, written):
+        return Sight(skipped=word)
+    found, at = normalise(written), _moment(one.fields.get("warc-date", ""))
     if not found.url:
-        return _wrong(one, found.reason or Reason.BAD_ADDRESS, f"{written[:200]!r} is no address")
-    if parts(found.url).path == "/robots.txt":
-        return Sight(skipped="robots.txt")
-    at = _moment(one.fields.get("warc-date", ""))
+        told = f"{written[:200]!r} is no address" if written else "the record names no address"
+        return _wrong(one, found.reason or Reason.BAD_ADDRESS, told)
     if at is None:
         return _wrong(one, Reason.BAD_DATE, f"{one.fields.get('warc-date', '')[:40]!r} is no time")
+    if parts(found.url).path == _ROBOTS:
+        return Sight(skipped="robots.txt")
     return _visit(one, warc, found.url, at, kind)
+
+
+def _left_out(kind: str, address: str) -> str:
+    """Say in a word why a record is of no interest; empty where it may be."""
+    if kind not in _TOLD:
+        return kind[:40] or "unnamed"
+    scheme = address.partition(":")[0].lower()
+    return "" if not address or scheme in {"http", "https"} else f"{scheme[:20]} address"
 
 
 def _visit(one: Met, warc: str, url: str, at: datetime, kind: int) -> Sight:

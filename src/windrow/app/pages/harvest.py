@@ -17,13 +17,13 @@ from windrow.stores.summary.store import SummaryStore
 
 
 def harvest(workspace: Workspace) -> Harvest:
-    """Make the harvest of the sites that this workspace's configuration names; ConfigError without an operator."""
-    agent = agent_of(workspace)
-    sources = tuple(
-        replace(source, site=replace(source.site, agent=agent))
-        for source in workspace.sources
-        if source.collection == COLLECTION.name
-    )
+    """Make the harvest of the sites that this workspace's configuration names; ConfigError without an operator.
+
+    Where it names none nobody is asked, and nobody need be named.
+    """
+    named = [source for source in workspace.sources if source.collection == COLLECTION.name]
+    agent = agent_of(workspace) if named else ""
+    sources = tuple(replace(source, site=replace(source.site, agent=agent)) for source in named)
     told = workspace.pages
     return Harvest(
         COLLECTION,

@@ -146,7 +146,8 @@ def tell(one: Recorded, result: Summary | Reading | None) -> Entry | None:
         one.seq, visit.url, int(visit.started.timestamp()),
         identity.crawl_uuid(visit.started, one.session, visit.digest, visit.kind), sight,
         identity.agent_uuid(one.opened, one.session), visit.kind, visit.allowed, int(outcome(visit.status, reason)),
-        round(visit.seconds * 1000), visit.status, visit.validators[0] or None, visit.kept.digest if visit.kept else "",
+        round(visit.seconds * 1000) if visit.seconds else None, visit.status, visit.validators[0] or None,
+        visit.kept.digest if visit.kept else "",
     )  # fmt: skip
     return Entry(crawl, summary)
 

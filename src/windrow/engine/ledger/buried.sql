@@ -19,10 +19,10 @@ SELECT DISTINCT t.host FROM tombstone t WHERE t.host <> 0
 AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted');
 
 -- name: bury_address
-UPDATE address SET due = NULL, capture = 0, failures = 0 WHERE digest = ?;
+UPDATE address SET due = NULL, pause = max(pause, 0), capture = 0, failures = 0 WHERE digest = ?;
 
 -- name: bury_host
-UPDATE address SET due = NULL, capture = 0, failures = 0 WHERE host = ?;
+UPDATE address SET due = NULL, pause = max(pause, 0), capture = 0, failures = 0 WHERE host = ?;
 
 -- name: unbury_address
 UPDATE address SET due = 0 WHERE digest = ? AND due IS NULL;

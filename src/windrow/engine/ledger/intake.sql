@@ -17,3 +17,17 @@ JOIN intake i ON i.item = w.item WHERE (w.item, w.place_offset) > (?, ?) ORDER B
 -- name: intake_waiting_of
 -- How many revisits of a source's files wait for their bytes.
 SELECT count(*) FROM intake_waiting w JOIN intake i ON i.item = w.item WHERE i.source = ?;
+
+-- name: payload_place
+-- Where bytes lie that only another address has.
+SELECT warc, place_offset, place_length FROM payload WHERE digest = ? LIMIT 1;
+
+-- name: any_tombstone
+SELECT 1 FROM tombstone LIMIT 1;
+
+-- name: hosts_crawled
+-- The origins that a collection's crawls may ask, without those that are only known from elsewhere.
+SELECT h.seq, h.source, h.origin FROM host h WHERE h.collection = ? AND (
+    EXISTS (SELECT 1 FROM address a WHERE a.host = h.seq AND (a.due IS NOT NULL OR a.pause <> -1))
+    OR NOT EXISTS (SELECT 1 FROM address a WHERE a.host = h.seq)
+) ORDER BY h.seq;

@@ -44,7 +44,7 @@ _INSERT["intake_at"] = "UPDATE intake SET place_offset = ? WHERE item = ?"
 _INSERT["intake_named"] = "INSERT INTO intake_name VALUES (?,?) ON CONFLICT DO NOTHING"
 _INSERT["intake_waits"] = "INSERT INTO intake_waiting VALUES (?,?,?) ON CONFLICT DO NOTHING"
 _INSERT["intake_waited"] = "DELETE FROM intake_waiting WHERE item = ? AND place_offset = ?"
-_INSERT["payload"] = "INSERT INTO payload VALUES (?,?,?,?,?,?,?) ON CONFLICT DO NOTHING"
+_INSERT["payload"] = "INSERT INTO payload VALUES (?,?,?,?,?,?) ON CONFLICT DO NOTHING"
 _INSERT["host_taken"] = "UPDATE host SET source = ? WHERE seq = ?"
 _INSERT["visited"] = (
     "UPDATE address SET due = ?, pause = ?, failures = ?, capture = coalesce(?, capture) WHERE digest = ?"
@@ -184,9 +184,9 @@ class IntakePen(BurialPen):
         """Note what it is called elsewhere."""
         self._rows["intake_named"].append((item, name[:1024]))
 
-    def payload(self, spelled: str, address: int, kept: Kept) -> None:
+    def payload(self, spelled: str, kept: Kept) -> None:
         """Note where bytes lie that revisits may refer to; the first place counts."""
-        self._rows["payload"].append((spelled, address, kept.digest, kept.size, *kept.place))
+        self._rows["payload"].append((spelled, kept.digest, kept.size, *kept.place))
 
     def intake_waits(self, item: int, offset: int, spelled: str) -> None:
         """Let a revisit wait for its bytes."""

@@ -195,11 +195,8 @@ AND r.seq > coalesce((SELECT max(s.seq) FROM session s JOIN session_end e ON e.s
 SELECT seq FROM session_end WHERE session = ?;
 
 -- name: hosts_of
--- The origins that a collection's crawls may ask; those are left out that are only known from elsewhere.
-SELECT h.seq, h.source, h.origin FROM host h WHERE h.collection = ? AND (
-    EXISTS (SELECT 1 FROM address a WHERE a.host = h.seq AND a.due IS NOT NULL)
-    OR NOT EXISTS (SELECT 1 FROM address a WHERE a.host = h.seq)
-) ORDER BY h.seq;
+-- The origins that a collection's crawls may ask.
+SELECT seq, source, origin FROM host WHERE collection = ? ORDER BY seq;
 
 -- name: address_due
 -- What to ask of a host next, and what it said last: new addresses first. A capture of bytes that were

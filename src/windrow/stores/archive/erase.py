@@ -21,6 +21,7 @@ from windrow.errors import ArchiveError
 from windrow.formats.warc import END, header, record_id, stamp
 from windrow.model import Limits
 from windrow.stores.archive.stranger import met
+from windrow.stores.archive.taking import FOREIGN
 from windrow.stores.archive.writer import guarded
 
 _TOLD = b"This record was taken down.\n"
@@ -40,10 +41,11 @@ class Span(NamedTuple):
 def erase(folder: Path, warc: str, spans: list[Span], at: datetime) -> int:
     """Overwrite records of one file, and return the bytes that this took; they are on the disk then.
 
-    A file that has another name elsewhere, as one that was taken in may, is parted from that one before. Raises ArchiveError where the file is none of this archive, or is not there.
+    A file that has another name elsewhere, as one that was taken in may, is parted from that one before. Raises
+    ArchiveError where the file is none of this archive, or is not there.
     """
     path = folder / warc
-    if Path(warc).name != warc or not path.is_file():
+    if Path(warc).name != warc.removeprefix(f"{FOREIGN}/") or not path.is_file():
         raise ArchiveError(f"{warc} is no file of the archive {folder}", hint="look for it there, then ask again")
     with guarded(path):
         if path.stat().st_nlink > 1:

@@ -50,7 +50,9 @@ class Met(NamedTuple):
     message: str = ""
 
 
-class _Trouble(Exception):  # noqa: N818 never leaves this module
+class _Trouble(Exception):
+    """Never leaves this module."""
+
     def __init__(self, reason: Reason, message: str) -> None:
         super().__init__(message)
         self.reason = reason
@@ -188,7 +190,7 @@ def _record(source: _Plain | _Gzip, at: int, limits: Limits) -> Met:
     body = _Block(source, text[found.length :], int(written))
     head = b""
     if found.fields.get("content-type", "").lower().startswith("application/http"):
-        head = body.head()
+        head = body.head(_HEAD - found.length)
     hasher = Hasher()
     large = body.left > limits.transfer
     for piece in body.pieces():
@@ -209,11 +211,11 @@ class _Block:
         self.rest = begun[size:]
         self.left = size
 
-    def head(self) -> bytes:
-        """Take an HTTP head from the block's beginning; empty where it has none of a bearable length."""
-        while END not in self._begun and len(self._begun) < min(_HEAD, self.left):
+    def head(self, most: int) -> bytes:
+        """Take an HTTP head of at most so many bytes from the block's beginning; empty where it has none."""
+        while END not in self._begun and len(self._begun) < min(most, self.left):
             self._begun += self._more(self.left - len(self._begun))
-        at = self._begun.find(END)
+        at = self._begun.find(END, 0, most)
         if at < 0:
             return b""
         head, self._begun = self._begun[: at + len(END)], self._begun[at + len(END) :]

@@ -1,4 +1,4 @@
-"""Take a WARC file of another maker into the archive, as it is: a second name of it where the disk allows, else a copy."""
+"""Take a WARC file of another maker into the archive as it is: a second name of it where the disk allows, or a copy."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from windrow.digest import ALGORITHM, Hasher
-from windrow.errors import ArchiveError
+from windrow.errors import ArchiveError, DiskFull
 from windrow.stores.archive.stranger import GZIP
-from windrow.stores.archive.writer import NO_ROOM, guarded
+from windrow.stores.archive.writer import guarded
 
 FOREIGN = "foreign"
 """The folder below the archive's that holds them; they are named by their digest, so that twice is once."""
@@ -55,23 +55,21 @@ def sweep(archive: Path) -> None:
 
 
 def _bring(path: Path, mine: Path, spare: int) -> None:
+    with suppress(OSError):
+        os.link(path.resolve(), mine)  # on another disk, or where this is not allowed, it is copied
+        return
     try:
         size = path.stat().st_size
-        with suppress(OSError):
-            os.link(path.resolve(), mine)  # on another disk, or where this is not allowed, it is copied
-            return
-        disk = os.statvfs(mine.parent)
-        if disk.f_bavail * disk.f_frsize < size + spare:
-            raise OSError(next(iter(NO_ROOM)), "no room")
-        with path.open("rb") as source, guarded(mine), mine.open("wb") as target:
-            shutil.copyfileobj(source, target, _BLOCK)
-            target.flush()
-            os.fsync(target.fileno())
+        source = path.open("rb")
     except OSError as error:
-        with guarded(mine):
-            if error.errno in NO_ROOM:
-                raise
-        raise ArchiveError(f"{path} cannot be taken into the archive: {error.strerror}", hint="look at it") from error
+        raise ArchiveError(f"it cannot be read: {error.strerror}") from error
+    disk = os.statvfs(mine.parent)
+    if disk.f_bavail * disk.f_frsize < size + spare:
+        raise DiskFull(f"{path.name} has {size} bytes, and {spare} must stay free")
+    with source, guarded(mine), mine.open("wb") as target:
+        shutil.copyfileobj(source, target, _BLOCK)
+        target.flush()
+        os.fsync(target.fileno())
 
 
 def _named(mine: Path) -> Taken:

@@ -13,7 +13,7 @@ from isal.igzip_lib import error as IsalError  # noqa: N812
 
 from windrow.errors import ArchiveError
 from windrow.formats.http import read_head
-from windrow.formats.warc import END, http_body, read_header
+from windrow.formats.warc import http_body, read_header
 from windrow.model import Place
 
 
@@ -57,7 +57,10 @@ class Slice(io.RawIOBase):
 
 
 class Capture(NamedTuple):
-    """A kept body, and the fields of its HTTP response by name in lower case, empty where it had none."""
+    """A kept body, and the fields of its HTTP response by name in lower case.
+
+    Where it had none there is the media type that the record gives it.
+    """
 
     view: BinaryIO
     fields: Mapping[str, str]
@@ -76,24 +79,26 @@ def open_response(folder: Path, place: Place) -> Capture:
             with path.open("rb") as file:
                 file.seek(place.offset)
                 record = bytes(isal_zlib.decompress(file.read(place.length), 31))
-            start, size, head = _body(record)
-            return Capture(io.BytesIO(record[start : start + size]), read_head(head).fields)
+            start, size, fields = _body(record)
+            return Capture(io.BytesIO(record[start : start + size]), fields)
         with path.open("rb") as file:
             file.seek(place.offset)
             record = file.read(min(place.length, 65536))
     except (OSError, zlib.error, IsalError) as error:  # type: ignore[misc]
         raise ArchiveError(f"{place.warc} at {place.offset} cannot be read: {error}") from error
-    start, size, head = _body(record)
-    if place.offset + start + size + len(END) > path.stat().st_size:
+    start, size, fields = _body(record)
+    if place.offset + max(place.length, start + size) > path.stat().st_size:
         raise ArchiveError(f"{place.warc} at {place.offset} is cut")
     view = io.BufferedReader(Slice(path, place.offset + start, size), 1 << 16)
-    return Capture(cast(BinaryIO, view), read_head(head).fields)
+    return Capture(cast(BinaryIO, view), fields)
 
 
-def _body(record: bytes) -> tuple[int, int, bytes]:
-    """Return where the body begins, past the record's header and an HTTP head, its length, and that head."""
+def _body(record: bytes) -> tuple[int, int, Mapping[str, str]]:
+    """Return where the body begins, past the record's header and an HTTP head, its length, and that head's fields."""
     found = read_header(record)
-    has_head = found.fields.get("content-type", "").startswith("application/http")
-    head = http_body(record[found.length :]) if has_head else 0
+    kind, size = found.fields.get("content-type", ""), int(found.fields["content-length"])
+    if not kind.lower().startswith("application/http"):
+        return found.length, size, {"content-type": kind} if kind else {}
+    head = http_body(record[found.length :])
     start = found.length + head
-    return start, int(found.fields["content-length"]) - head, record[found.length : start]
+    return start, size - head, read_head(record[found.length : start]).fields

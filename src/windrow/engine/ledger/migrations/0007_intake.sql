@@ -13,9 +13,10 @@ CREATE TABLE intake_name (item BIGINT NOT NULL, name VARCHAR(1024) NOT NULL, PRI
 
 -- Where bytes lie, by the digest that their own file gives them: what revisits refer to.
 CREATE TABLE payload (
-    spelled VARCHAR(160) PRIMARY KEY, address BIGINT NOT NULL, digest VARCHAR(96) NOT NULL, size BIGINT NOT NULL,
+    spelled VARCHAR(160) PRIMARY KEY, digest VARCHAR(96) NOT NULL, size BIGINT NOT NULL,
     warc VARCHAR(256) NOT NULL, place_offset BIGINT NOT NULL, place_length BIGINT NOT NULL
 ) WITHOUT ROWID;
+CREATE INDEX payload_by_digest ON payload (digest);
 
 -- Revisits whose bytes no file has brought yet.
 CREATE TABLE intake_waiting (

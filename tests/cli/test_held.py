@@ -1,0 +1,140 @@
+"""WARC files of other makers from the command line: taken in, searched, told of, checked, taken down."""
+
+from __future__ import annotations
+
+import gzip
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from tests.stores.letter import again, info, packed, page, record
+from windrow.app.scaffold import prepare
+
+TEA = b"<!doctype html><title>Tea</title><main><h1>Tea</h1><p>Pour hot water over leaves, and wait.</main>"
+CUP = b"<!doctype html><title>Cup</title><main><h1>Cup</h1><p>A vessel of porcelain, to drink from.</main>"
+MORE = b"<!doctype html><title>More</title><p>More of it."
+URL = "http://a.example/tea"
+ASKED = b"GET /tea HTTP/1.1\r\nHost: a.example\r\nCookie: secret-cookie\r\n\r\n"
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch) -> Path:
+    """Make a workspace without sources; it is the current folder."""
+    folder = tmp_path / "workspace"
+    prepare(folder)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def held(tmp_path) -> Path:
+    """Write a folder with two files, one below the other."""
+    folder = tmp_path / "held"
+    (folder / "more").mkdir(parents=True)
+    request = record("request", ASKED, target_uri=URL, content_type="application/http; msgtype=request")
+    (folder / "one.warc.gz").write_bytes(packed([info(), page(URL, TEA), request, page("http://a.example/more", MORE)]))
+    (folder / "more/two.warc").write_bytes(
+        page("http://b.example/cup", CUP)
+        + again("http://b.example/tea", TEA, date="2024-04-01T00:00:00Z")
+        + page("http://b.example/broken", b"x", date="never")
+    )
+    return folder
+
+
+def summary(root, sql):
+    link = sqlite3.connect(root / "summary.sqlite")
+    try:
+        return link.execute(sql).fetchall()
+    finally:
+        link.close()
+
+
+def test_a_folder_is_taken_in_and_found(root, held, windrow):
+    said = windrow("run", held, "--as", "elsewhere")
+    assert said.code == 0, said.err
+    assert "BadDate" in said.err
+    urls = [row[0] for row in summary(root, "SELECT str_url FROM entity_generation JOIN url USING (url_id) ORDER BY 1")]
+    assert urls == ["http://a.example/more", URL, "http://b.example/cup", "http://b.example/tea"]
+    found = windrow("search", "porcelain", "--json")
+    assert found.code == 0, found.err
+    assert "http://b.example/cup" in found.out
+    why = windrow("why", URL)
+    assert why.code == 0, why.err
+    assert "elsewhere" in why.out + why.err
+    assert windrow("check").code == 0
+    again_ = windrow("run", "pages", held / "one.warc.gz", "--json")
+    assert again_.code == 0
+    assert len(summary(root, "SELECT * FROM crawl_summary")) == 4
+    status = windrow("status")
+    assert status.code == 0, status.err
+
+
+def test_a_list_and_names(root, held, windrow):
+    (held / "all.txt").write_text("# what we have\none.warc.gz\nmore/two.warc\n\n")
+    plan = windrow("run", held / "all.txt", "--dry-run")
+    assert plan.code == 0, plan.err
+    assert "two.warc" in plan.out
+    assert not (root / "ledger.sqlite").exists() or not (root / "archive/foreign").exists()
+    assert windrow("run", held / "all.txt").code == 0
+    link = sqlite3.connect(root / "ledger.sqlite")
+    assert link.execute("SELECT source FROM intake ORDER BY 1").fetchall() == [("one",), ("two",)]
+    link.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["nothing.warc.gz"], "there is no file"),
+        (["wrong.txt"], "neither a WARC file nor a list"),
+        (["held", "--again"], "--again"),
+        (["held", "--as", "a b"], "--as"),
+        (["--as", "name"], "none is named"),
+        (["empty"], "is a folder and no source"),
+    ],
+)
+def test_what_makes_no_sense_is_told(root, held, windrow, monkeypatch, words, why):
+    monkeypatch.chdir(root)
+    held.rename(root / "held")
+    (root / "wrong.txt").write_text("this is\nnot a list")
+    (root / "empty").mkdir()
+    said = windrow("run", *words)
+    assert said.code == 2
+    assert why in said.err
+    assert not (root / "archive/foreign").exists()
+
+
+def urls_of(root):
+    return {row[0] for row in summary(root, "SELECT str_url FROM entity_generation JOIN url USING (url_id)")}
+
+
+def test_what_is_taken_down_is_gone_here_and_untouched_where_it_came_from(root, held, windrow):
+    assert windrow("run", held).code == 0
+    before = {path.name: path.read_bytes() for path in held.rglob("*.warc*")}
+    lent = windrow("forget", URL, "--yes")
+    assert "1 captures stay: other addresses have their bytes by reference only" in lent.err
+    assert windrow("forget", "http://b.example/tea", "--yes").code == 0
+    said = windrow("forget", "http://b.example/cup", "http://a.example/more", "--reason", "asked to", "--yes")
+    assert said.code == 0, said.err
+    assert {path.name: path.read_bytes() for path in held.rglob("*.warc*")} == before
+    assert urls_of(root) == set()
+    assert windrow("check").code == 0
+    kept = b"".join(map(_plain, (root / "archive/foreign").iterdir()))
+    assert b"porcelain" not in kept
+    assert b"More of it" not in kept
+    (held / "three.warc.gz").write_bytes(packed([page("http://a.example/more", MORE), page("http://a.example/x", CUP)]))
+    assert windrow("run", held / "three.warc.gz").code == 0
+    assert urls_of(root) == {"http://a.example/x"}
+
+
+def test_what_else_a_file_tells_of_an_address_goes_too(root, held, windrow):
+    assert windrow("run", held / "one.warc.gz").code == 0
+    kept = next((root / "archive/foreign").iterdir())
+    assert b"secret-cookie" in _plain(kept)
+    assert windrow("forget", URL, "--yes").code == 0
+    assert b"secret-cookie" not in _plain(kept)
+    assert b"More of it" in _plain(kept)
+
+
+def _plain(path):
+    return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()

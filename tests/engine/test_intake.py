@@ -1,0 +1,194 @@
+"""WARC files of other makers: visits as if we had asked, once, whatever is killed, and in any order of files."""
+
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.engine.strolling import stroll
+from tests.engine.taking import ask, take
+from tests.stores.letter import again, info, packed, page, record
+from windrow.digest import digest
+from windrow.model import Place
+from windrow.stores.archive import open_capture
+
+HERE = Path(__file__).parents[2]
+MOVED = b"HTTP/1.1 301 Moved Permanently\r\nLocation: /new\r\n\r\n"
+GONE = b"HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\n\r\n"
+VISITS = """
+SELECT a.url, v.kind, v.status, v.started, v.digest, v.size, v.etag, v.location, v.reason FROM visit v
+JOIN address a ON a.digest = v.address ORDER BY a.url, v.started
+"""
+WHOLE = """
+SELECT a.url, v.started, v.status, v.digest, v.warc, v.place_offset, v.place_length FROM visit v
+JOIN address a ON a.digest = v.address ORDER BY 1, 2, 5, 6
+"""
+
+
+def write(path, *records, pack=True):
+    path.write_bytes(packed(records) if pack else b"".join(records))
+    return path
+
+
+def told(root):
+    return [row[0] for row in ask(root, "SELECT comment FROM task_end ORDER BY seq")]
+
+
+def test_records_become_visits(tmp_path):
+    one = write(
+        tmp_path / "one.warc.gz",
+        info(),
+        page("http://A.example:80/x#part", b"first"),
+        record("request", b"GET / HTTP/1.1\r\n\r\n", content_type="application/http; msgtype=request"),
+        record("metadata", b"a: b", target_uri="http://a.example/x", content_type="application/warc-fields"),
+        page("http://a.example/old", b"", MOVED, date="2024-03-01T12:00:01.123456789Z", version="1.1"),
+        page("<http://a.example/none>", b"no", GONE),
+        page("http://a.example/robots.txt", b"User-agent: *"),
+        record("response", b"93.184.216.34", target_uri="dns:a.example", content_type="text/dns"),
+        record("resource", b"<p>kept", target_uri="https://b.example/res", content_type="text/html"),
+        record("resource", b"{}", target_uri="urn:pageinfo:http://a.example/", content_type="application/json"),
+    )
+    assert take(tmp_path, one) == 0
+    none, old, first, res = ask(tmp_path, VISITS)
+    name = "http://a.example/x"
+    assert first == (name, 0, 200, "2024-03-01T12:00:00.000000Z", digest(b"first"), 5, '"1"', "", None)
+    assert none[:3] == ("http://a.example/none", 0, 404)
+    assert (old[0], *old[2:4]) == ("http://a.example/old", 301, "2024-03-01T12:00:01.123456Z")
+    assert old[7] == "/new"
+    assert res[:3] == ("https://b.example/res", 0, 200)
+    left = ("warcinfo", "request", "metadata", "robots.txt", "dns address", "urn address")
+    assert told(tmp_path) == ["them: 1 files, 4 captures; left out: " + ", ".join(f"{word} 1" for word in left)]
+    warc, offset, length = ask(tmp_path, "SELECT warc, place_offset, place_length FROM visit ORDER BY seq")[0]
+    with open_capture(tmp_path / "archive", Place(warc, offset, length)) as view:
+        assert view.read() == b"first"
+
+
+def test_what_is_wrong_is_found_and_the_rest_goes_on(tmp_path):
+    one = write(
+        tmp_path / "one.warc",
+        page("", b"no address"),
+        page("http://[::bad/", b"bad address"),
+        page("http://a.example/1", b"no time", date="yesterday"),
+        page("http://a.example/2", b"no head", b""),
+        page("http://a.example/3", b"good"),
+        page("http://a.example/4", b"cut")[:-8],
+        pack=False,
+    )
+    assert take(tmp_path, one) == 0
+    assert [row[0] for row in ask(tmp_path, VISITS)] == ["http://a.example/3"]
+    found = ask(tmp_path, "SELECT kind, level FROM finding ORDER BY seq")
+    assert found == [(kind, "warn") for kind in ("BadAddress", "BadAddress", "BadDate", "ProtocolError", "Truncated")]
+    assert "5 records wrong" in told(tmp_path)[0]
+
+
+def test_twice_is_once(tmp_path):
+    one = write(tmp_path / "one.warc.gz", page("http://a.example/", b"x"))
+    other = write(tmp_path / "other.warc.gz", page("http://a.example/", b"x"))
+    other.write_bytes(one.read_bytes())
+    assert take(tmp_path, one) == 0
+    assert take(tmp_path, one, other, source="others") == 0
+    assert len(ask(tmp_path, VISITS)) == 1
+    assert ask(tmp_path, "SELECT name FROM intake_name ORDER BY name") == [("one.warc.gz",), ("other.warc.gz",)]
+    assert told(tmp_path)[1] == "others: 2 files, 0 captures; 2 held already"
+
+
+def test_what_is_no_warc_file_fails_and_the_others_go_on(tmp_path):
+    wrong, good = tmp_path / "wrong.warc", write(tmp_path / "good.warc.gz", page("http://a.example/", b"x"))
+    wrong.write_bytes(b"hello")
+    assert take(tmp_path, wrong, tmp_path / "none.warc", good) == 3
+    assert len(ask(tmp_path, VISITS)) == 1
+    assert "wrong.warc: it is no WARC file" in told(tmp_path)[0]
+    assert len(list((tmp_path / "archive/foreign").iterdir())) == 1
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+def test_revisits_find_their_bytes_in_any_order_of_files(tmp_path, order):
+    later = {"date": "2024-04-01T00:00:00Z"}
+    files = [
+        write(tmp_path / "0.warc.gz", page("http://a.example/", b"same"), again("http://b.example/", b"same", **later)),
+        write(tmp_path / "1.warc.gz", again("http://a.example/", b"same", **later)),
+        write(tmp_path / "2.warc.gz", again("http://a.example/", b"never seen", **later)),
+    ]
+    for at in order:
+        assert take(tmp_path, files[at]) == 0
+    rows = [(row[0], row[3][:7], row[4]) for row in ask(tmp_path, VISITS)]
+    assert rows == [
+        ("http://a.example/", "2024-03", digest(b"same")),
+        ("http://a.example/", "2024-04", digest(b"same")),
+        ("http://b.example/", "2024-04", digest(b"same")),
+    ]
+    assert ask(tmp_path, "SELECT count(*) FROM intake_waiting") == [(1,)]
+    assert any("1 revisits wait for what they repeat" in line for line in told(tmp_path))
+    for place in ask(tmp_path, "SELECT warc, place_offset, place_length FROM visit"):
+        with open_capture(tmp_path / "archive", Place(*place)) as view:
+            assert view.read() == b"same"
+
+
+def test_a_server_that_said_unmodified_needs_no_bytes(tmp_path):
+    profile = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+    one = again("http://a.example/", b"", b"HTTP/1.1 304 Not Modified\r\n\r\n", profile=profile)
+    assert take(tmp_path, write(tmp_path / "one.warc.gz", one)) == 0
+    assert [row[2] for row in ask(tmp_path, VISITS)] == [304]
+
+
+def test_addresses_from_elsewhere_are_known_and_asked_only_where_a_site_leads(nginx, tmp_path):
+    folder = nginx.root / "elsewhere"
+    folder.mkdir()
+    (folder / "index.html").write_text('<a href="a.html">a</a>')
+    for name in ("a.html", "b.html"):
+        (folder / name).write_text(name)
+    origin, where = f"http://127.0.0.1:{nginx.plain.port}", "/drop/elsewhere/"
+    records = [page(f"{origin}{where}{name}", b"then") for name in ("index.html", "a.html", "b.html")]
+    assert take(tmp_path, write(tmp_path / "one.warc.gz", *records)) == 0
+    assert ask(tmp_path, "SELECT count(*) FROM address WHERE due IS NOT NULL") == [(0,)]
+    assert stroll(tmp_path, origin, where) == 0
+    asked = "SELECT a.url FROM visit v JOIN address a ON a.digest = v.address WHERE v.kind = 0 AND v.warc NOT LIKE 'foreign%'"
+    assert sorted(row[0].rpartition("/")[2] for row in ask(tmp_path, asked)) == ["a.html", "index.html"]
+    assert ask(tmp_path, "SELECT source FROM host") == [("site",)]
+    assert take(tmp_path, write(tmp_path / "two.warc.gz", page(f"{origin}{where}a.html", b"other"))) == 0
+    assert ask(tmp_path, "SELECT count(*) FROM address WHERE url LIKE '%a.html' AND due > 0") == [(1,)]
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """A file of some thousand records, some of which repeat others, and what an undisturbed run makes of it."""
+    dice, root = random.Random(7), tmp_path_factory.mktemp("whole")
+    records = [info()]
+    for at in range(6_000):
+        url, body = f"http://h{at % 50}.example/{dice.randrange(3_000)}", str(dice.randrange(2_000)).encode() * 40
+        date = f"2024-03-{1 + at % 28:02}T12:00:{at % 60:02}Z"
+        records.append(dice.choice((page, page, page, again))(url, body, date=date))
+    path = write(root / "large.warc.gz", *records)
+    assert take(root, path) == 0
+    return path, ask(root, WHOLE)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.8])
+def test_killed_in_the_middle(tmp_path, large, share):
+    path, expected = large
+    assert len(expected) > 5_000
+    command = [sys.executable, "-m", "tests.engine.taking", str(tmp_path), str(path)]
+    process = subprocess.Popen(command, cwd=HERE, env=os.environ | {"PYTHONPATH": f"{HERE / 'src'}:{HERE}"})
+    try:
+        while process.poll() is None and _share(tmp_path) < share:
+            time.sleep(0.001)
+        process.kill()
+    finally:
+        process.kill()
+        process.wait()
+    assert take(tmp_path, path) == 0
+    assert ask(tmp_path, WHOLE) == expected
+    assert ask(tmp_path, "SELECT phase, status FROM standing") == [(1, 3)]
+
+
+def _share(root):
+    try:
+        rows = ask(root, "SELECT place_offset, size FROM intake")
+    except sqlite3.Error:
+        return 0.0
+    return rows[0][0] / rows[0][1] if rows else 0.0

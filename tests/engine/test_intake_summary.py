@@ -1,0 +1,159 @@
+"""What others kept is summarised exactly like what we kept ourselves."""
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.engine.summarising import PAGES, gather
+from tests.stores.letter import again, info, packed, page, record
+from windrow.engine.run import Harvest, Lot
+from windrow.engine.session import Session, Setup
+from windrow.model import Limits
+from windrow.stores.summary import SummaryStore
+
+HERE = Path(__file__).parents[2]
+GENERATION = "SELECT g.entity_generation_id AS id, u.str_url || ' ' || g.first_seen_unix_utc AS name" \
+             " FROM entity_generation g JOIN url u USING (url_id)"  # fmt: skip
+TABLES = {
+    "entity_generation": "SELECT u.str_url, url_fragment, first_seen_unix_utc, last_seen_unix_utc,"
+    " confirmed_end_unix_utc, marked_duplicate, lower(hex(p.blake2b512_digest)) FROM entity_generation"
+    " JOIN url u USING (url_id) LEFT JOIN text_pile p USING (text_pile_id)",
+    "text_pile": "SELECT * FROM text_pile",
+    "crawl_summary": "SELECT e.name, was_robotstxt_approved, crawl_type, time_started_unix_utc, exit_code, h.status_code,"
+    " h.etag FROM crawl_summary c JOIN e ON e.id = c.entity_generation_id LEFT JOIN http_summary h USING (crawl_summary_id)",
+    "file_summary": "SELECT e.name, file_size, m.mime_type, m.mime_subtype, m.mime_suffix, u.str_url FROM file_summary f JOIN e"
+    " ON e.id = f.entity_generation_id LEFT JOIN mimetype m USING (mimetype_id) LEFT JOIN url u"
+    " ON u.url_id = f.canonical_url_id",
+    "redirect_summary": "SELECT e.name, u.str_url, information_source, to_url_fragment FROM redirect_summary r JOIN e"
+    " ON e.id = r.entity_generation_id JOIN url u ON u.url_id = r.to_url_id",
+    "document_description": "SELECT e.name, d.* FROM document_description d JOIN e ON e.id = d.entity_generation_id",
+    "link_summary": "SELECT e.name, u.str_url, l.* FROM link_summary l JOIN e ON e.id = l.entity_generation_id"
+    " JOIN url u ON u.url_id = l.link_to_url",
+    "duplicate_summary": "SELECT e.name, o.name FROM duplicate_summary d JOIN e ON e.id = subject_entity_generation_id"
+    " JOIN e o ON o.id = duplicate_of_entity_generation_id WHERE duplicate_status_end_unix_utc IS NULL",
+}
+"""What a Summary Database says, without numbers that only it knows, UUIDs, durations,
+and duplicates that are none any more: they are told when they are looked for."""
+OWN = {"text_pile_id", "entity_generation_id", "link_summary_id", "link_to_url"}
+
+
+def digest_in(root, *paths):
+    """Take files in and summarise them."""
+    session = Session(Setup(root / "ledger.sqlite", root / "archive", Limits(), workers=1), "test")
+    chronicle = SummaryStore(f"sqlite:///{root / 'summary.sqlite'}")
+    lots = tuple(Lot(path, path.name, "them") for path in paths)
+    try:
+        session.harvest(Harvest(PAGES, (), chronicle=chronicle, lots=lots), fetch=False)
+        return session.close()
+    finally:
+        session.ledger.close()
+
+
+def says(root):
+    link = sqlite3.connect(root / "summary.sqlite")
+    found = {}
+    try:
+        for name, sql in TABLES.items():
+            cursor = link.execute(f"WITH e AS ({GENERATION}) {sql}")
+            keep = [at for at, column in enumerate(cursor.description) if column[0] not in OWN]
+            found[name] = sorted((tuple(row[at] for at in keep) for row in cursor), key=repr)
+    finally:
+        link.close()
+    return found
+
+
+@pytest.fixture
+def kept(nginx, tmp_path):
+    """A site crawled twice by us, edited between: pages that change, vanish, are twins, move, and files."""
+    folder = nginx.root / tmp_path.name
+    folder.mkdir()
+    links = "".join(f'<a href="{at}.html">{at}</a> ' for at in range(8))
+    (folder / "index.html").write_text(f'<title>Index</title><p>All pages</p>{links}<a href="n.txt">n</a> <a href="d">d</a>')
+    for at in range(8):
+        (folder / f"{at}.html").write_text(f"<html lang=en><title>{at}</title><h1>A page</h1><p>number {at // 2}</p>")
+    (folder / "n.txt").write_text("A note.\n\nOf two paragraphs.")
+    (folder / "d").mkdir()
+    (folder / "d/index.html").write_text("<title>D</title><p>behind a redirect")
+    root = tmp_path / "ours"
+    root.mkdir()
+    origin, where = f"http://127.0.0.1:{nginx.plain.port}", f"/drop/{tmp_path.name}/"
+    assert gather(root, origin, where) == 0
+    time.sleep(1.1)  # times of the Summary Database are in seconds
+    for path in folder.glob("*.html"):
+        path.write_text(path.read_text().replace("number 1", "number 9"))
+        os.utime(path, (time.time() + 60, time.time() + 60))  # so that nothing is answered with a 304
+    link = sqlite3.connect(root / "ledger.sqlite")
+    link.execute("UPDATE address SET due = 1, capture = 0")  # and what is the same is asked for whole
+    link.commit()
+    link.close()
+    (folder / "7.html").unlink()
+    assert gather(root, origin, where) == 0
+    return root
+
+
+def test_our_own_archive_says_the_same_elsewhere(kept, tmp_path):
+    files = [*kept.glob("archive/*.warc*")]
+    assert files
+    for name, some in (("forth", files), ("back", files[::-1])):
+        root = tmp_path / name
+        root.mkdir()
+        assert digest_in(root, *some) == 0
+        ours, theirs = says(kept), says(root)
+        assert len(ours["text_pile"]) > 5
+        assert ours["redirect_summary"]
+        assert ours["duplicate_summary"]
+        for table in TABLES:
+            assert theirs[table] == ours[table], table
+
+
+def test_codings_types_and_what_is_no_page(tmp_path):
+    import gzip
+
+    body = gzip.compress(b"<title>Packed</title><p>Inflated text")
+    chunks = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+    coded = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
+    path = tmp_path / "x.warc.gz"
+    path.write_bytes(
+        packed([
+            info(),
+            page("http://a.example/packed", chunks, coded),
+            record("resource", b"<title>Kept</title><p>as a resource", target_uri="http://a.example/r", content_type="text/html"),
+            page("http://a.example/feed", b"<rss><channel><title>News</title></channel></rss>", b"HTTP/1.0 200 OK\r\nContent-Type: text/xml\r\n\r\n"),
+            page("http://a.example/png", b"\x89PNG\r\n\x1a\n", b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"),
+            again("http://b.example/copy", chunks, coded, date="2024-04-01T00:00:00Z"),
+        ])
+    )  # fmt: skip
+    assert digest_in(tmp_path, path) == 0
+    said = says(tmp_path)
+    names = {row[0].split()[0]: row for row in said["document_description"]}
+    assert {url.rpartition("/")[2]: row[4] for url, row in names.items()} == {
+        "packed": "Packed", "r": "Kept", "feed": "News", "copy": "Packed", "png": None,
+    }  # fmt: skip
+    assert [row[2:4] for row in said["file_summary"] if row[0].startswith("http://a.example/png")] == [(None, None)]
+    assert len(said["entity_generation"]) == 5
+
+
+def test_killed_at_any_moment(tmp_path, kept):
+    files = [str(path) for path in kept.glob("archive/*.warc*")]
+    expected = says(kept)
+    for at, delay in enumerate((0.6, 0.9, 1.2, 1.5)):
+        root = tmp_path / f"killed{at}"
+        root.mkdir()
+        command = [sys.executable, "-m", "tests.engine.test_intake_summary", str(root), *files]
+        process = subprocess.Popen(command, cwd=HERE, env=os.environ | {"PYTHONPATH": f"{HERE / 'src'}:{HERE}"})
+        time.sleep(delay)
+        process.kill()
+        process.wait()
+        assert digest_in(root, *map(Path, files)) == 0
+        assert says(root) == expected
+        shutil.rmtree(root)
+
+
+if __name__ == "__main__":
+    sys.exit(digest_in(Path(sys.argv[1]), *map(Path, sys.argv[2:])))

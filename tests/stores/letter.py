@@ -1,0 +1,50 @@
+"""WARC files as other makers write them."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+from base64 import b32encode
+from collections.abc import Iterable
+
+HTML = b'HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nETag: "1"\r\n\r\n'
+
+
+def sha1(body: bytes) -> str:
+    return f"sha1:{b32encode(hashlib.sha1(body).digest()).decode()}"
+
+
+def record(kind: str, block: bytes = b"", *, version: str = "1.0", length: int | None = None, **fields: str) -> bytes:
+    """Write a record; `target_uri="..."` becomes WARC-Target-URI."""
+    names = {"content_type": "Content-Type"}
+    told = {"date": "2024-03-01T12:00:00Z", "record_id": "<urn:uuid:1>"} | fields
+    lines = [f"WARC/{version}", f"WARC-Type: {kind}"]
+    for name, value in told.items():
+        spelled = names.get(name) or "WARC-" + "-".join(
+            {"uri": "URI", "id": "ID"}.get(word, word.title()) for word in name.split("_")
+        )
+        lines.append(f"{spelled}: {value}")
+    lines.append(f"Content-Length: {len(block) if length is None else length}")
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + block + b"\r\n\r\n"
+
+
+def page(url: str, body: bytes, head: bytes = HTML, **fields: str) -> bytes:
+    told = {"target_uri": url, "content_type": "application/http; msgtype=response", "payload_digest": sha1(body)}
+    return record("response", head + body, **(told | fields))
+
+
+def again(url: str, body: bytes, head: bytes = HTML, **fields: str) -> bytes:
+    """Write a revisit that says that the body is one that was seen before."""
+    told = {
+        "target_uri": url, "content_type": "application/http; msgtype=response", "payload_digest": sha1(body),
+        "profile": "http://netpreserve.org/warc/1.0/revisit/identical-payload-digest",
+    }  # fmt: skip
+    return record("revisit", head, **(told | fields))
+
+
+def info() -> bytes:
+    return record("warcinfo", b"software: Heritrix/3.4\r\n", content_type="application/warc-fields")
+
+
+def packed(records: Iterable[bytes]) -> bytes:
+    return b"".join(gzip.compress(one) for one in records)
