@@ -1,0 +1,36 @@
+"""Summarise a workspace and be killed at a given transaction, before or after its commit: ROOT NUMBER WHEN."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.engine.visited import summarise
+from windrow.stores.summary import SummaryStore
+
+
+class Dying(SummaryStore):
+    """Ends its process with the n-th transaction."""
+
+    number = 0
+    last = int(sys.argv[2]) if __name__ == "__main__" else 0
+    when = sys.argv[3] if __name__ == "__main__" else ""
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        Dying.number += 1
+        mine = Dying.number == Dying.last
+        with super()._writing():
+            yield
+            if mine and Dying.when == "before":
+                os.kill(os.getpid(), signal.SIGKILL)
+        if mine:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    sys.exit(summarise(Path(sys.argv[1]), Dying))

@@ -1,0 +1,103 @@
+"""Summarising that is killed at any transaction is gone on with, and ends with the same tables."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.engine.visited import HTML, Visits, summarise
+from tests.stores.summary.chronicle import rows, tables
+from windrow.engine import settling
+from windrow.stores.summary import SummaryStore
+
+HERE = Path(__file__).parents[2]
+PAGES = 300
+TIMED = {"duplicate_summary"}
+"""Tables that tell when something was found out."""
+
+
+def page(text: str, number: int) -> bytes:
+    links = "".join(f'<a href="/{(number + step) % PAGES}">{step}</a>' for step in range(5))
+    return f"<title>{text} {number}</title><main><p>{text}</p>{links}</main>".encode()
+
+
+@pytest.fixture(scope="module")
+def visited(tmp_path_factory):
+    """Return a workspace with two sessions of visits: the second brings changes, copies, and what came before."""
+    root = tmp_path_factory.mktemp("visited")
+    with Visits(root) as visits:
+        for number in range(PAGES):
+            visits.answer(f"https://a.example/{number}", page(f"text {number // 2}", number), at=100 + number)
+    with Visits(root) as visits:
+        for number in range(0, PAGES, 3):
+            url, at = f"https://a.example/{number}", 1000 + number
+            if number % 2:
+                visits.answer(url, page(f"changed {number}", number), at=at)
+            elif number % 4:
+                visits.answer(url, b"gone", at=at, status=410)
+            else:
+                visits.answer(url, b"before", at=10 + number % 90, fields=HTML)
+        for number in range(0, PAGES, 12):
+            visits.answer(f"https://a.example/{number}", page("text 0", number), at=2000 + number)
+    return root
+
+
+@pytest.fixture(scope="module")
+def whole(visited, tmp_path_factory):
+    """Return what the tables say when nobody was killed."""
+    return said(copied(visited, tmp_path_factory.mktemp("whole")))
+
+
+def copied(visited, root):
+    """Return a copy of the workspace, to be summarised."""
+    shutil.copytree(visited, root, dirs_exist_ok=True)
+    return root
+
+
+def said(root):
+    assert summarise(root) == 0
+    store = SummaryStore(f"sqlite:///{root / 'summary.sqlite'}")
+    try:
+        kept = {name: found for name, found in rows(store).items() if name not in TIMED}
+        return tables(store), kept
+    finally:
+        store.close()
+
+
+def unlock(root):
+    with sqlite3.connect(root / "ledger.sqlite") as ledger:
+        ledger.execute("UPDATE lease SET expires = '2000-01-01T00:00:00.000000Z'")
+    ledger.close()
+
+
+@pytest.mark.parametrize(
+    ("number", "when"),
+    [(2, "before"), (2, "after"), (3, "after"), (4, "before"), (5, "before"), (5, "after"), (7, "before")],
+)
+def test_killed_at_a_transaction(visited, whole, tmp_path, number, when):
+    root = copied(visited, tmp_path)
+    command = [sys.executable, "-m", "tests.engine.dying", str(root), str(number), when]
+    assert subprocess.run(command, cwd=HERE, check=False).returncode == -signal.SIGKILL
+    unlock(root)
+    assert said(root) == whole
+
+
+def test_killed_again_and_again(visited, whole, tmp_path):
+    root = copied(visited, tmp_path)
+    for _ in range(4):
+        command = [sys.executable, "-m", "tests.engine.dying", str(root), "2", "after"]
+        assert subprocess.run(command, cwd=HERE, check=False).returncode == -signal.SIGKILL
+        unlock(root)
+    assert said(root) == whole
+
+
+def test_page_by_page_as_in_large_batches(visited, whole, tmp_path, monkeypatch):
+    monkeypatch.setattr(settling, "PAGE", 7)
+    monkeypatch.setattr(settling, "STRETCH", 20)
+    assert said(copied(visited, tmp_path))[0] == whole[0]
