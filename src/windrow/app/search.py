@@ -179,6 +179,11 @@ class Search:
         piles = [one.candidate.page.pile for one in page if one.candidate.page.pile is not None]
         alike = self._summary.alike(piles, sql, values) if piles else {}
         find = pattern(wanted(query.root))
+        if query.as_of is not None:
+            pages = self._summary.worded([one.candidate.page for one in page], query.as_of)
+            page = [
+                one._replace(candidate=one.candidate._replace(page=then)) for one, then in zip(page, pages, strict=True)
+            ]
         if query.history:
             return tuple(shown(Shown(one, alike, query.as_of), find) for one in page)
         standing = self._summary.standing([one.candidate.page.id for one in page])

@@ -35,15 +35,24 @@ def digest(text: str) -> bytes:
     return blake2b("\n\n\n".join(pile(text)).encode()).digest()
 
 
+def payload(event: Event) -> str:
+    """Name the bytes: a text comes with one title or another."""
+    return f"sha256:{title(event) if event.what in TEXTS else event.what}"
+
+
+def title(event: Event) -> str:
+    return f"{event.what} {event.number % 2}"
+
+
 def summary(event: Event) -> Summary:
-    """Return what a reader makes of the bytes; title and link tell which crawl it was."""
+    """Return what a reader makes of the bytes; the link tells which crawl it was."""
     what, name = event.what, f"{event.what} {event.number}"
     if what == "file":
         return Summary(b"f" * 32, "unsupported", size=event.number, mime=Mime("image", "png"))
     if what == "move":
         return Summary(b"m" * 32, file=False, move=Move("http://a.example/target", name))
     links = ((f"http://b.example/{event.number}", None, False, True, False, 0b10, False, 0, 2, "a", name),)
-    described = (None, event.at, "en", name, None, None, event.number)
+    described = (None, event.at, "en", title(event), None, None, event.number)
     return Summary(digest(what), "", pile(what), described, links, True, 5, Mime("text", "html"))
 
 
@@ -58,7 +67,7 @@ def entry(event: Event, *, read: bool = True) -> Entry:
     status = {"same": 304, "missing": 404, "gone": 410, "unknown": 503}.get(event.what, 200)
     crawl = Crawl(
         event.number, event.url, event.at, uuid(event), sight, b"agent-of-16-byte", 0, True, 20, 7, status,
-        f'"{event.what}"', f"sha256:{event.what}" if content else "",
+        f'"{event.what}"', payload(event) if content else "",
     )  # fmt: skip
     return Entry(crawl, summary(event) if content and read else None)
 
@@ -67,7 +76,7 @@ def tell(store: SummaryStore, events: Sequence[Event], size: int = 100) -> None:
     """Tell events in batches, as the engine does: a payload that is known at its address is not read again."""
     for start in range(0, len(events), size):
         batch = events[start : start + size]
-        entries = [entry(one, read=not store.same(one.url, f"sha256:{one.what}")) for one in batch]
+        entries = [entry(one, read=not store.same(one.url, payload(one))) for one in batch]
         store.settle(entries, start + len(batch))
 
 

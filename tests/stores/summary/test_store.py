@@ -10,7 +10,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.stores.summary.chronicle import TEXTS, URLS, Event, ask, digest, is_content, pay, rows, tables, tell, uuid
+from tests.stores.summary.chronicle import (
+    TEXTS,
+    URLS,
+    Event,
+    ask,
+    digest,
+    is_content,
+    pay,
+    rows,
+    tables,
+    tell,
+    title,
+    uuid,
+)
 from windrow.stores.summary import Sight, SummaryStore
 from windrow.stores.summary.generation import Observation, fold
 
@@ -61,7 +74,7 @@ def holds(store: SummaryStore) -> None:
 
 
 def expected(events: list[Event]) -> list[tuple[Any, ...]]:
-    """Fold the events by hand: address, times, text, title, and the crawls of each generation."""
+    """Fold the events by hand: address, times, text, latest title, link, and the crawls of each generation."""
     found = []
     for url in URLS:
         mine = [one for one in events if one.url == url]
@@ -74,17 +87,19 @@ def expected(events: list[Event]) -> list[tuple[Any, ...]]:
         for made in fold(seen):
             first = by_crawl[made.crawls[0]]
             text = first.what if first.what in TEXTS else None
-            title = f"{text} {first.number}" if text else None
+            link = [f"{text} {first.number}11"] if text else []
+            worded = [title(by_crawl[crawl]) for crawl in made.crawls if text and is_content(by_crawl[crawl])]
             span = (made.first_seen, made.last_seen, made.confirmed_end)
-            found.append((url, *span, text, title, {crawl.hex().upper() for crawl in made.crawls}))
+            last = worded[-1] if worded else None
+            found.append((url, *span, text, last, link, {crawl.hex().upper() for crawl in made.crawls}))
     return sorted(found, key=repr)
 
 
 @settings(max_examples=150, deadline=None)
 @given(EVENTS)
-def test_generations_are_those_of_the_fold_and_bear_the_reading_of_their_first_crawl(events):
+def test_generations_are_those_of_the_fold_read_at_their_first_crawl_and_called_as_at_their_last(events):
     found = told(events)["generations"]
-    said = [(*row[:4], row[5], row[6], {one[:32] for one in row[11]}) for row in found]
+    said = [(*row[:4], row[5], row[6], row[10], {one[:32] for one in row[11]}) for row in found]
     assert sorted(said, key=repr) == expected(events)
 
 

@@ -62,10 +62,18 @@ WHERE g.text_pile_id IN (SELECT value FROM json_each(?)) AND {known} GROUP BY 1
 """
 
 
-_TOLD = "SELECT 1 FROM sqlite_master WHERE name = 'windrow_representative'"
+_TOLD = "SELECT 1 FROM sqlite_master WHERE name = ?"
 _GROUPED = """
 SELECT generation_id, representative_id FROM windrow_representative
 WHERE generation_id IN (SELECT value FROM json_each(?))
+"""
+_WORDED = """
+SELECT g.entity_generation_id, w.title, w.primary_headline, w.description
+FROM entity_generation g JOIN windrow_wording w ON w.said = (
+  SELECT o.said FROM windrow_observation o WHERE o.url_id = g.url_id
+  AND o.entity_generation_id = g.entity_generation_id AND o.said <> x'' AND o.at <= ?
+  ORDER BY o.at DESC, o.crawl_uuid DESC LIMIT 1)
+WHERE g.entity_generation_id IN (SELECT value FROM json_each(?))
 """
 _OF_GROUP = """
 SELECT r.representative_id, count(DISTINCT g.url_id) FROM windrow_representative r
@@ -159,9 +167,22 @@ class Summary:
         """Count the URLs of the groups that these generations stand for."""
         return self._paired(_OF_GROUP, standing)
 
+    def worded(self, pages: Sequence[Generation], at: int) -> list[Generation]:
+        """Return pages with the title, headline and description that they had at a time, as far as that is known."""
+        with self._read() as link:
+            if link.exec_driver_sql(_TOLD, ("windrow_wording",)).first() is None:
+                return list(pages)
+            found = {row[0]: row[1:] for row in link.exec_driver_sql(_WORDED, (at, str([one.id for one in pages])))}
+        return [
+            one._replace(**dict(zip(("title", "headline", "description"), found[one.id], strict=True)))
+            if one.id in found
+            else one
+            for one in pages
+        ]
+
     def _paired(self, sql: str, ids: Iterable[int]) -> dict[int, int]:
         with self._read() as link:
-            if link.exec_driver_sql(_TOLD).first() is None:
+            if link.exec_driver_sql(_TOLD, ("windrow_representative",)).first() is None:
                 return {}  # a database of another maker
             return {row[0]: row[1] for row in link.exec_driver_sql(sql, (str(sorted(ids)),))}
 

@@ -15,15 +15,16 @@ from windrow.stores.summary.entry import PILE, Crawl, Entry, Summary
 from windrow.stores.summary.generation import Generation, Observation, Sight
 from windrow.stores.summary.reading import Readings, addresses
 from windrow.stores.summary.version import Version, versions
+from windrow.stores.summary.wording import keep, renew, said
 
 _OBSERVE = f"""
-INSERT INTO windrow_observation VALUES ({",".join("?" * 16)})
+INSERT INTO windrow_observation VALUES ({",".join("?" * 17)})
 ON CONFLICT (url_id, at, crawl_uuid) DO UPDATE SET sight = excluded.sight, identity = excluded.identity,
-payload = excluded.payload, reason = excluded.reason, visit = excluded.visit
+payload = excluded.payload, reason = excluded.reason, visit = excluded.visit, said = excluded.said
 """
 _SEEN = """
 SELECT url_id, at, crawl_uuid, sight, identity, entity_generation_id, visit, agent_uuid, crawl_type,
-  was_robotstxt_approved, exit_code, request_duration_ms, status_code, etag
+  was_robotstxt_approved, exit_code, request_duration_ms, status_code, etag, said
 FROM windrow_observation WHERE url_id IN (SELECT value FROM json_each(?)) ORDER BY url_id, at, crawl_uuid
 """
 _KNOWN = """
@@ -35,7 +36,7 @@ _OWING = """
 SELECT entity_generation_id FROM windrow_owed WHERE entity_generation_id IN (SELECT value FROM json_each(?))
 """
 _PAYLOAD = """
-SELECT identity, reason FROM windrow_observation
+SELECT identity, reason, said FROM windrow_observation
 WHERE url_id = ? AND payload = ? AND sight = 'content' AND identity <> x'' ORDER BY at, crawl_uuid LIMIT 1
 """
 _CRAWL = """
@@ -72,6 +73,7 @@ class Batch:
         self._left: list[Row] = []
         self._apart: list[Row] = []
         self._touched: set[int] = set()
+        self._again: set[int] = set()  # generations that more than one crawl may have worded
         self._regroup: set[int] = set()
         self._last = self._number_of("entity_generation")
         self._crawls = self._number_of("crawl_summary")
@@ -98,11 +100,14 @@ class Batch:
             gone |= self._fold(url_id, ids[url_id], rows, known.get(url_id, {}))
         self._write(gone)
         self._readings.write(self._stands, urls)
+        keep(self._link, summaries, urls)
+        renew(self._link, self._again)
 
     def _observe(self, entries: Sequence[Entry], urls: Mapping[str, int]) -> None:
         rows: list[Row] = []
         for crawl, summary in entries:
             identity, reason = (summary.identity, summary.reason) if summary else (b"", "")
+            words = said(summary)
             url_id = urls[crawl.url]
             sight = crawl.sight
             if sight is Sight.CONTENT and summary is None:
@@ -110,9 +115,9 @@ class Batch:
                 self._link.executemany(_OBSERVE, rows)
                 rows.clear()
                 found = self._link.execute(_PAYLOAD, (url_id, crawl.payload)).fetchone()
-                identity, reason = found or (b"", "")
+                identity, reason, words = found or (b"", "", b"")
                 sight = Sight.CONTENT if found else Sight.UNKNOWN
-            rows.append(_row(url_id, crawl, sight, identity, reason))
+            rows.append((*_row(url_id, crawl, sight, identity, reason), words))
         self._link.executemany(_OBSERVE, rows)
 
     def _piles(self, summaries: Sequence[Summary], seen: Mapping[int, list[Row]]) -> Mapping[bytes, int]:
@@ -136,6 +141,8 @@ class Batch:
             pile = self._pile_ids[made.identity] if len(made.identity) == PILE else None
             span = (made.first_seen, made.last_seen, made.confirmed_end, pile, _uuid(url, made))
             number = self._number(one, url_id, span, known)
+            if one.id is not None or len(made.crawls) > 1:
+                self._again.add(number)
             first = made.crawls[0]
             changed = one.id is not None and known[one.id][3] != pile
             if one.before != first or changed or one.id in self._owing:
@@ -187,7 +194,7 @@ class Batch:
 
     def _join(self, row: Row, number: int) -> None:
         """Attach a crawl to a generation."""
-        url_id, at, crawl, _, _, before, _, agent, kind, allowed, code, took, status, etag = row
+        url_id, at, crawl, _, _, before, _, agent, kind, allowed, code, took, status, etag, _ = row
         self._joined.append((number, url_id, at, crawl))
         if before is not None:
             self._left.append((crawl, before))

@@ -79,6 +79,7 @@ def forget(link: sqlite3.Connection, *, urls: Iterable[str] = (), origins: Itera
         run("INSERT OR IGNORE INTO windrow_touched SELECT id FROM temp.buried")
         run("INSERT OR IGNORE INTO windrow_regroup SELECT pile FROM temp.buried WHERE pile IS NOT NULL")
         run(f"DELETE FROM windrow_observation WHERE url_id {_AMONG}", asked)
+        run("DELETE FROM windrow_wording WHERE said NOT IN (SELECT said FROM windrow_observation)")
     run(_ORIGINALS)
     for table, which in _HANGING:
         if table in known:

@@ -19,9 +19,16 @@ from windrow.stores.summary.entry import Entry
 from windrow.stores.summary.follow import follow
 from windrow.stores.summary.reading import Readings, addresses
 from windrow.stores.summary.schema import statements
+from windrow.stores.summary.wording import renew
 
 GROUPS = 500
 """Text piles whose duplicates are looked for in one transaction."""
+
+_UNWORDED = """
+SELECT 1 FROM sqlite_master WHERE name = 'windrow_observation'
+AND NOT EXISTS (SELECT 1 FROM pragma_table_info('windrow_observation') WHERE name = 'said')
+"""
+"""Whether the database is of a version that kept no wordings."""
 
 CHECKPOINT = "windrow.visit"
 """The key in `unobtanium_database_info` of the last visit that is in the tables."""
@@ -59,8 +66,10 @@ class SummaryStore:
             told = {"schema.base": "0.1.0", "schema.summary": "0.0.0", "tool": "windrow"}
             told["created_unix_utc"] = str(int(time.time()))
             self._link.executemany(_INFO, list(told.items()))
-        for statement in statements("beside", "near", "representative"):
+        for statement in statements("beside", "near", "representative", "wording"):
             self._link.execute(statement)
+        if self._link.execute(_UNWORDED).fetchone() is not None:
+            self._link.execute("ALTER TABLE windrow_observation ADD COLUMN said BLOB NOT NULL DEFAULT x''")
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -112,6 +121,7 @@ class SummaryStore:
             self._readings.write(told, self._catalogue.urls(addresses(told.values())))
             rows = [(visit,) for visit in readings]
             self._link.executemany("DELETE FROM windrow_owed WHERE visit = ?", rows)
+            renew(self._link, told)
             touched = [(number,) for number in told]
             self._link.executemany("INSERT OR IGNORE INTO windrow_touched VALUES (?)", touched)
 

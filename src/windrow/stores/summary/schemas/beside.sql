@@ -2,7 +2,8 @@
 
 -- What every crawl of an address saw. `identity` says what was there: the digest of its text pile (64 bytes) or,
 -- of what has no text, a hash of 32; `reason` why it has none. `payload` is the digest of the bytes that came,
--- `visit` the ledger's number of the visit, and the rest is what `crawl_summary` and `http_summary` say of it.
+-- `visit` the ledger's number of the visit, and the rest is what `crawl_summary` and `http_summary` say of it;
+-- `said` is a hash of what it calls itself, empty where it was not read.
 CREATE TABLE IF NOT EXISTS windrow_observation (
   url_id INTEGER NOT NULL REFERENCES url,
   at INTEGER NOT NULL,
@@ -20,6 +21,7 @@ CREATE TABLE IF NOT EXISTS windrow_observation (
   request_duration_ms INTEGER,
   status_code INTEGER,
   etag TEXT,
+  said BLOB NOT NULL DEFAULT x'',
   PRIMARY KEY (url_id, at, crawl_uuid)
 ) WITHOUT ROWID;
 
