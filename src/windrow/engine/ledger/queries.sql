@@ -260,7 +260,9 @@ SELECT a.rowid, a.url FROM address a CROSS JOIN host h ON h.seq = a.host AND h.c
 WHERE a.rowid > ? ORDER BY a.rowid LIMIT ?;
 
 -- name: addresses_counted
-SELECT count(*) FROM address a CROSS JOIN host h ON h.seq = a.host AND h.collection = ? WHERE a.rowid <= ?;
+-- How many of the first addresses there are, without those that were taken down.
+SELECT count(*) FROM address a CROSS JOIN host h ON h.seq = a.host AND h.collection = ? WHERE a.rowid <= ?
+AND NOT EXISTS (SELECT 1 FROM tombstone t WHERE (t.address = a.digest AND t.host = 0) OR t.host = h.seq);
 
 -- name: address_last
 SELECT coalesce(max(rowid), 0) FROM address;

@@ -39,6 +39,28 @@ _RULES = {
         GROUP BY c.crawl_uuid, g.url_id, g.url_fragment HAVING count(*) > 1""",
 }
 
+_OPEN = """
+EXISTS (SELECT 1 FROM entity_generation o WHERE o.entity_generation_id = {} AND o.confirmed_end_unix_utc IS NULL)
+"""
+_SETTLED = "NOT EXISTS (SELECT 1 FROM windrow_touched)"  # else a run was stopped, and the next one goes on
+_NAMED = "SELECT coalesce(u.str_url, 'a version that is gone') FROM {} n"
+_NAMED += " LEFT JOIN entity_generation g ON g.entity_generation_id = n.generation_id LEFT JOIN url u USING (url_id)"
+_BESIDE = {
+    "windrow_near_duplicate": {
+        "are near-duplicates of what has ended, or is one itself": f"""
+            {_NAMED.format("windrow_near_duplicate")} WHERE {_SETTLED} AND NOT (
+              {_OPEN.format("n.generation_id")} AND {_OPEN.format("n.other_id")}
+              AND n.other_id NOT IN (SELECT generation_id FROM windrow_near_duplicate))"""
+    },
+    "windrow_representative": {
+        "are stood for by what has ended, or does not stand for itself": f"""
+            {_NAMED.format("windrow_representative")} WHERE {_SETTLED} AND NOT (
+              {_OPEN.format("n.generation_id")} AND EXISTS (SELECT 1 FROM windrow_representative r
+                WHERE r.generation_id = n.representative_id AND r.representative_id = n.representative_id))"""
+    },
+}
+"""Rules for tables of our own, where they are there."""
+
 _PILES = (
     "SELECT text_pile_id, blake2b512_digest, text, secondary_text, big_headlines, small_headlines, code_text,"
     " quote_text FROM text_pile"
@@ -54,7 +76,11 @@ def faults(engine: sa.Engine, digest: Digest) -> Iterator[str]:
             return
         for table, _, parent, _ in link.exec_driver_sql("PRAGMA foreign_key_check").fetchmany(_FEW):
             yield f"a row of {table} refers to a row of {parent} that is not there"
-        for what, sql in _RULES.items():
+        there = {row[0] for row in link.exec_driver_sql("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        rules = dict(_RULES)
+        for table, some in _BESIDE.items():
+            rules |= some if table in there else {}
+        for what, sql in rules.items():
             found = [str(row[0]) for row in link.exec_driver_sql(f"SELECT DISTINCT * FROM ({sql}) LIMIT {_FEW + 1}")]
             if found:
                 more = " and others" if len(found) > _FEW else ""
