@@ -68,13 +68,13 @@ def account(kind: str) -> Iterator[tuple[str, str]]:
 
 
 @contextmanager
-def running(command: list[str], log: Path, port: int) -> Iterator[None]:
+def running(command: list[str], log: Path, port: int, host: str = "127.0.0.1") -> Iterator[None]:
     """Run a server from when it takes connections until the block ends."""
     with log.open("wb") as out:
         server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
     try:
         until = time.monotonic() + 30
-        while not _listens(port):
+        while not _listens(host, port):
             if server.poll() is not None or time.monotonic() > until:
                 raise Missing(f"{command[0]} did not start: {log.read_text(errors='replace')[-500:]}")
             time.sleep(0.03)
@@ -84,9 +84,9 @@ def running(command: list[str], log: Path, port: int) -> Iterator[None]:
         server.wait()
 
 
-def _listens(port: int) -> bool:
+def _listens(host: str, port: int) -> bool:
     try:
-        socket.create_connection(("127.0.0.1", port), 1).close()
+        socket.create_connection((host, port), 1).close()
     except OSError:
         return False
     return True

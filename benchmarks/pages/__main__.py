@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from benchmarks.comparison import show
 from benchmarks.pages.crawl import crawl
+from benchmarks.pages.frontier import frontier
+from benchmarks.pages.memory import memory
 from benchmarks.pages.reading import reading
 
 if __name__ == "__main__":
-    show(__doc__ or "", {"crawl": crawl, "reading": reading})
+    show(__doc__ or "", {"crawl": crawl, "reading": reading, "frontier": frontier, "memory": memory})

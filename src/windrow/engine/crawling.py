@@ -17,7 +17,13 @@ from windrow.reasons import Reason
 from windrow.spec import Crawl
 
 FEED = 128
-"""Addresses given to a host's walker at a time, and half of it what it has left when it gets more."""
+"""Addresses given to a host's walker at a time at most, and half of it what it has left when it gets more."""
+
+OUT = 32_768
+"""Addresses that all walkers together have in hand, or a little more: many hosts get fewer each."""
+
+LEAST = 8
+"""Addresses given to a host's walker however many hosts there are."""
 
 
 @dataclass(slots=True)
@@ -65,6 +71,8 @@ class Crawling:
             if source in self._sources:
                 self._hosts[seq] = _Host(seq, self._sources[source], origin)
         self._rests = dict(run.ledger.ask("rests", int(time.time())))
+        self._hungry = set(self._hosts)  # hosts to look at: they may be short of addresses
+        self._out = 0  # addresses in hand, of all hosts
         self._given = 0
         self._halted = False
 
@@ -79,7 +87,7 @@ class Crawling:
             elif not self._halted:
                 self._halted = True
                 run.crew.halt()
-            if not any(host.hand for host in self._hosts.values()):
+            if not self._out:
                 break
             events = run.crew.events(0.05)
             if events:
@@ -111,21 +119,32 @@ class Crawling:
 
     def _feed(self) -> None:
         """Give every walker that runs short more addresses."""
-        run = self._run
-        for host in list(self._hosts.values()):
-            if host.left or host.dry or len(host.hand) > FEED // 2:
-                continue
-            room = FEED if run.limit is None else min(FEED, run.limit - self._given)
-            rows = run.ledger.ask("address_due", host.seq, int(time.time()), room + len(host.hand)) if room > 0 else []
-            fresh = [row for row in rows if row[0] not in host.hand][:room]
-            host.dry = len(fresh) < room
-            if not fresh:
-                continue
-            if not host.walked and not self._begin(host):
-                continue
-            host.hand.update((row[0], (row[4], row[5])) for row in fresh)
-            run.crew.feed(Feed(host.seq, tuple(_call(row) for row in fresh)))
-            self._given += len(fresh)
+        hungry, self._hungry = self._hungry, set()
+        for seq in sorted(hungry):
+            host = self._hosts[seq]
+            if not host.left and not host.dry and self._is_short(host):
+                self._serve(host)
+
+    def _share(self) -> int:
+        """Return how many addresses a host gets at a time."""
+        return max(LEAST, min(FEED, OUT // max(1, len(self._hosts))))
+
+    def _is_short(self, host: _Host) -> bool:
+        return len(host.hand) <= self._share() // 2
+
+    def _serve(self, host: _Host) -> None:
+        """Give one walker more addresses, if there are any."""
+        run, share = self._run, self._share()
+        room = share if run.limit is None else min(share, run.limit - self._given)
+        rows = run.ledger.ask("address_due", host.seq, int(time.time()), room + len(host.hand)) if room > 0 else []
+        fresh = [row for row in rows if row[0] not in host.hand][:room]
+        host.dry = len(fresh) < room
+        if not fresh or (not host.walked and not self._begin(host)):
+            return
+        host.hand.update((row[0], (row[4], row[5])) for row in fresh)
+        run.crew.feed(Feed(host.seq, tuple(_call(row) for row in fresh)))
+        self._out += len(fresh)
+        self._given += len(fresh)
 
     def _begin(self, host: _Host) -> bool:
         """Have a host walked, or leave it where it asked to be left alone for longer than a run waits."""
@@ -157,6 +176,9 @@ class Crawling:
         again = None
         if visit.digest in host.hand:
             pause, failures = host.hand.pop(visit.digest)
+            self._out -= 1
+            if self._is_short(host):
+                self._hungry.add(host.seq)
             failures = failures + 1 if _failed(visit) else 0
             again = (*self._crawl.again(host.source, visit, pause, failures), failures)
         pen.visited(run.session, host.seq, visit, again)
@@ -186,6 +208,7 @@ class Crawling:
                 pen.hinted(some, self._crawl.rest)
             if seq in self._hosts:
                 self._hosts[seq].dry = False
+                self._hungry.add(seq)
 
     def _host(self, pen: Pen, source: Source, origin: str) -> int:
         """Put an origin on record; one that was only known from elsewhere is the source's from now on."""
@@ -199,7 +222,9 @@ class Crawling:
 
     def _ended(self, pen: Pen, host: _Host, event: WalkEnded) -> None:
         """Leave a host, or walk it once more where a process died under it."""
+        self._out -= len(host.hand)
         host.hand.clear()  # some may have been on their way to it
+        self._hungry.add(host.seq)
         host.walked = False
         host.deaths += 1
         died = event.broken.reason is Reason.INTERRUPTED and host.deaths < host.source.attempts

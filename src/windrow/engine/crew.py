@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
+from contextlib import suppress
 from multiprocessing.connection import Connection as Pipe
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
+from queue import SimpleQueue
 
 from windrow.engine.context import CONTEXT
 from windrow.engine.message import Broken, Event, Feed, Halt, Keep, Lane, LaneEnded, Leave, Visited, Walk, WalkEnded
 from windrow.engine.pace import host
 from windrow.model import Fetched, Site
 from windrow.reasons import Reason
+
+
+Told = Lane | Leave | Halt | Walk | Feed | None
+"""What a fetcher is told; None ends it."""
 
 
 def _fetch(pipe: Pipe, prefix: str, keep: Keep) -> None:
@@ -29,6 +36,8 @@ class _Member:
         self.process: BaseProcess = CONTEXT.Process(target=_fetch, args=(theirs, prefix, keep), daemon=True)
         self.process.start()
         theirs.close()
+        self._outbox: SimpleQueue[Told] = SimpleQueue()
+        threading.Thread(target=self._post, daemon=True).start()
         self.lanes: dict[int, set[int]] = {}
         self.sites: dict[int, Site] = {}  # by lane
         self.resting: Counter[Site] = Counter()  # connections that wait for the next lane there
@@ -39,11 +48,18 @@ class _Member:
         """Lanes that run here or may soon."""
         return len(self.lanes) + self.resting.total() + len(self.walks)
 
-    def send(self, told: Lane | Leave | Halt | Walk | Feed) -> None:
-        try:
-            self.pipe.send(told)
-        except OSError:
-            return  # its death is noticed, and its lanes given back, by `Crew.events`
+    def send(self, told: Told) -> None:
+        """Tell it something, without waiting: it may itself be waiting for us to hear it."""
+        self._outbox.put(told)
+
+    def _post(self) -> None:
+        """Send what there is until the end; its death is noticed, and its work given back, by `Crew.events`."""
+        with suppress(OSError):
+            while True:
+                told = self._outbox.get()
+                self.pipe.send(told)
+                if told is None:
+                    return
 
 
 class Crew:
@@ -142,6 +158,7 @@ class Crew:
         """Give back what a dead process had in hand."""
         del self._members[member.pipe]
         member.pipe.close()
+        member.send(None)
         member.process.join()
         why = Broken(Reason.INTERRUPTED, f"a fetcher process ended with {member.process.exitcode}", "", True, None)
         lanes = [LaneEnded(lane, tuple(sorted(orders)), why) for lane, orders in member.lanes.items()]
@@ -150,10 +167,7 @@ class Crew:
     def close(self) -> None:
         """Let the processes finish their files and end."""
         for member in self._members.values():
-            try:
-                member.pipe.send(None)
-            except OSError:
-                continue
+            member.send(None)
         for member in self._members.values():
             member.process.join(timeout=10)
             if member.process.is_alive():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import resource
 import signal
 import threading
 from collections.abc import Coroutine
@@ -123,6 +124,9 @@ def main(pipe: Pipe, prefix: str, keep: Keep) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     keeper = Keeper(keep.folder, prefix, keep.limits, keep.rotate, keep.agent)
     gc.freeze()
+    # Every host that is walked has a line.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     asyncio.run(_serve(pipe, keeper))
     keeper.close()
     pipe.close()

@@ -14,7 +14,7 @@ from weakref import WeakSet
 Read = Callable[[str, Mapping[str, str], bytes], tuple[str, list[str]]]
 """Address, header fields and body of a page -> its base and the references in it, as they are written."""
 
-ROOM = 1 << 18
+ROOM = 1 << 16
 """Tags and references remembered by all origins of this process together."""
 
 LONGEST = 1 << 20

@@ -1,0 +1,191 @@
+"""A frontier of ten million addresses: put on the ledger, killed with -9 in the middle, opened again and gone on with.
+
+    python -m benchmarks.pages frontier [--json]        WINDROW_FRONTIER is how many addresses (10,000,000)
+
+A process of its own opens the ledger as a run does and puts addresses of some thousand hosts on record
+through the crawl's own pen, in batches of some pages' links, each batch a transaction; one address in
+a hundred is visited. The parent kills it at half of the way. Then it is started again: it reads the
+hosts as the dispatcher does, asks each for what is due, and goes on. In the end nothing is lost and
+nothing twice. The file is on the disk that temporary files are on.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.comparison import Comparison
+from benchmarks.memory import Watch
+from windrow.digest import number
+from windrow.engine.ledger import Ledger
+from windrow.model import Found, Kept, Place, Visit
+
+ADDRESSES = int(os.environ.get("WINDROW_FRONTIER", "10000000"))
+HOSTS = 4_000
+LINKS = 20  # new addresses of one page, all of one host
+BATCH = 100  # pages of one transaction: what 50 ms of crawling bring
+VISITED = 5  # addresses visited in each batch
+STEP = LINKS * BATCH
+WORDS = [f"{a}{b}" for a in ("ba", "de", "ki", "lo", "mu", "ra", "si", "to") for b in ("nd", "rk", "lt", "mp", "st")]
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def origin(host: int) -> str:
+    """Name a host."""
+    return f"https://www.site{host:04}.example"
+
+
+def page(batch: int, at: int) -> tuple[int, list[Found]]:
+    """Return the host of a batch's page and the addresses that it brings: the same each time."""
+    dice = random.Random(batch * BATCH + at)
+    host = dice.randrange(HOSTS)
+    where = origin(host)
+    urls = [
+        f"{where}/{dice.choice(WORDS)}/{dice.choice(WORDS)}-{dice.choice(WORDS)}-{batch * STEP + at * LINKS + one}.html"
+        for one in range(LINKS)
+    ]
+    return host, [Found(number(url), where, url, 2) for url in urls]
+
+
+def visit(found: Found) -> Visit:
+    """Say that a page was asked and kept."""
+    kept = Kept("sha256:" + f"{found.digest & (1 << 63) - 1:064x}", 30_000, Place("windrow-000001-1-00001.warc.gz", 1, 9_000))
+    return Visit(found.digest, found.url, 0, True, AT, 0.01, 200, kept, validators=('"1-2"', ""))
+
+
+def hosts_of(ledger: Ledger, session: int) -> dict[str, int]:
+    """Return the hosts, put on record the first time."""
+    rows = ledger.ask("hosts_of", "pages")
+    if not rows:
+        with ledger.writing() as pen:
+            for host in range(HOSTS):
+                pen.host_made(session, "pages", "benchmark", origin(host))
+        rows = ledger.ask("hosts_of", "pages")
+    return {str(row[2]): int(row[0]) for row in rows}
+
+
+def put(ledger: Ledger, session: int, hosts: dict[str, int], batch: int) -> None:
+    """Put a batch on record: its addresses, and some visits."""
+    with ledger.writing() as pen:
+        for at in range(BATCH):
+            host, found = page(batch, at)
+            seq = hosts[origin(host)]
+            pen.addresses(seq, 0, found)
+            if at < VISITED:
+                pen.flush()
+                pen.visited(session, seq, visit(found[0]), (int(time.time()) + 86_400, 86_400, 0))
+
+
+def child(folder: Path, count: int) -> int:
+    """Go on from where the ledger stands, telling each batch that is on the disk."""
+    began = time.monotonic()
+    ledger = Ledger(folder / "ledger.sqlite")
+    with ledger.writing() as pen:
+        session = pen.session_opened("benchmark", "frontier")
+    hosts = hosts_of(ledger, session)
+    opened = time.monotonic() - began
+    due = sum(len(ledger.ask("address_due", seq, int(time.time()), 8)) for seq in hosts.values())
+    fed = time.monotonic() - began
+    print(f"opened {opened:.3f} {fed:.3f} {due}", flush=True)
+    done = int(ledger.cursor("SELECT count(*) FROM address").fetchone()[0])
+    assert done % STEP == 0, "a batch is there wholly or not at all"
+    for batch in range(done // STEP, count // STEP):
+        put(ledger, session, hosts, batch)
+        print(f"at {batch + 1} {time.monotonic() - began:.3f}", flush=True)
+    ledger.close()
+    print(f"peak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}", flush=True)
+    return 0
+
+
+class Told(NamedTuple):
+    """What a process said before it ended: its last batch, the times of all, and how it began."""
+
+    batches: dict[int, float]
+    opened: float
+    fed: float
+    due: int
+    peak: int
+
+
+def drive(folder: Path, count: int, kill_at: int | None) -> Told:
+    """Run a process, to the end or until it has told a batch and then some more time has passed."""
+    command = [sys.executable, "-m", "benchmarks.pages.frontier", str(folder), str(count)]
+    batches: dict[int, float] = {}
+    opened, fed, due = 0.0, 0.0, 0
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process, Watch(process.pid) as watch:
+        assert process.stdout is not None
+        for line in process.stdout:
+            word, *rest = line.split()
+            if word == "opened":
+                opened, fed, due = float(rest[0]), float(rest[1]), int(rest[2])
+            elif word == "at":
+                batches[int(rest[0])] = float(rest[1])
+                if kill_at is not None and int(rest[0]) >= kill_at:
+                    time.sleep(0.013)  # in the middle of a later batch
+                    os.kill(process.pid, signal.SIGKILL)
+                    kill_at = None
+        code = process.wait()
+    assert code in {0, -signal.SIGKILL}, code
+    return Told(batches, opened, fed, due, watch.peak)
+
+
+def rate(batches: dict[int, float], share: float = 0.2) -> float:
+    """Return addresses a second over the last part of a run."""
+    last = max(batches)
+    first = max(min(batches), int(last - (last - min(batches)) * share))
+    return (last - first) * STEP / (batches[last] - batches[first])
+
+
+def check(folder: Path, count: int) -> None:
+    """Assert that everything is there, and once."""
+    ledger = Ledger(folder / "ledger.sqlite")
+    with closing(ledger):
+        batches = count // STEP
+        there = ledger.cursor("SELECT count(*), count(DISTINCT digest), sum(due > 0) FROM address").fetchone()
+        assert there == (count, count, batches * VISITED), there
+        seen = ledger.cursor("SELECT count(*), count(DISTINCT address) FROM visit").fetchone()
+        assert seen == (batches * VISITED, batches * VISITED), seen
+        for batch in random.Random(1).sample(range(batches), min(batches, 200)):
+            for at in range(0, BATCH, 17):
+                for one in page(batch, at)[1]:
+                    row = ledger.cursor("SELECT url FROM address WHERE digest = ?", (one.digest,)).fetchone()
+                    assert row == (one.url,), one
+        assert ledger.cursor("PRAGMA quick_check").fetchone() == ("ok",)
+
+
+def frontier(count: int = ADDRESSES) -> Iterator[Comparison]:
+    """Fill a frontier, kill its process, go on, and tell what it took."""
+    count -= count % STEP
+    with tempfile.TemporaryDirectory(prefix="windrow-frontier-") as name:
+        folder = Path(name)
+        first = drive(folder, count, count // STEP // 2)
+        acknowledged = max(first.batches)
+        second = drive(folder, count, None)
+        assert min(second.batches) in {acknowledged + 1, acknowledged + 2}, (acknowledged, min(second.batches))
+        check(folder, count)
+        size = (folder / "ledger.sqlite").stat().st_size
+        many = f"{count:,} addresses of {HOSTS:,} hosts"
+        told = f"killed at {acknowledged * STEP:,}; {os.cpu_count()} cores shared, load {os.getloadavg()[0]:.1f}"
+        whole = first.batches[acknowledged] + second.batches[max(second.batches)]
+        rates = f"{rate(first.batches):,.0f} a second before half, {rate(second.batches):,.0f} at the end"
+        yield Comparison(f"put {many}", "addresses/s", count / whole, "nobody", None, 1.0, note=f"{rates}; {told}")
+        yield Comparison(f"keep {many}", "bytes each", size / count, "nobody", None, 1.0, "less", f"{size / 1e9:.2f} GB")
+        note = f"the ledger open after {second.opened:.2f} s, 8 addresses of every host after {second.fed:.2f}: {second.due:,}"
+        yield Comparison(f"go on with half of {many}", "s", second.fed, "nobody", None, 1.0, "less", note)
+        peak = max(first.peak, second.peak) / 1e6
+        yield Comparison(f"peak memory of the writer, {many}", "MB", peak, "nobody", None, 1.0, "less", "PSS")
+
+
+if __name__ == "__main__":
+    sys.exit(child(Path(sys.argv[1]), int(sys.argv[2])))

@@ -1,0 +1,93 @@
+"""An answer is taken apart the same way however it arrives, and none without an end is read for ever."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windrow.errors import TransportError
+from windrow.formats.answer import HEAD, AnswerReader
+from windrow.reasons import Reason
+
+
+def take(text, cuts=(), ended=True):
+    """Feed a text in pieces; return statuses, body and the reader."""
+    heads, body = [], bytearray()
+    reader = AnswerReader("http://h/", heads.append, body.extend)
+    at = 0
+    for cut in sorted({*(cut for cut in cuts if cut < len(text)), len(text)}):
+        if not reader.done:
+            reader.feed(memoryview(text[at:cut]))
+        at = cut
+    if ended:
+        reader.end()
+    return heads, bytes(body), reader
+
+
+ANSWERS = {
+    b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello": (b"hello", True),
+    b"HTTP/1.1 200 OK\nContent-Length: 5\n\nhello": (b"hello", True),
+    b"HTTP/1.0 200 OK\r\n\r\nhello": (b"hello", False),
+    b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 5, 5\r\n\r\nhello": (b"hello", True),
+    b"HTTP/1.1 200 OK\r\nConnection: x, Close\r\nContent-Length: 5\r\n\r\nhello": (b"hello", False),
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;a=b\r\nhel\r\n2\nlo\r\n0\r\nT: x\r\n\r\n": (b"hello", True),
+    b"HTTP/1.1 200\r\nTransfer-Encoding: gzip,\r\n chunked\r\nContent-Length: 1\r\n\r\n5\r\nhello\r\n0\r\n\r\n": (b"hello", False),
+    b"HTTP/1.1 103 Early\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello": (b"hello", True),
+    b"\r\nHTTP/1.1 304 Not Modified\r\nContent-Length: 500\r\n\r\n": (b"", True),
+    b"HTTP/1.1 204 None\r\nTransfer-Encoding: chunked\r\n\r\n": (b"", True),
+}
+
+
+@pytest.mark.parametrize("text", ANSWERS)
+def test_bodies_end_where_they_say(text):
+    body, keep = ANSWERS[text]
+    heads, got, reader = take(text, ended=False)
+    before = (got, reader.done)
+    if not reader.done:  # one that ends with the line
+        reader.end()
+    assert (len(heads), got, reader.done, reader.keep) == (1, body, True, keep), before
+
+
+@given(text=st.sampled_from(sorted(ANSWERS)), cuts=st.lists(st.integers(1, 200), max_size=12))
+def test_it_does_not_matter_how_it_arrives(text, cuts):
+    heads, got, reader = take(text, cuts)
+    assert (len(heads), got, reader.done) == (1, ANSWERS[text][0], True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"SSH-2.0-OpenSSH\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfive\r\nhello",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1" * 5000,
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n" + b"a: b\r\n" * HEAD,
+        b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * HEAD,
+        b"HTTP/1.1 100 Go on\r\n\r\n" * HEAD,
+        b"HTTP/1.1 101 Switching\r\n\r\n",
+    ],
+)
+def test_what_is_no_answer_is_refused(text):
+    with pytest.raises(TransportError) as caught:
+        take(text)
+    assert caught.value.reason in {Reason.PROTOCOL_ERROR, Reason.INTERRUPTED}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"HTTP/1.1 200 OK\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+    ],
+)
+def test_an_answer_that_breaks_off_is_known_to(text):
+    with pytest.raises(TransportError) as caught:
+        take(text)
+    assert caught.value.reason is Reason.INTERRUPTED
+
+
+def test_more_than_was_asked_for_closes_the_line():
+    _, got, reader = take(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello, world", ended=False)
+    assert (got, reader.done, reader.keep) == (b"hello", True, False)
