@@ -188,6 +188,17 @@ def test_a_rest_that_a_host_asked_for_outlives_the_run(sites, tmp_path):
     assert told(tmp_path, "SELECT reason FROM task_end WHERE failed = 1") == [("rate_limited",)]
 
 
+def test_a_delay_is_held_from_run_to_run(sites, tmp_path):
+    seed = f"{sites.origin('bom')}/index.html"
+    before = len(sites.lines())
+    for _ in range(2):
+        assert roam(tmp_path, source([seed], paths=["/index"], delay=4.0)) == 0
+        change(tmp_path, "UPDATE address SET due = 1")
+    lines = sites.lines()[before:]
+    assert [one.path for one in lines] == ["/robots.txt", "/index.html"] * 2
+    assert all(after.begun - before.ended >= 3.99 for before, after in pairwise(lines))
+
+
 def test_every_question_is_a_visit(sites, crawled):
     root, lines = crawled
     counted = Counter(kind for (kind,) in told(root, "SELECT kind FROM visit WHERE status IS NOT NULL OR reason IN"

@@ -34,9 +34,11 @@ def captures(ledger: Ledger, out: TextIO) -> int:
     File names are relative to the archive's folder.
     """
     sessions = [row[0] for row in ledger.ask("sessions_with_captures")]
-    found = sorted(one for session in sessions for one in lines(ledger, session))
-    out.writelines(f"{one}\n" for one in found)
-    return len(found)
+    count = 0
+    for one in lines(ledger, *sessions):
+        out.write(f"{one}\n")
+        count += 1
+    return count
 
 
 def summary(workspace: Workspace, out: BinaryIO) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -183,7 +184,7 @@ class Crawling:
             again = (*self._crawl.again(host.source, visit, pause, failures), failures)
         pen.visited(run.session, host.seq, visit, again)
         if event.wait:
-            until = self._rests[host.seq] = int(visit.started.timestamp() + visit.seconds + event.wait) + 1
+            until = self._rests[host.seq] = math.ceil(visit.started.timestamp() + visit.seconds + event.wait)
             pen.rested(host.seq, until)
         tally.visits += visit.status is not None
         if visit.reason:

@@ -34,12 +34,13 @@ def index_archive(ledger: Ledger, folder: Path) -> None:
             part.replace(path)
 
 
-def lines(ledger: Ledger, session: int) -> Iterator[str]:
-    """Yield an index line for every capture of a session, sorted, whatever their number: they are sorted on disk."""
+def lines(ledger: Ledger, *sessions: int) -> Iterator[str]:
+    """Yield an index line for every capture of sessions, sorted, whatever their number: they are sorted on disk."""
     with closing(sqlite3.connect("", isolation_level=None)) as room:
         room.execute("BEGIN")
         room.execute("CREATE TABLE line (text TEXT NOT NULL)")
-        room.executemany("INSERT INTO line VALUES (?)", ((one,) for one in _lines(ledger, session)))
+        for session in sessions:
+            room.executemany("INSERT INTO line VALUES (?)", ((one,) for one in _lines(ledger, session)))
         for (text,) in room.execute("SELECT text FROM line ORDER BY text"):
             yield text
 

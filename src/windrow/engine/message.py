@@ -107,7 +107,7 @@ class Feed(NamedTuple):
 class Visited(NamedTuple):
     """What came of one address, and the addresses that it offers.
 
-    `wait` is for how many seconds the host asked to be left alone.
+    `wait` is for how many seconds the host is to be left alone, where that is long enough to be put on record.
     """
 
     host: int

@@ -11,7 +11,7 @@ from dataclasses import replace
 from windrow.engine.asking import Asker, Came, Visiting
 from windrow.engine.ledger.moment import now
 from windrow.engine.message import Broken, Event, Visited, Walk, WalkEnded
-from windrow.engine.pace import LONGEST
+from windrow.engine.pace import LONGEST, SHORTEST
 from windrow.engine.sighting import Sightings
 from windrow.errors import TransportError, WindrowError
 from windrow.formats.url import parts
@@ -91,8 +91,9 @@ class Walker:
             self._report(Visited(self._walk.host, visit))
             return None
         came = await self._ask(visitor, known)
-        self._report(self._read(known, came))
-        return await self._rest(came)
+        pause = self._guide.pause(came.visit.seconds, came.status, came.wait)
+        self._report(self._read(known, came)._replace(wait=_long(pause, came)))
+        return await self._rest(pause)
 
     async def _ask(self, visitor: Visiting, known: Call) -> Came:
         """Make one request, and once more at once where the guide takes its failure for a fluke."""
@@ -111,14 +112,17 @@ class Walker:
         while True:
             answered = True
             if rules := guide.robots(time.time()):
-                came, why = await self._moved(visitor, rules)
+                came = await self._moved(visitor, rules)
+                if isinstance(came, Broken):
+                    return came
                 answered = came.status is not None
                 said = came.status if came.visit.reason in {None, Reason.TOO_LARGE} else None
                 named = self._fresh(guide.ruled(time.time(), said, came.body))
-                self._report(Visited(self._walk.host, came.visit, named, came.wait))
+                pause = guide.pause(came.visit.seconds, came.status, came.wait)
+                self._report(Visited(self._walk.host, came.visit, named, _long(pause, came)))
                 if came.visit.reason is Reason.PRIVATE_ADDRESS:
                     return self._left(Reason.PRIVATE_ADDRESS, came.visit.message)
-                if why := why or await self._rest(came):
+                if why := await self._rest(pause):
                     return why
             shut = guide.shut(time.time())
             if not shut:
@@ -128,15 +132,16 @@ class Walker:
             if why := await self._pause(shut):
                 return why
 
-    async def _moved(self, visitor: Visiting, rules: str) -> tuple[Came, Broken | None]:
+    async def _moved(self, visitor: Visiting, rules: str) -> Came | Broken:
         """Ask for the host's rules, wherever they have moved to; each question is a visit of its own."""
         call = Call(0, rules, kind=self._walk.crawl.robots)
         came = await self._ask(visitor, call)
         hops = 0
         while target := self._guide.moved(came.visit.status or 0, came.visit.location, came.visit.url, hops):
-            self._report(Visited(self._walk.host, came.visit, wait=came.wait))
-            if why := await self._rest(came):
-                return came, why
+            pause = self._guide.pause(came.visit.seconds, came.status, came.wait)
+            self._report(Visited(self._walk.host, came.visit, wait=_long(pause, came)))
+            if why := await self._rest(pause):
+                return why
             hops += 1
             origin = parts(target).origin
             if origin == self._walk.origin:
@@ -144,11 +149,10 @@ class Walker:
                 continue
             async with visitor_of(_site(self._walk, origin), self._guide.private) as other:
                 came = await self._ask(other, call._replace(url=target))
-        return came, None
+        return came
 
-    async def _rest(self, came: Came) -> Broken | None:
-        """Leave the host alone for as long as an answer makes the guide want."""
-        pause = self._guide.pause(came.visit.seconds, came.status, came.wait)
+    async def _rest(self, pause: float | None) -> Broken | None:
+        """Leave the host alone for as long as an answer made the guide want."""
         if pause is None:
             return self._left(Reason.SITE_GIVEN_UP, Reason.SITE_GIVEN_UP.meaning)
         return await self._pause(pause)
@@ -166,13 +170,13 @@ class Walker:
     def _read(self, known: Call, came: Came) -> Visited:
         """Return the visit with what it offers; a page that its reader fails at must not end the walk, run for run."""
         try:
-            return Visited(self._walk.host, came.visit, self._found(known, came), came.wait)
+            return Visited(self._walk.host, came.visit, self._found(known, came))
         except WindrowError as error:
             visit = came.visit._replace(reason=error.reason or Reason.STEP_FAILED, message=str(error)[:1000])
         except Exception as error:  # noqa: BLE001 as above: a fault of ours
             fault = f"{type(error).__name__}: {error}"
             visit = came.visit._replace(reason=Reason.STEP_FAILED, message=fault[:1000])
-        return Visited(self._walk.host, visit, wait=came.wait)
+        return Visited(self._walk.host, visit)
 
     def _found(self, known: Call, came: Came) -> tuple[Found, ...]:
         """Return the addresses that an answer offers and that were not offered lately."""
@@ -195,6 +199,11 @@ class Walker:
     def _fresh(self, found: list[Found]) -> tuple[Found, ...]:
         """Leave out what was offered lately, unless it is said to have changed."""
         return tuple(one for one in found if self._sightings.fresh(one.digest) or one.hinted)
+
+
+def _long(pause: float | None, came: Came) -> float | None:
+    """Return a pause that is long enough for another run to begin in it."""
+    return came.wait if pause is None else pause if pause >= SHORTEST else None
 
 
 def _site(walk: Walk, origin: str) -> Site:

@@ -50,9 +50,7 @@ class AnswerReader:
 
     __slots__ = ("_begin", "_chunks", "_head", "_left", "_where", "_write", "begun", "done", "keep")
 
-    def __init__(
-        self, where: str, begin: Callable[[AnswerHead], None], write: Callable[[memoryview], None]
-    ) -> None:
+    def __init__(self, where: str, begin: Callable[[AnswerHead], None], write: Callable[[memoryview], None]) -> None:
         """Give the head to `begin` and pieces of the body to `write`; a piece is valid for the call only.
 
         `where` is what errors name.
