@@ -74,7 +74,9 @@ def kept(nginx, tmp_path):
     folder = nginx.root / tmp_path.name
     folder.mkdir()
     links = "".join(f'<a href="{at}.html">{at}</a> ' for at in range(8))
-    (folder / "index.html").write_text(f'<title>Index</title><p>All pages</p>{links}<a href="n.txt">n</a> <a href="d">d</a>')
+    (folder / "index.html").write_text(
+        f'<title>Index</title><p>All pages</p>{links}<a href="n.txt">n</a> <a href="d">d</a>'
+    )
     for at in range(8):
         (folder / f"{at}.html").write_text(f"<html lang=en><title>{at}</title><h1>A page</h1><p>number {at // 2}</p>")
     (folder / "n.txt").write_text("A note.\n\nOf two paragraphs.")
@@ -117,7 +119,9 @@ def test_codings_types_and_what_is_no_page(tmp_path):
 
     body = gzip.compress(b"<title>Packed</title><p>Inflated text")
     chunks = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
-    coded = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
+    coded = (
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
+    )
     path = tmp_path / "x.warc.gz"
     path.write_bytes(
         packed([

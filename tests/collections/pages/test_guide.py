@@ -4,10 +4,11 @@ import pytest
 
 from windrow.collections.pages.guide import Guide, Manner, again
 from windrow.collections.pages.policy import policy
+from windrow.collections.pages.private import named
 from windrow.collections.pages.recrawl import DAY
 from windrow.collections.pages.scope import scope
 from windrow.digest import number
-from windrow.model import Kept, Place, Visit
+from windrow.model import Call, Kept, Place, Visit
 from windrow.reasons import Reason
 
 HOME = "https://example.org/"
@@ -116,3 +117,102 @@ def visit(status=None, reason=None, *, same=False):
 def test_when_an_address_is_due_again(seen, failures, wait, interval):
     assert again(seen, 0, failures, START) == (AT + wait, interval)
     assert again(seen, START, failures, START) == (AT + wait, interval)
+
+
+def test_a_host_without_rules_is_shut_until_they_are_due():
+    assert make().shut(AT) == 0
+    assert make(status=404).shut(AT) == 0
+    guide = make(status=503)
+    assert guide.shut(AT) == 60
+    assert guide.shut(AT + 59) == 1
+    assert guide.shut(AT + 61) > 0, "they are due, but not in force"
+    guide.ruled(AT + 61, 200, b"")
+    assert guide.shut(AT + 61) == 0
+
+
+def test_sitemaps_of_the_site_are_offered_and_judged_by_robots_alone():
+    lines = [f"Sitemap: {HOME}{name}" for name in ("a.xml.gz", "no/b.xml", "x/c.xml")]
+    rules = "\n".join(["User-agent: *", "Disallow: /x", *lines, "Sitemap: https://elsewhere.example/d.xml"])
+    site = policy(scope([HOME], paths=["/*"]), do_not_crawl=["/no/"])
+    guide = Guide(Manner(site, AGENT), "https://example.org", lambda url, fields, body: (url, []))
+    found = guide.ruled(AT, 200, rules.encode())
+    assert [(one.url, one.kind, one.place) for one in found] == [
+        (HOME + "a.xml.gz", 2, 0), (HOME + "no/b.xml", 2, 0), (HOME + "x/c.xml", 2, 0)
+    ]  # fmt: skip
+    assert guide.refusal(HOME + "a.xml.gz", 2) is None
+    assert guide.refusal(HOME + "x/c.xml", 2) is Reason.ROBOTS_DENIED
+    assert guide.refusal("https://elsewhere.example/d.xml", 2) is Reason.OUT_OF_SCOPE
+    without = Guide(Manner(site, AGENT, sitemaps=False), "https://example.org", lambda url, fields, body: (url, []))
+    assert without.ruled(AT, 200, rules.encode()) == []
+
+
+def sitemap(*urls, kind="urlset", entry="url"):
+    return f"<{kind}>{''.join(f'<{entry}><loc>{url}</loc><lastmod>2026-11-20</lastmod></{entry}>' for url in urls)}</{kind}>".encode()
+
+
+def test_what_sitemaps_and_feeds_name():
+    guide = make(b"User-agent: *\nDisallow: /x")
+    call = Call(1, HOME + "map.xml", kind=2)
+    found = guide.hints(call, {}, sitemap(HOME + "a?utm_source=x", HOME + "x/1", HOME + "no/1", "https://h.example/"))
+    assert [(one.url, one.kind, one.hinted) for one in found] == [(HOME + "a", 0, datetime(2026, 11, 20, tzinfo=UTC))]
+    index = sitemap(HOME + "b.xml", kind="sitemapindex", entry="sitemap")
+    assert [(one.url, one.kind, one.place) for one in guide.hints(call, {}, index)] == [(HOME + "b.xml", 2, 1)]
+    assert guide.hints(call._replace(place=2), {}, index) == [], "three lie within each other, and no more"
+    page, feed = (
+        Call(1, HOME + "feed"),
+        b"<rss><channel><item><link>https://example.org/f</link></item></channel></rss>",
+    )
+    assert [one.url for one in guide.hints(page, {"content-type": "application/rss+xml"}, feed)] == [HOME + "f"]
+    assert guide.hints(page, {"content-type": "text/html"}, feed) is None
+    assert guide.hints(page, {"content-type": "text/xml"}, b"<html/>") is None
+
+
+def test_sitemaps_in_sitemaps_have_an_end():
+    guide = make()
+    count = 0
+    for number_ in range(30):
+        urls = [f"{HOME}{number_}-{page}.xml" for page in range(1000)]
+        index = sitemap(*urls, kind="sitemapindex", entry="sitemap")
+        count += len(guide.hints(Call(1, HOME + "map.xml", kind=2), {}, index))
+    assert count == 10_000
+
+
+def test_a_header_can_forbid_to_follow():
+    guide = make()
+    page = b"/a /b"
+    assert guide.links(HOME, {"x-robots-tag": "noindex"}, page)[1] == ["/a", "/b"]
+    guide = make()
+    assert guide.links(HOME, {"x-robots-tag": "other: noindex\nnofollow"}, page)[1] == []
+    assert guide.links(HOME, {"x-robots-tag": "other: none"}, page)[1] == ["/a", "/b"]
+
+
+def test_flukes_are_tried_once_more():
+    guide = make()
+    assert guide.again(Reason.CONNECT_FAILED, 1)
+    assert not guide.again(Reason.CONNECT_FAILED, 2)
+    assert not guide.again(Reason.TIMEOUT, 1)
+    assert not guide.again(None, 1)
+
+
+def test_private_numbers_are_refused():
+    guide = make()
+    for inside in (
+        "127.0.0.1",
+        "10.1.2.3",
+        "::1",
+        "::ffff:10.0.0.1",
+        "64:ff9b::10.0.0.1",
+        "2002:0a00:0001::1",
+        "fe80::1%eth0",
+    ):
+        assert guide.private("example.org", inside) is Reason.PRIVATE_ADDRESS
+    assert guide.private("example.org", "93.184.215.14") is None
+    allowed = Manner(policy(scope([HOME])), AGENT, named=named(["10.1.0.0/16"]))
+    guide = Guide(allowed, "https://example.org", lambda url, fields, body: (url, []))
+    assert guide.private("example.org", "10.1.2.3") is None
+    assert guide.private("example.org", "10.2.2.3") is Reason.PRIVATE_ADDRESS
+
+
+def test_a_sitemap_is_looked_at_every_day():
+    visit = Visit(1, HOME + "map.xml", 2, True, NOON, 0.1, 404)
+    assert again(visit, 0, 3, START) == (AT + DAY, DAY)

@@ -93,7 +93,7 @@ def test_signs_in_attributes_and_texts_are_no_tags() -> None:
 
 
 def test_broken_tags_are_read_as_browsers_do() -> None:
-    assert outline("<div <p>a</div><div<b>c</div>d<p \"x\"\">e").blocks.text == ["a", "cd", "e"]
+    assert outline('<div <p>a</div><div<b>c</div>d<p "x"">e').blocks.text == ["a", "cd", "e"]
 
 
 def test_highlighted_code_is_not_torn_apart() -> None:
