@@ -272,8 +272,9 @@ def _busy(sites: Sites) -> None:
 
 
 def _quiet(sites: Sites) -> None:
-    """Make pages that ask not to be followed."""
+    """Make pages that ask not to be followed, on a host whose rules are empty."""
     sites.seed("quiet")
+    sites.put("quiet", "/robots.txt", "")
     here = ["/header/a.html", "/other/a.html", "/meta.html", "/ours.html", "/rel.html", "/follow.html"]
     sites.page("quiet", "/index.html", here, wanted=True)
     sites.page("quiet", "/header/a.html", ["/n/header.html"], wanted=True)
