@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import time
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 
 import pytest
@@ -20,6 +20,7 @@ from windrow.engine.walk import Walker
 from windrow.model import Call
 from windrow.reasons import Reason
 from windrow.stores.archive import Keeper
+from windrow.transports.straight import visitor
 
 
 def answer(body=b"", status="200 OK", kind="text/html", more=""):
@@ -168,6 +169,43 @@ def test_a_halt_ends_a_pause(tmp_path):
     events, _ = walk(tmp_path, {"/robots.txt": [rules]}, (), halt=True)
     assert time.monotonic() - begun < 5
     assert ended(events) == (Reason.STOPPED, 0)
+
+
+def test_a_server_that_falls_silent_is_told_from_one_that_is_slow(tmp_path):
+    begun = answer(b"x" * 10).replace(b"Length: 10", b"Length: 5000")
+    limits = replace(LIMITS, answer=30.0)  # and a second of silence
+
+    async def talk(reader, writer):
+        path = (await reader.readuntil(b"\r\n\r\n")).split(b" ")[1]
+        writer.write(answer(status="404 Not Found") if path == b"/robots.txt" else begun)
+        await writer.drain()
+        if path == b"/silent":
+            with suppress(OSError):
+                await reader.read()  # until the other end is gone
+        for _ in range(8 if path == b"/slow" else 0):
+            writer.write(b"x")
+            await asyncio.sleep(0.3)
+        writer.close()
+
+    async def go():
+        async with await asyncio.start_server(talk, "127.0.0.9", 0) as serving:
+            origin = f"http://127.0.0.9:{serving.sockets[0].getsockname()[1]}"
+            keeper = Keeper(tmp_path / "archive", "windrow-1-1", limits, 1 << 30, "test")
+            asker = Asker(keeper, CRAWL.robots, CRAWL.large)
+            guide = CRAWL.guide(source([f"{origin}/"]), origin, {})
+            async with visitor(
+                replace(source([origin]).site, port=int(origin.rpartition(":")[2]), host="127.0.0.9"), guide.private
+            ) as line:
+                found = [(await asker.ask(line, Call(1, f"{origin}/{path}"))).visit for path in ("silent", "slow")]
+            keeper.close()
+            await asyncio.sleep(0.1)
+            return found
+
+    silent, slow = asyncio.run(go())
+    assert (silent.reason, slow.reason) == (Reason.TIMEOUT, Reason.INTERRUPTED)
+    assert silent.message.endswith("nothing came for 1 seconds")
+    assert 1.0 <= silent.seconds < 2.0
+    assert slow.seconds >= 2.0
 
 
 def test_a_page_that_its_reader_fails_at_is_one_page(tmp_path):

@@ -56,6 +56,7 @@ class Line(asyncio.BufferedProtocol):
         self._answered: asyncio.Future[None] | None = None
         self._alarm: asyncio.TimerHandle | None = None
         self._until = 0.0  # when an answer is late, or the line has rested long enough
+        self._end = self._silence = 0.0  # when an answer is late at last, and how long nothing may come
         self.fresh = True
         self.usable = True
 
@@ -64,7 +65,7 @@ class Line(asyncio.BufferedProtocol):
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
 
-    def get_buffer(self, sizehint: int) -> memoryview:
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 the shape of its kind
         """Say where to put what comes."""
         return _BLOCK
 
@@ -74,6 +75,7 @@ class Line(asyncio.BufferedProtocol):
         if reader is None:
             self.close()  # it speaks unasked
             return
+        self._until = min(self._end, self._loop.time() + self._silence)
         try:
             reader.feed(_BLOCK[:nbytes])
         except Exception as error:  # noqa: BLE001 whatever the sink or the reader says is told to who asked
@@ -98,14 +100,13 @@ class Line(asyncio.BufferedProtocol):
         if not self.fresh and not reader.begun:
             self._finish(_Stale())
             return
-        try:
-            if error is not None:
-                raise error
-            reader.end()
-        except Exception as why:  # noqa: BLE001 as above
-            self._finish(why)
-        else:
-            self._finish(None)
+        why = error
+        if why is None:
+            try:
+                reader.end()
+            except Exception as fault:  # noqa: BLE001 as above
+                why = fault
+        self._finish(why)
 
     def _finish(self, error: Exception | None) -> None:
         reader, answered = self._reader, self._answered
@@ -119,12 +120,14 @@ class Line(asyncio.BufferedProtocol):
         else:
             answered.set_result(None)
 
-    async def ask(self, request: bytes, reader: AnswerReader, seconds: float) -> None:
-        """Send a request and wait until its answer is through, for so many seconds at most."""
+    async def ask(self, request: bytes, reader: AnswerReader, seconds: float, silence: float) -> None:
+        """Send a request and wait until its answer is through: `seconds` at most, `silence` of them without a word."""
         assert self._transport is not None
         self._reader = reader
         self._answered = self._loop.create_future()
-        self._until = self._loop.time() + seconds
+        now = self._loop.time()
+        self._end, self._silence = now + seconds, silence
+        self._until = min(self._end, now + silence)
         if self._alarm is None:
             self._alarm = self._loop.call_at(self._until, self._late)
         elif self._alarm.when() > self._until:
@@ -149,7 +152,8 @@ class Line(asyncio.BufferedProtocol):
         if self._reader is None:
             self.close()
         else:
-            self._finish(TimeoutError())
+            late = self._loop.time() >= self._end
+            self._finish(TimeoutError("" if late else f"nothing came for {self._silence:g} seconds"))
 
     def close(self) -> None:
         """End the line at once."""
@@ -197,7 +201,8 @@ class Straight:
         try:
             await self._ask(told, taken, where, bounds.seconds)
         except TimeoutError as error:
-            raise TransientFailure(f"{where}: no whole answer in {bounds.seconds:g} seconds", Reason.TIMEOUT) from error
+            late = str(error) or f"no whole answer in {bounds.seconds:g} seconds"
+            raise TransientFailure(f"{where}: {late}", Reason.TIMEOUT) from error
         except Foreign as error:
             raise network(error, where, open_line=self._line is not None) from error
         assert taken.head is not None
@@ -214,7 +219,7 @@ class Straight:
                 async with asyncio.timeout(seconds):
                     line = self._line = await self._open()
             try:
-                await line.ask(told, AnswerReader(where, taken.begin, taken.write), seconds)
+                await line.ask(told, AnswerReader(where, taken.begin, taken.write), seconds, self._site.timeout)
             except _Stale:
                 continue
             except _Cut:
