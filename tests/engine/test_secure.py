@@ -1,0 +1,34 @@
+"""Crawls over https: the certificate is checked, and by the site's own authority where it names one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tests.engine.roaming import faults, roam, source, told
+
+
+@pytest.fixture
+def site(nginx):
+    """Lay out two pages, and return the site as a crawl's source with its papers."""
+    folder = nginx.root / "secure"
+    folder.mkdir(exist_ok=True)
+    (folder / "index.html").write_text("<a href='other.html'>the other</a>")
+    (folder / "other.html").write_text("<a href='index.html'>back</a>")
+    made = source([f"https://127.0.0.1:{nginx.open.port}/drop/secure/index.html"])
+    return replace(made, site=replace(made.site, scheme="https", ca_bundle=nginx.open.ca_bundle, timeout=5.0))
+
+
+def test_pages_are_asked_over_https(site, tmp_path):
+    assert roam(tmp_path, site) == 0
+    rows = told(tmp_path, "SELECT a.url, v.status FROM visit v JOIN address a ON a.digest = v.address ORDER BY a.url")
+    assert [(url.rpartition("/")[2], status) for url, status in rows] == [("index.html", 200), ("other.html", 200)]
+    assert faults(tmp_path) == []
+
+
+def test_a_certificate_of_a_stranger_is_refused(site, papers, tmp_path):
+    stranger = replace(site, site=replace(site.site, ca_bundle=str(papers.stranger)))
+    assert roam(tmp_path, stranger) == 3
+    assert told(tmp_path, "SELECT reason, status FROM visit") == [("tls_failed", None)]
+    assert told(tmp_path, "SELECT due FROM address") == [(0,)]
