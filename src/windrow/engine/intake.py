@@ -14,13 +14,16 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from windrow.engine.grave import Graves
 from windrow.engine.ledger import Pen
+from windrow.engine.ledger.moment import now
 from windrow.engine.run import Lot, Run
 from windrow.engine.stranger import Sight, look
 from windrow.errors import ArchiveError, DiskFull
 from windrow.formats.url import parts
 from windrow.model import Finding, Found, Kept, Level, Place, Status, Visit
 from windrow.reasons import Reason
+from windrow.stores.archive.erase import Span, about, erase
 from windrow.stores.archive.stranger import Met, met, vet
 from windrow.stores.archive.taking import Taken, sweep, take
 
@@ -76,7 +79,7 @@ class Intake:
         self._phase = run.collection.first[0]
         self._host = lru_cache(_ORIGINS)(self._host_of)
         self._tallies: dict[str, _Tally] = {}
-        self._buried = bool(run.ledger.ask("any_tombstone"))
+        self._graves = Graves(run.ledger)
 
     def run(self) -> None:
         """Take everything in, then give revisits the bytes that came after them."""
@@ -150,13 +153,16 @@ class Intake:
         found: list[Finding] = []
         fresh: dict[str, Kept] = {}
         for one in batch:
+            if self._graves and self._graves.hold(about(one.fields)):
+                # Before it is told here: a run that is killed in between finds nothing left to take in.
+                erase(self._run.archive, file.warc, [Span(one.offset, one.length)], now())
+                tally.skipped["taken down"] += 1
+                continue
             sight = look(one, file.warc, self._page)
             if sight.finding:
                 found.append(sight.finding)
             elif sight.visit is None:
                 tally.skipped[sight.skipped] += 1
-            elif self._buried and self._taken_down(sight.visit):
-                tally.skipped["taken down"] += 1
             else:
                 self._see(pen, file, one, sight, fresh)
                 tally.visits += 1
@@ -176,11 +182,6 @@ class Intake:
             fresh[spelled] = visit.kept
             pen.payload(spelled, visit.kept)
         self._put(pen, file.source, visit)
-
-    def _taken_down(self, visit: Visit) -> bool:
-        """Tell whether nothing of an address may be here."""
-        host = self._host(parts(visit.url).origin) or -1
-        return any(lifted is None for *_, lifted in self._run.ledger.ask("tombstones", visit.digest, host))
 
     def _payload(self, spelled: str) -> Kept | None:
         rows = self._run.ledger.ask("payload", spelled) if spelled else []

@@ -82,3 +82,8 @@ AND seq NOT IN (SELECT value FROM json_each(?3));
 -- Addresses, visits, captures and their bytes of an address or an origin.
 SELECT count(DISTINCT address), count(*), sum(warc <> ''), coalesce(sum(place_length), 0) FROM visit
 WHERE (?2 = 0 AND address = ?1) OR (?2 <> 0 AND host = ?2);
+
+-- name: graves
+-- The addresses and origins of tombstones that are not lifted.
+SELECT t.address, h.origin FROM tombstone t LEFT JOIN host h ON h.seq = t.host
+WHERE NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted');

@@ -22,9 +22,6 @@ SELECT count(*) FROM intake_waiting w JOIN intake i ON i.item = w.item WHERE i.s
 -- Where bytes lie that only another address has.
 SELECT warc, place_offset, place_length FROM payload WHERE digest = ? LIMIT 1;
 
--- name: any_tombstone
-SELECT 1 FROM tombstone LIMIT 1;
-
 -- name: hosts_crawled
 -- The origins that a collection's crawls may ask, without those that are only known from elsewhere.
 SELECT h.seq, h.source, h.origin FROM host h WHERE h.collection = ? AND (

@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -21,7 +21,6 @@ from windrow.errors import ArchiveError
 from windrow.formats.warc import END, header, record_id, stamp
 from windrow.model import Limits
 from windrow.stores.archive.stranger import met
-from windrow.stores.archive.taking import FOREIGN
 from windrow.stores.archive.writer import guarded
 
 _TOLD = b"This record was taken down.\n"
@@ -41,11 +40,11 @@ class Span(NamedTuple):
 def erase(folder: Path, warc: str, spans: list[Span], at: datetime) -> int:
     """Overwrite records of one file, and return the bytes that this took; they are on the disk then.
 
-    A file that has another name elsewhere, as one that was taken in may, is parted from that one before. Raises
-    ArchiveError where the file is none of this archive, or is not there.
+    A file that has another name elsewhere, as one that was taken in may, is parted from that one before.
+    Raises ArchiveError where the file is none of this archive, or is not there.
     """
     path = folder / warc
-    if Path(warc).name != warc.removeprefix(f"{FOREIGN}/") or not path.is_file():
+    if not path.resolve().is_relative_to(folder.resolve()) or path.is_symlink() or not path.is_file():
         raise ArchiveError(f"{warc} is no file of the archive {folder}", hint="look for it there, then ask again")
     with guarded(path):
         if path.stat().st_nlink > 1:
@@ -61,6 +60,15 @@ def erase(folder: Path, warc: str, spans: list[Span], at: datetime) -> int:
     return sum(span.length for span in spans)
 
 
+def about(fields: Mapping[str, str]) -> str:
+    """Return the address that a record with these fields is about, as it is written there; empty for none.
+
+    >>> about({"warc-target-uri": "<urn:text:https://example.org/a>"})
+    'https://example.org/a'
+    """
+    return _URN.sub("", fields.get("warc-target-uri", "").strip("<> "))
+
+
 def _part(path: Path) -> None:
     """Give a file bytes of its own."""
     copy = path.with_name(f".{path.name}.part")
@@ -73,19 +81,19 @@ def _part(path: Path) -> None:
 def related(path: Path, bounds: tuple[int, int], limits: Limits, ours: Callable[[str], bool]) -> Iterator[Span]:
     """Yield the records between two places of a file that are about an address which is `ours`.
 
-    The first bound is 0 or where a record ends. What is about an address names it as its target, be it the
-    request for it or what another maker's crawler noted of it (`urn:text:https://...`).
+    The first bound is 0 or where a record ends. A request is about an address like its response, and so is what
+    another maker's crawler noted of it (`about`).
     """
     for one in met(path, bounds[0], limits):
         if one.offset >= bounds[1]:
             return
-        uri = one.fields.get("warc-target-uri", "").strip("<> ")
-        if uri and ours(_URN.sub("", uri)):
+        uri = about(one.fields)
+        if uri and ours(uri):
             yield Span(one.offset, one.length)
 
 
 def _record(length: int, at: datetime) -> bytes:
-    """Return a record of exactly this length."""
+    """Return a record of exactly this length, or as many blanks."""
     # The block's length has digits of its own: where no number fits, it does with one more blank in the header.
     for kind in ("text/plain", "text/plain "):
         fields = [("WARC-Record-ID", record_id()), ("WARC-Date", stamp(at)), ("Content-Type", kind)]
@@ -94,7 +102,7 @@ def _record(length: int, at: datetime) -> bytes:
             size = spare - digits + 1
             if size >= 0 and len(str(size)) == digits:
                 return header("metadata", fields, size) + (_TOLD + b" " * size)[:size] + END
-    raise ArchiveError(f"a record of {length} bytes is too short to be told of")
+    return (b"\r\n" * length)[:length]  # too short for any record; readers pass over empty lines
 
 
 def _member(length: int, at: datetime) -> bytes:
@@ -109,8 +117,11 @@ def _member(length: int, at: datetime) -> bytes:
         record = _record(room - 5 * (room // _STORED + 1), at)
         packed = _stored(record)
         spare = length - len(packed) - 18
+    if spare < 0:  # too short for any record: a member that holds nothing
+        record, packed = b"", b"\x03\0"
+        spare = length - len(packed) - 18
     if spare < 0:
-        raise ArchiveError(f"a record of {length} bytes is too short to be told of")
+        raise ArchiveError(f"{length} bytes are no record")
     trailer = zlib.crc32(record).to_bytes(4, "little") + (len(record) & 0xFFFFFFFF).to_bytes(4, "little")
     return _gzip_head(spare) + packed + trailer
 
