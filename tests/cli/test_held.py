@@ -125,6 +125,10 @@ def test_what_is_taken_down_is_gone_here_and_untouched_where_it_came_from(root, 
     (held / "three.warc.gz").write_bytes(packed([page("http://a.example/more", MORE), page("http://a.example/x", CUP)]))
     assert windrow("run", held / "three.warc.gz").code == 0
     assert urls_of(root) == {"http://a.example/x"}
+    kept = b"".join(map(_plain, (root / "archive/foreign").iterdir()))
+    assert b"porcelain" in kept
+    assert b"More of it" not in kept
+    assert b"More of it" in _plain(held / "three.warc.gz")
 
 
 def test_what_else_a_file_tells_of_an_address_goes_too(root, held, windrow):
