@@ -1,5 +1,6 @@
 """What others kept is summarised exactly like what we kept ourselves."""
 
+import gzip
 import os
 import shutil
 import sqlite3
@@ -18,8 +19,10 @@ from windrow.model import Limits
 from windrow.stores.summary import SummaryStore
 
 HERE = Path(__file__).parents[2]
-GENERATION = "SELECT g.entity_generation_id AS id, u.str_url || ' ' || g.first_seen_unix_utc AS name" \
-             " FROM entity_generation g JOIN url u USING (url_id)"  # fmt: skip
+GENERATION = """
+SELECT g.entity_generation_id AS id, u.str_url || ' ' || g.first_seen_unix_utc AS name
+FROM entity_generation g JOIN url u USING (url_id)
+"""
 TABLES = {
     "entity_generation": "SELECT u.str_url, url_fragment, first_seen_unix_utc, last_seen_unix_utc,"
     " confirmed_end_unix_utc, marked_duplicate, lower(hex(p.blake2b512_digest)) FROM entity_generation"
@@ -115,8 +118,6 @@ def test_our_own_archive_says_the_same_elsewhere(kept, tmp_path):
 
 
 def test_codings_types_and_what_is_no_page(tmp_path):
-    import gzip
-
     body = gzip.compress(b"<title>Packed</title><p>Inflated text")
     chunks = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
     coded = (
