@@ -7,6 +7,11 @@ from benchmarks.pages.crawl import crawl
 from benchmarks.pages.frontier import frontier
 from benchmarks.pages.memory import memory
 from benchmarks.pages.reading import reading
+from benchmarks.pages.summary import summary
+
+COMPARISONS = {
+    "crawl": crawl, "reading": reading, "summary": summary, "frontier": frontier, "memory": memory,
+}  # fmt: skip
 
 if __name__ == "__main__":
-    show(__doc__ or "", {"crawl": crawl, "reading": reading, "frontier": frontier, "memory": memory})
+    show(__doc__ or "", COMPARISONS)

@@ -1,0 +1,102 @@
+"""Kept pages in a workspace, and their summaries: `python -m benchmarks.pages.summarised ROOT` prints the CPU it took.
+
+From WARC to a database that can be searched: read, settled, with duplicates and near-duplicates, full text and index.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.pages.sample import Sample
+from windrow.app.indexing import follower
+from windrow.collections.pages.collection import COLLECTION
+from windrow.digest import number
+from windrow.engine.run import Harvest
+from windrow.engine.session import Session, Setup
+from windrow.formats.url import normalise, parts
+from windrow.model import Found, Limits, Order, Visit
+from windrow.stores.archive import Deposit, Keeper
+from windrow.stores.summary.store import SummaryStore
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
+ASKED = b"GET / HTTP/1.1\r\n\r\n"
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Spent(NamedTuple):
+    """CPU seconds of this process, of the processes that read, and what the summaries hold."""
+
+    own: float
+    others: float
+    generations: int
+    found: int
+
+
+def keep(root: Path, pages: Iterable[Sample]) -> int:
+    """Put pages into an archive and on a ledger, as a crawl does; return how many addresses they have."""
+    session = Session(Setup(root / "ledger.sqlite", root / "archive", Limits()), "benchmark")
+    keeper = Keeper(root / "archive", f"windrow-{session.number:06}-1", Limits(), 1 << 30, "benchmark")
+    hosts: dict[str, int] = {}
+    met: set[str] = set()
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    with session.ledger.writing() as pen:
+        for page in pages:
+            url = normalise(page.url).url
+            if not url or url in met:
+                continue
+            met.add(url)
+            at += timedelta(seconds=1)
+            origin, digest = parts(url).origin, number(url)
+            if origin not in hosts:
+                hosts[origin] = pen.host_made(session.number, "pages", "sample", origin)
+            pen.addresses(hosts[origin], 0, [Found(digest, origin, url)])
+            deposit = Deposit(keeper, Order(0, url), url, at)
+            deposit.open(len(page.raw), HEAD, ASKED)
+            deposit.write(page.raw)
+            kept = deposit.finish()
+            pen.visited(session.number, hosts[origin], Visit(digest, url, 0, True, at, 0.1, 200, kept), None)
+    keeper.close()
+    session.close()
+    session.ledger.close()
+    return len(met)
+
+
+def summarise(root: Path) -> Spent:
+    """Make everything findable, and return the CPU seconds that this and the readers took."""
+    place = root / "summary.sqlite"
+    session = Session(Setup(root / "ledger.sqlite", root / "archive", Limits()), "benchmark")
+    chronicle = SummaryStore(f"sqlite:///{place}")
+    followers = {"index": follower(place, root / "index")}
+    session.harvest(Harvest(COLLECTION, (), chronicle=chronicle, followers=followers), fetch=False)
+    code = session.close()
+    session.ledger.close()
+    assert code == 0, code
+    store = SummaryStore(f"sqlite:///{place}")
+    with store.engine.connect() as link:
+        counted = [
+            link.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar_one()
+            for table in ("entity_generation", "full_text_entity_index_docsize")
+        ]
+    store.close()
+    times = os.times()
+    return Spent(times.user + times.system, times.children_user + times.children_system + _living(), *counted)
+
+
+def _living() -> float:
+    """Return the CPU seconds of the processes that this one started and that still live, and of those they ended."""
+    spent = 0.0
+    for task in Path("/proc/self/task").iterdir():
+        for child in (task / "children").read_text().split():
+            fields = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+            spent += sum(map(int, fields[11:15])) / _TICKS
+    return spent
+
+
+if __name__ == "__main__":
+    print(json.dumps(summarise(Path(sys.argv[1]))._asdict()))

@@ -1,0 +1,72 @@
+"""Summarising: WARC to a searchable database, beside trafilatura's fast mode, which finds the main text alone.
+
+The same pages, those of WINDROW_SHARED/data/extraction, each once; CPU time of all processes, without what a run of
+few pages takes: that is mostly the start. WINDROW_SUMMARY_PAGES is how many are taken, evenly (all).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from benchmarks.comparison import Comparison, median_of, spread
+from benchmarks.daemon import Missing
+from benchmarks.pages.extractor import extract, lines
+from benchmarks.pages.sample import Sample, samples
+from benchmarks.pages.summarised import Spent, keep
+
+TURNS = 3
+FEW = 32
+PEER = "trafilatura fast"
+
+
+def summary() -> Iterator[Comparison]:
+    """Compare pages a second of one core."""
+    folder = Path(os.environ.get("WINDROW_SHARED", "../shared")) / "data" / "extraction"
+    if not folder.is_dir():
+        raise Missing(f"{folder} is not here: WINDROW_SHARED names the folder of shared samples")
+    pages = [page for page in samples(folder) if page.url]
+    wanted = int(os.environ.get("WINDROW_SUMMARY_PAGES", str(len(pages))))
+    pages = pages[:: max(len(pages) // wanted, 1)]
+    given = lines(pages)
+    ours: list[float] = []
+    theirs: list[float] = []
+    told, shares = "", ""
+    for _ in range(TURNS):
+        rate, shares = _ours(pages)
+        ours.append(rate)
+        try:
+            theirs.append(len(pages) / sum(one.spent for one in extract(PEER, given)))
+        except Missing as missing:
+            told = f"; {missing}"
+    note = (
+        f"{len(pages)} pages of {sum(len(page.raw) for page in pages) / len(pages) / 1e3:.0f} kB, CPU time; {shares}; "
+    )
+    yield Comparison(
+        "summarise pages", "pages/s per core", median_of(ours), PEER, median_of(theirs) or None, 3.0,
+        note=note + spread(ours, theirs) + told,
+    )  # fmt: skip
+
+
+def _ours(pages: Sequence[Sample]) -> tuple[float, str]:
+    """Return pages a CPU second, and where the time went."""
+    (few, least), (many, spent) = _spent(pages[:FEW]), _spent(pages)
+    own, others = spent.own - least.own, spent.others - least.others
+    count = many - few
+    shares = f"{1e3 * others / count:.1f} ms a page in readers, {1e3 * own / count:.1f} ms in the writer"
+    return count / (own + others), shares
+
+
+def _spent(pages: Sequence[Sample]) -> tuple[int, Spent]:
+    with tempfile.TemporaryDirectory() as folder:
+        count = keep(Path(folder), pages)
+        command = [sys.executable, "-m", "benchmarks.pages.summarised", folder]
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+        spent = Spent(**json.loads(done.stdout))
+    assert spent.generations == count, (spent, count)
+    return count, spent
