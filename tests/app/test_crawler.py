@@ -190,9 +190,10 @@ def test_a_check_finds_lost_rows_and_late_books(crawl: Crawl, tmp_path: Path) ->
     assert len(list(check_crawler(path, crawl.ledger))) == 2
 
 
-def test_a_real_crawl_is_in_the_books(nginx: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("texts", [False, True])
+def test_a_real_crawl_is_in_the_books(nginx: Any, tmp_path: Path, texts: bool) -> None:
     folder = nginx.root / "books"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     (folder / "index.html").write_text('<a href="a.html">a</a> <a href="missing.html">b</a>')
     (folder / "a.html").write_text("a page")
     origin = f"http://127.0.0.1:{nginx.plain.port}"
@@ -200,7 +201,8 @@ def test_a_real_crawl_is_in_the_books(nginx: Any, tmp_path: Path) -> None:
     seed = {"seed": f"{origin}/drop/books/index.html", "below": "/drop/books/*"}
     source = Source("site", "pages", Site(where.scheme, where.host, where.port, timeout=10), options=seed)
     session = Session(Setup(tmp_path / "ledger.sqlite", tmp_path / "archive", Limits()), "test")
-    books = CrawlerBooks(tmp_path / "crawler.sqlite", "test-crawler")
+    archive = tmp_path / "archive" if texts else None
+    books = CrawlerBooks(tmp_path / "crawler.sqlite", "test-crawler", archive=archive)
     stroll = replace(strolling.STROLL, name="pages")
     session.harvest(Harvest(stroll, (source,), options={"delay": 0.0}, books=books))
     assert session.close() == 0
@@ -211,6 +213,9 @@ def test_a_real_crawl_is_in_the_books(nginx: Any, tmp_path: Path) -> None:
         ("/drop/books/missing.html", 0, 44),
     }  # fmt: skip
     assert {row[6:9] for row in found["file"]} == {("text", "html", None)}
+    with closing(sqlite3.connect(tmp_path / "crawler.sqlite")) as link:
+        kept = {row[0] for row in link.execute("SELECT text FROM file_text")}
+    assert kept == ({"a page", (folder / "index.html").read_text()} if texts else set())
     assert [row[2] for row in found["agent"]] == [0], "the session ended"
     assert list(check_crawler(tmp_path / "crawler.sqlite", session.ledger)) == []
     session.ledger.close()

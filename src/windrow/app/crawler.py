@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from windrow.collections.pages.books import log
+from windrow.collections.pages.books import is_text, log
 from windrow.engine.check import Fault
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import parse
-from windrow.engine.ledger.visit import logged
+from windrow.engine.ledger.visit import Logged, logged
+from windrow.errors import WindrowError
+from windrow.formats.coding import plain
+from windrow.formats.html.charset import decode
+from windrow.model import Place
+from windrow.stores.archive.view import open_response
 from windrow.stores.summary.crawler import ADDRESS, CrawlerStore
 
 COLLECTION = "pages"
@@ -21,16 +26,28 @@ PIECE = 500
 TURN = 0.05
 """Seconds that one call may take while a session runs, which calls about once a second; its end takes what it needs."""
 
+OK = 200
+MOST = 16 << 20
+"""Bytes of a file whose text is kept; longer ones have none."""
+RATIO = 200
+"""Most bytes that one packed byte may become."""
+
 AGAIN = "remove the crawler database; the next windrow run makes it anew"
 
 
 class CrawlerBooks:
     """The crawler database, kept equal to what the ledger tells."""
 
-    def __init__(self, path: Path, user_agent: str = "", *, piece: int = PIECE, turn: float = TURN) -> None:
-        """Open the database in a file, making what is missing of it; `user_agent` is who crawls from now on."""
+    def __init__(
+        self, path: Path, user_agent: str = "", *, archive: Path | None = None, piece: int = PIECE, turn: float = TURN
+    ) -> None:
+        """Open the database in a file, making what is missing of it; `user_agent` is who crawls from now on.
+
+        With the folder of the archive, the source texts of files that come from now on are kept too.
+        """
         self.store = CrawlerStore(f"sqlite:///{path}")
         self._user_agent = user_agent
+        self._archive = archive
         self._piece = piece
         self._turn = turn
 
@@ -49,8 +66,30 @@ class CrawlerBooks:
         """Project some visits, and tell whether there may be more."""
         visits = logged(ledger, COLLECTION, self.store.checkpoint(), self._piece)
         if visits:
-            self.store.log([log(*one) for one in visits], self._user_agent)
+            texts = self._texts(ledger, visits) if self._archive is not None else ()
+            self.store.log([log(*one) for one in visits], self._user_agent, texts)
         return len(visits) == self._piece
+
+    def _texts(self, ledger: Ledger, visits: Iterable[Logged]) -> Iterator[tuple[int, str]]:
+        """Yield the texts of files, one after another; what is no text, or cannot be read any more, has none."""
+        for recorded, _ in visits:
+            visit = recorded.visit
+            kept = visit.kept
+            if kept is None or visit.status != OK or kept.size > MOST or not is_text(kept.mime):
+                continue
+            rows = ledger.ask("visit_original", visit.digest, kept.digest) if kept.revisit else []
+            try:
+                body, fields = self._body(Place(*rows[0]) if rows else kept.place)
+            except WindrowError:
+                continue
+            text = decode(body, fields.get("content-type", "")).text
+            yield recorded.seq, text.encode("utf-8", "replace").decode()
+
+    def _body(self, place: Place) -> tuple[bytes, Mapping[str, str]]:
+        assert self._archive is not None
+        capture = open_response(self._archive, place)
+        with capture.view as view:
+            return plain(view.read(MOST), capture.fields, most=MOST, ratio=RATIO), capture.fields
 
     def _offers(self, ledger: Ledger) -> bool:
         """Project some addresses, and tell whether there may be more."""

@@ -66,6 +66,7 @@ SETTINGS = (
     Setting("pages.feeds", SWITCH, True, "take the feeds that pages name as hints"),
     Setting("pages.summary", PATH, "summary.sqlite", "the Summary Database"),
     Setting("pages.crawler", PATH, "crawler.sqlite", "the books of the crawl"),
+    Setting("pages.file_text", SWITCH, False, "keep the source text of pages in these books too; the archive has it"),
     Setting("pages.index", PATH, "index", "the folder of the search index"),
     Setting("pages.limits.transfer", SIZE, LIMITS.transfer, "most bytes of one answer, as it comes"),
     Setting("pages.limits.member", SIZE, LIMITS.member, "most bytes of one answer, inflated"),

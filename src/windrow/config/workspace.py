@@ -98,6 +98,7 @@ class Pages:
     feeds: bool
     summary: Path
     crawler: Path
+    file_text: bool
     index: Path
     limits: Limits
 

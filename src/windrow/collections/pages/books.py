@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from windrow.collections.pages.code import ExitCode
 from windrow.collections.pages.identity import agent_uuid, crawl_uuid
-from windrow.collections.pages.kind import mime
+from windrow.collections.pages.kind import READ, mime
 from windrow.collections.pages.outcome import CONTENTFUL, outcome
 from windrow.collections.pages.redirect import move
 from windrow.digest import number
@@ -39,6 +39,16 @@ def log(one: Recorded, holder: str) -> Log:
         int(visit.started.timestamp()), round(visit.seconds * 1000), int(code), visit.message[:LONGEST] or None,
         request, _file(visit, changed), _redirect(visit, changed), bool(visit.digest), code in CONTENTFUL,
     )  # fmt: skip
+
+
+def is_text(told: str) -> bool:
+    """Tell whether files of a media type have a source text.
+
+    >>> is_text("text/html; charset=utf-8"), is_text("application/atom+xml"), is_text("application/pdf")
+    (True, True, False)
+    """
+    kind = mime(told)
+    return kind is not None and (kind.type == "text" or (kind.essence in READ and kind.subtype != "pdf"))
 
 
 def _asked(visit: Visit, code: ExitCode) -> bool:

@@ -85,8 +85,8 @@ class CrawlerStore:
         rows = self._ask("SELECT value FROM unobtanium_database_info WHERE key = ?", key)
         return int(rows[0][0]) if rows else 0
 
-    def log(self, crawls: Sequence[Log], user_agent: str) -> None:
-        """Write crawls, each once and in the ledger's order, and how far they reach."""
+    def log(self, crawls: Sequence[Log], user_agent: str, texts: Iterable[tuple[int, str]] = ()) -> None:
+        """Write crawls, each once and in the ledger's order, and how far they reach; `texts` are those of files."""
         with self._writing():
             led = {one.redirect.url for one in crawls if one.redirect}
             urls = self._catalogue.urls({one.url for one in crawls} | led)
@@ -94,6 +94,7 @@ class CrawlerStore:
             self._link.executemany(_AGENT, [(*one, user_agent) for one in agents.values()])
             self._crawls(crawls, urls)
             self._hang(crawls, urls)
+            self._link.executemany("INSERT OR REPLACE INTO file_text VALUES (?, ?)", texts)
             self._candidates(crawls, urls)
             self._link.execute(_INFO, (VISIT, str(crawls[-1].id)))
 

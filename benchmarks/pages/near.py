@@ -1,0 +1,160 @@
+"""How well copies are told from other pages: `python -m benchmarks.pages.near FOLDER [--json]`.
+
+FOLDER is laid out as `data/extraction`. Its main texts, whole and cut to 40, 80, 150 and 400 words, are edited as
+copies are: another date, another counter, a paragraph of 5, 10 or 20 % more, 2 % of the words changed. Against them
+stand pairs of other pages, of pages of which 30 or 50 % is the same, and pages whose half is new. Recall and precision
+are over all pairs; milliseconds are the CPU time of one process for one whole text. The peer is SimHash (Charikar,
+2002) of 64 bits over the same shingles, equal up to 10 bits, made here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+from zlib import crc32
+
+from benchmarks.pages.sample import samples
+from windrow.formats import near
+
+SIZES = (40, 80, 150, 400, 100_000)
+BITS = 10
+_SPREAD = [sum((byte >> bit & 1) << 16 * bit for bit in range(8)) for byte in range(256)]
+
+
+class Pair(NamedTuple):
+    """Two texts, and whether one is a copy of the other."""
+
+    kind: str
+    one: str
+    other: str
+    copy: bool
+
+
+def pairs(texts: Sequence[str], chance: random.Random) -> Iterator[Pair]:
+    """Yield pairs of each kind for each text and size."""
+    words = [text.split() for text in texts]
+    pool = [word for some in words for word in some]
+
+    def others(count: int) -> list[str]:
+        start = chance.randrange(len(pool) - count)
+        return pool[start : start + count]
+
+    for whole in words:
+        for size in SIZES:
+            text = whole[:size]
+            if len(text) < min(size, SIZES[0]):
+                continue
+            count, other = len(text), others(len(text))
+            at = chance.randrange(count)
+            yield _pair(
+                "date", ["Posted", "on", *_date(chance), *text], ["Posted", "on", *_date(chance), *text], copy=True
+            )
+            yield _pair("counter", [*text, *_counter(chance)], [*text, *_counter(chance)], copy=True)
+            for share in (5, 10, 20):
+                more = others(max(1, count * share // 100))
+                yield _pair(f"{share} % more", text, [*text[:at], *more, *text[at:]], copy=True)
+            yield _pair("2 % other words", text, _misspelt(text, chance), copy=True)
+            yield _pair("other", text, other, copy=False)
+            for share in (30, 50):
+                kept = count * share // 100
+                yield _pair(f"{share} % shared", text, text[:kept] + other[kept:], copy=False)
+            yield _pair("half new", text, [*text, *others(count)], copy=False)
+
+
+def _pair(kind: str, one: list[str], other: list[str], *, copy: bool) -> Pair:
+    return Pair(kind, " ".join(one), " ".join(other), copy)
+
+
+def _date(chance: random.Random) -> list[str]:
+    months = ("January", "February", "March", "April", "May", "June", "July", "August")
+    return [str(chance.randrange(1, 29)), chance.choice(months), str(chance.randrange(2000, 2027))]
+
+
+def _counter(chance: random.Random) -> list[str]:
+    return ["Read", str(chance.randrange(10, 100_000)), "times,", str(chance.randrange(400)), "comments"]
+
+
+def _misspelt(text: list[str], chance: random.Random) -> list[str]:
+    found = list(text)
+    for at in chance.sample(range(len(found)), max(1, len(found) // 50)):
+        found[at] = found[at][::-1] + "x"
+    return found
+
+
+def ours(one: str, other: str) -> bool:
+    """Say whether two texts are found to be copies."""
+    a, b = near.sketch(one), near.sketch(other)
+    return bool(set(near.bands(a)) & set(near.bands(b))) and near.similarity(a, b) >= near.ALIKE
+
+
+def simhash(text: str) -> int:
+    """Return the SimHash of a text: each byte of the hashes is summed in one large number of eight lanes."""
+    hashes = [crc32(one) * 0x9E3779B97F4A7C15 & (1 << 64) - 1 for one in near._SHINGLE.findall(near._plain(text))]  # noqa: SLF001
+    found = 0
+    for byte in range(8):
+        counted = sum(_SPREAD[one >> 8 * byte & 255] for one in hashes)
+        for bit in range(8):
+            found |= int(2 * (counted >> 16 * bit & 0xFFFF) > len(hashes)) << 8 * byte + bit
+    return found
+
+
+def theirs(one: str, other: str) -> bool:
+    """Say the same by SimHash."""
+    return (simhash(one) ^ simhash(other)).bit_count() <= BITS
+
+
+def measured(
+    who: str, said: Callable[[str, str], bool], make: Callable[[str], object], texts: list[str], seed: int
+) -> dict[str, object]:
+    """Return recall, precision, the share of each kind that was found, and milliseconds for a text."""
+    hits: dict[str, list[bool]] = defaultdict(list)
+    copies: dict[str, bool] = {}
+    for pair in pairs(texts, random.Random(seed)):
+        hits[pair.kind].append(said(pair.one, pair.other))
+        copies[pair.kind] = pair.copy
+    right = sum(sum(some) for kind, some in hits.items() if copies[kind])
+    wrong = sum(sum(some) for kind, some in hits.items() if not copies[kind])
+    count = sum(len(some) for kind, some in hits.items() if copies[kind])
+    begun = time.process_time()
+    for text in texts:
+        make(text)
+    took = (time.process_time() - begun) * 1000 / len(texts)
+    found = {kind: sum(some) / len(some) for kind, some in hits.items()}
+    told = {"who": who, "pairs": sum(map(len, hits.values())), "recall": right / count}
+    return told | {"precision": right / (right + wrong), "milliseconds": took, "found": found}
+
+
+def main() -> int:
+    """Measure both, and print a line for each."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    texts = [one.gold for one in samples(given.folder) if len(one.gold.split()) >= SIZES[0]]
+    for told in (
+        measured("windrow", ours, near.sketch, texts, given.seed),
+        measured("simhash", theirs, simhash, texts, given.seed),
+    ):
+        if given.json:
+            print(json.dumps(told))
+            continue
+        found = "  ".join(f"{kind} {share:.3f}" for kind, share in told["found"].items())  # type: ignore[attr-defined]
+        print(
+            f"{told['who']:8} recall {told['recall']:.4f}  precision {told['precision']:.4f}"
+            f"  {told['milliseconds']:.2f} ms a text  ({found})"
+        )
+    words = sum(len(text.split()) for text in texts) // len(texts)
+    print(f"{len(texts)} texts of {words} words on average", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
