@@ -101,6 +101,7 @@ class Summary:
         """Take the database."""
         self._engine = engine
         self._held = threading.local()
+        self._tables: set[str] = set()
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -170,7 +171,7 @@ class Summary:
     def worded(self, pages: Sequence[Generation], at: int) -> list[Generation]:
         """Return pages with the title, headline and description that they had at a time, as far as that is known."""
         with self._read() as link:
-            if link.exec_driver_sql(_TOLD, ("windrow_wording",)).first() is None:
+            if not self._has(link, "windrow_wording"):
                 return list(pages)
             found = {row[0]: row[1:] for row in link.exec_driver_sql(_WORDED, (at, str([one.id for one in pages])))}
         return [
@@ -182,9 +183,15 @@ class Summary:
 
     def _paired(self, sql: str, ids: Iterable[int]) -> dict[int, int]:
         with self._read() as link:
-            if link.exec_driver_sql(_TOLD, ("windrow_representative",)).first() is None:
-                return {}  # a database of another maker
+            if not self._has(link, "windrow_representative"):
+                return {}
             return {row[0]: row[1] for row in link.exec_driver_sql(sql, (str(sorted(ids)),))}
+
+    def _has(self, link: sa.Connection, table: str) -> bool:
+        """Say whether a table of our own is there: a database of another maker has none."""
+        if table not in self._tables and link.exec_driver_sql(_TOLD, (table,)).first() is not None:
+            self._tables.add(table)
+        return table in self._tables
 
     def ask(self, sql: str, values: tuple[object, ...]) -> list[Told]:
         """Run a search's SQL, which selects an id and a score."""
