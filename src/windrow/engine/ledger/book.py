@@ -33,7 +33,7 @@ class Ledger:
             self.connection.execute("PRAGMA journal_mode = WAL")
             self.connection.execute("PRAGMA synchronous = FULL")
             self.connection.execute("PRAGMA wal_autocheckpoint = 10000")
-            self.connection.execute("PRAGMA cache_size = -32768")  # the keys of addresses lie everywhere
+            self.connection.execute("PRAGMA cache_size = -8192")  # the keys of addresses lie everywhere
             self._migrate()
 
     def _migrate(self) -> None:
