@@ -60,7 +60,8 @@ def page(batch: int, at: int) -> tuple[int, list[Found]]:
 
 def visit(found: Found) -> Visit:
     """Say that a page was asked and kept."""
-    kept = Kept("sha256:" + f"{found.digest & (1 << 63) - 1:064x}", 30_000, Place("windrow-000001-1-00001.warc.gz", 1, 9_000))
+    name = f"sha256:{found.digest & (1 << 63) - 1:064x}"
+    kept = Kept(name, 30_000, Place("windrow-000001-1-00001.warc.gz", 1, 9_000))
     return Visit(found.digest, found.url, 0, True, AT, 0.01, 200, kept, validators=('"1-2"', ""))
 
 
@@ -180,8 +181,9 @@ def frontier(count: int = ADDRESSES) -> Iterator[Comparison]:
         whole = first.batches[acknowledged] + second.batches[max(second.batches)]
         rates = f"{rate(first.batches):,.0f} a second before half, {rate(second.batches):,.0f} at the end"
         yield Comparison(f"put {many}", "addresses/s", count / whole, "nobody", None, 1.0, note=f"{rates}; {told}")
-        yield Comparison(f"keep {many}", "bytes each", size / count, "nobody", None, 1.0, "less", f"{size / 1e9:.2f} GB")
-        note = f"the ledger open after {second.opened:.2f} s, 8 addresses of every host after {second.fed:.2f}: {second.due:,}"
+        note = f"{size / 1e9:.2f} GB, one in {STEP // VISITED} visited"
+        yield Comparison(f"keep {many}", "bytes each", size / count, "nobody", None, 1.0, "less", note)
+        note = f"the ledger open after {second.opened:.2f} s, then {second.due:,} addresses, 8 of every host"
         yield Comparison(f"go on with half of {many}", "s", second.fed, "nobody", None, 1.0, "less", note)
         peak = max(first.peak, second.peak) / 1e6
         yield Comparison(f"peak memory of the writer, {many}", "MB", peak, "nobody", None, 1.0, "less", "PSS")

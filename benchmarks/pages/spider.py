@@ -3,7 +3,11 @@
 It runs in Scrapy's own environment: `scrapy runspider spider.py -a seeds=URL,URL -a into=FILE`.
 """
 
+from __future__ import annotations
+
 import sqlite3
+from collections.abc import Iterator
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 import scrapy
@@ -13,23 +17,23 @@ from scrapy.linkextractors import LinkExtractor
 class Kept:
     """Put each page into a table, some hundred at a time."""
 
-    def open_spider(self, spider):
+    def open_spider(self, spider: Any) -> None:
         self.link = sqlite3.connect(spider.into)
         self.link.execute("CREATE TABLE page (url TEXT PRIMARY KEY, body BLOB)")
         self.rows = []
 
-    def process_item(self, item, spider):
+    def process_item(self, item: dict[str, Any], spider: Any) -> dict[str, Any]:
         self.rows.append((item["url"], item["body"]))
         if len(self.rows) >= 200:
             self.flush()
         return item
 
-    def flush(self):
+    def flush(self) -> None:
         self.link.executemany("INSERT OR IGNORE INTO page VALUES (?, ?)", self.rows)
         self.link.commit()
         self.rows.clear()
 
-    def close_spider(self, spider):
+    def close_spider(self, spider: Any) -> None:
         self.flush()
         self.link.close()
 
@@ -38,7 +42,7 @@ class Follow(scrapy.Spider):
     """Everything that the hosts of the seeds link to."""
 
     name = "follow"
-    custom_settings = {
+    custom_settings: ClassVar[dict[str, Any]] = {
         "CONCURRENT_REQUESTS": 128,
         "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
         "CONCURRENT_ITEMS": 4,
@@ -53,14 +57,14 @@ class Follow(scrapy.Spider):
         "ITEM_PIPELINES": {Kept: 1},
     }
 
-    def __init__(self, seeds, into, **words):
+    def __init__(self, seeds: str, into: str, **words: Any) -> None:
         super().__init__(**words)
         self.start_urls = seeds.split(",")
         self.allowed_domains = [urlsplit(seed).hostname for seed in self.start_urls]
         self.into = into
         self.links = LinkExtractor()
 
-    def parse(self, response):
+    def parse(self, response: Any) -> Iterator[Any]:
         yield {"url": response.url, "body": response.body}
         for link in self.links.extract_links(response):
             yield scrapy.Request(link.url, self.parse)

@@ -29,8 +29,14 @@ ANSWERS = {
     b"HTTP/1.0 200 OK\r\n\r\nhello": (b"hello", False),
     b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 5, 5\r\n\r\nhello": (b"hello", True),
     b"HTTP/1.1 200 OK\r\nConnection: x, Close\r\nContent-Length: 5\r\n\r\nhello": (b"hello", False),
-    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;a=b\r\nhel\r\n2\nlo\r\n0\r\nT: x\r\n\r\n": (b"hello", True),
-    b"HTTP/1.1 200\r\nTransfer-Encoding: gzip,\r\n chunked\r\nContent-Length: 1\r\n\r\n5\r\nhello\r\n0\r\n\r\n": (b"hello", False),
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3;a=b\r\nhel\r\n2\nlo\r\n0\r\nT: x\r\n\r\n": (
+        b"hello",
+        True,
+    ),
+    b"HTTP/1.1 200\r\nTransfer-Encoding: gzip,\r\n chunked\r\nContent-Length: 1\r\n\r\n5\r\nhello\r\n0\r\n\r\n": (
+        b"hello",
+        False,
+    ),
     b"HTTP/1.1 103 Early\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello": (b"hello", True),
     b"\r\nHTTP/1.1 304 Not Modified\r\nContent-Length: 500\r\n\r\n": (b"", True),
     b"HTTP/1.1 204 None\r\nTransfer-Encoding: chunked\r\n\r\n": (b"", True),

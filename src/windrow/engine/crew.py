@@ -16,7 +16,6 @@ from windrow.engine.pace import host
 from windrow.model import Fetched, Site
 from windrow.reasons import Reason
 
-
 Told = Lane | Leave | Halt | Walk | Feed | None
 """What a fetcher is told; None ends it."""
 
