@@ -154,6 +154,25 @@ def test_a_name_is_judged_by_where_it_leads(tmp_path, host):
     assert ended(events) == (Reason.PRIVATE_ADDRESS, 1)
 
 
+def test_a_private_number_is_not_asked_through_a_proxy(tmp_path):
+    async def go():
+        async with server({"http://127.0.0.8/a": [answer(b"by proxy")]}) as (port, asked):
+            found = []
+            keeper = Keeper(tmp_path / "archive", "windrow-1-1", LIMITS, 1 << 30, "test")
+            asker = Asker(keeper, CRAWL.robots, CRAWL.large)
+            for host in ("127.0.0.77", "127.0.0.8"):
+                site = replace(source(["http://a.example/"]).site, host=host, proxy=f"http://127.0.0.9:{port}")
+                guide = CRAWL.guide(source([f"http://{host}/"]), f"http://{host}", {})
+                async with visitor(site, guide.private) as line:
+                    found.append((await asker.ask(line, Call(1, f"http://{host}/a"))).visit)
+            keeper.close()
+            return found, asked
+
+    found, asked = asyncio.run(go())
+    assert [(one.status, one.reason) for one in found] == [(None, Reason.PRIVATE_ADDRESS), (200, None)]
+    assert [path for _, path in asked] == ["http://127.0.0.8/a"]
+
+
 def test_a_long_rest_that_a_host_asks_for_is_given_to_it(tmp_path):
     busy = answer(b"later", "429 Too Many Requests", more="Retry-After: 5000\r\n")
     events, asked = walk(tmp_path, {"/a": [busy]}, ("/a", "/b"))

@@ -65,7 +65,9 @@ class Visitor(WebConnection):
 
     async def visit(self, url: str, asked: Mapping[str, str], sink: Sink, bounds: Bounds) -> Reply:
         """Ask for a URL of this origin and put the answer's body into the sink, as it comes."""
-        where = shown(url, 1000)
+        where, host = shown(url, 1000), self._site.host
+        if self._proxy and self._judge(host, host) is Reason.PRIVATE_ADDRESS:  # of names the proxy knows the number
+            raise TerminalFailure(f"{where}: {Reason.PRIVATE_ADDRESS.meaning}", Reason.PRIVATE_ADDRESS)
         headers = {"Accept-Encoding": ASKED, **asked}
         try:
             async with (
