@@ -36,10 +36,10 @@ except ImportError:  # the examples run without them
     lightgbm = np = None  # type: ignore[assignment]
 
 WEIGHT = Path(__file__).parent.parent / "src/windrow/formats/html/weight.py"
-TREES = 50  # of each forest
-CHOOSING = 50  # of a forest that chooses traits
-TRAITS, SECOND_TRAITS = 48, 32
-PARTS = 4  # of the sites, each told the opinion of a judge that has seen the others
+TREES = 60  # of each forest
+CHOOSING = 40  # trees of a forest that chooses traits
+TRAITS = 64
+PARTS = 3  # of the sites, each told the opinion of a judge that has seen the others
 POWER = 0.6  # a block weighs by this power of its words
 SETTING = {
     "objective": "binary",
@@ -151,7 +151,8 @@ def learn(found: Sequence[Page]) -> Model:
         own = [page for page in found if page.part(PARTS, "opinion") == part]
         judge = teach([page for page in found if page.part(PARTS, "opinion") != part], traits)
         told += [page.told(judge.likely(page)) for page in own]
-    return Model(teach(found, traits), teach(told, choose(told, SECOND_TRAITS)))
+    heard = range(len(NAMES), len(NAMES) + len(OPINIONS))
+    return Model(teach(found, traits), teach(told, [*traits, *heard]))
 
 
 def teach(taught: Sequence[Page], traits: Sequence[int], trees: int = TREES) -> Judge:

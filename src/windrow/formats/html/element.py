@@ -1,4 +1,4 @@
-"""What a start tag says of its element; tags are given as a tree writes them out, without the brackets around."""
+"""What a start tag says of its element; tags are given as a tree writes them out, in UTF-8, without the brackets around."""
 
 from __future__ import annotations
 
@@ -26,20 +26,21 @@ _SHAPING = re.compile(r' (class|id|role|itemprop|style|hidden|aria-hidden)="([^"
 _NAMING = ("class", "id", "role", "itemprop")
 
 
-def shape(tag: str) -> Shape:
+def shape(tag: bytes) -> Shape:
     """Return the shape of a box.
 
-    >>> shape('nav class="top"').kind
+    >>> shape(b'nav class="top"').kind
     'nav top'
     """
-    name, space, rest = tag.partition(" ")
+    written = tag.decode("utf-8", "replace")
+    name, space, rest = written.partition(" ")
     if not space:
         return Shape(name, marks(name, {}), groups(name) if "-" in name else 0, name)
     if rest.count('"') == 2:  # most have a class and nothing else
         only, value, _ = rest.split('"')
         said: dict[str, str] = {only[:-1]: value}
     else:
-        said = dict(_SHAPING.findall(tag))
+        said = dict(_SHAPING.findall(written))
     named = groups(name) if "-" in name else 0
     for attribute_ in _NAMING:
         if attribute_ in said:
@@ -47,22 +48,23 @@ def shape(tag: str) -> Shape:
     return Shape(name, marks(name, said), named, f"{name} {said['class']}" if "class" in said else name)
 
 
-def attribute(tag: str, name: str) -> str:
+def attribute(tag: bytes, name: bytes) -> str:
     """Return an attribute's value; empty where it has none.
 
-    >>> attribute('a title="A&amp;B" href=""', "title")
+    >>> attribute(b'a title="A&amp;B" href=""', b"title")
     'A&B'
     """
-    value = tag.partition(f' {name}="')[2].partition('"')[0]
-    return plain(value.replace("&quot;", '"')) if "&" in value else value
+    value = tag.partition(b' %b="' % name)[2].partition(b'"')[0]
+    return plain(value.replace(b"&quot;", b'"')) if value else ""
 
 
-def plain(text: str) -> str:
-    """Undo the escapes that a tree's text is written with.
+def plain(written: bytes) -> str:
+    """Read a text, undoing the escapes that a tree's text is written with.
 
-    >>> plain("&lt;a&gt; &amp;lt;")
+    >>> plain(b"&lt;a&gt; &amp;lt;")
     '<a> &lt;'
     """
+    text = written.decode("utf-8", "replace")
     if "&" not in text:
         return text
     text = text.replace("&nbsp;", "\xa0").replace("&lt;", "<").replace("&gt;", ">")

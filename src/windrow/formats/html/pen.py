@@ -6,7 +6,7 @@ from windrow.formats.html.element import BODY, Shape, attribute, plain
 from windrow.formats.html.mark import Mark
 from windrow.formats.html.outline import Anchor, Blocks, Boxes, Outline
 
-_REFERS = {"area": "href", "form": "action", "object": "data"}
+_REFERS = {b"area": b"href", b"form": b"action", b"object": b"data"}
 _DEEPEST = 200
 _CODE, _HEADLINE = int(Mark.CODE), int(Mark.HEADLINE)
 
@@ -16,7 +16,7 @@ class Run:
 
     __slots__ = ("headline", "number", "spare", "start", "tag", "where", "words")
 
-    def __init__(self, start: int, tag: str = "", number: int = 0, where: int = 0) -> None:
+    def __init__(self, start: int, tag: bytes = b"", number: int = 0, where: int = 0) -> None:
         """Begin with this part of the line."""
         self.start = start
         self.tag = tag
@@ -26,10 +26,10 @@ class Run:
         self.headline = False
         self.spare = ""
 
-    def take(self, parts: list[str]) -> int:
+    def take(self, parts: list[bytes]) -> int:
         """Take what has been written in the line; return how many words that were."""
         start = self.start
-        found = plain(parts[start] if start == len(parts) - 1 else "".join(parts[start:])).split()
+        found = plain(parts[start] if start == len(parts) - 1 else b"".join(parts[start:])).split()
         self.start = 0
         self.words += found
         return len(found)
@@ -45,14 +45,14 @@ class Pen:
 
     def __init__(self) -> None:
         """Begin with the body's box."""
-        self.parts: list[str] = []
+        self.parts: list[bytes] = []
         """Of the line of text that is being written, as they stand in the markup."""
-        self.gap = " "
+        self.gap = b" "
         """What parts words in the line."""
         self._blocks = Blocks()
         self._texts = self._blocks.text
         self._anchors: list[Anchor] = []
-        self._lines: list[str] = []
+        self._lines: list[bytes] = []
         self._paths: dict[tuple[int, str], int] = {(-1, BODY.kind): 0}
         self._rows: list[tuple[str, int, int, int, int, int, str, int]] = [("body", -1, 0, 0, 0, 0, BODY.kind, 0)]
         """Of boxes, in the order of the columns of `Boxes`."""
@@ -87,7 +87,7 @@ class Pen:
         if self.parts or self._lines:
             self._flush()
 
-    def open(self, _tag: str, shape: Shape) -> None:
+    def open(self, _tag: bytes, shape: Shape) -> None:
         """Open a box."""
         if self.parts or self._lines:
             self._flush()
@@ -125,7 +125,7 @@ class Pen:
             else:
                 self._last[box] = last
 
-    def form(self, tag: str, shape: Shape) -> None:
+    def form(self, tag: bytes, shape: Shape) -> None:
         """Open a box that refers to something."""
         self.refer(tag, shape)
         self.open(tag, shape)
@@ -134,39 +134,29 @@ class Pen:
         """End a line within the block."""
         if self.parts:
             self._pause()
-            self._lines.append("".join(self.parts))
+            self._lines.append(b"".join(self.parts))
             self.parts.clear()
 
-    def plain(self, text: str, _shape: Shape) -> None:
-        """Take a text that stands by itself and holds no markup."""
-        self.border()
-        self.parts.append(text.replace("&", "&amp;"))
-        self._flush()
-
-    def raw(self, tag: str, shape: Shape) -> None:
-        """Note what an element refers to, whose own text is not to be read."""
-        self.refer(tag, shape)
-
-    def refer(self, tag: str, _shape: Shape) -> None:
+    def refer(self, tag: bytes, _shape: Shape) -> None:
         """Note what an element of the line refers to; a picture's text stands for an anchor's that has none."""
         self.space()
-        name = tag.partition(" ")[0]
+        name = tag.partition(b" ")[0]
         anchor = self._anchor
-        if name == "img":
+        if name == b"img":
             if anchor is not None and not anchor.spare:
-                anchor.spare = attribute(tag, "alt")
+                anchor.spare = attribute(tag, b"alt")
             return
-        named = _REFERS.get(name, "src")
-        if f' {named}="' in tag:
-            href, spare = attribute(tag, named), _label(tag) or attribute(tag, "alt")
-            self._anchors.append(Anchor(name, href, attribute(tag, "rel"), _tidy(spare), self._where(), False))
+        named = _REFERS.get(name, b"src")
+        if b' %b="' % named in tag:
+            href, spare = attribute(tag, named), _label(tag) or attribute(tag, b"alt")
+            self._anchors.append(Anchor(name.decode(), href, attribute(tag, b"rel"), _tidy(spare), self._where(), False))
 
-    def anchor(self, tag: str, _shape: Shape) -> None:
+    def anchor(self, tag: bytes, _shape: Shape) -> None:
         """Open an anchor."""
         if self._anchor is not None:
             self.end_anchor()
         self.space()
-        if ' href="' in tag:
+        if b' href="' in tag:
             self._links += 1
             self._anchor = Run(len(self.parts), tag, len(self._anchors), self._where())
 
@@ -177,8 +167,8 @@ class Pen:
             self._linked += run.take(self.parts)
             tag = run.tag
             text = " ".join(run.words) or _tidy(_label(tag) or run.spare)
-            rel = attribute(tag, "rel") if ' rel="' in tag else ""
-            made = Anchor("a", attribute(tag, "href"), rel, text, run.where, run.headline)
+            rel = attribute(tag, b"rel") if b' rel="' in tag else ""
+            made = Anchor("a", attribute(tag, b"href"), rel, text, run.where, run.headline)
             self._anchors.insert(run.number, made)
             self._anchor = None
         self.parts.append(self.gap)  # so that the block ends here, even one without text
@@ -186,12 +176,12 @@ class Pen:
     def code(self, *_: object) -> None:
         """Open code in the line."""
         self._code = self._marked(self._code)
-        self.gap = ""
+        self.gap = b""
 
     def end_code(self, *_: object) -> None:
         """Close code."""
         self._code = self._unmarked(self._code, self._blocks.code)
-        self.gap = "" if self._code else " "
+        self.gap = b"" if self._code else b" "
 
     def quote(self, *_: object) -> None:
         """Open a quotation in the line."""
@@ -237,7 +227,7 @@ class Pen:
             for run in (self._code, self._quote):
                 if run is not None:
                     run.words.clear()
-        text = plain("".join(parts))
+        text = plain(b"".join(parts))
         if self._rows[self._stack[-1]][0] == "pre":
             text = "\n".join(line.rstrip() for line in "\n".join([*map(plain, lines), text]).split("\n")).strip("\n")
             words = len(text.split())
@@ -261,8 +251,8 @@ class Pen:
         self._linked = self._links = 0
 
 
-def _label(tag: str) -> str:
-    return attribute(tag, "aria-label") or attribute(tag, "title")
+def _label(tag: bytes) -> str:
+    return attribute(tag, b"aria-label") or attribute(tag, b"title")
 
 
 def _tidy(text: str) -> str:

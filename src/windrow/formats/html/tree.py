@@ -42,10 +42,10 @@ def silence(tree: LexborHTMLParser) -> None:
         node.decompose()
 
 
-def body(tree: LexborHTMLParser) -> str:
-    """Write out the body again, as well-formed markup."""
+def body(tree: LexborHTMLParser) -> bytes:
+    """Write out the body again, as well-formed markup in UTF-8."""
     found = tree.body
-    return (found.html or "") if found is not None else ""
+    return (found.html or "").encode("utf-8", "replace") if found is not None else b""
 
 
 def _flatten(raw: bytes) -> bytes:
