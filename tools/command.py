@@ -31,7 +31,7 @@ from windrow.collections.pages.difference import Change, Line
 from windrow.collections.pages.search.result import Part
 from windrow.engine.burial import Buried
 from windrow.engine.check import Fault
-from windrow.stores.index.version import Counted
+from windrow.stores.index.version import Counted, Near
 
 Shape = type | dict[str, str]
 """A class whose fields are told, or the fields of a message by name with what they hold."""
@@ -98,7 +98,7 @@ MESSAGES = {
 
 PARTS = (
     SourceCount, PhaseCount, ReasonCount, FindingCount, OutcomeCount, SourceState, StateCount, Mark, Part,
-    Came, Counted, Change, Line, Tombstone,
+    Came, Counted, Change, Line, Tombstone, Near,
 )  # fmt: skip
 """What lists within messages hold."""
 

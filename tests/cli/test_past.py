@@ -181,3 +181,16 @@ def test_dates_and_addresses_that_make_no_sense_are_told(here, windrow, village)
     assert windrow("diff", f"{village.origin(0)}/never").code == 1
     assert "one version only" in windrow("diff", f"{village.origin(0)}/new.html").err
     assert windrow("check").code == 0
+
+
+def test_nearly_equal_pages_are_told(why, here, windrow, village) -> None:
+    """Of two long texts that differ in a word, each names the other."""
+    words = " ".join(f"word{number} of the long story" for number in range(150))
+    for name, more in (("long.html", "one"), ("longer.html", "two")):
+        village.put(0, name, page(name, f"<p>{words}</p><p>And {more} at its end.</p>"))
+    village.put(0, "index.html", page("Home", "<p>Welcome.</p>", "long.html", "longer.html"))
+    assert windrow("run", "town", "--again").code == 0
+    near = [why(f"/{name}.html")[0]["near"] for name in ("long", "longer")]
+    assert [one[0]["url"].rpartition("/")[2] for one in near] == ["longer.html", "long.html"]
+    assert 0.8 < near[0][0]["similarity"] <= 1
+    assert "nearly the same text" in windrow("why", f"{village.origin(0)}/long.html").out

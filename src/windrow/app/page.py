@@ -19,7 +19,7 @@ from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import parse
 from windrow.formats.url import normalise
 from windrow.reasons import Reason
-from windrow.stores.index.version import Version, Versions
+from windrow.stores.index.version import Near, Version, Versions
 
 _CHAIN = 20
 """Addresses on the way from a seed that are told."""
@@ -94,7 +94,9 @@ class Page(NamedTuple):
 
     `state` is open (there when last looked at), gone, waiting, failing, refused, forgotten or unknown. `rule` is what
     refuses the address now, where something does. `via` leads from where it was found back to the seed.
-    `due` is when it is asked next, `every` after how many seconds it is thought to change.
+    `alike` are addresses with the same text now, `near` those with nearly the same, and `represented_by` the one
+    that stands for all of these. `due` is when it is asked next, `every` after how many seconds it is thought to
+    change.
     """
 
     url: str
@@ -107,6 +109,8 @@ class Page(NamedTuple):
     every: int | None
     failures: int
     alike: tuple[str, ...]
+    near: tuple[Near, ...]
+    represented_by: str
     tombstones: tuple[Tombstone, ...]
     versions: tuple[Edition, ...]
     events: tuple[Asked, ...]
@@ -130,7 +134,7 @@ def page(workspace: Workspace, ledger: Ledger, what: str) -> Page | None:
     rows = ledger.ask("visited_address", number(url))
     known = rows[0] if rows and rows[0][1] == url else None
     judged = judge(workspace, ledger, url)
-    versions, alike = _versions(workspace, url)
+    versions, others = _versions(workspace, url)
     if known is None and not versions and not judged.source:
         return None
     visits = [_asked(row) for row in ledger.ask("visited_address_visits", number(url))] if known else []
@@ -149,7 +153,7 @@ def page(workspace: Workspace, ledger: Ledger, what: str) -> Page | None:
         when(due) if due else None,
         pause or None,
         failures,
-        tuple(alike),
+        *others,
         graves,
         tuple(versions),
         tuple(visits),
@@ -195,17 +199,26 @@ def _asked(row: Sequence[Any]) -> Asked:
     return Asked(parse(started), seq, session, name, told, status, reason or "", seconds, *kept, location)
 
 
-def _versions(workspace: Workspace, url: str) -> tuple[list[Edition], list[str]]:
-    """Return the versions of an address, and who else has the text of the latest one."""
+class _Others(NamedTuple):
+    alike: tuple[str, ...] = ()
+    near: tuple[Near, ...] = ()
+    stands: str = ""
+
+
+def _versions(workspace: Workspace, url: str) -> tuple[list[Edition], _Others]:
+    """Return the versions of an address, and who else says what the latest one says."""
+    others = _Others()
     with there(workspace) as engine:
         if engine is None:
-            return [], []
+            return [], others
         reader = Versions(engine)
         found = reader.of(url)
-        pile = found[-1].pile if found else None
-        alike = reader.alike(pile, url, _ALIKE) if pile is not None else []
+        latest = found[-1] if found else None
+        if latest is not None and latest.pile is not None and latest.end is None:
+            near, stands = reader.near(latest.id, _ALIKE)
+            others = _Others(tuple(reader.alike(latest.pile, url, _ALIKE)), tuple(near), stands)
         changes = _changes(reader, found)
-    return [_edition(one, changes.get(one.id, "")) for one in found], alike
+    return [_edition(one, changes.get(one.id, "")) for one in found], others
 
 
 def _changes(reader: Versions, found: Sequence[Version]) -> dict[int, str]:

@@ -69,6 +69,10 @@ def _page(page: Page) -> Iterator[str]:
     latest = page.versions[-1] if page.versions else None
     if latest:
         yield from _index(latest, page.alike)
+    for one in page.near:
+        yield f"  nearly the same text ({one.similarity:.0%}) is at {one.url}"
+    if page.represented_by:
+        yield f"  {page.represented_by} stands for it and what is like it"
     yield from _graves(page.tombstones)
     if lines := sorted(_events(page), key=lambda line: (int(line[0].timestamp()), line[1])):
         yield ""

@@ -72,12 +72,33 @@ _ALIKE = """
 SELECT DISTINCT u.str_url FROM entity_generation g JOIN url u ON u.url_id = g.url_id
 WHERE g.text_pile_id = ? AND g.confirmed_end_unix_utc IS NULL AND u.str_url <> ? ORDER BY 1 LIMIT ?
 """
+# Pages of nearly the same text, whichever of the two was joined to the other; and who stands for the group.
+_NEAR = """
+SELECT u.str_url, n.similarity FROM windrow_near_duplicate n
+JOIN entity_generation g ON g.entity_generation_id = n.other_id JOIN url u ON u.url_id = g.url_id
+WHERE n.generation_id = ?1
+UNION SELECT u.str_url, n.similarity FROM windrow_near_duplicate n
+JOIN entity_generation g ON g.entity_generation_id = n.generation_id JOIN url u ON u.url_id = g.url_id
+WHERE n.other_id = ?1 ORDER BY 2 DESC, 1 LIMIT ?2
+"""
+_STANDS = """
+SELECT u.str_url FROM windrow_representative r JOIN entity_generation g ON g.entity_generation_id = r.representative_id
+JOIN url u ON u.url_id = g.url_id WHERE r.generation_id = ? AND r.representative_id <> r.generation_id
+"""
+_BESIDE = "SELECT count(*) FROM sqlite_master WHERE name IN ('windrow_near_duplicate', 'windrow_representative')"
 _OF_HOST = """
 SELECT count(DISTINCT g.url_id), coalesce(sum(g.confirmed_end_unix_utc IS NULL), 0), count(*),
   coalesce(sum(g.marked_duplicate AND g.confirmed_end_unix_utc IS NULL), 0)
 FROM origin o JOIN url u ON u.origin_id = o.origin_id JOIN entity_generation g ON g.url_id = u.url_id
 WHERE o.host IN (SELECT value FROM json_each(?))
 """
+
+
+class Near(NamedTuple):
+    """A page whose text is nearly the same, and the share of it that is, from 0 to 1."""
+
+    url: str
+    similarity: float
 
 
 class Counted(NamedTuple):
@@ -107,6 +128,13 @@ class Versions:
     def alike(self, pile: int, url: str, most: int) -> list[str]:
         """Return other addresses that have a text now."""
         return [row[0] for row in self._rows(_ALIKE, (pile, url, most))]
+
+    def near(self, generation: int, most: int) -> tuple[list[Near], str]:
+        """Return pages that say nearly the same, the most similar first, and the address that stands for all."""
+        if self._rows(_BESIDE, ())[0][0] != 2:
+            return [], ""
+        stands = self._rows(_STANDS, (generation,))
+        return [Near(*row) for row in self._rows(_NEAR, (generation, most))], stands[0][0] if stands else ""
 
     def count(self, hosts: list[str]) -> Counted:
         """Count what is known of hosts."""
