@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import signal
 import subprocess
 import sys
@@ -66,6 +67,9 @@ def test_no_byte_of_a_page_stays(root: Path, village, windrow) -> None:
     assert remains(root, SECRET) == []
     assert {path.name: path.stat().st_size for path in (root / "archive").glob("*.warc*")} == sizes
     assert windrow("check").err.endswith("all agree\n")
+    said = windrow("run", "town", "--json")
+    assert said.of("summary")[0]["mended"] == []
+    assert {name: (root / "archive" / name).stat().st_size for name in sizes} == sizes
     assert windrow("search", SECRET).out == ""
     assert windrow("search", f"{SECRET} seen:2026").out == ""
     assert "/calm.html" in windrow("search", "nothing happens").out
@@ -122,6 +126,23 @@ def test_a_whole_site_goes(root: Path, village, windrow) -> None:
     assert windrow("search", "welcome").out == ""
     assert windrow("check").err.endswith("all agree\n")
     assert "taken down by" in windrow("why", "town").out
+
+
+class Typed(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_person_is_asked(root: Path, village, windrow, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = f"{village.origin(0)}/secret.html"
+    monkeypatch.setattr("sys.stdin", Typed("n\n"))
+    refused = windrow("forget", url)
+    assert refused.code == 130
+    assert "Take this down for good?" in refused.err
+    assert remains(root, SECRET) != []
+    monkeypatch.setattr("sys.stdin", Typed("y\n"))
+    assert windrow("forget", url).code == 0
+    assert remains(root, SECRET) == []
 
 
 def test_nobody_is_asked_twice_and_nothing_goes_unasked(root: Path, village, windrow) -> None:

@@ -112,6 +112,18 @@ def test_a_full_file_is_followed_by_the_next(folder):
     assert all(path.stat().st_size < 15_000 for path in folder.glob("*.warc"))
 
 
+def test_a_second_fetcher_of_one_name_overwrites_nothing(folder):
+    bodies, places = [XML, ZIP, XML + b"other", ZIP + b"other"], []
+    for start in (0, 2):
+        keep = keeper(folder)
+        places += [put(keep, body).place for body in bodies[start : start + 2]]
+        keep.close()
+    assert len({place.warc for place in places}) == 4
+    for body, place in zip(bodies, places, strict=True):
+        with open_capture(folder, place) as view:
+            assert view.read() == body
+
+
 def test_a_broken_transfer_goes_on_where_it_broke(folder):
     keep = keeper(folder)
     order = Order(1, "x", size=len(LARGE_ZIP), part="resumed")

@@ -124,8 +124,7 @@ def _finish(session: Session, tombstone: int, target: Target, remove: Remove) ->
     for opened in {row[1] for row in rows}:
         (session.setup.archive / index_name(opened)).unlink(missing_ok=True)  # made anew when the session closes
     with ledger.writing() as pen:
-        for name, values in (("clear_payloads", (tombstone,)), ("clear_spans", (tombstone,))):
-            ledger.connection.execute(queries()[name], values)
+        ledger.connection.execute(queries()["clear_payloads"], (tombstone,))
         ledger.connection.execute(queries()["clear_visits"], (*which, json.dumps(sorted(lent))))
         pen.tombstone_ended(session.number, tombstone, "done", (len(rows) - len(lent), size, records))
     return Buried(target.name, len(rows) - len(lent), size, records, tuple(trouble))

@@ -59,9 +59,6 @@ SELECT warc, place_offset, place_length FROM tombstone_span WHERE tombstone = ? 
 -- name: mark_span
 INSERT OR IGNORE INTO tombstone_span VALUES (?, ?, ?, ?);
 
--- name: clear_spans
-DELETE FROM tombstone_span WHERE tombstone = ?;
-
 -- name: clear_payloads
 -- What another maker's revisits could refer to, and is erased now.
 DELETE FROM payload WHERE EXISTS (SELECT 1 FROM tombstone_span s

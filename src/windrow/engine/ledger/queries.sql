@@ -113,8 +113,11 @@ SELECT kind, level, message, line, col FROM finding WHERE item = ? AND phase = ?
 
 -- name: promised
 -- How far the ledger promises each archive file.
-SELECT warc, max(place_offset + place_length) FROM fetch_end WHERE warc <> '' GROUP BY warc
-UNION ALL SELECT warc, max(place_offset + place_length) FROM visit WHERE warc <> '' GROUP BY warc;
+SELECT warc, max(place) FROM (
+    SELECT warc, max(place_offset + place_length) AS place FROM fetch_end WHERE warc <> '' GROUP BY warc
+    UNION ALL SELECT warc, max(place_offset + place_length) FROM visit WHERE warc <> '' GROUP BY warc
+    UNION ALL SELECT warc, max(place_offset + place_length) FROM tombstone_span GROUP BY warc
+) AS told GROUP BY warc;
 
 -- name: sessions_with_captures
 -- A capture is of the session that was open when it was put on record, whichever began its fetch.

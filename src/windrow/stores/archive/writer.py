@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -75,10 +75,12 @@ class Writer:
 
     def _next(self) -> None:
         self.close()
-        self._number += 1
-        self._path = self._folder / f"{self._prefix}-{self._number:05}.warc{'.gz' if self._gzip else ''}"
-        with guarded(self._path):
-            self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o644)
+        while self._fd < 0:
+            self._number += 1
+            self._path = self._folder / f"{self._prefix}-{self._number:05}.warc{'.gz' if self._gzip else ''}"
+            # A session that runs several harvests has several fetchers of one name, one after another.
+            with guarded(self._path), suppress(FileExistsError):
+                self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
         first, _ = warcinfo(self._path.name, self._info, datetime.now(UTC))
         first = igzip.compress(first, ISAL_LEVEL) if self._gzip else first
         try:
