@@ -19,6 +19,7 @@ from windrow.app.lookup import Hit, Mark, Told
 from windrow.app.origin import Came, Origin, Site
 from windrow.app.page import Asked as PageAsked
 from windrow.app.page import Edition, Page, Tombstone
+from windrow.app.pages.replay import Reread
 from windrow.app.question import Candidate
 from windrow.app.scaffold import Prepared
 from windrow.app.schedule import Asked, Reads, Waiting
@@ -85,6 +86,7 @@ MESSAGES = {
     "would_forget": Message("forget", "what there is of something that would be taken down", Burden),
     "forgotten": Message("forget", "something that was taken down", Buried),
     "lifted": Message("forget --lift", "what may be asked for again", {"tombstones": "number"}),
+    "reread": Message("replay", "what became of the versions of pages", Reread),
     "change": Message("replay", "a document that ends elsewhere than before", {
         "key": "text", "before": "text", "after": "text",
     }),

@@ -361,3 +361,23 @@ def test_a_site_that_does_not_answer_fails_alone(root, small, windrow) -> None:
     assert two["trouble"].startswith("http://127.0.0.1:9: its robots.txt could not be had: ")
     (standing,) = windrow("status", "--json").messages
     assert [bool(each["trouble"]) for each in standing["sources"]] == [False, True]
+
+
+def test_replay_makes_the_same_summary_again_and_asks_nobody(crawled, small, windrow) -> None:
+    mark = small.mark()
+    before = windrow("export", "pages", "--as", "jsonl").out
+    said = windrow("replay", "--json")
+    assert said.code == 0, said.err
+    (told,) = said.of("reread")
+    assert told["before"] == told["after"] == len(before.splitlines())
+    assert told["changed"] == 0
+    assert sorted(windrow("export", "pages", "--as", "jsonl").out.splitlines()) == sorted(before.splitlines())
+    assert small.asked(mark) == []
+    assert (windrow("check").code, windrow("check").out) == (0, "")
+    assert len(windrow("search", "all about", "--json").of("result")) == 5
+    database = sqlite3.connect(crawled / "summary.sqlite")
+    database.execute("UPDATE document_description SET title = 'somebody changed it' WHERE title = 'a'")
+    database.commit()
+    database.close()
+    assert windrow("replay", "--json").of("reread")[0]["changed"] == 1
+    assert windrow("export", "pages", "--as", "jsonl").out.count("somebody changed it") == 0

@@ -12,6 +12,7 @@ from typing import BinaryIO, NamedTuple, cast
 
 import sqlalchemy as sa
 
+from windrow.errors import StoreError
 from windrow.stores.connect import READS, guarded
 
 BLOCK = 1 << 20
@@ -89,3 +90,26 @@ def copy(engine: sa.Engine, out: BinaryIO) -> int:
         with path.open("rb") as file:
             copyfileobj(file, out, BLOCK)
             return file.tell()
+
+
+_IDENTITIES = """
+SELECT u.str_url, g.first_seen_unix_utc, p.blake2b512_digest, d.title, d.description, d.primary_language
+FROM {base}.entity_generation g JOIN {base}.url u ON u.url_id = g.url_id
+LEFT JOIN {base}.text_pile p ON p.text_pile_id = g.text_pile_id
+LEFT JOIN {base}.document_description d ON d.entity_generation_id = g.entity_generation_id
+"""
+
+
+def compare(old: Path, new: Path) -> tuple[int, int, int]:
+    """Count the versions in two databases, and those of the second that are not in the first with the same text."""
+    try:
+        with closing(sqlite3.connect(new)) as link:
+            link.execute("ATTACH ? AS before", (str(old),))
+            counts = [
+                link.execute(f"SELECT count(*) FROM {base}.entity_generation").fetchone()[0]
+                for base in ("before", "main")
+            ]
+            apart = f"{_IDENTITIES.format(base='main')} EXCEPT {_IDENTITIES.format(base='before')}"
+            return counts[0], counts[1], link.execute(f"SELECT count(*) FROM ({apart})").fetchone()[0]
+    except sqlite3.Error as error:
+        raise StoreError(f"{old} and {new} cannot be compared: {error}") from error

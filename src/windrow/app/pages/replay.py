@@ -1,0 +1,77 @@
+"""Read the kept pages again with today's readers: a new Summary Database beside the old one, then in its place."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from windrow.app.indexing import follower
+from windrow.app.pages.harvest import harvest
+from windrow.config import Workspace
+from windrow.engine.progress import Progress
+from windrow.engine.session import Session, Setup
+from windrow.errors import Stopped, StoreError
+from windrow.stores.index.fulltext import go_on
+from windrow.stores.summary.plain import compare
+
+
+class Reread(NamedTuple):
+    """What a replay did: the session it is on record as, and how many versions there were, are, and differ."""
+
+    session: int
+    before: int
+    after: int
+    changed: int
+
+
+def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Reread | None:
+    """Rebuild the Summary Database from the captures, and the index from that; None where there is none yet.
+
+    The old one is in place until all is read; a stop leaves it as it is.
+    """
+    old = workspace.pages.summary
+    if not old.is_file():
+        return None
+    folder = old.parent / f".{old.name}.replay"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    new = folder / old.name
+    session = Session(setup, "replay pages", progress)
+    code: int | None = 1
+    try:
+        with session.polite_stop():
+            made = harvest(replace(workspace, pages=replace(workspace.pages, summary=new)))
+            if made.books:
+                made.books.close()
+            session.harvest(replace(made, books=None, sources=()), phases=frozenset({"summarise"}), fetch=False)
+        if session.stops:
+            code = 130
+            raise Stopped("stopped before all was read; the Summary Database is as it was", hint="windrow replay")
+        _settle(new)
+        _settle(old)
+        told = compare(old, new)
+        new.replace(old)
+        shutil.rmtree(workspace.pages.index, ignore_errors=True)
+        follower(old, workspace.pages.index)(go_on)
+        code = None
+    finally:
+        session.close(code)
+        session.ledger.close()
+        shutil.rmtree(folder, ignore_errors=True)
+    return Reread(session.number, *told)
+
+
+def _settle(path: Path) -> None:
+    """Bring what is written beside a database into its file, so that the file alone is all of it."""
+    try:
+        with closing(sqlite3.connect(path, timeout=30)) as link:
+            link.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            link.execute("PRAGMA journal_mode = DELETE").fetchall()
+    except sqlite3.Error as error:
+        raise StoreError(
+            f"{path} cannot be closed: {error}", hint="end what has it open; then: windrow replay"
+        ) from error
