@@ -19,8 +19,8 @@ from windrow.app.lookup import Hit, Mark, Told
 from windrow.app.origin import Came, Origin, Site
 from windrow.app.page import Asked as PageAsked
 from windrow.app.page import Edition, Page, Tombstone
-from windrow.app.pages.replay import Reread
 from windrow.app.question import Candidate
+from windrow.app.reread import Reread
 from windrow.app.scaffold import Prepared
 from windrow.app.schedule import Asked, Reads, Waiting
 from windrow.app.status import SourceState, Standing, StateCount

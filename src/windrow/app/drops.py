@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from windrow.app.secret import password
@@ -28,7 +29,10 @@ from windrow.spec import Rows
 from windrow.stores.tables import Submission, TableStore
 
 if TYPE_CHECKING:
+    from windrow.app.reread import Replayed
     from windrow.app.trial import Part
+    from windrow.engine.progress import Progress
+    from windrow.engine.session import Setup
 
 
 class DropsStore:
@@ -165,6 +169,16 @@ def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
 
     yield from check_store(workspace, ledger)
     yield from check_tracker(workspace, ledger)
+
+
+def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed | None:
+    """Rebuild the store from the captures; None where no source is of drops and there is no store."""
+    from windrow.app.replay import replay as read_again  # noqa: PLC0415 it needs this module
+
+    file = workspace.drops.store.url.removeprefix("sqlite:///")
+    if not any(one.collection == COLLECTION.name for one in workspace.sources) and not Path(file).is_file():
+        return None
+    return read_again(workspace, setup, progress)
 
 
 def attempt(workspace: Workspace | None, address: str) -> Iterator[Part]:

@@ -11,11 +11,14 @@ from windrow.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from windrow.app.reread import Replayed
     from windrow.app.trial import Part
     from windrow.config import Workspace
     from windrow.engine.check import Fault
     from windrow.engine.ledger import Ledger
+    from windrow.engine.progress import Progress
     from windrow.engine.run import Harvest
+    from windrow.engine.session import Setup
     from windrow.model import Source
     from windrow.spec import Collection
 
@@ -54,6 +57,10 @@ class Join(Protocol):
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
         """Compare the collection's own store and books with the ledger."""
+        ...
+
+    def replay(self, workspace: Workspace, setup: Setup, progress: Progress) -> Replayed | None:
+        """Read what is kept again with today's readers; None where there is nothing to rebuild."""
         ...
 
     def attempt(self, workspace: Workspace | None, address: str) -> Iterator[Part]:

@@ -6,9 +6,9 @@ import shutil
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 from windrow.app import drops
+from windrow.app.reread import Replayed
 from windrow.app.secret import password
 from windrow.collections.drops.element import TABLES
 from windrow.collections.drops.summary import SUMMARY
@@ -18,7 +18,7 @@ from windrow.engine.crew import Crew
 from windrow.engine.message import Keep
 from windrow.engine.pool import Pool
 from windrow.engine.progress import Progress
-from windrow.engine.replay import Change, Renamed, scratch_ledger
+from windrow.engine.replay import Renamed, scratch_ledger
 from windrow.engine.replay import replay as read_again
 from windrow.engine.run import Run
 from windrow.engine.session import Session, Setup
@@ -26,13 +26,6 @@ from windrow.engine.worker import Desk
 from windrow.errors import UsageError
 from windrow.stores.connect import connect
 from windrow.stores.tables import TableStore
-
-
-class Replayed(NamedTuple):
-    """What a replay did: the session it is on record as, and what came out differently."""
-
-    session: int
-    changes: tuple[Change, ...]
 
 
 def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from windrow.cli.verb import verb
 from windrow.cli.voice import Voice
 
 if TYPE_CHECKING:
-    from windrow.app.replay import Replayed
+    from windrow.app.reread import Replayed
 
 
 @verb("replay", examples=["windrow replay", "windrow replay --json"])
@@ -20,31 +19,37 @@ def command(voice: Voice) -> int:
     captures came, and then take their place. Documents that end elsewhere than before are listed, versions of
     pages that say something else are counted.
     """
-    from windrow.app.kind import phases as known  # noqa: PLC0415 `--help` needs no engine
-    from windrow.app.pages.replay import replay as replay_pages  # noqa: PLC0415
-    from windrow.app.replay import replay  # noqa: PLC0415
+    from windrow.app.kind import KINDS, join  # noqa: PLC0415 `--help` needs no engine
     from windrow.engine.progress import Progress  # noqa: PLC0415
 
     workspace = voice.open()
     progress = Progress(quiet=voice.quiet or voice.json)
-    told = workspace.config
-    if any(source.collection == "drops" for source in told.sources) or not told.pages.summary.is_file():
-        _drops(voice, replay(told, workspace.setup, progress), known()["drops"])
-    if done := replay_pages(told, workspace.setup, progress):
-        if voice.json:
-            voice.message("reread", done)
-        voice.talk(
-            f"session {done.session}: {done.after:,} versions of pages, {done.before:,} before; "
-            f"{done.changed:,} say something else than before"
-        )
+    told = 0
+    for kind in KINDS:
+        if done := join(kind).replay(workspace.config, workspace.setup, progress):
+            _tell(voice, done, kind)
+            told += 1
+    if not told:
+        voice.talk("nothing was kept so far, so there is nothing to read again")
     return 0
 
 
-def _drops(voice: Voice, done: Replayed, names: Sequence[str]) -> None:
-    phases = dict(enumerate(names, 1))
+def _tell(voice: Voice, done: Replayed, kind: str) -> None:
+    """Tell what came out differently."""
+    from windrow.app.kind import phases  # noqa: PLC0415
+
+    if (made := done.versions) is not None:
+        if voice.json:
+            voice.message("reread", made)
+        voice.talk(
+            f"session {done.session}: {made.after:,} versions of {kind}, {made.before:,} before; "
+            f"{made.changed:,} say something else than before"
+        )
+        return
+    names = dict(enumerate(phases()[kind], 1))
     for change in done.changes:
-        before = f"{phases[change.before[0]]} {change.before[1].name.lower()}" if change.before else "not there"
-        after = f"{phases[change.after[0]]} {change.after[1].name.lower()}"
+        before = f"{names[change.before[0]]} {change.before[1].name.lower()}" if change.before else "not there"
+        after = f"{names[change.after[0]]} {change.after[1].name.lower()}"
         if voice.json:
             voice.message("change", {"key": change.key, "before": before, "after": after})
         else:

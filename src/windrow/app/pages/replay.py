@@ -7,10 +7,10 @@ import sqlite3
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 
 from windrow.app.indexing import follower
 from windrow.app.pages.harvest import harvest
+from windrow.app.reread import Replayed, Reread
 from windrow.config import Workspace
 from windrow.engine.progress import Progress
 from windrow.engine.session import Session, Setup
@@ -19,16 +19,7 @@ from windrow.stores.index.fulltext import go_on
 from windrow.stores.summary.plain import compare
 
 
-class Reread(NamedTuple):
-    """What a replay did: the session it is on record as, and how many versions there were, are, and differ."""
-
-    session: int
-    before: int
-    after: int
-    changed: int
-
-
-def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Reread | None:
+def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed | None:
     """Rebuild the Summary Database from the captures, and the index from that; None where there is none yet.
 
     The old one is in place until all is read; a stop leaves it as it is.
@@ -62,7 +53,7 @@ def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Reread | N
         session.close(code)
         session.ledger.close()
         shutil.rmtree(folder, ignore_errors=True)
-    return Reread(session.number, *told)
+    return Replayed(session.number, versions=Reread(session.number, *told))
 
 
 def _settle(path: Path) -> None:
