@@ -117,8 +117,18 @@ def test_the_demo_plays_in_a_folder_named_from_here(tmp_path, monkeypatch, windr
     rows = {line.split()[0]: line for line in said.out.splitlines() if line}
     for source in ("h", "j", "ucd", "wtsi"):
         assert re.match(rf"{source} +\w+ +available +\d{{4}}-", rows[source])
+    for site, items, changed in (("harbour", 7, 1), ("museum", 8, 1), ("shop", 16, 0), ("manor", 0, 0)):
+        assert re.match(rf"{site} +- +available +\S+ \S+ +{items} +\d+ +{changed} ", rows[site])
+    assert "1. The harbour" in said.out
+    assert "The ferry', seen by 1 crawls" in said.out
     assert "not shown" not in said.err
     assert windrow("check", "--workspace", "here/it").code == 0
+    told = windrow(
+        "search", "lighthouse OR keepers OR drafts OR calendar", "--limit", 50, "--json", "--workspace", "here/it"
+    )
+    found = [one["title"] for one in told.of("result")]
+    assert {"The lighthouse", "The harbour", "A whale in the bay", "The shop"} <= set(found)
+    assert not {"Drafts", "Keepers", "The manor"} & set(found)
     assert windrow("demo", "here").code == 2
 
 

@@ -30,7 +30,7 @@ def test_the_snippets_of_a_page_run(page: Path, tmp_path: Path) -> None:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,  # a page may start windrow a dozen times
         check=False,
     )
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"

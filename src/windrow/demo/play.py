@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from windrow.demo.internet import HOST, USER, Served, ftp, https, sftp
 from windrow.demo.partner import first_day, second_day
-from windrow.demo.web import web
+from windrow.demo.web import Web, web
 from windrow.errors import MissingExtra, UsageError
 
 TOML = """# The workspace that `windrow demo` made. Look around: windrow status, windrow why NAME, windrow config
@@ -82,9 +82,7 @@ def play(folder: Path, say: Callable[[str], None], run: Callable[[str, bool], in
         declare(folder, "Wtsi", f"file://{(internet / 'Wtsi').resolve()}/", {}, secret=False)
         say(f"Wtsi serves the folder {internet / 'Wtsi'}")
         sites = stack.enter_context(web())
-        for name, origin in sites.at.items():
-            site(folder, name, origin)
-            say(f"the {name} serves {origin}/")
+        _name(folder, sites, say)
         say("Monday: the first harvest, and the first crawl")
         run("drops", False)
         run("pages", False)
@@ -117,7 +115,8 @@ def declare(folder: Path, centre: str, url: str, settings: dict[str, str], *, se
     (folder / "sources" / f"{centre.lower()}.toml").write_text("\n".join(lines) + "\n")
 
 
-def site(folder: Path, name: str, origin: str) -> None:
-    """Write a site's TOML."""
-    lines = ['collection = "pages"', f'seeds = ["{origin}/"]']
-    (folder / "sources" / f"{name}.toml").write_text("\n".join(lines) + "\n")
+def _name(folder: Path, sites: Web, say: Callable[[str], None]) -> None:
+    """Write the sites' TOML, and say where they are."""
+    for name, origin in sites.at.items():
+        (folder / "sources" / f"{name}.toml").write_text(f'collection = "pages"\nseeds = ["{origin}/"]\n')
+        say(f"the {name} serves {origin}/")

@@ -41,24 +41,28 @@ def _article(title: str, body: str, head: str = "", menu: str = "") -> Answer:
     return Answer(_page(title, f"<nav>{menu}</nav><main><h1>{title}</h1>{body}</main><footer>Made up.</footer>", head))
 
 
+LIGHT = (
+    "<p>The lighthouse was lit in 1832 and has been looked after by eleven keepers. Its lamp is seen from twenty-one"
+    " sea miles away, and its stair has 217 steps.<p>Visitors may climb it in summer."
+)
+
+
+def _front(at: Addresses) -> tuple[tuple[str, str], ...]:
+    """Return where the harbour's front page leads, and in which words."""
+    return (
+        ("/lighthouse.html", "The lighthouse and its keepers"), ("/tides.html", "Tides"), ("/ferry.html", "Ferry"),
+        ("/light.html", "The old address of the lighthouse"), ("/keepers/list.html", "For the keepers only"),
+        ("/drafts.html", "Drafts"), (f"{at[MUSEUM]}/", "The museum"), (f"{at[SHOP]}/", "The shop"),
+        (f"{at[CLOSED]}/", "The manor"), ("https://example.org/elsewhere", "Elsewhere"),
+        ("/ferry.html?utm_source=front", "Ferry, once more"), ("/missing.html", "A page that is not there"),
+    )  # fmt: skip
+
+
 def _harbour(at: Addresses, day: int) -> dict[str, Answer]:
     """Make a site with a sitemap, a redirect, a page in two places, one that changes, one not to be found."""
     menu = '<a href="/">Harbour</a> <a href="/tides.html">Tides</a> <a href="/lighthouse.html">Lighthouse</a>'
     ferry = "Every hour from eight to eighteen." if day == 1 else "Every two hours, since the old boat is under repair."
-    light = (
-        "<p>The lighthouse was lit in 1832 and has been looked after by eleven keepers. Its lamp is seen from"
-        " twenty-one sea miles away, and its stair has 217 steps.<p>Visitors may climb it in summer."
-    )
-    links = "".join(
-        f'<li><a href="{href}">{text}</a>'
-        for href, text in (
-            ("/lighthouse.html", "The lighthouse and its keepers"), ("/tides.html", "Tides"), ("/ferry.html", "Ferry"),
-            ("/light.html", "The old address of the lighthouse"), ("/keepers/list.html", "For the keepers only"),
-            ("/drafts.html", "Drafts"), (f"{at[MUSEUM]}/", "The museum"), (f"{at[SHOP]}/", "The shop"),
-            (f"{at[CLOSED]}/", "The manor"), ("https://example.org/elsewhere", "Elsewhere"),
-            ("/ferry.html?utm_source=front", "Ferry, once more"), ("/missing.html", "A page that is not there"),
-        )
-    )  # fmt: skip
+    links = "".join(f'<li><a href="{href}">{text}</a>' for href, text in _front(at))
     urls = ("/", "/lighthouse.html", "/tides.html", "/ferry.html", "/attic.html")
     sitemap = "".join(f"<url><loc>{at[HARBOUR]}{path}</loc></url>" for path in urls)
     return {
@@ -70,10 +74,10 @@ def _harbour(at: Addresses, day: int) -> dict[str, Answer]:
             type="application/xml",
         ),
         "/": _article("The harbour", f"<p>All about our harbour, its boats and its light.<ul>{links}</ul>"),
-        "/lighthouse.html": _article("The lighthouse", light, menu=menu),
+        "/lighthouse.html": _article("The lighthouse", LIGHT, menu=menu),
         "/light.html": Answer(status=301, location="/lighthouse.html"),
         "/lighthouse-print.html": _article(
-            "The lighthouse", light, '<link rel="canonical" href="/lighthouse.html">', menu
+            "The lighthouse", LIGHT, '<link rel="canonical" href="/lighthouse.html">', menu
         ),
         "/tides.html": _article(
             "Tides",

@@ -27,7 +27,7 @@ class Web:
 def web() -> Iterator[Web]:
     """Serve all sites."""
     made = Web()
-    servers = [(name, http.server.ThreadingHTTPServer((HOST, 0), _handler(made, name))) for name in NAMES]
+    servers = [(name, http.server.ThreadingHTTPServer((HOST, 0), _site(made, name))) for name in NAMES]
     made.at |= {name: f"http://{HOST}:{server.server_address[1]}" for name, server in servers}
     threads = [threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True) for _, server in servers]
     for thread in threads:
@@ -41,8 +41,8 @@ def web() -> Iterator[Web]:
             server.server_close()
 
 
-def _handler(served: Web, name: str) -> type[http.server.BaseHTTPRequestHandler]:
-    class Handler(http.server.BaseHTTPRequestHandler):
+def _site(served: Web, name: str) -> type[http.server.BaseHTTPRequestHandler]:
+    class Answering(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
 
@@ -66,4 +66,4 @@ def _handler(served: Web, name: str) -> type[http.server.BaseHTTPRequestHandler]
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 its name there
             """Say nothing."""
 
-    return Handler
+    return Answering
