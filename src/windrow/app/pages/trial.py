@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from windrow.app.trial import Document, Got, Note, Part, Record
-from windrow.collections.pages.kind import mime
 from windrow.collections.pages.reading import Document as Page
-from windrow.collections.pages.reading import document
+from windrow.collections.pages.reading import read
 from windrow.config import Workspace
 from windrow.config.pages import LIMITS
 from windrow.digest import digest
@@ -45,15 +44,16 @@ def attempt(workspace: Workspace | None, address: str) -> Iterator[Part]:
     found = _fetched(workspace, address, limits) if "://" in address else _file(address, limits)
     yield Got(found.address, found.url, len(found.raw), digest(found.raw), round(found.seconds, 3))
     body = plain(found.raw, found.fields, most=limits.member, ratio=limits.ratio)
-    page = document(body, found.url, found.fields.get("content-type", ""))
+    page = read(body, found.url, found.fields)
     records = list(_records(found.url, page))
     for directive in sorted(page.robots):
         yield Note(found.address, PHASE, Level.NOTE, "Robots", f"the page says {directive}")
+    for one in page.findings:
+        yield Note(found.address, PHASE, one.level, one.kind.title().replace("_", ""), one.message)
     if page.canonical:
         yield Note(found.address, PHASE, Level.NOTE, "Canonical", page.canonical)
     yield from records
-    told = mime(found.fields.get("content-type", ""))
-    kind = told.essence if told else "text/html"
+    kind = page.mime.essence if page.mime else "unknown"
     reason = Reason.NOINDEX if {"noindex", "none"} & page.robots else None
     yield Document(found.address, kind, len(body), digest(body), PHASE, reason, len(records))
 
