@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import sqlite3
 from pathlib import Path
 
@@ -62,12 +63,25 @@ def test_a_folder_is_taken_in_and_found(root, held, windrow):
     why = windrow("why", URL)
     assert why.code == 0, why.err
     assert "elsewhere" in why.out + why.err
+    file = windrow("why", "two.warc")
+    assert file.code == 0, file.err
+    assert "BadDate" in file.out
+    assert str(held / "more/two.warc") in file.out
+    assert windrow("why", held / "more/two.warc").out == file.out
     assert windrow("check").code == 0
     again_ = windrow("run", "pages", held / "one.warc.gz", "--json")
     assert again_.code == 0
     assert len(summary(root, "SELECT * FROM crawl_summary")) == 4
     status = windrow("status")
     assert status.code == 0, status.err
+
+
+def test_a_name_of_any_bytes(root, held, windrow):
+    odd = held / os.fsdecode(b"\xff'%.warc.gz")
+    (held / "one.warc.gz").rename(odd)
+    assert windrow("run", odd).code == 0
+    assert urls_of(root) == {URL, "http://a.example/more"}
+    assert windrow("why", "\\udcff'%.warc.gz").code == 0
 
 
 def test_a_list_and_names(root, held, windrow):

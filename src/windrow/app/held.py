@@ -15,7 +15,7 @@ from windrow.stores.archive.stranger import vet
 COLLECTION = "pages"
 ENDINGS = (".warc", ".warc.gz")
 _LIST = 1 << 26  # bytes
-_OTHER = re.compile(r"[^\w-]+")
+_OTHER = re.compile(r"[^\w-]+", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
@@ -38,7 +38,7 @@ def lots(workspace: Workspace, names: Sequence[str], source: str = "") -> tuple[
     if source and (not _NAME.fullmatch(source) or source in others):
         raise UsageError(f"--as {source[:100]}: not a name, or one of a source of another collection")
     found = {path.resolve(): path for each in paths for path in _files(each)}
-    return tuple(Lot(path, str(path), source or _called(path, others)) for path in found.values())
+    return tuple(Lot(path, _spelled(name), source or _called(path, others)) for name, path in found.items())
 
 
 def _meant(path: Path) -> bool:
@@ -85,6 +85,11 @@ def _listed(path: Path) -> Iterator[Path]:
         which = f": it names {str(missing)[:200]}, which is not there" if missing else ""
         raise UsageError(f"{path} is neither a WARC file nor a list of them{which}")
     yield from named
+
+
+def _spelled(path: Path) -> str:
+    """Spell a path for the ledger, whatever bytes it is made of."""
+    return str(path).encode("utf-8", "backslashreplace").decode()
 
 
 def _called(path: Path, others: set[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
 from windrow.app.kind import KINDS, collection, phases
@@ -14,6 +15,9 @@ from windrow.spec import Collection
 
 MOST = 50
 """Things listed, when a question may mean several."""
+
+LONGEST = 1024
+"""Characters of a name that is looked for among those of WARC files."""
 
 Named = tuple[int, str]
 """An item's number and key."""
@@ -42,7 +46,7 @@ class Question:
 
     def items(self, what: str) -> list[Named]:
         """Return the items that `what` names; the more exact meaning wins."""
-        for look in (self._numbered, self._keyed, self._placed, self._tailed, self._left_out):
+        for look in (self._numbered, self._keyed, self._placed, self._taken_in, self._tailed, self._left_out):
             if found := look(what):
                 self.total = max(len(found), self.total)
                 return found
@@ -86,6 +90,14 @@ class Question:
             if wanted.startswith(base):
                 found |= dict(self._ledger.ask("told_items_by_path", source.name, wanted.removeprefix(base)))
         return sorted(found.items())
+
+    def _taken_in(self, what: str) -> list[Named]:
+        """Look for a WARC file of another maker by what it was called."""
+        tail = Path(what).name
+        if not tail or "\0" in what or len(what) > LONGEST:
+            return []
+        found = self._ledger.ask("intake_called", str(Path(what).absolute()))
+        return found or self._ledger.ask("intake_called_at_end", f"/{tail}", MOST)
 
     def _tailed(self, what: str) -> list[Named]:
         return self._ledger.ask("told_items_by_tail", f"/{what.strip('/')}", MOST) if what.strip("/") else []

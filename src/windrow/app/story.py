@@ -148,6 +148,7 @@ def _story(ledger: Ledger, numbers: list[int]) -> Story:
     told += _listings(ledger, number) + _attempts(ledger.ask("told_item_fetches", number))
     told += _readings(ledger, number) + _findings(ledger, kind, number) + _moves(ledger, kind, number)
     hosts = ledger.ask("told_hosts", parent or number)
+    names = [name for (name,) in ledger.ask("intake_names", number)]
     return Story(
         number,
         kind,
@@ -157,7 +158,7 @@ def _story(ledger: Ledger, numbers: list[int]) -> Story:
         phase_name(phases(), kind, row[13]),
         Status(row[14]).name.lower(),
         row[15] or "",
-        tuple(source for source, _, present, *_ in hosts if present),
+        tuple(source for source, _, present, *_ in hosts if present) + tuple(names),
         within,
         tuple(sorted(told, key=lambda one: one.number)),
         _members(ledger, kind, number, row[16]),

@@ -44,7 +44,8 @@ class Wish:
             ("as", self.source), ("from", self.first), ("to", self.last), ("limit", self.limit), ("since", self.since)
         ):  # fmt: skip
             words += [f"--{name} {value}"] if value else []
-        return " ".join([*words, *(["--again"] if self.again else [])])
+        told = " ".join([*words, *(["--again"] if self.again else [])])
+        return told.encode("utf-8", "backslashreplace").decode()  # names of files may be of any bytes
 
 
 @verb(

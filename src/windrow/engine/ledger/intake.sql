@@ -28,3 +28,14 @@ SELECT h.seq, h.source, h.origin FROM host h WHERE h.collection = ? AND (
     EXISTS (SELECT 1 FROM address a WHERE a.host = h.seq AND (a.due IS NOT NULL OR a.pause <> -1))
     OR NOT EXISTS (SELECT 1 FROM address a WHERE a.host = h.seq)
 ) ORDER BY h.seq;
+
+-- name: intake_names
+-- What people call a WARC file of another maker.
+SELECT name FROM intake_name WHERE item = ? ORDER BY name;
+
+-- name: intake_called
+SELECT i.seq, i.item_key FROM intake_name n JOIN item i ON i.seq = n.item WHERE n.name = ? ORDER BY i.seq;
+
+-- name: intake_called_at_end
+SELECT DISTINCT i.seq, i.item_key FROM intake_name n JOIN item i ON i.seq = n.item 
+WHERE substr(n.name, -length(?1)) = ?1 ORDER BY i.seq LIMIT ?2;
