@@ -16,7 +16,7 @@ from functools import lru_cache
 from types import TracebackType
 from typing import Self
 
-from windrow.errors import TerminalFailure, TransientFailure
+from windrow.errors import TerminalFailure, TransientFailure, WindrowError
 from windrow.formats.answer import AnswerHead, AnswerReader
 from windrow.formats.coding import ASKED
 from windrow.formats.http import read_head
@@ -78,7 +78,7 @@ class Line(asyncio.BufferedProtocol):
         self._until = min(self._end, self._loop.time() + self._silence)
         try:
             reader.feed(_BLOCK[:nbytes])
-        except Exception as error:  # noqa: BLE001 whatever the sink or the reader says is told to who asked
+        except (WindrowError, _Cut) as error:  # what the sink or the reader says is told to who asked
             self._finish(error)
             return
         if reader.done:
@@ -104,7 +104,7 @@ class Line(asyncio.BufferedProtocol):
         if why is None:
             try:
                 reader.end()
-            except Exception as fault:  # noqa: BLE001 as above
+            except WindrowError as fault:
                 why = fault
         self._finish(why)
 
