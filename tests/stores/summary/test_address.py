@@ -4,11 +4,11 @@ import pytest
 
 from tests.stores.summary.chronicle import ask
 from windrow.stores.summary import Crawl, Entry, Sight, Summary, SummaryStore
-from windrow.stores.summary.address import Origin, split
+from windrow.stores.summary.address import Origin, origin, split
 
 
 @pytest.mark.parametrize(
-    ("url", "origin", "path", "query", "text"),
+    ("url", "parts", "path", "query", "text"),
     [
         ("http://a.example/", ("http", "a.example", None, "http://a.example"), "/", None, "http://a.example/"),
         ("http://a.example:80/x", ("http", "a.example", None, "http://a.example"), "/x", None, "http://a.example/x"),
@@ -25,10 +25,11 @@ from windrow.stores.summary.address import Origin, split
         ("http://[::1", ("http", "[:", None, "http://[:"), None, None, None),
     ],
 )  # fmt: skip
-def test_split(url, origin, path, query, text):
+def test_split(url, parts, path, query, text):
     found = split(url)
     if text is not None:
-        assert found == (Origin(*origin), path, query, text)
+        assert found == (parts[3], path, query, text)
+        assert origin(found.origin) == Origin(*parts)
     assert "secret" not in repr(found)
 
 

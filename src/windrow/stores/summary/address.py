@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from windrow.formats.url import normalise, parts
+from windrow.formats.url import normalise
 from windrow.formats.url.resolver import quick
 
 _NOWHERE = "://"  # an origin that no address has
@@ -21,9 +21,9 @@ class Origin(NamedTuple):
 
 
 class Address(NamedTuple):
-    """The columns of `url` that are not empty always."""
+    """The columns of `url` that are not empty always; `origin` is spelt as `Origin.text`."""
 
-    origin: Origin
+    origin: str
     path: str | None
     query: str | None
     text: str
@@ -34,19 +34,17 @@ def split(url: str) -> Address:
 
     One of the web gets its one spelling (`windrow.formats.url`); what has none there stays as it is.
 
-    >>> split("HTTP://me:pw@Example.org:80/a?b").text
-    'http://example.org/a?b'
-    >>> split("mailto:a@b.example").origin
-    Origin(scheme='mailto', host=None, port=None, text='mailto:')
+    >>> split("HTTP://me:pw@Example.org:80/a?b")
+    Address(origin='http://example.org', path='/a', query='b', text='http://example.org/a?b')
     >>> split("sftp://me:pw@b.example:2222/x").text
     'sftp://b.example:2222/x'
     """
     if url.startswith("http") or url[:4].lower() == "http":
-        found = quick(url, "", _NOWHERE) or normalise(url)
-        if found.url:
-            where = parts(found.url)
-            origin = Origin(where.scheme, where.host, where.port, where.origin)
-            return Address(origin, where.path, where.query, found.url)
+        text = (quick(url, "", _NOWHERE) or normalise(url)).url
+        if text:
+            end = text.index("/", 8)
+            path, mark, query = text[end:].partition("?")
+            return Address(text[:end], path, query if mark else None, text)
     return _other(url)
 
 
@@ -55,20 +53,30 @@ def _other(url: str) -> Address:
     scheme = scheme.lower()
     if not rest.startswith("//"):
         path, mark, query = rest.partition("?")
-        return Address(
-            Origin(scheme, None, None, f"{scheme}:"), path or None, query if mark else None, f"{scheme}:{rest}"
-        )
+        return Address(f"{scheme}:", path or None, query if mark else None, f"{scheme}:{rest}")
     end = min((at for at in (rest.find(mark, 2) for mark in "/?\\") if at > 0), default=len(rest))
-    host, port = _authority(rest[2:end], scheme)
-    origin = Origin(scheme, host or None, port, f"{scheme}://{host}" + (f":{port}" if port is not None else ""))
+    host, port = _authority(rest[2:end].rpartition("@")[2].lower())
+    shown = "" if port is None or port == _KNOWN.get(scheme) else f":{port}"
+    text = f"{scheme}://{host}{shown}"
     path, mark, query = rest[end:].partition("?")
-    return Address(origin, path or None, query if mark else None, f"{origin.text}{path}{mark}{query}")
+    return Address(text, path or None, query if mark else None, f"{text}{path}{mark}{query}")
 
 
-def _authority(text: str, scheme: str) -> tuple[str, int | None]:
-    host = text.rpartition("@")[2].lower()
-    name, colon, digits = host.rpartition(":")
+def origin(text: str) -> Origin:
+    """Take an origin apart as `split` spells it.
+
+    >>> origin("https://example.org:8443"), origin("mailto:").host
+    (Origin(scheme='https', host='example.org', port=8443, text='https://example.org:8443'), None)
+    """
+    scheme, _, rest = text.partition(":")
+    if not rest:
+        return Origin(scheme, None, None, text)
+    host, port = _authority(rest[2:])
+    return Origin(scheme, host or None, port, text)
+
+
+def _authority(text: str) -> tuple[str, int | None]:
+    name, colon, digits = text.rpartition(":")
     if not colon or not (digits.isascii() and digits.isdecimal()) or len(digits) > 5:
-        return host.removesuffix(":"), None
-    port = int(digits)
-    return name, None if port == _KNOWN.get(scheme) else port
+        return text.removesuffix(":"), None
+    return name, int(digits)

@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Mapping
 
-from windrow.stores.summary.address import Address, Origin, split
+from windrow.stores.summary.address import Address, origin, split
 from windrow.stores.summary.entry import Mime, Summary
 
 ROOM = 100_000
@@ -44,7 +44,7 @@ class Catalogue:
 
     def _numbered(self, addresses: Mapping[str, Address]) -> dict[str, int]:
         ids: dict[str, int] = dict(self._among("SELECT str_url, url_id FROM url WHERE str_url IN", list(addresses)))
-        fresh = [address for text, address in addresses.items() if text not in ids]
+        fresh = [addresses[text] for text in sorted(addresses) if text not in ids]  # in the order of their index
         if fresh:
             origins = self._origin_ids(dict.fromkeys(address.origin for address in fresh))
             number = self._last("url_id", "url")
@@ -52,27 +52,27 @@ class Catalogue:
             for one in fresh:
                 number += 1
                 ids[one.text] = number
-                rows.append((number, origins[one.origin.text], one.path, one.query, one.text))
+                rows.append((number, origins[one.origin], one.path, one.query, one.text))
             sql = "INSERT INTO url (url_id, origin_id, path, query, str_url) VALUES (?, ?, ?, ?, ?)"
             self._link.executemany(sql, rows)
         return ids
 
-    def _origin_ids(self, wanted: Iterable[Origin]) -> Mapping[str, int]:
+    def _origin_ids(self, wanted: Iterable[str]) -> Mapping[str, int]:
         known = self._origins
-        missing = {origin.text: origin for origin in wanted if origin.text not in known}
+        missing = [text for text in wanted if text not in known]
         if missing:
             if len(known) > ROOM:
                 known.clear()
-                missing = {origin.text: origin for origin in wanted}
+                missing = list(wanted)
             sql = "SELECT str_origin, origin_id FROM origin WHERE str_origin IN"
-            known.update(self._among(sql, list(missing)))
+            known.update(self._among(sql, missing))
             number = self._last("origin_id", "origin")
             rows = []
-            for text, one in missing.items():
+            for text in missing:
                 if text not in known:
                     number += 1
                     known[text] = number
-                    rows.append((number, *one))
+                    rows.append((number, *origin(text)))
             self._link.executemany("INSERT INTO origin VALUES (?, ?, ?, ?, ?)", rows)
         return known
 
