@@ -16,7 +16,11 @@ SOMETIMES = {"sftp": "windrow.transports.remote", "http": _WEB, "https": _WEB}
 CONTEXT.set_forkserver_preload([*ALWAYS])
 
 
-def warm(schemes: Iterable[str] = ()) -> None:
-    """Start the server, so that it imports while we do something else; nothing happens where it runs."""
-    CONTEXT.set_forkserver_preload([*ALWAYS, *sorted({SOMETIMES[one] for one in schemes if one in SOMETIMES})])
+def warm(schemes: Iterable[str] = (), modules: Iterable[str] = ()) -> None:
+    """Start the server, so that it imports while we do something else; nothing happens where it runs.
+
+    `modules` are those of a collection's functions, which readers and fetchers need.
+    """
+    needed = {SOMETIMES[one] for one in schemes if one in SOMETIMES} | set(modules)
+    CONTEXT.set_forkserver_preload([*ALWAYS, *sorted(needed - {"__main__"})])
     forkserver.ensure_running()

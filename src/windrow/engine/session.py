@@ -95,7 +95,10 @@ class Session:
     ) -> None:  # fmt: skip
         """Run a harvest's phases in order; each begins when the one before is through for every item."""
         setup = replace(self.setup, limits=harvest.limits or self.setup.limits)
-        warm(source.site.scheme for source in harvest.sources)
+        collection = harvest.collection
+        modules = {one.run.__module__ for one in collection.steps if one.run}
+        modules |= {collection.crawl.guide.__module__} if collection.crawl else set()
+        warm((source.site.scheme for source in harvest.sources), modules)
         self._books += [harvest.books] if harvest.books else []
         keep = Keep(setup.archive, self.number, setup.limits, setup.rotate, setup.agent)
         crew = Crew(keep, setup.fetchers)

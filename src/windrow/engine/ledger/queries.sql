@@ -227,7 +227,7 @@ CROSS JOIN session s ON s.seq = v.session
 WHERE v.seq IN ({marks}) ORDER BY v.seq;
 
 -- name: visit_count
-SELECT count(*) FROM visit WHERE seq > ?;
+SELECT count(*) FROM visit WHERE seq > ? AND address <> 0;
 
 -- name: visit_original
 -- Where the bytes lie that a later visit to the same address brought again.
