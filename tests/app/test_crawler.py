@@ -177,6 +177,24 @@ def test_a_turn_is_short_while_a_session_runs(tmp_path: Path) -> None:
     books.close()
 
 
+def test_the_end_of_a_session_does_not_wait_for_all_addresses(tmp_path: Path) -> None:
+    crawl = Crawl(tmp_path / "ledger.sqlite", 5)
+    crawl.work(2_000, pages=2_000)
+    crawl.end()
+    books = CrawlerBooks(tmp_path / "crawler.sqlite", piece=100, rest=0)
+    counts = []
+    for _ in range(30):
+        books.catch_up(crawl.ledger)
+        counts.append(books.store.counts())
+    assert (
+        counts[0]["crawl_log"] == counts[-1]["crawl_log"] == len(crawl.ledger.cursor("SELECT 1 FROM visit").fetchall())
+    )
+    assert counts[0]["crawl_candidate"] < counts[-1]["crawl_candidate"]
+    assert counts[-1]["crawl_candidate"] == len(crawl.ledger.cursor("SELECT 1 FROM address").fetchall())
+    assert list(check_crawler(tmp_path / "crawler.sqlite", crawl.ledger)) == []
+    books.close()
+
+
 def test_a_check_finds_lost_rows_and_late_books(crawl: Crawl, tmp_path: Path) -> None:
     path = tmp_path / "crawler.sqlite"
     at_once(crawl.ledger, path)

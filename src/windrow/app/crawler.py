@@ -24,13 +24,16 @@ PIECE = 500
 """Visits, or addresses, that are projected in one transaction."""
 
 TURN = 0.05
-"""Seconds that one call may take while a session runs, which calls about once a second; its end takes what it needs."""
+"""Seconds that one call may take while a session runs, which calls about once a second."""
 
 OK = 200
 MOST = 16 << 20
 """Bytes of a file whose text is kept; longer ones have none."""
 RATIO = 200
 """Most bytes that one packed byte may become."""
+
+REST = 10.0
+"""Seconds that a session's end may take for addresses."""
 
 AGAIN = "remove the crawler database; the next windrow run makes it anew"
 
@@ -39,8 +42,9 @@ class CrawlerBooks:
     """The crawler database, kept equal to what the ledger tells."""
 
     def __init__(
-        self, path: Path, user_agent: str = "", *, archive: Path | None = None, piece: int = PIECE, turn: float = TURN
-    ) -> None:
+        self, path: Path, user_agent: str = "", *, archive: Path | None = None, piece: int = PIECE, turn: float = TURN,
+        rest: float = REST,
+    ) -> None:  # fmt: skip
         """Open the database in a file, making what is missing of it; `user_agent` is who crawls from now on.
 
         With the folder of the archive, the source texts of files that come from now on are kept too.
@@ -49,18 +53,23 @@ class CrawlerBooks:
         self._user_agent = user_agent
         self._archive = archive
         self._piece = piece
-        self._turn = turn
+        self._turn, self._rest = turn, rest
 
     def catch_up(self, ledger: Ledger) -> None:
-        """Project facts after the checkpoint: all of them, or while a session runs as many as fit in a turn."""
+        """Project facts after the checkpoint: all visits, or while a session runs as many as fit in a turn.
+
+        Of addresses that were never asked there may be many millions: what does not fit in, the next session does.
+        """
         running = bool(ledger.ask("session_open"))
-        until = time.monotonic() + self._turn if running else None
-        for step in (self._crawls, self._offers):
-            while step(ledger):
-                if until is not None and time.monotonic() > until:
-                    return
+        until = time.monotonic() + self._turn
+        while self._crawls(ledger):
+            if running and time.monotonic() > until:
+                return
         if not running:
             self._agents(ledger)
+            until = time.monotonic() + self._rest
+        while self._offers(ledger) and time.monotonic() <= until:
+            pass
 
     def _crawls(self, ledger: Ledger) -> bool:
         """Project some visits, and tell whether there may be more."""

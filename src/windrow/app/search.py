@@ -194,5 +194,7 @@ class Search:
         for one in page:
             other = others.get(standing.get(one.candidate.page.id, 0))
             told = Shown(one, alike, None)
-            results.append(shown(told if other is None else grouped(told, other, sizes.get(other.id, 1), free=free), find))
+            results.append(
+                shown(told if other is None else grouped(told, other, sizes.get(other.id, 1), free=free), find)
+            )
         return tuple(results)
