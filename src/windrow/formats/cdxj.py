@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from datetime import UTC, datetime
 from functools import lru_cache
+from json.encoder import encode_basestring_ascii as dumps
 from urllib.parse import urlsplit
 
 from windrow.digest import warc as spell
@@ -47,7 +47,13 @@ def _host(scheme: str, netloc: str) -> str:
 def line(address: str, at: datetime, place: tuple[str, int, int], *, status: int | None, mime: str, digest: str) -> str:
     """Write one index line, without its line feed."""
     warc, offset, length = place
-    known = {"url": address, "mime": mime, "status": str(status) if status else None, "digest": spell(digest)}
-    where = {"length": str(length), "offset": str(offset), "filename": warc}
-    content = {name: value for name, value in {**known, **where}.items() if value is not None}
-    return f"{key(address)} {at.astimezone(UTC):%Y%m%d%H%M%S} {json.dumps(content, ensure_ascii=True)}"
+    told = f'"status": "{status}", ' if status else ""
+    content = (
+        f'{{"url": {dumps(address)}, "mime": {dumps(mime)}, {told}"digest": {dumps(spell(digest))}, '
+        f'"length": "{length}", "offset": "{offset}", "filename": {dumps(warc)}}}'
+    )
+    at = at if at.tzinfo is UTC else at.astimezone(UTC)
+    moment = at.isoformat(timespec="seconds")[:19]
+    return (
+        f"{key(address)} {moment[:4]}{moment[5:7]}{moment[8:10]}{moment[11:13]}{moment[14:16]}{moment[17:]} {content}"
+    )

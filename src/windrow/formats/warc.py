@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from datetime import UTC, datetime
 from typing import NamedTuple
 from urllib.parse import quote
@@ -14,6 +15,7 @@ REVISIT = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 END = b"\r\n\r\n"
 _LENGTH_ROOM = 20
+_LEGAL = re.compile(r"[A-Za-z0-9_./:?#\[\]@!$&'()*+,;=%~-]*")
 _VARIANT = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))
 _DIGEST_ROOM = len(spell("sha256:" + "0" * 64))
 _PACKED = (b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!",
@@ -55,6 +57,8 @@ def record_id() -> str:
 
 def target(address: str) -> str:
     """Escape an address so that it is a legal WARC-Target-URI, whatever its file is called."""
+    if _LEGAL.fullmatch(address):
+        return address
     return quote(address, safe="/:?#[]@!$&'()*+,;=%~", errors="surrogateescape")
 
 

@@ -63,6 +63,7 @@ class Deposit:
         self._request = b""
         self._announced: int | None = None
         self._memory = bytearray()
+        self._stamped: tuple[datetime | None, str] = (None, "")
         self._whole = b""  # the memory as bytes, once somebody asked for all of it
         self._part: Part | None = None
         self.cut = False  # what is kept is the beginning of a longer body: true of one in memory only
@@ -169,9 +170,14 @@ class Deposit:
     def _kept(self, name: str, size: int, place: Place, *, revisit: bool = False) -> Kept:
         return Kept(name, size, place, revisit, self._at, self._mime())
 
+    def _stamp(self) -> str:
+        if self._at is not self._stamped[0]:
+            self._stamped = (self._at, stamp(self._at))
+        return self._stamped[1]
+
     def _fields(self) -> list[tuple[str, str]]:
         kind = "application/http;msgtype=response" if self._head else self._mime()
-        fields = [("WARC-Record-ID", self._id), ("WARC-Date", stamp(self._at))]
+        fields = [("WARC-Record-ID", self._id), ("WARC-Date", self._stamp())]
         cut = [("WARC-Truncated", "length")] if self.cut else []
         return [*fields, ("WARC-Target-URI", self._address), ("Content-Type", kind), *cut]
 
@@ -215,7 +221,7 @@ class Deposit:
 
     def _asked(self) -> bytes:
         """Write the request as a record of its own, tied to the response's."""
-        fields = [("WARC-Record-ID", record_id()), ("WARC-Date", stamp(self._at))]
+        fields = [("WARC-Record-ID", record_id()), ("WARC-Date", self._stamp())]
         fields += [("WARC-Target-URI", self._address), ("WARC-Concurrent-To", self._id)]
         fields += [("Content-Type", "application/http;msgtype=request")]
         return header("request", fields, len(self._request)) + self._request + END
