@@ -7,7 +7,8 @@ from collections import Counter
 
 from selectolax.lexbor import LexborHTMLParser
 
-_SILENT = "script, style, template, svg, canvas, datalist"
+_SILENT = "script, style, template, svg, canvas, datalist, iframe, noembed, noframes, xmp, plaintext"
+_SHOWN = frozenset({"plaintext", "xmp"})
 """Elements whose text no reader of the page sees."""
 
 _SUSPECT = 12_000  # tags that a page may have before it is looked at for nesting
@@ -37,9 +38,21 @@ def parse(text: str) -> LexborHTMLParser:
 
 
 def silence(tree: LexborHTMLParser) -> None:
-    """Take out what shows no text: scripts, styles, drawings. Whoever wants their content reads it before."""
+    """Take out what shows no text: scripts, styles, drawings. Whoever wants their content reads it before.
+
+    The few elements whose text is written without escapes lose it, or become `pre` where it is to be seen.
+    """
     for node in reversed(tree.css(_SILENT)):  # what lies within another goes first
-        node.decompose()
+        tag = node.tag
+        if tag == "iframe":
+            while (child := node.first_child) is not None:
+                child.decompose()
+        elif tag in _SHOWN:
+            shown = tree.create_node("pre")
+            shown.insert_child(node.text() or "")
+            node.replace_with(shown)
+        else:
+            node.decompose()
 
 
 def body(tree: LexborHTMLParser) -> bytes:

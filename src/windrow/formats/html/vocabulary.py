@@ -58,32 +58,21 @@ for _group, _words in GROUPS.items():
         _WORD[_word] = _WORD.get(_word, 0) | BIT[_group]
 
 _SPLIT = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_LETTERS = {code: chr(code) if chr(code).isalpha() else " " for code in range(128)}
 _LONGEST = 300
-_KEPT = 20_000
-_known: dict[str, int] = {}
 
 
 def groups(names: str) -> int:
     """Return the groups, one bit each, that the words within these names belong to.
 
-    Only the first 300 characters count. Names come again and again, within a page and from page to page, so the
-    last answers are remembered.
+    Only the first 300 characters count.
 
     >>> groups("siteNav main-menu") == BIT["nav"] | BIT["content"]
     True
     """
+    names = names[:_LONGEST]
+    words = names.translate(_LETTERS).split() if names.islower() else map(str.lower, _SPLIT.findall(names))
     found = 0
-    for name in names[:_LONGEST].split():
-        bits = _known.get(name)
-        found |= _learn(name) if bits is None else bits
-    return found
-
-
-def _learn(name: str) -> int:
-    found = 0
-    for word in _SPLIT.findall(name):
-        found |= _WORD.get(word.lower(), 0)
-    if len(_known) >= _KEPT:
-        _known.clear()
-    _known[name] = found
+    for word in words:
+        found |= _WORD.get(word, 0)
     return found

@@ -1,8 +1,8 @@
 """Lay a parsed page flat: one walk over its tags yields boxes, blocks of text and anchors.
 
 To ask a tree for node after node costs more than all that is done with them. So the tree is written out again by one
-call: its markup is well-formed, and but for comments and the few elements that hold raw text `<` and `>` stand for
-nothing but tags. What lies between them is tags and texts by turns.
+call: its markup is well-formed, and but for comments `<` and `>` stand for nothing but tags. What lies between them is
+tags and texts by turns.
 """
 
 from __future__ import annotations
@@ -45,12 +45,7 @@ _INLINE: dict[bytes, Meaning] = {
     **{f"/{name}".encode(): (_END.get(act, _SPACE), BODY) for name, act in _START.items()},
     b"": (_NONE, BODY),
 }
-_UNREAD = re.compile(rb"<!--.*?(?:-->|\Z)|<\?[^>]*+>", re.DOTALL)
-"""Comments and the like."""
-_RAW = re.compile(rb"(<(iframe|noembed|noframes|xmp|plaintext)(?: [^>]*+)?>)(.*?)(?:</\2>|\Z)", re.DOTALL)
-"""Elements that hold text as it was written, without escapes."""
-_HAS_RAW = (b"<iframe", b"<noembed", b"<noframes", b"<xmp", b"<plaintext")
-_SHOWN = frozenset({b"plaintext", b"xmp"})
+_INSTRUCTION = re.compile(rb"<\?[^>]*+>")
 _TAG = re.compile(rb"<(/?[^\s/>]++(?: =?[^\s/>=]*+=\"[^\"]*+\")*+)>")
 _LONGEST, _KEPT = 500, 20_000
 
@@ -78,20 +73,13 @@ def walk(markup: bytes) -> Outline:
 
 def _pieces(markup: bytes) -> list[bytes]:
     """Return tags, without their brackets, and texts by turns, beginning with an empty text."""
-    if b"<!--" in markup or b"<?" in markup:
-        markup = _UNREAD.sub(b"", markup)
-    if any(start in markup for start in _HAS_RAW):
-        markup = _RAW.sub(_written, markup)
+    markup, *comments = markup.split(b"<!--")
+    if comments:
+        markup += b"".join([after.partition(b"-->")[2] for after in comments])
     if markup.count(b"<") != markup.count(b">"):  # the name of an attribute may hold a "<"
+        markup = _INSTRUCTION.sub(b"", markup)
         markup = _TAG.sub(lambda tag: b"<%b>" % tag[1].replace(b"<", b"&lt;"), markup)
     return markup.replace(b">", b"<").split(b"<")
-
-
-def _written(raw: re.Match[bytes]) -> bytes:
-    """Leave out what an element holds as raw text, or write it as all text is written where it is to be seen."""
-    start, name, held = raw.groups()
-    text = held.replace(b"&", b"&amp;").replace(b"<", b"&lt;").replace(b">", b"&gt;") if name in _SHOWN else b""
-    return b"%b%b</%b>" % (start, text, name)
 
 
 def _meaning(tag: bytes) -> Meaning:
@@ -103,6 +91,8 @@ def _meaning(tag: bytes) -> Meaning:
     found = _INLINE.get(name)
     if found is not None:
         return found
+    if name.startswith((b"!", b"?")):
+        return _NONE, BODY
     if name.startswith(b"/"):
         found = _CLOSE, BODY
     else:
