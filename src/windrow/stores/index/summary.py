@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import sqlalchemy as sa
 
@@ -114,37 +115,38 @@ class Summary:
                 self._held.link = None
 
     @contextmanager
-    def _read(self) -> Iterator[sa.Connection]:
+    def _read(self) -> Iterator[sqlite3.Connection]:
+        """Give the driver's own connection: a search reads hundreds of rows, and SQLAlchemy's cost more than theirs."""
         link = getattr(self._held, "link", None)
         if link is None:
             with guarded(self._engine), self._engine.connect().execution_options(**READS) as link, link.begin():
-                yield link
+                yield cast("sqlite3.Connection", link.connection.dbapi_connection)
         else:
-            yield link
+            yield cast("sqlite3.Connection", link.connection.dbapi_connection)
 
     def states(self) -> Iterator[Generation]:
         """Yield every generation that can be found, without its texts, in the order of ids."""
         with self._read() as link:
-            for row in link.exec_driver_sql(_STATES):
-                yield Generation(*row)
+            for row in link.execute(_STATES):
+                yield Generation._make(row)
 
     def generations(self, ids: Sequence[int], *, texts: bool = True) -> list[Generation]:
         """Return generations, with or without their texts."""
         sql = f"SELECT {_COLUMNS}, {_WHOLE} {_FROM}" if texts else f"SELECT {_COLUMNS}, {_NONE} {_SHORT}"
         with self._read() as link:
-            return [Generation(*row) for row in link.exec_driver_sql(f"{sql} {_AMONG}", (str(list(ids)),))]
+            return [Generation._make(row) for row in link.execute(f"{sql} {_AMONG}", (str(list(ids)),))]
 
     def texts(self, ids: Sequence[int], most: int) -> dict[int, str]:
         """Return the first `most` characters of the main texts of generations."""
         with self._read() as link:
-            return {row[0]: row[1] for row in link.exec_driver_sql(_TEXTS, (most, str(list(ids))))}
+            return {row[0]: row[1] for row in link.execute(_TEXTS, (most, str(list(ids))))}
 
     def links(self, urls: Iterable[int]) -> dict[int, Links]:
         """Return what other pages call these URLs."""
         found = {}
         with self._read() as link:
             for url in urls:
-                called = Counter(" ".join(row[0].split()) for row in link.exec_driver_sql(_LINKS, (url, LINKS)))
+                called = Counter(" ".join(row[0].split()) for row in link.execute(_LINKS, (url, LINKS)))
                 ordered = sorted(called.items(), key=lambda pair: (-pair[1], pair[0]))
                 found[url] = Links(called.total(), tuple(ordered[:CALLED]))
         return found
@@ -152,12 +154,12 @@ class Summary:
     def targets(self, ids: Sequence[int]) -> set[int]:
         """Return the generations that these generations link to."""
         with self._read() as link:
-            return {int(row[0]) for row in link.exec_driver_sql(_TARGETS, (str(list(ids)),))}
+            return {int(row[0]) for row in link.execute(_TARGETS, (str(list(ids)),))}
 
     def alike(self, piles: Iterable[int], known: str, values: tuple[object, ...]) -> dict[int, int]:
         """Count the URLs that have each of these texts, among the generations that the condition names."""
         with self._read() as link:
-            rows = link.exec_driver_sql(_ALIKE.format(known=known), (str(list(piles)), *values))
+            rows = link.execute(_ALIKE.format(known=known), (str(list(piles)), *values))
             return {row[0]: row[1] for row in rows}
 
     def standing(self, ids: Iterable[int]) -> dict[int, int]:
@@ -173,7 +175,7 @@ class Summary:
         with self._read() as link:
             if not self._has(link, "windrow_wording"):
                 return list(pages)
-            found = {row[0]: row[1:] for row in link.exec_driver_sql(_WORDED, (at, str([one.id for one in pages])))}
+            found = {row[0]: row[1:] for row in link.execute(_WORDED, (at, str([one.id for one in pages])))}
         return [
             one._replace(**dict(zip(("title", "headline", "description"), found[one.id], strict=True)))
             if one.id in found
@@ -185,15 +187,15 @@ class Summary:
         with self._read() as link:
             if not self._has(link, "windrow_representative"):
                 return {}
-            return {row[0]: row[1] for row in link.exec_driver_sql(sql, (str(sorted(ids)),))}
+            return {row[0]: row[1] for row in link.execute(sql, (str(sorted(ids)),))}
 
-    def _has(self, link: sa.Connection, table: str) -> bool:
+    def _has(self, link: sqlite3.Connection, table: str) -> bool:
         """Say whether a table of our own is there: a database of another maker has none."""
-        if table not in self._tables and link.exec_driver_sql(_TOLD, (table,)).first() is not None:
+        if table not in self._tables and link.execute(_TOLD, (table,)).fetchone() is not None:
             self._tables.add(table)
         return table in self._tables
 
     def ask(self, sql: str, values: tuple[object, ...]) -> list[Told]:
         """Run a search's SQL, which selects an id and a score."""
         with self._read() as link:
-            return [Told(*row) for row in link.exec_driver_sql(sql, values)]
+            return [Told(*row) for row in link.execute(sql, values)]

@@ -78,12 +78,17 @@ def stands_alone(word: str) -> bool:
 def bounded(expression: str, found: Sequence[str], *, open_end: bool = False) -> str:
     """Return a regular expression of words that stand alone; letters that are words need no space around them.
 
+    `expression` is for the words `found`, and begins as the first of them does.
+
     >>> re.findall(bounded("tea", ["tea"]), "tea teapot 3tea")
     ['tea']
     """
-    before = "" if _LETTER.match(found[0]) else r"(?<![^\W_])"
     after = r"\w*" if open_end else "" if _LETTER.match(found[-1]) else r"(?![^\W_])"
-    return f"{before}(?:{expression}){after}"
+    if _LETTER.match(found[0]):
+        return f"(?:{expression}){after}"
+    # The first letter stands before the look behind: an expression that begins with a letter is found faster.
+    first = re.escape(found[0][0])
+    return rf"{first}(?<![^\W_]{first}){expression[len(first) :]}{after}"
 
 
 def spaced(text: str) -> str:
