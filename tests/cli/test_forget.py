@@ -36,7 +36,7 @@ def root(tmp_path: Path, village, windrow, monkeypatch: pytest.MonkeyPatch) -> P
     monkeypatch.chdir(root)
     for turn in ("first", "second"):
         text = f"<p>The {turn} word of {SECRET} is {SECRET}{turn}, which nobody else says.</p>"
-        village.put(0, "secret.html", page(f"About {SECRET}", text, f"https://elsewhere.example/{SECRET}"))
+        village.put(0, "secret.html", page(f"The {turn} {SECRET}", text, f"https://elsewhere.example/{SECRET}"))
         assert windrow("run", "town", *(["--again"] if turn == "second" else [])).code == 0
     return root
 

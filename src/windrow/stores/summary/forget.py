@@ -56,6 +56,17 @@ AND NOT EXISTS (SELECT 1 FROM link_summary l WHERE l.link_to_url = url.url_id)
 AND url_id NOT IN (SELECT canonical_url_id FROM file_summary WHERE canonical_url_id IS NOT NULL)
 AND url_id NOT IN (SELECT to_url_id FROM redirect_summary)
 """
+_WORDED = f"""
+CREATE TEMP TABLE worded AS SELECT DISTINCT said FROM windrow_observation WHERE url_id {_AMONG} AND said <> x''
+"""
+_NAMED = (
+    "INSERT INTO temp.linked SELECT canonical_url_id FROM windrow_wording WHERE said IN (SELECT said FROM temp.worded)"
+)
+_UNSAID = """
+DELETE FROM windrow_wording
+WHERE said IN (SELECT said FROM temp.worded EXCEPT SELECT said FROM windrow_observation)
+"""
+_UNNAMED = "AND url_id NOT IN (SELECT canonical_url_id FROM windrow_wording WHERE canonical_url_id IS NOT NULL)"
 _UNSEEN = "AND NOT EXISTS (SELECT 1 FROM windrow_observation o WHERE o.url_id = url.url_id)"
 _EMPTY = "DELETE FROM origin WHERE origin_id NOT IN (SELECT origin_id FROM url)"
 
@@ -68,7 +79,7 @@ def forget(link: sqlite3.Connection, *, urls: Iterable[str] = (), origins: Itera
     run = link.execute
     ids = [row[0] for row in run(f"{_BY_URL} UNION {_BY_ORIGIN}", (json.dumps(list(urls)), json.dumps(list(origins))))]
     asked = (json.dumps(ids),)
-    for table in ("buried", "linked", "lonely", "spoken"):
+    for table in ("buried", "linked", "lonely", "spoken", "worded"):
         run(f"DROP TABLE IF EXISTS temp.{table}")
     run(f"{_GENERATIONS} WHERE url_id {_AMONG}", asked)
     count = int(run("SELECT count(*) FROM temp.buried").fetchone()[0])
@@ -78,22 +89,27 @@ def forget(link: sqlite3.Connection, *, urls: Iterable[str] = (), origins: Itera
     if "windrow_touched" in known:
         run("INSERT OR IGNORE INTO windrow_touched SELECT id FROM temp.buried")
         run("INSERT OR IGNORE INTO windrow_regroup SELECT pile FROM temp.buried WHERE pile IS NOT NULL")
-        run(f"DELETE FROM windrow_observation WHERE url_id {_AMONG}", asked)
-        run("DELETE FROM windrow_wording WHERE said NOT IN (SELECT said FROM windrow_observation)")
+        _observations(link, asked, worded="windrow_wording" in known)
     run(_ORIGINALS)
     for table, which in _HANGING:
         if table in known:
             run(f"DELETE FROM {table} WHERE {which}")
     run(f"DELETE FROM entity_generation WHERE entity_generation_id IN {_OURS}")
     _texts(link)
-    _addresses(link, seen="windrow_observation" in known)
+    seen = _UNSEEN if "windrow_observation" in known else ""
+    run(_UNUSED + seen + (_UNNAMED if "windrow_wording" in known else ""))
+    run(_EMPTY)
     return count
 
 
-def _addresses(link: sqlite3.Connection, *, seen: bool) -> None:
-    """Remove addresses, and what they linked to, where nothing refers to them any more."""
-    link.execute(_UNUSED + (_UNSEEN if seen else ""))
-    link.execute(_EMPTY)
+def _observations(link: sqlite3.Connection, asked: tuple[str], *, worded: bool) -> None:
+    """Remove what was seen of addresses, and what they called themselves where no other did."""
+    if worded:
+        link.execute(_WORDED, asked)
+        link.execute(_NAMED)
+    link.execute(f"DELETE FROM windrow_observation WHERE url_id {_AMONG}", asked)
+    if worded:
+        link.execute(_UNSAID)
 
 
 def _texts(link: sqlite3.Connection) -> None:
