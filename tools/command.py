@@ -18,7 +18,7 @@ from windrow.app.forget import Burden
 from windrow.app.lookup import Hit, Mark, Told
 from windrow.app.origin import Came, Origin, Site
 from windrow.app.page import Asked as PageAsked
-from windrow.app.page import Edition, Page, Tombstone
+from windrow.app.page import Edition, Page, Renamed, Tombstone
 from windrow.app.question import Candidate
 from windrow.app.reread import Reread
 from windrow.app.scaffold import Prepared
@@ -100,7 +100,7 @@ MESSAGES = {
 
 PARTS = (
     SourceCount, PhaseCount, ReasonCount, FindingCount, OutcomeCount, SourceState, StateCount, Mark, Part,
-    Came, Counted, Change, Line, Tombstone, Near,
+    Came, Counted, Change, Line, Tombstone, Near, Renamed,
 )  # fmt: skip
 """What lists within messages hold."""
 

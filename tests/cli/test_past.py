@@ -183,6 +183,18 @@ def test_dates_and_addresses_that_make_no_sense_are_told(here, windrow, village)
     assert windrow("check").code == 0
 
 
+def test_a_new_title_alone_is_told_without_a_new_version(why, here, windrow, village) -> None:
+    text = (village.roots[0] / "new.html").read_text()
+    village.put(0, "new.html", text.replace("<title>New place", "<title>Newer place"))
+    assert windrow("run", "town", "--again").code == 0
+    told, versions, _ = why("/new.html")
+    assert len(versions) == 1
+    assert [(one["what"], one["before"], one["after"]) for one in told["renamed"]] == [
+        ("title", "New place", "Newer place")
+    ]
+    assert "renamed  title 'New place' -> 'Newer place'" in windrow("why", f"{village.origin(0)}/new.html").out
+
+
 def test_nearly_equal_pages_are_told(why, here, windrow, village) -> None:
     """Of two long texts that differ in a word, each names the other."""
     words = " ".join(f"word{number} of the long story" for number in range(150))

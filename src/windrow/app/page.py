@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -19,7 +20,7 @@ from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import parse
 from windrow.formats.url import normalise
 from windrow.reasons import Reason
-from windrow.stores.index.version import Near, Version, Versions
+from windrow.stores.index.version import Near, Version, Versions, Wording
 
 _CHAIN = 20
 """Addresses on the way from a seed that are told."""
@@ -75,6 +76,15 @@ class Edition(NamedTuple):
     changed: str = ""
 
 
+class Renamed(NamedTuple):
+    """What a page calls itself changed, while its text stayed: its title, headline or description."""
+
+    at: datetime
+    what: str
+    before: str
+    after: str
+
+
 class Tombstone(NamedTuple):
     """A page or its whole origin, the `target`, was taken down: when, by whom and why.
 
@@ -111,6 +121,7 @@ class Page(NamedTuple):
     alike: tuple[str, ...]
     near: tuple[Near, ...]
     represented_by: str
+    renamed: tuple[Renamed, ...]
     tombstones: tuple[Tombstone, ...]
     versions: tuple[Edition, ...]
     events: tuple[Asked, ...]
@@ -203,6 +214,7 @@ class _Others(NamedTuple):
     alike: tuple[str, ...] = ()
     near: tuple[Near, ...] = ()
     stands: str = ""
+    renamed: tuple[Renamed, ...] = ()
 
 
 def _versions(workspace: Workspace, url: str) -> tuple[list[Edition], _Others]:
@@ -217,8 +229,19 @@ def _versions(workspace: Workspace, url: str) -> tuple[list[Edition], _Others]:
         if latest is not None and latest.pile is not None and latest.end is None:
             near, stands = reader.near(latest.id, _ALIKE)
             others = _Others(tuple(reader.alike(latest.pile, url, _ALIKE)), tuple(near), stands)
+        others = others._replace(renamed=tuple(_renamed(reader.wordings(url))))
         changes = _changes(reader, found)
     return [_edition(one, changes.get(one.id, "")) for one in found], others
+
+
+def _renamed(found: Sequence[Wording]) -> Iterator[Renamed]:
+    """Compare what a version called itself with what it called itself before."""
+    for before, after in pairwise(found):
+        if before.generation == after.generation:
+            for what in ("title", "headline", "description"):
+                old, new = getattr(before, what) or "", getattr(after, what) or ""
+                if old != new:
+                    yield Renamed(datetime.fromtimestamp(after.since, UTC), what, old, new)
 
 
 def _changes(reader: Versions, found: Sequence[Version]) -> dict[int, str]:

@@ -86,6 +86,11 @@ SELECT u.str_url FROM windrow_representative r JOIN entity_generation g ON g.ent
 JOIN url u ON u.url_id = g.url_id WHERE r.generation_id = ? AND r.representative_id <> r.generation_id
 """
 _BESIDE = "SELECT count(*) FROM sqlite_master WHERE name IN ('windrow_near_duplicate', 'windrow_representative')"
+_WORDINGS = """
+SELECT entity_generation_id, first_seen_unix_utc, title, primary_headline, description FROM windrow_version
+WHERE url_id = (SELECT url_id FROM url WHERE str_url = ?) ORDER BY entity_generation_id, first_seen_unix_utc
+"""
+_VIEW = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_version'"
 _OF_HOST = """
 SELECT count(DISTINCT g.url_id), coalesce(sum(g.confirmed_end_unix_utc IS NULL), 0), count(*),
   coalesce(sum(g.marked_duplicate AND g.confirmed_end_unix_utc IS NULL), 0)
@@ -99,6 +104,16 @@ class Near(NamedTuple):
 
     url: str
     similarity: float
+
+
+class Wording(NamedTuple):
+    """What a page calls itself from a time on (UNIX seconds), within one version."""
+
+    generation: int
+    since: int
+    title: str | None
+    headline: str | None
+    description: str | None
 
 
 class Counted(NamedTuple):
@@ -135,6 +150,12 @@ class Versions:
             return [], ""
         stands = self._rows(_STANDS, (generation,))
         return [Near(*row) for row in self._rows(_NEAR, (generation, most))], stands[0][0] if stands else ""
+
+    def wordings(self, url: str) -> list[Wording]:
+        """Return what an address called itself, version by version in the order of time."""
+        if not self._rows(_VIEW, ())[0][0]:
+            return []
+        return [Wording(*row) for row in self._rows(_WORDINGS, (url,))]
 
     def count(self, hosts: list[str]) -> Counted:
         """Count what is known of hosts."""
