@@ -381,3 +381,13 @@ def test_replay_makes_the_same_summary_again_and_asks_nobody(crawled, small, win
     database.close()
     assert windrow("replay", "--json").of("reread")[0]["changed"] == 1
     assert windrow("export", "pages", "--as", "jsonl").out.count("somebody changed it") == 0
+
+
+def test_a_run_asks_each_site_for_no_more_than_its_bound(root, small, windrow) -> None:
+    text = (root / "windrow.toml").read_text()
+    (root / "windrow.toml").write_text(text.replace('delay = "1 ms"', 'delay = "1 ms"\nmax_commands_per_run = 4'))
+    mark = small.mark()
+    for done in (4, 8, 9):
+        assert windrow("run", "pages").code == 0
+        assert len([one for one in small.asked(mark) if one.path != "/robots.txt"]) == done
+    assert paths(small.asked(mark), small.ports[0])[:9] == WHOLE[:9]

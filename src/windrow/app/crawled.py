@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from windrow.app.kind import KINDS, collection
@@ -52,13 +53,19 @@ class Frontier(NamedTuple):
     next: datetime | None = None
 
 
+@lru_cache(maxsize=4)
+def _counted(ledger: Ledger, first: int, last: int) -> tuple[tuple[Any, ...], ...]:
+    """Count a session's visits; a status asks for the same session several times, and a large one takes seconds."""
+    return tuple(ledger.ask("told_visits", first, last))
+
+
 def visits(ledger: Ledger, span: tuple[int, int], kinds: Iterable[str]) -> Visits:
     """Count what came of the questions between two facts, of the collections that are known."""
     sources: dict[str, Counter[str]] = {}
     ends: Counter[tuple[str, str]] = Counter()
     reasons: Counter[str] = Counter()
     crawls = {name: crawl for name in kinds if (crawl := collection(name).crawl)}
-    for kind, source, what, status, reason, revisit, earlier, count, received in ledger.ask("told_visits", *span):
+    for kind, source, what, status, reason, revisit, earlier, count, received in _counted(ledger, *span):
         why = Reason(reason) if reason else None
         mine = sources.setdefault(source, Counter())
         mine["fetched"] += count if status is not None else 0

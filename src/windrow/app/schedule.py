@@ -171,13 +171,13 @@ def walk(ledger: Ledger, collection: Collection, sources: Sequence[Source], part
         fresh = [one for one in crawl.seeds(source, {}) if not ledger.ask("told_address", one.digest)]
         for one in fresh:
             mine[one.origin] = mine.get(one.origin, 0) + 1
-        count = sum(mine.values()) if bounds.limit is None else min(sum(mine.values()), bounds.limit)
+        bound = min(one for one in (bounds.limit, source.most or None, sum(mine.values())) if one is not None)
         delay = float(source.options.get("delay", 0))
         seconds = max((many * max(delay, pace.get(origin, 0.0)) for origin, many in mine.items()), default=0.0)
         why_not = _why_not(source)
         address = source.site.address()
         asked.append(
-            Asked(source.name, collection.name, address, ROBOTS, source.active, why_not, count, 0, round(seconds, 1))
+            Asked(source.name, collection.name, address, ROBOTS, source.active, why_not, bound, 0, round(seconds, 1))
         )
         if source.active:
             urls = [*following(ledger, collection.name, source.name, room), *(one.url for one in fresh)]

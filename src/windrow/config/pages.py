@@ -59,6 +59,7 @@ SETTINGS = (
     Setting("pages.user_agent", TEXT, "", "the whole user agent, in place of OPERATOR-crawler (for CONTACT)"),
     Setting("pages.delay", DURATION, 1, "least time between two requests to a host that asks for no other"),
     Setting("pages.recrawl_interval", DURATION, "4 weeks", "when a page is looked at again, until it is known better"),
+    Setting("pages.max_commands_per_run", count(0, 10**9), 0, "most pages of a site that one run asks for; 0: all due"),
     Setting("pages.do_not_crawl", DENIED, [], "paths, or hosts and paths, that are not asked for on any site"),
     Setting("pages.url_query_parameters", QUERIES, [], "query parameters that addresses of all sites may have"),
     Setting("pages.private", PRIVATE, [], "hosts and networks that may be private; no others are talked to"),
@@ -86,6 +87,7 @@ SOURCE = (
     Setting("url_query_parameters", QUERIES, [], "beside those of pages.url_query_parameters"),
     Setting("delay", MAYBE, "", "least time between two requests to a host of it; empty: as pages.delay says"),
     Setting("recrawl_interval", MAYBE, "", "when its pages are looked at again; empty: as pages.recrawl_interval says"),
+    Setting("max_commands_per_run", count(0, 10**9), 0, "most of its pages in one run; 0: as [pages] says"),
     Setting("private", PRIVATE, [], "beside those of pages.private"),
 )
 
@@ -123,7 +125,9 @@ def source(one: Declared, values: Mapping[str, Value], around: Around) -> Source
         private=False,
     )
     active = values["state"].value == "available"
-    return Source(one.name, values["collection"].value, site, active=active, connections=1, options=options)
+    most = values["max_commands_per_run"].value or of("max_commands_per_run")
+    kind = values["collection"].value
+    return Source(one.name, kind, site, active=active, connections=1, options=options, most=most)
 
 
 def _seeds(one: Declared, values: Mapping[str, Value]) -> tuple[str, ...]:

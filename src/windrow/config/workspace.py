@@ -91,6 +91,7 @@ class Pages:
     user_agent: str
     delay: float
     recrawl_interval: float
+    max_commands_per_run: int
     do_not_crawl: tuple[str, ...]
     url_query_parameters: tuple[str, ...]
     private: tuple[str, ...]

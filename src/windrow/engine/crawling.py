@@ -46,6 +46,7 @@ class _Tally:
     """What became of a source's visits."""
 
     task: int
+    given: int = 0
     visits: int = 0
     found: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
@@ -136,7 +137,9 @@ class Crawling:
     def _serve(self, host: _Host) -> None:
         """Give one walker more addresses, if there are any."""
         run, share = self._run, self._share()
+        tally, most = self._tallies[host.source.name], host.source.most
         room = share if run.limit is None else min(share, run.limit - self._given)
+        room = min(room, most - tally.given) if most else room
         rows = run.ledger.ask("address_due", host.seq, int(time.time()), room + len(host.hand)) if room > 0 else []
         fresh = [row for row in rows if row[0] not in host.hand][:room]
         host.dry = len(fresh) < room
@@ -146,6 +149,7 @@ class Crawling:
         run.crew.feed(Feed(host.seq, tuple(_call(row) for row in fresh)))
         self._out += len(fresh)
         self._given += len(fresh)
+        tally.given += len(fresh)
 
     def _begin(self, host: _Host) -> bool:
         """Have a host walked, or leave it where it asked to be left alone for longer than a run waits."""
