@@ -88,6 +88,8 @@ def main(who: str) -> None:
     """Extract what comes on stdin."""
     extract = MAKERS[who](importlib.import_module(MODULES[who]))
     pages = [json.loads(line) for line in sys.stdin]
+    for page in pages[:5]:
+        extract(base64.b64decode(page["raw"]), page["text"], page["url"])  # to get warm, as a process that lives long
     gc.collect()
     gc.freeze()
     for page in pages:

@@ -17,7 +17,7 @@ ARTICLE = f"""<title>Tea - The Site</title><header><nav><ul><li><a href=/>Home</
 <aside><h3>Related</h3><ul><li><a href=/c>Coffee</a><li><a href=/d>Milk</a></ul></aside>
 <footer><p>© 2024 The Site. <a href=/p>Privacy</a></footer>"""
 
-FLOOR = 0.88
+FLOOR = 0.87
 """Of the mean F1 over the pages that the forest was taught with; a fall means that reading has changed."""
 
 

@@ -1,4 +1,4 @@
-"""What a start tag says of its element; tags are given as a tree writes them out, in UTF-8, without the brackets around."""
+"""What a start tag says of its element; tags are as a tree writes them out, in UTF-8, without their brackets."""
 
 from __future__ import annotations
 
@@ -24,28 +24,34 @@ BODY = Shape("body", 0, 0, "body")
 
 _SHAPING = re.compile(r' (class|id|role|itemprop|style|hidden|aria-hidden)="([^"]*+)"')
 _NAMING = ("class", "id", "role", "itemprop")
+_KEPT = 5_000
+
+_known: dict[tuple[object, ...], Shape] = {}
 
 
 def shape(tag: bytes) -> Shape:
-    """Return the shape of a box.
+    """Return the shape of a box; most boxes are shaped like one before, whatever else their tags say.
 
     >>> shape(b'nav class="top"').kind
     'nav top'
     """
     written = tag.decode("utf-8", "replace")
-    name, space, rest = written.partition(" ")
-    if not space:
-        return Shape(name, marks(name, {}), groups(name) if "-" in name else 0, name)
-    if rest.count('"') == 2:  # most have a class and nothing else
-        only, value, _ = rest.split('"')
-        said: dict[str, str] = {only[:-1]: value}
-    else:
-        said = dict(_SHAPING.findall(written))
-    named = groups(name) if "-" in name else 0
-    for attribute_ in _NAMING:
-        if attribute_ in said:
-            named |= groups(said[attribute_])
-    return Shape(name, marks(name, said), named, f"{name} {said['class']}" if "class" in said else name)
+    name = written.partition(" ")[0]
+    said = (name, *_SHAPING.findall(written))
+    found = _known.get(said)
+    if found is None:
+        if len(_known) >= _KEPT:
+            _known.clear()
+        found = _known[said] = _shape(name, dict(said[1:]))
+    return found
+
+
+def _shape(name: str, said: dict[str, str]) -> Shape:
+    names = [said[each] for each in _NAMING if each in said]
+    if "-" in name:
+        names.append(name)
+    kind = f"{name} {said['class']}" if "class" in said else name
+    return Shape(name, marks(name, said), groups(" ".join(names)), kind)
 
 
 def attribute(tag: bytes, name: bytes) -> str:

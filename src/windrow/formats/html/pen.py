@@ -149,7 +149,9 @@ class Pen:
         named = _REFERS.get(name, b"src")
         if b' %b="' % named in tag:
             href, spare = attribute(tag, named), _label(tag) or attribute(tag, b"alt")
-            self._anchors.append(Anchor(name.decode(), href, attribute(tag, b"rel"), _tidy(spare), self._where(), False))
+            self._anchors.append(
+                Anchor(name.decode(), href, attribute(tag, b"rel"), _tidy(spare), self._where(), False)
+            )
 
     def anchor(self, tag: bytes, _shape: Shape) -> None:
         """Open an anchor."""

@@ -14,7 +14,7 @@ from windrow.formats.html.element import BODY, Shape, shape
 from windrow.formats.html.outline import Outline
 from windrow.formats.html.pen import Pen
 
-Act = Callable[[Pen, str, Shape], None]
+Act = Callable[[Pen, bytes, Shape], None]
 Meaning = tuple[Act, Shape]
 
 _OPEN, _CLOSE, _SPACE, _NONE = Pen.open, Pen.close, Pen.space, Pen.none
@@ -88,15 +88,13 @@ def _meaning(tag: bytes) -> Meaning:
     Tags of boxes come again and again, within a page and from page to page, so the last answers are remembered.
     """
     name = tag.partition(b" ")[0]
-    found = _INLINE.get(name)
-    if found is not None:
-        return found
+    inline = _INLINE.get(name)
+    if inline is not None:
+        return inline
     if name.startswith((b"!", b"?")):
         return _NONE, BODY
-    if name.startswith(b"/"):
-        found = _CLOSE, BODY
-    else:
-        found = Pen.form if name == b"form" else _OPEN, shape(tag)
+    start: Act = Pen.form if name == b"form" else _OPEN
+    found: Meaning = (_CLOSE, BODY) if name.startswith(b"/") else (start, shape(tag))
     if len(tag) <= _LONGEST:
         if len(_known) >= _KEPT:
             _known.clear()
