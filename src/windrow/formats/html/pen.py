@@ -74,9 +74,6 @@ class Pen:
         boxes = Boxes(tag, up, depth, marks, names, path, kind, first, self._last)
         return Outline(boxes, self._blocks, self._anchors)
 
-    def none(self, *_: object) -> None:
-        """Do nothing."""
-
     def space(self, *_: object) -> None:
         """Part words, if not in code."""
         if self.parts:
@@ -175,23 +172,21 @@ class Pen:
             self._anchor = None
         self.parts.append(self.gap)  # so that the block ends here, even one without text
 
-    def code(self, *_: object) -> None:
-        """Open code in the line."""
-        self._code = self._marked(self._code)
-        self.gap = b""
+    def mark_up(self, tag: bytes, _shape: Shape) -> None:
+        """Open code or a quotation in the line."""
+        if _quotes(tag):
+            self._quote = self._marked(self._quote)
+        else:
+            self._code = self._marked(self._code)
+            self.gap = b""
 
-    def end_code(self, *_: object) -> None:
-        """Close code."""
-        self._code = self._unmarked(self._code, self._blocks.code)
-        self.gap = b"" if self._code else b" "
-
-    def quote(self, *_: object) -> None:
-        """Open a quotation in the line."""
-        self._quote = self._marked(self._quote)
-
-    def end_quote(self, *_: object) -> None:
-        """Close a quotation."""
-        self._quote = self._unmarked(self._quote, self._blocks.quote)
+    def end_mark_up(self, tag: bytes, _shape: Shape) -> None:
+        """Close code or a quotation."""
+        if _quotes(tag):
+            self._quote = self._unmarked(self._quote, self._blocks.quote)
+        else:
+            self._code = self._unmarked(self._code, self._blocks.code)
+            self.gap = b"" if self._code else b" "
 
     def _marked(self, run: Run | None) -> Run:
         """Open code or a quotation; one within its like is only counted."""
@@ -251,6 +246,10 @@ class Pen:
             blocks.links.append(self._links)
             blocks.box.append(self._stack[-1])
         self._linked = self._links = 0
+
+
+def _quotes(tag: bytes) -> bool:
+    return tag.removeprefix(b"/").partition(b" ")[0] == b"q"
 
 
 def _label(tag: bytes) -> str:

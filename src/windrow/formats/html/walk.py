@@ -17,7 +17,12 @@ from windrow.formats.html.pen import Pen
 Act = Callable[[Pen, bytes, Shape], None]
 Meaning = tuple[Act, Shape]
 
-_OPEN, _CLOSE, _SPACE, _NONE = Pen.open, Pen.close, Pen.space, Pen.none
+
+def _none(*_: object) -> None:
+    """Do nothing."""
+
+
+_OPEN, _CLOSE, _SPACE, _NONE = Pen.open, Pen.close, Pen.space, _none
 _START: dict[str, Act] = {
     # in the line of text, without parting words
     **dict.fromkeys(("abbr", "b", "bdi", "bdo", "big", "cite", "del", "dfn", "em", "font", "i", "ins", "mark", "s",
@@ -27,8 +32,7 @@ _START: dict[str, Act] = {
                      "rt", "ruby", "source", "span", "time"), _SPACE),
     **dict.fromkeys(("area", "audio", "embed", "iframe", "img", "noembed", "noframes", "object", "video"), Pen.refer),
     **dict.fromkeys(("base", "basefont", "bgsound", "col", "frame", "hr", "keygen", "param", "track"), Pen.border),
-    **dict.fromkeys(("code", "kbd", "samp"), Pen.code),
-    "q": Pen.quote,
+    **dict.fromkeys(("code", "kbd", "q", "samp"), Pen.mark_up),
     "a": Pen.anchor,
     "br": Pen.line,
 }  # fmt: skip
@@ -36,8 +40,7 @@ _START: dict[str, Act] = {
 _END: dict[Act, Act] = {
     _NONE: _NONE,
     Pen.anchor: Pen.end_anchor,
-    Pen.code: Pen.end_code,
-    Pen.quote: Pen.end_quote,
+    Pen.mark_up: Pen.end_mark_up,
 }
 """What to do at the end tag of an element, by what was done at its start; at all others of these, words are parted."""
 _INLINE: dict[bytes, Meaning] = {
