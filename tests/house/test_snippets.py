@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -23,17 +25,23 @@ def surroundings(home: Path) -> dict[str, str]:
 
 @pytest.mark.parametrize("page", RUN, ids=name)
 def test_the_snippets_of_a_page_run(page: Path, tmp_path: Path) -> None:
-    done = subprocess.run(
+    done = subprocess.Popen(
         ["bash", "-euxo", "pipefail", "-c", runnable(page)],
         cwd=tmp_path,
         env=surroundings(tmp_path),
         stdin=subprocess.DEVNULL,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
-        timeout=240,  # a page may start windrow a dozen times
-        check=False,
+        start_new_session=True,
     )
-    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    try:
+        said, _ = done.communicate(timeout=240)  # a page may start windrow a dozen times
+    finally:
+        with suppress(ProcessLookupError):  # a server that the page started ends with it, however the page ends
+            os.killpg(done.pid, signal.SIGKILL)
+        done.wait()
+    assert done.returncode == 0, said
 
 
 @pytest.mark.parametrize("page", TOLD, ids=name)
