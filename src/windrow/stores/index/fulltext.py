@@ -161,14 +161,19 @@ def _miscounted(link: sa.Connection, count: Count) -> Iterator[str]:
 
 @contextmanager
 def _unchecked(link: sa.Connection) -> Iterator[None]:
-    """Look no references up meanwhile: ids that were read a moment ago need not be looked for again, row by row."""
+    """Look no references up meanwhile: ids that were read a moment ago need not be looked for again, row by row.
+
+    What is gathered beside goes to a file: it grows with the database, and memory need not.
+    """
     plain = link.connection.dbapi_connection
     assert plain is not None
-    plain.cursor().execute("PRAGMA foreign_keys = OFF")
+    for pragma in ("foreign_keys = OFF", "temp_store = FILE"):
+        plain.cursor().execute(f"PRAGMA {pragma}")
     try:
         yield
     finally:
-        plain.cursor().execute("PRAGMA foreign_keys = ON")
+        for pragma in ("foreign_keys = ON", "temp_store = MEMORY"):
+            plain.cursor().execute(f"PRAGMA {pragma}")
 
 
 def _describe(link: sa.Connection) -> None:
