@@ -64,10 +64,10 @@ def entry(event: Event, *, read: bool = True) -> Entry:
     """Return what the store is told of an event; without `read` the bytes were not looked at."""
     content = is_content(event)
     sight = Sight.CONTENT if content else Sight(event.what)
-    status = {"same": 304, "missing": 404, "gone": 410, "unknown": 503}.get(event.what, 200)
+    status = {"same": 304, "missing": 404, "gone": 410, "unknown": 503, "move": 302}.get(event.what, 200)
     crawl = Crawl(
         event.number, event.url, event.at, uuid(event), sight, b"agent-of-16-byte", 0, True, 20, 7, status,
-        f'"{event.what}"', payload(event) if content else "",
+        f'"{event.what}"', payload(event) if content and status == 200 else "",
     )  # fmt: skip
     return Entry(crawl, summary(event) if content and read else None)
 

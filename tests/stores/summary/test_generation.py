@@ -61,9 +61,21 @@ def test_the_same_after_an_absence_opens_it_again():
     assert spans(A, Sight.GONE, B) == [(A, 0, 0, 1), (B, 2, 2, None)]
 
 
-def test_nothing_confirms_what_is_closed_or_unknown():
+def test_without_a_body_before_it_nothing_is_the_same():
     assert spans(Sight.SAME, Sight.UNKNOWN, Sight.MISSING) == []
-    assert spans(A, Sight.GONE, Sight.SAME) == [(A, 0, 0, 1)]
+
+
+def test_a_page_that_returns_and_says_that_it_did_not_change_is_open_again():
+    assert spans(A, Sight.GONE, Sight.SAME) == [(A, 0, 2, None)]
+    assert spans(A, Sight.MISSING, Sight.MISSING, Sight.SAME, Sight.GONE) == [(A, 0, 3, 4)]
+
+
+def test_a_page_that_did_not_change_while_its_address_led_elsewhere_is_there_again():
+    page, moved, back = seen(A, B, Sight.SAME)
+    first, away, third = fold([page, moved._replace(body=False), back])
+    assert (first.confirmed_end, away.confirmed_end, third.identity, third.confirmed_end) == (1, 2, A, None)
+    assert third.crawls == [back.crawl]
+    assert third.reads == page.crawl
 
 
 @given(OBSERVATIONS, st.randoms())

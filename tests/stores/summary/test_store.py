@@ -82,13 +82,15 @@ def expected(events: list[Event]) -> list[tuple[Any, ...]]:
         for one in mine:
             sight = Sight.CONTENT if is_content(one) else Sight(one.what)
             identity = {"file": b"f" * 32, "move": b"m" * 32}.get(one.what) or digest(one.what)
-            seen.append(Observation(one.at, uuid(one), sight, identity if is_content(one) else b""))
+            there = identity if is_content(one) else b""
+            seen.append(Observation(one.at, uuid(one), sight, there, body=one.what != "move"))
         by_crawl = {uuid(one): one for one in mine}
         for made in fold(seen):
-            first = by_crawl[made.crawls[0]]
+            first = by_crawl[made.reads]
             text = first.what if first.what in TEXTS else None
             link = [f"{text} {first.number}11"] if text else []
-            worded = [title(by_crawl[crawl]) for crawl in made.crawls if text and is_content(by_crawl[crawl])]
+            seen_by = [made.reads, *made.crawls]
+            worded = [title(by_crawl[crawl]) for crawl in seen_by if text and is_content(by_crawl[crawl])]
             span = (made.first_seen, made.last_seen, made.confirmed_end)
             last = worded[-1] if worded else None
             found.append((url, *span, text, last, link, {crawl.hex().upper() for crawl in made.crawls}))
@@ -173,3 +175,11 @@ def test_a_to_b_to_a_at_one_address_is_no_copy():
     found = told(events)
     assert [row[1:4] for row in found["generations"]] == [(1, 1, 2), (2, 2, 3), (3, 3, None)]
     assert found["duplicates"] == []
+
+
+def test_a_page_that_says_after_a_redirect_that_it_did_not_change_is_told_as_before():
+    events = [Event(URLS[0], at, what, at) for at, what in ((1, "A"), (2, "move"), (3, "same"))]
+    found = told(events)["generations"]
+    assert [row[1:4] for row in found] == [(1, 1, 2), (2, 2, 3), (3, 3, None)]
+    assert [row[5:9] for row in found] == [("A", "A 1", 5, "text"), (None,) * 4, ("A", "A 1", 5, "text")]
+    assert found[0][10] == found[2][10] != []

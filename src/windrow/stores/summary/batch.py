@@ -24,7 +24,7 @@ payload = excluded.payload, reason = excluded.reason, visit = excluded.visit, sa
 """
 _SEEN = """
 SELECT url_id, at, crawl_uuid, sight, identity, entity_generation_id, visit, agent_uuid, crawl_type,
-  was_robotstxt_approved, exit_code, request_duration_ms, status_code, etag, said
+  was_robotstxt_approved, exit_code, request_duration_ms, status_code, etag, said, payload <> ''
 FROM windrow_observation WHERE url_id IN (SELECT value FROM json_each(?)) ORDER BY url_id, at, crawl_uuid
 """
 _KNOWN = """
@@ -50,6 +50,8 @@ DELETE FROM http_summary WHERE crawl_summary_id IN
 
 Row = tuple[Any, ...]
 
+OK = 200
+
 
 class Batch:
     """Gathers what must change, and writes it table by table."""
@@ -70,6 +72,7 @@ class Batch:
         self._crawled: list[Row] = []
         self._answered: list[Row] = []
         self._joined: list[Row] = []
+        self._worded: list[Row] = []
         self._left: list[Row] = []
         self._apart: list[Row] = []
         self._touched: set[int] = set()
@@ -133,8 +136,9 @@ class Batch:
 
     def _fold(self, url_id: int, url: str, rows: list[Row], known: Mapping[int, Row]) -> set[int]:
         """Compare the generations of one address with what they must be; return those that are none any more."""
-        seen = [(Observation(row[1], row[2], Sight(row[3]), row[4]), row[5]) for row in rows]
+        seen = [(_observation(row), row[5]) for row in rows]
         by_crawl = {row[2]: row for row in rows}
+        left = dict(by_crawl)
         folded = versions(seen, known)
         for one in folded.versions:
             made = one.made
@@ -144,14 +148,16 @@ class Batch:
             if one.id is not None or len(made.crawls) > 1:
                 self._again.add(number)
             first = made.crawls[0]
-            changed = one.id is not None and known[one.id][3] != pile
+            changed = one.id is not None and known[one.id][3:] != span[3:]
             if one.before != first or changed or one.id in self._owing:
-                self._stand(number, first, by_crawl[first][6], again=one.id is not None, owes=one.id in self._owing)
+                self._stand(number, by_crawl[made.reads], again=one.id is not None, owes=one.id in self._owing)
+            if first != made.reads:
+                self._worded.append((by_crawl[made.reads][14], *by_crawl[first][:3]))
             for crawl in made.crawls:
-                row = by_crawl.pop(crawl)
+                row = left.pop(crawl)
                 if row[5] != number:
                     self._join(row, number)
-        for row in by_crawl.values():
+        for row in left.values():
             if row[5] is not None:
                 self._apart.append(row[:3])
                 self._left.append((row[2], row[5]))
@@ -180,9 +186,9 @@ class Batch:
         self._touched.add(number)
         self._regroup.update(pile for pile in piles if pile is not None)
 
-    def _stand(self, number: int, first: bytes, visit: int, *, again: bool, owes: bool) -> None:
-        """Let the reading of a generation's first crawl stand for it, now or when it has been read."""
-        summary = self._told.get(first)
+    def _stand(self, number: int, row: Row, *, again: bool, owes: bool) -> None:
+        """Let the reading of an observed crawl stand for a generation, now or when it has been read."""
+        summary = self._told.get(row[2])
         if summary is not None:
             if again:
                 self._readings.clear([number])
@@ -190,11 +196,11 @@ class Batch:
                 self._link.execute("DELETE FROM windrow_owed WHERE entity_generation_id = ?", (number,))
             self._stands[number] = summary
         else:
-            self._owed.append((number, visit))
+            self._owed.append((number, row[6]))
 
     def _join(self, row: Row, number: int) -> None:
         """Attach a crawl to a generation."""
-        url_id, at, crawl, _, _, before, _, agent, kind, allowed, code, took, status, etag, _ = row
+        url_id, at, crawl, _, _, before, _, agent, kind, allowed, code, took, status, etag, *_ = row
         self._joined.append((number, url_id, at, crawl))
         if before is not None:
             self._left.append((crawl, before))
@@ -227,6 +233,7 @@ class Batch:
             "UPDATE windrow_observation SET entity_generation_id = ? WHERE url_id = ? AND at = ? AND crawl_uuid = ?",
             self._joined,
         )
+        many("UPDATE windrow_observation SET said = ? WHERE url_id = ? AND at = ? AND crawl_uuid = ?", self._worded)
         many(_CRAWL, self._crawled)
         many("INSERT INTO http_summary VALUES (?, ?, ?)", self._answered)
         self._remove(gone)
@@ -261,6 +268,11 @@ def _row(url_id: int, crawl: Crawl, sight: Sight, identity: bytes, reason: str) 
         url_id, crawl.at, crawl.uuid, sight.value, identity, crawl.payload, reason, crawl.visit, None, crawl.agent,
         crawl.kind, crawl.allowed, crawl.exit_code, crawl.milliseconds, crawl.status, crawl.etag,
     )  # fmt: skip
+
+
+def _observation(row: Row) -> Observation:
+    """Read a row of `_SEEN`; a later SAME refers to what came with 200 and a body, as the crawl's questions do."""
+    return Observation(row[1], row[2], Sight(row[3]), row[4], body=row[12] == OK and bool(row[15]))
 
 
 def _uuid(url: str, made: Generation) -> bytes:

@@ -17,7 +17,7 @@ class Sight(Enum):
     """What an observation tells of an address."""
 
     CONTENT = "content"  # this is there: a document, a file or a redirect
-    SAME = "same"  # the server says that nothing changed
+    SAME = "same"  # the server says that nothing changed since it sent a body last
     MISSING = "missing"  # it is not there, and may return
     GONE = "gone"  # it is not there, for good
     UNKNOWN = "unknown"  # no answer, or one that says nothing of the address
@@ -26,26 +26,29 @@ class Sight(Enum):
 class Observation(NamedTuple):
     """One crawl of an address. `at` is in seconds since 1970; `identity` says what was there, for CONTENT.
 
-    `crawl` is the UUID of the crawl: two crawls in one second stand in its order.
+    `crawl` is the UUID of the crawl: two crawls in one second stand in its order. `body` is false of content
+    that no later SAME may refer to, such as a redirect.
     """
 
     at: int
     crawl: bytes
     sight: Sight
     identity: bytes = b""
+    body: bool = True
 
 
 @dataclass(slots=True)
 class Generation:
     """One version: when it was first and last seen, its end where that is known, and the crawls that saw it.
 
-    The first of `crawls` is the one whose reading stands for the generation.
+    `reads` is the crawl whose reading stands for the generation: the first of `crawls`, or the one that it refers to.
     """
 
     identity: bytes
     first_seen: int
     last_seen: int
     confirmed_end: int | None = None
+    reads: bytes = b""
     crawls: list[bytes] = field(default_factory=list)
 
 
@@ -54,32 +57,34 @@ def fold(observations: Iterable[Observation]) -> list[Generation]:
 
     Other content ends a generation when it is seen; GONE does so at once, MISSING the second time in
     a row. The same content after such an absence is the same generation, opened again; after other
-    content it is a new one, so that A, B, A are three. SAME confirms what is open, UNKNOWN nothing.
+    content it is a new one, so that A, B, A are three. SAME is the content that had a body last, whatever
+    was seen since: the server compares with that. UNKNOWN says nothing.
 
     >>> seen = [Observation(at, b"", Sight.CONTENT, text) for at, text in ((1, b"A"), (2, b"B"), (3, b"A"))]
     >>> [(one.identity, one.first_seen, one.confirmed_end) for one in fold(seen)]
     [(b'A', 1, 2), (b'B', 2, 3), (b'A', 3, None)]
     """
     found: list[Generation] = []
+    body: tuple[bytes, bytes] | None = None  # its identity, and the crawl that it came with
     missing = 0
-    for at, crawl, sight, identity in sorted(observations, key=lambda one: one[:2]):
+    for one in sorted(observations, key=lambda one: one[:2]):
         latest = found[-1] if found else None
-        if sight is Sight.CONTENT:
-            missing = 0
-            if latest is None or latest.identity != identity:
-                if latest is not None and latest.confirmed_end is None:
-                    latest.confirmed_end = at
-                found.append(latest := Generation(identity, at, at))
-            latest.confirmed_end = None
-        elif sight is Sight.SAME and latest is not None and latest.confirmed_end is None:
-            missing = 0
-        elif sight in {Sight.MISSING, Sight.GONE}:
+        if one.sight in {Sight.MISSING, Sight.GONE}:
             missing += 1
-            if latest is not None and latest.confirmed_end is None and (sight is Sight.GONE or missing > 1):
-                latest.confirmed_end = at
+            if latest is not None and latest.confirmed_end is None and (one.sight is Sight.GONE or missing > 1):
+                latest.confirmed_end = one.at
             continue
-        else:
+        there = (one.identity, one.crawl) if one.sight is Sight.CONTENT else body
+        if one.sight is Sight.UNKNOWN or there is None:
             continue
-        latest.last_seen = at
-        latest.crawls.append(crawl)
+        if one.body:
+            body = there
+        missing = 0
+        if latest is None or latest.identity != there[0]:
+            if latest is not None and latest.confirmed_end is None:
+                latest.confirmed_end = one.at
+            found.append(latest := Generation(there[0], one.at, one.at, reads=there[1]))
+        latest.confirmed_end = None
+        latest.last_seen = one.at
+        latest.crawls.append(one.crawl)
     return found
