@@ -92,9 +92,7 @@ def _unread(found: Document) -> str:
 
 def _refusal(found: Document, fields: Mapping[str, str], agent: str) -> Reason | None:
     """Return why a page asks not to be found, in its header or in itself."""
-    if found.robots & {"noindex", "none"}:
-        return Reason.NOINDEX
-    asked = directive.header(fields.get("x-robots-tag", "").split("\n"), agent)
+    asked = directive.header(fields.get("x-robots-tag", "").split("\n"), agent).join(directive.meta(found.asks, agent))
     sent = moment(fields.get("date", ""))
     if sent is None:
         return Reason.NOINDEX if asked.noindex else None

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 _FEEDS = frozenset({"application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml"})
 _JSON_LD = "application/ld+json"
+_ASKS = re.compile(r"no(?:index|ne\b)|unavailable_after", re.IGNORECASE)
 _LONGEST = 10_000  # characters of one value
 _LD_DATE = re.compile(r'"(datePublished|dateModified)"\s*:\s*"([^"]{4,40})"')
 
@@ -38,6 +39,8 @@ class Head:
     """What relative addresses start from, where it is not the page's own address."""
     robots: frozenset[str] = frozenset()
     """The directives of `meta name=robots`, in lower case."""
+    asks: tuple[tuple[str, str], ...] = ()
+    """Name and content of every `meta` that may hold such directives, for all robots or for one of them."""
     author: str = ""
     published: str = ""
     modified: str = ""
@@ -77,6 +80,7 @@ def head(tree: LexborHTMLParser) -> Head:
         canonical=next((_text(each, "href") for rel, each in links if "canonical" in rel.split()), ""),
         base=base,
         robots=frozenset(word.strip().lower() for word in named.get("robots", "").split(",") if word.strip()),
+        asks=tuple(one for one in named.items() if _ASKS.search(one[1])),
         author=named.get("author", ""),
         published=dates.get("datePublished", "") or properties.get("article:published_time", ""),
         modified=dates.get("dateModified", "") or properties.get("article:modified_time", ""),

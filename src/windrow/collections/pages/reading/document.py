@@ -29,6 +29,8 @@ class Document:
     """What it is; None where that is not known, or its server says something else than its bytes."""
     findings: tuple[Finding, ...] = ()
     """Why there is no text, or not all of it."""
+    asks: tuple[tuple[str, str], ...] = ()
+    """What its `meta` elements may ask of robots: name and content."""
 
 
 def document(raw: bytes, url: str, content_type: str = "", *, last_modified: str = "", language: str = "") -> Document:
@@ -54,4 +56,5 @@ def document(raw: bytes, url: str, content_type: str = "", *, last_modified: str
         own.url if own and own.url != compass.here else None,
         page.head.robots,
         page.encoding,
+        asks=page.head.asks,
     )
