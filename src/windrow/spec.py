@@ -98,6 +98,7 @@ class Step:
 
     A SETTLE step works on visits: `wants` says whether one's bytes are read, and `tell` makes of a visit and
     of what `run` made of its bytes, a Reading where that failed, what the chronicle is told; None of nothing.
+    `asks` says of an answer without bytes of its own whether its fields let those be read again that it refers to.
     """
 
     phase: str
@@ -111,6 +112,7 @@ class Step:
     by: Callable[[Item], str] | None = None
     wants: Callable[[Recorded], bool] | None = None
     tell: Callable[[Recorded, Any], Any] | None = None
+    asks: Callable[[Recorded, Mapping[str, str]], bool] | None = None
 
 
 class Planner(Protocol):

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -391,3 +392,22 @@ def test_a_run_asks_each_site_for_no_more_than_its_bound(root, small, windrow) -
         assert windrow("run", "pages").code == 0
         assert len([one for one in small.asked(mark) if one.path != "/robots.txt"]) == done
     assert paths(small.asked(mark), small.ports[0])[:9] == WHOLE[:9]
+
+
+def test_a_page_is_hidden_and_shown_again_by_its_header_alone(root, small, windrow) -> None:
+    small.put(0, "shy.html", page("wallflower"))
+    small.put(0, "index.html", page("home", "shy.html"))
+    assert windrow("run", "one").code == 0
+    assert "wallflower" in windrow("search", "wallflower").out
+    small.put(0, "shy", "")
+    mark = small.mark()
+    assert windrow("run", "one", "--again").code == 0
+    assert [one.status for one in small.asked(mark) if one.path == "/shy.html"] == [304]
+    assert "shy.html" not in windrow("search", "wallflower").out
+    (small.roots[0] / "shy").unlink()
+    assert windrow("run", "one", "--again").code == 0
+    assert "shy.html" in windrow("search", "wallflower").out
+    told = "SELECT count(*), count(text_pile_id), count(confirmed_end_unix_utc) FROM entity_generation"
+    with closing(sqlite3.connect(root / "summary.sqlite")) as link:
+        found = link.execute(f"{told} JOIN url USING (url_id) WHERE path = '/shy.html'").fetchone()
+    assert found == (3, 2, 2)

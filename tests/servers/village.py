@@ -32,6 +32,7 @@ SERVER = """
     location /old.html {{ return 301 /new.html; }}
     location /gone.html {{ return 410; }}
     location /broken.html {{ return 500; }}
+    location /shy.html {{ if (-f $document_root/shy) {{ add_header X-Robots-Tag "noindex"; }} }}
     location /hidden.html {{ add_header X-Robots-Tag "noindex, nofollow"; }}
   }}
 """

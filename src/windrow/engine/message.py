@@ -134,6 +134,7 @@ class Job(NamedTuple):
     item: Item
     place: Place  # of the capture it lies in
     options: Mapping[str, str]
+    head: Place | None = None  # of the answer that brought those bytes again, where that is another one
 
 
 class Done(NamedTuple):

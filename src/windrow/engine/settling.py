@@ -12,10 +12,11 @@ from windrow.engine.ledger.moment import parse
 from windrow.engine.message import Job
 from windrow.engine.run import Chronicle, Run
 from windrow.engine.stepping import PASSING
-from windrow.errors import StoreError
+from windrow.errors import ArchiveError, StoreError
 from windrow.model import Item, Kept, Place, Reading, Recorded, Status, Visit
 from windrow.reasons import Reason
 from windrow.spec import Step
+from windrow.stores.archive import open_response
 
 PAGE = 256
 """Visits that are told in one transaction."""
@@ -108,11 +109,24 @@ class Settling:
         """Return where the bytes lie that must be read."""
         kept = one.visit.kept
         assert self._step.wants is not None
-        if kept is None or not self._step.wants(one):
+        if kept is None:
             return None
-        if kept.revisit and self._chronicle.same(one.visit.url, kept.digest):
+        if kept.revisit and self._asks(one, kept):
+            return self._place(one.visit, kept)
+        if not self._step.wants(one) or (kept.revisit and self._chronicle.same(one.visit.url, kept.digest)):
             return None
         return self._place(one.visit, kept)
+
+    def _asks(self, one: Recorded, kept: Kept) -> bool:
+        """Tell whether the head of an answer with known bytes says what they do not."""
+        if self._step.asks is None:
+            return False
+        try:
+            answer = open_response(self._run.archive, kept.place)
+        except ArchiveError:
+            return False  # `windrow check` tells of it; what is known stays
+        answer.view.close()
+        return self._step.asks(one, answer.fields)
 
     def _place(self, visit: Visit, kept: Kept) -> Place:
         if not kept.revisit:
@@ -128,7 +142,8 @@ class Settling:
             one.seq, self._run.collection.name, self._step.kind, one.visit.url, phase=phase, status=Status.RUNNING,
             digest=kept.digest if kept else "",
         )  # fmt: skip
-        return Job(self._number, item, place, self._options)
+        head = kept.place if kept and kept.revisit else None
+        return Job(self._number, item, place, self._options, head)
 
     def _settle(self, page: list[Told]) -> None:
         """Tell a page of visits in one transaction."""
@@ -163,7 +178,7 @@ class Settling:
         by_seq: Mapping[int, Recorded] = {one.seq: one for one in visits}
         for one in visits:
             kept = one.visit.kept
-            if kept is not None and wants(one):
+            if kept is not None and (wants(one) or (kept.revisit and self._asks(one, kept))):
                 jobs.append(self._job(one, self._place(one.visit, kept)))
             else:
                 yield one.seq, tell(one, None)

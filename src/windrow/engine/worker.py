@@ -21,6 +21,8 @@ from windrow.reasons import Reason
 from windrow.spec import Collection, Task
 from windrow.stores.archive import Capture, open_response
 
+NOT_MODIFIED = 304
+
 
 class Desk(NamedTuple):
     """What every job of a worker has in common."""
@@ -50,12 +52,20 @@ class Reader:
         self._capture.view.seek(0)
         return self._capture
 
+    def fields(self, place: Place, before: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the fields of an answer that refers to earlier bytes; a 304 adds its own to those `before`."""
+        answer = open_response(self._folder, place)
+        answer.view.close()
+        return {**before, **answer.fields} if answer.status == NOT_MODIFIED else answer.fields
+
 
 def run_job(desk: Desk, reader: Reader, job: Job) -> Any:
     """Run one step on one document; whatever goes wrong becomes a reading with a reason."""
     step = desk.collection.steps[job.step]
     try:
-        view, fields = reader.open(job.place)
+        view, fields, _ = reader.open(job.place)
+        if job.head is not None:
+            fields = reader.fields(job.head, fields)
         if job.item.member:
             view = desk.collection.member(view, job.item.member, desk.limits)
         resources = {name: desk.resources[name] for name in step.resources if name in desk.resources}

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO
 
 from windrow.collections.pages.crawl import CRAWL
 from windrow.collections.pages.reading import version
-from windrow.collections.pages.summarise import summarise, tell, wants
+from windrow.collections.pages.summarise import asks, summarise, tell, wants
 from windrow.errors import UsageError
 from windrow.model import Entry, Fetched, Host, Limits, Member, Offer, Source, Status
 from windrow.reasons import Reason
@@ -53,7 +53,7 @@ def _member(capture: BinaryIO, name: str, limits: Limits) -> BinaryIO:
 
 
 STEPS = (
-    Step("summarise", f"1+{version()}", Act.SETTLE, summarise, PAGE, (), wants=wants, tell=tell),
+    Step("summarise", f"1+{version()}", Act.SETTLE, summarise, PAGE, (), wants=wants, tell=tell, asks=asks),
     Step("index", "1", Act.FOLLOW, None, PAGE, ()),
 )
 

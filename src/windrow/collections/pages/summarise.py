@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import astuple
 from typing import Any
@@ -26,8 +27,13 @@ from windrow.stores.summary.generation import Sight
 MOST = 32 << 20
 """Bytes of a document that is read, without its codings."""
 
-_SIGHTS = {304: Sight.SAME, 404: Sight.MISSING, 410: Sight.GONE}
+_SAME = 304
+_SIGHTS = {_SAME: Sight.SAME, 404: Sight.MISSING, 410: Sight.GONE}
+HEADED = "headed"
+"""Behind the digest of bytes whose head says something of its own: others with these bytes do not repeat them."""
+
 _PARTIAL = 206
+_HIDING = re.compile(r"no(?:index|ne\b)|unavailable_after", re.IGNORECASE)
 _REASONS = frozenset(one.value for one in Reason)
 
 
@@ -51,7 +57,17 @@ def summarise(task: Task) -> Summary:
         raw = plain(_kept(task), fields, most=MOST, ratio=task.limits.ratio)
     except StepError as error:
         return _file(kind, None, task.item.digest, error.reason)
-    return _page(read(raw, task.item.key, fields), task, len(raw))
+    return _page(read(raw, task.item.key, fields), task, len(raw))._replace(headed=_hides(fields))
+
+
+def asks(one: Recorded, fields: Mapping[str, str]) -> bool:
+    """Tell whether an answer that brought a page's known bytes, or none, asks in its head that it be not found."""
+    visit = one.visit
+    return visit.kind == CrawlType.FILE_CRAWL and (_there(visit) or visit.status == _SAME) and _hides(fields)
+
+
+def _hides(fields: Mapping[str, str]) -> bool:
+    return bool(_HIDING.search(fields.get("x-robots-tag", "")))
 
 
 def _kept(task: Task) -> bytes:
@@ -140,12 +156,13 @@ def tell(one: Recorded, result: Summary | Reading | None) -> Entry | None:
         return None
     sight, summary = _saw(visit, result)
     reason = visit.reason or (Reason(summary.reason) if summary and summary.reason else None)
+    payload = visit.kept.digest if visit.kept else ""
     crawl = Crawl(
         one.seq, visit.url, int(visit.started.timestamp()),
         identity.crawl_uuid(visit.started, one.session, visit.digest, visit.kind), sight,
         identity.agent_uuid(one.opened, one.session), visit.kind, visit.allowed, int(outcome(visit.status, reason)),
         round(visit.seconds * 1000) if visit.seconds else None, visit.status, visit.validators[0] or None,
-        visit.kept.digest if visit.kept else "",
+        f"{payload} {HEADED}" if summary and summary.headed else payload,
     )  # fmt: skip
     return Entry(crawl, summary)
 
@@ -157,6 +174,8 @@ def _saw(visit: Visit, result: Summary | Reading | None) -> tuple[Sight, Summary
         return Sight.CONTENT, _file(None, None, visit.validators[0], Reason.TOO_LARGE)
     if status in MOVED:
         return _moved(visit, status)
+    if status == _SAME and isinstance(result, Summary):
+        return Sight.CONTENT, result
     if not _there(visit):
         return _SIGHTS.get(status or 0, Sight.UNKNOWN), None
     if visit.kept is None:

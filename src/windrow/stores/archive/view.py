@@ -12,7 +12,7 @@ from isal import isal_zlib
 from isal.igzip_lib import error as IsalError  # noqa: N812
 
 from windrow.errors import ArchiveError
-from windrow.formats.http import read_head
+from windrow.formats.http import Head, read_head
 from windrow.formats.warc import http_body, read_header
 from windrow.model import Place
 
@@ -64,6 +64,7 @@ class Capture(NamedTuple):
 
     view: BinaryIO
     fields: Mapping[str, str]
+    status: int | None = None
 
 
 def open_capture(folder: Path, place: Place) -> BinaryIO:
@@ -79,26 +80,26 @@ def open_response(folder: Path, place: Place) -> Capture:
             with path.open("rb") as file:
                 file.seek(place.offset)
                 record = bytes(isal_zlib.decompress(file.read(place.length), 31))
-            start, size, fields = _body(record)
-            return Capture(io.BytesIO(record[start : start + size]), fields)
+            start, size, head = _body(record)
+            return Capture(io.BytesIO(record[start : start + size]), head.fields, head.status)
         with path.open("rb") as file:
             file.seek(place.offset)
             record = file.read(min(place.length, 65536))
     except (OSError, zlib.error, IsalError) as error:  # type: ignore[misc]
         raise ArchiveError(f"{place.warc} at {place.offset} cannot be read: {error}") from error
-    start, size, fields = _body(record)
+    start, size, head = _body(record)
     if place.offset + max(place.length, start + size) > path.stat().st_size:
         raise ArchiveError(f"{place.warc} at {place.offset} is cut")
     view = io.BufferedReader(Slice(path, place.offset + start, size), 1 << 16)
-    return Capture(cast(BinaryIO, view), fields)
+    return Capture(cast(BinaryIO, view), head.fields, head.status)
 
 
-def _body(record: bytes) -> tuple[int, int, Mapping[str, str]]:
-    """Return where the body begins, past the record's header and an HTTP head, its length, and that head's fields."""
+def _body(record: bytes) -> tuple[int, int, Head]:
+    """Return where the body begins, past the record's header and an HTTP head, its length, and that head."""
     found = read_header(record)
     kind, size = found.fields.get("content-type", ""), int(found.fields["content-length"])
     if not kind.lower().startswith("application/http"):
-        return found.length, size, {"content-type": kind} if kind else {}
-    head = http_body(record[found.length :])
-    start = found.length + head
-    return start, size - head, read_head(record[found.length : start]).fields
+        return found.length, size, Head(None, {"content-type": kind} if kind else {})
+    length = http_body(record[found.length :])
+    start = found.length + length
+    return start, size - length, read_head(record[found.length : start])

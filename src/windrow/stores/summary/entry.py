@@ -54,7 +54,8 @@ class Summary(NamedTuple):
     `identity` tells versions apart; with a pile it is that pile's digest. `described` has the columns of
     `document_description` after the first. Each link is `(url, fragment, nofollow, me, tag, location,
     contains_headline, destination, locality, html_tag, text)`; the bits of `location` are the fifteen
-    flags in their order, the first lowest.
+    flags in their order, the first lowest. `headed` is true of what the bytes alone would not say: another
+    answer with these bytes may be something else.
     """
 
     identity: bytes
@@ -67,6 +68,7 @@ class Summary(NamedTuple):
     mime: Mime | None = None
     canonical: str = ""
     move: Move | None = None
+    headed: bool = False
 
 
 class Entry(NamedTuple):
