@@ -201,8 +201,8 @@ def _pages(told: Iterator[Told]) -> Iterator[list[Told]]:
 def _recorded(row: tuple[Any, ...]) -> Recorded:
     """Read a visit's row."""
     seq, session, opened, source, address, url, kind, allowed, started, seconds, status, reason, message = row[:13]
-    digest, size, warc, offset, length, revisit, etag, modified, location = row[13:]
-    kept = Kept(digest, size, Place(warc, offset, length), bool(revisit)) if warc else None
+    digest, size, warc, offset, length, revisit, mime, etag, modified, location = row[13:]
+    kept = Kept(digest, size, Place(warc, offset, length), bool(revisit), mime=mime) if warc else None
     visit = Visit(
         address, url, kind, bool(allowed), parse(started), seconds, status, kept,
         Reason(reason) if reason else None, message, (etag, modified), location,

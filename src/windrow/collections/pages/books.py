@@ -9,7 +9,7 @@ from __future__ import annotations
 from windrow.collections.pages.code import ExitCode
 from windrow.collections.pages.identity import agent_uuid, crawl_uuid
 from windrow.collections.pages.kind import READ, mime
-from windrow.collections.pages.outcome import CONTENTFUL, outcome
+from windrow.collections.pages.outcome import CONTENTFUL, became
 from windrow.collections.pages.redirect import move
 from windrow.digest import number
 from windrow.formats.moment import moment
@@ -27,7 +27,7 @@ LONGEST = 2_000
 def log(one: Recorded, holder: str) -> Log:
     """Return the rows of a visit; `holder` is who made it."""
     visit = one.visit
-    code = outcome(visit.status, visit.reason)
+    code = became(visit)
     modified = moment(visit.validators[1])
     changed = max(0, int(modified.timestamp())) if modified else None
     request = None
@@ -36,7 +36,7 @@ def log(one: Recorded, holder: str) -> Log:
     return Log(
         one.seq, Agent(one.session, int(one.opened.timestamp()), agent_uuid(one.opened, one.session), holder),
         visit.url, visit.kind, crawl_uuid(visit.started, one.session, visit.digest or number(visit.url), visit.kind),
-        int(visit.started.timestamp()), round(visit.seconds * 1000), int(code), visit.message[:LONGEST] or None,
+        int(visit.started.timestamp()), _took(visit), int(code), visit.message[:LONGEST] or None,
         request, _file(visit, changed), _redirect(visit, changed), bool(visit.digest), code in CONTENTFUL,
     )  # fmt: skip
 
@@ -49,6 +49,11 @@ def is_text(told: str) -> bool:
     """
     kind = mime(told)
     return kind is not None and (kind.type == "text" or (kind.essence in READ and kind.subtype != "pdf"))
+
+
+def _took(visit: Visit) -> int | None:
+    """Return the milliseconds that a visit took; None where nobody measured it, as in files of other makers."""
+    return round(visit.seconds * 1000) if visit.seconds or visit.status is None else None
 
 
 def _asked(visit: Visit, code: ExitCode) -> bool:

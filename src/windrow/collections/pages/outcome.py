@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from windrow.collections.pages.code import ExitCode
+from windrow.collections.pages.kind import READ, mime
+from windrow.model import Visit
 from windrow.reasons import Reason
 
 CONTENTFUL = frozenset({ExitCode.FILE_INGESTED, ExitCode.PERMANENT_REDIRECT, ExitCode.REDIRECT})
@@ -72,3 +74,16 @@ def outcome(status: int | None, reason: Reason | None) -> ExitCode:
     if reason is None:
         return ExitCode.FILE_INGESTED if status is not None else ExitCode.DID_NOT_UNDERSTAND_ANSWER
     return _REASON.get(reason, ExitCode.DID_NOT_UNDERSTAND_ANSWER)
+
+
+def became(visit: Visit) -> ExitCode:
+    """Return the exit code of a visit: that of its request, or that its file is said to be of a type without a reader.
+
+    A file that has a reader was crawled, whatever the reader finds in it.
+    """
+    code = outcome(visit.status, visit.reason)
+    if code is ExitCode.FILE_INGESTED and visit.kept is not None:
+        kind = mime(visit.kept.mime)
+        if kind is not None and kind.essence not in READ:
+            return ExitCode.FILE_OF_UNKNOWN_TYPE
+    return code

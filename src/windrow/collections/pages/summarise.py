@@ -10,7 +10,7 @@ from typing import Any
 from windrow.collections.pages import identity
 from windrow.collections.pages.code import CrawlType
 from windrow.collections.pages.kind import Mime, mime
-from windrow.collections.pages.outcome import outcome
+from windrow.collections.pages.outcome import became
 from windrow.collections.pages.reading import Document, read
 from windrow.collections.pages.redirect import MOVED, canonical, linked, move
 from windrow.errors import StepError
@@ -155,12 +155,11 @@ def tell(one: Recorded, result: Summary | Reading | None) -> Entry | None:
     if visit.status is None and visit.reason is not Reason.TOO_LARGE:
         return None
     sight, summary = _saw(visit, result)
-    reason = visit.reason or (Reason(summary.reason) if summary and summary.reason else None)
     payload = visit.kept.digest if visit.kept else ""
     crawl = Crawl(
         one.seq, visit.url, int(visit.started.timestamp()),
         identity.crawl_uuid(visit.started, one.session, visit.digest, visit.kind), sight,
-        identity.agent_uuid(one.opened, one.session), visit.kind, visit.allowed, int(outcome(visit.status, reason)),
+        identity.agent_uuid(one.opened, one.session), visit.kind, visit.allowed, int(became(visit)),
         round(visit.seconds * 1000) if visit.seconds else None, visit.status, visit.validators[0] or None,
         f"{payload} {HEADED}" if summary and summary.headed else payload,
     )  # fmt: skip

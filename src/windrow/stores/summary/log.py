@@ -55,7 +55,7 @@ class Log(NamedTuple):
     kind: int
     uuid: bytes
     at: int
-    milliseconds: int
+    milliseconds: int | None
     exit_code: int
     message: str | None
     request: Request | None
