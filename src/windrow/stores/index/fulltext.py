@@ -8,6 +8,7 @@ says which piles are done: an interrupted run goes on, and a repeated one change
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import groupby
@@ -69,6 +70,7 @@ WHERE x.pile BETWEEN ? AND ? AND x.pile NOT IN (SELECT id FROM full_text_entity_
 _TEXTS = (
     "SELECT text_pile_id, text, secondary_text FROM text_pile WHERE text_pile_id IN (SELECT value FROM json_each(?))"
 )
+_NAMED = "SELECT token_text, token_id FROM token WHERE token_text IN (SELECT value FROM json_each(?))"
 _STATED = """
 SELECT s.text_pile_id, t.token_text, s.occurances
 FROM token_statistics s LEFT JOIN token t USING (token_id) ORDER BY s.text_pile_id
@@ -99,8 +101,8 @@ def fill(engine: sa.Engine, count: Count, pulse: Pulse = go_on) -> Filled:
         with link.begin():
             _describe(link)
             gone, changed, missing = (_ids(link, sql) for sql in (_GONE, _CHANGED, _MISSING))
-        tokens = _Tokens(count)
         with link.begin():
+            tokens = _Tokens(count, link)
             _delete(link, [*gone, *changed])
             for pile in gone:
                 link.exec_driver_sql("DELETE FROM token_statistics WHERE text_pile_id = ?", (pile,))
@@ -204,8 +206,9 @@ def _insert(link: sa.Connection, values: list[int]) -> None:
 class _Tokens:
     """Writes words and their counts; remembers the ids of words."""
 
-    def __init__(self, count: Count) -> None:
+    def __init__(self, count: Count, link: sa.Connection) -> None:
         self._count, self._ids = count, dict[str, int]()
+        self._all = link.exec_driver_sql("SELECT 1 FROM token LIMIT 1").first() is None  # whether all are remembered
 
     def add(self, link: sa.Connection, piles: list[int]) -> None:
         for start in range(0, len(piles), COUNTED):
@@ -222,11 +225,14 @@ class _Tokens:
         """Learn the id of every word, making those that are new."""
         if len(self._ids) > REMEMBERED:
             self._ids.clear()
+            self._all = False
         unknown = sorted(words - self._ids.keys())
+        if unknown and not self._all:
+            known = link.exec_driver_sql(_NAMED, (json.dumps(unknown),))
+            self._ids.update((word, number) for word, number in known)
+            unknown = [word for word in unknown if word not in self._ids]
         if unknown:
-            link.exec_driver_sql("INSERT OR IGNORE INTO token (token_text) VALUES (?)", [(word,) for word in unknown])
-            for start in range(0, len(unknown), BATCH):
-                marks = ",".join("?" * len(unknown[start : start + BATCH]))
-                sql = f"SELECT token_text, token_id FROM token WHERE token_text IN ({marks})"
-                rows = link.exec_driver_sql(sql, tuple(unknown[start : start + BATCH]))
-                self._ids |= {row[0]: row[1] for row in rows}
+            last = link.exec_driver_sql("SELECT coalesce(max(token_id), 0) FROM token").scalar_one()
+            rows = list(enumerate(unknown, last + 1))
+            link.exec_driver_sql("INSERT INTO token (token_id, token_text) VALUES (?, ?)", rows)
+            self._ids.update((word, number) for number, word in rows)
