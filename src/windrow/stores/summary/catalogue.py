@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from windrow.stores.summary.address import Address, origin, split
 from windrow.stores.summary.entry import Mime, Summary
+
+_NAME = "m.mime_type = ?1 AND m.mime_subtype = ?2 AND m.mime_suffix IS ?3"
+_PLAIN = f"""
+SELECT m.mimetype_id FROM mimetype m WHERE {_NAME}
+AND NOT EXISTS (SELECT 1 FROM mime_parameter p WHERE p.mimetype_id = m.mimetype_id) LIMIT 1
+"""
+_WITH = f"""
+SELECT m.mimetype_id FROM mime_parameter p CROSS JOIN mimetype m ON m.mimetype_id = p.mimetype_id
+WHERE p.name = ?4 AND p.value = ?5 AND {_NAME} ORDER BY m.mimetype_id
+"""
 
 ROOM = 100_000
 """Addresses whose numbers are remembered; the pages of a site link to the same few again and again."""
@@ -85,18 +95,27 @@ class Catalogue:
         return self._mimes[mime]
 
     def _mime(self, mime: Mime) -> int:
-        rows = self._link.execute(
-            "SELECT mimetype_id FROM mimetype WHERE mime_type = ? AND mime_subtype = ? AND mime_suffix IS ?", mime[:3]
-        ).fetchall()
-        for (number,) in rows:
+        told = dict(mime.parameters)
+        for number in self._alike(mime, told):
             sql = "SELECT name, value FROM mime_parameter WHERE mimetype_id = ?"
-            if set(self._link.execute(sql, (number,))) == set(mime.parameters):
-                return int(number)
+            if dict(self._link.execute(sql, (number,))) == told:
+                return number
         number = self._last("mimetype_id", "mimetype") + 1
         self._link.execute("INSERT INTO mimetype VALUES (?, ?, ?, ?)", (number, *mime[:3]))
-        rows = [(number, name, value) for name, value in dict(mime.parameters).items()]
+        rows = [(number, name, value) for name, value in told.items()]
         self._link.executemany("INSERT INTO mime_parameter VALUES (?, ?, ?)", rows)
         return number
+
+    def _alike(self, mime: Mime, told: Mapping[str, str]) -> Iterator[int]:
+        """Yield media types of this name that have the rarest of its parameters, or none where it has none."""
+        values: tuple[str | None, ...] = mime[:3]
+        if told:
+            count = "SELECT count(*) FROM (SELECT 1 FROM mime_parameter WHERE value = ?2 AND name = ?1 LIMIT 1000)"
+            rarest = min(told.items(), key=lambda one: self._link.execute(count, one).fetchone()[0])
+            sql, values = _WITH, (*values, *rarest)
+        else:
+            sql = _PLAIN
+        return (int(row[0]) for row in self._link.execute(sql, values).fetchall())
 
     def piles(self, summaries: Iterable[Summary], others: Iterable[bytes] = ()) -> Mapping[bytes, int]:
         """Return the numbers of text piles by digest: those of summaries, made where they are new, and others."""

@@ -66,6 +66,8 @@ class CrawlerStore:
             told = {"schema.base": "0.1.0", "schema.crawler": "0.0.0", "tool": "windrow"}
             told["created_unix_utc"] = str(int(time.time()))
             self._link.executemany(_INFO, list(told.items()))
+        for statement in statements("kind"):
+            self._link.execute(statement)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

@@ -66,7 +66,7 @@ class SummaryStore:
             told = {"schema.base": "0.1.0", "schema.summary": "0.0.0", "tool": "windrow"}
             told["created_unix_utc"] = str(int(time.time()))
             self._link.executemany(_INFO, list(told.items()))
-        for statement in statements("beside", "near", "representative", "wording"):
+        for statement in statements("kind", "beside", "near", "representative", "wording"):
             self._link.execute(statement)
         if self._link.execute(_UNWORDED).fetchone() is not None:
             self._link.execute("ALTER TABLE windrow_observation ADD COLUMN said BLOB NOT NULL DEFAULT x''")
