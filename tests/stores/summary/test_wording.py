@@ -13,6 +13,8 @@ import pytest
 from tests.stores.summary.test_near import prose
 from windrow.app.indexing import index_pages
 from windrow.app.search import Search
+from windrow.stores.database import reach
+from windrow.stores.index.version import WORDINGS, Versions
 from windrow.stores.summary import Crawl, Entry, Sight, Summary, SummaryStore
 from windrow.stores.summary.entry import Mime
 from windrow.stores.summary.forget import forget
@@ -126,3 +128,16 @@ def test_a_database_from_before_gets_the_column(tmp_path: Path) -> None:
     store.settle(CRAWLS, 5)
     store.close()
     assert len(ask(tmp_path, VERSIONS)) == 4
+
+
+def test_the_wordings_of_an_address_are_found_without_those_of_others(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    store.settle([crawl(NOW, "One"), crawl(NOW + DAY, "Two"), crawl(NOW, "Three", url=OTHER)], 1)
+    store.close()
+    engine = reach(f"sqlite:///{tmp_path}/summary.sqlite")
+    assert [one.title for one in Versions(engine).wordings(URL)] == ["One", "Two"]
+    assert Versions(engine).wordings("https://a.example/none") == []
+    engine.dispose()
+    with closing(sqlite3.connect(tmp_path / "summary.sqlite")) as link:
+        plan = link.execute(f"EXPLAIN QUERY PLAN {WORDINGS}", (1,)).fetchall()
+    assert not [row for row in plan if row[3] == "SCAN windrow_observation"]

@@ -86,10 +86,11 @@ SELECT u.str_url FROM windrow_representative r JOIN entity_generation g ON g.ent
 JOIN url u ON u.url_id = g.url_id WHERE r.generation_id = ? AND r.representative_id <> r.generation_id
 """
 _BESIDE = "SELECT count(*) FROM sqlite_master WHERE name IN ('windrow_near_duplicate', 'windrow_representative')"
-_WORDINGS = """
+WORDINGS = """
 SELECT entity_generation_id, first_seen_unix_utc, title, primary_headline, description FROM windrow_version
-WHERE url_id = (SELECT url_id FROM url WHERE str_url = ?) ORDER BY entity_generation_id, first_seen_unix_utc
+WHERE url_id = ? ORDER BY entity_generation_id, first_seen_unix_utc
 """
+_URL = "SELECT url_id FROM url WHERE str_url = ?"
 _VIEW = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_version'"
 _OF_HOST = """
 SELECT count(DISTINCT g.url_id), coalesce(sum(g.confirmed_end_unix_utc IS NULL), 0), count(*),
@@ -155,7 +156,8 @@ class Versions:
         """Return what an address called itself, version by version in the order of time."""
         if not self._rows(_VIEW, ())[0][0]:
             return []
-        return [Wording(*row) for row in self._rows(_WORDINGS, (url,))]
+        # The number itself, and not a query for it: else the view would be made of all addresses first.
+        return [Wording(*row) for number in self._rows(_URL, (url,)) for row in self._rows(WORDINGS, tuple(number))]
 
     def count(self, hosts: list[str]) -> Counted:
         """Count what is known of hosts."""
