@@ -21,6 +21,9 @@ AGENT = "tester-crawler (for https://example.org/bot)"
 OPERATOR = '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate = ["127.0.0.1"]\n'
 
 
+AHEAD = "UPDATE unobtanium_database_info SET value = '999999' WHERE key = 'windrow.visit'"
+
+
 def page(title: str, *links: str, head: str = "") -> str:
     anchors = "".join(f'<a href="{link}">{link}</a> ' for link in links)
     return f"<!doctype html><title>{title}</title>{head}<main><h1>{title}</h1><p>All about {title}.</p>{anchors}</main>"
@@ -318,6 +321,7 @@ def test_an_export_without_pages_says_what_makes_them(root, windrow) -> None:
         ("UPDATE token_statistics SET occurances = occurances + 1", "other words than token_statistics tells, and"),
         ("DELETE FROM full_text_entity_index", "is not indexed"),
         ("DELETE FROM url WHERE str_url LIKE '%a.html'", "refers to a row of url"),
+        (AHEAD, "the ledger ends with visit"),
     ],
 )
 def test_check_finds_what_does_not_agree(crawled, windrow, sql, words) -> None:
@@ -330,6 +334,15 @@ def test_check_finds_what_does_not_agree(crawled, windrow, sql, words) -> None:
     assert said.code == 1
     assert words in said.out
     assert "windrow run" in said.out
+
+
+def test_a_summary_that_is_ahead_of_its_ledger_is_not_gone_on_with(crawled, windrow) -> None:
+    with closing(sqlite3.connect(crawled / "summary.sqlite")) as database:
+        database.execute(AHEAD)
+        database.commit()
+    said = windrow("run", "one", "--again")
+    assert said.code == 1
+    assert "up to visit 999999, and the ledger ends with" in said.err
 
 
 def test_an_operator_has_pages_asked_again_or_never(crawled, small, windrow) -> None:

@@ -49,6 +49,7 @@ class Settling:
         run, chronicle = self._run, self._chronicle
         run.progress.begin(self._step.phase, run.ledger.ask("visit_count", chronicle.checkpoint())[0][0])
         try:
+            self._agree()
             self._tell_all()
             self._pay()
             if not run.stopping():
@@ -61,6 +62,15 @@ class Settling:
             self._account.close()
         finally:
             run.progress.end()
+
+    def _agree(self) -> None:
+        """Refuse to go on where a ledger of earlier times was put back: its next visits would be taken for told."""
+        told, last = self._chronicle.checkpoint(), self._run.ledger.ask("visit_last")[0][0]
+        if told > last:
+            raise StoreError(
+                f"what visits told is on record up to visit {told}, and the ledger ends with visit {last}",
+                hint="put back the ledger that belongs to these books, or remove them: the next run makes them anew",
+            )
 
     def _pulse(self) -> bool:
         self._run.tick()

@@ -14,7 +14,7 @@ from windrow.config import Workspace
 from windrow.engine.check import Fault
 from windrow.engine.ledger import Ledger
 from windrow.stores.index.fulltext import recount
-from windrow.stores.summary.sound import faults
+from windrow.stores.summary.sound import faults, reached
 
 AGAIN = "remove the Summary Database and its index; then: windrow run --from summarise"
 INDEX = "windrow run pages --from index"
@@ -28,6 +28,9 @@ def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
             yield Fault(target, "is being taken down, and that was cut short", "windrow forget finishes it")
     with there(workspace) as engine:
         if engine is not None:
+            told_of, last = reached(engine), ledger.ask("visit_last")[0][0]
+            if told_of > last:
+                yield Fault(told.summary.name, f"tells of visit {told_of}; the ledger ends with visit {last}", AGAIN)
             for found in faults(engine, _digest):
                 yield Fault(told.summary.name, found, AGAIN)
             for line in _few(recount(engine, counted)):

@@ -229,6 +229,9 @@ WHERE v.seq IN ({marks}) ORDER BY v.seq;
 -- name: visit_count
 SELECT count(*) FROM visit WHERE seq > ? AND address <> 0;
 
+-- name: visit_last
+SELECT coalesce(max(seq), 0) FROM visit;
+
 -- name: visit_original
 -- Where the bytes lie that a later visit to the same address brought again.
 SELECT warc, place_offset, place_length FROM visit

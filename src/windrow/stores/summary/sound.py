@@ -67,6 +67,13 @@ _PILES = (
 )
 
 
+def reached(engine: sa.Engine) -> int:
+    """Return the ledger's number of the last visit that a Summary Database tells of, 0 where it does not say."""
+    sql = "SELECT value FROM unobtanium_database_info WHERE key = 'windrow.visit'"
+    with guarded(engine), engine.connect().execution_options(**READS) as link:
+        return int(link.exec_driver_sql(sql).scalar() or 0)
+
+
 def faults(engine: sa.Engine, digest: Digest) -> Iterator[str]:
     """Yield what does not agree, a line each, with some addresses; reads every text once. Raises StoreError."""
     with guarded(engine), engine.connect().execution_options(**READS, stream_results=True) as link, link.begin():
