@@ -12,10 +12,7 @@ from windrow.formats.coding import plain
 from windrow.model import Call, Order, Visit
 from windrow.reasons import Reason
 from windrow.stores.archive import Deposit, Keeper
-from windrow.transports.straight import Straight
-from windrow.transports.visit import Bounds, Reply, Visitor
-
-Visiting = Straight | Visitor
+from windrow.transports.reply import Bounds, Reply, Visiting
 
 RULES = 1 << 20
 """Bytes of the rules of a host that are fetched; RFC 9309, section 2.5, wants 500 KiB at least."""

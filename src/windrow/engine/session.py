@@ -98,7 +98,9 @@ class Session:
         collection = harvest.collection
         modules = {one.run.__module__ for one in collection.steps if one.run}
         modules |= {collection.crawl.guide.__module__} if collection.crawl else set()
-        warm((source.site.scheme for source in harvest.sources), modules)
+        # A crawl has lines of its own, unless they go through a proxy.
+        sites = [one.site for one in harvest.sources if one.site.proxy or not collection.crawl]
+        warm({site.scheme for site in sites}, modules)
         self._books += [harvest.books] if harvest.books else []
         keep = Keep(setup.archive, self.number, setup.limits, setup.rotate, setup.agent)
         crew = Crew(keep, setup.fetchers)

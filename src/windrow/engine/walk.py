@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from windrow.engine.asking import Asker, Came, Visiting
+from windrow.engine.asking import Asker, Came
 from windrow.engine.ledger.moment import now
 from windrow.engine.message import Broken, Event, Visited, Walk, WalkEnded
 from windrow.engine.pace import LONGEST, SHORTEST
@@ -17,6 +17,7 @@ from windrow.errors import TransportError, WindrowError
 from windrow.formats.url import parts
 from windrow.model import Call, Found, Site, Visit
 from windrow.reasons import Reason
+from windrow.transports.reply import Visiting
 from windrow.transports.straight import visitor as visitor_of
 
 OK = 200

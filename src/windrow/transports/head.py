@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
+from windrow.model import Site
 from windrow.reasons import Reason
-from windrow.transports.path import shown
+from windrow.transports.dial import loopback
+from windrow.transports.path import at, shown
+from windrow.transports.secret import reveal
 
 _RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(?:(\d{1,18})|\*)", re.ASCII)
 _LONGEST = 86_400.0  # seconds that a server may ask us to stay away
@@ -105,3 +109,16 @@ def pause(retry_after: str, now: datetime) -> float | None:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return min(max((moment - now).total_seconds(), 0.0), _LONGEST)
+
+
+def fields_of(site: Site) -> dict[str, str]:
+    """Return the fields that all requests have; a password goes out encrypted or not at all."""
+    fields = {"User-Agent": site.agent, "Accept": "*/*", "Accept-Encoding": "identity"}
+    if not site.username:
+        return fields
+    if site.scheme != "https" and (site.proxy or not loopback(site.host)):
+        raise TerminalFailure(
+            f"{at(site)}: a password is sent over https only", Reason.POLICY_DENIED, hint="use scheme https"
+        )
+    word = f"{site.username}:{reveal(site.secret) if site.secret else ''}"
+    return fields | {"Authorization": f"Basic {base64.b64encode(word.encode()).decode()}"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import socket
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -18,11 +17,10 @@ from windrow.model import Entry, Site
 from windrow.reasons import Reason
 from windrow.transports import index
 from windrow.transports.contract import Answer, Connection, Sink
-from windrow.transports.dial import FAMILY, check, context, loopback
-from windrow.transports.head import refusal, request_head, response_head, total
+from windrow.transports.dial import FAMILY, check, context
+from windrow.transports.head import fields_of, refusal, request_head, response_head, total
 from windrow.transports.listing import WHOLE
 from windrow.transports.path import at, shown, wire
-from windrow.transports.secret import reveal
 from windrow.transports.trouble import Foreign, network
 
 Entries = list[Entry]
@@ -197,16 +195,3 @@ class _Page:
         self.content += block
         if len(self.content) > WHOLE:
             raise TerminalFailure(f"{self._where}: a listing of more than {WHOLE:,} bytes", Reason.TOO_LARGE)
-
-
-def fields_of(site: Site) -> dict[str, str]:
-    """Return the fields that all requests have; a password goes out encrypted or not at all."""
-    fields = {"User-Agent": site.agent, "Accept": "*/*", "Accept-Encoding": "identity"}
-    if not site.username:
-        return fields
-    if site.scheme != "https" and (site.proxy or not loopback(site.host)):
-        raise TerminalFailure(
-            f"{at(site)}: a password is sent over https only", Reason.POLICY_DENIED, hint="use scheme https"
-        )
-    word = f"{site.username}:{reveal(site.secret) if site.secret else ''}"
-    return fields | {"Authorization": f"Basic {base64.b64encode(word.encode()).decode()}"}

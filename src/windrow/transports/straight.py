@@ -24,11 +24,10 @@ from windrow.model import Site
 from windrow.reasons import Reason
 from windrow.transports.contract import Sink
 from windrow.transports.dial import FAMILY, context
-from windrow.transports.head import pause
+from windrow.transports.head import fields_of, pause
 from windrow.transports.path import at, shown
-from windrow.transports.request import fields_of
+from windrow.transports.reply import BARE, Bounds, Judge, Reply, Visiting
 from windrow.transports.trouble import Foreign, network
-from windrow.transports.visit import BARE, Bounds, Judge, Reply, Visitor
 
 REST = 15.0
 """Seconds after which a line is not used again: many servers and routers have forgotten it by then."""
@@ -293,9 +292,13 @@ class _Taken:
         raise TerminalFailure(told, Reason.TOO_LARGE)
 
 
-def visitor(site: Site, judge: Judge) -> Straight | Visitor:
+def visitor(site: Site, judge: Judge) -> Visiting:
     """Return a session with an origin: over a line of our own, or through the site's proxy."""
-    return Visitor(site, judge) if site.proxy else Straight(site, judge)
+    if not site.proxy:
+        return Straight(site, judge)
+    from windrow.transports.visit import Visitor  # noqa: PLC0415 its library takes long to load
+
+    return Visitor(site, judge)
 
 
 @lru_cache(maxsize=16)

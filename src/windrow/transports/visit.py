@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import aiohttp
 from yarl import URL
@@ -20,33 +20,8 @@ from windrow.reasons import Reason
 from windrow.transports.contract import Sink
 from windrow.transports.head import pause, request_head, response_head
 from windrow.transports.path import at, shown
+from windrow.transports.reply import BARE, Bounds, Judge, Reply
 from windrow.transports.request import Alien, WebConnection, failure
-
-BARE = frozenset({204, 304})
-"""Statuses without a body, whatever length they tell."""
-
-Judge = Callable[[str, str], Reason | None]
-"""Host and the number that it resolved to -> why it may not be talked to there."""
-
-
-class Bounds(NamedTuple):
-    """What one answer may take: bytes of its body as it comes, and seconds for all of it.
-
-    With `part` a longer body is read up to there; without it, it is refused as soon as it is known to be longer.
-    """
-
-    most: int
-    seconds: float
-    part: bool = False
-
-
-class Reply(NamedTuple):
-    """A server's answer: `wait` is what its Retry-After asks for, in seconds."""
-
-    status: int
-    fields: Mapping[str, str]  # as `windrow.formats.http.joined` spells them
-    wait: float | None
-    cut: bool = False  # the body goes on beyond the bound
 
 
 class Visitor(WebConnection):

@@ -21,7 +21,7 @@ Node = tuple[int, int, int]
 
 _WIDEST = 1_000  # blocks side by side
 _NO = b"\xff"
-_LOW = [bytes(grade <= bound for grade in range(255)) + b"\0" for bound in range(255)]
+_LOW = [(b"\1" * (bound + 1)).ljust(256, b"\0") for bound in range(255)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,54 @@
+"""What a crawler asks of a web server and what it is told, whichever way the question goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import NamedTuple, Protocol, Self
+
+from windrow.reasons import Reason
+from windrow.transports.contract import Sink
+
+BARE = frozenset({204, 304})
+"""Statuses without a body, whatever length they tell."""
+
+Judge = Callable[[str, str], Reason | None]
+"""Host and the number that it resolved to -> why it may not be talked to there."""
+
+
+class Bounds(NamedTuple):
+    """What one answer may take: bytes of its body as it comes, and seconds for all of it.
+
+    With `part` a longer body is read up to there; without it, it is refused as soon as it is known to be longer.
+    """
+
+    most: int
+    seconds: float
+    part: bool = False
+
+
+class Reply(NamedTuple):
+    """A server's answer: `wait` is what its Retry-After asks for, in seconds."""
+
+    status: int
+    fields: Mapping[str, str]  # as `windrow.formats.http.joined` spells them
+    wait: float | None
+    cut: bool = False  # the body goes on beyond the bound
+
+
+class Visiting(Protocol):
+    """A session with one origin."""
+
+    async def __aenter__(self) -> Self:
+        """Return the session."""
+        ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End it."""
+        ...
+
+    async def visit(self, url: str, asked: Mapping[str, str], sink: Sink, bounds: Bounds) -> Reply:
+        """Ask for a URL of this origin and put the answer's body into the sink, as it comes."""
+        ...
