@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from windrow.formats.html.mark import marks
+from windrow.formats.html.mark import BY_TAG, told
 from windrow.formats.html.vocabulary import groups
 
 
@@ -22,45 +22,39 @@ class Shape(NamedTuple):
 
 BODY = Shape("body", 0, 0, "body")
 
-_SHAPING = re.compile(r' (class|id|role|itemprop|style|hidden|aria-hidden)="([^"]*+)"')
-_NAMING = ("class", "id", "role", "itemprop")
-_KEPT = 5_000
-
-_known: dict[tuple[object, ...], Shape] = {}
+_SHAPING = re.compile(rb' (class|id|role|itemprop|style|hidden|aria-hidden)="([^"]*+)"')
+_NAMING = frozenset({b"id", b"role", b"itemprop"})
 
 
 def shape(tag: bytes) -> Shape:
-    """Return the shape of a box; most boxes are shaped like one before, whatever else their tags say.
+    """Return the shape of a box.
 
     >>> shape(b'nav class="top"').kind
     'nav top'
     """
-    written = tag.decode("utf-8", "replace")
-    name = written.partition(" ")[0]
-    said = (name, *_SHAPING.findall(written))
-    found = _known.get(said)
-    if found is None:
-        if len(_known) >= _KEPT:
-            _known.clear()
-        found = _known[said] = _shape(name, dict(said[1:]))
-    return found
+    kind = name = tag.partition(b" ")[0]
+    marks = BY_TAG.get(name, 0)
+    names = b""
+    for attribute, value in _SHAPING.findall(tag) if kind is not tag else ():
+        if attribute == b"class":
+            kind = b"%b %b" % (name, value)
+            names = value + b" " + names
+        else:
+            marks |= told(attribute, value)
+            if attribute in _NAMING:
+                names += value + b" "
+    if b"-" in name:
+        names += name
+    return Shape(name.decode(), marks, groups(names) if names else 0, kind.decode())
 
 
-def _shape(name: str, said: dict[str, str]) -> Shape:
-    names = [said[each] for each in _NAMING if each in said]
-    if "-" in name:
-        names.append(name)
-    kind = f"{name} {said['class']}" if "class" in said else name
-    return Shape(name, marks(name, said), groups(" ".join(names)), kind)
+def attribute(tag: bytes, opening: bytes) -> str:
+    """Return the value of the attribute that is written like this up to its first quote; empty where it has none.
 
-
-def attribute(tag: bytes, name: bytes) -> str:
-    """Return an attribute's value; empty where it has none.
-
-    >>> attribute(b'a title="A&amp;B" href=""', b"title")
+    >>> attribute(b'a title="A&amp;B" href=""', b' title="')
     'A&B'
     """
-    value = tag.partition(b' %b="' % name)[2].partition(b'"')[0]
+    value = tag.partition(opening)[2].partition(b'"')[0]
     return plain(value.replace(b"&quot;", b'"')) if value else ""
 
 
@@ -70,7 +64,7 @@ def plain(written: bytes) -> str:
     >>> plain(b"&lt;a&gt; &amp;lt;")
     '<a> &lt;'
     """
-    text = written.decode("utf-8", "replace")
+    text = written.decode()
     if "&" not in text:
         return text
     text = text.replace("&nbsp;", "\xa0").replace("&lt;", "<").replace("&gt;", ">")

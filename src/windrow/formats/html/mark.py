@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from enum import IntFlag, auto
 
 
@@ -46,7 +45,7 @@ class Mark(IntFlag):
 
 LEVELS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
 
-BY_TAG: dict[str, int] = {
+_BY_NAME: dict[str, int] = {
     "header": Mark.HEADER,
     "footer": Mark.FOOTER,
     "aside": Mark.ASIDE,
@@ -76,40 +75,34 @@ BY_TAG: dict[str, int] = {
     "blockquote": Mark.QUOTE,
     **dict.fromkeys(LEVELS, Mark.HEADLINE),
 }
-BY_TAG = {tag: int(mark) for tag, mark in BY_TAG.items()}
+BY_TAG = {tag.encode(): int(mark) for tag, mark in _BY_NAME.items()}
+"""What an element of this tag is, without its ancestors."""
 
-_BY_ROLE: dict[str, int] = {
-    "navigation": int(Mark.NAVIGATION),
-    "main": int(Mark.CENTRE),
-    "banner": int(Mark.BANNER),
-    "contentinfo": int(Mark.CLOSING),
-    "complementary": int(Mark.COMPLEMENT),
-    "article": int(Mark.POST),
-    "dialog": int(Mark.DIALOG),
-    "alertdialog": int(Mark.DIALOG),
-    "button": int(Mark.BUTTON),
+_BY_ROLE: dict[bytes, int] = {
+    b"navigation": int(Mark.NAVIGATION),
+    b"main": int(Mark.CENTRE),
+    b"banner": int(Mark.BANNER),
+    b"contentinfo": int(Mark.CLOSING),
+    b"complementary": int(Mark.COMPLEMENT),
+    b"article": int(Mark.POST),
+    b"dialog": int(Mark.DIALOG),
+    b"alertdialog": int(Mark.DIALOG),
+    b"button": int(Mark.BUTTON),
 }
 _UNSEEN, _UNSAID, _HIDDEN = int(Mark.UNSEEN), int(Mark.UNSAID), int(Mark.UNSTYLED)
-_UNSTYLED = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_UNSTYLED = re.compile(rb"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 
 
-def marks(tag: str, attributes: Mapping[str, str | None]) -> int:
-    """Return what an element of this tag with these attributes is, without its ancestors.
+def told(attribute: bytes, value: bytes) -> int:
+    """Return what an attribute of an element says that it is.
 
-    >>> Mark(marks("nav", {"hidden": None})) == Mark.NAV | Mark.UNSEEN
+    >>> Mark(told(b"hidden", b"")) == Mark.UNSEEN
     True
     """
-    found = BY_TAG.get(tag, 0)
-    if not attributes:
-        return found
-    role = attributes.get("role")
-    if role:
-        found |= _BY_ROLE.get(role, 0)
-    if "hidden" in attributes:
-        found |= _UNSEEN
-    if attributes.get("aria-hidden") == "true":
-        found |= _UNSAID
-    style = attributes.get("style")
-    if style and _UNSTYLED.search(style):
-        found |= _HIDDEN
-    return found
+    if attribute == b"role":
+        return _BY_ROLE.get(value, 0)
+    if attribute == b"style":
+        return _HIDDEN if _UNSTYLED.search(value) else 0
+    if attribute == b"aria-hidden":
+        return _UNSAID if value == b"true" else 0
+    return _UNSEEN if attribute == b"hidden" else 0

@@ -6,7 +6,8 @@ from windrow.formats.html.element import BODY, Shape, attribute, plain
 from windrow.formats.html.mark import Mark
 from windrow.formats.html.outline import Anchor, Blocks, Boxes, Outline
 
-_REFERS = {b"area": b"href", b"form": b"action", b"object": b"data"}
+_HREF, _REL, _ALT, _SRC = b' href="', b' rel="', b' alt="', b' src="'
+_REFERS = {b"area": _HREF, b"form": b' action="', b"object": b' data="'}
 _DEEPEST = 200
 _CODE, _HEADLINE = int(Mark.CODE), int(Mark.HEADLINE)
 
@@ -141,21 +142,19 @@ class Pen:
         anchor = self._anchor
         if name == b"img":
             if anchor is not None and not anchor.spare:
-                anchor.spare = attribute(tag, b"alt")
+                anchor.spare = attribute(tag, _ALT)
             return
-        named = _REFERS.get(name, b"src")
-        if b' %b="' % named in tag:
-            href, spare = attribute(tag, named), _label(tag) or attribute(tag, b"alt")
-            self._anchors.append(
-                Anchor(name.decode(), href, attribute(tag, b"rel"), _tidy(spare), self._where(), False)
-            )
+        opening = _REFERS.get(name, _SRC)
+        if opening in tag:
+            href, spare = attribute(tag, opening), _label(tag) or attribute(tag, _ALT)
+            self._anchors.append(Anchor(name.decode(), href, attribute(tag, _REL), _tidy(spare), self._where(), False))
 
     def anchor(self, tag: bytes, _shape: Shape) -> None:
         """Open an anchor."""
         if self._anchor is not None:
             self.end_anchor()
         self.space()
-        if b' href="' in tag:
+        if _HREF in tag:
             self._links += 1
             self._anchor = Run(len(self.parts), tag, len(self._anchors), self._where())
 
@@ -166,8 +165,8 @@ class Pen:
             self._linked += run.take(self.parts)
             tag = run.tag
             text = " ".join(run.words) or _tidy(_label(tag) or run.spare)
-            rel = attribute(tag, b"rel") if b' rel="' in tag else ""
-            made = Anchor("a", attribute(tag, b"href"), rel, text, run.where, run.headline)
+            rel = attribute(tag, _REL) if _REL in tag else ""
+            made = Anchor("a", attribute(tag, _HREF), rel, text, run.where, run.headline)
             self._anchors.insert(run.number, made)
             self._anchor = None
         self.parts.append(self.gap)  # so that the block ends here, even one without text
@@ -253,7 +252,7 @@ def _quotes(tag: bytes) -> bool:
 
 
 def _label(tag: bytes) -> str:
-    return attribute(tag, b"aria-label") or attribute(tag, b"title")
+    return attribute(tag, b' aria-label="') or attribute(tag, b' title="')
 
 
 def _tidy(text: str) -> str:

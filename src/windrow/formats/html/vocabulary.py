@@ -52,26 +52,26 @@ GROUPS = {
 
 BIT = {group: 1 << at for at, group in enumerate(GROUPS)}
 
-_WORD: dict[str, int] = {}
+_WORD: dict[bytes, int] = {}
 for _group, _words in GROUPS.items():
-    for _word in _words.split():
+    for _word in _words.encode().split():
         _WORD[_word] = _WORD.get(_word, 0) | BIT[_group]
 
-_SPLIT = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-_LETTERS = {code: chr(code) if chr(code).isalpha() else " " for code in range(128)}
+_SPLIT = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_LETTERS = bytes(code if code > 127 or chr(code).isalpha() else 32 for code in range(256))
 _LONGEST = 300
 
 
-def groups(names: str) -> int:
-    """Return the groups, one bit each, that the words within these names belong to.
+def groups(names: bytes) -> int:
+    """Return the groups, one bit each, that the words within these names, in UTF-8, belong to.
 
-    Only the first 300 characters count.
+    Only the first 300 bytes count.
 
-    >>> groups("siteNav main-menu") == BIT["nav"] | BIT["content"]
+    >>> groups(b"siteNav main-menu") == BIT["nav"] | BIT["content"]
     True
     """
     names = names[:_LONGEST]
-    words = names.translate(_LETTERS).split() if names.islower() else map(str.lower, _SPLIT.findall(names))
+    words = names.translate(_LETTERS).split() if names.islower() else map(bytes.lower, _SPLIT.findall(names))
     found = 0
     for word in words:
         found |= _WORD.get(word, 0)
