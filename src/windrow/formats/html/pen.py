@@ -75,12 +75,12 @@ class Pen:
         boxes = Boxes(tag, up, depth, marks, names, path, kind, first, self._last)
         return Outline(boxes, self._blocks, self._anchors)
 
-    def space(self, *_: object) -> None:
+    def space(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
         """Part words, if not in code."""
         if self.parts:
             self.parts.append(self.gap)
 
-    def border(self, *_: object) -> None:
+    def border(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
         """End the block."""
         if self.parts or self._lines:
             self._flush()
@@ -109,7 +109,7 @@ class Pen:
         self._last.append(0)
         rows.append((name, up, depth, marks | own, names, path, kind, len(self._texts)))
 
-    def close(self, *_: object) -> None:
+    def close(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
         """Close the innermost box; one that held no text is forgotten."""
         if self.parts or self._lines:
             self._flush()
@@ -128,7 +128,7 @@ class Pen:
         self.refer(tag, shape)
         self.open(tag, shape)
 
-    def line(self, *_: object) -> None:
+    def line(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
         """End a line within the block."""
         if self.parts:
             self._pause()
@@ -158,7 +158,7 @@ class Pen:
             self._links += 1
             self._anchor = Run(len(self.parts), tag, len(self._anchors), self._where())
 
-    def end_anchor(self, *_: object) -> None:
+    def end_anchor(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
         """Close an anchor."""
         run = self._anchor
         if run is not None:

@@ -64,7 +64,11 @@ def walk(markup: bytes) -> Outline:
     tags = pieces[3::2]
     for tag, text, known in zip(tags, pieces[4::2], map(_known.get, tags), strict=False):
         act, shaped = known or _meaning(tag)
-        if act is _SPACE:
+        if act is _OPEN:  # the most frequent first, and by name, which is the quicker call
+            pen.open(tag, shaped)
+        elif act is _CLOSE:
+            pen.close()
+        elif act is _SPACE:
             if parts:
                 parts.append(pen.gap)
         elif act is not _NONE:
