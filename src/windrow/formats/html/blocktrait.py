@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import accumulate, repeat
-from operator import methodcaller, truediv
+from operator import truediv
 
 from windrow.formats.html.boxtrait import TAG
-from windrow.formats.html.grade import BEYOND, COUNT, LETTERS, SHARE, STEPS, grade
+from windrow.formats.html.grade import BEYOND, LETTERS, SHARE, STEPS, counted, grade
 from windrow.formats.html.view import View
 
 Trait = Callable[[View], bytes]
@@ -33,7 +33,7 @@ def _neighbour(view: View, trait: Callable[[View], bytes], by: int) -> bytes:
 
 
 def _words(view: View) -> bytes:
-    return grade(view.outline.blocks.words, COUNT)
+    return counted(view.outline.blocks.words)
 
 
 def _density(view: View) -> bytes:
@@ -62,19 +62,19 @@ def _from(view: View, what: str) -> bytes:
     """Count blocks from the first h1, from the first prose, or from the last."""
     blocks, tag = view.outline.blocks, view.outline.boxes.tag
     if what == "h1":
-        found = [at for at, box in enumerate(blocks.box) if tag[box] == "h1"]
+        found = (at for at, box in enumerate(blocks.box) if tag[box] == "h1")
     else:
-        both = zip(blocks.words, blocks.linked, strict=True)
-        found = [at for at, (words, linked) in enumerate(both) if words >= _LONG and linked * 3 < words]
-    if not found:
+        order = range(len(blocks.words)) if what == "first" else range(len(blocks.words) - 1, -1, -1)
+        found = (at for at in order if blocks.words[at] >= _LONG and blocks.linked[at] * 3 < blocks.words[at])
+    start = next(found, None)
+    if start is None:
         return bytes(len(view.kept))
-    start = found[-1 if what == "last" else 0]
     return grade([at - start for at in view.kept], STEPS)
 
 
 def _under(view: View, what: int) -> bytes:
     """Tell of the last headline before a block: its level, and how many blocks and words ago it was."""
-    return grade([each[what] for each in view.keep(view.under)], COUNT)
+    return counted([each[what] for each in view.keep(view.under)])
 
 
 def _texts(view: View) -> Sequence[str]:
@@ -88,7 +88,11 @@ def _letters(view: View) -> bytes:
 
 def _copies(view: View) -> bytes:
     times = Counter(view.outline.blocks.text)
-    return grade(map(times.__getitem__, _texts(view)), COUNT)
+    return counted(list(map(times.__getitem__, _texts(view))))
+
+
+def _times(view: View, what: str) -> bytes:
+    return counted([text.count(what) for text in _texts(view)])
 
 
 def _place(view: View) -> bytes:
@@ -97,16 +101,16 @@ def _place(view: View) -> bytes:
 
 
 OF_BLOCK: dict[str, Trait] = {
-    "words": lambda view: grade(view.keep(view.outline.blocks.words), COUNT),
+    "words": lambda view: counted(view.keep(view.outline.blocks.words)),
     "density": lambda view: bytes(view.keep(_density(view))),
-    "links": lambda view: grade(view.keep(view.outline.blocks.links), COUNT),
-    "number": lambda view: grade(view.kept, COUNT),
+    "links": lambda view: counted(view.keep(view.outline.blocks.links)),
+    "number": lambda view: counted(view.kept),
     "place": _place,
     "before": _before,
     "copies": _copies,
     "ending": lambda view: bytes([text[-1] in _ENDS for text in _texts(view)]),
-    "commas": lambda view: grade(map(methodcaller("count", ","), _texts(view)), COUNT),
-    "stops": lambda view: grade(map(methodcaller("count", ". "), _texts(view)), COUNT),
+    "commas": partial(_times, what=","),
+    "stops": partial(_times, what=". "),
     "letters": _letters,
     "capital": lambda view: bytes([text[0].isupper() for text in _texts(view)]),
     "digit": lambda view: bytes([text[0].isdigit() for text in _texts(view)]),

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import repeat
 from operator import sub, truediv
 
-from windrow.formats.html.grade import COUNT, SHARE, grade
+from windrow.formats.html.grade import COUNT, SHARE, counted, grade
 from windrow.formats.html.view import ABOVE, PROSE_SHARES, SHARES, View
 
 Trait = Callable[[View], bytes]
@@ -25,7 +25,7 @@ def _part(values: Iterable[float], whole: float) -> bytes:
 
 
 def _words(view: View, steps: int) -> bytes:
-    return grade(view.above[steps](view.sums.words), COUNT)
+    return counted(view.above[steps](view.sums.words))
 
 
 def _density(view: View, steps: int) -> bytes:
@@ -37,7 +37,7 @@ def _share(view: View, steps: int) -> bytes:
 
 
 def _blocks(view: View, steps: int) -> bytes:
-    return grade(view.above[steps](view.sums.blocks), COUNT)
+    return counted(view.above[steps](view.sums.blocks))
 
 
 def _prose(view: View, steps: int) -> bytes:
@@ -70,7 +70,7 @@ def _alike(view: View, what: str) -> bytes:
     times, words, linked = view.alike
     paths = view.above[0](view.outline.boxes.path)
     if what in {"times", "words"}:
-        return grade(map((times if what == "times" else words).__getitem__, paths), COUNT)
+        return counted([(times if what == "times" else words)[path] for path in paths])
     over, under, scale = (linked, words, SHARE) if what == "density" else (words, times, COUNT)
     return grade([over[path] / under[path] for path in paths], scale)
 
@@ -82,7 +82,7 @@ def _repeat(view: View, what: str) -> bytes:
     if what == "depth":
         return _distance(view, boxes)
     if what == "words":
-        return grade([words[box] if box else 0 for box in boxes], COUNT)
+        return counted([words[box] if box else 0 for box in boxes])
     return _part([words[up[box]] if box else 0 for box in boxes], words[0])
 
 
@@ -108,6 +108,6 @@ OF_BOX: dict[str, Trait] = {
     **{f"telling depth {share}": partial(_telling_depth, share=share) for share in PROSE_SHARES},
     **{f"telling share {share}": partial(_telling_share, share=share) for share in PROSE_SHARES},
     **{f"alike {what}": partial(_alike, what=what) for what in ("times", "words", "density", "mean")},
-    "repeat times": lambda view: grade(view.above[0](view.around.times), COUNT),
+    "repeat times": lambda view: counted(view.above[0](view.around.times)),
     **{f"repeat {what}": partial(_repeat, what=what) for what in ("depth", "words", "share")},
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import repeat
 
 Scale = tuple[float, ...]
@@ -36,3 +36,18 @@ def grade(values: Iterable[float], scale: Scale) -> bytes:
     [0, 1, 10, 36]
     """
     return bytes(map(bisect_left, repeat(scale), values))
+
+
+_COUNTED = grade(range(int(COUNT[-1]) + 1), COUNT)
+
+
+def counted(values: Sequence[int]) -> bytes:
+    """Return the grades of counts, which are never negative, on the scale `COUNT`.
+
+    >>> counted([0, 1, 11, 10**9]) == grade([0, 1, 11, 10**9], COUNT)
+    True
+    """
+    try:
+        return bytes(map(_COUNTED.__getitem__, values))
+    except IndexError:
+        return grade(values, COUNT)
