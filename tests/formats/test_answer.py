@@ -38,6 +38,9 @@ ANSWERS = {
         False,
     ),
     b"HTTP/1.1 103 Early\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello": (b"hello", True),
+    b"HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\nContent-Length: 2\r\n\r\nhello": (b"hello", False),
+    b"HTTP/1.1 404 Not Found\r\n\r\nhello": (b"hello", False),  # an error that does not say how long it is
+    b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n": (b"", True),
     b"\r\nHTTP/1.1 304 Not Modified\r\nContent-Length: 500\r\n\r\n": (b"", True),
     b"HTTP/1.1 204 None\r\nTransfer-Encoding: chunked\r\n\r\n": (b"", True),
 }
@@ -59,33 +62,69 @@ def test_it_does_not_matter_how_it_arrives(text, cuts):
     assert (len(heads), got, reader.done) == (1, ANSWERS[text][0], True)
 
 
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
 @pytest.mark.parametrize(
     "text",
     [
-        b"SSH-2.0-OpenSSH\r\n\r\n",
+        b"SSH-2.0-OpenSSH\r\n",
+        b"ICY 200 OK\r\n\r\n",
+        b"<html>a page without a head</html>",
+        b"HTTP/1.1 two hundred\r\n\r\n",
+        b"HTTP/2.0 2000 OK\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
         b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nhello",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfive\r\nhello",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1" * 5000,
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n" + b"a: b\r\n" * HEAD,
+        b"HTTP/1.1 200 OK\r\nContent-Length: +5\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5 5\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 0x5\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\nContent-Length:\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\nContent-Length: " + b"9" * 30 + b"\r\n\r\nhello",
+        CHUNKED + b"five\r\nhello",
+        CHUNKED + b"-5\r\nhello",
+        CHUNKED + b"0x5\r\nhello",
+        CHUNKED + b"f" * 17 + b"\r\nhello",
+        CHUNKED + b"1" * 5000,
+        CHUNKED + b"5;" + b"x" * 5000,
+        CHUNKED + b"\r\n5\r\nhello",
+        CHUNKED + b"5\r\nhello" + b"\r\n" * 10,
+        CHUNKED + b"5\r\nhello, world\r\n0\r\n\r\n",
+        CHUNKED + b"0\r\n" + b"a: b\r\n" * HEAD,
         b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * HEAD,
         b"HTTP/1.1 100 Go on\r\n\r\n" * HEAD,
+        b"\r\n" * HEAD,
         b"HTTP/1.1 101 Switching\r\n\r\n",
     ],
 )
-def test_what_is_no_answer_is_refused(text):
+@pytest.mark.parametrize("step", [0, 7])
+def test_what_is_no_answer_is_refused_before_it_ends(text, step):
     with pytest.raises(TransportError) as caught:
-        take(text)
-    assert caught.value.reason in {Reason.PROTOCOL_ERROR, Reason.INTERRUPTED}
+        take(text, range(step, len(text), step) if step else (), ended=False)
+    assert caught.value.reason is Reason.PROTOCOL_ERROR
+
+
+def test_a_huge_chunk_is_not_waited_for():
+    """Its size is only a promise: what comes goes on to who bounds it."""
+    _, got, reader = take(CHUNKED + b"ffffffffffffffff\r\nhello", ended=False)
+    assert (got, reader.done) == (b"hello", False)
 
 
 @pytest.mark.parametrize(
     "text",
     [
         b"",
+        b"HT",
         b"HTTP/1.1 200 OK\r\n",
+        b"HTTP/1.1 103 Early\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell",
-        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+        CHUNKED,
+        CHUNKED + b"5",
+        CHUNKED + b"5\r\nhel",
+        CHUNKED + b"5\r\nhello",
+        CHUNKED + b"5\r\nhello\r\n",
+        CHUNKED + b"5\r\nhello\r\n0\r\n",
+        CHUNKED + b"5\r\nhello\r\n0\r\nT: x\r\n",
     ],
 )
 def test_an_answer_that_breaks_off_is_known_to(text):

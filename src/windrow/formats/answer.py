@@ -17,6 +17,7 @@ HEAD = 1 << 16
 """Most bytes of a head, of the trailers, and of all heads before the last."""
 
 _LINE = 4096  # most bytes of a line that tells a chunk's size
+_NAME = b"HTTP/"  # with which an answer begins
 _STATUS = re.compile(rb"HTTP/(\d)\.(\d) +(\d{3})(?:[ \t]+([^\r\n]*?))?[ \t]*\r?\n")
 _END = re.compile(rb"\n\r?\n")
 _FRAMING = re.compile(rb"\n(content-length|transfer-encoding|connection)[ \t]*:[ \t]*([^\r\n]*)", re.IGNORECASE)
@@ -48,7 +49,7 @@ class AnswerReader:
     (200, [b'hel', b'lo'], True, True)
     """
 
-    __slots__ = ("_begin", "_chunks", "_head", "_left", "_where", "_write", "begun", "done", "keep")
+    __slots__ = ("_before", "_begin", "_chunks", "_head", "_left", "_where", "_write", "begun", "done", "keep")
 
     def __init__(self, where: str, begin: Callable[[AnswerHead], None], write: Callable[[memoryview], None]) -> None:
         """Give the head to `begin` and pieces of the body to `write`; a piece is valid for the call only.
@@ -59,6 +60,7 @@ class AnswerReader:
         self._begin = begin
         self._write = write
         self._head: bytearray | None = bytearray()
+        self._before = 0  # bytes of blank lines and interim heads that came before the last head
         self._left = 0  # bytes of the body that are to come; -1: all until the line ends
         self._chunks: _Chunks | None = None
         self.begun = False  # something came
@@ -105,21 +107,26 @@ class AnswerReader:
         assert held is not None
         start = len(held)
         held += block
+        at = 0  # where in it the next head begins
         while True:
-            begin = len(held) - len(held.lstrip(b"\r\n")) if held.startswith((b"\r", b"\n")) else 0
-            found = _END.search(held, begin)
+            while held.startswith((b"\r", b"\n"), at):
+                at += 1
+            found = _END.search(held, max(at, start - 2))
             end = found.end() if found else len(held)
-            if end > HEAD:
+            if self._before + end > HEAD:
                 raise TerminalFailure(f"{self._where}: a head of more than {HEAD} bytes", Reason.PROTOCOL_ERROR)
             if found is None:
+                if end - at >= len(_NAME) and not held.startswith(_NAME, at):
+                    raise TerminalFailure(f"{self._where}: no answer in HTTP/1.1", Reason.PROTOCOL_ERROR)
+                self._before += at
+                del held[:at]
                 return None
-            head = read_head(bytes(held[begin:end]), self._where)
+            head = read_head(bytes(held[at:end]), self._where)
             if head.status >= 200:
                 break
             if head.status == 101:
                 raise TerminalFailure(f"{self._where}: another protocol, unasked", Reason.PROTOCOL_ERROR)
-            del held[:end]
-            start -= end
+            at = end
         self._head = None
         self._frame(head)
         self._begin(head)
@@ -140,13 +147,14 @@ class AnswerReader:
 class _Chunks:
     """A chunked body (RFC 9112, section 7.1)."""
 
-    __slots__ = ("_left", "_line", "_trailer", "_where", "_write", "done")
+    __slots__ = ("_behind", "_left", "_line", "_trailer", "_where", "_write", "done")
 
     def __init__(self, where: str, write: Callable[[memoryview], None]) -> None:
         self._where = where
         self._write = write
         self._left = 0
         self._line: bytearray | None = bytearray()  # of the size, or None within a chunk
+        self._behind = False  # a chunk is through, but for the end of its line
         self._trailer: int | None = None  # bytes of trailers so far
         self.done = False
 
@@ -160,7 +168,7 @@ class _Chunks:
                 at += size
                 self._left -= size
                 if not self._left:
-                    self._line = bytearray()
+                    self._line, self._behind = bytearray(), True
                 continue
             piece = bytes(block[at : at + _LINE])
             end = piece.find(b"\n") + 1
@@ -181,7 +189,8 @@ class _Chunks:
                 raise TerminalFailure(f"{self._where}: endless trailers", Reason.PROTOCOL_ERROR)
             self.done = not line.strip()
             return
-        if not line.strip():  # what ends a chunk
+        if self._behind and not line.strip():
+            self._behind = False
             return
         found = _SIZE.fullmatch(line)
         if not found:

@@ -16,7 +16,7 @@ from functools import lru_cache
 from types import TracebackType
 from typing import Self
 
-from windrow.errors import TerminalFailure, TransientFailure, WindrowError
+from windrow.errors import TerminalFailure, TransientFailure
 from windrow.formats.answer import AnswerHead, AnswerReader
 from windrow.formats.coding import ASKED
 from windrow.formats.http import read_head
@@ -25,143 +25,14 @@ from windrow.reasons import Reason
 from windrow.transports.contract import Sink
 from windrow.transports.dial import FAMILY, context
 from windrow.transports.head import fields_of, pause
-from windrow.transports.path import at, shown
+from windrow.transports.line import Enough, Line, Stale
+from windrow.transports.path import at, behind, shown
 from windrow.transports.reply import BARE, Bounds, Judge, Reply, Visiting
 from windrow.transports.trouble import Foreign, network
 
-REST = 15.0
-"""Seconds after which a line is not used again: many servers and routers have forgotten it by then."""
-
-_BLOCK = memoryview(bytearray(1 << 17))
-"""Where bytes arrive: they are gone from it before another line of this process's one loop can get any."""
-
-_CODING = re.compile(rb"\r\ntransfer-encoding[ \t]*:", re.IGNORECASE)
+_FRAMING = re.compile(rb"\r\n(transfer-encoding|content-length)[ \t]*:", re.IGNORECASE)
 _SECRET = frozenset({"authorization", "proxy-authorization", "cookie"})
 _PORT = {"http": 80, "https": 443}
-
-
-class _Stale(Exception):
-    """The line was closed at the other end before it was used again."""
-
-
-class Line(asyncio.BufferedProtocol):
-    """A connection; one question at a time."""
-
-    def __init__(self) -> None:
-        """Begin unconnected."""
-        self._loop = asyncio.get_running_loop()
-        self._transport: asyncio.Transport | None = None
-        self._reader: AnswerReader | None = None
-        self._answered: asyncio.Future[None] | None = None
-        self._alarm: asyncio.TimerHandle | None = None
-        self._until = 0.0  # when an answer is late, or the line has rested long enough
-        self._end = self._silence = 0.0  # when an answer is late at last, and how long nothing may come
-        self.fresh = True
-        self.usable = True
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the transport."""
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-
-    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 the shape of its kind
-        """Say where to put what comes."""
-        return _BLOCK
-
-    def buffer_updated(self, nbytes: int) -> None:
-        """Hand on what came."""
-        reader = self._reader
-        if reader is None:
-            self.close()  # it speaks unasked
-            return
-        self._until = min(self._end, self._loop.time() + self._silence)
-        try:
-            reader.feed(_BLOCK[:nbytes])
-        except (WindrowError, _Cut) as error:  # what the sink or the reader says is told to who asked
-            self._finish(error)
-            return
-        if reader.done:
-            self._finish(None)
-
-    def eof_received(self) -> None:
-        """Take the end of what the server says; nothing is left to say for us either."""
-        self._lost(None)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Take the end of the line."""
-        self._lost(exc)
-
-    def _lost(self, error: Exception | None) -> None:
-        self.usable = False
-        reader = self._reader
-        if reader is None:
-            return
-        if not self.fresh and not reader.begun:
-            self._finish(_Stale())
-            return
-        why = error
-        if why is None:
-            try:
-                reader.end()
-            except WindrowError as fault:
-                why = fault
-        self._finish(why)
-
-    def _finish(self, error: Exception | None) -> None:
-        reader, answered = self._reader, self._answered
-        self._reader = self._answered = None
-        if reader is None or answered is None or answered.done():
-            return
-        if error is not None or not reader.keep:
-            self.close()
-        if error is not None:
-            answered.set_exception(error)
-        else:
-            answered.set_result(None)
-
-    async def ask(self, request: bytes, reader: AnswerReader, seconds: float, silence: float) -> None:
-        """Send a request and wait until its answer is through: `seconds` at most, `silence` of them without a word."""
-        assert self._transport is not None
-        self._reader = reader
-        self._answered = self._loop.create_future()
-        now = self._loop.time()
-        self._end, self._silence = now + seconds, silence
-        self._until = min(self._end, now + silence)
-        if self._alarm is None:
-            self._alarm = self._loop.call_at(self._until, self._late)
-        elif self._alarm.when() > self._until:
-            self._alarm.cancel()
-            self._alarm = self._loop.call_at(self._until, self._late)
-        try:
-            self._transport.write(request)
-            await self._answered
-        except BaseException:
-            self._reader = None
-            self.close()
-            raise
-        self.fresh = False
-        self._until = self._loop.time() + REST
-
-    def _late(self) -> None:
-        """Look whether it is too late: one alarm serves many questions, since it is set anew only when it rings."""
-        if self._loop.time() < self._until:
-            self._alarm = self._loop.call_at(self._until, self._late)
-            return
-        self._alarm = None
-        if self._reader is None:
-            self.close()
-        else:
-            late = self._loop.time() >= self._end
-            self._finish(TimeoutError("" if late else f"nothing came for {self._silence:g} seconds"))
-
-    def close(self) -> None:
-        """End the line at once."""
-        self.usable = False
-        if self._alarm is not None:
-            self._alarm.cancel()
-            self._alarm = None
-        if self._transport is not None:
-            self._transport.abort()
 
 
 class Straight:
@@ -191,9 +62,7 @@ class Straight:
     async def visit(self, url: str, asked: Mapping[str, str], sink: Sink, bounds: Bounds) -> Reply:
         """Ask for a URL of this origin and put the answer's body into the sink, as it comes."""
         where = shown(url, 1000)
-        if not url.startswith(f"{self._origin}/"):
-            raise TerminalFailure(f"{where} is not at {self._origin}", Reason.POLICY_DENIED)
-        first, last = f"GET {url[len(self._origin) :]} HTTP/1.1\r\n", _lines(asked) + "\r\n"
+        first, last = f"GET {behind(self._origin, url)} HTTP/1.1\r\n", _lines(asked) + "\r\n"
         kept = (first + self._public + last).encode()
         told = kept if self._public == self._fields else (first + self._fields + last).encode()
         taken = _Taken(sink, bounds, where, kept)
@@ -217,11 +86,13 @@ class Straight:
                 self._line = None
                 async with asyncio.timeout(seconds):
                     line = self._line = await self._open()
+                if not line.usable:
+                    raise TransientFailure(f"{where}: the line ended before anything was asked", Reason.INTERRUPTED)
             try:
                 await line.ask(told, AnswerReader(where, taken.begin, taken.write), seconds, self._site.timeout)
-            except _Stale:
+            except Stale:
                 continue
-            except _Cut:
+            except Enough:
                 taken.cut = True
             return
 
@@ -229,7 +100,10 @@ class Straight:
         """Connect, trying each address of the host in turn."""
         site, loop = self._site, asyncio.get_running_loop()
         port = site.port or _PORT[site.scheme]
-        found = await loop.getaddrinfo(site.host, port, family=FAMILY[site.family], type=socket.SOCK_STREAM)
+        try:
+            found = await loop.getaddrinfo(site.host, port, family=FAMILY[site.family], type=socket.SOCK_STREAM)
+        except UnicodeError as error:
+            raise network(error, at(site), open_line=False) from error
         last: BaseException = OSError("the name has no address")
         for family, kind, number, _, address in found:
             if reason := self._judge(site.host, str(address[0])):
@@ -252,10 +126,6 @@ class Straight:
             else:
                 return made
         raise network(last, at(site), open_line=False) from last
-
-
-class _Cut(Exception):
-    """The body goes on beyond its bound."""
 
 
 class _Taken:
@@ -285,7 +155,7 @@ class _Taken:
         if not self._bounds.part:
             self._refuse(self._size)
         self._sink.write(block[: len(block) - over])
-        raise _Cut
+        raise Enough
 
     def _refuse(self, size: int) -> None:
         told = f"{self._where}: {size} bytes at least, {self._bounds.most} are allowed"
@@ -312,9 +182,8 @@ def _spelt(head: AnswerHead) -> bytes:
     text = head.text
     if text.count(b"\n") != text.count(b"\r\n"):
         text = text.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
-    if head.chunked:
-        # Since the chunks are gone, it would lie.
-        text = _CODING.sub(b"\r\nx-orig-transfer-encoding:", text)
+    if head.chunked:  # Since the chunks are gone, both would lie; a length beside chunks never counted.
+        text = _FRAMING.sub(lambda found: b"\r\nx-orig-" + found[1].lower() + b":", text)
     return text
 
 

@@ -19,7 +19,7 @@ from windrow.model import Site
 from windrow.reasons import Reason
 from windrow.transports.contract import Sink
 from windrow.transports.head import pause, request_head, response_head
-from windrow.transports.path import at, shown
+from windrow.transports.path import at, behind, shown
 from windrow.transports.reply import BARE, Bounds, Judge, Reply
 from windrow.transports.request import Alien, WebConnection, failure
 
@@ -41,6 +41,7 @@ class Visitor(WebConnection):
     async def visit(self, url: str, asked: Mapping[str, str], sink: Sink, bounds: Bounds) -> Reply:
         """Ask for a URL of this origin and put the answer's body into the sink, as it comes."""
         where, host = shown(url, 1000), self._site.host
+        behind(self._origin, url)
         if self._proxy and self._judge(host, host) is Reason.PRIVATE_ADDRESS:  # of names the proxy knows the number
             raise TerminalFailure(f"{where}: {Reason.PRIVATE_ADDRESS.meaning}", Reason.PRIVATE_ADDRESS)
         headers = {"Accept-Encoding": ASKED, **asked}

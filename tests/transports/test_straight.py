@@ -1,0 +1,292 @@
+"""A line of our own to web servers that do what they should not, and what it never says to them."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.servers.tls import Papers
+from tests.transports.bag import Bag
+from windrow.errors import TransportError
+from windrow.model import Secret, Site
+from windrow.reasons import Reason
+from windrow.transports.straight import Straight, visitor
+from windrow.transports.visit import Bounds, Reply
+
+HOST = "127.0.0.9"
+BOUNDS = Bounds(1 << 20, 10.0)
+OK = b"HTTP/1.1 200 OK\r\n"
+HELLO = OK + b"Content-Length: 5\r\n\r\nhello"
+CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
+
+Work = Callable[[Any, str], Awaitable[Any]]
+
+
+def allow(host: str, number: str) -> None:
+    """Let every number be asked."""
+
+
+class Server:
+    """Answers the n-th request with the n-th text, all on one line where it can; an empty one closes the line."""
+
+    def __init__(self, answers: tuple[bytes, ...], *, close: bool = False, greeting: bytes = b"") -> None:
+        self._answers, self._close, self._greeting = list(answers), close, greeting
+        self.asked: list[bytes] = []
+        self.lines = 0
+
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.lines += 1
+        writer.write(self._greeting)
+        try:
+            while self._answers:
+                self.asked.append(await reader.readuntil(b"\r\n\r\n"))
+                said = self._answers.pop(0)
+                writer.write(said)
+                await writer.drain()
+                if self._close or not said:
+                    break
+            else:
+                await reader.read()
+        except (OSError, asyncio.IncompleteReadError):
+            pass
+        writer.close()
+
+
+def on(server: Server, work: Work, site: Site = Site("http", HOST, timeout=2.0), papers: Papers | None = None) -> Any:  # noqa: B008
+    """Run the server, and work on a session with it."""
+
+    async def all_of_it() -> Any:
+        context = None
+        if papers:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(papers.certificate, papers.key)
+        serving = await asyncio.start_server(server.talk, site.host, 0, ssl=context)
+        async with serving:
+            there = replace(site, port=serving.sockets[0].getsockname()[1])
+            async with visitor(there, allow) as line:
+                return await work(line, replace(there, base="").address())
+
+    return asyncio.run(asyncio.wait_for(all_of_it(), 30))
+
+
+async def ask(line: Straight, url: str, bounds: Bounds = BOUNDS) -> tuple[Reply, Bag]:
+    """Ask for one page."""
+    bag = Bag()
+    return await line.visit(url, {}, bag, bounds), bag
+
+
+def told(answer: bytes, *, close: bool = False, **bounds: Any) -> tuple[Reply, Bag]:
+    """Return what comes of one answer."""
+
+    async def work(line: Straight, origin: str) -> tuple[Reply, Bag]:
+        return await ask(line, f"{origin}/a", BOUNDS._replace(**bounds))
+
+    got: tuple[Reply, Bag] = on(Server((answer,), close=close), work)
+    return got
+
+
+def refused(answer: bytes, *, close: bool = False, **bounds: Any) -> Reason:
+    """Return why an answer is not taken."""
+    with pytest.raises(TransportError) as caught:
+        told(answer, close=close, **bounds)
+    return caught.value.reason
+
+
+def test_of_a_length_and_chunks_the_chunks_count_and_the_line_is_not_used_again() -> None:
+    both = OK + b"Content-Length: 500\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
+    server = Server((both, HELLO))
+
+    async def work(line: Straight, origin: str) -> list[tuple[Reply, Bag]]:
+        return [await ask(line, f"{origin}/{one}") for one in "ab"]
+
+    (_, first), (_, second) = on(server, work)
+    assert (bytes(first.content), bytes(second.content), first.size, server.lines) == (b"hello", b"hello", None, 2)
+    assert first.head == OK + b"x-orig-content-length: 500\r\nx-orig-transfer-encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (OK + b"Content-Length: -5\r\n\r\nhello", Reason.PROTOCOL_ERROR),
+        (OK + b"Content-Length: 99999999999999999999\r\n\r\nhello", Reason.PROTOCOL_ERROR),
+        (OK + b"Content-Length: 999999999999999999\r\n\r\nhello", Reason.TOO_LARGE),
+        (CHUNKED + b"-5\r\nhello", Reason.PROTOCOL_ERROR),
+        (CHUNKED + b"ffffffffffffffffff\r\nhello", Reason.PROTOCOL_ERROR),
+        (CHUNKED + b"ffffffff\r\n" + bytes(2 << 20), Reason.TOO_LARGE),
+        (OK + b"\r\n" + bytes(2 << 20), Reason.TOO_LARGE),
+        (b"SSH-2.0-OpenSSH_9\r\n", Reason.PROTOCOL_ERROR),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" * 10_000, Reason.PROTOCOL_ERROR),
+        (CHUNKED + b"5\r\nhello" + b"\r\n" * 100_000, Reason.PROTOCOL_ERROR),
+    ],
+)
+def test_what_no_server_should_say_is_refused_while_the_line_is_open(answer: bytes, reason: Reason) -> None:
+    assert refused(answer) is reason
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"",
+        b"HTTP/1.1 20",
+        OK,
+        b"HTTP/1.1 103 Early Hints\r\n\r\n",
+        OK + b"Content-Length: 5\r\n\r\n",
+        OK + b"Content-Length: 5\r\n\r\nhell",
+        CHUNKED,
+        CHUNKED + b"5\r\nhe",
+        CHUNKED + b"5\r\nhello\r\n",
+        CHUNKED + b"5\r\nhello\r\n0\r\n",
+    ],
+)
+def test_a_line_that_ends_too_early_is_told_from_a_whole_answer(answer: bytes) -> None:
+    assert refused(answer, close=True) is Reason.INTERRUPTED
+
+
+def test_an_error_without_a_length_ends_with_its_line() -> None:
+    server = Server((b"HTTP/1.1 404 Not Found\r\nConnection: keep-alive\r\n\r\nnothing here", HELLO), close=True)
+
+    async def work(line: Straight, origin: str) -> list[tuple[Reply, Bag]]:
+        return [await ask(line, f"{origin}/{one}") for one in "ab"]
+
+    (lost, page), (found, other) = on(server, work)
+    assert (lost.status, bytes(page.content), found.status, bytes(other.content)) == (
+        404,
+        b"nothing here",
+        200,
+        b"hello",
+    )
+    assert server.lines == 2
+
+
+def test_a_line_is_used_again_and_one_that_went_stale_is_opened_anew() -> None:
+    server = Server((HELLO, HELLO, b"", HELLO))
+
+    async def work(line: Straight, origin: str) -> list[int]:
+        return [(await ask(line, f"{origin}/{one}"))[0].status for one in "abc"]
+
+    assert on(server, work) == [200, 200, 200]
+    assert [one.split(b" ")[1] for one in server.asked] == [b"/a", b"/b", b"/c", b"/c"]
+    assert server.lines == 2
+
+
+def test_what_comes_behind_an_answer_is_never_the_next_one() -> None:
+    server = Server((HELLO + b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad", HELLO))
+
+    async def work(line: Straight, origin: str) -> list[bytes]:
+        return [bytes((await ask(line, f"{origin}/{one}"))[1].content) for one in "ab"]
+
+    assert on(server, work) == [b"hello", b"hello"]
+    assert server.lines == 2
+
+
+def test_a_server_that_speaks_first_is_not_believed() -> None:
+    server = Server((b"",), greeting=b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad")
+
+    async def work(line: Straight, origin: str) -> Any:
+        made = await line._open()
+        while made.usable:  # noqa: ASYNC110 what it says is on its way
+            await asyncio.sleep(0.01)
+        line._open = lambda: asyncio.sleep(0, made)  # type: ignore[method-assign, assignment, return-value]
+        return await ask(line, f"{origin}/a")
+
+    with pytest.raises(TransportError) as caught:
+        on(server, work)
+    assert caught.value.reason is Reason.INTERRUPTED
+    assert server.asked == []
+
+
+@pytest.mark.parametrize("proxy", ["", "http://127.0.0.9:9"])
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("/a HTTP/1.1\r\nX-Evil: yes\r\n\r\nGET /b", Reason.BAD_ADDRESS),
+        ("/a\nX-Evil: yes", Reason.BAD_ADDRESS),
+        ("/a\rb", Reason.BAD_ADDRESS),
+        ("/a b", Reason.BAD_ADDRESS),
+        ("/a\tb", Reason.BAD_ADDRESS),
+        ("/\x00", Reason.BAD_ADDRESS),
+        ("/caf\u00e9", Reason.BAD_ADDRESS),
+        ("/\udcff", Reason.BAD_ADDRESS),
+        ("/a#b", Reason.BAD_ADDRESS),
+        (".evil.example/", Reason.POLICY_DENIED),
+        ("@evil.example/", Reason.POLICY_DENIED),
+    ],
+)
+def test_an_address_cannot_say_more_than_its_path(path: str, reason: Reason, proxy: str) -> None:
+    server = Server((HELLO,))
+
+    async def work(line: Straight, origin: str) -> Any:
+        return await ask(line, origin + path)
+
+    with pytest.raises(TransportError) as caught:
+        on(server, work, Site("http", HOST, timeout=2.0, proxy=proxy))
+    assert (caught.value.reason, server.asked, server.lines) == (reason, [], 0)
+
+
+def test_a_field_cannot_say_more_than_its_value() -> None:
+    server = Server((HELLO,))
+
+    async def work(line: Straight, origin: str) -> Any:
+        asked = {"If-None-Match": '"x"\r\nX-Evil: yes', "If-Modified-Since": "then"}
+        return await line.visit(f"{origin}/a", asked, Bag(), BOUNDS)
+
+    assert on(server, work).status == 200
+    assert b"vil" not in server.asked[0]
+    assert b"\r\nIf-Modified-Since: then\r\n" in server.asked[0]
+
+
+def test_a_host_by_its_number_of_ipv6() -> None:
+    server = Server((HELLO,))
+    judged: list[tuple[str, str]] = []
+
+    async def work(line: Straight, origin: str) -> tuple[Reply, Bag]:
+        line._judge = lambda *told: judged.append(told)  # type: ignore[func-returns-value]
+        return await ask(line, f"{origin}/a")
+
+    reply, bag = on(server, work, Site("http", "::1", timeout=2.0))
+    assert (reply.status, bytes(bag.content), judged) == (200, b"hello", [("::1", "::1")])
+    assert b"\r\nHost: [::1]:" in bag.request
+
+
+def test_a_certificate_must_be_of_the_host(papers: Papers, tmp_path: Any) -> None:
+    async def work(line: Straight, origin: str) -> int:
+        return (await ask(line, f"{origin}/a"))[0].status
+
+    trusting = Site("https", "127.0.0.1", timeout=5.0, ca_bundle=str(papers.authority))
+    assert on(Server((HELLO,)), work, trusting, papers) == 200
+    strangers = (replace(trusting, host=HOST), replace(trusting, ca_bundle=str(papers.stranger)))
+    for site in strangers:
+        server = Server((HELLO,))
+        with pytest.raises(TransportError) as caught:
+            on(server, work, site, papers)
+        assert (caught.value.reason, caught.value.retry, server.asked) == (Reason.TLS_FAILED, False, [])
+
+
+def test_a_password_is_sent_and_not_kept(papers: Papers, tmp_path: Any) -> None:
+    (tmp_path / "word").write_text("open sesame")
+    server = Server((HELLO,))
+
+    async def work(line: Straight, origin: str) -> Bag:
+        return (await ask(line, f"{origin}/a"))[1]
+
+    secret = Secret(f"file:{tmp_path}/word")
+    site = Site("https", "127.0.0.1", username="u", secret=secret, timeout=5.0, ca_bundle=str(papers.authority))
+    bag = on(server, work, site, papers)
+    assert b"\r\nAuthorization: Basic " in server.asked[0]
+    assert b"uthorization" not in bag.request
+    assert bag.request == b"\r\n".join(one for one in server.asked[0].split(b"\r\n") if b"uthorization" not in one)
+
+
+def test_only_a_proxy_is_asked_in_another_way() -> None:
+    assert type(visitor(Site("http", HOST), allow)) is Straight
+
+    async def through_a_proxy() -> str:
+        async with visitor(Site("http", HOST, proxy="http://127.0.0.9:9"), allow) as line:
+            return type(line).__name__
+
+    assert asyncio.run(through_a_proxy()) == "Visitor"
