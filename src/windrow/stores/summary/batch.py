@@ -155,6 +155,8 @@ class Batch:
                 self._worded.append((by_crawl[made.reads][14], *by_crawl[first][:3]))
             for crawl in made.crawls:
                 row = left.pop(crawl)
+                if row[14] and row[3] == Sight.SAME.value and crawl != first:  # it stood for a body when it was first
+                    self._worded.append((b"", *row[:3]))
                 if row[5] != number:
                     self._join(row, number)
         for row in left.values():
