@@ -16,7 +16,8 @@ from windrow.formats.coding import plain
 from windrow.formats.html.charset import decode
 from windrow.model import Place
 from windrow.stores.archive.view import open_response
-from windrow.stores.summary.crawler import ADDRESS, CrawlerStore
+from windrow.stores.summary.crawler import CrawlerStore
+from windrow.stores.summary.writer import ADDRESS
 
 COLLECTION = "pages"
 

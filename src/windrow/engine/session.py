@@ -32,7 +32,7 @@ from windrow.engine.wish import heard_by
 from windrow.engine.worker import Desk
 from windrow.model import Limits
 from windrow.reasons import Reason
-from windrow.spec import Act
+from windrow.spec import Act, Collection
 from windrow.stores.archive import alone, mend, sweep
 
 SOME_FAILED = 3
@@ -95,12 +95,9 @@ class Session:
     ) -> None:  # fmt: skip
         """Run a harvest's phases in order; each begins when the one before is through for every item."""
         setup = replace(self.setup, limits=harvest.limits or self.setup.limits)
-        collection = harvest.collection
-        modules = {one.run.__module__ for one in collection.steps if one.run}
-        modules |= {collection.crawl.guide.__module__} if collection.crawl else set()
         # A crawl has lines of its own, unless they go through a proxy.
-        sites = [one.site for one in harvest.sources if one.site.proxy or not collection.crawl]
-        warm({site.scheme for site in sites}, modules)
+        sites = [one.site for one in harvest.sources if one.site.proxy or not harvest.collection.crawl]
+        warm({site.scheme for site in sites}, _modules(harvest.collection))
         self._books += [harvest.books] if harvest.books else []
         keep = Keep(setup.archive, self.number, setup.limits, setup.rotate, setup.agent)
         crew = Crew(keep, setup.fetchers)
@@ -112,14 +109,8 @@ class Session:
         try:
             if harvest.lots:
                 Intake(run).run()
-            if fetch and harvest.collection.crawl:
-                Crawling(run, harvest.collection.crawl).run()
-                sweep(setup.archive)
-            elif fetch:
-                down = list_all(run)
-                if not self.stops:
-                    Fetching(run, down).run()
-                    sweep(setup.archive)
+            if fetch:
+                self._fetch(run)
             crew.close()
             for step in harvest.collection.steps:
                 if self.stops:
@@ -135,6 +126,17 @@ class Session:
                 if one:
                     one.close()
         run.tick(force=True)
+
+    def _fetch(self, run: Run) -> None:
+        """Ask the sources: by the links of their pages where the collection is walked, else by their listings."""
+        if crawl := run.harvest.collection.crawl:
+            Crawling(run, crawl).run()
+        else:
+            down = list_all(run)
+            if self.stops:
+                return
+            Fetching(run, down).run()
+        sweep(self.setup.archive)
 
     def close(self, outcome: int | None = None) -> int:
         """Put the end on record, give the lease back, and return the exit code."""
@@ -161,3 +163,9 @@ class Session:
 
         with heard_by(heard):
             yield
+
+
+def _modules(collection: Collection) -> set[str]:
+    """Return the modules of the functions that readers and fetchers run for a collection."""
+    modules = {one.run.__module__ for one in collection.steps if one.run}
+    return modules | ({collection.crawl.guide.__module__} if collection.crawl else set())

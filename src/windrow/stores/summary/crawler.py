@@ -7,24 +7,12 @@ as projecting at once, and a crash between two pieces is healed by going on.
 from __future__ import annotations
 
 import sqlite3
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any, cast
 
-import sqlalchemy as sa
-
-from windrow.stores.connect import guarded
-from windrow.stores.database import reach
-from windrow.stores.summary.catalogue import Catalogue
 from windrow.stores.summary.log import Log
-from windrow.stores.summary.schema import statements
+from windrow.stores.summary.writer import ADDRESS, VISIT, Writer
 
-VISIT, ADDRESS = "windrow.visit", "windrow.address"
-"""Keys in `unobtanium_database_info`: the last visit, and the last address, that are in the tables."""
-
-_INFO = "INSERT INTO unobtanium_database_info VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 _AGENT = """
 INSERT INTO agent (agent_id, time_started_unix_utc, agent_uuid, name, http_user_agent) VALUES (?, ?, ?, ?, ?)
 ON CONFLICT (agent_id) DO NOTHING
@@ -46,46 +34,12 @@ AND (last_contentful_crawl_time_unix_utc IS NULL OR last_contentful_crawl_time_u
 """
 
 
-class CrawlerStore:
+class CrawlerStore(Writer):
     """One crawler database in an SQLite file, written by one process at a time."""
 
     def __init__(self, url: str) -> None:
         """Open the database at `url` (`sqlite:///FILE`), making what is missing of it."""
-        self.engine: sa.Engine = reach(url)
-        with guarded(self.engine):
-            self._held = self.engine.raw_connection()
-            self._link = cast(sqlite3.Connection, self._held.driver_connection)
-            self._catalogue = Catalogue(self._link)
-            with self._writing():
-                self._prepare()
-
-    def _prepare(self) -> None:
-        if self._link.execute("SELECT 1 FROM sqlite_master WHERE name = 'crawl_log'").fetchone() is None:
-            for statement in statements("base", "crawler"):
-                self._link.execute(statement)
-            told = {"schema.base": "0.1.0", "schema.crawler": "0.0.0", "tool": "windrow"}
-            told["created_unix_utc"] = str(int(time.time()))
-            self._link.executemany(_INFO, list(told.items()))
-        for statement in statements("kind"):
-            self._link.execute(statement)
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Open one transaction; all of it is written or nothing."""
-        with guarded(self.engine):
-            self._link.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self._link.execute("COMMIT")
-            except BaseException:
-                self._catalogue.forget()
-                self._link.rollback()
-                raise
-
-    def checkpoint(self, key: str = VISIT) -> int:
-        """Return how far the ledger's visits (or with `ADDRESS`, its addresses) are in the tables, 0 at first."""
-        rows = self._ask("SELECT value FROM unobtanium_database_info WHERE key = ?", key)
-        return int(rows[0][0]) if rows else 0
+        super().__init__(url, ("base", "crawler"))
 
     def log(self, crawls: Sequence[Log], user_agent: str, texts: Iterable[tuple[int, str]] = ()) -> None:
         """Write crawls, each once and in the ledger's order, and how far they reach; `texts` are those of files."""
@@ -98,7 +52,7 @@ class CrawlerStore:
             self._hang(crawls, urls)
             self._link.executemany("INSERT OR REPLACE INTO file_text VALUES (?, ?)", texts)
             self._candidates(crawls, urls)
-            self._link.execute(_INFO, (VISIT, str(crawls[-1].id)))
+            self._come(VISIT, crawls[-1].id)
 
     def _crawls(self, crawls: Sequence[Log], urls: Mapping[str, int]) -> None:
         rows = [
@@ -155,7 +109,7 @@ class CrawlerStore:
             urls = self._catalogue.urls(addresses)
             rows = [(urls[one],) for one in addresses]
             self._link.executemany("INSERT INTO crawl_candidate (url_id) VALUES (?) ON CONFLICT DO NOTHING", rows)
-            self._link.execute(_INFO, (ADDRESS, str(checkpoint)))
+            self._come(ADDRESS, checkpoint)
 
     def running(self) -> list[int]:
         """Return the agents that are not known to have ended."""
@@ -171,12 +125,3 @@ class CrawlerStore:
         """Count the rows of each table."""
         tables = ("agent", "crawl_log", "request", "file", "redirect", "crawl_candidate")
         return {name: self._ask(f"SELECT count(*) FROM {name}")[0][0] for name in tables}
-
-    def _ask(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        with guarded(self.engine):
-            return self._link.execute(sql, values).fetchall()
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._held.close()
-        self.engine.dispose()

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import sqlite3
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, cast
+from collections.abc import Callable, Mapping, Sequence
 
-import sqlalchemy as sa
-
-from windrow.stores.connect import guarded
-from windrow.stores.database import reach
 from windrow.stores.summary.batch import Batch
-from windrow.stores.summary.catalogue import Catalogue
 from windrow.stores.summary.duplicate import detect
 from windrow.stores.summary.entry import Entry
 from windrow.stores.summary.follow import follow
 from windrow.stores.summary.reading import Readings, addresses
 from windrow.stores.summary.schema import statements
 from windrow.stores.summary.wording import renew
+from windrow.stores.summary.writer import VISIT, Writer
 
 GROUPS = 500
 """Text piles whose duplicates are looked for in one transaction."""
@@ -30,64 +22,27 @@ AND NOT EXISTS (SELECT 1 FROM pragma_table_info('windrow_observation') WHERE nam
 """
 """Whether the database is of a version that kept no wordings."""
 
-CHECKPOINT = "windrow.visit"
-"""The key in `unobtanium_database_info` of the last visit that is in the tables."""
-
 _PRAGMAS = ("cache_size = -65536", "wal_autocheckpoint = 16384", "foreign_keys = OFF")
 """Room for the tops of the large indexes, fewer copies of their pages; the writer knows whom its rows refer to."""
 
-_INFO = "INSERT INTO unobtanium_database_info VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 _SAME = """
 SELECT 1 FROM windrow_observation WHERE url_id = (SELECT url_id FROM url WHERE str_url = ?) AND payload = ?
 AND sight = 'content' AND identity <> x'' LIMIT 1
 """
 
 
-class SummaryStore:
+class SummaryStore(Writer):
     """One Summary Database in an SQLite file, written by one process at a time."""
 
     def __init__(self, url: str) -> None:
         """Open the database at `url` (`sqlite:///FILE`), making what is missing of it."""
-        self.engine: sa.Engine = reach(url)
-        with guarded(self.engine):
-            self._held = self.engine.raw_connection()
-            self._link = cast(sqlite3.Connection, self._held.driver_connection)
-            for pragma in _PRAGMAS:
-                self._link.execute(f"PRAGMA {pragma}").close()
-            self._catalogue = Catalogue(self._link)
-            self._readings = Readings(self._link, self._catalogue)
-            with self._writing():
-                self._prepare()
-
-    def _prepare(self) -> None:
-        if self._link.execute("SELECT 1 FROM sqlite_master WHERE name = 'entity_generation'").fetchone() is None:
-            for statement in statements("base", "summary"):
+        super().__init__(url, ("base", "summary"), _PRAGMAS)
+        self._readings = Readings(self._link, self._catalogue)
+        with self._writing():
+            for statement in statements("beside", "near", "representative", "wording"):
                 self._link.execute(statement)
-            told = {"schema.base": "0.1.0", "schema.summary": "0.0.0", "tool": "windrow"}
-            told["created_unix_utc"] = str(int(time.time()))
-            self._link.executemany(_INFO, list(told.items()))
-        for statement in statements("kind", "beside", "near", "representative", "wording"):
-            self._link.execute(statement)
-        if self._link.execute(_UNWORDED).fetchone() is not None:
-            self._link.execute("ALTER TABLE windrow_observation ADD COLUMN said BLOB NOT NULL DEFAULT x''")
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Open one transaction; all of it is written or nothing."""
-        with guarded(self.engine):
-            self._link.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self._link.execute("COMMIT")
-            except BaseException:
-                self._catalogue.forget()
-                self._link.rollback()
-                raise
-
-    def checkpoint(self) -> int:
-        """Return the number of the last visit that is in the tables, 0 at first."""
-        rows = self._ask("SELECT value FROM unobtanium_database_info WHERE key = ?", CHECKPOINT)
-        return int(rows[0][0]) if rows else 0
+            if self._link.execute(_UNWORDED).fetchone() is not None:
+                self._link.execute("ALTER TABLE windrow_observation ADD COLUMN said BLOB NOT NULL DEFAULT x''")
 
     def settle(self, entries: Sequence[Entry], checkpoint: int) -> None:
         """Put a batch of crawls on record, and the ledger's number of the last visit that is told by it.
@@ -98,7 +53,7 @@ class SummaryStore:
         with self._writing():
             if entries:
                 Batch(self._link, self._catalogue, self._readings).settle(entries)
-            self._link.execute(_INFO, (CHECKPOINT, str(checkpoint)))
+            self._come(VISIT, checkpoint)
 
     def same(self, url: str, payload: str) -> bool:
         """Tell whether these bytes were read at this address before."""
@@ -148,12 +103,3 @@ class SummaryStore:
         detect(self._link, [row[0] for row in rows], at)
         self._link.executemany("DELETE FROM windrow_regroup WHERE text_pile_id = ?", rows)
         return len(rows)
-
-    def _ask(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        with guarded(self.engine):
-            return self._link.execute(sql, values).fetchall()
-
-    def close(self) -> None:
-        """Close the connection."""
-        self._held.close()
-        self.engine.dispose()
