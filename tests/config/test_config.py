@@ -34,6 +34,8 @@ def source(root: Path, text: str, name: str = "H-main") -> None:
 def other(setting: Setting) -> tuple[str, str]:
     """Return a value that is not the default, as TOML and as the environment spell it."""
     noun = setting.kind.noun
+    if setting.default is False:
+        return "true", "yes"
     if noun.startswith("a whole number"):
         return "7", "7"
     if noun in {"path", "path or nothing"}:
