@@ -11,7 +11,7 @@ LONGEST = 64
 """Characters of a word; longer ones are lumps of encoded data."""
 
 ROOM = 20_000
-"""Runs of letters that are remembered folded."""
+"""Pieces of text whose words are remembered."""
 
 _UNSPACED = (
     "\u0e00-\u0e7f\u1100-\u11ff\u2e80-\u2fdf\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -19,8 +19,7 @@ _UNSPACED = (
 _LETTER = re.compile(f"[{_UNSPACED}]")
 _WORD = re.compile(f"[{_UNSPACED}]|[^\\W_{_UNSPACED}]+")
 _PLAIN = re.compile(r"[a-z0-9]+")
-_FOREIGN = re.compile(r"[^\x00-\x7f]+")
-_SPACED = bytes(ord(chr(one).lower()) if chr(one).isalnum() else 32 for one in range(128)) + bytes(range(128, 256))
+_CUT = bytes(ord(chr(one).lower()) if chr(one).isalnum() else 32 for one in range(128)) + bytes(range(128, 256))
 _STROKES = {"ø": "o", "đ": "d", "ł": "l", "\u0131": "i", "ħ": "h", "ŧ": "t"}
 
 
@@ -67,40 +66,37 @@ def words(text: str) -> list[str]:
 def counted(*texts: str) -> Counter[str]:
     """Count the words of texts together, without those that are too long: what `words` finds, found faster.
 
-    Whatever is no word becomes a space, so that the text can be split there.
+    The text is cut at all of ASCII that is no word; then each different piece that has other letters is looked at.
 
     >>> sorted(counted("Tea, tea", "café 東京 x_y").items())
     [('cafe', 1), ('tea', 2), ('x', 1), ('y', 1), ('京', 1), ('東', 1)]
     """
-    text = "\n".join(texts)
+    text = composed("\n".join(texts))
+    found = Counter(text.encode("utf-8", "replace").translate(_CUT).decode("utf-8").split())
     if not text.isascii():
-        text = _FOREIGN.sub(_run, composed(text))
-    found = Counter(text.encode("utf-8").translate(_SPACED).decode("utf-8").split())
+        for piece in [one for one in found if not one.isascii()]:
+            number = found.pop(piece)
+            for word in _PIECES[piece]:
+                found[word] = found.get(word, 0) + number
     if found and len(max(found, key=len)) > LONGEST:
         for word in [word for word in found if len(word) > LONGEST]:
             del found[word]
     return found
 
 
-def _run(found: re.Match[str]) -> str:
-    return _RUNS[found[0]]
+class _Pieces(dict[str, list[str]]):
+    """The words of pieces of text, the same again and again."""
+
+    def __missing__(self, piece: str) -> list[str]:
+        found = words(piece)
+        if len(piece) <= LONGEST:
+            if len(self) >= ROOM:
+                self.clear()
+            self[piece] = found
+        return found
 
 
-class _Runs(dict[str, str]):
-    """What letters that are not ASCII become, a run of them at a time: folded, with spaces for all but words."""
-
-    def __missing__(self, run: str) -> str:
-        said = "".join(
-            f" {one} " if _LETTER.match(one) else one if one.isalnum() else " " for one in run.translate(_FOLDS)
-        )
-        if len(self) >= ROOM:
-            self.clear()
-        if len(run) <= LONGEST:
-            self[run] = said
-        return said
-
-
-_RUNS = _Runs()
+_PIECES = _Pieces()
 
 
 def stands_alone(word: str) -> bool:
