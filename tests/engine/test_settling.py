@@ -1,10 +1,13 @@
 """A crawl becomes a Summary Database: documents, files, redirects, what is gone and what came back."""
 
 import sqlite3
+from datetime import UTC, datetime
 
 import pytest
 
 from tests.engine.summarising import ask, gather
+from windrow.engine.settling import HELD, PAGE, Told, _pages
+from windrow.model import Kept, Place, Recorded, Visit
 
 STATES = """
 SELECT u.path, p.text, g.confirmed_end_unix_utc IS NULL, d.title FROM entity_generation g JOIN url u USING (url_id)
@@ -79,3 +82,15 @@ def test_a_fresh_database_is_read_from_the_ledger_and_says_the_same(site, tmp_pa
         (tmp_path / name).unlink(missing_ok=True)
     assert gather(tmp_path, origin, folder, fetch=False) == 0
     assert states(tmp_path, folder) == before
+
+
+@pytest.mark.parametrize(("size", "pages"), [(1000, [PAGE, 44]), (HELD // 2, [2] * 150), (HELD, [1] * 300)])
+def test_what_is_told_at_once_is_bounded_in_visits_and_in_bytes(size, pages):
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    visit = Visit(1, "https://example.org/", 0, True, at, 0.1, 200, Kept("sha256:0", size, Place("a", 0, 9)))
+    told = [Told(Recorded(number, 1, at, "site", visit), "read") for number in range(300)]
+    found = list(_pages(iter(told)))
+    assert [len(page) for page in found] == pages
+    assert [one for page in found for one in page] == told
+    unread = [one._replace(result=None) for one in told]
+    assert [len(page) for page in _pages(iter(unread))] == [PAGE, 44]

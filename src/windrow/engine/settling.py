@@ -21,6 +21,9 @@ from windrow.stores.archive import open_response
 PAGE = 256
 """Visits that are told in one transaction."""
 
+HELD = 16 << 20
+"""Bytes of documents that are told in one transaction: what was read of them is in memory till then."""
+
 STRETCH = 4096
 """Visits drawn before all of them are told: the pool reads ahead, and what waits for its turn stays bounded."""
 
@@ -204,7 +207,17 @@ def settle_step(run: Run, step: Step) -> None:
 
 
 def _pages(told: Iterator[Told]) -> Iterator[list[Told]]:
-    while page := list(islice(told, PAGE)):
+    """Gather what is told together: so many visits, or fewer where a lot was read."""
+    page: list[Told] = []
+    held = 0
+    for one in told:
+        page.append(one)
+        kept = one.recorded.visit.kept
+        held += kept.size if kept and one.result is not None else 0
+        if len(page) == PAGE or held >= HELD:
+            yield page
+            page, held = [], 0
+    if page:
         yield page
 
 

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from windrow.collections.pages.summarise import summarise
+from windrow.collections.pages.summarise import LINKS, summarise
 from windrow.model import Item, Limits, Status
 from windrow.spec import Task
 
@@ -38,3 +38,8 @@ def test_a_page_that_asks_not_to_be_found_has_no_text(name, content, reason):
     found = read(f'<title>T</title><meta name="{name}" content="{content}"><main><p>Some words of it.</main>')
     assert found.reason == reason
     assert (found.pile is None, found.described is None) == (bool(reason), bool(reason))
+
+
+def test_of_many_links_the_first_are_kept():
+    found = read("".join(f"<a href=/{at}>a</a> " for at in range(LINKS + 5)))
+    assert [len(found.links), found.links[-1][0]] == [LINKS, f"https://example.org/{LINKS - 1}"]

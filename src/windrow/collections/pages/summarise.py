@@ -27,6 +27,9 @@ from windrow.stores.summary.generation import Sight
 MOST = 32 << 20
 """Bytes of a document that is read, without its codings."""
 
+LINKS = 20_000
+"""Links of one page that are kept, the first of them: 16 MiB have room for a million."""
+
 _SAME = 304
 _SIGHTS = {_SAME: Sight.SAME, 404: Sight.MISSING, 410: Sight.GONE}
 HEADED = "headed"
@@ -81,7 +84,7 @@ def _page(found: Document, task: Task, size: int) -> Summary:
     """Put together what a document says; its text is left out where it asks for that or has none."""
     fields, url, kind = task.fields, task.item.key, found.mime
     told = [found.canonical] if found.canonical else []
-    links = tuple(tuple(link) for link in found.links)
+    links = tuple(tuple(link) for link in found.links[:LINKS])
     about = Summary(
         b"", links=_clean(links), size=size, mime=_type(kind),
         canonical=canonical(url, told + linked(fields.get("link", ""), "canonical")),
