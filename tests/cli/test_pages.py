@@ -228,6 +228,8 @@ def test_try_reads_one_page_and_writes_nothing(root, small, windrow) -> None:
     assert sorted(root.rglob("*")) == before
     assert windrow("try", f"{small.origin(0)}/missing.html", "--as", "pages").code == 1
     assert windrow("try", "ftp://a.example/x", "--as", "pages").code == 2
+    hidden = windrow("try", f"{small.origin(0)}/hidden.html", "--as", "pages")
+    assert (hidden.code, "asks not to be indexed" in hidden.out) == (1, True)
 
 
 def test_try_reads_a_file(tmp_path, windrow, monkeypatch) -> None:

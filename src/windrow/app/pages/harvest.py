@@ -22,7 +22,7 @@ def harvest(workspace: Workspace) -> Harvest:
     Where it names none nobody is asked, and nobody need be named.
     """
     named = [source for source in workspace.sources if source.collection == COLLECTION.name]
-    agent = agent_of(workspace) if named else ""
+    agent = agent_of(workspace) if named else agent_known(workspace)
     sources = tuple(replace(source, site=replace(source.site, agent=agent)) for source in named)
     told = workspace.pages
     return Harvest(
@@ -45,6 +45,14 @@ def agent_of(workspace: Workspace) -> str:
         name, _, wanted = str(error).partition(": ")
         value = next(one for one in workspace.values if one.name == f"pages.{name}")
         raise ConfigError(f"{_place(value)}: {wanted}", hint=_mend(workspace, value)) from None
+
+
+def agent_known(workspace: Workspace) -> str:
+    """Return the user agent, empty where none is configured: pages may name it though nobody is asked."""
+    try:
+        return agent_of(workspace)
+    except ConfigError:
+        return ""
 
 
 def _place(value: Value) -> str:

@@ -8,9 +8,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from windrow.app.pages.harvest import agent_known
 from windrow.app.trial import Document, Got, Note, Part, Record
 from windrow.collections.pages.reading import Document as Page
 from windrow.collections.pages.reading import read
+from windrow.collections.pages.summarise import refusal
 from windrow.config import Workspace
 from windrow.config.pages import LIMITS
 from windrow.digest import digest
@@ -54,7 +56,7 @@ def attempt(workspace: Workspace | None, address: str) -> Iterator[Part]:
         yield Note(found.address, PHASE, Level.NOTE, "Canonical", page.canonical)
     yield from records
     kind = page.mime.essence if page.mime else "unknown"
-    reason = Reason.NOINDEX if {"noindex", "none"} & page.robots else None
+    reason = refusal(page, found.fields, agent_known(workspace) if workspace else "")
     yield Document(found.address, kind, len(body), digest(body), PHASE, reason, len(records))
 
 

@@ -91,7 +91,7 @@ def _page(found: Document, task: Task, size: int) -> Summary:
     )  # fmt: skip
     pile = _clean(found.pile.fields())
     digest = type(found.pile)(*pile).digest()
-    if reason := _refusal(found, fields, task.options.get("agent", "")):
+    if reason := refusal(found, fields, task.options.get("agent", "")):
         return about._replace(identity=identity.of_hidden(digest, reason), reason=reason.value)
     described = _clean(astuple(found.description))
     if not any(pile):
@@ -109,7 +109,7 @@ def _unread(found: Document) -> str:
     return "" if found.encoding or found.mime is None else Reason.UNSUPPORTED.value
 
 
-def _refusal(found: Document, fields: Mapping[str, str], agent: str) -> Reason | None:
+def refusal(found: Document, fields: Mapping[str, str], agent: str) -> Reason | None:
     """Return why a page asks not to be found, in its header or in itself."""
     asked = directive.header(fields.get("x-robots-tag", "").split("\n"), agent).join(directive.meta(found.asks, agent))
     sent = moment(fields.get("date", ""))
