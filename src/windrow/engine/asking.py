@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from datetime import datetime
 from typing import NamedTuple
 
 from windrow.engine.ledger.moment import now
@@ -56,17 +57,14 @@ class Asker:
             asked["If-Modified-Since"] = call.modified
         deposit = Deposit(self._keeper, Order(0, call.url, last=call.last), call.url, started)
         bounds = self._bounds(call.kind)
-        visit = Visit(call.digest, call.url, call.kind, True, started, 0.0)
         try:
             reply = await visitor.visit(call.url, asked, deposit, bounds)
         except TransportError as error:
-            visit = visit._replace(seconds=time.monotonic() - clock)
-            return _failed(visit, deposit, error)
+            return _failed(_visit(call, started, clock), deposit, error)
         except BaseException:
             deposit.leave()  # a fault of the archive, or the end: it says nothing of the address
             raise
-        visit = visit._replace(seconds=time.monotonic() - clock)
-        return self._came(visit, deposit, reply, bounds, call)
+        return self._came(_visit(call, started, clock), deposit, reply, bounds, call)
 
     def _came(self, visit: Visit, deposit: Deposit, reply: Reply, bounds: Bounds, call: Call) -> Came:
         """Keep an answer, and make it plain where it is to be read."""
@@ -83,12 +81,15 @@ class Asker:
             kept = deposit.finish(unchanged=reply.status == NOT_MODIFIED and bool(call.last.digest))
         except TransportError as error:
             return _failed(visit, deposit, error)
-        visit = visit._replace(
-            status=reply.status, kept=kept, reason=reason, message=message,
-            validators=(fields.get("etag", "")[:256], fields.get("last-modified", "")[:64]),
-            location=fields.get("location", "")[:2048],
-        )  # fmt: skip
+        validators = (fields.get("etag", "")[:256], fields.get("last-modified", "")[:64])
+        told = (reply.status, kept, reason, message, validators, fields.get("location", "")[:2048])
+        visit = Visit(*visit[:6], *told)
         return Came(visit, fields, body, reply.status, reply.wait)
+
+
+def _visit(call: Call, started: datetime, clock: float) -> Visit:
+    """Return a question that is over, though nothing is said yet of its answer."""
+    return Visit(call.digest, call.url, call.kind, True, started, time.monotonic() - clock)
 
 
 def _codings(fields: Mapping[str, str]) -> dict[str, str]:

@@ -26,6 +26,8 @@ OUT = 32_768
 LEAST = 8
 """Addresses given to a host's walker however many hosts there are."""
 
+_UNKNOWN = Known()
+
 
 @dataclass(slots=True)
 class _Host:
@@ -67,12 +69,14 @@ class Crawling:
         phase = run.collection.first[0]
         self._tallies = {name: _Tally(run.open_task(phase, name)) for name in self._sources}
         self._hosts: dict[int, _Host] = {}
+        self._share = FEED  # addresses that a host gets at a time
         self._origins: dict[str, int] = {}
         for seq, source, origin in run.ledger.ask("hosts_crawled", run.collection.name):
             self._origins[origin] = seq
             if source in self._sources:
                 self._hosts[seq] = _Host(seq, self._sources[source], origin)
         self._rests = dict(run.ledger.ask("rests", int(time.time())))
+        self._part()
         self._hungry = set(self._hosts)  # hosts to look at: they may be short of addresses
         self._out = 0  # addresses in hand, of all hosts
         self._given = 0
@@ -127,16 +131,16 @@ class Crawling:
             if not host.left and not host.dry and self._is_short(host):
                 self._serve(host)
 
-    def _share(self) -> int:
-        """Return how many addresses a host gets at a time."""
-        return max(LEAST, min(FEED, OUT // max(1, len(self._hosts))))
+    def _part(self) -> None:
+        """Part what may be out between the hosts that there are."""
+        self._share = max(LEAST, min(FEED, OUT // max(1, len(self._hosts))))
 
     def _is_short(self, host: _Host) -> bool:
-        return len(host.hand) <= self._share() // 2
+        return len(host.hand) <= self._share // 2
 
     def _serve(self, host: _Host) -> None:
         """Give one walker more addresses, if there are any."""
-        run, share = self._run, self._share()
+        run, share = self._run, self._share
         tally, most = self._tallies[host.source.name], host.source.most
         room = share if run.limit is None else min(share, run.limit - self._given)
         room = min(room, most - tally.given) if most else room
@@ -178,13 +182,13 @@ class Crawling:
 
     def _visited(self, pen: Pen, host: _Host, event: Visited) -> None:
         run, visit, tally = self._run, event.visit, self._tallies[host.source.name]
-        again = None
+        again, failed = None, _failed(visit)
         if visit.digest in host.hand:
             pause, failures = host.hand.pop(visit.digest)
             self._out -= 1
             if self._is_short(host):
                 self._hungry.add(host.seq)
-            failures = failures + 1 if _failed(visit) else 0
+            failures = failures + 1 if failed else 0
             again = (*self._crawl.again(host.source, visit, pause, failures), failures)
         pen.visited(run.session, host.seq, visit, again)
         if event.wait:
@@ -194,8 +198,9 @@ class Crawling:
         if visit.reason:
             tally.reasons[visit.reason] += 1
         tally.found += len(event.found)
-        self._put(pen, host.source, visit.digest, event.found)
-        run.progress.step(1, _failed(visit))
+        if event.found:
+            self._put(pen, host.source, visit.digest, event.found)
+        run.progress.step(1, failed)
 
     def _put(self, pen: Pen, source: Source, via: int, found: tuple[Found, ...] | list[Found]) -> None:
         """Put addresses on record, each below its host."""
@@ -206,6 +211,7 @@ class Crawling:
                 seq = self._host(pen, source, one.origin)
                 self._origins[one.origin] = seq
                 self._hosts[seq] = _Host(seq, source, one.origin)
+                self._part()
             by_host.setdefault(seq, []).append(one)
         for seq, some in by_host.items():
             pen.addresses(seq, via, some)
@@ -245,5 +251,5 @@ def _failed(visit: Visit) -> bool:
 
 def _call(row: tuple[object, ...]) -> Call:
     digest, url, kind, place, _, _, etag, modified, last, started = row
-    known = Known(str(last), stamp(parse(str(started))), str(url)) if last and started else Known()
+    known = Known(str(last), stamp(parse(str(started))), str(url)) if last and started else _UNKNOWN
     return Call(digest, url, etag or "", modified or "", known, kind, place)  # type: ignore[arg-type]

@@ -93,8 +93,8 @@ class Walker:
             return None
         came = await self._ask(visitor, known)
         pause = self._guide.pause(came.visit.seconds, came.status, came.wait)
-        self._report(self._read(known, came)._replace(wait=_long(pause, came)))
-        return await self._rest(pause)
+        self._report(self._read(known, came, _long(pause, came)))
+        return await self._rest(pause) if pause != 0 else self._stopped()
 
     async def _ask(self, visitor: Visiting, known: Call) -> Came:
         """Make one request, and once more at once where the guide takes its failure for a fluke."""
@@ -168,16 +168,16 @@ class Walker:
                     await self._halted.wait()
         return self._stopped()
 
-    def _read(self, known: Call, came: Came) -> Visited:
+    def _read(self, known: Call, came: Came, wait: float | None) -> Visited:
         """Return the visit with what it offers; a page that its reader fails at must not end the walk, run for run."""
         try:
-            return Visited(self._walk.host, came.visit, self._found(known, came))
+            return Visited(self._walk.host, came.visit, self._found(known, came), wait)
         except WindrowError as error:
             visit = came.visit._replace(reason=error.reason or Reason.STEP_FAILED, message=str(error)[:1000])
         except Exception as error:  # noqa: BLE001 as above: a fault of ours
             fault = f"{type(error).__name__}: {error}"
             visit = came.visit._replace(reason=Reason.STEP_FAILED, message=fault[:1000])
-        return Visited(self._walk.host, visit)
+        return Visited(self._walk.host, visit, wait=wait)
 
     def _found(self, known: Call, came: Came) -> tuple[Found, ...]:
         """Return the addresses that an answer offers and that were not offered lately."""

@@ -24,6 +24,10 @@ from windrow.stores.archive import Capture, open_response
 NOT_MODIFIED = 304
 
 
+_RARELY = 20_000
+"""Objects made between two looks for garbage that is tied in a knot: there is little of it, and looking costs time."""
+
+
 class Desk(NamedTuple):
     """What every job of a worker has in common."""
 
@@ -111,6 +115,7 @@ def main(pipe: Pipe, desk: Desk, at: Any) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     reader = Reader(desk.folder)
     gc.freeze()
+    gc.set_threshold(_RARELY)
     while True:
         try:
             jobs: list[Job] | None = pipe.recv()

@@ -93,6 +93,11 @@ def media_type(fields: Mapping[str, str]) -> str:
     >>> media_type({"content-type": "Text/HTML; charset=utf-8"})
     'text/html'
     """
-    kind = fields.get("content-type", "").partition(";")[0].strip().lower()
+    return _media_type(fields.get("content-type", "")[:1000])
+
+
+@lru_cache(maxsize=256)
+def _media_type(text: str) -> str:
+    kind = text.partition(";")[0].strip().lower()
     sound = kind.isascii() and kind.isprintable() and " " not in kind and kind.count("/") == 1 and len(kind) <= 128
     return kind if sound else ""

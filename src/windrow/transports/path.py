@@ -18,6 +18,8 @@ def shown(text: str, most: int = 200) -> str:
     >>> shown("no\r\nway")
     'no\\x0d\\x0away'
     """
+    if text.isascii() and text.isprintable() and len(text) <= most:
+        return text
     visible = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text[: most + 1])
     visible = visible.encode("utf-8", "backslashreplace").decode()
     return visible if len(visible) <= most else visible[:most] + "..."

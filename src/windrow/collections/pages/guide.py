@@ -186,11 +186,12 @@ class Guide:
 
     def _judge(self, url: str) -> Found | None:
         """Return what may be asked for at a clean address, now or by its own origin's leave."""
-        if self._manner.policy.ask(url, self._year).reason:
+        address = parts(url)
+        if self._manner.policy.weigh(address, self._year).reason:
             return None
         if url.startswith(f"{self._origin}/") and by_robots(url, self._standing.robots).reason is Reason.ROBOTS_DENIED:
             return None
-        return Found(number(url), parts(url).origin, url, recrawl.segments(url))
+        return Found(number(url), address.origin, url, recrawl.segments(url))
 
 
 def again(visit: Visit, interval: float, failures: int, start: float) -> tuple[float, float]:

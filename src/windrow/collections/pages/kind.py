@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 _TYPE = re.compile(r"\s*([!#$&^_.+\w-]{1,127})/([!#$&^_.+\w-]{1,127})\s*(?:;(.*))?", re.ASCII | re.DOTALL)
@@ -48,7 +49,13 @@ def mime(text: str) -> Mime | None:
     >>> mime('Application/Atom+XML; Charset="UTF-8"')
     Mime(type='application', subtype='atom', suffix='xml', parameters=(('charset', 'UTF-8'),))
     """
-    found = _TYPE.fullmatch(text[:1000])
+    return _mime(text[:1000])
+
+
+@lru_cache(maxsize=256)
+def _mime(text: str) -> Mime | None:
+    """Read it; most pages of a site have the same."""
+    found = _TYPE.fullmatch(text)
     if not found:
         return None
     subtype, plus, suffix = found[2].lower().rpartition("+")

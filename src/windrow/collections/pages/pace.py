@@ -14,7 +14,6 @@ Three 503 in a row give the site up for the run; so do eight 429, and ten failed
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -43,8 +42,7 @@ class Answer(NamedTuple):
     after: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
+class Pace(NamedTuple):
     """The state of one origin within one run.
 
     >>> Pace().wait(1.0), Pace().step(Answer(200, 2.0), 1.0).wait(1.0) == 2.0 * 2**1.9
@@ -83,10 +81,10 @@ class Pace:
             tenths += 10
         elif not self.held and status is not None and status < 400:
             tenths = max(0, tenths - 1)
-        made = replace(
-            self,
-            tenths=tenths,
+        made = Pace(
+            tenths,
             held=self.held or limited,
+            floor=self.floor,
             seconds=max(0.0, answer.seconds),
             after=min(max(answer.after or 0.0, 0.0), LONGEST),
             unavailable=self.unavailable + 1 if status == 503 else 0,
@@ -96,7 +94,7 @@ class Pace:
         if not made.held:
             return made
         before = max(least, self.seconds * 2**self.p, self.floor)
-        return replace(made, floor=max(before, made.seconds * 2**made.p))
+        return made._replace(floor=max(before, made.seconds * 2**made.p))
 
 
 def least(delay: float | None, default: float) -> float:

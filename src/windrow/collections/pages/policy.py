@@ -63,7 +63,10 @@ class Policy:
         >>> site.ask("https://example.org/?page=2", 2026).allowed
         True
         """
-        address = parts(url)
+        return self.weigh(parts(url), year)
+
+    def weigh(self, address: Parts, year: int) -> Verdict:
+        """Judge an address in parts as `ask` does."""
         if not self.scope.holds(address):
             return Verdict(Reason.OUT_OF_SCOPE)
         where = target(address) if self.denied or address.query is not None else ""

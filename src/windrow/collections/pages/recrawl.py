@@ -33,9 +33,8 @@ def adapt(interval: float, *, changed: bool | None, start: float) -> float:
     >>> adapt(28 * DAY, changed=True, start=28 * DAY) / DAY, adapt(28 * DAY, changed=False, start=28 * DAY) / DAY
     (14.0, 42.0)
     """
-    least, most = min(DAY, start), max(YEAR, start)
-    factor = {True: 0.5, False: 1.5, None: 1.0}[changed]
-    return min(max(interval * factor, least), most)
+    after = interval if changed is None else interval * (0.5 if changed else 1.5)
+    return min(max(after, min(DAY, start)), max(YEAR, start))
 
 
 def changed(code: ExitCode, *, same: bool) -> bool | None:

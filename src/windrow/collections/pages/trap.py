@@ -9,7 +9,7 @@ from typing import NamedTuple
 from windrow.collections.pages.parameter import names
 from windrow.formats.url import Parts
 
-_PATH = re.compile(r"(?<=/)(?:(\d{4})/(?:0?[1-9]|1[0-2])|(\d{4})-(?:0?[1-9]|1[0-2])(?:-\d{1,2})?)(?=/|\Z)", re.ASCII)
+_PATH = re.compile(r"/(?:(\d{4})/(?:0?[1-9]|1[0-2])|(\d{4})-(?:0?[1-9]|1[0-2])(?:-\d{1,2})?)(?=/|\Z)", re.ASCII)
 _QUERY = re.compile(
     r"(?:^|&)[^=&]*=(\d{4})-(?:0?[1-9]|1[0-2])(?:-\d{1,2})?(?!\d)"
     r"|(?:^|&)(?:[a-z]*[_-])?(?:year|yr|jahr|annee|ano)=(\d{4})(?!\d)",

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
-from isal import igzip
+from isal import igzip_lib
 
 from windrow.errors import ArchiveError, DiskFull
 from windrow.formats.warc import warcinfo
@@ -27,17 +27,28 @@ def guarded(where: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in NO_ROOM:
-            raise DiskFull(f"no room on the disk for {where.name}") from error
-        raise ArchiveError(f"{where.name} cannot be written: {error.strerror}") from error
+        raise _unwritten(error, where) from error
+
+
+def _unwritten(error: OSError, where: Path) -> DiskFull | ArchiveError:
+    if error.errno in NO_ROOM:
+        return DiskFull(f"no room on the disk for {where.name}")
+    return ArchiveError(f"{where.name} cannot be written: {error.strerror}")
+
+
+def _gzipped(record: bytes) -> bytes:
+    """Return a gzip member; its header says no time, since the record does."""
+    return igzip_lib.compress(record, ISAL_LEVEL, igzip_lib.COMP_GZIP)
 
 
 def write_all(fd: int, content: bytes | memoryview, where: Path) -> None:
     """Write every byte, or raise `DiskFull` or `ArchiveError`."""
-    rest = memoryview(content)
-    with guarded(where):
-        while rest:
-            rest = rest[os.write(fd, rest) :]
+    try:
+        written = os.write(fd, content)
+        while written < len(content):
+            written += os.write(fd, memoryview(content)[written:])
+    except OSError as error:
+        raise _unwritten(error, where) from error
 
 
 class Writer:
@@ -55,12 +66,13 @@ class Writer:
         self._fd = -1
         self._size = 0
         self._path = folder
+        self._name = ""
 
     def append(self, record: bytes, before: bytes = b"") -> Place:
         """Write a record, with another one before it if given, and return the record's place."""
         if self._gzip:
-            record = igzip.compress(record, ISAL_LEVEL)
-            before = before and igzip.compress(before, ISAL_LEVEL)
+            record = _gzipped(record)
+            before = before and _gzipped(before)
         with self._lock:
             if self._fd < 0 or self._size >= self._rotate:
                 self._next()
@@ -71,7 +83,7 @@ class Writer:
                 os.ftruncate(self._fd, self._size)
                 raise
             self._size = offset + len(record)
-            return Place(self._path.name, offset, len(record))
+            return Place(self._name, offset, len(record))
 
     def _next(self) -> None:
         self.close()
@@ -81,8 +93,9 @@ class Writer:
             # A session that runs several harvests has several fetchers of one name, one after another.
             with guarded(self._path), suppress(FileExistsError):
                 self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
-        first, _ = warcinfo(self._path.name, self._info, datetime.now(UTC))
-        first = igzip.compress(first, ISAL_LEVEL) if self._gzip else first
+        self._name = self._path.name
+        first, _ = warcinfo(self._name, self._info, datetime.now(UTC))
+        first = _gzipped(first) if self._gzip else first
         try:
             write_all(self._fd, first, self._path)
         except ArchiveError:
