@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -24,16 +23,12 @@ class Rows:
         self.page = page
         self.blocks = blocks
         self.count = len(blocks)
-        self._bits = [bits for _, _, bits in blocks]
 
     def of_page(self, name: str) -> int | None:
         return self.page if name == "page" else None
 
-    def of_bit(self, name: str) -> tuple[Sequence[int], int] | None:
-        return (self._bits, 4) if name == "bit" else None
-
     def of_block(self, name: str) -> bytes:
-        return bytes([one[name == "block"] for one in self.blocks])
+        return bytes([self.value(name, at) for at in range(self.count)])
 
     def value(self, name: str, at: int) -> int:
         box, block, bits = self.blocks[at]

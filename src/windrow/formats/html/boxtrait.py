@@ -86,6 +86,14 @@ def _repeat(view: View, what: str) -> bytes:
     return _part([words[up[box]] if box else 0 for box in boxes], words[0])
 
 
+def _lightest(view: View) -> bytes:
+    """Return the least share of linked words of any box around it."""
+    least = list(view.sums.dense)
+    for box, over in enumerate(view.outline.boxes.up[1:], 1):
+        least[box] = min(least[box], least[over])
+    return bytes(view.above[0](least))
+
+
 def _headline(view: View) -> bytes:
     """Return the level of the headline that a block is, or lies directly in."""
     own, over = view.above[0](view.levels), view.above[1](view.levels)
@@ -97,7 +105,7 @@ OF_BOX: dict[str, Trait] = {
     "tag": lambda view: bytes(map(TAG.get, view.above[0](view.outline.boxes.tag), repeat(0))),
     "headline": _headline,
     "densest": lambda view: bytes(view.above[0](view.around.densest)),
-    "lightest": lambda view: bytes(view.above[0](view.around.lightest)),
+    "lightest": _lightest,
     **{f"words {n}": partial(_words, steps=n) for n in range(ABOVE)},
     **{f"density {n}": partial(_density, steps=n) for n in range(ABOVE)},
     **{f"share {n}": partial(_share, steps=n) for n in range(ABOVE)},

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import accumulate
-from operator import itemgetter, sub, truediv
+from itertools import accumulate, repeat
+from operator import add, itemgetter, mul, sub, truediv
 from typing import NamedTuple, Protocol, TypeVar
 
 from windrow.formats.html.grade import SHARE, grade
@@ -49,8 +49,6 @@ class Around(NamedTuple):
 
     densest: list[int]
     """The greatest share of linked words, graded."""
-    lightest: list[int]
-    """The least."""
     repeated: list[int]
     """The box around it that has most siblings of its kind, from three on; else the body."""
     times: list[int]
@@ -83,15 +81,15 @@ def around(outline: Outline, dense: bytes) -> Around:
     """Carry down to each box what the boxes around it are like."""
     boxes = outline.boxes
     up, names = boxes.up, boxes.names
-    pairs = list(zip(up, boxes.kind, strict=True))
+    # siblings of a kind have one path too; as numbers they are counted sooner than as pairs
+    pairs = list(map(add, map(mul, up, repeat(max(boxes.path) + 1)), boxes.path))
     siblings = list(map(Counter(pairs).__getitem__, pairs))
-    densest, lightest, repeated, times = [dense[0]], [dense[0]], [0], [0]
+    densest, repeated, times = [dense[0]], [0], [0]
     near, far = [names[0]], [names[0]]
     for box in range(1, len(up)):
         over = up[box]
-        density, high, low = dense[box], densest[over], lightest[over]
+        density, high = dense[box], densest[over]
         densest.append(density if density > high else high)  # noqa: FURB136 - in half of the time
-        lightest.append(density if density < low else low)  # noqa: FURB136
         number, most = siblings[box], times[over]
         if number >= _MANY and number > most:
             repeated.append(box)
@@ -102,7 +100,7 @@ def around(outline: Outline, dense: bytes) -> Around:
         own = names[box]
         near.append(own | names[over] | names[up[over]])
         far.append(own | far[over])
-    return Around(densest, lightest, repeated, times, near, far)
+    return Around(densest, repeated, times, near, far)
 
 
 def innermost(outline: Outline, sums: Sequence[int], shares: Sequence[float]) -> list[list[int]]:

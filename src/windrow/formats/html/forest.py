@@ -52,12 +52,8 @@ class Source(Protocol):
         """Return a trait that all blocks share, None where it is not one."""
         ...
 
-    def of_bit(self, name: str) -> tuple[Sequence[int], int] | None:
-        """Return for a yes or no the integer of each block and the bit that counts; else None."""
-        ...
-
     def of_block(self, name: str) -> bytes:
-        """Return a trait of blocks, a grade for each."""
+        """Return any other trait, a grade for each block; a yes is 1, a no 0."""
         ...
 
 
@@ -74,58 +70,29 @@ def judge(forest: Forest, source: Source) -> list[float]:
     return [1.0 / (1.0 + math.exp(-(total * forest.scale + forest.offset))) for total in sums]
 
 
-_Asked = int | bytes | tuple[Sequence[int], int]
-
-
-def _asked(name: str, source: Source) -> _Asked:
+def _asked(name: str, source: Source) -> int | bytes:
     page = source.of_page(name)
-    if page is not None:
-        return page
-    return source.of_bit(name) or source.of_block(name)
+    return source.of_block(name) if page is None else page
 
 
 class _Seats:
     """The blocks that are judged side by side, and sets of them."""
 
-    __slots__ = ("_apart", "_end", "_start", "count", "whole")
+    __slots__ = ("_end", "_start", "count", "whole")
 
     def __init__(self, start: int, end: int) -> None:
         """Seat the blocks from `start` up to `end`."""
         self._start, self._end = start, end
         self.count = end - start
         self.whole = int.from_bytes(b"\1\0" * self.count, "little")
-        self._apart: dict[int, tuple[dict[int, int], bytes]] = {}
 
-    def sets(self, asked: _Asked, bounds: Sequence[int]) -> list[int]:
+    def sets(self, asked: int | bytes, bounds: Sequence[int]) -> list[int]:
         """Return for each bound the set of the blocks whose trait is at most so much."""
         if isinstance(asked, int):
             return [self.whole if asked <= bound else 0 for bound in bounds]
-        if isinstance(asked, tuple):
-            return [self._without(*asked)] * len(bounds)
         spread = bytearray(_NO) * (2 * self.count)
         spread[::2] = asked[self._start : self._end]
         return [int.from_bytes(spread.translate(_LOW[bound]), "little") for bound in bounds]
-
-    def _without(self, values: Sequence[int], bit: int) -> int:
-        """Return the set of the blocks that have not this bit in their integer; few of these differ."""
-        known = self._apart.get(id(values))
-        if known is None:
-            own = values[self._start : self._end]
-            apart = {value: at for at, value in enumerate(dict.fromkeys(own))}
-            if len(apart) > len(_LOW):
-                return self._one_by_one(own, bit)
-            seats = bytearray(_NO) * (2 * self.count)
-            seats[::2] = bytes(map(apart.__getitem__, own))
-            known = self._apart[id(values)] = apart, bytes(seats)
-        apart, spread = known
-        table = bytes([not value & bit for value in apart]).ljust(256, b"\0")
-        return int.from_bytes(spread.translate(table), "little")
-
-    @staticmethod
-    def _one_by_one(own: Sequence[int], bit: int) -> int:
-        spread = bytearray(2 * len(own))
-        spread[::2] = bytes([not value & bit for value in own])
-        return int.from_bytes(spread, "little")
 
 
 def _total(forest: Forest, whole: int, sets: Sequence[int]) -> int:

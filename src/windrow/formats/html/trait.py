@@ -53,25 +53,21 @@ class Traits:
         trait = OF_PAGE.get(name)
         return trait(self._view) if trait is not None else None
 
-    def of_bit(self, name: str) -> tuple[Sequence[int], int] | None:
-        """Return for a yes or no the integer of each block and the bit that counts; else None."""
-        bit = BITS.get(name)
-        return None if bit is None else (self._bits[bit[0]], bit[1])
-
     def of_block(self, name: str) -> bytes:
         """Return a trait of blocks or of their boxes, a grade for each block."""
         found = self._known.get(name)
         if found is None:
-            heard = OF_OPINION.get(name)
-            found = _OWN[name](self._view) if heard is None or self._opinion is None else heard(self._opinion)
-            self._known[name] = found
+            found = self._known[name] = self._of_bit(*BITS[name]) if name in BITS else self._measured(name)
         return found
+
+    def _of_bit(self, what: str, bit: int) -> bytes:
+        return bytes([value & bit != 0 for value in self._bits[what]])
+
+    def _measured(self, name: str) -> bytes:
+        heard = OF_OPINION.get(name)
+        return _OWN[name](self._view) if heard is None or self._opinion is None else heard(self._opinion)
 
     def column(self, name: str) -> bytes:
         """Return any trait, a grade for each block, as the model is taught with them."""
-        page, bit = self.of_page(name), self.of_bit(name)
-        if page is not None:
-            return bytes([page]) * self.count
-        if bit is not None:
-            return bytes([bool(value & bit[1]) for value in bit[0]])
-        return self.of_block(name)
+        page = self.of_page(name)
+        return self.of_block(name) if page is None else bytes([page]) * self.count
