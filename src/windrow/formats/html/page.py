@@ -31,7 +31,9 @@ def read(raw: bytes, url: str = "", content_type: str = "") -> Page:
     ('A', ['One two', 'Three'])
     """
     text = decode(raw, content_type)
-    tree = parse(text.text)
+    # a text that is UTF-8 without a fault need not be written so again
+    same = text.encoding == "utf-8" and text.source != "bom" and "\ufffd" not in text.text
+    tree = parse(raw if same else text.text)
     said = head(tree)
     silence(tree)
     return Page(url, text.encoding, said, walk(body(tree)), hint(url, said.property("og:type"), said.json_ld))

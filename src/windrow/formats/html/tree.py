@@ -25,13 +25,13 @@ _QUOTED = re.compile(rb""""[^"]*(?:"|\Z)|'[^']*(?:'|\Z)""")
 _ATTRIBUTES = 400  # more than any author writes
 
 
-def parse(text: str) -> LexborHTMLParser:
-    """Parse a page; any text makes a tree.
+def parse(text: str | bytes) -> LexborHTMLParser:
+    """Parse a page, given as text or in UTF-8; any text makes a tree.
 
     The parser takes time by the square of the depth of elements, and of the number of one element's attributes.
     Tags nested deeper than browsers allow are left out, and a tag with hundreds of attributes loses them.
     """
-    raw = text.encode("utf-8", "replace")
+    raw = text.encode("utf-8", "replace") if isinstance(text, str) else text
     if raw.count(b"<") > _SUSPECT:
         raw = _flatten(raw)
     return LexborHTMLParser(_narrowed(raw))
