@@ -151,12 +151,9 @@ class Batch:
             changed = one.id is not None and known[one.id][3:] != span[3:]
             if one.before != first or changed or one.id in self._owing:
                 self._stand(number, by_crawl[made.reads], again=one.id is not None, owes=one.id in self._owing)
-            if first != made.reads:
-                self._worded.append((by_crawl[made.reads][14], *by_crawl[first][:3]))
+            self._word(made, by_crawl)
             for crawl in made.crawls:
                 row = left.pop(crawl)
-                if row[14] and row[3] == Sight.SAME.value and crawl != first:  # it stood for a body when it was first
-                    self._worded.append((b"", *row[:3]))
                 if row[5] != number:
                     self._join(row, number)
         for row in left.values():
@@ -183,6 +180,15 @@ class Batch:
             if before[2:4] != span[2:4]:
                 self._touch(one.id, pile, before[3])
         return one.id
+
+    def _word(self, made: Generation, rows: Mapping[bytes, Row]) -> None:
+        """Let a 304 that is the first of its version have the words of the body it refers to, and no other any."""
+        first, *later = made.crawls
+        if first != made.reads:
+            self._worded.append((rows[made.reads][14], *rows[first][:3]))
+        for row in (rows[crawl] for crawl in later):
+            if row[14] and row[3] == Sight.SAME.value:
+                self._worded.append((b"", *row[:3]))
 
     def _touch(self, number: int, *piles: int | None) -> None:
         self._touched.add(number)
