@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from benchmarks.comparison import show
+from benchmarks.pages.content import content
 from benchmarks.pages.crawl import crawl
 from benchmarks.pages.frontier import frontier
 from benchmarks.pages.memory import memory
 from benchmarks.pages.reading import reading
+from benchmarks.pages.search import COMPARISONS as SEARCH
 from benchmarks.pages.summary import summary
 
 COMPARISONS = {
-    "crawl": crawl, "reading": reading, "summary": summary, "frontier": frontier, "memory": memory,
+    "crawl": crawl, "reading": reading, "summary": summary, "content": content, **SEARCH,
+    "memory": memory, "frontier": frontier,
 }  # fmt: skip
 
 if __name__ == "__main__":

@@ -162,5 +162,7 @@ def _at(times: list[float], share: int) -> float:
     return sorted(times)[min(len(times) - 1, len(times) * share // 100)]
 
 
+COMPARISONS = {"known": known, "speed": speed}
+
 if __name__ == "__main__":
-    show(__doc__ or "", {"known": known, "speed": speed})
+    show(__doc__ or "", COMPARISONS)
