@@ -23,7 +23,7 @@ from windrow.formats.coding import plain
 from windrow.formats.url import normalise, parts
 from windrow.model import Fetched, Level, Limits, Order, Site
 from windrow.reasons import Reason
-from windrow.stores.archive import Keeper, open_capture
+from windrow.stores.archive import Keeper, open_response
 from windrow.transports.registry import transport_for
 
 HERE = "http://localhost/"
@@ -84,8 +84,9 @@ def _fetched(workspace: Workspace | None, address: str, limits: Limits) -> _Byte
         if got.kept is None:
             told = got.message if got.message.startswith(url) else f"{url}: {got.message}"
             raise TerminalFailure(told, got.reason or Reason.PROTOCOL_ERROR)
-        with open_capture(Path(folder), got.kept.place) as view:
-            return _Bytes(url, url, view.read(), {"content-type": got.kept.mime}, got.seconds)
+        answer = open_response(Path(folder), got.kept.place)
+        with answer.view as view:
+            return _Bytes(url, url, view.read(), answer.fields, got.seconds)
 
 
 def _get(folder: Path, site: Site, url: str, limits: Limits) -> Fetched:
