@@ -9,7 +9,6 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.moment import parse
 from windrow.engine.ledger.query import queries
 from windrow.formats.cdxj import line
 from windrow.formats.warc import target
@@ -50,4 +49,4 @@ def _lines(ledger: Ledger, session: int) -> Iterator[str]:
     for path, at, digest, status, *place, revisit, mime in ledger.cursor(queries()["captures_of"], (session,)):
         kind = mime or mimetypes.guess_type(path, strict=False)[0] or "application/octet-stream"
         shown = "warc/revisit" if revisit else kind
-        yield line(target(path), parse(at), tuple(place), status=status, mime=shown, digest=digest)
+        yield line(target(path), at, tuple(place), status=status, mime=shown, digest=digest)

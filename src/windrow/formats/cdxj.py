@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 from functools import lru_cache
 from json.encoder import encode_basestring_ascii as dumps
 from urllib.parse import urlsplit
@@ -44,16 +43,12 @@ def _host(scheme: str, netloc: str) -> str:
     return f"{'' if web else scheme + '://'}{','.join(labels)}{port}"
 
 
-def line(address: str, at: datetime, place: tuple[str, int, int], *, status: int | None, mime: str, digest: str) -> str:
-    """Write one index line, without its line feed."""
+def line(address: str, at: str, place: tuple[str, int, int], *, status: int | None, mime: str, digest: str) -> str:
+    """Write one index line, without its line feed; `at` is a time as WARC-Date has it."""
     warc, offset, length = place
     told = f'"status": "{status}", ' if status else ""
     content = (
         f'{{"url": {dumps(address)}, "mime": {dumps(mime)}, {told}"digest": {dumps(spell(digest))}, '
         f'"length": "{length}", "offset": "{offset}", "filename": {dumps(warc)}}}'
     )
-    at = at if at.tzinfo is UTC else at.astimezone(UTC)
-    moment = at.isoformat(timespec="seconds")[:19]
-    return (
-        f"{key(address)} {moment[:4]}{moment[5:7]}{moment[8:10]}{moment[11:13]}{moment[14:16]}{moment[17:]} {content}"
-    )
+    return f"{key(address)} {at[:4]}{at[5:7]}{at[8:10]}{at[11:13]}{at[14:16]}{at[17:19]} {content}"

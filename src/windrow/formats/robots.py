@@ -52,6 +52,9 @@ class Verdict(NamedTuple):
         return self.reason is None
 
 
+ALLOWED = Verdict(None)
+
+
 class Rule(NamedTuple):
     """One allow or disallow line: its pattern, and the line as it is written."""
 
@@ -103,12 +106,12 @@ class Robots:
         (True, 2)
         """
         if target == "/robots.txt":
-            return Verdict(None)
+            return ALLOWED
         if self.refusal:
             return Verdict(self.refusal)
         rule = self._find(canonical(target, literal=True))
         if rule is None:
-            return Verdict(None)
+            return ALLOWED
         return Verdict(None if rule.allow else Reason.ROBOTS_DENIED, rule.line, rule.text)
 
     def _find(self, target: str) -> Rule | None:

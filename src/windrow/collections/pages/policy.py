@@ -97,7 +97,7 @@ class Policy:
 def by_robots(url: str, robots: Robots) -> Verdict:
     """Judge a normal address by its host's robots.txt alone."""
     said = robots.ask("/" + url.split("/", 3)[3])
-    return Verdict(said.reason, said.text, said.line)
+    return Verdict(said.reason, said.text, said.line) if said.line or said.reason else ALLOWED
 
 
 def policy(

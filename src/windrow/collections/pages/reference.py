@@ -69,7 +69,7 @@ class References:
         """Yield what one element refers to, if a crawl may follow it."""
         rel = attributes.get("rel") or ""
         written = attributes.get("href" if tag not in {"iframe", "frame"} else "src")
-        if not written or directive.nofollow(rel):
+        if not written or (rel and directive.nofollow(rel)):
             return
         if tag == "link":
             if not _RELATED.intersection(rel.lower().split()):

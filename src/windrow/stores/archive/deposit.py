@@ -231,11 +231,12 @@ class Deposit:
         last = self._order.last
         revisit = name == last.digest
         kind = "revisit" if revisit else "response" if self._head else "resource"
-        block = self._head + (b"" if revisit else body)
+        block = b"" if revisit else body
         if revisit:
             fields += [("WARC-Profile", profile), ("WARC-Refers-To-Target-URI", target(last.address))]
             fields += [("WARC-Refers-To-Date", last.date)]
-        record = header(kind, fields, len(block)) + block + END
+        told = header(kind, fields, len(self._head) + len(block))
+        record = b"".join((told, self._head, block, END))
         before = self._asked() if self._request else b""
         plain = len(body) > PLAIN or packed(body[:16]) or (not body[:64].isascii() and _dense(body))
         return self._keeper.append(record, before, plain=plain)
