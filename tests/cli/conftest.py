@@ -1,4 +1,4 @@
-"""A workspace with a folder as its source, and the command line within this process."""
+"""A workspace with a folder as its source, one with two small sites, and the command line within this process."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ import pytest
 from windrow.app.scaffold import NewSource, add_source, prepare
 from windrow.cli import main
 from windrow.demo.document import drop
+
+AGENT = "tester-crawler (for https://example.org/bot)"
+OPERATOR = '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate = ["127.0.0.1"]\n'
 
 
 class Said(NamedTuple):
@@ -95,3 +98,61 @@ def setting(root: Path, text: str) -> None:
     """Put settings at the head of windrow.toml."""
     main_file = root / "windrow.toml"
     main_file.write_text(f"{main_file.read_text()}\n{text}\n")
+
+
+def page(title: str, *links: str, head: str = "") -> str:
+    anchors = "".join(f'<a href="{link}">{link}</a> ' for link in links)
+    return f"<!doctype html><title>{title}</title>{head}<main><h1>{title}</h1><p>All about {title}.</p>{anchors}</main>"
+
+
+@pytest.fixture
+def small(village):
+    """Lay out a site that links to all kinds of things, and a second one beside it."""
+    village.clear()
+    other = village.origin(1)
+    village.put(0, "robots.txt", "User-agent: *\nDisallow: /shut/\n")
+    village.put(
+        0, "index.html",
+        page("home", "a.html", "b.html", "old.html", "gone.html", "shut/x.html", "hidden.html", "list?sort=1", "p.png",
+             f"{other}/", "http://192.0.2.1/", "mailto:a@b.example", "a.html?utm_source=x", "nofollow.html"),
+    )  # fmt: skip
+    village.put(0, "a.html", page("a", "b.html", "/"))
+    village.put(0, "b.html", page("b", "missing.html"))
+    village.put(0, "new.html", page("new"))
+    village.put(0, "hidden.html", page("hidden", "behind.html"))
+    village.put(0, "behind.html", page("behind"))
+    village.put(0, "nofollow.html", page("nofollow", "behind.html", head='<meta name="robots" content="nofollow">'))
+    village.put(0, "shut/x.html", page("x"))
+    village.put(1, "robots.txt", "User-agent: tester-crawler\nDisallow: /\n\nUser-agent: *\nAllow: /\n")
+    village.put(1, "index.html", page("other"))
+    return village
+
+
+@pytest.fixture
+def root(tmp_path: Path, small, monkeypatch) -> Path:
+    """Make a workspace that knows both sites; it is the current folder."""
+    folder = tmp_path / "workspace"
+    prepare(folder)
+    (folder / "windrow.toml").write_text(
+        f'{OPERATOR}delay = "1 ms"\n'
+        f'[source.one]\ncollection = "pages"\nurl = "{small.origin(0)}/"\n'
+        f'[source.two]\ncollection = "pages"\nseeds = ["{small.origin(1)}/"]\n'
+    )
+    monkeypatch.chdir(folder)
+    return folder
+
+
+@pytest.fixture
+def crawled(root, small, windrow) -> Path:
+    """Crawl both sites."""
+    said = windrow("run", "pages")
+    assert said.code == 0, said.err
+    return root
+
+
+def paths(asked, port: int) -> list[str]:
+    return sorted(one.path for one in asked if one.port == port)
+
+
+WHOLE = ["/", "/a.html", "/b.html", "/gone.html", "/hidden.html", "/missing.html", "/new.html", "/nofollow.html",
+         "/old.html", "/robots.txt"]  # fmt: skip

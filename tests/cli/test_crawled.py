@@ -1,0 +1,175 @@
+"""What is made of crawled sites: searched, told of, exported, checked, made again, and asked for once more."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+
+from tests.cli.conftest import WHOLE, page, paths
+
+AHEAD = "UPDATE unobtanium_database_info SET value = '999999' WHERE key = 'windrow.visit'"
+
+
+def test_what_was_crawled_is_searched_and_told_of(crawled, small, windrow) -> None:
+    found = windrow("search", "all about", "--json").of("result")
+    assert {one["url"].removeprefix(small.origin(0)) for one in found} == {
+        "/", "/a.html", "/b.html", "/new.html", "/nofollow.html",
+    }  # fmt: skip
+    said = windrow("why", f"{small.origin(0)}/shut/x.html")
+    assert "robots.txt, line 2: Disallow: /shut/" in said.out
+
+
+def test_the_summary_is_exported_whole(crawled, tmp_path) -> None:
+    copy = tmp_path / "copy.sqlite"
+    with copy.open("wb") as out:
+        done = subprocess.run(
+            [sys.executable, "-m", "windrow", "export", "summary", "--as", "sqlite"],
+            cwd=crawled, stdout=out, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == f"{copy.stat().st_size:,} bytes written\n"
+    tables = "SELECT count(*) FROM entity_generation UNION ALL SELECT count(*) FROM text_pile"
+    both = []
+    for path in (copy, crawled / "summary.sqlite"):
+        database = sqlite3.connect(path)
+        both.append(database.execute(tables).fetchall())
+        assert database.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        database.close()
+    assert both[0] == both[1]
+    assert both[0][0][0] > 5
+
+
+def test_pages_are_exported_as_lines(crawled, small, windrow) -> None:
+    said = windrow("export", "pages", "--as", "jsonl")
+    assert said.code == 0
+    lines = {one["url"].removeprefix(small.origin(0)): one for one in map(json.loads, said.out.splitlines())}
+    assert set(lines) == {"/", "/a.html", "/b.html", "/hidden.html", "/new.html", "/nofollow.html", "/old.html"}
+    assert lines["/a.html"]["title"] == "a"
+    assert lines["/a.html"]["ended"] is None
+    assert lines["/old.html"]["redirect"] == f"{small.origin(0)}/new.html"
+    assert lines["/hidden.html"]["text"] is None
+
+
+def test_an_export_without_pages_says_what_makes_them(root, windrow) -> None:
+    said = windrow("export", "summary", "--as", "sqlite")
+    assert said.code == 1
+    assert "try: windrow run pages" in said.err
+
+
+@pytest.mark.parametrize(
+    ("sql", "words"),
+    [
+        ("UPDATE text_pile SET text = text || 'x'", "is not the text that its digest names"),
+        ("UPDATE entity_generation SET marked_duplicate = 1 WHERE entity_generation_id = 1", "without the mark"),
+        ("UPDATE entity_generation SET confirmed_end_unix_utc = 5", "ended before it was last seen"),
+        ("UPDATE token_statistics SET occurances = occurances + 1", "other words than token_statistics tells, and"),
+        ("DELETE FROM full_text_entity_index", "is not indexed"),
+        ("DELETE FROM url WHERE str_url LIKE '%a.html'", "refers to a row of url"),
+        (AHEAD, "the ledger ends with visit"),
+    ],
+)
+def test_check_finds_what_does_not_agree(crawled, windrow, sql, words) -> None:
+    assert (windrow("check").code, windrow("check").out) == (0, "")
+    database = sqlite3.connect(crawled / "summary.sqlite")
+    database.execute(sql)
+    database.commit()
+    database.close()
+    said = windrow("check")
+    assert said.code == 1
+    assert words in said.out
+    assert "windrow run" in said.out
+
+
+def test_a_summary_that_is_ahead_of_its_ledger_is_not_gone_on_with(crawled, windrow) -> None:
+    with closing(sqlite3.connect(crawled / "summary.sqlite")) as database:
+        database.execute(AHEAD)
+        database.commit()
+    said = windrow("run", "one", "--again")
+    assert said.code == 1
+    assert "up to visit 999999, and the ledger ends with" in said.err
+
+
+def test_an_operator_has_pages_asked_again_or_never(crawled, small, windrow) -> None:
+    a, gone = f"{small.origin(0)}/a.html", f"{small.origin(0)}/gone.html"
+    assert windrow("retry", a, "--dry-run").out.splitlines() == [a]
+    mark = small.mark()
+    assert windrow("run", "pages").code == 0
+    assert small.asked(mark) == []
+    assert windrow("retry", f"{a}#part").out.splitlines() == [a]
+    assert windrow("retry", "--source", "one").out.splitlines() == sorted([gone, f"{small.origin(0)}/missing.html"])
+    assert windrow("retry", "--reason", "robots_denied").out.splitlines() == [f"{small.origin(1)}/"]
+    assert windrow("cancel", gone).code == 0
+    assert windrow("run", "pages").code == 0
+    assert paths(small.asked(mark), small.ports[0]) == ["/a.html", "/missing.html", "/robots.txt"]
+    assert windrow("run", "pages", "--again").code == 0
+    assert "/gone.html" not in paths(small.asked(mark), small.ports[0])
+    assert windrow("check").code == 0
+    assert windrow("retry", f"{small.origin(0)}/unknown.html").code == 1 + 1
+    assert "stands" in windrow("why", gone).out
+
+
+def test_a_site_that_does_not_answer_fails_alone(root, small, windrow) -> None:
+    text = (root / "windrow.toml").read_text()
+    (root / "windrow.toml").write_text(text.replace(f"{small.origin(1)}/", "http://127.0.0.1:9/"))
+    said = windrow("run", "pages", "--json")
+    assert said.code == 3
+    (summary,) = said.of("summary")
+    one, two = summary["sources"]
+    assert (one["new"], one["trouble"]) == (6, "")
+    assert two["trouble"].startswith("http://127.0.0.1:9: its robots.txt could not be had: ")
+    (standing,) = windrow("status", "--json").messages
+    assert [bool(each["trouble"]) for each in standing["sources"]] == [False, True]
+
+
+def test_replay_makes_the_same_summary_again_and_asks_nobody(crawled, small, windrow) -> None:
+    mark = small.mark()
+    before = windrow("export", "pages", "--as", "jsonl").out
+    said = windrow("replay", "--json")
+    assert said.code == 0, said.err
+    (told,) = said.of("reread")
+    assert told["before"] == told["after"] == len(before.splitlines())
+    assert told["changed"] == 0
+    assert sorted(windrow("export", "pages", "--as", "jsonl").out.splitlines()) == sorted(before.splitlines())
+    assert small.asked(mark) == []
+    assert (windrow("check").code, windrow("check").out) == (0, "")
+    assert len(windrow("search", "all about", "--json").of("result")) == 5
+    database = sqlite3.connect(crawled / "summary.sqlite")
+    database.execute("UPDATE document_description SET title = 'somebody changed it' WHERE title = 'a'")
+    database.commit()
+    database.close()
+    assert windrow("replay", "--json").of("reread")[0]["changed"] == 1
+    assert windrow("export", "pages", "--as", "jsonl").out.count("somebody changed it") == 0
+
+
+def test_a_run_asks_each_site_for_no_more_than_its_bound(root, small, windrow) -> None:
+    text = (root / "windrow.toml").read_text()
+    (root / "windrow.toml").write_text(text.replace('delay = "1 ms"', 'delay = "1 ms"\nmax_commands_per_run = 4'))
+    mark = small.mark()
+    for done in (4, 8, 9):
+        assert windrow("run", "pages").code == 0
+        assert len([one for one in small.asked(mark) if one.path != "/robots.txt"]) == done
+    assert paths(small.asked(mark), small.ports[0])[:9] == WHOLE[:9]
+
+
+def test_a_page_is_hidden_and_shown_again_by_its_header_alone(root, small, windrow) -> None:
+    small.put(0, "shy.html", page("wallflower"))
+    small.put(0, "index.html", page("home", "shy.html"))
+    assert windrow("run", "one").code == 0
+    assert "wallflower" in windrow("search", "wallflower").out
+    small.put(0, "shy", "")
+    mark = small.mark()
+    assert windrow("run", "one", "--again").code == 0
+    assert [one.status for one in small.asked(mark) if one.path == "/shy.html"] == [304]
+    assert "shy.html" not in windrow("search", "wallflower").out
+    (small.roots[0] / "shy").unlink()
+    assert windrow("run", "one", "--again").code == 0
+    assert "shy.html" in windrow("search", "wallflower").out
+    told = "SELECT count(*), count(text_pile_id), count(confirmed_end_unix_utc) FROM entity_generation"
+    with closing(sqlite3.connect(root / "summary.sqlite")) as link:
+        found = link.execute(f"{told} JOIN url USING (url_id) WHERE path = '/shy.html'").fetchone()
+    assert found == (3, 2, 2)
