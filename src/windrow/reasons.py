@@ -59,7 +59,10 @@ class Reason(StrEnum):
     # addresses and pages of the web
     BAD_ADDRESS = "bad_address", "the address cannot be read as one of the web"
     ADDRESS_TOO_LONG = "address_too_long", "the address is longer than 2,048 characters"
-    PRIVATE_ADDRESS = "private_address", "the host lies in a private network, and the workspace does not name it"
+    PRIVATE_ADDRESS = (
+        "private_address",
+        "the host lies in a private network, and no `private` of the workspace names it",
+    )
     OUT_OF_SCOPE = "out_of_scope", "the address belongs to none of the sites of this workspace"
     QUERY_DENIED = "query_denied", "no rule of the site allows these query parameters"
     TRAP = "trap", "the address looks like one of an endless row of generated pages"

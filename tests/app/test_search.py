@@ -166,6 +166,9 @@ def test_what_was_known_then_is_told_with_its_doubt(search: Search) -> None:
     assert (sure.uncertain, doubtful.uncertain) == (False, True)
     assert [one.end for one in (sure, doubtful)] == [5_000, 5_000]
     assert not search("mayor", now=NOW).results[0].uncertain
+    standing = [one for one in search("tea as-of:2020", now=NOW).results if one.end is None]
+    assert standing
+    assert not [one for one in standing if one.uncertain], "nobody found it changed or gone"
 
 
 def test_one_host_does_not_push_all_others_away(search: Search) -> None:

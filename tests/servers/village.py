@@ -29,7 +29,9 @@ http {{
 SERVER = """
   server {{
     listen 127.0.0.1:{port}; root {root}; index index.html;
+    location = /robots.txt {{ gzip on; gzip_min_length 1; gzip_types text/plain; }}
     location /old.html {{ return 301 /new.html; }}
+    location /packed.html {{ add_header Content-Encoding gzip; }}
     location /gone.html {{ return 410; }}
     location /broken.html {{ return 500; }}
     location /shy.html {{ if (-f $document_root/shy) {{ add_header X-Robots-Tag "noindex"; }} }}

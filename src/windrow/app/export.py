@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import BinaryIO, TextIO
+
+import sqlalchemy as sa
 
 from windrow.app.form import plain
 from windrow.app.secret import password
@@ -12,7 +15,9 @@ from windrow.collections.drops.tracker import DATABASE, TRACKER
 from windrow.config import Workspace
 from windrow.engine.indexing import lines
 from windrow.engine.ledger import Ledger
-from windrow.stores.connect import connect
+from windrow.errors import WindrowError
+from windrow.reasons import Reason
+from windrow.stores.connect import connect, guarded
 from windrow.stores.database import named
 from windrow.stores.dump import dump
 from windrow.stores.summary.plain import copy, generations
@@ -23,6 +28,14 @@ def tracker(workspace: Workspace, dialect: str, out: TextIO) -> int:
     place = workspace.drops.tracker
     engine = connect(named(place.url, DATABASE), password(place))
     try:
+        path = engine.url.database if engine.dialect.name == "sqlite" else None
+        if path and not Path(path).exists():
+            raise WindrowError(f"there is no tracker yet: {path}", hint="windrow run drops", reason=Reason.NOT_FOUND)
+        with guarded(engine):
+            empty = not sa.inspect(engine).has_table("zip_file")
+        if empty:
+            told = place.url if path is None else path
+            raise WindrowError(f"the tracker is empty: {told}", hint="windrow run drops", reason=Reason.NOT_FOUND)
         return dump(engine, TRACKER, dialect, out)
     finally:
         engine.dispose()

@@ -15,12 +15,11 @@ from windrow.collections.pages.robot import Standing
 from windrow.config import Workspace
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import now, parse
-from windrow.formats.url import parts
 from windrow.model import Source
 from windrow.reasons import Reason
 from windrow.stores.index.version import Counted, Versions
 
-_HOST = re.compile(r"(?:[a-z0-9_-]{1,63}\.)+[a-z0-9_-]{1,63}|\[[0-9a-f:.]+\]|localhost")
+_HOST = re.compile(r"(?:(?:[a-z0-9_-]{1,63}\.)+[a-z0-9_-]{1,63}|\[[0-9a-f:.]+\]|localhost)(?::[0-9]{1,5})?")
 
 
 class Came(NamedTuple):
@@ -67,8 +66,11 @@ def site_of(workspace: Workspace, ledger: Ledger, source: Source) -> Site:
 
 
 def site_at(workspace: Workspace, ledger: Ledger, host: str) -> Site | None:
-    """Tell of a host's origins, whichever site they belong to; None where it is none that is known."""
-    name = host.lower().rstrip("/.")
+    """Tell of a host's origins, whichever site they belong to; None where it is none that is known.
+
+    A port may stand behind it; the address of a robots.txt means its origin.
+    """
+    name = host.lower().removesuffix("/robots.txt").removeprefix("http://").removeprefix("https://").rstrip("/.")
     if not _HOST.fullmatch(name):
         return None
     rows = ledger.ask("visited_hosts", "", name, int(now().timestamp()))
@@ -78,9 +80,9 @@ def site_at(workspace: Workspace, ledger: Ledger, host: str) -> Site | None:
 def _site(workspace: Workspace, ledger: Ledger, named: tuple[str, tuple[str, ...]], rows: Sequence[Any]) -> Site:
     sources = {source.name: source for source in workspace.sources}
     found = tuple(_origin(workspace, ledger, sources.get(row[2]), row) for row in rows if row[3] == "pages")
-    hosts = sorted({parts(f"{one.origin}/").host for one in found})
+    origins = [one.origin for one in found]
     with there(workspace) as engine:
-        versions = Versions(engine).count(hosts) if engine is not None else Counted(0, 0, 0, 0)
+        versions = Versions(engine).count(origins) if engine is not None else Counted(0, 0, 0, 0)
     return Site(*named, found, versions)
 
 
@@ -91,10 +93,11 @@ def _origin(workspace: Workspace, ledger: Ledger, source: Source | None, row: Se
         Came(reason or str(status), visits, Reason(reason).meaning if reason else "")
         for reason, status, visits in ledger.ask("visited_reasons", seq)
     ]
-    said = _robots(state) if state and asked else ""
     delay = state.robots.delay if state else None
     last = parse(asked) if asked else None
     graves = tombstones(ledger, 0, seq)
+    buried = any(one.lifted is None for one in graves)
+    said = _robots(state) if state and asked and not buried else ""
     return Origin(origin, name, known, pages, failing, due, when(after), last, said, delay, tuple(came), graves)
 
 

@@ -22,6 +22,7 @@ from windrow.formats.url import normalise
 from windrow.reasons import Reason
 from windrow.stores.index.version import Near, Version, Versions, Wording
 
+BAD_REQUEST = 400
 _CHAIN = 20
 """Addresses on the way from a seed that are told."""
 _COMPARED = 100
@@ -102,8 +103,9 @@ class Tombstone(NamedTuple):
 class Page(NamedTuple):
     """A page and how it stands.
 
-    `state` is open (there when last looked at), gone, waiting, failing, refused, forgotten or unknown. `rule` is what
-    refuses the address now, where something does. `via` leads from where it was found back to the seed.
+    `state` is open (there when it was last had), gone, waiting, had (without a version: a list of addresses, or not
+    summarised yet), failing, cancelled, refused, forgotten or unknown. `rule` is what refuses the address now, where
+    something does. `via` leads from where it was found back to the seed.
     `alike` are addresses with the same text now, `near` those with nearly the same, and `represented_by` the one
     that stands for all of these. `due` is when it is asked next, `every` after how many seconds it is thought to
     change.
@@ -153,6 +155,8 @@ def page(workspace: Workspace, ledger: Ledger, what: str) -> Page | None:
     state, reason = _state(known, visits, versions, judged.reason)
     if any(one.lifted is None for one in graves):
         state, reason = "forgotten", Reason.FORGOTTEN
+    elif known is not None and known[7] is None:
+        state, reason = "cancelled", Reason.CANCELLED
     due, pause, failures = (known[7], known[8], known[10]) if known else (None, None, 0)
     return Page(
         url,
@@ -195,7 +199,7 @@ def _chain(ledger: Ledger, known: Sequence[Any] | None) -> Iterable[str]:
 def _asked(row: Sequence[Any]) -> Asked:
     seq, _, session, kind, _, started, seconds, status, reason, message, digest, size, warc, at, length = row[:15]
     revisit, location = row[15], row[18]
-    name = {CrawlType.FILE_CRAWL: "visit", CrawlType.ROBOTSTXT_FETCH: "robots"}.get(kind, "visit")
+    name = {CrawlType.ROBOTSTXT_FETCH: "robots", CrawlType.METADATA_CRAWL: "list"}.get(kind, "visit")
     if reason and status is None and not seconds:
         told, name = f"not asked: {message or Reason(reason).meaning}", "refused"
     elif reason:
@@ -302,4 +306,6 @@ def _state(
         return "unknown", ""
     if last is None:
         return "waiting", ""
+    if not last.reason and (last.status or 0) < BAD_REQUEST:
+        return "had", ""
     return "failing", last.reason or {404: Reason.NOT_FOUND, 410: Reason.GONE}.get(last.status or 0, "")

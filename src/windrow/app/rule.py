@@ -12,11 +12,12 @@ from windrow.config import Workspace
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import now, parse
 from windrow.errors import WindrowError
+from windrow.formats.coding import plain
 from windrow.formats.robots import CAP
 from windrow.formats.url import parts
 from windrow.model import Place, Source
 from windrow.reasons import Reason
-from windrow.stores.archive import open_capture
+from windrow.stores.archive import open_response
 
 _LOOKED_AT = 20
 """Answers to the question for robots.txt that are gone through: the last of them that holds counts for a day."""
@@ -85,8 +86,12 @@ def standing(workspace: Workspace, ledger: Ledger, source: Source, origin: str) 
 
 
 def _content(workspace: Workspace, place: Place) -> bytes:
+    """Return the rules of a kept answer, without the coding they came in; nothing where that cannot be had."""
     try:
-        with open_capture(workspace.archive.folder, place) as view:
-            return view.read(2 * CAP)
+        kept = open_response(workspace.archive.folder, place)
+        with kept.view as view:
+            codings = {name: kept.fields[name] for name in ("content-encoding",) if name in kept.fields}
+            limits = workspace.pages.limits
+            return plain(view.read(2 * CAP), codings, most=limits.member, ratio=limits.ratio)
     except WindrowError:
         return b""

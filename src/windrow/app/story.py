@@ -123,6 +123,9 @@ def _of_web(workspace: Workspace, ledger: Ledger, what: str) -> Found | None:
     from windrow.app.origin import site_at, site_of  # noqa: PLC0415 not for those who only harvest drops
     from windrow.app.page import page  # noqa: PLC0415
 
+    rules = what.endswith("/robots.txt") and site_at(workspace, ledger, what)
+    if rules:
+        return Found(what, site=rules)
     if found := page(workspace, ledger, what):
         return Found(what, page=found)
     source = workspace.source(what)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from pathlib import Path
+from shutil import which
 
 import click
 
@@ -32,7 +34,8 @@ def command(voice: Voice, folder: Path) -> int:
         voice.talk(f"  {lines(summary)[0]}")
         return summary.exit_code or 0
 
-    told = f"  windrow why H.2026-01-12.7.impc.zip --workspace {folder}\n"
+    program = _program()
+    told = f"  {program} why H.2026-01-12.7.impc.zip --workspace {folder}\n"
     played = play(folder, voice.talk, harvest)
     voice.workspace = folder
     from windrow.cli.status import command as status  # noqa: PLC0415
@@ -46,14 +49,20 @@ def command(voice: Voice, folder: Path) -> int:
         "\nThe partners broke those files on purpose, and the manor wants no crawlers. All else is loaded and can be\n"
         "searched, and every byte is kept.\n"
         f"done in {time.monotonic() - began:.0f} s; look around:\n"
-        f"  windrow status --workspace {folder}\n"
+        f"  {program} status --workspace {folder}\n"
         f"{'' if played.missing else told}"
-        f"  windrow why {played.sites['harbour']}/ferry.html --workspace {folder}\n"
-        f"  windrow why Wtsi.2026-01-12.8.impc.zip --workspace {folder}\n"
-        f"  windrow run --dry-run --workspace {folder}\n"
-        f"  windrow check --workspace {folder}"
+        f"  {program} why {played.sites['harbour']}/ferry.html --workspace {folder}\n"
+        f"  {program} why Wtsi.2026-01-12.8.impc.zip --workspace {folder}\n"
+        f"  {program} run --dry-run --workspace {folder}\n"
+        f"  {program} check --workspace {folder}"
     )
     return 0
+
+
+def _program() -> str:
+    """Say how windrow is called from here: by its path, where the shell would not find it by its name."""
+    called = Path(sys.argv[0])
+    return "windrow" if called.name != "windrow" or which("windrow") else str(called)
 
 
 def _show_pages(voice: Voice, harbour: str) -> None:

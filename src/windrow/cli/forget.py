@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from windrow.cli.kind import sources
-from windrow.cli.table import size, table
+from windrow.cli.table import counted, size, table
 from windrow.cli.verb import option, verb
 from windrow.cli.voice import Voice
 from windrow.errors import UsageError
@@ -53,20 +53,19 @@ def command(voice: Voice, names: tuple[str, ...], **told: object) -> int:
         found = weigh(ledger, targets(workspace.config, ledger, names))
     finally:
         ledger.close()
-    if told["dry"] or not told["yes"]:
+    if names and (told["dry"] or not told["yes"]):
         _tell(voice, found)
     if told["dry"]:
         return 0
-    if not told["yes"]:
+    if names and not told["yes"]:  # what was left undone was meant when it was begun
         _ask(len(found))
     done = take_down(workspace.config, workspace.setup, names, str(told["reason"]))
     for one in done:
         if voice.json:
             voice.message("forgotten", one)
         else:
-            voice.data(
-                f"{one.target}: {one.captures:,} captures of {size(one.bytes)}, {one.records:,} versions are gone"
-            )
+            told_of = f"{counted(one.captures, 'capture')} of {size(one.bytes)}, {counted(one.records, 'version')}"
+            voice.data(f"{one.target}: gone are {told_of}")
         for trouble in one.trouble:
             voice.talk(f"{one.target}: {trouble}")
     if not done:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from windrow.cli.table import show, span
+from windrow.cli.table import counted, show, span
 from windrow.cli.voice import Voice
 from windrow.reasons import Reason
 
@@ -18,11 +18,17 @@ _STATES = {
     "open": "there when it was last looked at",
     "gone": "gone, or changed into something that is not kept",
     "waiting": "known, and not asked for yet",
+    "had": "there when it was last looked at, and no version of it is kept",
+    "cancelled": "not asked for until windrow retry",
     "failing": "asked for in vain so far",
     "refused": "not asked for",
     "forgotten": "taken down, and not asked for again",
     "unknown": "may be asked for, but nothing has named it so far",
 }
+
+_TOLD = frozenset(("refused", "forgotten", "cancelled"))
+"""States that say their reason themselves."""
+_VAIN = "there when it was last had, and asked for in vain since; it ends when that is certain"
 
 
 def tell(voice: Voice, page: Page) -> None:
@@ -54,8 +60,8 @@ def tell_site(voice: Voice, site: Site) -> None:
 def _page(page: Page) -> Iterator[str]:
     of = f" (page of {page.source})" if page.source else ""
     yield f"{page.url}{of}"
-    why = f", {Reason(page.reason).meaning}" if page.reason and page.state not in {"refused", "forgotten"} else ""
-    yield f"  stands {page.state}: {_STATES[page.state]}{why}"
+    why = f", {Reason(page.reason).meaning}" if page.reason and page.state not in _TOLD else ""
+    yield f"  stands {page.state}: {_VAIN if page.state == 'open' and page.failures else _STATES[page.state]}{why}"
     if page.rule:
         yield f"  not asked for: {page.rule}"
     if page.via:
@@ -64,12 +70,14 @@ def _page(page: Page) -> Iterator[str]:
         yield "  a seed, or named by a list"
     if page.due is not None:
         every = f", thought to change every {_long(page.every)}" if page.every else ""
-        failed = f", failed {page.failures} times in a row" if page.failures else ""
+        failed = f", failed {counted(page.failures, 'time')} in a row" if page.failures else ""
         yield f"  due next {show(page.due)}{every}{failed}"
     latest = page.versions[-1] if page.versions else None
     if latest:
         yield from _index(latest, page.alike)
     for one in page.near:
+        if one.url in page.alike:
+            continue
         yield f"  nearly the same text ({one.similarity:.0%}) is at {one.url}"
     if page.represented_by:
         yield f"  {page.represented_by} stands for it and what is like it"
@@ -125,14 +133,15 @@ def _index(one: Edition, alike: tuple[str, ...]) -> Iterator[str]:
 
 def _edition(one: Edition) -> str:
     what = f"leads to {one.redirect}" if one.redirect else repr(one.title) if one.title else one.kind or "no title"
-    return f"{what}, seen by {one.crawls} crawls until {show(one.last_seen)}, {one.links} links"
+    return f"{what}, seen by {counted(one.crawls, 'crawl')} until {show(one.last_seen)}, {counted(one.links, 'link')}"
 
 
 def _site(site: Site) -> Iterator[str]:
     yield f"{site.name}" + (f" (a site from {', '.join(site.seeds)})" if site.seeds else "")
     counts = site.versions
     copies = f", {counts.duplicates:,} of these marked as duplicates" if counts.duplicates else ""
-    yield f"  {counts.versions:,} versions of {counts.addresses:,} pages; {counts.open:,} are there now{copies}"
+    told = f"{counted(counts.versions, 'version')} of {counted(counts.addresses, 'page')}"
+    yield f"  {told}; {counts.open:,} are there now{copies}"
     for one in site.origins:
         yield from _origin(one)
 
@@ -143,7 +152,8 @@ def _origin(one: Origin) -> Iterator[str]:
         lifted = f", lifted {show(grave.lifted)}" if grave.lifted else ""
         yield f"  {show(grave.at)} {_grave(grave)}{lifted}"
     yield from _graves(one.tombstones)
-    yield f"  {one.addresses:,} addresses: {one.pages:,} gave something, {one.failing:,} fail, {one.due:,} are due"
+    told = f"{one.pages:,} gave something, {one.failing:,} fail, {one.due:,} are due"
+    yield f"  {counted(one.addresses, 'address')}: {told}"
     if one.next_due is not None:
         yield f"  the next one is due {show(one.next_due)}"
     if one.robots:

@@ -61,13 +61,24 @@ def span(seconds: float) -> str:
 
     >>> span(3.21), span(75), span(7300)
     ('3.2 s', '1 min 15 s', '2 h 1 min')
+    >>> span(86_400)
+    '24 h'
     """
     if seconds < 60:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(int(seconds), 60)
     if minutes < 60:
         return f"{minutes} min {rest} s"
-    return f"{minutes // 60} h {minutes % 60} min"
+    return f"{minutes // 60} h {minutes % 60} min" if minutes % 60 else f"{minutes // 60} h"
+
+
+def counted(count: int, what: str) -> str:
+    """Say how many there are of something.
+
+    >>> counted(1, "crawl"), counted(0, "address"), counted(1200, "link")
+    ('1 crawl', '0 addresses', '1,200 links')
+    """
+    return f"{count:,} {what}" + ("" if count == 1 else "es" if what.endswith("s") else "s")
 
 
 def of(name: str, told: str) -> str:

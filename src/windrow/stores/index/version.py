@@ -92,11 +92,11 @@ WHERE url_id = ? ORDER BY entity_generation_id, first_seen_unix_utc
 """
 _URL = "SELECT url_id FROM url WHERE str_url = ?"
 _VIEW = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_version'"
-_OF_HOST = """
+_OF_ORIGIN = """
 SELECT count(DISTINCT g.url_id), coalesce(sum(g.confirmed_end_unix_utc IS NULL), 0), count(*),
   coalesce(sum(g.marked_duplicate AND g.confirmed_end_unix_utc IS NULL), 0)
 FROM origin o JOIN url u ON u.origin_id = o.origin_id JOIN entity_generation g ON g.url_id = u.url_id
-WHERE o.host IN (SELECT value FROM json_each(?))
+WHERE o.str_origin IN (SELECT value FROM json_each(?))
 """
 
 
@@ -118,7 +118,7 @@ class Wording(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """What is known of some hosts: addresses with a version, versions open now, all of them, marked duplicates."""
+    """What is known of some origins: addresses with a version, versions open now, all of them, marked duplicates."""
 
     addresses: int
     open: int
@@ -159,9 +159,9 @@ class Versions:
         # The number itself, and not a query for it: else the view would be made of all addresses first.
         return [Wording(*row) for number in self._rows(_URL, (url,)) for row in self._rows(WORDINGS, tuple(number))]
 
-    def count(self, hosts: list[str]) -> Counted:
-        """Count what is known of hosts."""
-        return Counted(*self._rows(_OF_HOST, (json.dumps(hosts),))[0])
+    def count(self, origins: list[str]) -> Counted:
+        """Count what is known of origins."""
+        return Counted(*self._rows(_OF_ORIGIN, (json.dumps(origins),))[0])
 
     def _rows(self, sql: str, values: tuple[object, ...]) -> list[tuple[Any, ...]]:
         with guarded(self._engine), self._engine.connect().execution_options(**READS) as link, link.begin():

@@ -60,7 +60,7 @@ def shown(what: Shown, find: re.Pattern[str] | None) -> Result:
         more=more,
         near=more - same,
         standing=what.standing if what.standing != page.url else None,
-        uncertain=what.as_of is not None and page.last < what.as_of,
+        uncertain=what.as_of is not None and page.end is not None and page.last < what.as_of,
         score=round(what.ranked.score, 4),
         parts=what.ranked.parts,
     )
