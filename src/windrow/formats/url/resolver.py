@@ -23,7 +23,9 @@ _C = _P.replace("@./", "@.:/")  # a colon may stand anywhere but in the first se
 _PATH = re.compile(rf"(/(?!/){_C}{_Q}){_F}")
 _NAME = re.compile(rf"([A-Za-z0-9_~]{_P}{_Q}){_F}")
 _QUERY = re.compile(rf"(?=[?#])({_Q}){_F}")
-_WHOLE = re.compile(rf"(https?://(?:(?!xn--)[a-z0-9-]{{1,63}}\.){{1,3}}(?!xn--)[a-z]{{2,24}}/{_C}{_Q}){_F}")
+_SITE = r"https?://(?:(?!xn--)[a-z0-9-]{1,63}\.){1,3}(?!xn--)[a-z]{2,24}"
+_WHOLE = re.compile(rf"({_SITE}/{_C}{_Q}){_F}")
+_APART = re.compile(rf"({_SITE})(/{_C})({_Q})")
 
 
 def quick(href: str, base: str, origin: str) -> Resolved | None:
@@ -54,6 +56,16 @@ def quick(href: str, base: str, origin: str) -> Resolved | None:
         return None
     url = before + found[1]
     return Resolved(url, found[2] or None) if len(url) <= LONGEST else None
+
+
+def apart(url: str) -> tuple[str, str, str] | None:
+    """Take a normal address of harmless characters apart: origin, path, query with its mark. None for any other.
+
+    >>> apart("https://example.org/a?b"), apart("https://example.org/a/../b")
+    (('https://example.org', '/a', '?b'), None)
+    """
+    found = None if "/." in url or len(url) > LONGEST else _APART.fullmatch(url)
+    return (found[1], found[2], found[3]) if found else None
 
 
 class Resolver:

@@ -214,19 +214,18 @@ class _Tokens:
         for start in range(0, len(piles), COUNTED):
             texts = link.exec_driver_sql(_TEXTS, (str(piles[start : start + COUNTED]),))
             counts = [(pile, self._count(text, secondary)) for pile, text, secondary in texts]
-            self._name(link, set().union(*(words for _, words in counts)))
+            if len(self._ids) > REMEMBERED:
+                self._ids.clear()
+                self._all = False
+            self._name(link, sorted({word for _, words in counts for word in words if word not in self._ids}))
             values: list[int] = []
             for pile, words in counts:
                 for token, number in zip(map(self._ids.__getitem__, words), words.values(), strict=True):
                     values += (token, pile, number)
             _insert(link, values)
 
-    def _name(self, link: sa.Connection, words: set[str]) -> None:
-        """Learn the id of every word, making those that are new."""
-        if len(self._ids) > REMEMBERED:
-            self._ids.clear()
-            self._all = False
-        unknown = sorted(words - self._ids.keys())
+    def _name(self, link: sa.Connection, unknown: list[str]) -> None:
+        """Learn the ids of words, making those that are new."""
         if unknown and not self._all:
             known = link.exec_driver_sql(_NAMED, (json.dumps(unknown),))
             self._ids.update((word, number) for word, number in known)

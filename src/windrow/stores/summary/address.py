@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from windrow.formats.url import normalise
-from windrow.formats.url.resolver import quick
+from windrow.formats.url.resolver import apart
 
-_NOWHERE = "://"  # an origin that no address has
 _KNOWN = {"ftp": 21, "ftps": 990, "sftp": 22, "ws": 80, "wss": 443, "gopher": 70, "gemini": 1965}
 
 
@@ -39,8 +38,10 @@ def split(url: str) -> Address:
     >>> split("sftp://me:pw@b.example:2222/x").text
     'sftp://b.example:2222/x'
     """
+    if plain := apart(url):
+        return Address(plain[0], plain[1], plain[2][1:] or None, url)
     if url.startswith("http") or url[:4].lower() == "http":
-        text = (quick(url, "", _NOWHERE) or normalise(url)).url
+        text = normalise(url).url
         if text:
             end = text.index("/", 8)
             path, mark, query = text[end:].partition("?")

@@ -22,6 +22,10 @@ WHERE p.name = ?4 AND p.value = ?5 AND {_NAME} ORDER BY m.mimetype_id
 ROOM = 100_000
 """Addresses whose numbers are remembered; the pages of a site link to the same few again and again."""
 
+_URLS = "SELECT str_url, url_id FROM json_each(?) CROSS JOIN url ON str_url = value"
+_PLAIN = "INSERT INTO url (url_id, origin_id, str_url, path) VALUES (?, ?, ?, ?)"
+_ANY = "INSERT INTO url (url_id, origin_id, str_url, path, query) VALUES (?, ?, ?, ?, ?)"
+
 
 class Catalogue:
     """What one writer knows of the numbers; all of it is in the database too."""
@@ -53,18 +57,21 @@ class Catalogue:
         return known
 
     def _numbered(self, addresses: Mapping[str, Address]) -> dict[str, int]:
-        ids: dict[str, int] = dict(self._among("SELECT str_url, url_id FROM url WHERE str_url IN", list(addresses)))
-        fresh = [addresses[text] for text in sorted(addresses) if text not in ids]  # in the order of their index
+        wanted = sorted(addresses)  # in the order of their index
+        ids: dict[str, int] = dict(self._link.execute(_URLS, (json.dumps(wanted),)).fetchall())
+        fresh = [addresses[text] for text in wanted if text not in ids]
         if fresh:
             origins = self._origin_ids(dict.fromkeys(address.origin for address in fresh))
             number = self._last("url_id", "url")
-            rows = []
-            for one in fresh:
-                number += 1
-                ids[one.text] = number
-                rows.append((number, origins[one.origin], one.path, one.query, one.text))
-            sql = "INSERT INTO url (url_id, origin_id, path, query, str_url) VALUES (?, ?, ?, ?, ?)"
-            self._link.executemany(sql, rows)
+            # Most have no query; they are written without naming it: sqlite3 takes its time over a None.
+            for columns, some in ((_PLAIN, False), (_ANY, True)):
+                rows = []
+                for one in fresh:
+                    if (one.query is not None or one.path is None) is some:
+                        number += 1
+                        ids[one.text] = number
+                        rows.append((number, origins[one.origin], one.text, one.path, one.query)[: 5 if some else 4])
+                self._link.executemany(columns, rows)
         return ids
 
     def _origin_ids(self, wanted: Iterable[str]) -> Mapping[str, int]:
