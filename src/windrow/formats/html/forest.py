@@ -13,7 +13,6 @@ import math
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from operator import mul
 from typing import Protocol
 
 Node = tuple[int, int, int]
@@ -30,8 +29,9 @@ class Forest:
 
     traits: tuple[str, ...]
     bounds: tuple[tuple[int, ...], ...]
-    """For each trait, in ascending order, the bounds that it is compared with; a question is one bound of one trait,
-    and they are numbered through."""
+    """For each trait, in ascending order, the bounds that it is compared with."""
+    questions: tuple[tuple[int, int], ...]
+    """All bounds of all traits, numbered through: the number of the trait, and the bound."""
     trees: tuple[tuple[Node, ...], ...]
     """The first node is the root."""
     leaves: tuple[tuple[int, ...], ...]
@@ -59,20 +59,21 @@ class Source(Protocol):
 
 def judge(forest: Forest, source: Source) -> list[float]:
     """Return for each block the probability that the forest gives it."""
-    asked = list(zip(forest.bounds, (_asked(name, source) for name in forest.traits), strict=True))
+    asked = [_asked(name, source) for name in forest.traits]
     sums = array("H")
     for start in range(0, source.count, _WIDEST):
         seats = _Seats(start, min(source.count, start + _WIDEST))
-        sets: list[int] = []
-        for bounds, column in asked:
-            sets += seats.sets(column, bounds)
-        sums.frombytes(_total(forest, seats.whole, sets).to_bytes(2 * seats.count, "little"))
+        total = _total(forest, seats, list(map(seats.take, asked)))
+        sums.frombytes(total.to_bytes(2 * seats.count, "little"))
     return [1.0 / (1.0 + math.exp(-(total * forest.scale + forest.offset))) for total in sums]
 
 
 def _asked(name: str, source: Source) -> int | bytes:
     page = source.of_page(name)
     return source.of_block(name) if page is None else page
+
+
+_Column = int | bytearray
 
 
 class _Seats:
@@ -86,25 +87,40 @@ class _Seats:
         self.count = end - start
         self.whole = int.from_bytes(b"\1\0" * self.count, "little")
 
-    def sets(self, asked: int | bytes, bounds: Sequence[int]) -> list[int]:
-        """Return for each bound the set of the blocks whose trait is at most so much."""
+    def take(self, asked: int | bytes) -> _Column:
+        """Return the grades of a trait seat by seat, or the one of a trait of the page."""
         if isinstance(asked, int):
-            return [self.whole if asked <= bound else 0 for bound in bounds]
+            return asked
         spread = bytearray(_NO) * (2 * self.count)
         spread[::2] = asked[self._start : self._end]
-        return [int.from_bytes(spread.translate(_LOW[bound]), "little") for bound in bounds]
+        return spread
+
+    def within(self, column: _Column, bound: int) -> int:
+        """Return the set of the blocks whose grade is at most so much."""
+        if isinstance(column, int):
+            return self.whole if column <= bound else 0
+        return int.from_bytes(column.translate(_LOW[bound]), "little")
 
 
-def _total(forest: Forest, whole: int, sets: Sequence[int]) -> int:
-    """Add up all trees: two bytes for each block."""
+def _total(forest: Forest, seats: _Seats, columns: Sequence[_Column]) -> int:
+    """Add up all trees: two bytes for each block; a third of the questions is asked of no block, and not answered."""
     total = 0
+    sets: list[int | None] = [None] * len(forest.questions)
     for tree, leaves in zip(forest.trees, forest.leaves, strict=True):
-        inside = [whole] * (len(tree) + len(leaves))
+        inside = [0] * (len(tree) + len(leaves))
+        inside[0] = seats.whole
         for at, (question, yes, no) in enumerate(tree):
             here = inside[at]
-            inside[yes] = both = here & sets[question]
-            inside[no] = here ^ both
-        total += sum(map(mul, inside[len(tree) :], leaves))
+            if here:
+                among = sets[question]
+                if among is None:
+                    trait, bound = forest.questions[question]
+                    among = sets[question] = seats.within(columns[trait], bound)
+                inside[yes] = both = here & among
+                inside[no] = here ^ both
+        for here, leaf in zip(inside[len(tree) :], leaves, strict=True):
+            if here:
+                total += here * leaf
     return total
 
 
@@ -135,7 +151,8 @@ def grown(text: str) -> Forest:
         _plant(iter(words), nodes, values, starts, len(words) // 2)
         trees.append(tuple(nodes))
         leaves.append(tuple(values))
-    return Forest(tuple(names), tuple(bounds), tuple(trees), tuple(leaves), scale, offset)
+    questions = tuple((at, bound) for at, each in enumerate(bounds) for bound in each)
+    return Forest(tuple(names), tuple(bounds), questions, tuple(trees), tuple(leaves), scale, offset)
 
 
 def _plant(words: Iterator[str], nodes: list[Node], leaves: list[int], starts: Sequence[int], inner: int) -> int:
