@@ -32,13 +32,14 @@ OPINIONS = tuple(OF_OPINION)
 class Traits:
     """The traits of one page, in grades; what is asked of them is what `forest.Source` says."""
 
-    __slots__ = ("_bits", "_known", "_opinion", "_view", "count")
+    __slots__ = ("_bits", "_known", "_opinion", "_shared", "_view", "count")
 
     def __init__(self, view: View) -> None:
         """Look at a page that has at least one block."""
         self._view = view
         self._opinion: Opinion | None = None
         self._known: dict[str, bytes] = {}
+        self._shared: dict[str, int] = {}
         self.count = len(view.kept)
         home = view.above[0]
         every = {"marks": view.outline.boxes.marks, "near": view.around.near, "far": view.around.far}
@@ -50,8 +51,12 @@ class Traits:
 
     def of_page(self, name: str) -> int | None:
         """Return a trait of the page, None where it is not one."""
-        trait = OF_PAGE.get(name)
-        return trait(self._view) if trait is not None else None
+        if name not in OF_PAGE:
+            return None
+        found = self._shared.get(name)
+        if found is None:
+            found = self._shared[name] = OF_PAGE[name](self._view)
+        return found
 
     def of_block(self, name: str) -> bytes:
         """Return a trait of blocks or of their boxes, a grade for each block."""
