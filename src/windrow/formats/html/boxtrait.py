@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import repeat
-from operator import sub, truediv
+from operator import sub
 
 from windrow.formats.html.grade import COUNT, SHARE, counted, grade
 from windrow.formats.html.view import ABOVE, PROSE_SHARES, SHARES, View
@@ -20,10 +20,6 @@ TAGS = (
 TAG = {tag: at + 1 for at, tag in enumerate(TAGS)}
 
 
-def _part(values: Iterable[float], whole: float) -> bytes:
-    return grade(map(truediv, values, repeat(whole or 1)), SHARE)
-
-
 def _words(view: View, steps: int) -> bytes:
     return counted(view.above[steps](view.sums.words))
 
@@ -33,7 +29,7 @@ def _density(view: View, steps: int) -> bytes:
 
 
 def _share(view: View, steps: int) -> bytes:
-    return _part(view.above[steps](view.sums.words), view.sums.words[0])
+    return bytes(view.above[steps](view.sums.share))
 
 
 def _blocks(view: View, steps: int) -> bytes:
@@ -41,7 +37,7 @@ def _blocks(view: View, steps: int) -> bytes:
 
 
 def _prose(view: View, steps: int) -> bytes:
-    return _part(view.above[steps](view.sums.prose), view.sums.prose[0])
+    return bytes(view.above[steps](view.sums.telling))
 
 
 def _distance(view: View, boxes: Iterable[int]) -> bytes:
@@ -62,7 +58,7 @@ def _telling_depth(view: View, share: float) -> bytes:
 
 
 def _telling_share(view: View, share: float) -> bytes:
-    return _part(map(view.sums.words.__getitem__, view.telling[share]), view.sums.words[0])
+    return bytes(map(view.sums.share.__getitem__, view.telling[share]))
 
 
 def _alike(view: View, what: str) -> bytes:
@@ -83,7 +79,7 @@ def _repeat(view: View, what: str) -> bytes:
         return _distance(view, boxes)
     if what == "words":
         return counted([words[box] if box else 0 for box in boxes])
-    return _part([words[up[box]] if box else 0 for box in boxes], words[0])
+    return bytes([view.sums.share[up[box]] if box else 0 for box in boxes])
 
 
 def _lightest(view: View) -> bytes:

@@ -8,7 +8,7 @@ from itertools import accumulate, repeat
 from operator import add, itemgetter, mul, sub, truediv
 from typing import NamedTuple, Protocol, TypeVar
 
-from windrow.formats.html.grade import SHARE, grade
+from windrow.formats.html.grade import shared
 from windrow.formats.html.outline import Outline
 
 T = TypeVar("T")
@@ -42,6 +42,10 @@ class Extent(NamedTuple):
     blocks: list[int]
     dense: bytes
     """The share of linked words, graded."""
+    share: bytes
+    """Of the page's words, graded."""
+    telling: bytes
+    """The share of the page's prose, graded."""
 
 
 class Around(NamedTuple):
@@ -72,9 +76,16 @@ def extent(outline: Outline) -> Extent:
         running = list(accumulate(column, initial=0))
         return list(map(sub, last(running), first(running)))
 
-    words, linked = total(blocks.words), total(blocks.linked)
-    dense = grade(map(truediv, linked, words), SHARE)
-    return Extent(words, linked, total(prose), list(map(sub, boxes.last, boxes.first)), dense)
+    words, linked, told = total(blocks.words), total(blocks.linked), total(prose)
+    return Extent(
+        words,
+        linked,
+        told,
+        list(map(sub, boxes.last, boxes.first)),
+        shared(list(map(truediv, linked, words)), 1),
+        shared(words, words[0]),
+        shared(told, told[0] or 1),
+    )
 
 
 def around(outline: Outline, dense: bytes) -> Around:

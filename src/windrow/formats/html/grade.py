@@ -38,6 +38,12 @@ def grade(values: Iterable[float], scale: Scale) -> bytes:
     return bytes(map(bisect_left, repeat(scale), values))
 
 
+def shared(values: Sequence[float], whole: float) -> bytes:
+    """Return the grades of parts of a whole; of equal parts, which are many among boxes, the grade is sought once."""
+    known = {value: bisect_left(SHARE, value / whole) for value in set(values)}
+    return bytes(map(known.__getitem__, values))
+
+
 _COUNTED = grade(range(int(COUNT[-1]) + 1), COUNT)
 
 

@@ -15,9 +15,9 @@ _NEAR = 5  # blocks on both sides
 
 
 class Opinion:
-    """Likelihoods of blocks, and their means by box, each block weighed by its words."""
+    """Likelihoods of blocks, and their means by box, each block weighed by its words; both in grades too."""
 
-    __slots__ = ("by_box", "likely", "mass", "running", "view", "words")
+    __slots__ = ("by_box", "graded", "likely", "mass", "view", "words")
 
     def __init__(self, view: View, likely: Sequence[float]) -> None:
         """Sum up the likelihoods of the blocks that were judged."""
@@ -35,7 +35,8 @@ class Opinion:
         for column in (taken, wished):
             running = list(accumulate(column, initial=0.0))
             sums.append(map(sub, last(running), first(running)))
-        self.by_box = [mass / size if size else 0.0 for size, mass in zip(*sums, strict=True)]
+        self.graded = _grade(likely)
+        self.by_box = _grade([mass / size if size else 0.0 for size, mass in zip(*sums, strict=True)])
 
 
 Trait = Callable[[Opinion], bytes]
@@ -47,17 +48,17 @@ def _grade(values: Iterable[float]) -> bytes:
 
 
 def _shift(opinion: Opinion, by: int) -> bytes:
-    own = _grade(opinion.likely)
+    own = opinion.graded
     edge = bytes(min(abs(by), len(own)))
     return own[by:] + edge if by > 0 else edge + own[: len(own) + by]
 
 
 def _box(opinion: Opinion, steps: int) -> bytes:
-    return _grade(opinion.view.above[steps](opinion.by_box))
+    return bytes(opinion.view.above[steps](opinion.by_box))
 
 
 def _repeated(opinion: Opinion) -> bytes:
-    return _grade(map(opinion.by_box.__getitem__, opinion.view.above[0](opinion.view.around.repeated)))
+    return bytes(map(opinion.by_box.__getitem__, opinion.view.above[0](opinion.view.around.repeated)))
 
 
 def _path(opinion: Opinion) -> bytes:
@@ -81,12 +82,12 @@ def _near(opinion: Opinion) -> bytes:
 
 
 OF_OPINION: dict[str, Trait] = {
-    "likely": lambda opinion: _grade(opinion.likely),
+    "likely": lambda opinion: opinion.graded,
     **{f"likely {by:+}": partial(_shift, by=by) for by in (-2, -1, 1, 2)},
     **{f"likely box {steps}": partial(_box, steps=steps) for steps in range(ABOVE)},
     "likely repeated": _repeated,
     "likely path": _path,
     "likely near": _near,
-    "likely page": lambda opinion: _grade([opinion.by_box[0]]) * len(opinion.likely),
-    "likely most": lambda opinion: _grade([max(opinion.likely)]) * len(opinion.likely),
+    "likely page": lambda opinion: opinion.by_box[:1] * len(opinion.likely),
+    "likely most": lambda opinion: bytes([max(opinion.graded)]) * len(opinion.likely),
 }
