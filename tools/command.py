@@ -14,11 +14,12 @@ import click
 
 from windrow.app.compare import Compared
 from windrow.app.crawled import OutcomeCount
+from windrow.app.edition import Edition, Renamed
 from windrow.app.forget import Burden
 from windrow.app.lookup import Hit, Mark, Told
 from windrow.app.origin import Came, Origin, Site
 from windrow.app.page import Asked as PageAsked
-from windrow.app.page import Edition, Page, Renamed, Tombstone
+from windrow.app.page import Page, Tombstone
 from windrow.app.question import Candidate
 from windrow.app.reread import Reread
 from windrow.app.scaffold import Prepared

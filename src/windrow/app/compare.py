@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from windrow.app.page import address, contents
+from windrow.app.edition import contents
+from windrow.app.page import address
 from windrow.app.shelf import summaries
 from windrow.collections.pages.difference import Change, Line, difference
 from windrow.collections.pages.query.date import span

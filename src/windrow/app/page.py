@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
-from itertools import pairwise
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
-from uuid import UUID
 
+from windrow.app.edition import Edition, Renamed, editions
 from windrow.app.lookup import when
 from windrow.app.rule import judge
-from windrow.app.shelf import there
 from windrow.collections.pages.code import CrawlType
-from windrow.collections.pages.difference import State, difference
 from windrow.collections.pages.parameter import clean
 from windrow.config import Workspace
 from windrow.digest import number, short
@@ -20,15 +17,11 @@ from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import parse
 from windrow.formats.url import normalise
 from windrow.reasons import Reason
-from windrow.stores.index.version import Near, Version, Versions, Wording
+from windrow.stores.index.version import Near
 
 BAD_REQUEST = 400
 _CHAIN = 20
 """Addresses on the way from a seed that are told."""
-_COMPARED = 100
-"""Versions, the latest ones, that are compared with the one before."""
-_ALIKE = 5
-"""Addresses with the same text that are named."""
 
 
 class Asked(NamedTuple):
@@ -48,42 +41,6 @@ class Asked(NamedTuple):
     offset: int | None = None
     length: int | None = None
     location: str = ""
-
-
-class Edition(NamedTuple):
-    """A version of a page; `changed` says in a line what is other than in the one before.
-
-    `end` is the time at which it was known to be gone or changed, null for one that is there. `duplicate_of`
-    is the address it is marked as a duplicate of, `copies` how many other addresses have the same text now.
-    `indexed` says whether its text can be searched for, `words` how many words are counted in it.
-    """
-
-    generation: str
-    first_seen: datetime
-    last_seen: datetime
-    end: datetime | None
-    title: str
-    kind: str
-    language: str
-    size: int | None
-    redirect: str
-    canonical: str
-    duplicate_of: str
-    copies: int
-    crawls: int
-    links: int
-    indexed: bool
-    words: int
-    changed: str = ""
-
-
-class Renamed(NamedTuple):
-    """What a page calls itself changed, while its text stayed: its title, headline or description."""
-
-    at: datetime
-    what: str
-    before: str
-    after: str
 
 
 class Tombstone(NamedTuple):
@@ -147,7 +104,7 @@ def page(workspace: Workspace, ledger: Ledger, what: str) -> Page | None:
     rows = ledger.ask("visited_address", number(url))
     known = rows[0] if rows and rows[0][1] == url else None
     judged = judge(workspace, ledger, url)
-    versions, others = _versions(workspace, url)
+    versions, others = editions(workspace, url)
     if known is None and not versions and not judged.source:
         return None
     visits = [_asked(row) for row in ledger.ask("visited_address_visits", number(url))] if known else []
@@ -212,85 +169,6 @@ def _asked(row: Sequence[Any]) -> Asked:
         told += f", kept at {warc} from byte {at:,} on, {length:,} bytes long"
     kept = (size, digest, warc, at, length)
     return Asked(parse(started), seq, session, name, told, status, reason or "", seconds, *kept, location)
-
-
-class _Others(NamedTuple):
-    alike: tuple[str, ...] = ()
-    near: tuple[Near, ...] = ()
-    stands: str = ""
-    renamed: tuple[Renamed, ...] = ()
-
-
-def _versions(workspace: Workspace, url: str) -> tuple[list[Edition], _Others]:
-    """Return the versions of an address, and who else says what the latest one says."""
-    others = _Others()
-    with there(workspace) as engine:
-        if engine is None:
-            return [], others
-        reader = Versions(engine)
-        found = reader.of(url)
-        latest = found[-1] if found else None
-        if latest is not None and latest.pile is not None and latest.end is None:
-            near, stands = reader.near(latest.id, _ALIKE)
-            others = _Others(tuple(reader.alike(latest.pile, url, _ALIKE)), tuple(near), stands)
-        others = others._replace(renamed=tuple(_renamed(reader.wordings(url))))
-        changes = _changes(reader, found)
-    return [_edition(one, changes.get(one.id, "")) for one in found], others
-
-
-def _renamed(found: Sequence[Wording]) -> Iterator[Renamed]:
-    """Compare what a version called itself with what it called itself before."""
-    for before, after in pairwise(found):
-        if before.generation == after.generation:
-            for what in ("title", "headline", "description"):
-                old, new = getattr(before, what) or "", getattr(after, what) or ""
-                if old != new:
-                    yield Renamed(datetime.fromtimestamp(after.since, UTC), what, old, new)
-
-
-def _changes(reader: Versions, found: Sequence[Version]) -> dict[int, str]:
-    """Compare each version with the one before."""
-    some = found[-_COMPARED:]
-    told, before = dict[int, str](), None
-    for one in some:
-        state = contents(reader, one)
-        if before is not None:
-            told[one.id] = str(difference(before, state))
-        before = state
-    return told
-
-
-def contents(reader: Versions, one: Version) -> State:
-    """Return what a version says, as it is compared."""
-    text, rest = reader.texts([one.pile]).get(one.pile, ("", "")) if one.pile is not None else ("", "")
-    said = {
-        "title": one.title, "headline": one.headline, "description": one.description, "language": one.language,
-        "kind": one.kind, "redirect": one.redirect, "canonical": one.canonical,
-        "size": None if one.pile is not None or one.size is None else f"{one.size:,} bytes",
-    }  # fmt: skip
-    return State(tuple((name, value or "") for name, value in said.items()), text, rest)
-
-
-def _edition(one: Version, changed: str) -> Edition:
-    return Edition(
-        str(UUID(bytes=one.uuid)),
-        datetime.fromtimestamp(one.first, UTC),
-        datetime.fromtimestamp(one.last, UTC),
-        when(one.end),
-        one.title or one.headline or "",
-        one.kind or "",
-        one.language or "",
-        one.size,
-        one.redirect or "",
-        one.canonical or "",
-        one.original or "",
-        one.copies,
-        one.crawls,
-        one.links,
-        one.indexed,
-        one.words,
-        changed,
-    )
 
 
 def _state(

@@ -11,8 +11,9 @@ from windrow.cli.voice import Voice
 from windrow.reasons import Reason
 
 if TYPE_CHECKING:
+    from windrow.app.edition import Edition
     from windrow.app.origin import Origin, Site
-    from windrow.app.page import Edition, Page, Tombstone
+    from windrow.app.page import Page, Tombstone
 
 _STATES = {
     "open": "there when it was last looked at",

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from windrow.stores.connect import READS, guarded
+from windrow.stores.summary.join import BESIDE, ORIGINAL
 
 
 class Version(NamedTuple):
@@ -40,14 +41,11 @@ class Version(NamedTuple):
     indexed: bool
 
 
-_VERSIONS = """
+_VERSIONS = f"""
 SELECT g.entity_generation_id, g.entity_generation_uuid, g.first_seen_unix_utc, g.last_seen_unix_utc,
   g.confirmed_end_unix_utc, g.text_pile_id, d.title, d.primary_headline, d.description, d.primary_language,
   m.mime_type || '/' || m.mime_subtype, f.file_size, c.str_url, t.str_url,
-  (SELECT ou.str_url FROM duplicate_summary x
-   JOIN entity_generation og ON og.entity_generation_id = x.duplicate_of_entity_generation_id
-   JOIN url ou ON ou.url_id = og.url_id
-   WHERE x.subject_entity_generation_id = g.entity_generation_id AND x.duplicate_status_end_unix_utc IS NULL LIMIT 1),
+  {ORIGINAL},
   (SELECT count(DISTINCT k.url_id) FROM entity_generation k
    WHERE k.text_pile_id = g.text_pile_id AND k.confirmed_end_unix_utc IS NULL AND k.url_id <> g.url_id),
   (SELECT count(*) FROM crawl_summary s WHERE s.entity_generation_id = g.entity_generation_id),
@@ -56,12 +54,7 @@ SELECT g.entity_generation_id, g.entity_generation_uuid, g.first_seen_unix_utc, 
   EXISTS (SELECT 1 FROM full_text_entity_index_docsize z WHERE z.id = g.text_pile_id)
 FROM url u
 JOIN entity_generation g ON g.url_id = u.url_id AND g.url_fragment IS NULL
-LEFT JOIN document_description d ON d.entity_generation_id = g.entity_generation_id
-LEFT JOIN file_summary f ON f.entity_generation_id = g.entity_generation_id
-LEFT JOIN mimetype m ON m.mimetype_id = f.mimetype_id
-LEFT JOIN url c ON c.url_id = f.canonical_url_id
-LEFT JOIN redirect_summary r ON r.entity_generation_id = g.entity_generation_id
-LEFT JOIN url t ON t.url_id = r.to_url_id
+{BESIDE}
 WHERE u.str_url = ? ORDER BY g.first_seen_unix_utc, g.entity_generation_id
 """
 _TEXTS = (

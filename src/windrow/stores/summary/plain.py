@@ -14,17 +14,14 @@ import sqlalchemy as sa
 
 from windrow.errors import StoreError
 from windrow.stores.connect import READS, guarded
+from windrow.stores.summary.join import BESIDE, ORIGINAL
 
 BLOCK = 1 << 20
 
-_GENERATIONS = """
+_GENERATIONS = f"""
 SELECT lower(hex(g.entity_generation_uuid)) AS uuid, u.str_url AS url, g.url_fragment AS fragment,
   g.first_seen_unix_utc AS first_seen, g.last_seen_unix_utc AS last_seen, g.confirmed_end_unix_utc AS ended,
-  (SELECT ou.str_url FROM duplicate_summary x
-   JOIN entity_generation og ON og.entity_generation_id = x.duplicate_of_entity_generation_id
-   JOIN url ou ON ou.url_id = og.url_id
-   WHERE x.subject_entity_generation_id = g.entity_generation_id AND x.duplicate_status_end_unix_utc IS NULL LIMIT 1)
-    AS duplicate_of,
+  {ORIGINAL} AS duplicate_of,
   m.mime_type || '/' || m.mime_subtype || coalesce('+' || m.mime_suffix, '') AS kind, f.file_size AS size,
   c.str_url AS canonical, t.str_url AS redirect, d.title, d.primary_headline AS headline, d.description,
   d.primary_language AS language, d.time_created_unix_utc AS created, d.time_updated_unix_utc AS updated,
@@ -32,12 +29,7 @@ SELECT lower(hex(g.entity_generation_uuid)) AS uuid, u.str_url AS url, g.url_fra
 FROM entity_generation g
 JOIN url u ON u.url_id = g.url_id
 LEFT JOIN text_pile p ON p.text_pile_id = g.text_pile_id
-LEFT JOIN document_description d ON d.entity_generation_id = g.entity_generation_id
-LEFT JOIN file_summary f ON f.entity_generation_id = g.entity_generation_id
-LEFT JOIN mimetype m ON m.mimetype_id = f.mimetype_id
-LEFT JOIN url c ON c.url_id = f.canonical_url_id
-LEFT JOIN redirect_summary r ON r.entity_generation_id = g.entity_generation_id
-LEFT JOIN url t ON t.url_id = r.to_url_id
+{BESIDE}
 ORDER BY g.entity_generation_id
 """
 
