@@ -18,7 +18,7 @@ from windrow.formats import html
 from windrow.formats.html import Head
 
 if TYPE_CHECKING:
-    from windrow.collections.pages.reading.read import Said
+    from windrow.collections.pages.reading.said import Said
 
 
 def feed(raw: bytes, url: str, said: Said) -> Document:

@@ -18,7 +18,7 @@ from windrow.formats.html.charset import decode
 from windrow.formats.paragraph import clean
 
 if TYPE_CHECKING:
-    from windrow.collections.pages.reading.read import Said
+    from windrow.collections.pages.reading.said import Said
 
 UTF8 = "text/html; charset=utf-8"
 

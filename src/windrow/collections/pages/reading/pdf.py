@@ -17,7 +17,7 @@ from windrow.model import Finding, Level
 from windrow.reasons import Reason
 
 if TYPE_CHECKING:
-    from windrow.collections.pages.reading.read import Said
+    from windrow.collections.pages.reading.said import Said
 
 _PROGRAM = re.compile(r"(?:microsoft )?(?:word|powerpoint|excel) ?- ", re.IGNORECASE)
 _NO_TITLE = re.compile(

@@ -15,7 +15,7 @@ from windrow.model import Finding, Level
 from windrow.reasons import Reason
 
 if TYPE_CHECKING:
-    from windrow.collections.pages.reading.read import Said
+    from windrow.collections.pages.reading.said import Said
 
 from dataclasses import replace
 

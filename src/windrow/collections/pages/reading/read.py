@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from windrow.collections.pages.kind import Mime, mime
 from windrow.collections.pages.reading.blank import blank
@@ -12,6 +12,7 @@ from windrow.collections.pages.reading.feed import feed
 from windrow.collections.pages.reading.markdown import markdown
 from windrow.collections.pages.reading.pdf import pdf
 from windrow.collections.pages.reading.plain import plain
+from windrow.collections.pages.reading.said import Said
 from windrow.errors import MissingExtra, StepError
 from windrow.formats import language
 from windrow.formats import pdf as portable
@@ -23,15 +24,6 @@ _FEEDS = frozenset(("application/rss+xml", "application/atom+xml", "application/
 _MAY_BE_FEEDS = frozenset(("application/xml", "text/xml", "application/json", "text/json"))
 _MARKDOWN = frozenset(("text/markdown", "text/x-markdown"))
 _ENDINGS = (".md", ".markdown", ".mkd", ".mdown")
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What the server says of a document: the headers Content-Type, Last-Modified and Content-Language."""
-
-    content_type: str = ""
-    last_modified: str = ""
-    language: str = ""
 
 
 def version() -> str:
