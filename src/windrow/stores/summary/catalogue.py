@@ -23,8 +23,8 @@ ROOM = 100_000
 """Addresses whose numbers are remembered; the pages of a site link to the same few again and again."""
 
 _URLS = "SELECT str_url, url_id FROM json_each(?) CROSS JOIN url ON str_url = value"
-_PLAIN = "INSERT INTO url (url_id, origin_id, str_url, path) VALUES (?, ?, ?, ?)"
-_ANY = "INSERT INTO url (url_id, origin_id, str_url, path, query) VALUES (?, ?, ?, ?, ?)"
+_BARE = "INSERT INTO url (url_id, origin_id, str_url, path) VALUES (?, ?, ?, ?)"
+_WHOLE = "INSERT INTO url (url_id, origin_id, str_url, path, query) VALUES (?, ?, ?, ?, ?)"
 
 
 class Catalogue:
@@ -64,7 +64,7 @@ class Catalogue:
             origins = self._origin_ids(dict.fromkeys(address.origin for address in fresh))
             number = self._last("url_id", "url")
             # Most have no query; they are written without naming it: sqlite3 takes its time over a None.
-            for columns, some in ((_PLAIN, False), (_ANY, True)):
+            for columns, some in ((_BARE, False), (_WHOLE, True)):
                 rows = []
                 for one in fresh:
                     if (one.query is not None or one.path is None) is some:
