@@ -30,7 +30,7 @@ def command(voice: Voice) -> int:
             _tell(voice, done, kind)
             told += 1
     if not told:
-        voice.talk("nothing was kept so far, so there is nothing to read again")
+        voice.talk("nothing is summarised so far, so there is nothing to read again; next: windrow run")
     return 0
 
 
