@@ -125,6 +125,7 @@ def small(village):
     village.put(0, "nofollow.html", page("nofollow", "behind.html", head='<meta name="robots" content="nofollow">'))
     village.put(0, "shut/x.html", page("x"))
     village.put(0, "packed.html", gzip.compress(page("packed").encode()))
+    village.put(0, "packed.html", gzip.compress(page("packed").encode()))
     village.put(1, "robots.txt", "User-agent: tester-crawler\nDisallow: /\n\nUser-agent: *\nAllow: /\n")
     village.put(1, "index.html", page("other"))
     return village

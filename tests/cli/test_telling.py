@@ -1,9 +1,6 @@
 """What is told of pages that were cancelled, had in vain, or are no pages; in workspaces of sites on a real nginx."""
 
-# ruff: noqa: F811
 from __future__ import annotations
-
-from tests.cli.test_pages import crawled, root, small  # noqa: F401 fixtures
 
 
 def test_why_tells_what_was_cancelled_and_what_was_not_had_again(crawled, small, windrow) -> None:
@@ -44,3 +41,11 @@ def test_an_export_of_a_tracker_that_is_not_there_writes_nothing(root, windrow) 
     said = windrow("export", "tracker", "--as", "sqlite")
     assert (said.code, said.out) == (1, "")
     assert "the tracker is empty" in said.err
+
+
+def test_a_packed_robots_txt_is_read_and_an_origin_named_by_its_port(crawled, small, windrow) -> None:
+    for name in (small.origin(0).removeprefix("http://"), f"{small.origin(0)}/robots.txt"):
+        said = windrow("why", name)
+        assert "robots.txt: 1 of 1 rules for * refuse something" in said.out
+        assert "7 versions of 7 pages; 7 are there now" in said.out
+    assert [one["versions"]["versions"] for one in windrow("why", "two", "--json").of("site")] == [0]
