@@ -96,8 +96,8 @@ class Pen:
             return
         name, own, names, kind = shape
         up = stack[-1]
-        _, _, _, marks, _, above, _, _ = rows[up]
-        paths, step = self._paths, (above, kind)
+        over = rows[up]
+        marks, paths, step = over[3] | own, self._paths, (over[5], kind)
         path = paths.get(step)
         if path is None:
             path = paths[step] = len(paths)
@@ -107,7 +107,7 @@ class Pen:
             self._anchor.headline = True
         stack.append(len(rows))
         self._last.append(0)
-        rows.append((name, up, depth, marks | own, names, path, kind, len(self._texts)))
+        rows.append((name, up, depth, marks, names, path, kind, len(self._texts)))
 
     def close(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
         """Close the innermost box; one that held no text is forgotten."""

@@ -19,7 +19,7 @@ _UNNESTED = frozenset(name.encode() for name in (
     "meta", "optgroup", "option", "p", "param", "rp", "rt", "source", "tbody", "td", "tfoot", "th", "thead", "tr",
     "track", "wbr",
 ))  # fmt: skip
-_WIDE = 2_000  # characters of a tag that may have hundreds of attributes
+_WIDE = 4_000  # characters of a tag that may have hundreds of attributes
 _LONG_TAG = re.compile(rb"<[a-zA-Z][^>]{%d,}+" % _WIDE)
 _QUOTED = re.compile(rb""""[^"]*(?:"|\Z)|'[^']*(?:'|\Z)""")
 _ATTRIBUTES = 400  # more than any author writes
