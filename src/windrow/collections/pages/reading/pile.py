@@ -62,12 +62,12 @@ def pile(outline: Outline, chosen: Sequence[bool]) -> Pile:
             secondary.append(text)
             continue
         main.append(text)
-        level = _level(outline, box)
+        marks = boxes.marks[box]
+        level = _level(outline, box) if marks & _HEADLINE else 0
         if level == 1 and first:
             first = False
         elif level:
             (big if level <= _BIG else small).append(" ".join(text.split("\n")))
-        marks = boxes.marks[box]
         if marks & _CODE:
             code.append(text)
         elif at in blocks.code:
@@ -82,8 +82,9 @@ def pile(outline: Outline, chosen: Sequence[bool]) -> Pile:
 def headline(outline: Outline, chosen: Sequence[bool]) -> str:
     """Return the first headline of level 1, that of the main content before any other; empty where there is none."""
     found = ""
+    marks = outline.boxes.marks
     for text, box, keep in zip(outline.blocks.text, outline.blocks.box, chosen, strict=True):
-        if _level(outline, box) == 1 and (keep or not found):
+        if marks[box] & _HEADLINE and (keep or not found) and _level(outline, box) == 1:
             found = " ".join(text.split())
             if keep:
                 break
@@ -91,10 +92,8 @@ def headline(outline: Outline, chosen: Sequence[bool]) -> str:
 
 
 def _level(outline: Outline, box: int) -> int:
-    """Return the level of the headline that this box is or lies in; 0 where it lies in none."""
+    """Return the level of the headline that this box, which is marked so, is or lies in."""
     boxes = outline.boxes
-    if not boxes.marks[box] & _HEADLINE:
-        return 0
     while box > 0 and boxes.tag[box] not in LEVELS:
         box = boxes.up[box]
     return LEVELS.get(boxes.tag[box], 0)
