@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -11,17 +10,16 @@ from typing import Any, NamedTuple
 
 from windrow.app.kind import collection
 from windrow.app.naming import options
+from windrow.app.sample import sample
 from windrow.collections.drops.element import TABLES
 from windrow.config import SHIPPED, Workspace, resources, schema
 from windrow.config.address import SCHEMES, place
-from windrow.engine.lane import fetch
-from windrow.engine.message import Job, Lane
+from windrow.engine.message import Job
 from windrow.engine.pool import Pool
 from windrow.engine.worker import Desk
-from windrow.errors import ConfigError, TerminalFailure, UsageError
+from windrow.errors import ConfigError, UsageError
 from windrow.model import (
     Entry,
-    Fetched,
     Finding,
     Item,
     Kept,
@@ -29,7 +27,6 @@ from windrow.model import (
     Limits,
     Member,
     Offer,
-    Order,
     Reading,
     Resource,
     Site,
@@ -38,8 +35,6 @@ from windrow.model import (
 from windrow.reasons import Reason
 from windrow.shape import Table
 from windrow.spec import Act, Collection, Rows, Step
-from windrow.stores.archive import Keeper
-from windrow.transports.registry import transport_for
 
 
 class Got(NamedTuple):
@@ -118,20 +113,14 @@ def attempt(what: Bench, address: str) -> Iterator[Part]:
     """Get `address` into a folder of its own, read it, and yield what is found; the folder goes again."""
     site, path, name = _where(what, address)
     with tempfile.TemporaryDirectory(prefix="windrow-try-") as folder:
-        got = _get(what, Path(folder), site, path)
-        if got.kept is None:
-            where = site.address(path)
-            told = got.message if got.message.startswith(where) else f"{where}: {got.message}"
-            raise TerminalFailure(told, got.reason or Reason.PROTOCOL_ERROR)
-        offer = _offer(what, path, name, got.kept.size)
+        kept, seconds = sample(Path(folder), site, path, site.address(path), what.limits)
+        offer = _offer(what, path, name, kept.size)
         key = offer.key if offer else name
-        yield Got(
-            site.address(path), key, got.kept.size, got.kept.digest, round(got.seconds, 3),
-            offer.reason if offer else None,
-        )  # fmt: skip
+        reason = offer.reason if offer else None
+        yield Got(site.address(path), key, kept.size, kept.digest, round(seconds, 3), reason)
         pool = Pool(Desk(what.collection, Path(folder), what.limits, what.resources), 1)
         try:
-            yield from _Reader(what, pool, got.kept).read(key, whole=offer is None)
+            yield from _Reader(what, pool, kept).read(key, whole=offer is None)
         finally:
             pool.close()
 
@@ -157,21 +146,6 @@ def _where(what: Bench, address: str) -> tuple[Site, str, str]:
         raise UsageError(f"{address} is a folder; name a file in it")
     site = Site(found.scheme, found.host, found.port, found.username, base=f"{folder}/", agent=what.agent)
     return site, name, name
-
-
-def _get(what: Bench, folder: Path, site: Site, path: str) -> Fetched:
-    """Fetch one file into an archive of its own."""
-    keeper = Keeper(folder, "try", what.limits, 1 << 40, what.agent)
-
-    async def go() -> Fetched:
-        async with await transport_for(site.scheme).connect(site) as connection:
-            order = Order(1, path, part="try")
-            return await fetch(order, Lane(1, site, (order,)), connection, keeper, lambda _event: None)
-
-    try:
-        return asyncio.run(go())
-    finally:
-        keeper.close()
 
 
 def _offer(what: Bench, path: str, name: str, size: int) -> Offer | None:

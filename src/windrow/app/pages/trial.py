@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from windrow.app.pages.harvest import agent_known
+from windrow.app.sample import sample
 from windrow.app.trial import Document, Got, Note, Part, Record
 from windrow.collections.pages.reading import Document as Page
 from windrow.collections.pages.reading import read
@@ -16,15 +16,11 @@ from windrow.collections.pages.summarise import refusal
 from windrow.config import Workspace
 from windrow.config.pages import LIMITS
 from windrow.digest import digest
-from windrow.engine.lane import fetch
-from windrow.engine.message import Lane
-from windrow.errors import TerminalFailure, UsageError
+from windrow.errors import UsageError
 from windrow.formats.coding import plain
 from windrow.formats.url import normalise, parts
-from windrow.model import Fetched, Level, Limits, Order, Site
-from windrow.reasons import Reason
-from windrow.stores.archive import Keeper, open_response
-from windrow.transports.registry import transport_for
+from windrow.model import Level, Limits, Site
+from windrow.stores.archive import open_response
 
 HERE = "http://localhost/"
 """Where a file of this machine seems to lie, so that its relative links can be told."""
@@ -80,27 +76,10 @@ def _fetched(workspace: Workspace | None, address: str, limits: Limits) -> _Byte
     agent = workspace.agent if workspace else "windrow"
     site = Site(where.scheme, where.host.strip("[]"), where.port, agent=agent, timeout=limits.seconds)
     with tempfile.TemporaryDirectory(prefix="windrow-try-") as folder:
-        got = _get(Path(folder), site, url, limits)
-        if got.kept is None:
-            told = got.message if got.message.startswith(url) else f"{url}: {got.message}"
-            raise TerminalFailure(told, got.reason or Reason.PROTOCOL_ERROR)
-        answer = open_response(Path(folder), got.kept.place)
+        kept, seconds = sample(Path(folder), site, url, url, limits)
+        answer = open_response(Path(folder), kept.place)
         with answer.view as view:
-            return _Bytes(url, url, view.read(), answer.fields, got.seconds)
-
-
-def _get(folder: Path, site: Site, url: str, limits: Limits) -> Fetched:
-    keeper = Keeper(folder, "try", limits, 1 << 40, site.agent)
-
-    async def go() -> Fetched:
-        async with await transport_for(site.scheme).connect(site) as connection:
-            order = Order(1, url, part="try")
-            return await fetch(order, Lane(1, site, (order,)), connection, keeper, lambda _event: None)
-
-    try:
-        return asyncio.run(go())
-    finally:
-        keeper.close()
+            return _Bytes(url, url, view.read(), answer.fields, seconds)
 
 
 def _records(url: str, page: Page) -> Iterator[Record]:
