@@ -6,14 +6,12 @@ how many pages are taken, evenly (250).
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
 
 from benchmarks.comparison import Comparison, median_of, spread
 from benchmarks.daemon import Missing
 from benchmarks.pages.extractor import extract, lines
-from benchmarks.pages.sample import samples
+from benchmarks.pages.sample import shared
 
 TURNS = 3
 PEER = "trafilatura fast"
@@ -21,12 +19,7 @@ PEER = "trafilatura fast"
 
 def reading() -> Iterator[Comparison]:
     """Compare pages a second of one core."""
-    folder = Path(os.environ.get("WINDROW_SHARED", "../shared")) / "data" / "extraction"
-    if not folder.is_dir():
-        raise Missing(f"{folder} is not here: WINDROW_SHARED names the folder of shared samples")
-    pages = list(samples(folder))
-    wanted = int(os.environ.get("WINDROW_READING_PAGES", "250"))
-    pages = pages[:: max(len(pages) // wanted, 1)]
+    pages = shared("WINDROW_READING_PAGES", 250)
     given = lines(pages)
     rates: dict[str, list[float]] = {"windrow reading": [], PEER: []}
     told = ""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.daemon import Missing
 from windrow.errors import UsageError
 
 
@@ -32,3 +34,13 @@ def samples(folder: Path) -> Iterator[Sample]:
         kind = truth.get("_internal", {}).get("page_type", {}).get("primary", "unknown")
         gold = truth["ground_truth"].get("main_content") or ""
         yield Sample(path.stem, kind, truth.get("url") or "", raw, gold)
+
+
+def shared(variable: str, usual: int = 0) -> list[Sample]:
+    """Return the shared pages, or as many of them, evenly, as an environment variable says; `usual` 0 is all."""
+    folder = Path(os.environ.get("WINDROW_SHARED", "../shared")) / "data" / "extraction"
+    if not folder.is_dir():
+        raise Missing(f"{folder} is not here: WINDROW_SHARED names the folder of shared samples")
+    pages = list(samples(folder))
+    wanted = int(os.environ.get(variable, usual)) or len(pages)
+    return pages[:: max(len(pages) // wanted, 1)]

@@ -7,7 +7,6 @@ few pages takes: that is mostly the start. WINDROW_SUMMARY_PAGES is how many are
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -17,7 +16,7 @@ from pathlib import Path
 from benchmarks.comparison import Comparison, median_of, spread
 from benchmarks.daemon import Missing
 from benchmarks.pages.extractor import extract, lines
-from benchmarks.pages.sample import Sample, samples
+from benchmarks.pages.sample import Sample, shared
 from benchmarks.pages.summarised import Spent, keep
 
 TURNS = 3
@@ -27,12 +26,7 @@ PEER = "trafilatura fast"
 
 def summary() -> Iterator[Comparison]:
     """Compare pages a second of one core."""
-    folder = Path(os.environ.get("WINDROW_SHARED", "../shared")) / "data" / "extraction"
-    if not folder.is_dir():
-        raise Missing(f"{folder} is not here: WINDROW_SHARED names the folder of shared samples")
-    pages = [page for page in samples(folder) if page.url]
-    wanted = int(os.environ.get("WINDROW_SUMMARY_PAGES", str(len(pages))))
-    pages = pages[:: max(len(pages) // wanted, 1)]
+    pages = [page for page in shared("WINDROW_SUMMARY_PAGES") if page.url]
     given = lines(pages)
     ours: list[float] = []
     theirs: list[float] = []

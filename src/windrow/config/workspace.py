@@ -80,7 +80,7 @@ class Drops:
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """What the collection `pages` is told; times in seconds.
+    """What the collection `pages` is told as a whole; what each site may have of its own is in its source.
 
     `operator`, `contact` and `user_agent` make the name under which it crawls; without them nothing is
     asked. `limits` are those of one page.
@@ -89,14 +89,6 @@ class Pages:
     operator: str
     contact: str
     user_agent: str
-    delay: float
-    recrawl_interval: float
-    max_commands_per_run: int
-    do_not_crawl: tuple[str, ...]
-    url_query_parameters: tuple[str, ...]
-    private: tuple[str, ...]
-    sitemaps: bool
-    feeds: bool
     summary: Path
     crawler: Path
     file_text: bool

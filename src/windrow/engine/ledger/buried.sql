@@ -32,9 +32,6 @@ UPDATE address SET due = 0 WHERE host = ?1 AND due IS NULL AND NOT EXISTS (SELEC
     WHERE t.host = 0 AND t.address = address.digest
     AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted'));
 
--- name: addresses_of_host
-SELECT url FROM address WHERE host = ? ORDER BY digest;
-
 -- name: buried_captures
 -- What was kept of an address or a whole origin, file by file.
 SELECT seq, session, warc, place_offset, place_length, digest, revisit FROM visit

@@ -24,14 +24,6 @@ UPDATE lease SET expires = ?, beat = beat + 1 WHERE name = 'workspace' AND token
 -- name: lease_release
 DELETE FROM lease WHERE name = 'workspace' AND token = ?;
 
--- name: open_sessions
--- Sessions that a crash left open.
-SELECT s.seq FROM session s WHERE NOT EXISTS (SELECT 1 FROM session_end e WHERE e.session = s.seq) ORDER BY s.seq;
-
--- name: open_tasks
--- Tasks that a crash left open.
-SELECT t.seq FROM task t WHERE NOT EXISTS (SELECT 1 FROM task_end e WHERE e.task = t.seq) ORDER BY t.seq;
-
 -- name: items_by_key
 SELECT seq, item_key FROM item WHERE collection = ? AND kind = ? AND fetch = 0 AND item_key IN ({marks});
 
