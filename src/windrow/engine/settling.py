@@ -8,13 +8,12 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from windrow.engine.account import Account
-from windrow.engine.ledger.moment import parse
+from windrow.engine.ledger.visit import recorded
 from windrow.engine.message import Job
 from windrow.engine.run import Chronicle, Run
 from windrow.engine.stepping import PASSING
 from windrow.errors import ArchiveError, StoreError
 from windrow.model import Item, Kept, Place, Reading, Recorded, Status, Visit
-from windrow.reasons import Reason
 from windrow.spec import Step
 from windrow.stores.archive import open_response
 
@@ -97,7 +96,7 @@ class Settling:
             for row in rows:
                 if run.stopping():
                     return
-                yield _recorded(row)
+                yield recorded(row)
             last = rows[-1][0]
 
     def _read(self, visits: Iterable[Recorded]) -> Iterator[Told]:
@@ -179,7 +178,7 @@ class Settling:
         """Read once more what stands for another version than it did, and could not be had then."""
         run = self._run
         while not run.stopping() and (owed := self._chronicle.owed(PAGE)):
-            visits = [_recorded(row) for row in run.ledger.ask_many("visits_named", owed)]
+            visits = [recorded(row) for row in run.ledger.ask_many("visits_named", owed)]
             self._chronicle.pay(dict.fromkeys(owed) | dict(self._again(visits)))
             run.tick()
 
@@ -219,15 +218,3 @@ def _pages(told: Iterator[Told]) -> Iterator[list[Told]]:
             page, held = [], 0
     if page:
         yield page
-
-
-def _recorded(row: tuple[Any, ...]) -> Recorded:
-    """Read a visit's row."""
-    seq, session, opened, source, address, url, kind, allowed, started, seconds, status, reason, message = row[:13]
-    digest, size, warc, offset, length, revisit, mime, etag, modified, location = row[13:]
-    kept = Kept(digest, size, Place(warc, offset, length), bool(revisit), mime=mime) if warc else None
-    visit = Visit(
-        address, url, kind, bool(allowed), parse(started), seconds, status, kept,
-        Reason(reason) if reason else None, message, (etag, modified), location,
-    )  # fmt: skip
-    return Recorded(seq, session, parse(opened), source, visit)

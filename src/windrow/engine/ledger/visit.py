@@ -23,13 +23,16 @@ def logged(ledger: Ledger, collection: str, after: int, limit: int) -> list[Logg
 
 
 def _logged(row: tuple[Any, ...]) -> Logged:
-    seq, session, opened, holder, source, address, url, kind, allowed, started, seconds, status, reason, message = row[
-        :14
-    ]
-    digest, size, warc, offset, length, revisit, mime, etag, modified, location = row[14:]
+    return Logged(recorded(row[:3] + row[4:]), row[3])
+
+
+def recorded(row: tuple[Any, ...]) -> Recorded:
+    """Read a visit's row: its number, session and the session's begin, its source, its address, and what came."""
+    seq, session, opened, source, address, url, kind, allowed, started, seconds, status, reason, message = row[:13]
+    digest, size, warc, offset, length, revisit, mime, etag, modified, location = row[13:]
     kept = Kept(digest, size, Place(warc, offset, length), bool(revisit), mime=mime) if warc else None
     visit = Visit(
         address, url, kind, bool(allowed), parse(started), seconds, status, kept,
         Reason(reason) if reason else None, message, (etag, modified), location,
     )  # fmt: skip
-    return Logged(Recorded(seq, session, parse(opened), source, visit), holder)
+    return Recorded(seq, session, parse(opened), source, visit)
