@@ -83,9 +83,12 @@ def _pieces(markup: bytes) -> list[bytes]:
     markup, *comments = markup.split(b"<!--")
     if comments:
         markup += b"".join([after.partition(b"-->")[2] for after in comments])
-    if markup.count(b"<") != markup.count(b">"):  # the name of an attribute may hold a "<"
-        markup = _INSTRUCTION.sub(b"", markup)
-        markup = _TAG.sub(lambda tag: b"<%b>" % tag[1].replace(b"<", b"&lt;"), markup)
+    pieces = markup.replace(b">", b"<").split(b"<")
+    if len(pieces) == 2 * markup.count(b">") + 1:
+        return pieces
+    # the name of an attribute may hold a "<"
+    markup = _INSTRUCTION.sub(b"", markup)
+    markup = _TAG.sub(lambda tag: b"<%b>" % tag[1].replace(b"<", b"&lt;"), markup)
     return markup.replace(b">", b"<").split(b"<")
 
 
