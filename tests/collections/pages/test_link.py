@@ -129,10 +129,26 @@ def test_a_form_is_a_link_and_what_lies_in_it_is_in_a_form() -> None:
         ("<iframe src=/x></iframe>", Destination.EMBEDDED),
         ("<video src=/x></video>", Destination.VIDEO),
         ("<link rel=alternate type=application/rss+xml href=/x>", Destination.FEED),
+        ("<link rel='shortcut icon' href=/x>", Destination.ICON),
+        ("<link rel=Icon href=/x sizes=any>", Destination.ICON),
+        ("<link rel=apple-touch-icon href=/x>", Destination.ICON),
+        ("<link rel=alternate hreflang=fr href=/x>", Destination.TRANSLATION),
+        ("<link rel=alternate hreflang=fr type='application/atom+xml; x=y' href=/x>", Destination.FEED),
     ],
 )
 def test_destinations(html: str, destination: int | None) -> None:
     assert only(html).destination == destination
+
+
+def test_offers_of_the_head_come_last_and_only_those_with_an_address() -> None:
+    html = """<link rel=icon href=data:,x><link rel=lexicon href=/l><link rel=icon><link rel=alternate hreflang=en>
+    <link rel=icon href=i.png><link rel=alternate hreflang=fr href=//fr.a.example/ title="En français"><a href=/x>t</a>
+    <link rel=alternate media=print href=/p><link rel=stylesheet hreflang=fr href=/s>"""
+    assert [(link.url, link.html_tag, link.text, link.locality) for link in found(html)] == [
+        ("http://a.example/x", "a", "t", Locality.IN),
+        ("http://fr.a.example/", "link", "En français", Locality.OUT),
+        ("http://a.example/dir/i.png", "link", None, Locality.IN),
+    ]
 
 
 def test_scripts_and_inline_images_are_no_links() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windrow.formats.html import Feed, Head, read
+from windrow.formats.html import Feed, Head, Translation, read
 
 PAGE = """<!doctype html><html lang=" de-AT "><head>
 <title> The
@@ -27,6 +27,7 @@ def test_a_full_head() -> None:
     assert found.robots == {"noindex", "follow", "noarchive"}
     assert (found.property("og:title"), found.property("og:image")) == ("OG", "")
     assert found.feeds == (Feed("application/atom+xml", "/feed", "News"),)
+    assert found.translations == (Translation("fr", "/fr", ""),)
 
 
 def test_dates_come_from_json_ld_first_even_where_it_is_broken() -> None:

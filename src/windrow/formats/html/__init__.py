@@ -2,7 +2,7 @@
 
 from windrow.formats.html.charset import Text, decode
 from windrow.formats.html.content import main_content
-from windrow.formats.html.head import Feed, Head
+from windrow.formats.html.head import Feed, Head, Translation
 from windrow.formats.html.mark import Mark
 from windrow.formats.html.outline import Anchor, Blocks, Boxes, Outline
 from windrow.formats.html.page import Page, read
@@ -17,6 +17,7 @@ __all__ = [
     "Outline",
     "Page",
     "Text",
+    "Translation",
     "decode",
     "main_content",
     "read",

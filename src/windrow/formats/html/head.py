@@ -1,4 +1,4 @@
-"""Read what a page says of itself: title, description, canonical address, language, robots, OpenGraph, feeds, dates."""
+"""Read what a page says of itself: title, description, addresses, language, robots, OpenGraph, dates, offers."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _FEEDS = frozenset({"application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml"})
 _JSON_LD = "application/ld+json"
 _ASKS = re.compile(r"no(?:index|ne\b)|unavailable_after", re.IGNORECASE)
+_ICONS = frozenset({"icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon"})
 _LONGEST = 10_000  # characters of one value
 _LD_DATE = re.compile(r'"(datePublished|dateModified)"\s*:\s*"([^"]{4,40})"')
 
@@ -22,6 +23,15 @@ class Feed:
     """A feed that the page offers."""
 
     type: str
+    href: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """The page in another language, or the one to choose it from (`x-default`)."""
+
+    language: str
     href: str
     title: str
 
@@ -47,6 +57,9 @@ class Head:
     graph: tuple[tuple[str, str], ...] = ()
     """OpenGraph and article properties, as written, in order."""
     feeds: tuple[Feed, ...] = ()
+    icons: tuple[str, ...] = ()
+    """Addresses of the site's pictures of itself."""
+    translations: tuple[Translation, ...] = ()
     json_ld: str = ""
     """The text of all JSON-LD, unread."""
 
@@ -89,6 +102,8 @@ def head(tree: LexborHTMLParser) -> Head:
         modified=dates.get("dateModified", "") or properties.get("article:modified_time", ""),
         graph=tuple(graph),
         feeds=tuple(_feeds(links)),
+        icons=tuple(_icons(links)),
+        translations=tuple(_translations(links)),
         json_ld=json_ld,
     )
 
@@ -121,3 +136,17 @@ def _feeds(links: list[tuple[str, dict[str, str | None]]]) -> Iterator[Feed]:
         type_ = (attributes.get("type") or "").partition(";")[0].strip().lower()
         if "alternate" in rel.split() and type_ in _FEEDS and attributes.get("href"):
             yield Feed(type_, _text(attributes, "href"), _text(attributes, "title"))
+
+
+def _icons(links: list[tuple[str, dict[str, str | None]]]) -> Iterator[str]:
+    for rel, attributes in links:
+        if "icon" in rel and not _ICONS.isdisjoint(rel.split()) and (href := _text(attributes, "href")):
+            yield href
+
+
+def _translations(links: list[tuple[str, dict[str, str | None]]]) -> Iterator[Translation]:
+    for rel, attributes in links:
+        if "alternate" not in rel.split() or not attributes.get("hreflang") or not attributes.get("href"):
+            continue
+        if (attributes.get("type") or "").partition(";")[0].strip().lower() not in _FEEDS:
+            yield Translation(_text(attributes, "hreflang"), _text(attributes, "href"), _text(attributes, "title"))

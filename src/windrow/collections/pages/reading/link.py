@@ -52,7 +52,7 @@ class Link(NamedTuple):
 
 
 def links(outline: Outline, head: Head, url: str) -> list[Link]:
-    """Return the links of a page in its order, then the feeds it offers.
+    """Return the links of a page in its order, then its feeds, its versions in other languages, and its icons.
 
     Pictures, scripts and styles are no links: they are part of the page. References that mean no address, and those
     to `javascript:` and `data:`, are left out.
@@ -80,17 +80,21 @@ def links(outline: Outline, head: Head, url: str) -> list[Link]:
                 text or None,
             )
         )
-    found += _feeds(head, compass)
+    found += _offers(head, compass)
     return found
 
 
-def _feeds(head: Head, compass: Compass) -> Iterator[Link]:
-    for feed in head.feeds:
-        target = compass.target(feed.href)
+def _offers(head: Head, compass: Compass) -> Iterator[Link]:
+    """Yield what the `link` elements of a page offer beside it."""
+    offers = [(feed.href, Destination.FEED, feed.title) for feed in head.feeds]
+    offers += [(one.href, Destination.TRANSLATION, one.title) for one in head.translations]
+    offers += [(href, Destination.ICON, "") for href in head.icons]
+    targets = compass.targets([href for href, _, _ in offers])
+    for (_, destination, title), target in zip(offers, targets, strict=True):
         if target is not None:
             yield Link(
-                target.url, target.fragment, False, False, False, 0, False, int(Destination.FEED), target.locality,
-                "link", feed.title or None,
+                target.url, target.fragment, False, False, False, 0, False, int(destination), target.locality,
+                "link", title or None,
             )  # fmt: skip
 
 
