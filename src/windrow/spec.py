@@ -188,15 +188,16 @@ class Crawl:
     `seeds` gives a source's first addresses, `guide` the rules for one of its origins, and `again`
     the state of an address of a source after a visit: when it is due (seconds since 1970, None for
     never) and the seconds after which it may have changed, from those it had and the failures in a
-    row. `outcome` is the collection's word for what came of a question, by its status and reason. A
-    hint that an address changed makes it due, `rest` seconds after the last visit at the earliest.
-    `large` has the bytes of an answer of those kinds that may be larger than a page.
+    row. `outcome` is the collection's word for what came of a question, by its status, its reason and
+    the media type of what was kept, empty where none is known. A hint that an address changed makes
+    it due, `rest` seconds after the last visit at the earliest. `large` has the bytes of an answer of
+    those kinds that may be larger than a page.
     """
 
     seeds: Callable[[Source, Mapping[str, Any]], list[Found]]
     guide: Callable[[Source, str, Mapping[str, Any]], Guide]
     again: Callable[[Source, Visit, int, int], tuple[int | None, int]]
-    outcome: Callable[[int | None, Reason | None], str]
+    outcome: Callable[[int | None, Reason | None, str], str]
     page: int  # the kind of a visit to a page
     robots: int  # and of one to the host's rules
     rest: int = 86_400

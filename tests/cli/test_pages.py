@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 
 import pytest
 
@@ -36,6 +37,21 @@ def test_what_is_asked_is_exactly_what_may_be_asked(root, small, windrow) -> Non
     assert (states["one"]["items"], states["one"]["new"], states["one"]["failed"]) == (6, 6, 2)
     assert states["one"]["next_due"] > time.strftime("%Y-%m-%d")
     assert windrow("check").code == 0
+
+
+def test_a_file_without_a_reader_has_one_word_in_the_report_and_the_database(root, small, windrow) -> None:
+    small.put(0, "new.html", page("new", "table.json"))
+    small.put(0, "b.html", page("b", "new.html"))
+    small.put(0, "table.json", "{}")
+    said = windrow("run", "one", "--json")
+    assert said.code == 0, said.err
+    outcomes = {each["outcome"]: each["visits"] for each in said.of("summary")[0]["outcomes"]}
+    assert outcomes["file_of_unknown_type"] == 1
+    (one,) = said.of("summary")[0]["sources"]
+    assert one["new"] == outcomes["file_ingested"] + 1
+    with closing(sqlite3.connect(root / "summary.sqlite")) as database:
+        told = "SELECT exit_code, count(*) FROM crawl_summary WHERE exit_code IN (20, 29) GROUP BY 1"
+        assert dict(database.execute(told)) == {20: outcomes["file_ingested"], 29: 1}
 
 
 def test_running_again_asks_nobody_until_something_is_due(root, small, windrow) -> None:

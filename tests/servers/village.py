@@ -19,7 +19,7 @@ events {{ worker_connections 256; }}
 http {{
   log_format asked escape=none '$msec\\t$server_port\\t$status\\t$request_uri\\t$http_user_agent\\t$http_if_none_match';
   access_log {folder}/access.log asked;
-  types {{ text/html html; text/plain txt; application/xml xml; application/rss+xml rss; }}
+  types {{ text/html html; text/plain txt; application/xml xml; application/rss+xml rss; application/json json; }}
   default_type application/octet-stream;
   client_body_temp_path {folder}/t1; proxy_temp_path {folder}/t2; fastcgi_temp_path {folder}/t3;
   uwsgi_temp_path {folder}/t4; scgi_temp_path {folder}/t5;

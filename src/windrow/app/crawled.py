@@ -65,7 +65,7 @@ def visits(ledger: Ledger, span: tuple[int, int], kinds: Iterable[str]) -> Visit
     ends: Counter[tuple[str, str]] = Counter()
     reasons: Counter[str] = Counter()
     crawls = {name: crawl for name in kinds if (crawl := collection(name).crawl)}
-    for kind, source, what, status, reason, revisit, earlier, count, received in _counted(ledger, *span):
+    for kind, source, what, status, reason, mime, revisit, earlier, count, received in _counted(ledger, *span):
         why = Reason(reason) if reason else None
         mine = sources.setdefault(source, Counter())
         mine["fetched"] += count if status is not None else 0
@@ -77,7 +77,7 @@ def visits(ledger: Ledger, span: tuple[int, int], kinds: Iterable[str]) -> Visit
         if why:
             reasons[why] += count
         if crawl is not None:
-            ends[kind, crawl.outcome(status, why)] += count
+            ends[kind, crawl.outcome(status, why, mime)] += count
     told = tuple(OutcomeCount(kind, word, count) for (kind, word), count in ends.most_common())
     return Visits(sources, told, reasons.most_common(), _troubles(ledger, span, kinds))
 

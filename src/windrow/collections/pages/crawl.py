@@ -14,7 +14,7 @@ from windrow.collections.pages import guide as rules
 from windrow.collections.pages import recrawl
 from windrow.collections.pages.code import CrawlType
 from windrow.collections.pages.guide import SITEMAP, Guide, Manner
-from windrow.collections.pages.outcome import outcome
+from windrow.collections.pages.outcome import ended
 from windrow.collections.pages.parameter import clean
 from windrow.collections.pages.policy import Policy, policy
 from windrow.collections.pages.private import named
@@ -66,13 +66,13 @@ def again(source: Source, visit: Visit, interval: int, failures: int) -> tuple[i
     return int(due), max(1, int(after))
 
 
-def word(status: int | None, reason: Reason | None) -> str:
-    """Name the exit code of a request, as the Summary Database has it.
+def word(status: int | None, reason: Reason | None, media: str) -> str:
+    """Name the exit code of a request that brought such a file, as the Summary Database has it.
 
-    >>> word(200, None), word(404, None), word(None, Reason.ROBOTS_DENIED)
-    ('file_ingested', 'file_not_found', 'robots_denied')
+    >>> word(200, None, "text/html"), word(200, None, "image/png"), word(None, Reason.ROBOTS_DENIED, "")
+    ('file_ingested', 'file_of_unknown_type', 'robots_denied')
     """
-    return outcome(status, reason).name.lower()
+    return ended(status, reason, media).name.lower()
 
 
 CRAWL = Crawl(

@@ -77,13 +77,22 @@ def outcome(status: int | None, reason: Reason | None) -> ExitCode:
 
 
 def became(visit: Visit) -> ExitCode:
-    """Return the exit code of a visit: that of its request, or that its file is said to be of a type without a reader.
+    """Return the exit code of a visit."""
+    return ended(visit.status, visit.reason, visit.kept.mime if visit.kept else "")
 
-    A file that has a reader was crawled, whatever the reader finds in it.
+
+def ended(status: int | None, reason: Reason | None, media: str) -> ExitCode:
+    """Return the exit code of a request, or that what it brought is said to be of a type without a reader.
+
+    `media` is the media type of what was kept, empty where there is nothing or it is not known. A file that has a
+    reader was crawled, whatever the reader finds in it.
+
+    >>> ended(200, None, "text/html"), ended(200, None, "image/png")
+    (<ExitCode.FILE_INGESTED: 20>, <ExitCode.FILE_OF_UNKNOWN_TYPE: 29>)
     """
-    code = outcome(visit.status, visit.reason)
-    if code is ExitCode.FILE_INGESTED and visit.kept is not None:
-        kind = mime(visit.kept.mime)
+    code = outcome(status, reason)
+    if code is ExitCode.FILE_INGESTED and media:
+        kind = mime(media)
         if kind is not None and kind.essence not in READ:
             return ExitCode.FILE_OF_UNKNOWN_TYPE
     return code

@@ -132,12 +132,13 @@ FROM standing s JOIN item i ON i.seq = s.item JOIN offering o ON o.item = s.item
 WHERE s.collection = ? AND s.kind = ? AND s.phase = ? AND s.status = ? ORDER BY s.place, s.item, o.source;
 
 -- name: told_visits
--- What came of a session's questions for addresses, by source and kind; whether the address had a body before.
-SELECT h.collection, h.source, v.kind, v.status, v.reason, v.revisit,
+-- What came of a session's questions for addresses, by source, kind and media type; whether the address had a body
+-- before.
+SELECT h.collection, h.source, v.kind, v.status, v.reason, v.mime, v.revisit,
        EXISTS (SELECT 1 FROM visit p WHERE p.address = v.address AND p.seq < v.seq AND p.status = 200 AND p.digest <> '')
            AS earlier, count(*), sum(CASE WHEN v.revisit THEN 0 ELSE coalesce(v.size, 0) END)
 FROM visit v JOIN host h ON h.seq = v.host WHERE v.seq BETWEEN ? AND ? AND v.address <> 0
-GROUP BY h.collection, h.source, v.kind, v.status, v.reason, v.revisit, earlier;
+GROUP BY h.collection, h.source, v.kind, v.status, v.reason, v.mime, v.revisit, earlier;
 
 -- name: told_addresses
 -- How the addresses of each source stand at a moment, by kind: all, those with a body, failing ones, due ones, and
