@@ -83,7 +83,7 @@ def head(tree: LexborHTMLParser) -> Head:
             links.append(((attributes.get("rel") or "").lower(), attributes))
         elif tag == "base":
             base = base or _text(attributes, "href")
-        elif (attributes.get("type") or "").lower() == _JSON_LD:
+        elif (attributes.get("type") or "").partition(";")[0].strip().lower() == _JSON_LD:
             scripts.append(node.text() or "")
     json_ld = "\n".join(filter(None, scripts))
     dates = dict(reversed(_LD_DATE.findall(json_ld)))

@@ -8,6 +8,7 @@ from windrow.formats.html.charset import decode
 from windrow.formats.html.head import Head, head
 from windrow.formats.html.hint import Hint, hint
 from windrow.formats.html.outline import Outline
+from windrow.formats.html.stamp import stamped
 from windrow.formats.html.tree import body, parse, silence
 from windrow.formats.html.walk import walk
 
@@ -34,6 +35,6 @@ def read(raw: bytes, url: str = "", content_type: str = "") -> Page:
     # a text that is UTF-8 without a fault need not be written so again
     same = text.encoding == "utf-8" and text.source != "bom" and "\ufffd" not in text.text
     tree = parse(raw if same else text.text)
-    said = head(tree)
+    said = stamped(head(tree), tree, text.text)
     silence(tree)
     return Page(url, text.encoding, said, walk(body(tree)), hint(url, said.property("og:type"), said.json_ld))

@@ -1,0 +1,50 @@
+"""Read the dates that a page shows of itself where its head tells none: microformats, and the header of its article."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from windrow.formats.html.head import Head
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+_LONGEST = 60  # characters of a date
+
+
+def stamped(said: Head, tree: LexborHTMLParser, text: str) -> Head:
+    """Return the head with the dates that the page, written as `text`, shows elsewhere.
+
+    `dt-published` and `dt-updated` (microformats2, h-entry) count where all of a page agree, since a list of entries
+    has one for each. A `time` in an article's header counts where it is the only article, or its header holds an `h1`.
+    """
+    published, modified = said.published, said.modified
+    if not published:
+        published = _entry(tree, text, "dt-published") or (_article(tree) if "<time" in text else "")
+    if not modified:
+        modified = _entry(tree, text, "dt-updated")
+    if (published, modified) == (said.published, said.modified):
+        return said
+    return replace(said, published=published, modified=modified)
+
+
+def _entry(tree: LexborHTMLParser, text: str, name: str) -> str:
+    if name not in text:  # found much sooner than in the tree
+        return ""
+    told = {_value(node) for node in tree.css(f".{name}")}
+    return told.pop() if len(told) == 1 else ""
+
+
+def _article(tree: LexborHTMLParser) -> str:
+    found = tree.css_first("article header time[datetime]")
+    if found is not None and len(tree.css("article")) > 1:
+        found = tree.css_first("article header:has(h1) time[datetime]")
+    return _value(found) if found is not None else ""
+
+
+def _value(node: LexborNode) -> str:
+    """Return a date as it is told: for machines, else as it is shown."""
+    attributes = node.attributes
+    told = attributes.get("datetime") or attributes.get("value") or attributes.get("title") or node.text() or ""
+    return " ".join(told[:_LONGEST].split())
