@@ -113,8 +113,8 @@ def test_order_and_batches_make_no_difference(events, random, size):
 
 
 def test_a_304_that_was_first_says_nothing_more_once_the_page_itself_is_known():
-    whats = ((0, "A", 1), (0, "move", 2), (1, "A", 4), (1, "same", 5))  # odd and even ones have other titles
-    events = [Event(URLS[0], *one) for one in whats]
+    named = ((0, "A", 1), (0, "move", 2), (1, "A", 4), (1, "same", 5))  # odd and even ones have other titles
+    events = [Event(URLS[0], *one) for one in named]
     late = [events[0], events[1], events[3], events[2]]
     assert told(late, 1) == told(events)
 
