@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from windrow.engine.run import Run
+from windrow.engine.sweep import seldom
 from windrow.errors import WindrowError
 from windrow.spec import Step
 
@@ -20,7 +21,8 @@ def follow_step(run: Run, step: Step) -> None:
         return not run.stopping()
 
     try:
-        told = follower(pulse)
+        with seldom():
+            told = follower(pulse)
     except WindrowError as error:
         # What it had committed stays, and the next run goes on from there.
         run.close_task(task, f"{step.phase}: {error}", error.reason, failed=True)

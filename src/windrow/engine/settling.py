@@ -12,6 +12,7 @@ from windrow.engine.ledger.visit import recorded
 from windrow.engine.message import Job
 from windrow.engine.run import Chronicle, Run
 from windrow.engine.stepping import PASSING
+from windrow.engine.sweep import seldom
 from windrow.errors import ArchiveError, StoreError
 from windrow.model import Item, Kept, Place, Reading, Recorded, Status, Visit
 from windrow.spec import Step
@@ -202,7 +203,8 @@ class Settling:
 def settle_step(run: Run, step: Step) -> None:
     """Take a SETTLE step for every visit that the chronicle was not told of."""
     if run.harvest.chronicle is not None:
-        Settling(run, step, run.harvest.chronicle).run()
+        with seldom():
+            Settling(run, step, run.harvest.chronicle).run()
 
 
 def _pages(told: Iterator[Told]) -> Iterator[list[Told]]:
