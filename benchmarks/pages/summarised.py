@@ -8,20 +8,24 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.pages.sample import Sample
-from windrow.app.indexing import follower
+from windrow.app.indexing import index_pages
 from windrow.collections.pages.collection import COLLECTION
+from windrow.collections.pages.search.word import counted
 from windrow.digest import number
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, Setup
 from windrow.formats.url import normalise, parts
 from windrow.model import Found, Limits, Order, Visit
 from windrow.stores.archive import Deposit, Keeper
+from windrow.stores.connect import connect
+from windrow.stores.index.fulltext import fill
 from windrow.stores.summary.store import SummaryStore
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
@@ -30,9 +34,10 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Spent(NamedTuple):
-    """CPU seconds of this process, of the processes that read, and what the summaries hold."""
+    """CPU seconds of this process, how many of them for the index beside, those of readers; what the summaries hold."""
 
     own: float
+    beside: float
     others: float
     generations: int
     found: int
@@ -72,20 +77,42 @@ def summarise(root: Path) -> Spent:
     place = root / "summary.sqlite"
     session = Session(Setup(root / "ledger.sqlite", root / "archive", Limits()), "benchmark")
     chronicle = SummaryStore(f"sqlite:///{place}")
-    followers = {"index": follower(place, root / "index")}
+    index = _Index(place, root / "index")
+    followers = {"index": index.follow}
     session.harvest(Harvest(COLLECTION, (), chronicle=chronicle, followers=followers), fetch=False)
     code = session.close()
     session.ledger.close()
     assert code == 0, code
     store = SummaryStore(f"sqlite:///{place}")
     with store.engine.connect() as link:
-        counted = [
+        rows = [
             link.exec_driver_sql(f"SELECT count(*) FROM {table}").scalar_one()
             for table in ("entity_generation", "full_text_entity_index_docsize")
         ]
     store.close()
     times = os.times()
-    return Spent(times.user + times.system, times.children_user + times.children_system + _living(), *counted)
+    return Spent(
+        times.user + times.system, index.beside, times.children_user + times.children_system + _living(), *rows
+    )
+
+
+class _Index:
+    """The index phase, its two parts one after the other; `beside` has the CPU seconds of the second."""
+
+    def __init__(self, place: Path, folder: Path) -> None:
+        self._place = place
+        self._folder = folder
+        self.beside = 0.0
+
+    def follow(self, pulse: Callable[[], bool]) -> str:
+        """Fill the full text of the Summary Database, then, where nothing of that is left to do, the index beside."""
+        engine = connect(f"sqlite:///{self._place}", durable=False)
+        fill(engine, counted, pulse)
+        began = time.process_time()
+        index_pages(engine, self._folder, pulse)
+        self.beside = time.process_time() - began
+        engine.dispose()
+        return ""
 
 
 def _living() -> float:
