@@ -18,6 +18,9 @@ from windrow.reasons import Reason
 EXTRAS = {"postgresql": "postgresql", "mariadb": "mariadb", "mysql": "mariadb"}
 """Which extra brings a database's driver."""
 
+PAGE = 4096
+"""Bytes of a page of an SQLite file, unless another size is asked for."""
+
 READS = {"windrow_reads": True}
 """Execution options of a connection that only reads: on SQLite it waits for no writer."""
 
@@ -31,13 +34,14 @@ _WAIT = 30_000  # milliseconds that SQLite waits for another writer
 _LONGEST = 300  # characters of a driver's message that are passed on
 
 
-def connect(url: str, password: str | None = None, *, durable: bool = True) -> sa.Engine:
+def connect(url: str, password: str | None = None, *, durable: bool = True, page: int = PAGE) -> sa.Engine:
     """Make an engine for a database; nothing is opened yet.
 
     `url` is SQLAlchemy's spelling: `sqlite:///FILE`, `postgresql+psycopg://USER@HOST/NAME`,
     `mariadb+pymysql://USER@HOST/NAME`. The password is given apart, so that it need not stand in a
     configuration. With `durable`, what SQLite has committed survives a power cut; without, only a
-    crash of the program. Raises ConfigError for a URL that makes no sense and MissingExtra where the
+    crash of the program. `page` is the size of the pages of a file that SQLite makes anew, in bytes: large ones
+    suit long texts. Raises ConfigError for a URL that makes no sense and MissingExtra where the
     driver is not installed.
     """
     try:
@@ -46,7 +50,7 @@ def connect(url: str, password: str | None = None, *, durable: bool = True) -> s
             parsed = parsed.set(password=password)
         backend = parsed.get_backend_name()
         if backend == "sqlite":
-            return _sqlite(parsed, durable=durable)
+            return _sqlite(parsed, durable=durable, page=page)
         arguments: dict[str, Any] = {"connect_timeout": 10}
         if backend in {"mariadb", "mysql"}:
             arguments = _MARIADB | {key: str(value) for key, value in parsed.query.items()}
@@ -60,13 +64,14 @@ def connect(url: str, password: str | None = None, *, durable: bool = True) -> s
         raise MissingExtra(f"a {backend} database", EXTRAS.get(backend, backend)) from None
 
 
-def _sqlite(url: sa.URL, *, durable: bool) -> sa.Engine:
+def _sqlite(url: sa.URL, *, durable: bool, page: int) -> sa.Engine:
     engine = sa.create_engine(url, connect_args={"timeout": _WAIT / 1000}, hide_parameters=True)
 
     @sa.event.listens_for(engine, "connect")
     def prepare(connection: Any, _record: Any) -> None:
         connection.isolation_level = None  # transactions begin where we say so, also before DDL
         for pragma in (
+            f"page_size = {page}",
             "journal_mode = WAL",
             f"synchronous = {'FULL' if durable else 'NORMAL'}",
             "foreign_keys = ON",

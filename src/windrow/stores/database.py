@@ -9,7 +9,7 @@ from sqlalchemy import exc
 
 from windrow.errors import ConfigError, StoreError
 from windrow.reasons import Reason
-from windrow.stores.connect import connect, guarded, where
+from windrow.stores.connect import PAGE, connect, guarded, where
 
 
 def named(url: str, database: str) -> str:
@@ -27,13 +27,13 @@ def named(url: str, database: str) -> str:
     return parsed.set(database=database).render_as_string(hide_password=False)
 
 
-def reach(url: str, password: str | None = None) -> sa.Engine:
+def reach(url: str, password: str | None = None, *, page: int = PAGE) -> sa.Engine:
     """Open a database, making it where it is missing and may be made.
 
     What is lost with the last seconds before a power cut is projected again, so SQLite need not
-    wait for the disk at every batch.
+    wait for the disk at every batch. `page` is the size of its pages where SQLite makes the file.
     """
-    engine = connect(url, password, durable=False)
+    engine = connect(url, password, durable=False, page=page)
     if engine.dialect.name == "sqlite":
         if engine.url.database:
             Path(engine.url.database).parent.mkdir(parents=True, exist_ok=True)

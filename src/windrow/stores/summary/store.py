@@ -22,7 +22,10 @@ AND NOT EXISTS (SELECT 1 FROM pragma_table_info('windrow_observation') WHERE nam
 """
 """Whether the database is of a version that kept no wordings."""
 
-_PRAGMAS = ("cache_size = -65536", "wal_autocheckpoint = 16384", "foreign_keys = OFF")
+_PAGE = 16384
+"""Bytes of a page: a text then lies in one or two of them instead of a chain of many."""
+
+_PRAGMAS = ("cache_size = -65536", "wal_autocheckpoint = 4096", "foreign_keys = OFF")
 """Room for the tops of the large indexes, fewer copies of their pages; the writer knows whom its rows refer to."""
 
 _SAME = """
@@ -36,7 +39,7 @@ class SummaryStore(Writer):
 
     def __init__(self, url: str) -> None:
         """Open the database at `url` (`sqlite:///FILE`), making what is missing of it."""
-        super().__init__(url, ("base", "summary"), _PRAGMAS)
+        super().__init__(url, ("base", "summary"), _PRAGMAS, page=_PAGE)
         self._readings = Readings(self._link, self._catalogue)
         with self._writing():
             for statement in statements("beside", "near", "representative", "wording"):

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import sqlalchemy as sa
 
-from windrow.stores.connect import guarded
+from windrow.stores.connect import PAGE, guarded
 from windrow.stores.database import reach
 from windrow.stores.summary.catalogue import Catalogue
 from windrow.stores.summary.schema import statements
@@ -28,9 +28,12 @@ _MADE = "SELECT 1 FROM sqlite_master WHERE name = 'unobtanium_database_info'"
 class Writer:
     """A database in an SQLite file, written by one process at a time."""
 
-    def __init__(self, url: str, schemas: Sequence[str], pragmas: Sequence[str] = ()) -> None:
-        """Open the database at `url` (`sqlite:///FILE`), making the tables of `schemas` where it has none."""
-        self.engine: sa.Engine = reach(url)
+    def __init__(self, url: str, schemas: Sequence[str], pragmas: Sequence[str] = (), *, page: int = PAGE) -> None:
+        """Open the database at `url` (`sqlite:///FILE`), making the tables of `schemas` where it has none.
+
+        `page` is the size of the pages of a file that is made.
+        """
+        self.engine: sa.Engine = reach(url, page=page)
         with guarded(self.engine):
             self._held = self.engine.raw_connection()
             self._link = cast(sqlite3.Connection, self._held.driver_connection)
