@@ -219,3 +219,10 @@ def test_a_page_is_hidden_and_shown_again_by_its_header_alone(root, small, windr
     with closing(sqlite3.connect(root / "summary.sqlite")) as link:
         found = link.execute(f"{told} JOIN url USING (url_id) WHERE path = '/shy.html'").fetchone()
     assert found == (3, 2, 2)
+
+
+def test_why_tells_why_there_is_no_text(crawled, small, windrow) -> None:
+    said = windrow("why", f"{small.origin(0)}/hidden.html")
+    assert "no text of it can be searched for: the page asks not to be indexed" in said.out
+    said = windrow("why", f"{small.origin(0)}/a.html")
+    assert "no text" not in said.out

@@ -25,7 +25,8 @@ class Edition(NamedTuple):
 
     `end` is the time at which it was known to be gone or changed, null for one that is there. `duplicate_of`
     is the address it is marked as a duplicate of, `copies` how many other addresses have the same text now.
-    `indexed` says whether its text can be searched for, `words` how many words are counted in it.
+    `indexed` says whether its text can be searched for, `words` how many words are counted in it; `reason` is
+    why it has no text, where it was kept from having one.
     """
 
     generation: str
@@ -45,6 +46,7 @@ class Edition(NamedTuple):
     indexed: bool
     words: int
     changed: str = ""
+    reason: str = ""
 
 
 class Renamed(NamedTuple):
@@ -78,8 +80,8 @@ def editions(workspace: Workspace, url: str) -> tuple[list[Edition], Others]:
             near, stands = reader.near(latest.id, _ALIKE)
             others = Others(tuple(reader.alike(latest.pile, url, _ALIKE)), tuple(near), stands)
         others = others._replace(renamed=tuple(_renamed(reader.wordings(url))))
-        changes = _changes(reader, found)
-    return [_edition(one, changes.get(one.id, "")) for one in found], others
+        changes, reasons = _changes(reader, found), reader.reasons(url)
+    return [_edition(one, changes.get(one.id, ""), reasons.get(one.id, "")) for one in found], others
 
 
 def _renamed(found: Sequence[Wording]) -> Iterator[Renamed]:
@@ -115,7 +117,7 @@ def contents(reader: Versions, one: Version) -> State:
     return State(tuple((name, value or "") for name, value in said.items()), text, rest)
 
 
-def _edition(one: Version, changed: str) -> Edition:
+def _edition(one: Version, changed: str, reason: str) -> Edition:
     return Edition(
         str(UUID(bytes=one.uuid)),
         datetime.fromtimestamp(one.first, UTC),
@@ -134,4 +136,5 @@ def _edition(one: Version, changed: str) -> Edition:
         one.indexed,
         one.words,
         changed,
+        reason if one.pile is None else "",
     )

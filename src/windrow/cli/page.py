@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from windrow.app.origin import Origin, Site
     from windrow.app.page import Page, Tombstone
 
+_PDF = "application/pdf"
+_EXTRA = "PDF wants the extra: pip install 'windrow[pdf]', then windrow replay"
 _STATES = {
     "open": "there when it was last looked at",
     "gone": "gone, or changed into something that is not kept",
@@ -123,6 +125,9 @@ def _long(seconds: int) -> str:
 def _index(one: Edition, alike: tuple[str, ...]) -> Iterator[str]:
     if one.words or one.indexed:
         yield f"  its text can be searched for: {one.words:,} different words" if one.indexed else "  not indexed yet"
+    elif one.reason:
+        extra = f"; {_EXTRA}" if (one.reason, one.kind) == (Reason.UNSUPPORTED, _PDF) else ""
+        yield f"  no text of it can be searched for: {Reason(one.reason).meaning}{extra}"
     if one.duplicate_of:
         yield f"  marked as a duplicate of {one.duplicate_of}"
     if alike:

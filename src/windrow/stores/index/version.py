@@ -83,6 +83,12 @@ WORDINGS = """
 SELECT entity_generation_id, first_seen_unix_utc, title, primary_headline, description FROM windrow_version
 WHERE url_id = ? ORDER BY entity_generation_id, first_seen_unix_utc
 """
+_REASONS = """
+SELECT o.entity_generation_id, o.reason FROM windrow_observation o
+WHERE o.url_id = (SELECT url_id FROM url WHERE str_url = ?) AND o.reason <> '' AND o.entity_generation_id IS NOT NULL
+ORDER BY o.at, o.crawl_uuid
+"""
+_OBSERVED = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_observation'"
 _URL = "SELECT url_id FROM url WHERE str_url = ?"
 _VIEW = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_version'"
 _OF_ORIGIN = """
@@ -144,6 +150,10 @@ class Versions:
             return [], ""
         stands = self._rows(_STANDS, (generation,))
         return [Near(*row) for row in self._rows(_NEAR, (generation, most))], stands[0][0] if stands else ""
+
+    def reasons(self, url: str) -> dict[int, str]:
+        """Return by generation why an address has no text, in the words of the ledger's reasons."""
+        return dict(self._rows(_REASONS, (url,))) if self._rows(_OBSERVED, ())[0][0] else {}
 
     def wordings(self, url: str) -> list[Wording]:
         """Return what an address called itself, version by version in the order of time."""
