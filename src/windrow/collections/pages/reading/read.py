@@ -18,6 +18,7 @@ from windrow.formats import language
 from windrow.formats import pdf as portable
 from windrow.formats.sniff import root, sniff
 from windrow.model import Finding, Level
+from windrow.reasons import Reason
 
 _VERSION = "1"
 _FEEDS = frozenset(("application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/feed+json"))
@@ -51,7 +52,9 @@ def read(raw: bytes, url: str, fields: Mapping[str, str]) -> Document:
     reader = _reader(found.essence, raw, url)
     try:
         read_ = reader(raw, url, said)
-    except (StepError, MissingExtra) as error:
+    except MissingExtra as error:
+        read_ = blank(Finding(Reason.UNSUPPORTED.value, f"{error}; {error.hint}", Level.WARN))
+    except StepError as error:
         why = f"{error}; {error.hint}" if error.hint else str(error)
         read_ = blank(Finding(error.reason.value if error.reason else "unread", why, Level.WARN))
     return _told(read_, found.essence, claimed, conflict=found.conflict)
