@@ -63,6 +63,7 @@ def test_a_folder_is_taken_in_and_found(root, held, windrow):
     why = windrow("why", URL)
     assert why.code == 0, why.err
     assert "elsewhere" in why.out + why.err
+    assert "stands open: " in why.out
     file = windrow("why", "two.warc")
     assert file.code == 0, file.err
     assert "BadDate" in file.out

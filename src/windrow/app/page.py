@@ -86,6 +86,10 @@ class Page(NamedTuple):
     events: tuple[Asked, ...]
 
 
+_ELSEWHERE = -1
+"""The pause of an address that only a WARC file of another maker names: it is never due."""
+
+
 def address(what: str) -> str:
     """Return the normal address that a text names, as the crawl spells it; empty where it names none.
 
@@ -112,7 +116,7 @@ def page(workspace: Workspace, ledger: Ledger, what: str) -> Page | None:
     state, reason = _state(known, visits, versions, judged.reason)
     if any(one.lifted is None for one in graves):
         state, reason = "forgotten", Reason.FORGOTTEN
-    elif known is not None and known[7] is None:
+    elif known is not None and known[7] is None and known[8] != _ELSEWHERE:
         state, reason = "cancelled", Reason.CANCELLED
     due, pause, failures = (known[7], known[8], known[10]) if known else (None, None, 0)
     return Page(
