@@ -20,7 +20,7 @@ def crawl_uuid(started: datetime, session: int, address: int, kind: int) -> byte
 
     >>> from datetime import UTC
     >>> crawl_uuid(datetime(2026, 1, 2, tzinfo=UTC), 1, 7, 0).hex()[:16]
-    '019b7bfa58007000'
+    '019b7c0104007000'
     """
     return _timed(started, f"crawl {session} {address} {kind}")
 
