@@ -30,46 +30,6 @@ def test_what_was_crawled_is_searched_and_told_of(crawled, small, windrow) -> No
     assert other["versions"]["versions"] == 0
 
 
-def test_why_tells_what_was_cancelled_and_what_was_not_had_again(crawled, small, windrow) -> None:
-    kept, lost = f"{small.origin(0)}/a.html", f"{small.origin(0)}/b.html"
-    assert windrow("cancel", kept).code == 0
-    assert "stands cancelled: not asked for until windrow retry" in windrow("why", kept).out
-    assert windrow("retry", kept).code == 0
-    assert "stands open: there when it was last looked at" in windrow("why", kept).out
-    (small.roots[0] / "b.html").unlink()
-    assert windrow("run", "one", "--again").code == 0
-    said = windrow("why", lost)
-    assert "stands open: there when it was last had, and asked for in vain since" in said.out
-    assert "failed 1 time in a row" in said.out
-    assert "seen by 1 crawl until" in said.out
-
-
-def test_a_sitemap_is_no_failure(root, small, windrow) -> None:
-    where = f"{small.origin(0)}/sitemap.xml"
-    small.put(0, "robots.txt", f"User-agent: *\nDisallow: /shut/\nSitemap: {where}\n")
-    small.put(0, "sitemap.xml", f"<urlset><url><loc>{small.origin(0)}/a.html</loc></url></urlset>")
-    assert windrow("run", "one").code == 0
-    (told,) = windrow("why", where, "--json").of("page")
-    assert (told["state"], told["reason"]) == ("had", "")
-
-
-def test_try_undoes_what_a_body_is_packed_in(root, small, windrow) -> None:
-    said = windrow("try", f"{small.origin(0)}/packed.html", "--as", "pages", "--json")
-    assert said.code == 0, said.err
-    assert "All about packed" in said.of("record")[0]["fields"]["text"]
-
-
-def test_an_export_of_a_tracker_that_is_not_there_writes_nothing(root, windrow) -> None:
-    said = windrow("export", "tracker", "--as", "sqlite")
-    assert (said.code, said.out) == (1, "")
-    assert "there is no tracker yet" in said.err
-    assert not (root / "tracker.sqlite").exists()
-    (root / "tracker.sqlite").touch()
-    said = windrow("export", "tracker", "--as", "sqlite")
-    assert (said.code, said.out) == (1, "")
-    assert "the tracker is empty" in said.err
-
-
 def test_the_summary_is_exported_whole(crawled, tmp_path) -> None:
     copy = tmp_path / "copy.sqlite"
     with copy.open("wb") as out:
