@@ -62,16 +62,15 @@ class Catalogue:
         fresh = [addresses[text] for text in wanted if text not in ids]
         if fresh:
             origins = self._origin_ids(dict.fromkeys(address.origin for address in fresh))
-            number = self._last("url_id", "url")
             # Most have no query; they are written without naming it: sqlite3 takes its time over a None.
-            for columns, some in ((_BARE, False), (_WHOLE, True)):
-                rows = []
-                for one in fresh:
-                    if (one.query is not None or one.path is None) is some:
-                        number += 1
-                        ids[one.text] = number
-                        rows.append((number, origins[one.origin], one.text, one.path, one.query)[: 5 if some else 4])
-                self._link.executemany(columns, rows)
+            bare = [one for one in fresh if one.query is None and one.path is not None]
+            whole = [one for one in fresh if one.query is not None or one.path is None]
+            for number, one in enumerate((*bare, *whole), self._last("url_id", "url") + 1):
+                ids[one.text] = number
+            self._link.executemany(_BARE, ((ids[one.text], origins[one.origin], one.text, one.path) for one in bare))
+            self._link.executemany(
+                _WHOLE, ((ids[one.text], origins[one.origin], one.text, one.path, one.query) for one in whole)
+            )
         return ids
 
     def _origin_ids(self, wanted: Iterable[str]) -> Mapping[str, int]:
