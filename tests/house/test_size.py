@@ -8,7 +8,9 @@ import re
 from tests.house.tree import Function, at, classes, functions, parsed, python
 
 OURS = ("src", "tests", "tools", "benchmarks")
-FILE, FUNCTION, CLASS = 400, 40, 12
+FILE, FUNCTION = 500, 60
+"""Alarms, not aims: whether a file holds one thought is for its reader to judge."""
+
 VAGUE = {"util", "utils", "helper", "helpers", "common", "manager", "base", "handler", "data", "process"}
 
 
@@ -42,16 +44,6 @@ def test_functions_are_short() -> None:
         if length(function) > FUNCTION
     }
     assert long == {}
-
-
-def test_classes_have_few_public_methods() -> None:
-    wide = {}
-    for path in python(*OURS):
-        for one in classes(path):
-            public = [part.name for part in one.body if isinstance(part, Function) and part.name[0] != "_"]
-            if len(set(public)) > CLASS:
-                wide[f"{at(path, one)} {one.name}"] = len(set(public))
-    assert wide == {}
 
 
 def test_packages_hold_only_names() -> None:
