@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from windrow.errors import MissingExtra, StoreError
+from windrow.errors import ConfigError, MissingExtra, StoreError
 from windrow.stores.index import beside
 from windrow.stores.index.beside import Beside
 from windrow.stores.index.clause import (
@@ -22,6 +22,8 @@ from windrow.stores.index.clause import (
     Text,
     Without,
 )
+from windrow.stores.index.folder import remove
+from windrow.stores.index.roll import Roll
 
 FIELDS = (Field("main", "words"), Field("head", "words"), Field("kind", "mark"), Field("when", "number"))
 IN_MAIN = (("main", 1.0),)
@@ -132,3 +134,91 @@ def test_without_the_extra_it_says_so(tmp_path: Path, monkeypatch: pytest.Monkey
     assert not beside.there()
     with pytest.raises(MissingExtra):
         Beside(tmp_path, FIELDS, "1")
+
+
+def strangers(folder: Path) -> Path:
+    """A folder of somebody else: a ledger, an archive, and files that look nearly like ours."""
+    for name in ("ledger.sqlite", "archive/windrow-000001-0-00001.warc.gz", "text/meta.json", "letters.txt"):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("not of the index")
+    return folder
+
+
+def tree(folder: Path) -> dict[str, str]:
+    return {str(path.relative_to(folder)): path.read_text() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@needs
+@pytest.mark.parametrize("note", [None, "", "{}", '{"version": 1}', "[]", '{"name": "an index of another program"}'])
+def test_an_index_never_deletes_the_folder_of_somebody_else(tmp_path: Path, note: str | None) -> None:
+    strangers(tmp_path)
+    if note is not None:
+        (tmp_path / "index.json").write_text(note)
+    before = tree(tmp_path)
+    for act in (lambda: Beside(tmp_path, FIELDS, "1"), lambda: remove(tmp_path)):
+        with pytest.raises(ConfigError, match="not empty and holds no index of windrow"):
+            act()
+    assert tree(tmp_path) == before
+
+
+@needs
+def test_an_index_is_removed_by_name_and_what_lies_beside_it_stays(tmp_path: Path) -> None:
+    Beside(tmp_path, FIELDS, "1").write(ENTRIES)
+    Roll(tmp_path / "entries.sqlite").__exit__()
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / "text" / "notes.txt").write_text("mine too")
+    assert Beside(tmp_path, FIELDS, "2").fresh
+    remove(tmp_path)
+    assert tree(tmp_path) == {"notes.txt": "mine", "text/notes.txt": "mine too"}
+
+
+@needs
+def test_an_index_without_strangers_is_removed_with_its_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "index"
+    Beside(folder, FIELDS, "1").write(ENTRIES)
+    remove(folder)
+    assert not folder.exists()
+    remove(folder)
+
+
+@needs
+def test_a_link_in_an_index_is_not_followed_when_it_is_removed(tmp_path: Path) -> None:
+    letters, folder = strangers(tmp_path / "letters"), tmp_path / "index"
+    Beside(folder, FIELDS, "1").write(ENTRIES)
+    remove(folder)
+    folder.mkdir()
+    (folder / "index.json").write_text('{"version": "0", "fields": []}')
+    (folder / "entries.sqlite").symlink_to(letters / "ledger.sqlite")
+    (folder / "text").symlink_to(letters / "text")
+    before = tree(letters)
+    with pytest.raises(ConfigError):
+        Beside(folder, FIELDS, "1")
+    (folder / "text").unlink()
+    Beside(folder, FIELDS, "1").write(ENTRIES)
+    assert tree(letters) == before
+
+
+@needs
+@pytest.mark.parametrize("kill", range(12))
+def test_an_index_whose_removal_was_killed_is_made_again(tmp_path: Path, kill: int, monkeypatch) -> None:
+    """Every removal of a file is a place where a kill may come; nothing but the index is lost, and the next run heals."""
+    folder = tmp_path / "index"
+    Beside(folder, FIELDS, "1").write(ENTRIES)
+    (folder / "notes.txt").write_text("mine")
+    done, unlink = [], Path.unlink
+
+    def dying(path: Path, *, missing_ok: bool = False) -> None:
+        if len(done) == kill:
+            raise KeyboardInterrupt
+        done.append(path)
+        unlink(path, missing_ok=missing_ok)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", dying)
+        with pytest.raises(KeyboardInterrupt):
+            Beside(folder, FIELDS, "2")
+    anew = Beside(folder, FIELDS, "1")
+    assert anew.write(ENTRIES) == 4
+    assert ids(anew, Text("red", IN_MAIN)) == {1, 2}
+    assert (folder / "notes.txt").read_text() == "mine"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -19,6 +18,8 @@ from windrow.engine.ledger.moment import now
 from windrow.engine.session import Session, Setup
 from windrow.errors import StoreError, UsageError
 from windrow.reasons import Reason
+from windrow.stores.index.folder import refuse_strange
+from windrow.stores.index.folder import remove as remove_index
 from windrow.stores.index.fulltext import go_on
 from windrow.stores.summary import SummaryStore
 from windrow.stores.summary.follow import follow
@@ -77,6 +78,7 @@ def take_down(workspace: Workspace, setup: Setup, names: Sequence[str], reason: 
     Waits for nobody: Locked where a run is under way. Bytes, texts, versions, and entries of the index are
     gone then; a tombstone with the reason stays, and nothing of it is asked for again.
     """
+    refuse_strange(workspace.pages.index)
     session = Session(setup, "forget")
     code: int | None = 1
     try:
@@ -132,7 +134,7 @@ def _finish(workspace: Workspace, beat: Callable[[], None]) -> None:
         with _opened(place) as link:
             while link is not None and follow(link):
                 beat()
-        shutil.rmtree(workspace.pages.index, ignore_errors=True)
+        remove_index(workspace.pages.index)
 
         def pulse() -> bool:
             beat()

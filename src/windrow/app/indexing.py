@@ -14,6 +14,7 @@ from windrow.collections.pages.search.word import counted
 from windrow.stores.connect import connect
 from windrow.stores.index.beside import Beside, current, there
 from windrow.stores.index.clause import Entry
+from windrow.stores.index.folder import ROLL
 from windrow.stores.index.fulltext import Filled, Pulse, fill, go_on
 from windrow.stores.index.generation import NO_LINKS, Links
 from windrow.stores.index.roll import Roll, Rolled
@@ -36,9 +37,9 @@ class Indexed(NamedTuple):
 def index_pages(engine: sa.Engine, folder: Path, pulse: Pulse = go_on) -> Indexed:
     """Bring full text and index up to date with a Summary Database; doing it again changes nothing.
 
-    `folder` may be removed at any time, and is made anew; without the extra `search` it is not made, and
-    searches use the full-text table. `pulse` is called between batches, and ends the work where it says False;
-    the next call goes on there, as it does after a crash.
+    `folder` may be removed at any time, and is made anew; one that holds something else is refused. Without the
+    extra `search` it is not made, and searches use the full-text table. `pulse` is called between batches, and
+    ends the work where it says False; the next call goes on there, as it does after a crash.
     """
     filled = fill(engine, counted, pulse)
     if not there() or not pulse():
@@ -78,7 +79,7 @@ def is_current(folder: Path) -> bool:
 
 def roll_path(folder: Path) -> Path:
     """Return where the roll of an index is."""
-    return folder / "entries.sqlite"
+    return folder / ROLL
 
 
 def links_of(rolled: Rolled) -> Links:

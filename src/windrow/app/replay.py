@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +24,11 @@ from windrow.engine.session import Session, Setup
 from windrow.engine.worker import Desk
 from windrow.errors import UsageError
 from windrow.stores.connect import connect
+from windrow.stores.scratch import make_scratch, remove_scratch
 from windrow.stores.tables import TableStore
+
+_DATABASES = ("ledger.sqlite", "store")
+"""What is built in the scratch folder."""
 
 
 def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed:
@@ -35,13 +38,12 @@ def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed:
     """
     store = _file(workspace)
     folder = workspace.root / ".replay"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
     session = Session(setup, "replay", progress)
     code: int | None = 1
     try:
-        scratch = scratch_ledger(session.ledger, folder / "ledger.sqlite")
-        beside, aside = workspace, folder / "store"
+        make_scratch(folder, _DATABASES)
+        scratch = scratch_ledger(session.ledger, folder / _DATABASES[0])
+        beside, aside = workspace, folder / _DATABASES[1]
         if store:
             beside = replace(workspace, drops=replace(workspace.drops, store=Database(f"sqlite:///{aside}")))
         made = drops.harvest(beside)
@@ -68,7 +70,7 @@ def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed:
     finally:
         session.close(code)
         session.ledger.close()
-    shutil.rmtree(folder)
+    remove_scratch(folder, _DATABASES)
     return Replayed(session.number, changes)
 
 

@@ -13,6 +13,7 @@ from windrow.engine.ledger import Ledger
 from windrow.engine.run import Harvest
 from windrow.errors import ConfigError, UsageError
 from windrow.model import Source
+from windrow.stores.index.folder import refuse_strange
 from windrow.stores.summary.store import SummaryStore
 
 
@@ -25,6 +26,7 @@ def harvest(workspace: Workspace) -> Harvest:
     agent = agent_of(workspace) if named else agent_known(workspace)
     sources = tuple(replace(source, site=replace(source.site, agent=agent)) for source in named)
     told = workspace.pages
+    refuse_strange(told.index)
     return Harvest(
         COLLECTION,
         sources,
@@ -72,8 +74,9 @@ def _mend(workspace: Workspace, value: Value) -> str:
 
 
 def ready(workspace: Workspace) -> None:
-    """Refuse to crawl without an operator who can be reached."""
+    """Refuse to crawl without an operator who can be reached, or with an index in somebody else's folder."""
     agent_of(workspace)
+    refuse_strange(workspace.pages.index)
 
 
 def vet(workspace: Workspace, source: Source) -> None:

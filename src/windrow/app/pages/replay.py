@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
@@ -15,7 +14,10 @@ from windrow.config import Workspace
 from windrow.engine.progress import Progress
 from windrow.engine.session import Session, Setup
 from windrow.errors import Stopped, StoreError
+from windrow.stores.index.folder import refuse_strange
+from windrow.stores.index.folder import remove as remove_index
 from windrow.stores.index.fulltext import go_on
+from windrow.stores.scratch import make_scratch, remove_scratch
 from windrow.stores.summary.plain import compare
 
 
@@ -27,13 +29,13 @@ def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed |
     old = workspace.pages.summary
     if not old.is_file():
         return None
+    refuse_strange(workspace.pages.index)
     folder = old.parent / f".{old.name}.replay"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
     new = folder / old.name
     session = Session(setup, "replay pages", progress)
     code: int | None = 1
     try:
+        make_scratch(folder, [old.name])
         with session.polite_stop():
             made = harvest(replace(workspace, pages=replace(workspace.pages, summary=new)))
             if made.books:
@@ -46,13 +48,13 @@ def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed |
         _settle(old)
         told = compare(old, new)
         new.replace(old)
-        shutil.rmtree(workspace.pages.index, ignore_errors=True)
+        remove_index(workspace.pages.index)
         follower(old, workspace.pages.index)(go_on)
         code = None
     finally:
         session.close(code)
         session.ledger.close()
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_scratch(folder, [old.name])
     return Replayed(session.number, versions=Reread(session.number, *told))
 
 

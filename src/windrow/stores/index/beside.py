@@ -7,8 +7,6 @@ crash between the two makes the same documents be written again, which changes n
 
 from __future__ import annotations
 
-import json
-import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from typing import Any
 from windrow.errors import MissingExtra, StoreError
 from windrow.reasons import Reason
 from windrow.stores.index.clause import Clause, Entry, Field, Found
+from windrow.stores.index.folder import NOTE, TEXT, begin, note, write_note
 from windrow.stores.index.translate import Translator
 
 try:
@@ -26,7 +25,6 @@ except ImportError:  # the extra is not installed; FTS5 answers then
 MEMORY = 128_000_000  # bytes that a writer gathers before it writes a segment
 LONGEST_WORD = 64  # bytes; longer ones are lumps of encoded data
 _ANALYSER = "folded"
-_NOTE = "index.json"
 
 
 def there() -> bool:
@@ -36,15 +34,15 @@ def there() -> bool:
 
 def current(folder: Path, fields: Sequence[Field], version: str) -> bool:
     """Say whether an index of this version is in the folder; opening another one would make it anew."""
-    note = folder / _NOTE
+    path = folder / NOTE
     try:
-        return note.exists() and note.read_text() == _written(fields, version)
+        return path.exists() and path.read_text() == _written(fields, version)
     except OSError as error:
         raise _mapped(error, folder) from error
 
 
 def _written(fields: Sequence[Field], version: str) -> str:
-    return json.dumps({"version": version, "fields": [list(field) for field in fields]})
+    return note(version, [list(field) for field in fields])
 
 
 class Beside:
@@ -54,20 +52,19 @@ class Beside:
         """Open the index, or make it anew where it is of another version or cannot be read.
 
         `version` names what was put in and how. Raises MissingExtra without the extra, StoreError where
-        the folder cannot be written.
+        the folder cannot be written, ConfigError where it holds something else than an index.
         """
         if tantivy is None:
             raise MissingExtra("the fast search index", "search")
-        self.fresh = False
         self._fields = {"id": "number"} | {field.name: field.kind for field in fields}
         self._folder = folder
         try:
-            if not current(folder, fields, version):
-                shutil.rmtree(folder, ignore_errors=True)
-                (folder / "text").mkdir(parents=True)
-                (folder / _NOTE).write_text(_written(fields, version))
-                self.fresh = True
+            self.fresh = not current(folder, fields, version)
+            if self.fresh:
+                begin(folder)
             self._index = self._open()
+            if self.fresh:
+                write_note(folder, _written(fields, version))
         except (OSError, ValueError) as error:
             raise _mapped(error, folder) from error
         self._translate = Translator(self._index.schema, self._analyser(), self._fields)
@@ -139,7 +136,7 @@ class Beside:
                 builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
             else:
                 builder.add_integer_field(name, fast=True, indexed=name == "id")
-        index = tantivy.Index(builder.build(), str(self._folder / "text"))
+        index = tantivy.Index(builder.build(), str(self._folder / TEXT))
         index.register_tokenizer(_ANALYSER, self._analyser())
         return index
 
