@@ -102,14 +102,22 @@ class Source:
     most: int = 0  # most addresses that a crawl asks for in one run; 0: all that are due
 
 
+LARGEST = 2**63 - 1
+"""The largest whole number that every database holds."""
+
+
 class Entry(NamedTuple):
-    """One line of a listing. `modified` is aware and UTC where the server tells it."""
+    """One line of a listing. `modified` is aware and UTC where the server tells it.
+
+    With a `reason` the line could not be read, or is left out by rule; `name` is then the line itself.
+    """
 
     folder: str
     name: str
     size: int | None = None
     modified: datetime | None = None
     is_file: bool = True
+    reason: Reason | None = None
 
 
 class Offer(NamedTuple):

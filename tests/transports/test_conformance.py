@@ -65,8 +65,8 @@ def test_listing_of_an_empty_folder_is_empty(served: Served) -> None:
     assert entries(served.site, "edit") == {}
 
 
-def test_listing_of_a_missing_folder_is_empty(served: Served) -> None:
-    assert entries(served.site, "delete") == {}
+def test_listing_of_a_missing_folder_tells_that_it_is_missing(served: Served) -> None:
+    assert on(served.site, lambda connection: connection.list("delete")) is None
 
 
 def test_listing_of_two_thousand(served: Served) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from windrow.errors import TerminalFailure
 from windrow.model import Entry
+from windrow.reasons import Reason
 from windrow.transports import index, listing
 
 PAGE = "https://h/drop/add/"
@@ -30,6 +31,13 @@ PAGE = "https://h/drop/add/"
         ("-rw-r--r-- 1 u g 3 déc 21 11:35 é.zip", "é.zip", 3, True),
         ("11-21-26  11:35AM                20480 dos name.zip", "dos name.zip", 20480, True),
         ("11-21-2026  23:35    <DIR>          sub", "sub", None, False),
+        ("-rw-r--r-- 1 u g 20480 2026-11-21 11:35 iso.zip", "iso.zip", 20480, True),
+        ("-rw-r--r-- 1 u g 20480 2026-11-21 11:35:07.123456789 +0100 iso.zip", "iso.zip", 20480, True),
+        ("-rw-r--r-- 1 u g 20480 11-21 11:35 iso.zip", "iso.zip", 20480, True),
+        ("-rw-r--r-- 1 - - - Nov 21 11:35 dash.zip", "dash.zip", None, True),
+        ("-rw-r--r-- 1 u g 1,441,792 Nov 21 11:35 commas.zip", "commas.zip", 1441792, True),
+        ("11-21-26  11:35AM  1,441 dos.zip", "dos.zip", 1441, True),
+        ("2026-11-21  11:35  1441 dos.zip", "dos.zip", 1441, True),
     ],
 )
 def test_list(line: str, name: str, size: int | None, is_file: bool) -> None:
@@ -42,6 +50,15 @@ def test_list_that_is_empty_or_strange() -> None:
     assert listing.columns("add", ["who knows"]) is None
 
 
+def test_a_line_of_list_that_cannot_be_read_is_told_beside_the_others() -> None:
+    good = "-rw-r--r-- 1 u g 5 Nov 21 11:35 a.zip"
+    entries = listing.columns("add", ["total 8", "", good, *["-rw? 5 b.zip"] * 1000, good])
+    assert entries is not None
+    assert [entry.name for entry in entries if entry.reason is None] == ["a.zip", "a.zip"]
+    told = [(entry.name, entry.reason) for entry in entries if entry.reason]
+    assert told == [("-rw? 5 b.zip", Reason.PROTOCOL_ERROR)] * listing.STRANGE
+
+
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
@@ -50,7 +67,7 @@ def test_list_that_is_empty_or_strange() -> None:
         ("size=3; untyped.zip", ("untyped.zip", 3, True)),
         (" nothing known.zip", ("nothing known.zip", None, True)),
         ("type=file;size=-1; minus", ("minus", None, True)),
-        ("type=file;size=99999999999999999999999; huge", ("huge", None, True)),
+        ("type=file;size=99999999999999999999999; huge", ("huge", 99999999999999999999999, True)),
         ("type=file;size=\u0663; arabic", ("arabic", None, True)),
         ("type=OS.unix=slink:/etc; link", ("link", None, False)),
         ("type=file;modify=20261399999999; when", ("when", None, True)),

@@ -14,7 +14,7 @@ from windrow.engine.pace import paces
 from windrow.engine.queue import Queue, Wanted
 from windrow.engine.retry import wait_before, worth_waiting
 from windrow.engine.run import Run
-from windrow.model import Fetched, Source, Status
+from windrow.model import Fetched, Finding, Level, Source, Status
 from windrow.reasons import Reason
 
 
@@ -156,6 +156,9 @@ class Fetching:
             host.done += 1
             host.broken = 0
             self._queue.held -= 1
+            if got.message and not got.checksum:
+                told = Finding("NotCompared", got.message, Level.WARN)
+                pen.found(run.session, item, run.collection.first[0], [told])
             for state in run.collection.arrived(got):
                 pen.moved(run.session, item, state)
             return

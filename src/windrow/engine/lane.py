@@ -13,9 +13,9 @@ from enum import Enum, auto
 from windrow.engine.ledger.moment import now
 from windrow.engine.line import Lines
 from windrow.engine.message import Begun, Broken, Event, Grown, Lane, LaneEnded, Listing
-from windrow.errors import TransportError, WindrowError
+from windrow.errors import TerminalFailure, TransportError, WindrowError
 from windrow.formats.checksum import read_checksum
-from windrow.model import Fetched, Order
+from windrow.model import Entry, Fetched, Order
 from windrow.reasons import Reason
 from windrow.stores.archive import Deposit, Keeper
 from windrow.transports import Connection, Transport
@@ -81,6 +81,7 @@ async def _work(
     *, rested: bool,
 ) -> _End:  # fmt: skip
     """List what is to be listed and get what is ordered."""
+    missing = 0
     for folder in lane.folders:
         try:
             entries = await connection.list(folder)
@@ -88,11 +89,29 @@ async def _work(
             if rested and folder == lane.folders[0] and error.reason in _STALE:
                 return _End.STALE
             raise
+        if entries is None:
+            missing += 1
+            entries = []
         for start in range(0, len(entries), CHUNK):
             report(Listing(lane.number, tuple(entries[start : start + CHUNK])))
+    if lane.folders and missing == len(lane.folders):
+        # An unmounted disk or a wrong path looks like this; that everything is gone would be a bold conclusion.
+        wanted = f"none of the folders {', '.join(lane.folders)} is there"
+        raise TerminalFailure(f"{lane.site.address()}: {wanted}", Reason.NOT_FOUND, hint="look at the source's path")
+    if lane.folders and lane.site.manifest:
+        outside = await _outside(lane.folders, connection)
+        for start in range(0, len(outside), CHUNK):
+            report(Listing(lane.number, tuple(outside[start : start + CHUNK])))
     runners = range(max(1, min(lane.abreast, len(rest))))
     ends = await asyncio.gather(*(_runner(rest, lane, connection, keeper, report, rested=rested) for _ in runners))
     return next((end for end in (_End.STALE, _End.BROKEN) if end in ends), _End.SOUND)
+
+
+async def _outside(folders: tuple[str, ...], connection: Connection) -> list[Entry]:
+    """Return the lines of a manifest that name nothing in the folders."""
+    lines = await connection.list("") or []
+    strange = [one for one in lines if one.name.partition("/")[0] not in folders]
+    return [one._replace(reason=Reason.NOT_WANTED) for one in strange]
 
 
 def _broken(error: WindrowError) -> Broken:
@@ -210,8 +229,8 @@ class _Text:
         self.content = b""
 
     def write(self, block: bytes | memoryview) -> None:
-        """Keep the first 4 kB."""
-        self.content += bytes(block[: 4096 - len(self.content)])
+        """Keep the first 64 kB."""
+        self.content += bytes(block[: 65536 - len(self.content)])
 
 
 async def _sidecar(path: str, connection: Connection) -> tuple[str, str]:
@@ -222,6 +241,8 @@ async def _sidecar(path: str, connection: Connection) -> tuple[str, str]:
     except TransportError as error:
         if error.reason in {Reason.NOT_FOUND, Reason.GONE}:
             return "", f"not compared with a checksum: {path} is not there any more"
-        raise
-    found = read_checksum(sink.content.decode("ascii", "replace"), path)
+        if error.retry or error.reason in _BREAKING:
+            raise
+        return "", f"not compared with a checksum: {error}"
+    found = read_checksum(sink.content, path)
     return found, "" if found else f"not compared with a checksum: {path} holds none"

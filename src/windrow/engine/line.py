@@ -12,7 +12,7 @@ from windrow.model import Entry, Order, Site
 from windrow.transports import Connection
 from windrow.transports.contract import Answer, Sink
 
-Entries = list[Entry]
+Entries = list[Entry] | None
 
 REST = 10.0
 """Seconds that a connection may rest before it is closed: logging in anew is dear, holding a line is rude."""

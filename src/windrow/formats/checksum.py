@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 
 LENGTHS = {"md5": 32, "sha1": 40, "sha256": 64}
 
 
-def read_checksum(text: str, path: str) -> str:
-    """Return `algorithm:hex` from a checksum file's text, or nothing where it holds none.
+def read_checksum(content: bytes, path: str) -> str:
+    """Return `algorithm:hex` from a checksum file's bytes, or nothing where it holds none.
 
-    Both usual forms are read: `HEX  NAME` (md5sum) and `MD5 (NAME) = HEX` (BSD).
+    Both usual forms are read: `HEX  NAME` (md5sum) and `MD5 (NAME) = HEX` (BSD). Where it has several
+    lines, the one that names the file counts, and without such a line none does.
 
-    >>> read_checksum("900150983cd24fb0d6963f7d28e17f72  a.zip", "add/a.zip.md5")
+    >>> read_checksum(b"900150983cd24fb0d6963f7d28e17f72  a.zip", "add/a.zip.md5")
     'md5:900150983cd24fb0d6963f7d28e17f72'
     """
-    algorithm = path.rpartition(".")[2].lower()
-    length = LENGTHS.get(algorithm, 0)
-    found = re.search(rf"(?<![0-9A-Fa-f])[0-9A-Fa-f]{{{length}}}(?![0-9A-Fa-f])", text) if length else None
-    return f"{algorithm}:{found[0].lower()}" if found else ""
+    whole, _, algorithm = path.rpartition(".")
+    algorithm, name = algorithm.lower(), whole.rpartition("/")[2]
+    length = LENGTHS.get(algorithm)
+    if length is None:
+        return ""
+    wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))  # as PowerShell writes by default
+    text = content.decode("utf-16" if wide else "utf-8", "replace")
+    pattern = re.compile(rf"(?<![0-9A-Fa-f])[0-9A-Fa-f]{{{length}}}(?![0-9A-Fa-f])")
+    lines = [(line, found[0].lower()) for line in text.splitlines() if (found := pattern.search(line))]
+    named = [digest for line, digest in lines if re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", line)]
+    chosen = set(named) if named else {digest for _, digest in lines}
+    return f"{algorithm}:{chosen.pop()}" if len(chosen) == 1 else ""

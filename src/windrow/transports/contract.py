@@ -9,7 +9,7 @@ Every foreign exception leaves as a `TransportError` with a reason.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import ClassVar, Protocol, Self
 
@@ -33,6 +33,18 @@ def replaced(sink: Sink, modified: datetime | None) -> bool:
     if not sink.start or sink.modified is None or modified is None:
         return False
     return sink.modified.replace(microsecond=0) != modified.replace(microsecond=0)
+
+
+def moment(seconds: float | None) -> datetime | None:
+    """Read a time in seconds since 1970, as servers and disks tell it; None where no calendar has it.
+
+    >>> moment(0), moment(2.0**63)
+    (datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc), None)
+    """
+    try:
+        return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 class Sink(Protocol):
@@ -61,8 +73,8 @@ class Connection(Protocol):
     It may be used again after a `TransportError`: where the line broke, the next call opens a new one.
     """
 
-    async def list(self, folder: str) -> list[Entry]:
-        """List one folder below the site's base, one level; a folder that is not there is empty."""
+    async def list(self, folder: str) -> list[Entry] | None:
+        """List one folder below the site's base, one level; None where it is not there."""
         ...
 
     async def get(self, path: str, sink: Sink) -> Answer:

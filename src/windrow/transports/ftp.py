@@ -155,7 +155,7 @@ class FtpConnection(Connection):
             start = 0
         return start, size
 
-    async def list(self, folder: str) -> Entries:
+    async def list(self, folder: str) -> Entries | None:
         """List a folder by MLSD where the server has it, else by LIST, else by NLST.
 
         MLSD tells times; after LIST and NLST they are asked for (MDTM), for the first `DATED` files.
@@ -167,7 +167,8 @@ class FtpConnection(Connection):
                     return listing.facts(folder, session.lines(f"MLSD {whole}", at(self._site, folder)))
                 except Refused as error:
                     if session.can("MLST") or str(error)[:3] not in {"500", "501", "502", "504"}:
-                        return _nothing(error)
+                        _missing(error)
+                        return None
                     self._mlsd = False
             try:
                 session.control.cwd(whole)
@@ -175,7 +176,8 @@ class FtpConnection(Connection):
                 if entries is None:
                     entries = self._named(session, folder)
             except Refused as error:
-                return _nothing(error)
+                _missing(error)
+                return None
             return _dated(session, whole, entries)
 
     def _named(self, session: Session, folder: str) -> Entries:
@@ -208,19 +210,21 @@ def _pump(session: Session, data: socket.socket, sink: Sink, expected: int | Non
     return received
 
 
-def _nothing(error: ftplib.Error) -> Entries:
+def _missing(error: ftplib.Error) -> None:
     """Take a refusal for a missing folder, unless it says something else."""
     missing = str(error).startswith("501") or failure(error, "").reason is Reason.NOT_FOUND
     if not missing:
         raise error
-    return []
 
 
 def _dated(session: Session, whole: str, entries: Entries) -> Entries:
     """Ask for the files' times, where the server tells them (MDTM)."""
     if not session.can("MDTM"):
         return entries
-    asked = [n for n, entry in enumerate(entries) if entry.is_file and _PLAIN.fullmatch(entry.name)][:DATED]
+    asked = [
+        n for n, entry in enumerate(entries) if entry.is_file and not entry.reason and _PLAIN.fullmatch(entry.name)
+    ]
+    asked = asked[:DATED]
     folder = whole.rstrip("/")
     replies = session.ask(f"MDTM {folder}/{entries[n].name}" for n in asked)
     for n, reply in zip(asked, replies, strict=True):

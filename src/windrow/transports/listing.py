@@ -20,10 +20,21 @@ WHOLE = 64 * 2**20
 """The most bytes that a listing may have."""
 
 _UNIX = re.compile(
-    r"(?P<kind>[-dlbcpsD])[-rwxsStTlL+.@]{9,11}\s++(?:\S++\s++){1,7}?(?P<size>\d++)\s++"
-    r"[^\W\d]{3,4}+\.?\s++\d{1,2}\s++(?:\d{4}|\d{1,2}:\d{2}) (?P<name>.+)"
+    r"(?P<kind>[-dlbcpsD])[-rwxsStTlL+.@]{9,11}\s++(?:\S++\s++){1,7}?(?P<size>\d[\d,]*+|-)\s++"
+    r"(?:[^\W\d]{3,4}+\.?\s++\d{1,2}\s++(?:\d{4}|\d{1,2}:\d{2})"
+    r"|(?:\d{4}-)?\d{2}-\d{2}[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?: [+-]\d{4})?) (?P<name>.+)"
 )
-_DOS = re.compile(r"\d{2}-\d{2}-\d{2,4}\s++\d{2}:\d{2}(?:[AP]M)?\s++(?:<\w+>|(?P<size>\d++))\s+(?P<name>.+)")
+_DOS = re.compile(
+    r"(?:\d{2}-\d{2}-\d{2,4}|\d{4}-\d{2}-\d{2})\s++\d{2}:\d{2}(?:[AP]M)?"
+    r"\s++(?:<\w+>|(?P<size>\d[\d,]*+|-))\s+(?P<name>.+)"
+)
+SHOWN = 1000
+"""Characters of a line that is shown since it could not be read."""
+
+STRANGE = 100
+"""The most such lines of one listing that are told."""
+
+_DIGITS = 100
 _STAMP = re.compile(r"(\d{14})(?:\.\d+)?\Z", re.ASCII)
 _FOLDERS = frozenset({".", ".."})
 
@@ -59,35 +70,36 @@ def facts(folder: str, lines: Iterable[str]) -> list[Entry]:
         if kind in {"cdir", "pdir"} or name in _FOLDERS:
             continue
         size = fact.get("size", "")
-        found.append(
-            Entry(folder, name, int(size) if _number(size) else None, stamp(fact.get("modify", "")), kind == "file")
-        )
+        found.append(Entry(folder, name, _number(size), stamp(fact.get("modify", "")), kind == "file"))
     return found
 
 
 def columns(folder: str, lines: Iterable[str]) -> list[Entry] | None:
     """Read the lines of LIST as Unix or DOS print them; None where no line looks like either.
 
-    Times are left out: LIST tells neither their zone nor, for old files, the hour.
+    Times are left out: LIST tells neither their zone nor, for old files, the hour. A line that looks
+    like neither, among others that do, is an entry with the reason PROTOCOL_ERROR.
 
     >>> columns("", ["total 4", "-rw-r--r-- 1 u g 20480 Nov 21 11:35 two  blanks.zip"])
     [Entry(folder='', name='two  blanks.zip', size=20480, modified=None, is_file=True)]
     """
-    found, strange = [], 0
+    found: list[Entry] = []
+    strange: list[Entry] = []
     for line in lines:
         if unix := _UNIX.fullmatch(line):
             kind, name = unix["kind"], unix["name"]
             name = name.partition(" -> ")[0] if kind == "l" else name
-            entry = Entry(folder, name, int(unix["size"]) if kind == "-" else None, None, kind == "-")
+            entry = Entry(folder, name, _number(unix["size"]) if kind == "-" else None, None, kind == "-")
         elif dos := _DOS.fullmatch(line):
             size = dos["size"]
-            entry = Entry(folder, dos["name"], int(size) if size else None, None, size is not None)
+            entry = Entry(folder, dos["name"], _number(size or ""), None, size is not None)
         else:
-            strange += bool(line) and not line.startswith("total ")
+            if line.strip() and not line.startswith("total "):
+                strange.append(Entry(folder, line[:SHOWN], reason=Reason.PROTOCOL_ERROR))
             continue
         if entry.name not in _FOLDERS:
             found.append(entry)
-    return None if strange and not found else found
+    return None if strange and not found else found + strange[:STRANGE]
 
 
 def names(lines: Iterable[str]) -> list[str]:
@@ -130,5 +142,7 @@ class Lines:
         return (line.removesuffix(b"\r").decode("utf-8", "surrogateescape") for line in self._lines)
 
 
-def _number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) < 19
+def _number(text: str) -> int | None:
+    """Read a size, with or without commas between its thousands; it may be larger than any database holds."""
+    digits = text.replace(",", "")
+    return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) <= _DIGITS else None

@@ -5,14 +5,13 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from datetime import UTC, datetime
 from itertools import islice
 from typing import ClassVar
 
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
 from windrow.model import Entry, Site
 from windrow.reasons import Reason
-from windrow.transports.contract import Answer, Connection, Sink, replaced
+from windrow.transports.contract import Answer, Connection, Sink, moment, replaced
 from windrow.transports.listing import ENTRIES
 from windrow.transports.path import at, shown, wire
 
@@ -65,12 +64,12 @@ class LocalConnection(Connection):
             here = there
         return here
 
-    async def list(self, folder: str) -> Entries:
+    async def list(self, folder: str) -> Entries | None:
         """List a folder; links, pipes and devices are there, but not as files."""
         try:
             number = self._open(folder, os.O_DIRECTORY)
         except FileNotFoundError:
-            return []
+            return None
         except OSError as error:
             raise failure(error, at(self._site, folder)) from error
         try:
@@ -87,8 +86,7 @@ class LocalConnection(Connection):
     def _entry(self, folder: str, one: os.DirEntry[str]) -> Entry:
         told = one.stat(follow_symlinks=False)
         is_file = stat.S_ISREG(told.st_mode)
-        modified = datetime.fromtimestamp(told.st_mtime, UTC)
-        return Entry(folder, one.name, told.st_size if is_file else None, modified, is_file)
+        return Entry(folder, one.name, told.st_size if is_file else None, moment(told.st_mtime), is_file)
 
     async def get(self, path: str, sink: Sink) -> Answer:
         """Read one regular file into the sink, from `sink.start` on."""
@@ -100,7 +98,7 @@ class LocalConnection(Connection):
             told = os.fstat(number)
             if not stat.S_ISREG(told.st_mode):
                 raise TerminalFailure(f"{at(self._site, path)}: not a regular file", Reason.NOT_A_FILE)
-            if sink.start > told.st_size or replaced(sink, datetime.fromtimestamp(told.st_mtime, UTC)):
+            if sink.start > told.st_size or replaced(sink, moment(told.st_mtime)):
                 sink.restart()
             sink.open(told.st_size)
             self._pump(number, path, sink)

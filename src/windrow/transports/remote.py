@@ -11,7 +11,6 @@ import stat
 from collections import deque
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import Any
 
 import asyncssh
@@ -19,7 +18,7 @@ import asyncssh
 from windrow.errors import TerminalFailure, TransientFailure
 from windrow.model import Entry, Site
 from windrow.reasons import Reason
-from windrow.transports.contract import Answer, Connection, Sink, replaced
+from windrow.transports.contract import Answer, Connection, Sink, moment, replaced
 from windrow.transports.listing import ENTRIES
 from windrow.transports.path import at, wire
 from windrow.transports.shell import Alien, Line, failure, open_line
@@ -61,7 +60,7 @@ class SftpConnection(Connection):
                 line.drop()
             raise mapped from error
 
-    async def list(self, folder: str) -> Entries:
+    async def list(self, folder: str) -> Entries | None:
         """List a folder; links are there, but not as files (attributes are the link's own)."""
         whole = wire(self._site, folder)
         line = await self.open()
@@ -75,7 +74,7 @@ class SftpConnection(Connection):
                             break
                         self._alive(bound)
             except (asyncssh.SFTPNoSuchFile, asyncssh.SFTPNoSuchPath):
-                return []
+                return None
         if len(entries) > ENTRIES + 2:
             raise TerminalFailure(f"{at(self._site, folder)}: more than {ENTRIES:,} entries", Reason.TOO_LARGE)
         return [entry for entry in entries if entry.name not in {".", ".."}]
@@ -115,7 +114,7 @@ class SftpConnection(Connection):
             # The first read travels beside the question for the size: a small file is one round trip.
             waiting.append(_task(file.read(block, sink.start)))
             told = await file.stat()
-            size, modified = told.size, None if told.mtime is None else datetime.fromtimestamp(told.mtime, UTC)
+            size, modified = told.size, moment(told.mtime)
             if (size is not None and sink.start > size) or replaced(sink, modified):
                 sink.restart()
                 waiting.append(_task(file.read(block, 0)))
@@ -172,5 +171,4 @@ def _entry(folder: str, found: asyncssh.SFTPName) -> Entry:
         is_file = stat.S_ISREG(told.permissions)
     else:
         is_file = told.type == asyncssh.FILEXFER_TYPE_REGULAR
-    modified = None if told.mtime is None else datetime.fromtimestamp(told.mtime, UTC)
-    return Entry(folder, text, told.size if is_file else None, modified, is_file)
+    return Entry(folder, text, told.size if is_file else None, moment(told.mtime), is_file)

@@ -147,7 +147,7 @@ class WebConnection(Connection):
                 write(block)
             return Answer(status, fields.get("ETag", ""), fields.get("Last-Modified", ""))
 
-    async def list(self, folder: str) -> Entries:
+    async def list(self, folder: str) -> Entries | None:
         """List a folder by its index page, or by the manifest where the site names one."""
         page = _Page(at(self._site, folder))
         if self._site.manifest:
@@ -158,7 +158,7 @@ class WebConnection(Connection):
             await self.get(f"{folder.rstrip('/')}/" if folder else "", page)
         except TerminalFailure as error:
             if error.reason in {Reason.NOT_FOUND, Reason.GONE}:
-                return []
+                return None
             raise
         address = self._url(f"{folder.rstrip('/')}/" if folder else "")
         return index.index(folder, str(address), bytes(page.content))

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from windrow.collections.drops import name as names
-from windrow.model import Entry, Offer, Source, join
+from windrow.model import LARGEST, Entry, Offer, Source, join
 from windrow.reasons import Reason
 
 FOLDERS = ("add", "edit", "delete")
@@ -28,11 +28,11 @@ def plan(source: Source, entries: Sequence[Entry], options: Mapping[str, Any]) -
     del source
     centres = declared_centres(options)
     pattern = str(options.get("zip_name") or names.ZIP)
-    files = {(_folder(entry), entry.name) for entry in entries if entry.is_file}
+    files = {(_folder(entry), entry.name) for entry in entries if entry.is_file and entry.reason is None}
     return [
         _offer(entry, centres, pattern, files)
         for entry in entries
-        if _folder(entry) in FOLDERS and entry.name.endswith(SUFFIX)
+        if entry.reason or (_folder(entry) in FOLDERS and entry.name.endswith(SUFFIX))
     ]
 
 
@@ -50,7 +50,11 @@ def declared_centres(options: Mapping[str, Any]) -> list[str]:
 def _offer(entry: Entry, centres: list[str], pattern: str, files: set[tuple[str, str]]) -> Offer:
     """Judge one zip by its name."""
     folder = _folder(entry)
-    key = path = join(folder, entry.name)
+    key = path = join(folder, entry.name) if folder else entry.name
+    if entry.reason:
+        return Offer(key, path, reason=entry.reason, unkeyed=True)
+    if entry.size is not None and entry.size > LARGEST:
+        return Offer(key, path, modified=entry.modified, reason=Reason.TOO_LARGE, unkeyed=True)
     if not entry.is_file:
         return Offer(key, path, entry.size, entry.modified, reason=Reason.NOT_A_FILE, unkeyed=True)
     found = names.read_zip_name(entry.name, centres, pattern)
