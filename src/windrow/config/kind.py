@@ -50,7 +50,14 @@ def _path(value: Any, root: Path) -> Path:
     text = _text(value, root)
     if not text:
         raise ConfigError("wanted a path")
-    return root / Path(text).expanduser()
+    return _under(root, text)
+
+
+def _under(root: Path, text: str) -> Path:
+    try:
+        return root / Path(text).expanduser()
+    except RuntimeError:
+        raise ConfigError("there is no such user, whose home folder ~ would mean") from None
 
 
 def _optional(value: Any, root: Path) -> Path | None:
@@ -81,7 +88,7 @@ def secret(value: Any, root: Path) -> Secret | None:
     if kind == "env" and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", where):
         return Secret(text)
     if kind == "file" and where:
-        return Secret(f"file:{root / Path(where).expanduser()}")
+        return Secret(f"file:{_under(root, where)}")
     raise ConfigError("wanted the place of a secret, env:NAME or file:PATH; a secret itself may not stand here")
 
 
@@ -105,7 +112,7 @@ def _database(value: Any, root: Path) -> str:
         raise ConfigError("wanted a path or a database's address")
     if "://" in text:
         return text
-    return f"sqlite:///{root / Path(text).expanduser()}"
+    return f"sqlite:///{_under(root, text)}"
 
 
 def _command(value: Any, root: Path) -> tuple[str, ...]:

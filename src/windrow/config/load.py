@@ -14,6 +14,7 @@ from windrow.config.drops import CENTRES, centres, drops
 from windrow.config.file import MAIN, Files, read
 from windrow.config.layer import Layers, flatten, settle, strangers
 from windrow.config.pages import pages
+from windrow.config.place import refuse_overlaps
 from windrow.config.section import SETTINGS
 from windrow.config.setting import variable
 from windrow.config.source import build, kinds, variables
@@ -53,7 +54,9 @@ def load(
         frozenset(centre.short_name.lower() for centre, _ in owners if not centre.is_active),
     )
     known = collections or kinds()
-    return _workspace(files, owners, [build(one, shared, known) for one in told_of], shared)
+    built = [build(one, shared, known) for one in told_of]
+    refuse_overlaps(root, values, (value for _, told_values in built for value in told_values))
+    return _workspace(files, owners, built, shared)
 
 
 def _workspace(

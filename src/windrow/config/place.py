@@ -1,0 +1,114 @@
+"""Whether the places of a workspace lie apart: what one part of it writes or removes is no other's file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from windrow.config.file import FOLDER, KEYS, MAIN
+from windrow.config.workspace import Value
+from windrow.errors import ConfigError
+from windrow.model import Secret
+
+WRITTEN = (
+    "ledger.path",
+    "archive.folder",
+    "pages.summary",
+    "pages.crawler",
+    "pages.index",
+    "drops.tracker",
+    "drops.store",
+)
+"""Settings that name a file or a folder in which windrow writes."""
+
+_SIDECARS = ("-wal", "-shm", "-journal")
+"""What SQLite puts behind a database's name for the files beside it."""
+
+
+class _Place(NamedTuple):
+    """A file or folder: what it is called, where the links in its path lead, and who named it."""
+
+    name: str
+    path: str
+    origin: str = ""
+
+
+def refuse_overlaps(root: Path, values: Mapping[str, Value], others: Iterator[Value]) -> None:
+    """Raise ConfigError where a place in which windrow writes is another place's, lies in it or holds it.
+
+    `values` are the workspace's settings, `others` those of its sources. Places that are only read may coincide.
+    """
+    written = [place for name in WRITTEN if (place := _place(values[name]))]
+    summary = Path(values["pages.summary"].value)
+    reserved = [
+        _Place(f"the folder {FOLDER} of the workspace", _real(root / FOLDER)),
+        *(_Place(f"the file {name} of the workspace", _real(root / name)) for name in (MAIN, KEYS)),
+        _Place("the folder in which windrow replay works", _real(root / ".replay")),
+        _Place("the folder in which windrow replay works", _real(summary.parent / f".{summary.name}.replay")),
+    ]
+    read = [place for one in (*values.values(), *others) if one.name not in WRITTEN and (place := _place(one))]
+    whole = _real(root)
+    for one in written:
+        if _holds(one.path, whole):
+            raise _wrong(root, one, "is the workspace itself" if one.path == whole else "holds the whole workspace")
+    for number, one in enumerate(written):
+        for other in (*written[number + 1 :], *reserved, *read):
+            first, second = (other, one) if one.origin == "default" and other.name in WRITTEN else (one, other)
+            if relation := _relation(first.path, second.path):
+                raise _wrong(root, first, f"{relation} {second.name} ({second.path})")
+
+
+def _place(value: Value) -> _Place | None:
+    """Return where a setting's file or folder is; None for other settings, and for databases on a server."""
+    told = value.value
+    if isinstance(told, Secret):
+        kind, _, told = told.place.partition(":")
+        if kind != "file":
+            return None
+    elif isinstance(told, str) and told.startswith("sqlite"):
+        told = told.partition(":///")[2].partition("?")[0].removeprefix("file:")
+        if told in {"", ":memory:"}:
+            return None
+    elif not isinstance(told, Path):
+        return None
+    return _Place(value.name, _real(Path(told)), value.origin)
+
+
+def _real(path: Path) -> str:
+    """Return the absolute path that links lead to, whether anything is there or not."""
+    return f"/{os.path.realpath(path).lstrip('/')}"  # two slashes are not another root
+
+
+def _relation(one: str, other: str) -> str:
+    if one == other or _is_same_file(one, other):
+        return "is the same as"
+    if _holds(one, other):
+        return "holds"
+    if _holds(other, one):
+        return "lies in"
+    if any(one == other + suffix or other == one + suffix for suffix in _SIDECARS):
+        return "is where SQLite keeps a part of, or the other way round,"
+    return ""
+
+
+def _holds(folder: str, path: str) -> bool:
+    """Tell whether a path is that of a folder or lies below it."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _is_same_file(one: str, other: str) -> bool:
+    """Tell whether two paths are names of one file."""
+    try:
+        return Path(one).samefile(other)
+    except OSError:  # one of them is not there
+        return False
+
+
+def _wrong(root: Path, place: _Place, what: str) -> ConfigError:
+    if place.origin.startswith("env "):
+        hint = f"unset {place.origin.removeprefix('env ')}"
+    else:
+        hint = f"name a place of its own for {place.name} in {root / MAIN}"
+    return ConfigError(f"{place.origin}: {place.name}: {place.path} {what}; nothing was read or written", hint=hint)
