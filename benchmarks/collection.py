@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from windrow.contract import Collection, Listing, State
 from windrow.model import Entry, Fetched, Host, Offer, Source, Status
 from windrow.reasons import Reason
-from windrow.spec import Collection, State
 
 
 def plan(source: Source, entries: list[Entry], options: object) -> list[Offer]:
@@ -27,13 +27,12 @@ def failed(reason: Reason) -> State:
     return (1, Status.FAILED)
 
 
-def nothing(*_: object) -> State:
-    """Never be asked."""
-    raise AssertionError
-
-
 EMPTY = Collection(
-    name="empty", phases=("get",), folders=("",), kind="page", member_kind="none", first=(1, Status.PENDING),
-    refused=(1, Status.FAILED), plan=plan, prefer=prefer, arrived=arrived, failed=failed, steps=(),
-    member_state=nothing, parent=nothing, member=nothing,
+    name="empty",
+    phases=("get",),
+    discovery=Listing(
+        folders=("",), kind="page", first=(1, Status.PENDING), refused=(1, Status.FAILED), plan=plan, prefer=prefer,
+        arrived=arrived, failed=failed,
+    ),
+    steps=(),
 )  # fmt: skip

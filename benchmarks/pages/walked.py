@@ -11,9 +11,9 @@ from windrow.collections.pages.guide import Guide, Manner
 from windrow.collections.pages.private import named
 from windrow.collections.pages.recrawl import DAY
 from windrow.collections.pages.reference import References
+from windrow.contract import Collection
 from windrow.formats.url import parts
-from windrow.model import Site, Source, Status
-from windrow.spec import Collection, State
+from windrow.model import Site, Source
 
 AGENT = "windrow-benchmark (+https://bench.example/)"
 OPTIONS = {
@@ -29,20 +29,11 @@ def source(seed: str) -> Source:
     return Source(where.host, "walked", Site(where.scheme, where.host, where.port, agent=AGENT), options=options)
 
 
-def guide(source: Source, origin: str, options: Mapping[str, Any]) -> Guide:
+def rules(source: Source, origin: str, options: Mapping[str, Any]) -> Guide:
     """Walk by the collection's own rules, but as fast as answers come."""
     told: Any = source.options
     manner = Manner(site(source), AGENT, told["delay"], polite=False, named=named(told["private"]))
     return Guide(manner, origin, References(AGENT))
 
 
-def nothing(*_: object) -> State:
-    """Never be asked."""
-    raise AssertionError
-
-
-WALKED = Collection(
-    name="walked", phases=("crawl",), folders=(), kind="page", member_kind="none", first=(1, Status.PENDING),
-    refused=(1, Status.FAILED), plan=nothing, prefer=nothing, arrived=nothing, failed=nothing, steps=(),  # type: ignore[arg-type]
-    member_state=nothing, parent=nothing, member=nothing, crawl=replace(CRAWL, guide=guide),  # type: ignore[arg-type]
-)  # fmt: skip
+WALKED = Collection(name="walked", phases=("crawl",), discovery=replace(CRAWL, rules=rules), steps=())

@@ -279,8 +279,8 @@ class Item:
     member: str = ""  # its name within the capture, empty for the whole
 
 
-class Ask(NamedTuple):
-    """A question to the store that a reading leaves open.
+class LookUp(NamedTuple):
+    """A look-up in the store that a reading leaves open.
 
     Where the store does not know `key` under `question`, `finding` becomes one of the reading's.
     """
@@ -309,7 +309,7 @@ class Reading:
     reason: Reason | None = None  # None: done
     findings: tuple[Finding, ...] = ()
     members: tuple[Member, ...] = ()
-    asks: tuple[Ask, ...] = ()
+    lookups: tuple[LookUp, ...] = ()
     count: int = 0  # records, rows or elements, whatever the step counts
     md5: str = ""
 

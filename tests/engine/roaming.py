@@ -7,20 +7,15 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from tests.engine.strolling import nothing
 from windrow.collections.pages.crawl import CRAWL
+from windrow.contract import Collection
 from windrow.engine.check import check_archive, check_index, check_standing
 from windrow.engine.ledger import Ledger
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, Setup
-from windrow.model import Limits, Site, Source, Status
-from windrow.spec import Collection
+from windrow.model import Limits, Site, Source
 
-ROAM = Collection(
-    name="roam", phases=("get",), folders=(), kind="page", member_kind="none", first=(1, Status.PENDING),
-    refused=(1, Status.FAILED), plan=nothing, prefer=nothing, arrived=nothing, failed=nothing, steps=(),
-    member_state=nothing, parent=nothing, member=nothing, crawl=CRAWL,
-)  # fmt: skip
+ROAM = Collection(name="roam", phases=("get",), discovery=CRAWL, steps=())
 AGENT = "sites-crawler (for https://example.org/)"
 LIMITS = Limits(transfer=16 << 20, member=64 << 20, answer=1.5)
 

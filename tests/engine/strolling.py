@@ -9,12 +9,12 @@ from windrow.collections.pages.guide import again as later
 from windrow.collections.pages.policy import policy
 from windrow.collections.pages.private import named
 from windrow.collections.pages.scope import scope
+from windrow.contract import Collection, Crawl
 from windrow.digest import number
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, Setup
 from windrow.formats.url import parts
-from windrow.model import Found, Limits, Site, Source, Status
-from windrow.spec import Collection, Crawl
+from windrow.model import Found, Limits, Site, Source
 
 HREF = re.compile(rb'href="([^"]*)"')
 WEEK = 7 * 86_400
@@ -30,9 +30,9 @@ def seeds(source, options):
     return [Found(number(url), parts(url).origin, url)]
 
 
-def guide(source, origin, options):
-    rules = policy(scope([source.options["seed"]], paths=[source.options["below"]]), do_not_crawl=["/drop/*/private/*"])
-    manner = Manner(rules, "windrow-test", float(options.get("delay", 0)), polite=False, named=named(["127.0.0.1"]))
+def rules(source, origin, options):
+    told = policy(scope([source.options["seed"]], paths=[source.options["below"]]), do_not_crawl=["/drop/*/private/*"])
+    manner = Manner(told, "windrow-test", float(options.get("delay", 0)), polite=False, named=named(["127.0.0.1"]))
     return Guide(manner, origin, references)
 
 
@@ -45,15 +45,7 @@ def outcome(status, reason):
     return reason or str(status)
 
 
-def nothing(*_):
-    raise AssertionError("a crawl asks for no listing")
-
-
-STROLL = Collection(
-    name="stroll", phases=("get",), folders=(), kind="page", member_kind="none", first=(1, Status.PENDING),
-    refused=(1, Status.FAILED), plan=nothing, prefer=nothing, arrived=nothing, failed=nothing, steps=(),
-    member_state=nothing, parent=nothing, member=nothing, crawl=Crawl(seeds, guide, again, outcome, 0, 1),
-)  # fmt: skip
+STROLL = Collection(name="stroll", phases=("get",), discovery=Crawl(seeds, rules, again, outcome, 0, 1), steps=())
 
 
 def stroll(root: Path, origin: str, folder: str, delay: float = 0.0) -> int:

@@ -13,7 +13,7 @@ from windrow.formats.url import parts
 from windrow.model import Limits, Site, Source
 from windrow.stores.summary import SummaryStore
 
-PAGES = replace(COLLECTION, crawl=STROLL.crawl)
+PAGES = replace(COLLECTION, discovery=STROLL.discovery)
 
 
 def gather(root: Path, origin: str, folder: str, *, fetch: bool = True, limits: Limits | None = None) -> int:

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from tests.engine.toy import TOY
+from windrow.contract import Derive
 from windrow.engine.ledger import Ledger
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, Setup
 from windrow.errors import StoreError
 from windrow.model import Limits
 from windrow.reasons import Reason
-from windrow.spec import Act, Step
 
-STEP = Step("index", "1", Act.FOLLOW, None, "", ())
+STEP = Derive("index", "1")
 FOLLOWING = replace(TOY, phases=("get", "obey", "index"), steps=(STEP,))
 
 
@@ -36,9 +36,9 @@ def test_a_follower_is_called_and_told_of(tmp_path: Path) -> None:
         calls.append(pulse())
         return "12 added"
 
-    one.harvest(Harvest(FOLLOWING, (), followers={"index": follow}), fetch=False)
+    one.harvest(Harvest(FOLLOWING, (), derivations={"index": follow}), fetch=False)
     one.harvest(Harvest(FOLLOWING, ()), fetch=False)
-    one.harvest(Harvest(FOLLOWING, (), followers={"index": follow}), fetch=False, phases=frozenset({"obey"}))
+    one.harvest(Harvest(FOLLOWING, (), derivations={"index": follow}), fetch=False, phases=frozenset({"obey"}))
     assert one.close() == 0
     assert calls == [True]
     assert tasks(one.ledger) == [(3, "", 0, None, "12 added")]
@@ -54,7 +54,7 @@ def test_a_stop_is_heard_between_batches(tmp_path: Path) -> None:
             one.stops = len(calls) // 3
         return "some"
 
-    one.harvest(Harvest(FOLLOWING, (), followers={"index": follow}), fetch=False)
+    one.harvest(Harvest(FOLLOWING, (), derivations={"index": follow}), fetch=False)
     assert one.close() == 130
     assert len(calls) == 3
     one.ledger.close()
@@ -67,7 +67,7 @@ def test_a_store_that_fails_fails_the_task(tmp_path: Path) -> None:
         raise StoreError("the index: no room", reason=Reason.DISK_FULL)
 
     with pytest.raises(StoreError, match="no room"):
-        one.harvest(Harvest(FOLLOWING, (), followers={"index": follow}), fetch=False)
+        one.harvest(Harvest(FOLLOWING, (), derivations={"index": follow}), fetch=False)
     assert one.close(1) == 1
     assert tasks(one.ledger) == [(3, "", 1, "disk_full", "index: the index: no room")]
     one.ledger.close()

@@ -145,7 +145,7 @@ def test_rules_that_moved_somewhere_private_allow_nothing(tmp_path):
 def test_a_name_is_judged_by_where_it_leads(tmp_path, host):
     crawl = replace(
         CRAWL,
-        guide=lambda origin, *more: CRAWL.guide(
+        rules=lambda origin, *more: CRAWL.rules(
             replace(origin, options=dict(origin.options) | {"private": ("127.0.0.8",)}), *more
         ),
     )
@@ -162,7 +162,7 @@ def test_a_private_number_is_not_asked_through_a_proxy(tmp_path):
             asker = Asker(keeper, CRAWL.robots, CRAWL.large)
             for host in ("127.0.0.77", "127.0.0.8"):
                 site = replace(source(["http://a.example/"]).site, host=host, proxy=f"http://127.0.0.9:{port}")
-                guide = CRAWL.guide(source([f"http://{host}/"]), f"http://{host}", {})
+                guide = CRAWL.rules(source([f"http://{host}/"]), f"http://{host}", {})
                 async with visitor(site, guide.private) as line:
                     found.append((await asker.ask(line, Call(1, f"http://{host}/a"))).visit)
             keeper.close()
@@ -211,7 +211,7 @@ def test_a_server_that_falls_silent_is_told_from_one_that_is_slow(tmp_path):
             origin = f"http://127.0.0.9:{serving.sockets[0].getsockname()[1]}"
             keeper = Keeper(tmp_path / "archive", "windrow-1-1", limits, 1 << 30, "test")
             asker = Asker(keeper, CRAWL.robots, CRAWL.large)
-            guide = CRAWL.guide(source([f"{origin}/"]), origin, {})
+            guide = CRAWL.rules(source([f"{origin}/"]), origin, {})
             async with visitor(
                 replace(source([origin]).site, port=int(origin.rpartition(":")[2]), host="127.0.0.9"), guide.private
             ) as line:
@@ -229,11 +229,11 @@ def test_a_server_that_falls_silent_is_told_from_one_that_is_slow(tmp_path):
 
 def test_a_page_that_its_reader_fails_at_is_one_page(tmp_path):
     def guide(*told):
-        made = CRAWL.guide(*told)
+        made = CRAWL.rules(*told)
         made.links = lambda url, fields, body: 1 / 0
         return made
 
-    events, _ = walk(tmp_path, {}, ("/a", "/b"), crawl=replace(CRAWL, guide=guide))
+    events, _ = walk(tmp_path, {}, ("/a", "/b"), crawl=replace(CRAWL, rules=guide))
     said = [one.visit for one in events if isinstance(one, Visited) and one.visit.kind == 0]
     assert [(one.status, one.reason) for one in said] == [(200, Reason.STEP_FAILED)] * 2
     assert "ZeroDivisionError" in said[0].message

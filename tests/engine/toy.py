@@ -4,9 +4,9 @@ import os
 import signal
 import time
 
+from windrow.contract import Collection, Listing, Members, Read
 from windrow.model import Host, Member, Offer, Reading, Status
 from windrow.reasons import Reason
-from windrow.spec import Act, Collection, Step
 
 
 def obey(task):
@@ -52,10 +52,14 @@ def member(view, name, limits):
     return view
 
 
-OBEY = Step("obey", "1", Act.READ, obey, "thing", (("obey", Status.RUNNING), ("get", Status.DONE)))
+OBEY = Read("obey", "1", "thing", (("obey", Status.RUNNING), ("get", Status.DONE)), obey)
 
 TOY = Collection(
-    name="toy", phases=("get", "obey"), folders=("",), kind="thing", member_kind="part",
-    first=(1, Status.PENDING), refused=(1, Status.FAILED), plan=plan, prefer=prefer, arrived=arrived,
-    failed=failed, steps=(OBEY,), member_state=member_state, parent=parent, member=member,
+    name="toy",
+    phases=("get", "obey"),
+    discovery=Listing(
+        folders=("",), kind="thing", first=(1, Status.PENDING), refused=(1, Status.FAILED), plan=plan, prefer=prefer,
+        arrived=arrived, failed=failed, members=Members("part", member_state, parent, member),
+    ),
+    steps=(OBEY,),
 )  # fmt: skip

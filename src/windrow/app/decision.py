@@ -8,6 +8,7 @@ from typing import NamedTuple
 from windrow.app.kind import KINDS, collection, join
 from windrow.app.page import address
 from windrow.config import Workspace
+from windrow.contract import Collection
 from windrow.digest import number
 from windrow.engine.ledger import Ledger
 from windrow.engine.operator import (
@@ -23,7 +24,6 @@ from windrow.engine.operator import (
 from windrow.errors import UsageError
 from windrow.model import Status
 from windrow.reasons import Reason
-from windrow.spec import Collection
 
 ACTS = {"retry": retry, "cancel": cancel}
 WALKED = {"retry": retry_addresses, "cancel": cancel_addresses}
@@ -95,5 +95,5 @@ def _keys(ledger: Ledger, made: Collection, act: str, reason: str, source: str) 
         " WHERE s.collection = ? AND s.kind = ? AND s.status IN (?, ?) AND (? = '' OR o.source = ?)"
         " AND (? = '' OR s.reason = ? OR EXISTS (SELECT 1 FROM standing c WHERE c.parent = s.item AND c.reason = ?))"
     )
-    values = (made.name, made.kind, *map(int, statuses), source, source, reason, reason, reason)
+    values = (made.name, made.listing.kind, *map(int, statuses), source, source, reason, reason, reason)
     return [row[0] for row in ledger.cursor(text, values)]

@@ -19,13 +19,13 @@ from windrow.collections.drops.steps import compiled
 from windrow.collections.drops.summary import SUMMARY
 from windrow.collections.drops.tracker import TRACKER
 from windrow.config import Workspace, resources
+from windrow.contract import Rows
 from windrow.engine.check import Fault
 from windrow.engine.ledger import Ledger
 from windrow.engine.run import Harvest
 from windrow.errors import ConfigError, StepError, UsageError
 from windrow.model import Finding, Item, Resource, Source
 from windrow.reasons import Reason
-from windrow.spec import Rows
 from windrow.stores.tables import Submission, TableStore
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from windrow.app.reread import Replayed
     from windrow.app.trial import Part
     from windrow.config import Workspace
+    from windrow.contract import Collection
     from windrow.engine.check import Fault
     from windrow.engine.ledger import Ledger
     from windrow.engine.progress import Progress
     from windrow.engine.run import Harvest
     from windrow.engine.session import Setup
     from windrow.model import Source
-    from windrow.spec import Collection
 
 
 class Kind(NamedTuple):

@@ -9,9 +9,9 @@ from windrow.app.kind import KINDS, collection, phases
 from windrow.app.naming import options
 from windrow.app.summary import phase_name
 from windrow.config import Workspace
+from windrow.contract import Collection, Listing
 from windrow.engine.ledger import Ledger
 from windrow.model import Entry, Offer, Site, Source, Status
-from windrow.spec import Collection
 
 MOST = 50
 """Things listed, when a question may mean several."""
@@ -76,7 +76,9 @@ class Question:
         return [(item, self._ledger.ask("told_item", item)[0][5]) for (item,) in rows]
 
     def _keyed(self, what: str) -> list[Named]:
-        keys = [what, *(f"{folder}/{what}" for name in KINDS for folder in collection(name).folders)]
+        plans = (collection(name).discovery for name in KINDS)
+        folders = [folder for plan in plans if isinstance(plan, Listing) for folder in plan.folders]
+        keys = [what, *(f"{folder}/{what}" for folder in folders)]
         return list(self._ledger.ask_many("told_items_by_key", keys))
 
     def _placed(self, what: str) -> list[Named]:
@@ -126,8 +128,8 @@ def clue(workspace: Workspace, what: str) -> str:
             if what.startswith(("http://", "https://")):
                 return "; the address belongs to none of the sites of this workspace"
             continue
-        inside = folder in plan.folders
-        offers = _planned(workspace, plan, Entry(folder if inside else plan.folders[0], name or what))
+        inside = folder in plan.listing.folders
+        offers = _planned(workspace, plan, Entry(folder if inside else plan.listing.folders[0], name or what))
         if offers and offers[0].reason:
             return f"; a file of this name would be refused: {offers[0].reason.meaning}"
         if offers:
@@ -138,4 +140,4 @@ def clue(workspace: Workspace, what: str) -> str:
 
 
 def _planned(workspace: Workspace, plan: Collection, entry: Entry) -> list[Offer]:
-    return plan.plan(Source("", plan.name, Site("")), [entry], options(workspace))
+    return plan.listing.plan(Source("", plan.name, Site("")), [entry], options(workspace))

@@ -14,10 +14,10 @@ from windrow.collections.drops.phase import PHASES
 from windrow.collections.drops.summary import SUMMARY
 from windrow.collections.drops.tracker import DATABASE, TRACKER
 from windrow.config import Workspace
+from windrow.contract import Load
 from windrow.engine.check import Fault
 from windrow.engine.ledger import Ledger
 from windrow.model import Status
-from windrow.spec import Act
 from windrow.stores.connect import READS, connect, guarded
 from windrow.stores.database import named
 from windrow.stores.tables import TableStore
@@ -30,7 +30,7 @@ Count = tuple[str, int, int]
 
 def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     """Compare the rows of every loaded document with how many the ledger says were loaded."""
-    loads = [step.phase for step in COLLECTION.steps if step.act is Act.LOAD]
+    loads = [step.phase for step in COLLECTION.steps if isinstance(step, Load)]
     told = [row for phase in loads for row in ledger.ask("loaded", phase, COLLECTION.name)]
     if not told:
         return

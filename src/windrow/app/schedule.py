@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from windrow.app.crawled import due, following
+from windrow.contract import Collection, ItemStep, State
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import parse
 from windrow.engine.queue import AGAIN
@@ -17,7 +18,6 @@ from windrow.engine.wish import heard_by
 from windrow.errors import UsageError, WindrowError
 from windrow.model import Host, Source, Status
 from windrow.reasons import Reason
-from windrow.spec import Collection, State
 
 SHOWN = 50
 """Addresses of a crawl that are named one by one."""
@@ -136,7 +136,7 @@ def preview(ledger: Ledger, collection: Collection, sources: Sequence[Source], p
                 source.name,
                 collection.name,
                 source.site.address(),
-                collection.folders,
+                collection.listing.folders,
                 source.active,
                 _why_not(source),
                 len(mine),
@@ -188,11 +188,11 @@ def walk(ledger: Ledger, collection: Collection, sources: Sequence[Source], part
 def _waiting(ledger: Ledger, collection: Collection, sources: Sequence[Source], bounds: Bounds) -> tuple[Waiting, ...]:
     """Return what is new, cut or failed for a passing reason, from its best host."""
     active = {source.name: source for source in sources if source.active}
-    phase = collection.first[0]
+    phase = collection.listing.first[0]
     offers: dict[int, list[tuple[str, str, str, str, int | None]]] = {}
-    states: tuple[State, ...] = (collection.first, (phase, Status.RUNNING), (phase, Status.FAILED))
+    states: tuple[State, ...] = (collection.listing.first, (phase, Status.RUNNING), (phase, Status.FAILED))
     for at, status in states:
-        rows = ledger.ask("told_waiting", collection.name, collection.kind, at, int(status))
+        rows = ledger.ask("told_waiting", collection.name, collection.listing.kind, at, int(status))
         for item, key, owner, source, path, size, modified, reason in rows:
             wanted = status is not Status.FAILED or reason in AGAIN
             if source in active and wanted and not bounds.leaves_out(modified):
@@ -201,7 +201,7 @@ def _waiting(ledger: Ledger, collection: Collection, sources: Sequence[Source], 
     found = []
     for mine in list(offers.values())[: bounds.limit]:
         hosts = [_host(active[one[2]], pace.get(one[2])) for one in mine]
-        best = collection.prefer(mine[0][1], hosts)[0].source
+        best = collection.listing.prefer(mine[0][1], hosts)[0].source
         key, _, source, path, size = next(one for one in mine if one[2] == best)
         found.append(Waiting(key, source, active[source].site.address(path), size))
     return tuple(found)
@@ -228,7 +228,7 @@ def _documents(ledger: Ledger, collection: Collection, part: Span) -> tuple[Read
         if name == collection.name
     }
     found = []
-    for step in collection.steps:
+    for step in (one for one in collection.steps if isinstance(one, ItemStep)):
         if part.phases is None or step.phase in part.phases:
             due = sum(counts.get((step.kind, collection.phase(name), int(status)), 0) for name, status in step.due)
             if due:
@@ -271,13 +271,13 @@ def again(ledger: Ledger, session: int, harvest: Harvest, part: Span) -> int:
         with ledger.writing() as pen:
             return pen.due_again([seq for seq, source, _ in ledger.ask("hosts_of", harvest.collection.name)
                                   if source in {one.name for one in harvest.sources}])  # fmt: skip
-    first = harvest.collection.first
+    first = harvest.collection.listing.first
     offered = {row[0] for source in harvest.sources for row in ledger.ask("offerings_of_source", source.name) if row[3]}
     count = 0
     with ledger.writing() as pen:
         for item in sorted(offered):
             state = tuple(ledger.ask("standing", item)[0][:2])
-            if state not in {first, harvest.collection.refused}:
+            if state not in {first, harvest.collection.listing.refused}:
                 pen.moved(session, item, first, Reason.RETRIED)
                 count += 1
     return count

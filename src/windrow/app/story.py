@@ -296,4 +296,4 @@ def _doing(kind: str, phase: int) -> str:
     made = collection(kind)
     if made.crawl is not None:
         return phase_name(phases(), kind, phase)
-    return "fetching" if phase == made.first[0] else "listing"
+    return "fetching" if phase == made.listing.first[0] else "listing"

@@ -14,6 +14,7 @@ from windrow.app.sample import sample
 from windrow.collections.drops.element import TABLES
 from windrow.config import SHIPPED, Workspace, resources, schema
 from windrow.config.address import SCHEMES, place
+from windrow.contract import Check, Collection, Judge, Load, Read, Rows, Step
 from windrow.engine.message import Job
 from windrow.engine.pool import Pool
 from windrow.engine.worker import Desk
@@ -34,7 +35,6 @@ from windrow.model import (
 )
 from windrow.reasons import Reason
 from windrow.shape import Table
-from windrow.spec import Act, Collection, Rows, Step
 
 
 class Got(NamedTuple):
@@ -151,10 +151,10 @@ def _where(what: Bench, address: str) -> tuple[Site, str, str]:
 def _offer(what: Bench, path: str, name: str, size: int) -> Offer | None:
     """Judge the name as a listing would; None where the rules leave it out: then it is a document itself."""
     folder = path.rpartition("/")[0].rpartition("/")[2]
-    folders = what.collection.folders
+    folders = what.collection.listing.folders
     entry = Entry(folder if folder in folders else folders[0], name, size)
     source = Source("try", what.collection.name, Site("file"))
-    offers = what.collection.plan(source, [entry], what.options)
+    offers = what.collection.listing.plan(source, [entry], what.options)
     return offers[0] if offers else None
 
 
@@ -171,27 +171,29 @@ class _Reader:
         plan = self._what.collection
         if whole:
             member = Member(key, self._kept.size, self._kept.digest, "")
-            yield from self._document(member, Item(1, plan.name, plan.member_kind, key, digest=self._kept.digest))
+            yield from self._document(member, Item(1, plan.name, plan.members.kind, key, digest=self._kept.digest))
             return
-        item = Item(1, plan.name, plan.kind, key, digest=self._kept.digest)
+        item = Item(1, plan.name, plan.listing.kind, key, digest=self._kept.digest)
         members: list[Member] = []
-        for step in self._steps(Act.READ):
+        for step in self._steps(Read):
             reading = self._take(step, item)
             if isinstance(reading, Reading):
                 yield from _notes(key, step, reading)
                 members += reading.members
                 if reading.reason:
-                    yield Document(key, plan.kind, self._kept.size, self._kept.digest, step.phase, reading.reason)
+                    yield Document(
+                        key, plan.listing.kind, self._kept.size, self._kept.digest, step.phase, reading.reason
+                    )
         for number, member in enumerate(sorted(members, key=lambda one: one.rank), 2):
-            one = Item(number, plan.name, plan.member_kind, f"{key}/{member.name}", 1, digest=member.digest)
+            one = Item(number, plan.name, plan.members.kind, f"{key}/{member.name}", 1, digest=member.digest)
             yield from self._document(member, replace(one, member=member.name))
 
     def _document(self, member: Member, item: Item) -> Iterator[Part]:
         """Take one document through every step, until one refuses it."""
         plan = self._what.collection
-        phase, reason = plan.phases[plan.member_state(member)[0] - 1], member.reason
+        phase, reason = plan.phases[plan.members.state(member)[0] - 1], member.reason
         records: list[Record] = []
-        for step in [] if reason else self._steps(Act.CHECK, Act.LOAD, Act.JUDGE):
+        for step in [] if reason else self._steps(Check, Load, Judge):
             result = self._take(step, item)
             phase = step.phase
             if isinstance(result, Rows):
@@ -205,8 +207,8 @@ class _Reader:
         yield from records
         yield Document(member.name, member.kind, member.size, member.digest, phase, reason, len(records))
 
-    def _steps(self, *acts: Act) -> list[Step]:
-        return [step for step in self._what.collection.steps if step.act in acts]
+    def _steps(self, *kinds: type[Step]) -> list[Step]:
+        return [step for step in self._what.collection.steps if type(step) in kinds]
 
     def _take(self, step: Step, item: Item) -> Any:
         number = self._what.collection.steps.index(step)

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
+from windrow.contract import Crawl
 from windrow.engine.ledger import Pen
 from windrow.engine.ledger.moment import parse
 from windrow.engine.message import Event, Feed, Visited, Walk, WalkEnded
@@ -15,7 +16,6 @@ from windrow.engine.run import Run
 from windrow.formats.warc import stamp
 from windrow.model import Call, Found, Known, Source, Visit
 from windrow.reasons import Reason
-from windrow.spec import Crawl
 
 FEED = 128
 """Addresses given to a host's walker at a time at most, and half of it what it has left when it gets more."""
@@ -66,7 +66,7 @@ class Crawling:
         self._run = run
         self._crawl = crawl
         self._sources = {source.name: source for source in run.harvest.sources if source.active}
-        phase = run.collection.first[0]
+        phase = 1
         self._tallies = {name: _Tally(run.open_task(phase, name)) for name in self._sources}
         self._hosts: dict[int, _Host] = {}
         self._share = FEED  # addresses that a host gets at a time

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from windrow.contract import Collection, State
 from windrow.engine.ledger import Ledger
 from windrow.model import Item, Status
 from windrow.reasons import Reason
-from windrow.spec import Collection, State
 
 PAGE = 500
 

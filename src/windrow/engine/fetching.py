@@ -97,7 +97,7 @@ class Fetching:
 
     def _open(self, name: str) -> _Host:
         source = next(one for one in self._run.harvest.sources if one.name == name)
-        host = _Host(source, self._run.open_task(self._run.collection.first[0], name))
+        host = _Host(source, self._run.open_task(self._run.collection.listing.first[0], name))
         self._hosts[name] = host
         return host
 
@@ -128,7 +128,7 @@ class Fetching:
         elif isinstance(event, Begun) and event.number in self._in_hand:
             wanted = self._in_hand[event.number]
             self._begin(pen, wanted, event)
-            pen.moved(run.session, wanted.due.item.id, (run.collection.first[0], Status.RUNNING))
+            pen.moved(run.session, wanted.due.item.id, (run.collection.listing.first[0], Status.RUNNING))
         elif isinstance(event, Grown) and event.number in self._in_hand:
             run.grown[self._in_hand[event.number].fetch] = event.size
 
@@ -140,7 +140,9 @@ class Fetching:
                 self._run.session, wanted.due.item.id, source.name, source.site.address(order.path), began
             )
             if wanted.conflict:
-                pen.found(self._run.session, wanted.due.item.id, self._run.collection.first[0], [wanted.conflict])
+                pen.found(
+                    self._run.session, wanted.due.item.id, self._run.collection.listing.first[0], [wanted.conflict]
+                )
                 wanted.conflict = None
 
     def _fetched(self, pen: Pen, wanted: Wanted, got: Fetched) -> None:
@@ -158,11 +160,11 @@ class Fetching:
             self._queue.held -= 1
             if got.message and not got.checksum:
                 told = Finding("NotCompared", got.message, Level.WARN)
-                pen.found(run.session, item, run.collection.first[0], [told])
-            for state in run.collection.arrived(got):
+                pen.found(run.session, item, run.collection.listing.first[0], [told])
+            for state in run.collection.listing.arrived(got):
                 pen.moved(run.session, item, state)
             return
-        pen.moved(run.session, item, run.collection.failed(got.reason), got.reason, got.message)
+        pen.moved(run.session, item, run.collection.listing.failed(got.reason), got.reason, got.message)
         wanted.attempts += 1
         self._rest(pen, host, got)
         if got.retry and self._more(wanted) and not run.stopping() and source.name not in self._queue.down:
@@ -177,7 +179,7 @@ class Fetching:
         received = run.grown.pop(wanted.fetch, 0)
         cut = Fetched(item, now(), 0.0, None, received, None, why.reason, why.message)
         pen.fetch_ended(wanted.fetch, item, wanted.source.name, cut)
-        pen.moved(run.session, item, run.collection.failed(why.reason), why.reason, why.message)
+        pen.moved(run.session, item, run.collection.listing.failed(why.reason), why.reason, why.message)
         wanted.fetch = 0
         wanted.attempts += 1
 

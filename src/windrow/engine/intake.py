@@ -76,7 +76,7 @@ class Intake:
         assert run.collection.crawl is not None
         self._run = run
         self._page = run.collection.crawl.page
-        self._phase = run.collection.first[0]
+        self._phase = 1
         self._host = lru_cache(_ORIGINS)(self._host_of)
         self._tallies: dict[str, _Tally] = {}
         self._graves = Graves(run.ledger)
@@ -139,7 +139,7 @@ class Intake:
             if rows:
                 item, source, offset = rows[0]
             else:
-                first = run.collection.first
+                first = (self._phase, Status.PENDING)
                 item = pen.item_made(
                     run.session, run.collection.name, KIND, taken.warc, owner=lot.source, size=taken.size, state=first
                 )

@@ -30,7 +30,7 @@ class _Listed:
 
 def list_all(run: Run) -> set[str]:
     """List every active source; return those that could not be. Nothing is fetched before this ends."""
-    phase = run.collection.refused[0]
+    phase = run.collection.listing.refused[0]
     waiting = [_Listed(source, run.open_task(phase, source.name)) for source in run.harvest.sources if source.active]
     run.progress.begin("listing", len(waiting))
     going: dict[int, _Listed] = {}
@@ -45,7 +45,7 @@ def list_all(run: Run) -> set[str]:
             number = run.lane()
             going[number] = one
             pace = slow[host(one.source.site)]
-            run.crew.hand(Lane(number, one.source.site, folders=run.collection.folders, pace=pace))
+            run.crew.hand(Lane(number, one.source.site, folders=run.collection.listing.folders, pace=pace))
         if not going:
             time.sleep(0.05)
         for event in run.crew.events(0.1):
@@ -79,10 +79,10 @@ def _again(run: Run, one: _Listed, broken: Broken) -> bool:
 
 def _record(run: Run, one: _Listed) -> None:
     """Put on record what a source offers now, and what it does not any more."""
-    offers = run.collection.plan(one.source, one.entries, run.harvest.options)
+    offers = run.collection.listing.plan(one.source, one.entries, run.harvest.options)
     known = {row[1]: row for row in run.ledger.ask("offerings_of_source", one.source.name)}
     keyed = {offer.key: offer for offer in offers if not offer.unkeyed}
-    place = (run.collection.name, run.collection.kind)
+    place = (run.collection.name, run.collection.listing.kind)
     items = {key: seq for seq, key in run.ledger.ask_many("items_by_key", sorted(keyed), *place)}
     fresh = refused = gone = 0
     with run.ledger.writing() as pen:
@@ -109,9 +109,9 @@ def _record(run: Run, one: _Listed) -> None:
 
 def _make(run: Run, pen: Pen, offer: Offer) -> int:
     collection = run.collection
-    state = collection.refused if offer.reason else collection.first
+    state = collection.listing.refused if offer.reason else collection.listing.first
     return pen.item_made(
-        run.session, collection.name, collection.kind, offer.key, rank=offer.rank, owner=offer.owner,
+        run.session, collection.name, collection.listing.kind, offer.key, rank=offer.rank, owner=offer.owner,
         size=offer.size, state=state, reason=offer.reason,
     )  # fmt: skip
 
@@ -120,9 +120,9 @@ def _compare(run: Run, pen: Pen, source: str, item: int, offer: Offer, *, known:
     """Note what is new or different in what a source says of an item."""
     collection = run.collection
     standing = run.ledger.ask("standing", item)
-    if standing and offer.reason is None and tuple(standing[0][:2]) == collection.refused:
+    if standing and offer.reason is None and tuple(standing[0][:2]) == collection.listing.refused:
         # Refused before, and good now: the list of centres has grown.
-        pen.moved(run.session, item, collection.first, Reason.RETRIED)
+        pen.moved(run.session, item, collection.listing.first, Reason.RETRIED)
     if known is None or not known[3]:
         pen.listed(run.session, source, item, offer, "listed")
         return
@@ -134,7 +134,7 @@ def _compare(run: Run, pen: Pen, source: str, item: int, offer: Offer, *, known:
     if (size, modified) != (offer.size, _spelled(offer.modified)) and known_bytes:
         message = f"{source} now offers {offer.size} bytes of {offer.modified}, before {size} bytes of {modified}"
         finding = Finding("ContentChanged", f"{message}; windrow retry {offer.key}", Level.WARN)
-        pen.found(run.session, item, collection.first[0], [finding])
+        pen.found(run.session, item, collection.listing.first[0], [finding])
 
 
 def _spelled(at: datetime | None) -> str | None:

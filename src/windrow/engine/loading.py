@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from windrow.contract import ItemStep, Judge, Load, Rows, State, Summarise
 from windrow.engine.account import Account
 from windrow.engine.due import Due, count, due
 from windrow.engine.ledger import Pen
@@ -13,23 +14,21 @@ from windrow.engine.stepping import PASSING, jobs, version
 from windrow.errors import StoreError
 from windrow.model import Finding, Level, Reading, Status
 from windrow.reasons import Reason
-from windrow.spec import Act, Rows, State, Step
 
 FEW = 32
 """Documents whose ledger entries are written together; each has its own transaction in the store."""
 
 
-def load_step(run: Run, step: Step) -> None:
-    """Take a LOAD, JUDGE or SUM step: read in the pool, ahead; written here, in order."""
+def load_step(run: Run, step: Load | Judge | Summarise) -> None:
+    """Take a Load, Judge or Summarise step: read in the pool, ahead; written here, in order."""
     states = [(run.collection.phase(name), status) for name, status in step.due]
     total = count(run.ledger, run.collection, step.kind, states)
     if not total or run.harvest.store is None:
         return
     account = Account(run, run.collection.phase(step.phase))
     run.progress.begin(step.phase, total)
-    work = {Act.LOAD: _stage, Act.JUDGE: _judge, Act.SUM: _sum}[step.act]
     try:
-        for page in _pages(work(run, step, run.harvest.store, states, account)):
+        for page in _pages(_results(run, step, run.harvest.store, states, account)):
             _record(run, step, page, account)
             if run.stopping():
                 break
@@ -46,6 +45,16 @@ def load_step(run: Run, step: Step) -> None:
 Result = tuple[Due, Reading]
 
 
+def _results(
+    run: Run, step: Load | Judge | Summarise, store: Store, states: list[State], account: Account
+) -> Iterator[Result]:
+    if isinstance(step, Load):
+        return _stage(run, step, store, states, account)
+    if isinstance(step, Judge):
+        return _judge(run, step, store, states, account)
+    return _summarise(run, step, store, states)
+
+
 def _pages(results: Iterator[Result]) -> Iterator[list[Result]]:
     page: list[Result] = []
     for result in results:
@@ -57,7 +66,7 @@ def _pages(results: Iterator[Result]) -> Iterator[list[Result]]:
         yield page
 
 
-def _in_order(run: Run, step: Step, states: list[State], account: Account) -> Iterator[tuple[Due, Done]]:
+def _in_order(run: Run, step: Load | Judge, states: list[State], account: Account) -> Iterator[tuple[Due, Done]]:
     """Read documents in the pool, and give them back in order."""
     kept: dict[int, Due] = {}
 
@@ -70,7 +79,7 @@ def _in_order(run: Run, step: Step, states: list[State], account: Account) -> It
         yield kept.pop(job.item.id), done
 
 
-def _ordered(run: Run, step: Step, states: list[State]) -> Iterator[Due]:
+def _ordered(run: Run, step: ItemStep, states: list[State]) -> Iterator[Due]:
     """Draw due items of all states in one order of rank: a crash must not change the order of loading."""
     streams = [due(run.ledger, run.collection, step.kind, [state]) for state in states]
     heads = [(next(stream, None), stream) for stream in streams]
@@ -85,7 +94,7 @@ def _ordered(run: Run, step: Step, states: list[State]) -> Iterator[Due]:
         heads = list(alive)
 
 
-def _stage(run: Run, step: Step, store: Store, states: list[State], account: Account) -> Iterator[Result]:
+def _stage(run: Run, step: Load, store: Store, states: list[State], account: Account) -> Iterator[Result]:
     for one, done in _in_order(run, step, states, account):
         made = done.result
         if not isinstance(made, Rows):
@@ -95,7 +104,7 @@ def _stage(run: Run, step: Step, store: Store, states: list[State], account: Acc
         yield one, Reading(count=made.count)
 
 
-def _judge(run: Run, step: Step, store: Store, states: list[State], account: Account) -> Iterator[Result]:
+def _judge(run: Run, step: Judge, store: Store, states: list[State], account: Account) -> Iterator[Result]:
     for one, done in _in_order(run, step, states, account):
         reading: Reading = done.result
         findings = [*reading.findings, *_answered(store, reading)]
@@ -110,25 +119,24 @@ def _judge(run: Run, step: Step, store: Store, states: list[State], account: Acc
 
 
 def _answered(store: Store, reading: Reading) -> list[Finding]:
-    """Ask the store what the reading left open, and return the findings that follow."""
+    """Look up in the store what the reading left open, and return the findings that follow."""
     keys: dict[str, set[str]] = {}
-    for ask in reading.asks:
-        keys.setdefault(ask.question, set()).add(ask.key)
+    for one in reading.lookups:
+        keys.setdefault(one.question, set()).add(one.key)
     known = {question: store.known(question, asked) for question, asked in keys.items()}
-    return [ask.finding for ask in reading.asks if ask.key not in known[ask.question]]
+    return [one.finding for one in reading.lookups if one.key not in known[one.question]]
 
 
-def _sum(run: Run, step: Step, store: Store, states: list[State], account: Account) -> Iterator[Result]:
+def _summarise(run: Run, step: Summarise, store: Store, states: list[State]) -> Iterator[Result]:
     """Bring the summaries up to date once; every document that waited for them is through."""
-    del account  # its documents were counted when they were loaded; `_record` counts them here
     store.summarise(run.clock())
     for one in due(run.ledger, run.collection, step.kind, states):
         yield one, Reading()
 
 
-def _record(run: Run, step: Step, page: list[Result], account: Account) -> None:
+def _record(run: Run, step: Load | Judge | Summarise, page: list[Result], account: Account) -> None:
     """Put a page of outcomes on record."""
-    mine = version(run, step)
+    mine = "" if isinstance(step, Summarise) else version(run, step)
     with run.ledger.writing() as pen:
         parents = set()
         for one, reading in page:
@@ -140,9 +148,9 @@ def _record(run: Run, step: Step, page: list[Result], account: Account) -> None:
     run.tick()
 
 
-def _move(run: Run, pen: Pen, step: Step, one: Due, reading: Reading, mine: str) -> None:  # noqa: PLR0917
+def _move(run: Run, pen: Pen, step: ItemStep, one: Due, reading: Reading, mine: str) -> None:  # noqa: PLR0917
     phase = run.collection.phase(step.phase)
-    if step.act is not Act.SUM:
+    if not isinstance(step, Summarise):
         pen.read(run.session, one.item.id, (step.phase, mine), one.item.digest, reading)
     run.put(pen, one.item.id, phase, reading)
     pen.moved(run.session, one.item.id, (phase, Status.DONE if reading.done else Status.FAILED), reading.reason)

@@ -7,9 +7,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from windrow.contract import Crawl
 from windrow.model import Call, Entry, Fetched, Found, Item, Limits, Order, Place, Site, Source, Visit
 from windrow.reasons import Reason
-from windrow.spec import Crawl
 
 
 class Keep(NamedTuple):

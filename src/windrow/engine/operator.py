@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from windrow.contract import Collection, State
 from windrow.engine.ledger import Lease, Ledger, Pen
 from windrow.engine.ledger.lease import holder
 from windrow.model import Finding, Level, Status
 from windrow.reasons import Reason
-from windrow.spec import Collection, State
 
 NAMED = 20
 """Addresses that a decision names on the ledger."""
@@ -26,10 +26,14 @@ class Chosen(NamedTuple):
 
 def choose(ledger: Ledger, collection: Collection, keys: Iterable[str]) -> list[Chosen]:
     """Find items by key (`add/NAME`) or by the name alone; what is not there is left out."""
-    wanted = sorted({spelled for key in keys for spelled in (key, *(f"{one}/{key}" for one in collection.folders))})
+    wanted = sorted(
+        {spelled for key in keys for spelled in (key, *(f"{one}/{key}" for one in collection.listing.folders))}
+    )
     found = []
     if wanted:
-        for item, known, phase, status, fetch in ledger.ask_many("items_of", wanted, collection.name, collection.kind):
+        for item, known, phase, status, fetch in ledger.ask_many(
+            "items_of", wanted, collection.name, collection.listing.kind
+        ):
             rows = ledger.ask("children_of", item, fetch) if fetch else []
             children = tuple((child, (number, Status(word))) for child, number, word in rows)
             found.append(Chosen(item, known, (phase, Status(status)), children))
@@ -48,7 +52,7 @@ def retry(ledger: Ledger, collection: Collection, chosen: Iterable[Chosen]) -> i
         for child, (phase, status) in one.children:
             if status not in {Status.FAILED, Status.CANCELLED} and (phase, status) != (last, Status.DONE):
                 pen.moved(session, child, (phase, Status.CANCELLED), Reason.RETRIED)
-        pen.moved(session, one.item, collection.first, Reason.RETRIED, "an operator asked for another attempt")
+        pen.moved(session, one.item, collection.listing.first, Reason.RETRIED, "an operator asked for another attempt")
 
     return _decide(ledger, f"retry {collection.name}", chosen, again)
 
@@ -85,18 +89,18 @@ def _decide(ledger: Ledger, command: str, chosen: Iterable[Chosen], act: Callabl
 
 def choose_addresses(ledger: Ledger, collection: Collection, digests: Sequence[int]) -> list[Chosen]:
     """Find addresses of a crawl by their numbers; what is not known, or was taken down, is left out."""
-    return [_address(collection, row) for row in ledger.ask_many("chosen_addresses", digests, collection.name)]
+    return [_address(row) for row in ledger.ask_many("chosen_addresses", digests, collection.name)]
 
 
 def addresses(ledger: Ledger, collection: Collection, act: str, source: str, reason: str) -> list[Chosen]:
     """Find addresses that fail (for `retry`) or wait (for `cancel`), of a source and for a reason; empty means any."""
     query = {"retry": "chosen_failing", "cancel": "chosen_waiting"}[act]
-    return [_address(collection, row) for row in ledger.ask(query, collection.name, source, reason)]
+    return [_address(row) for row in ledger.ask(query, collection.name, source, reason)]
 
 
-def _address(collection: Collection, row: tuple[Any, ...]) -> Chosen:
+def _address(row: tuple[Any, ...]) -> Chosen:
     digest, url, due, failures = row
-    return Chosen(digest, url, (collection.first[0], _state(due, failures)), ())
+    return Chosen(digest, url, (1, _state(due, failures)), ())
 
 
 def _state(due: int | None, failures: int) -> Status:

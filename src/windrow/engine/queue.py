@@ -131,10 +131,10 @@ class Queue:
 def _stream(run: Run) -> Iterator[Due]:
     """Yield what should be fetched: new, cut, and failed in earlier sessions for a passing reason."""
     collection = run.collection
-    phase = collection.first[0]
-    yield from due(run.ledger, collection, collection.kind, [collection.first, (phase, Status.RUNNING)])
+    phase = collection.listing.first[0]
+    yield from due(run.ledger, collection, collection.listing.kind, [collection.listing.first, (phase, Status.RUNNING)])
     failed: list[Due] = []
-    for one in due(run.ledger, collection, collection.kind, [(phase, Status.FAILED)]):
+    for one in due(run.ledger, collection, collection.listing.kind, [(phase, Status.FAILED)]):
         if one.reason in AGAIN and one.since < run.session:
             failed.append(one)
         if len(failed) == 500:
@@ -161,7 +161,7 @@ def _hosted(run: Run, part: list[Due]) -> list[Wanted]:
     for one in part:
         offered = offers.get(one.item.id, {})
         hosts = [_host(sources[name], record.get(name)) for name in offered]
-        best = run.collection.prefer(one.owner, hosts)
+        best = run.collection.listing.prefer(one.owner, hosts)
         before = last.get(one.item.id)
         pairs = [
             (

@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from windrow.contract import Judge, Load, Read, Rows, State, Summarise
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import parse
 from windrow.engine.loading import load_step
@@ -20,7 +21,6 @@ from windrow.engine.run import Run, Store
 from windrow.engine.stepping import take_step
 from windrow.model import Fetched, Finding, Item, Level, Member, Reading, Status
 from windrow.reasons import Reason
-from windrow.spec import Act, Rows, State
 
 
 class Change(NamedTuple):
@@ -103,9 +103,12 @@ def replay(run: Run, real: Ledger) -> Iterator[Change]:
                 got = Fetched(item, at, 0.0, None, 0, None, checksum=checksum)
                 pen.flush()
                 run.ledger.connection.execute("UPDATE standing SET fetch = ? WHERE item = ?", (fetch, item))
-                pen.moved(run.session, item, run.collection.arrived(got)[-1])
+                pen.moved(run.session, item, run.collection.listing.arrived(got)[-1])
         for step in run.collection.steps:
-            (take_step if step.act in {Act.READ, Act.CHECK} else load_step)(run, step)
+            if isinstance(step, Read):
+                take_step(run, step)
+            elif isinstance(step, Load | Judge | Summarise):
+                load_step(run, step)
     yield from _differences(run, real)
 
 

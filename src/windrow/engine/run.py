@@ -9,6 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from windrow.contract import Collection, Rows
 from windrow.engine.crew import Crew
 from windrow.engine.ledger import Lease, Ledger, Pen
 from windrow.engine.ledger.moment import now
@@ -17,7 +18,6 @@ from windrow.engine.progress import Progress
 from windrow.errors import Stopped
 from windrow.model import Finding, Item, Level, Limits, Reading, Resource, Source, Status
 from windrow.reasons import Reason
-from windrow.spec import Collection, Rows
 
 COMMENT = 2000
 """Characters of a task's comment that are kept; books may have less room."""
@@ -102,8 +102,8 @@ class Books(Protocol):
         ...
 
 
-Follower = Callable[[Callable[[], bool]], str]
-"""Brings what follows the store up to date, and says in a line what it did. It is given a pulse to call between
+Derivation = Callable[[Callable[[], bool]], str]
+"""Brings what is derived from the store up to date, and says in a line what it did. It is given a pulse to call between
 batches, which says whether to go on; what a killed one left, the next one mends."""
 
 
@@ -126,7 +126,7 @@ class Harvest:
     store: Store | None = None
     books: Books | None = None
     chronicle: Chronicle | None = None
-    followers: Mapping[str, Follower] = field(default_factory=dict)  # by phase
+    derivations: Mapping[str, Derivation] = field(default_factory=dict)  # by phase
     listers: int = 4
     downloaders: int = 4
     attempts: int = 3
@@ -207,7 +207,7 @@ class Run:
             counted.setdefault(parent, {})[phase, Status(status)] = count
         for parent, children in counted.items():
             before = self.ledger.ask("standing", parent)[0][:2]
-            state = self.collection.parent(children)
+            state = self.collection.members.parent(children)
             if tuple(before) != tuple(state):
                 pen.moved(self.session, parent, state)
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
+from windrow.contract import Check, Collection, Derive, Judge, Load, Read, Settle, Step, Summarise
 from windrow.engine.context import warm
 from windrow.engine.crawling import Crawling
 from windrow.engine.crew import Crew
+from windrow.engine.deriving import derive_step
 from windrow.engine.fetching import Fetching
-from windrow.engine.following import follow_step
 from windrow.engine.indexing import index_archive
 from windrow.engine.intake import Intake
 from windrow.engine.ledger import Lease, Ledger
@@ -32,21 +34,20 @@ from windrow.engine.wish import heard_by
 from windrow.engine.worker import Desk
 from windrow.model import Limits
 from windrow.reasons import Reason
-from windrow.spec import Act, Collection
 from windrow.stores.archive import alone, mend, sweep
 
 SOME_FAILED = 3
 
-WORK = {
-    Act.READ: take_step,
-    Act.CHECK: take_step,
-    Act.LOAD: load_step,
-    Act.JUDGE: load_step,
-    Act.SUM: load_step,
-    Act.SETTLE: settle_step,
-    Act.FOLLOW: follow_step,
+WORK: dict[type[Step], Callable[[Run, Any], None]] = {
+    Read: take_step,
+    Check: take_step,
+    Load: load_step,
+    Judge: load_step,
+    Summarise: load_step,
+    Settle: settle_step,
+    Derive: derive_step,
 }
-"""What a step's act has done by."""
+"""What takes each kind of step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ class Session:
                 if self.stops:
                     break
                 if phases is None or step.phase in phases:
-                    WORK[step.act](run, step)
+                    WORK[type(step)](run, step)
                     run.tick()
         finally:
             self.failed += run.failed
@@ -167,5 +168,5 @@ class Session:
 
 def _modules(collection: Collection) -> set[str]:
     """Return the modules of the functions that readers and fetchers run for a collection."""
-    modules = {one.run.__module__ for one in collection.steps if one.run}
-    return modules | ({collection.crawl.guide.__module__} if collection.crawl else set())
+    modules = {one.run.__module__ for one in collection.steps if not isinstance(one, Summarise | Derive)}
+    return modules | ({collection.crawl.rules.__module__} if collection.crawl else set())

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
+from windrow.contract import Settle
 from windrow.engine.account import Account
 from windrow.engine.ledger.visit import recorded
 from windrow.engine.message import Job
@@ -15,7 +16,6 @@ from windrow.engine.stepping import PASSING
 from windrow.engine.sweep import seldom
 from windrow.errors import ArchiveError, StoreError
 from windrow.model import Item, Kept, Place, Reading, Recorded, Status, Visit
-from windrow.spec import Step
 from windrow.stores.archive import open_response
 
 PAGE = 256
@@ -38,7 +38,7 @@ class Told(NamedTuple):
 class Settling:
     """One settle step at work."""
 
-    def __init__(self, run: Run, step: Step, chronicle: Chronicle) -> None:
+    def __init__(self, run: Run, step: Settle, chronicle: Chronicle) -> None:
         """Tell the chronicle of one harvest."""
         self._run = run
         self._step = step
@@ -121,25 +121,24 @@ class Settling:
     def _wanted(self, one: Recorded) -> Place | None:
         """Return where the bytes lie that must be read."""
         kept = one.visit.kept
-        assert self._step.wants is not None
         if kept is None:
             return None
-        if kept.revisit and self._asks(one, kept):
+        if kept.revisit and self._refers(one, kept):
             return self._place(one.visit, kept)
         if not self._step.wants(one) or (kept.revisit and self._chronicle.same(one.visit.url, kept.digest)):
             return None
         return self._place(one.visit, kept)
 
-    def _asks(self, one: Recorded, kept: Kept) -> bool:
+    def _refers(self, one: Recorded, kept: Kept) -> bool:
         """Tell whether the head of an answer with known bytes says what they do not."""
-        if self._step.asks is None:
+        if self._step.refers is None:
             return False
         try:
             answer = open_response(self._run.archive, kept.place)
         except ArchiveError:
             return False  # `windrow check` tells of it; what is known stays
         answer.view.close()
-        return self._step.asks(one, answer.fields)
+        return self._step.refers(one, answer.fields)
 
     def _place(self, visit: Visit, kept: Kept) -> Place:
         if not kept.revisit:
@@ -152,7 +151,7 @@ class Settling:
         kept = one.visit.kept
         phase = self._run.collection.phase(self._step.phase)
         item = Item(
-            one.seq, self._run.collection.name, self._step.kind, one.visit.url, phase=phase, status=Status.RUNNING,
+            one.seq, self._run.collection.name, "visit", one.visit.url, phase=phase, status=Status.RUNNING,
             digest=kept.digest if kept else "",
         )  # fmt: skip
         head = kept.place if kept and kept.revisit else None
@@ -160,7 +159,6 @@ class Settling:
 
     def _settle(self, page: list[Told]) -> None:
         """Tell a page of visits in one transaction."""
-        assert self._step.tell is not None
         entries = [self._step.tell(one.recorded, one.result) for one in page]
         self._chronicle.settle([entry for entry in entries if entry is not None], page[-1].recorded.seq)
         self._count(page)
@@ -185,13 +183,11 @@ class Settling:
 
     def _again(self, visits: list[Recorded]) -> Iterator[tuple[int, Any]]:
         tell, wants = self._step.tell, self._step.wants
-        assert tell is not None
-        assert wants is not None
         jobs = []
         by_seq: Mapping[int, Recorded] = {one.seq: one for one in visits}
         for one in visits:
             kept = one.visit.kept
-            if kept is not None and (wants(one) or (kept.revisit and self._asks(one, kept))):
+            if kept is not None and (wants(one) or (kept.revisit and self._refers(one, kept))):
                 jobs.append(self._job(one, self._place(one.visit, kept)))
             else:
                 yield one.seq, tell(one, None)
@@ -200,8 +196,8 @@ class Settling:
                 yield job.item.id, tell(by_seq[job.item.id], done.result)
 
 
-def settle_step(run: Run, step: Step) -> None:
-    """Take a SETTLE step for every visit that the chronicle was not told of."""
+def settle_step(run: Run, step: Settle) -> None:
+    """Take a Settle step for every visit that the chronicle was not told of."""
     if run.harvest.chronicle is not None:
         with seldom():
             Settling(run, step, run.harvest.chronicle).run()

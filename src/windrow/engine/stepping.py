@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
+from windrow.contract import ItemStep, Judge, Load, Read, State
 from windrow.engine.account import Account
 from windrow.engine.due import Due, count, due
 from windrow.engine.ledger import Pen
@@ -13,7 +14,6 @@ from windrow.engine.message import Job
 from windrow.engine.run import Run
 from windrow.model import Finding, Item, Level, Place, Reading, Status
 from windrow.reasons import Reason
-from windrow.spec import State, Step
 
 PAGE = 256
 """Items moved in one transaction."""
@@ -43,7 +43,7 @@ def places(run: Run, digests: Iterable[str]) -> dict[str, Place]:
     return found
 
 
-def jobs(run: Run, step: Step, items: Iterable[Due], account: Account) -> Iterator[tuple[Due, Job]]:
+def jobs(run: Run, step: Read | Load | Judge, items: Iterable[Due], account: Account) -> Iterator[tuple[Due, Job]]:
     """Make the pool's jobs, looking captures up page by page."""
     number = run.collection.steps.index(step)
     options = {name: str(value) for name, value in run.harvest.options.items()}
@@ -62,7 +62,7 @@ def _pages(items: Iterable[Due]) -> Iterator[tuple[Due, ...]]:
         yield page
 
 
-def mark_running(run: Run, step: Step, page: Iterable[Due], account: Account) -> None:
+def mark_running(run: Run, step: ItemStep, page: Iterable[Due], account: Account) -> None:
     """Move items to (phase, running): a crash leaves them there, and they are due again."""
     state = (run.collection.phase(step.phase), Status.RUNNING)
     with run.ledger.writing() as pen:
@@ -75,20 +75,20 @@ def mark_running(run: Run, step: Step, page: Iterable[Due], account: Account) ->
         run.settle_parents(pen, parents - {0})
 
 
-def version(run: Run, step: Step) -> str:
+def version(run: Run, step: Read | Load | Judge) -> str:
     """Return what a reading depends on beside the bytes: the step's version and its resources."""
     known = run.harvest.resources
     names = [f"{name}={known[name].digest[7:23]}" for name in step.resources if name in known]
     return "+".join([step.version, *names])
 
 
-def _of(step: Step, item: Item, mine: str) -> str:
+def _of(step: Read, item: Item, mine: str) -> str:
     """Return a step's version for one item: with what its reading depends on beside the bytes."""
     return f"{mine}+{step.by(item)}" if step.by else mine
 
 
-def take_step(run: Run, step: Step) -> None:
-    """Take a READ or CHECK step for every item that is due."""
+def take_step(run: Run, step: Read) -> None:
+    """Take a Read or Check step for every item that is due."""
     phase = run.collection.phase(step.phase)
     states = [(run.collection.phase(name), status) for name, status in step.due]
     total = count(run.ledger, run.collection, step.kind, states)
@@ -107,7 +107,7 @@ def take_step(run: Run, step: Step) -> None:
         run.progress.end()
 
 
-def _results(run: Run, step: Step, states: list[State], mine: str, account: Account) -> Iterator[list[Outcome]]:
+def _results(run: Run, step: Read, states: list[State], mine: str, account: Account) -> Iterator[list[Outcome]]:
     """Yield outcomes of the pool by the page; what is remembered goes on record without it."""
     kept: dict[int, Due] = {}
     known: list[Outcome] = []
@@ -134,7 +134,7 @@ def _results(run: Run, step: Step, states: list[State], mine: str, account: Acco
         yield page + known
 
 
-def _record_page(run: Run, step: Step, page: list[Outcome], mine: str, account: Account) -> None:
+def _record_page(run: Run, step: Read, page: list[Outcome], mine: str, account: Account) -> None:
     """Put some outcomes on record in one transaction, with what follows for their parents."""
     with run.ledger.writing() as pen:
         parents: set[int] = set()
@@ -149,7 +149,7 @@ def _record_page(run: Run, step: Step, page: list[Outcome], mine: str, account: 
     run.tick()
 
 
-def remembered(run: Run, step: Step, one: Due, mine: str) -> Reading | None:
+def remembered(run: Run, step: Read, one: Due, mine: str) -> Reading | None:
     """Return what this step made of the same bytes before, where that can be told from the ledger."""
     if not one.item.member or not one.item.digest:
         return None
@@ -164,7 +164,7 @@ def remembered(run: Run, step: Step, one: Due, mine: str) -> Reading | None:
     return Reading(Reason(reason) if reason else None, findings, count=number, md5=md5)
 
 
-def _record(run: Run, pen: Pen, step: Step, outcome: Outcome, mine: str) -> None:
+def _record(run: Run, pen: Pen, step: Read, outcome: Outcome, mine: str) -> None:
     """Put one outcome on record: reading, findings, members, and the item's move."""
     one, reading = outcome.due, outcome.reading
     collection, item = run.collection, one.item
@@ -176,7 +176,7 @@ def _record(run: Run, pen: Pen, step: Step, outcome: Outcome, mine: str) -> None
     pen.moved(run.session, item.id, state, reading.reason)
     for member in reading.members:
         pen.item_made(
-            run.session, collection.name, collection.member_kind, f"{item.key}/{member.name}"[:512],
+            run.session, collection.name, collection.members.kind, f"{item.key}/{member.name}"[:512],
             rank=member.rank, parent=item.id, fetch=item.fetch or 0, member=member,
-            state=collection.member_state(member), reason=member.reason,
+            state=collection.members.state(member), reason=member.reason,
         )  # fmt: skip

@@ -34,7 +34,7 @@ class Walker:
     def __init__(self, walk: Walk, asker: Asker, sightings: Sightings, report: Callable[[Event], None]) -> None:
         """Walk by the rules of the collection's guide."""
         self._walk = walk
-        self._guide = walk.crawl.guide(walk.source, walk.origin, walk.options)
+        self._guide = walk.crawl.rules(walk.source, walk.origin, walk.options)
         self._asker = asker
         self._sightings = sightings
         self._report = report

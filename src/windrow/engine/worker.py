@@ -13,12 +13,12 @@ from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from windrow.contract import Collection, Derive, Settle, Summarise, Task
 from windrow.engine.context import CONTEXT
 from windrow.engine.message import Done, Job
 from windrow.errors import WindrowError
 from windrow.model import Finding, Level, Limits, Place, Reading, Resource
 from windrow.reasons import Reason
-from windrow.spec import Collection, Task
 from windrow.stores.archive import Capture, open_response
 
 NOT_MODIFIED = 304
@@ -71,9 +71,10 @@ def run_job(desk: Desk, reader: Reader, job: Job) -> Any:
         if job.head is not None:
             fields = reader.fields(job.head, fields)
         if job.item.member:
-            view = desk.collection.member(view, job.item.member, desk.limits)
-        resources = {name: desk.resources[name] for name in step.resources if name in desk.resources}
-        assert step.run is not None
+            view = desk.collection.members.open(view, job.item.member, desk.limits)
+        assert not isinstance(step, Summarise | Derive)
+        names = () if isinstance(step, Settle) else step.resources
+        resources = {name: desk.resources[name] for name in names if name in desk.resources}
         return step.run(Task(job.item, view, desk.limits, resources, job.options, fields=fields))
     except WindrowError as error:
         return Reading(error.reason or Reason.STEP_FAILED, (_finding(error),))

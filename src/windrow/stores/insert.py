@@ -7,7 +7,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from windrow.spec import Rows
+from windrow.contract import Rows
 
 _BATCH = 20_000  # rows that are shifted to their final ids at a time
 

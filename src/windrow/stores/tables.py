@@ -24,10 +24,10 @@ from typing import Any, NamedTuple, Self
 
 import sqlalchemy as sa
 
+from windrow.contract import Rows
 from windrow.errors import StoreError
 from windrow.reasons import Reason
 from windrow.shape import Summary, Table
-from windrow.spec import Rows
 from windrow.stores import history, statement, tally
 from windrow.stores.connect import READS, connect, guarded
 from windrow.stores.history import Published, Version

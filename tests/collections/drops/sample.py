@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from windrow.collections.drops.rows import rows
+from windrow.contract import Rows, Task
 from windrow.digest import digest
 from windrow.model import Item, Limits, Resource
-from windrow.spec import Rows, Task
 from windrow.stores.tables import Submission
 
 CORE = "http://www.mousephenotype.org/dcc/exportlibrary/datastructure/core/"

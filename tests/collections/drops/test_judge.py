@@ -163,12 +163,12 @@ def test_levels_are_the_standards() -> None:
 def test_a_centre_with_an_unknown_pipeline_is_not_looked_into() -> None:
     reading = read(experiments(experiment("e", "s", inner=""), pipeline="x", project="y"))
     assert [finding.kind for finding in reading.findings] == ["UnknownPipeline"]
-    assert reading.asks == ()
+    assert reading.lookups == ()
 
 
 def test_specimens_of_experiments_are_asked_for_once() -> None:
     content = experiments(experiment("e1", "s1", "s2"), experiment("e2", "s1"), centre="J")
-    asks = read(content).asks
+    asks = read(content).lookups
     assert [(ask.question, ask.key) for ask in asks] == [("specimen", "J_s1"), ("specimen", "J_s2")]
     assert asks[0].finding.kind == "SpecimenNotSubmitted"
     assert asks[0].finding.line == 2
@@ -292,7 +292,7 @@ def test_of_a_delete_only_identifiers_are_checked() -> None:
     content = specimens(mouse("s1", colony=None, project="x"), mouse(" s2"))
     assert kinds(content, action="delete") == ["BlanksInIdentifier"]
     reading = read(experiments(experiment("e", "s"), pipeline="x"), action="delete")
-    assert reading.findings == reading.asks == ()
+    assert reading.findings == reading.lookups == ()
 
 
 def test_findings_are_bounded_but_fatal_ones_are_kept() -> None:

@@ -6,10 +6,10 @@ from hashlib import md5
 import pytest
 
 from windrow.collections.drops.steps import check_xsd, open_member, unzip
+from windrow.contract import Task
 from windrow.digest import digest
 from windrow.model import Item, Level, Limits
 from windrow.reasons import Reason
-from windrow.spec import Task
 
 ZIP = "H.2012-11-20.03.impc.zip"
 SPECIMENS = "H.2012-11-20.4.specimen.impc.xml"

@@ -7,8 +7,8 @@ import io
 import pytest
 
 from windrow.collections.pages.summarise import LINKS, summarise
+from windrow.contract import Task
 from windrow.model import Item, Limits, Status
-from windrow.spec import Task
 
 URL = "https://example.org/a"
 DATED = {"content-type": "text/html", "date": "Sat, 21 Nov 2026 19:00:00 GMT"}

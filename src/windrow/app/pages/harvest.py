@@ -33,7 +33,7 @@ def harvest(workspace: Workspace) -> Harvest:
         options={"agent": agent},
         books=CrawlerBooks(told.crawler, agent, archive=workspace.archive.folder if told.file_text else None),
         chronicle=SummaryStore(f"sqlite:///{told.summary}"),
-        followers={"index": follower(told.summary, told.index)},
+        derivations={"index": follower(told.summary, told.index)},
         limits=told.limits,
     )
 

@@ -9,9 +9,9 @@ from windrow.collections.drops.plan import FOLDERS, plan
 from windrow.collections.drops.prefer import prefer
 from windrow.collections.drops.rows import rows
 from windrow.collections.drops.steps import check_xsd, open_member, unzip
+from windrow.contract import Check, Collection, Judge, Listing, Load, Members, Read, State, Summarise
 from windrow.model import Fetched, Member, Status
 from windrow.reasons import Reason
-from windrow.spec import Act, Collection, State, Step
 
 SCHEMAS = ("specimen", "experiment")
 LISTS = ("status_codes", "projects", "pipelines", "strains", "colonies", "parent_colonies")
@@ -46,28 +46,28 @@ def _due(step: str, *before: str) -> tuple[tuple[str, Status], ...]:
 
 
 STEPS = (
-    Step("unzip", "1", Act.READ, unzip, ZIP, _due("unzip", "zip_name", "zip_md5")),
-    Step("xsd", "1", Act.CHECK, check_xsd, XML, _due("xsd", "xml_name"), SCHEMAS, by=announced),
-    Step("upload", "1", Act.LOAD, rows, XML, _due("upload", "xsd"), barrier=True),
-    Step("data", "1", Act.JUDGE, judge, XML, _due("data", "upload"), LISTS, barrier=True),
-    Step("context", "1", Act.SUM, None, XML, _due("context", "data")),
-    Step("overview", "1", Act.SUM, None, XML, _due("overview", "context")),
+    Read("unzip", "1", ZIP, _due("unzip", "zip_name", "zip_md5"), unzip),
+    Check("xsd", "1", XML, _due("xsd", "xml_name"), check_xsd, SCHEMAS, by=announced),
+    Load("upload", "1", XML, _due("upload", "xsd"), rows),
+    Judge("data", "1", XML, _due("data", "upload"), judge, LISTS),
+    Summarise("context", "1", XML, _due("context", "data")),
+    Summarise("overview", "1", XML, _due("overview", "context")),
 )
 
 COLLECTION = Collection(
     name="drops",
     phases=PHASES,
-    folders=FOLDERS,
-    kind=ZIP,
-    member_kind=XML,
-    first=(phase("download"), Status.PENDING),
-    refused=(phase("zip_name"), Status.FAILED),
-    plan=plan,
-    prefer=prefer,
-    arrived=arrived,
-    failed=failed,
+    discovery=Listing(
+        folders=FOLDERS,
+        kind=ZIP,
+        first=(phase("download"), Status.PENDING),
+        refused=(phase("zip_name"), Status.FAILED),
+        plan=plan,
+        prefer=prefer,
+        arrived=arrived,
+        failed=failed,
+        members=Members(XML, member_state, parent, open_member),
+    ),
     steps=STEPS,
-    member_state=member_state,
-    parent=parent,
-    member=open_member,
+    adapter="windrow.app.drops",
 )

@@ -1,7 +1,7 @@
 """JUDGE: integrity checks of a loaded document, as far as the document and the lists can tell.
 
 The checks are those of the standard's integrity validator. What needs the store's answer (has this
-specimen been submitted?) leaves as an `Ask`; checks whose list is missing are named in one finding,
+specimen been submitted?) leaves as a `LookUp`; checks whose list is missing are named in one finding,
 `CheckNotRun`. Of the standard's three levels, an unknown pipeline is fatal, an unknown project a
 warning, all else an error. Of a document to delete only the identifiers are checked.
 """
@@ -16,10 +16,10 @@ from windrow.collections.drops.checks.specimen import specimen
 from windrow.collections.drops.dom import Node, parse
 from windrow.collections.drops.element import ROOTS
 from windrow.collections.drops.reference import lists
+from windrow.contract import Task
 from windrow.errors import StepError
 from windrow.model import Reading
 from windrow.reasons import Reason
-from windrow.spec import Task
 
 IDENTIFIERS = {
     "mouse": ("specimenID",),
@@ -52,7 +52,7 @@ def judge(task: Task) -> Reading:
         else:
             for one in root:
                 centre(case, one)
-    return Reading(findings=case.findings, asks=case.asks, count=len(records))
+    return Reading(findings=case.findings, lookups=case.lookups, count=len(records))
 
 
 def _identifiers(case: Case, record: Node) -> None:

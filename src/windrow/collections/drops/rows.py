@@ -14,10 +14,10 @@ from windrow.collections.drops import identity
 from windrow.collections.drops.dom import Node, line, stream
 from windrow.collections.drops.element import CENTRES, ELEMENTS, ROOTS, Element, parents
 from windrow.collections.drops.text import READERS, Read
+from windrow.contract import Entity, Rows, Task
 from windrow.errors import StepError
 from windrow.model import Limits
 from windrow.reasons import Reason
-from windrow.spec import Entity, Rows, Task
 
 Row = tuple[Any, ...]
 ROOT_DEPTH, CENTRE_DEPTH, RECORD_DEPTH = 1, 2, 3

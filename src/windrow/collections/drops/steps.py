@@ -12,6 +12,7 @@ from typing import BinaryIO
 from windrow.collections.drops import name as names
 from windrow.collections.drops.member import Rules, aside, kind_of, rules, told
 from windrow.collections.drops.name import Kind
+from windrow.contract import Task
 from windrow.digest import Hasher, combine
 from windrow.errors import StepError
 from windrow.formats import xml, xsd
@@ -20,7 +21,6 @@ from windrow.formats.inflate import BLOCK
 from windrow.formats.zip import ZipMember
 from windrow.model import Finding, Level, Limits, Member, Reading, Resource
 from windrow.reasons import Reason
-from windrow.spec import Task
 
 ROOTS = {Kind.SPECIMEN: "centreSpecimenSet", Kind.EXPERIMENT: "centreProcedureSet"}
 HARMLESS = (Reason.NOT_A_FILE, Reason.UNSAFE_NAME)

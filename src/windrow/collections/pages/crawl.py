@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from windrow.collections.pages import guide as rules
-from windrow.collections.pages import recrawl
+from windrow.collections.pages import guide, recrawl
 from windrow.collections.pages.code import CrawlType
 from windrow.collections.pages.guide import SITEMAP, Guide, Manner
 from windrow.collections.pages.outcome import ended
@@ -20,12 +19,12 @@ from windrow.collections.pages.policy import Policy, policy
 from windrow.collections.pages.private import named
 from windrow.collections.pages.reference import References
 from windrow.collections.pages.scope import scope
+from windrow.contract import Crawl
 from windrow.digest import number
 from windrow.formats.hint import CAP
 from windrow.formats.url import normalise, parts
 from windrow.model import Found, Source, Visit
 from windrow.reasons import Reason
-from windrow.spec import Crawl
 
 
 def site(source: Source) -> Policy:
@@ -40,19 +39,19 @@ def site(source: Source) -> Policy:
 
 def seeds(source: Source, options: Mapping[str, Any]) -> list[Found]:  # noqa: ARG001 the shape of `Crawl.seeds`
     """Return a site's first addresses: its seeds, and the sitemaps and feeds that it names."""
-    told, rules = source.options, site(source)
-    urls = dict.fromkeys(clean(url) for url in (*rules.scope.seeds, *_within(rules, told["feeds"])))
+    told, policies = source.options, site(source)
+    urls = dict.fromkeys(clean(url) for url in (*policies.scope.seeds, *_within(policies, told["feeds"])))
     found = [Found(number(url), parts(url).origin, url, recrawl.segments(url)) for url in urls]
-    maps = dict.fromkeys(_within(rules, told["sitemaps"]))
+    maps = dict.fromkeys(_within(policies, told["sitemaps"]))
     return found + [Found(number(url), parts(url).origin, url, 0, SITEMAP) for url in maps]
 
 
-def _within(rules: Policy, told: Iterable[str]) -> list[str]:
+def _within(policies: Policy, told: Iterable[str]) -> list[str]:
     """Return those of some written addresses that lie on the site's hosts."""
-    return [url for text in told if (url := normalise(text).url) and rules.scope.owns(parts(url))]
+    return [url for text in told if (url := normalise(text).url) and policies.scope.owns(parts(url))]
 
 
-def guide(source: Source, origin: str, options: Mapping[str, Any]) -> Guide:  # noqa: ARG001 the shape of `Crawl.guide`
+def rules(source: Source, origin: str, options: Mapping[str, Any]) -> Guide:  # noqa: ARG001 the shape of `Crawl.rules`
     """Return the rules by which one origin of a site is walked."""
     agent = source.site.agent
     told = source.options
@@ -62,7 +61,7 @@ def guide(source: Source, origin: str, options: Mapping[str, Any]) -> Guide:  # 
 
 def again(source: Source, visit: Visit, interval: int, failures: int) -> tuple[int | None, int]:
     """Return when an address is due again and its next interval, in whole seconds."""
-    due, after = rules.again(visit, float(interval), failures, source.options["recrawl_interval"])
+    due, after = guide.again(visit, float(interval), failures, source.options["recrawl_interval"])
     return int(due), max(1, int(after))
 
 
@@ -77,7 +76,7 @@ def word(status: int | None, reason: Reason | None, media: str) -> str:
 
 CRAWL = Crawl(
     seeds,
-    guide,
+    rules,
     again,
     word,
     page=int(CrawlType.FILE_CRAWL),

@@ -1,4 +1,4 @@
-"""The rules of one origin while it is walked: `windrow.spec.Guide` on top of the pure rules beside it."""
+"""The rules of one origin while it is walked: `windrow.contract.Guide` on top of the pure rules beside it."""
 
 from __future__ import annotations
 

@@ -13,13 +13,13 @@ from windrow.collections.pages.kind import Mime, mime
 from windrow.collections.pages.outcome import became
 from windrow.collections.pages.reading import Document, read
 from windrow.collections.pages.redirect import MOVED, canonical, linked, move
+from windrow.contract import Task
 from windrow.errors import StepError
 from windrow.formats import directive
 from windrow.formats.coding import plain
 from windrow.formats.moment import moment
 from windrow.model import Reading, Recorded, Visit
 from windrow.reasons import Reason
-from windrow.spec import Task
 from windrow.stores.summary.entry import Crawl, Entry, Move, Summary
 from windrow.stores.summary.entry import Mime as Type
 from windrow.stores.summary.generation import Sight
@@ -63,7 +63,7 @@ def summarise(task: Task) -> Summary:
     return _page(read(raw, task.item.key, fields), task, len(raw))._replace(headed=_hides(fields))
 
 
-def asks(one: Recorded, fields: Mapping[str, str]) -> bool:
+def refers(one: Recorded, fields: Mapping[str, str]) -> bool:
     """Tell whether an answer that brought a page's known bytes, or none, asks in its head that it be not found."""
     visit = one.visit
     return visit.kind == CrawlType.FILE_CRAWL and (_there(visit) or visit.status == _SAME) and _hides(fields)

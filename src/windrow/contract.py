@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from windrow.model import (
@@ -21,6 +20,7 @@ from windrow.model import (
     Limits,
     Member,
     Offer,
+    Reading,
     Recorded,
     Resource,
     Source,
@@ -31,18 +31,6 @@ from windrow.reasons import Reason
 
 State = tuple[int, Status]
 """A (phase id, status) pair; phase ids count from 1 in the order of `Collection.phases`."""
-
-
-class Act(Enum):
-    """What a step does, and so who runs it."""
-
-    READ = "read"  # capture -> members, in the pool
-    CHECK = "check"  # document -> findings, in the pool
-    LOAD = "load"  # document -> rows, read in the pool, written in order by one writer
-    JUDGE = "judge"  # document + what the store knows -> findings, in order
-    SUM = "sum"  # the store's own tables -> its summaries
-    SETTLE = "settle"  # visit -> what its collection's chronicle is told, read in the pool, written in order
-    FOLLOW = "follow"  # the store's own tables -> what is made from them, such as an index
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,30 +77,81 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One phase's work on one kind of item.
+class ItemStep:
+    """What the steps on items have in common: each takes items of one kind that stand at one of some states.
 
-    `run` is `Task -> Reading` for READ, CHECK and JUDGE. For LOAD it is `Task -> Rows`. `version`
-    rises when the same bytes would give another result: the ledger remembers by it. `by` tells what
-    the result depends on of the item itself, where it is not the bytes alone.
-
-    A SETTLE step works on visits: `wants` says whether one's bytes are read, and `tell` makes of a visit and
-    of what `run` made of its bytes, a Reading where that failed, what the chronicle is told; None of nothing.
-    `asks` says of an answer without bytes of its own whether its fields let those be read again that it refers to.
+    `phase` names the step, `version` rises when the same bytes would give another result: the ledger remembers
+    by both. `due` has the states, by phase name, that make an item due.
     """
 
     phase: str
     version: str
-    act: Act
-    run: Callable[[Task], Any] | None  # None for SUM and FOLLOW
-    kind: str  # the kind of item it works on
-    due: tuple[tuple[str, Status], ...]  # states that make an item due
+    kind: str
+    due: tuple[tuple[str, Status], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Read(ItemStep):
+    """Take a capture apart: its members, or a reason. Runs in the pool."""
+
+    run: Callable[[Task], Reading]
     resources: tuple[str, ...] = ()
-    barrier: bool = False  # all earlier steps must be through for every item
-    by: Callable[[Item], str] | None = None
-    wants: Callable[[Recorded], bool] | None = None
-    tell: Callable[[Recorded, Any], Any] | None = None
-    asks: Callable[[Recorded, Mapping[str, str]], bool] | None = None
+    by: Callable[[Item], str] | None = None  # what the result depends on beside the bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Check(Read):
+    """Find out whether a document is right: findings with line and column. Runs in the pool."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load(ItemStep):
+    """Make a document's rows. Runs in the pool; the rows are written to the store in order, not current yet."""
+
+    run: Callable[[Task], Rows | Reading]
+    resources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Judge(ItemStep):
+    """Decide in order whether a document's rows become current, by itself and by what the store knows."""
+
+    run: Callable[[Task], Reading]
+    resources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Summarise(ItemStep):
+    """Bring the store's summaries up to date with all that waits for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """Make of each visit, in the order of the ledger, what the version store takes.
+
+    `run` reads the bytes in the pool, where `wants` says that they are to be read. `tell` joins the visit with what
+    came of that (None where its bytes were not read, a Reading where reading failed) to an entry of the version
+    store, or None. `refers` says of an answer without bytes of its own whether its fields let those be read again that
+    it refers to.
+    """
+
+    phase: str
+    version: str
+    run: Callable[[Task], Any]
+    wants: Callable[[Recorded], bool]
+    tell: Callable[[Recorded, Any], Any]
+    refers: Callable[[Recorded, Mapping[str, str]], bool] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Derive:
+    """Bring what is made from the store up to date, such as an index; the adapter names what does it."""
+
+    phase: str
+    version: str
+
+
+Step = Read | Check | Load | Judge | Summarise | Settle | Derive
 
 
 class Planner(Protocol):
@@ -123,10 +162,10 @@ class Planner(Protocol):
         ...
 
 
-class Guide(Protocol):
-    """The rules by which one origin is walked, and what they learned from its answers.
+class CrawlRules(Protocol):
+    """The rules by which one origin is crawled, and what they learned from its answers.
 
-    Made in the process that walks; it opens nothing and asks no clock: times are given to it. The
+    Made in the process that asks; it opens nothing and asks no clock: times are given to it. The
     fields of answers are by name in lower case.
     """
 
@@ -182,54 +221,91 @@ class Guide(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Crawl:
-    """How a collection finds what there is by following what it reads.
+class Members:
+    """Documents within a capture: items of `kind`, whose states make their parent's."""
 
-    `seeds` gives a source's first addresses, `guide` the rules for one of its origins, and `again`
-    the state of an address of a source after a visit: when it is due (seconds since 1970, None for
-    never) and the seconds after which it may have changed, from those it had and the failures in a
-    row. `outcome` is the collection's word for what came of a question, by its status, its reason and
-    the media type of what was kept, empty where none is known. A hint that an address changed makes
-    it due, `rest` seconds after the last visit at the earliest. `large` has the bytes of an answer of
-    those kinds that may be larger than a page.
-    """
-
-    seeds: Callable[[Source, Mapping[str, Any]], list[Found]]
-    guide: Callable[[Source, str, Mapping[str, Any]], Guide]
-    again: Callable[[Source, Visit, int, int], tuple[int | None, int]]
-    outcome: Callable[[int | None, Reason | None, str], str]
-    page: int  # the kind of a visit to a page
-    robots: int  # and of one to the host's rules
-    rest: int = 86_400
-    large: Mapping[int, int] = field(default_factory=dict)
+    kind: str
+    state: Callable[[Member], State]  # where a document begins
+    parent: Callable[[Mapping[State, int]], State]  # children counted by state -> parent's state
+    open: Callable[[BinaryIO, str, Limits], BinaryIO]  # capture, member's name -> its bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Collection:
-    """Everything the engine needs to know of a kind of harvest.
+class Listing:
+    """Find what there is in the folders of a source.
 
     What is listed becomes an item of `kind`, at `first` or, when its name is no good, at `refused`;
-    a good transfer takes it through the states of `arrived`, a bad one to that of `failed`. The
-    documents within it are items of `member_kind`, whose states make their parent's.
+    a good transfer takes it through the states of `arrived`, a bad one to that of `failed`.
     """
 
-    name: str
-    phases: tuple[str, ...]
-    folders: tuple[str, ...]  # what is listed below a source's base
+    folders: tuple[str, ...]  # below a source's base
     kind: str
-    member_kind: str
     first: State
     refused: State
     plan: Planner
     prefer: Callable[[str, Sequence[Host]], list[Host]]  # owner, hosts -> hosts, best first
     arrived: Callable[[Fetched], tuple[State, ...]]
     failed: Callable[[Reason], State]
+    members: Members | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Crawl:
+    """Find what there is by following links from page to page.
+
+    `seeds` gives a source's first addresses, `rules` those of one of its origins, and `again`
+    the state of an address of a source after a visit: when it is due (seconds since 1970, None for
+    never) and the seconds after which it may have changed, from those it had and the failures in a
+    row. `outcome` is the collection's word for what came of a request, by its status, its reason and
+    the media type of what was kept, empty where none is known. A hint that an address changed makes
+    it due, `rest` seconds after the last visit at the earliest. `large` has the bytes of an answer of
+    those kinds that may be larger than a page.
+    """
+
+    seeds: Callable[[Source, Mapping[str, Any]], list[Found]]
+    rules: Callable[[Source, str, Mapping[str, Any]], CrawlRules]
+    again: Callable[[Source, Visit, int, int], tuple[int | None, int]]
+    outcome: Callable[[int | None, Reason | None, str], str]
+    page: int  # the kind of a visit to a page
+    robots: int  # and of one to the host's robots.txt
+    rest: int = 86_400
+    large: Mapping[int, int] = field(default_factory=dict)
+
+
+Discovery = Listing | Crawl
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """A kind of harvest, as one value: found through its entry point in `windrow.collections`.
+
+    Finding and fetching is the first of its `phases`, or all that come before the first of its `steps`. `adapter`
+    names what joins it with a workspace's configuration and stores, as `module:name`; it is loaded when it is used.
+    """
+
+    name: str
+    phases: tuple[str, ...]
+    discovery: Discovery
     steps: tuple[Step, ...]
-    member_state: Callable[[Member], State]  # where a document begins
-    parent: Callable[[Mapping[State, int]], State]  # children counted by state -> parent's state
-    member: Callable[[BinaryIO, str, Limits], BinaryIO]  # capture, member's name -> its bytes
-    crawl: Crawl | None = None  # how addresses are found, where they are not listed
+    adapter: str = ""
 
     def phase(self, name: str) -> int:
         """Return the id of a phase."""
         return self.phases.index(name) + 1
+
+    @property
+    def listing(self) -> Listing:
+        """Return how its sources are listed; only what works on listings asks."""
+        assert isinstance(self.discovery, Listing)
+        return self.discovery
+
+    @property
+    def members(self) -> Members:
+        """Return what lies in its captures; only what works on members asks."""
+        assert self.listing.members is not None
+        return self.listing.members
+
+    @property
+    def crawl(self) -> Crawl | None:
+        """Return how its sites are crawled; None where they are listed."""
+        return self.discovery if isinstance(self.discovery, Crawl) else None
