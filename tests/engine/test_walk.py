@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import time
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import replace
 
 import pytest
@@ -21,6 +21,11 @@ from windrow.model import Call
 from windrow.reasons import Reason
 from windrow.stores.archive import Keeper
 from windrow.transports.straight import visitor
+
+
+def unlimited(_address):
+    """Read without limits of time: nothing is hostile here."""
+    return nullcontext()
 
 
 def answer(body=b"", status="200 OK", kind="text/html", more=""):
@@ -61,7 +66,7 @@ def walk(tmp_path, answers, paths=("/a",), *, halt=None, host="127.0.0.9", limit
             told = Walk(1, source([f"{origin}/"]), origin, crawl, {"patience": patience})
             events = []
             keeper = Keeper(tmp_path / "archive", "windrow-1-1", limits, 1 << 30, "test")
-            walker = Walker(told, Asker(keeper, crawl.robots, crawl.large), Sightings(), events.append)
+            walker = Walker(told, Asker(keeper, crawl.robots, crawl.large, unlimited), Sightings(), events.append)
             walker.feed(tuple(Call(number(origin + path), origin + path) for path in paths))
             work = asyncio.create_task(walker.run())
             until = time.monotonic() + 20
@@ -159,7 +164,7 @@ def test_a_private_number_is_not_asked_through_a_proxy(tmp_path):
         async with server({"http://127.0.0.8/a": [answer(b"by proxy")]}) as (port, asked):
             found = []
             keeper = Keeper(tmp_path / "archive", "windrow-1-1", LIMITS, 1 << 30, "test")
-            asker = Asker(keeper, CRAWL.robots, CRAWL.large)
+            asker = Asker(keeper, CRAWL.robots, CRAWL.large, unlimited)
             for host in ("127.0.0.77", "127.0.0.8"):
                 site = replace(source(["http://a.example/"]).site, host=host, proxy=f"http://127.0.0.9:{port}")
                 guide = CRAWL.rules(source([f"http://{host}/"]), f"http://{host}", {})
@@ -210,7 +215,7 @@ def test_a_server_that_falls_silent_is_told_from_one_that_is_slow(tmp_path):
         async with await asyncio.start_server(talk, "127.0.0.9", 0) as serving:
             origin = f"http://127.0.0.9:{serving.sockets[0].getsockname()[1]}"
             keeper = Keeper(tmp_path / "archive", "windrow-1-1", limits, 1 << 30, "test")
-            asker = Asker(keeper, CRAWL.robots, CRAWL.large)
+            asker = Asker(keeper, CRAWL.robots, CRAWL.large, unlimited)
             guide = CRAWL.rules(source([f"{origin}/"]), origin, {})
             async with visitor(
                 replace(source([origin]).site, port=int(origin.rpartition(":")[2]), host="127.0.0.9"), guide.private

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import NamedTuple
 
@@ -20,6 +21,9 @@ RULES = 1 << 20
 
 NOT_MODIFIED = 304
 
+Reading = Callable[[int], AbstractContextManager[None]]
+"""Makes the block in which bytes of an address (0: of the host's rules) are read, within limits of time."""
+
 
 class Came(NamedTuple):
     """What came of a question: the visit as the ledger has it, and what only its reader and the pace need.
@@ -35,11 +39,12 @@ class Came(NamedTuple):
 
 
 class Asker:
-    """Asks on behalf of one process, into one archive."""
+    """Asks on behalf of one walk, into one archive."""
 
-    def __init__(self, keeper: Keeper, rules: int, large: Mapping[int, int]) -> None:
+    def __init__(self, keeper: Keeper, rules: int, large: Mapping[int, int], reading: Reading) -> None:
         """Keep into `keeper`; `rules` is the kind of visit to a host's rules, `large` has the bytes of larger kinds."""
         self._keeper = keeper
+        self.reading = reading
         self._rules = rules
         self._large = large
 
@@ -71,10 +76,13 @@ class Asker:
         fields, body, reason, message = reply.fields, b"", None, ""
         if 200 <= reply.status < 300:
             try:
-                raw, limits = deposit.content(bounds.most), self._keeper.limits
-                body = plain(raw, _codings(fields), most=max(bounds.most, limits.member), ratio=limits.ratio)
+                with self.reading(call.digest):
+                    raw, limits = deposit.content(bounds.most), self._keeper.limits
+                    body = plain(raw, _codings(fields), most=max(bounds.most, limits.member), ratio=limits.ratio)
             except StepError as error:
                 reason, message = error.reason, str(error)
+            except MemoryError:
+                reason, message = Reason.MEMORY_LIMIT, Reason.MEMORY_LIMIT.meaning
         if reply.cut:
             reason, message, deposit.cut = Reason.TOO_LARGE, f"more than {bounds.most} bytes", True
         try:

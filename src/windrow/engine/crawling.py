@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from windrow.contract import Crawl
 from windrow.engine.ledger import Pen
-from windrow.engine.ledger.moment import parse
+from windrow.engine.ledger.moment import now, parse
 from windrow.engine.message import Event, Feed, Visited, Walk, WalkEnded
 from windrow.engine.pace import LONGEST
 from windrow.engine.run import Run
@@ -31,16 +31,17 @@ _UNKNOWN = Known()
 
 @dataclass(slots=True)
 class _Host:
-    """An origin while it is walked; `hand` has pause and failures of the addresses that are out."""
+    """An origin while it is walked; `hand` has pause, failures and kind of the addresses that are out."""
 
     seq: int
     source: Source
     origin: str
-    hand: dict[int, tuple[int, int]] = field(default_factory=dict)
+    hand: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     walked: bool = False
     left: bool = False
     dry: bool = False
     deaths: int = 0
+    suspect: int = 0  # an address over whose bytes a process has died once
 
 
 @dataclass(slots=True)
@@ -149,7 +150,7 @@ class Crawling:
         host.dry = len(fresh) < room
         if not fresh or (not host.walked and not self._begin(host)):
             return
-        host.hand.update((row[0], (row[4], row[5])) for row in fresh)
+        host.hand.update((row[0], (row[4], row[5], row[2])) for row in fresh)
         run.crew.feed(Feed(host.seq, tuple(_call(row) for row in fresh)))
         self._out += len(fresh)
         self._given += len(fresh)
@@ -184,7 +185,7 @@ class Crawling:
         run, visit, tally = self._run, event.visit, self._tallies[host.source.name]
         again, failed = None, _failed(visit)
         if visit.digest in host.hand:
-            pause, failures = host.hand.pop(visit.digest)
+            pause, failures, _ = host.hand.pop(visit.digest)
             self._out -= 1
             if self._is_short(host):
                 self._hungry.add(host.seq)
@@ -233,16 +234,30 @@ class Crawling:
 
     def _ended(self, pen: Pen, host: _Host, event: WalkEnded) -> None:
         """Leave a host, or walk it once more where a process died under it."""
+        if event.culprit in host.hand:
+            self._blame(pen, host, event)
         self._out -= len(host.hand)
         host.hand.clear()  # some may have been on their way to it
         self._hungry.add(host.seq)
         host.walked = False
-        host.deaths += 1
-        died = event.broken.reason is Reason.INTERRUPTED and host.deaths < host.source.attempts
-        host.left, host.dry = not died, False
-        if host.left and event.broken.reason is not Reason.STOPPED:
-            self._broken(host, event.broken.reason, event.broken.told(host.source.name))
+        host.deaths += not event.spared
+        why = event.broken
+        again = why.reason is Reason.INTERRUPTED or (why.reason is Reason.TIME_LIMIT and event.culprit)
+        host.left, host.dry = not (again and host.deaths < host.source.attempts), False
+        if host.left and why.reason is not Reason.STOPPED:
+            self._broken(host, why.reason, why.told(host.source.name))
         pen.flush()
+
+    def _blame(self, pen: Pen, host: _Host, event: WalkEnded) -> None:
+        """Put on record that bytes of an address ended a process: at once where the engine ended it, else twice."""
+        culprit, reason = event.culprit or 0, Reason.TIME_LIMIT
+        if event.broken.reason is not Reason.TIME_LIMIT:
+            if host.suspect != culprit:
+                host.suspect = culprit
+                return
+            reason = Reason.WORKER_DIED
+        kind = host.hand[culprit][2]
+        self._visited(pen, host, Visited(host.seq, Visit(culprit, "", kind, True, now(), 0.0, reason=reason)))
 
 
 def _failed(visit: Visit) -> bool:

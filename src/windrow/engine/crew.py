@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
 from contextlib import suppress
 from multiprocessing.connection import Connection as Pipe
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from queue import SimpleQueue
+from typing import Any
 
 from windrow.engine.context import CONTEXT
+from windrow.engine.heartbeat import Watch
 from windrow.engine.message import Broken, Event, Feed, Halt, Keep, Lane, LaneEnded, Leave, Visited, Walk, WalkEnded
 from windrow.engine.pace import host
 from windrow.model import Fetched, Site
@@ -20,10 +23,14 @@ Told = Lane | Leave | Halt | Walk | Feed | None
 """What a fetcher is told; None ends it."""
 
 
-def _fetch(pipe: Pipe, prefix: str, keep: Keep) -> None:
+_ENDED = "a fetcher process was ended: to read what came from the host took too long"
+_GRACE = 10.0  # seconds that all processes together have to finish their files
+
+
+def _fetch(pipe: Pipe, prefix: str, keep: Keep, board: Any) -> None:
     from windrow.engine import fetcher  # noqa: PLC0415 the transports' libraries are for its process alone
 
-    fetcher.main(pipe, prefix, keep)
+    fetcher.main(pipe, prefix, keep, board)
 
 
 class _Member:
@@ -32,7 +39,10 @@ class _Member:
     def __init__(self, keep: Keep, number: int) -> None:
         self.pipe, theirs = CONTEXT.Pipe()
         prefix = f"windrow-{keep.session:06}-{number}"
-        self.process: BaseProcess = CONTEXT.Process(target=_fetch, args=(theirs, prefix, keep), daemon=True)
+        self.watch = Watch()
+        told = (theirs, prefix, keep, self.watch.board)
+        self.process: BaseProcess = CONTEXT.Process(target=_fetch, args=told, daemon=True)
+        self.overdue = False  # it was ended since it did not report any more
         self.process.start()
         theirs.close()
         self._outbox: SimpleQueue[Told] = SimpleQueue()
@@ -71,6 +81,7 @@ class Crew:
         self._members: dict[Pipe, _Member] = {}
         self._started = 0
         self._owners: dict[str, Pipe] = {}  # of hosts that have a pace
+        self._halted = False
 
     def hand(self, lane: Lane) -> None:
         """Give a lane to the process that has a connection at rest there, else to the one with the least to do.
@@ -103,6 +114,7 @@ class Crew:
 
     def halt(self) -> None:
         """Let every lane finish what it is at; what it had not begun comes back untouched."""
+        self._halted = True
         for member in self._members.values():
             member.send(Halt())
 
@@ -126,8 +138,12 @@ class Crew:
         member.send(feed)
 
     def events(self, timeout: float) -> list[Event]:
-        """Return what happened, after at most `timeout` seconds."""
+        """Return what happened, after at most `timeout` seconds; a process that does not report is ended."""
         found: list[Event] = []
+        for member in self._members.values():
+            if not member.overdue and member.watch.overdue(stopping=self._halted):
+                member.overdue = True
+                member.process.kill()
         for pipe in wait(list(self._members), timeout) if self._members else []:
             member = self._members[pipe]  # type: ignore[index]
             try:
@@ -154,21 +170,30 @@ class Crew:
         return events
 
     def _bury(self, member: _Member) -> list[Event]:
-        """Give back what a dead process had in hand."""
+        """Give back what a dead process had in hand, with what it was reading when it ended."""
         del self._members[member.pipe]
         member.pipe.close()
         member.send(None)
         member.process.join()
         why = Broken(Reason.INTERRUPTED, f"a fetcher process ended with {member.process.exitcode}", "", True, None)
-        lanes = [LaneEnded(lane, tuple(sorted(orders)), why) for lane, orders in member.lanes.items()]
-        return [*lanes, *(WalkEnded(host, tuple(sorted(known)), why) for host, known in member.walks.items())]
+        found: list[Event] = [LaneEnded(lane, tuple(sorted(orders)), why) for lane, orders in member.lanes.items()]
+        guilty, culprit = member.watch.reading() or (0, 0)
+        for seq, known in member.walks.items():
+            left = tuple(sorted(known - {culprit} if seq == guilty and member.overdue else known))
+            if seq != guilty:
+                found.append(WalkEnded(seq, left, why, spared=guilty in member.walks))
+                continue
+            mine = why._replace(reason=Reason.TIME_LIMIT, message=_ENDED) if member.overdue else why
+            found.append(WalkEnded(seq, left, mine, culprit))
+        return found
 
-    def close(self) -> None:
-        """Let the processes finish their files and end."""
+    def close(self, *, at_once: bool = False) -> None:
+        """Let the processes finish their files and end; with `at_once`, end them as they are."""
+        until = time.monotonic() + (0.0 if at_once else _GRACE)
         for member in self._members.values():
             member.send(None)
         for member in self._members.values():
-            member.process.join(timeout=10)
+            member.process.join(timeout=max(0.0, until - time.monotonic()))
             if member.process.is_alive():
                 member.process.kill()
                 member.process.join()

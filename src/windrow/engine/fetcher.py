@@ -10,10 +10,12 @@ import signal
 import threading
 from collections.abc import Coroutine
 from contextlib import suppress
+from functools import partial
 from multiprocessing.connection import Connection as Pipe
 from typing import Any
 
 from windrow.engine.asking import Asker
+from windrow.engine.heartbeat import Heartbeat, limit_memory
 from windrow.engine.lane import run_lane
 from windrow.engine.line import REST, Lines
 from windrow.engine.message import Event, Feed, Halt, Keep, Lane, LaneEnded, Leave, Walk
@@ -29,10 +31,11 @@ PAUSE = 0.05
 class Fetcher:
     """Lanes in, events out, over one pipe to the engine."""
 
-    def __init__(self, pipe: Pipe, keeper: Keeper) -> None:
+    def __init__(self, pipe: Pipe, keeper: Keeper, heartbeat: Heartbeat) -> None:
         """Report to `pipe` what goes into `keeper`."""
         self._pipe = pipe
         self._keeper = keeper
+        self._heartbeat = heartbeat
         self._events: list[Event] = []
         self._lock = threading.Lock()
         self._lines = Lines()
@@ -66,6 +69,7 @@ class Fetcher:
         self._loop.add_reader(self._pipe.fileno(), self._receive, ended)
         while not ended.is_set():
             self._awake.clear()
+            self._heartbeat.beat()
             self.send()
             await self._lines.close(REST)
             with suppress(TimeoutError):
@@ -92,7 +96,8 @@ class Fetcher:
                 elif isinstance(told, Feed):
                     self._walkers[told.host].feed(told.known)
                 elif isinstance(told, Walk):
-                    asker = Asker(self._keeper, told.crawl.robots, told.crawl.large)
+                    reading = partial(self._heartbeat.reading, told.host)
+                    asker = Asker(self._keeper, told.crawl.robots, told.crawl.large, reading)
                     walker = self._walkers[told.host] = Walker(told, asker, self._sightings, self.report)
                     self._do(walker.run())
                 else:
@@ -115,19 +120,23 @@ class Fetcher:
         task.add_done_callback(self._tasks.discard)
 
 
-async def _serve(pipe: Pipe, keeper: Keeper) -> None:
-    await Fetcher(pipe, keeper).serve()
+async def _serve(pipe: Pipe, keeper: Keeper, heartbeat: Heartbeat) -> None:
+    await Fetcher(pipe, keeper, heartbeat).serve()
 
 
-def main(pipe: Pipe, prefix: str, keep: Keep) -> None:
-    """Run a fetcher; the engine starts this in a process of its own."""
+def main(pipe: Pipe, prefix: str, keep: Keep, board: Any) -> None:
+    """Run a fetcher; the engine starts this in a process of its own, and watches its `board`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     keeper = Keeper(keep.folder, prefix, keep.limits, keep.rotate, keep.agent)
     gc.freeze()
     # Every host that is walked has a line.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    asyncio.run(_serve(pipe, keeper))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    limit_memory(keep.limits.memory)
+    heartbeat = Heartbeat(board)
+    heartbeat.start()
+    asyncio.run(_serve(pipe, keeper, heartbeat))
     keeper.close()
     pipe.close()
     # A lane that hangs in a thread must not keep the process alive.

@@ -117,11 +117,17 @@ class Visited(NamedTuple):
 
 
 class WalkEnded(NamedTuple):
-    """A host is left alone for this run; `untouched` addresses were not asked."""
+    """A host is left alone for this run; `untouched` addresses were not asked.
+
+    Where its process ended over bytes of the host, `culprit` is their address, 0 for the host's rules; `spared` are
+    the other hosts that this process walked.
+    """
 
     host: int
     untouched: tuple[int, ...]
     broken: Broken
+    culprit: int | None = None
+    spared: bool = False
 
 
 Event = Begun | Grown | Listing | Fetched | LaneEnded | Visited | WalkEnded

@@ -148,9 +148,12 @@ class Pool:
         if batch is not None:
             batch.blame(one.sent, one.at.value, one.process.exitcode, self._desk.limits.seconds)
 
-    def close(self) -> None:
-        """End the workers."""
+    def close(self, *, at_once: bool = False) -> None:
+        """End the workers; with `at_once`, whatever they are at."""
         for one in self._workers.values():
+            if at_once:
+                one.process.kill()
+                continue
             try:
                 one.pipe.send(None)
             except OSError:

@@ -121,8 +121,8 @@ class Session:
                     run.tick()
         finally:
             self.failed += run.failed
-            crew.close()
-            pool.close()
+            crew.close(at_once=self.stops > 1)
+            pool.close(at_once=self.stops > 1)
             for one in (harvest.store, harvest.chronicle):
                 if one:
                     one.close()

@@ -25,6 +25,9 @@ OK = 200
 PATIENCE = 60.0
 """Seconds that a walk waits for a host that does not tell its rules; one that does not answer is left at once."""
 
+HARMFUL = 5
+"""Answers of a host that could not be read within the limits of time and memory, after which it is left for the run."""
+
 REFUSED_BY_RULES = frozenset({Reason.ROBOTS_DENIED, Reason.ROBOTS_UNREACHABLE})
 
 
@@ -40,6 +43,7 @@ class Walker:
         self._report = report
         self._waiting: asyncio.Queue[Call | None] = asyncio.Queue()
         self._halted = asyncio.Event()
+        self._harmful = 0  # answers that could not be read within the limits
 
     def feed(self, known: tuple[Call, ...]) -> None:
         """Take addresses to ask."""
@@ -93,8 +97,19 @@ class Walker:
             return None
         came = await self._ask(visitor, known)
         pause = self._guide.pause(came.visit.seconds, came.status, came.wait)
-        self._report(self._read(known, came, _long(pause, came)))
+        visited = self._read(known, came, _long(pause, came))
+        self._report(visited)
+        if why := self._harmed(visited.visit):
+            return why
         return await self._rest(pause) if pause != 0 else self._stopped()
+
+    def _harmed(self, visit: Visit) -> Broken | None:
+        """Count answers that only do harm; tell when there were enough of them."""
+        if visit.reason not in {Reason.TIME_LIMIT, Reason.MEMORY_LIMIT}:
+            return None
+        self._harmful += 1
+        told = f"{self._harmful} answers could not be read within the limits of time and memory"
+        return self._left(Reason.SITE_GIVEN_UP, told) if self._harmful >= HARMFUL else None
 
     async def _ask(self, visitor: Visiting, known: Call) -> Came:
         """Make one request, and once more at once where the guide takes its failure for a fluke."""
@@ -117,10 +132,9 @@ class Walker:
                 if isinstance(came, Broken):
                     return came
                 answered = came.status is not None
-                said = came.status if came.visit.reason in {None, Reason.TOO_LARGE} else None
-                named = self._fresh(guide.ruled(time.time(), said, came.body))
-                pause = guide.pause(came.visit.seconds, came.status, came.wait)
-                self._report(Visited(self._walk.host, came.visit, named, _long(pause, came)))
+                visit, named = self._ruled(came)
+                pause = guide.pause(visit.seconds, came.status, came.wait)
+                self._report(Visited(self._walk.host, visit, named, _long(pause, came)))
                 if came.visit.reason is Reason.PRIVATE_ADDRESS:
                     return self._left(Reason.PRIVATE_ADDRESS, came.visit.message)
                 if why := await self._rest(pause):
@@ -132,6 +146,17 @@ class Walker:
                 return self._left(Reason.ROBOTS_UNREACHABLE, Reason.ROBOTS_UNREACHABLE.meaning, shut)
             if why := await self._pause(shut):
                 return why
+
+    def _ruled(self, came: Came) -> tuple[Visit, tuple[Found, ...]]:
+        """Take the rules; those that cannot be read within limits count as not had."""
+        visit, guide = came.visit, self._guide
+        if visit.reason in {None, Reason.TOO_LARGE}:
+            try:
+                with self._asker.reading(0):
+                    return visit, self._fresh(guide.ruled(time.time(), came.status, came.body))
+            except Exception as error:  # noqa: BLE001 a fault of ours must not let the host be asked without rules
+                visit = _unread(visit, error)
+        return visit, self._fresh(guide.ruled(time.time(), None, b""))
 
     async def _moved(self, visitor: Visiting, rules: str) -> Came | Broken:
         """Ask for the host's rules, wherever they have moved to; each question is a visit of its own."""
@@ -171,13 +196,10 @@ class Walker:
     def _read(self, known: Call, came: Came, wait: float | None) -> Visited:
         """Return the visit with what it offers; a page that its reader fails at must not end the walk, run for run."""
         try:
-            return Visited(self._walk.host, came.visit, self._found(known, came), wait)
-        except WindrowError as error:
-            visit = came.visit._replace(reason=error.reason or Reason.STEP_FAILED, message=str(error)[:1000])
+            with self._asker.reading(known.digest):
+                return Visited(self._walk.host, came.visit, self._found(known, came), wait)
         except Exception as error:  # noqa: BLE001 as above: a fault of ours
-            fault = f"{type(error).__name__}: {error}"
-            visit = came.visit._replace(reason=Reason.STEP_FAILED, message=fault[:1000])
-        return Visited(self._walk.host, visit, wait=wait)
+            return Visited(self._walk.host, _unread(came.visit, error), wait=wait)
 
     def _found(self, known: Call, came: Came) -> tuple[Found, ...]:
         """Return the addresses that an answer offers and that were not offered lately."""
@@ -200,6 +222,15 @@ class Walker:
     def _fresh(self, found: list[Found]) -> tuple[Found, ...]:
         """Leave out what was offered lately, unless it is said to have changed."""
         return tuple(one for one in found if self._sightings.fresh(one.digest) or one.hinted)
+
+
+def _unread(visit: Visit, error: Exception) -> Visit:
+    """Return a visit whose answer could not be read, with the reason."""
+    if isinstance(error, WindrowError):
+        return visit._replace(reason=error.reason or Reason.STEP_FAILED, message=str(error)[:1000])
+    if isinstance(error, MemoryError):
+        return visit._replace(reason=Reason.MEMORY_LIMIT, message=Reason.MEMORY_LIMIT.meaning)
+    return visit._replace(reason=Reason.STEP_FAILED, message=f"{type(error).__name__}: {error}"[:1000])
 
 
 def _long(pause: float | None, came: Came) -> float | None:

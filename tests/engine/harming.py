@@ -1,0 +1,85 @@
+"""A collection that crawls, and whose reader does to its process what a page tells it to."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from tests.engine.roaming import LIMITS, ROAM, source
+from windrow.collections.pages.crawl import CRAWL
+from windrow.engine import heartbeat
+from windrow.engine.run import Harvest
+from windrow.engine.session import Session, Setup
+
+
+def hang():
+    """Be in a library that never comes back, as far as the interpreter can tell."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGPROF})
+    while True:
+        time.sleep(0.1)
+
+
+def loop():
+    """Be in code that never ends."""
+    while True:
+        pass
+
+
+def die():
+    """Be in a library that breaks."""
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def hoard():
+    """Take memory without end."""
+    held = []
+    while True:
+        held.append(bytearray(1 << 24))
+
+
+ACTS = {b"hang": hang, b"loop": loop, b"die": die, b"hoard": hoard}
+
+
+def rules(*told):
+    made = CRAWL.rules(*told)
+    links, ruled = made.links, made.ruled
+
+    def act(body):
+        word = body.partition(b"do:")[2].split(b" ")[0]
+        if word:
+            ACTS[word]()
+
+    def reading(url, fields, body):
+        act(body)
+        return links(url, fields, body)
+
+    def ruling(at, status, body):
+        act(body)
+        return ruled(at, status, body)
+
+    made.links, made.ruled = reading, ruling
+    return made
+
+
+HARM = replace(ROAM, discovery=replace(CRAWL, rules=rules))
+
+
+def harm(root: Path, *seeds: str, patience: float = 2.0) -> int:
+    """Crawl sites, one a seed, in a workspace; the engine waits `patience` seconds for one reading."""
+    heartbeat.READING = patience
+    limits = replace(LIMITS, memory=256 << 20)
+    sources = [replace(source([seed]), name=f"site{number}") for number, seed in enumerate(seeds)]
+    session = Session(Setup(root / "ledger.sqlite", root / "archive", limits, fetchers=1), "test")
+    with session.polite_stop():
+        session.harvest(Harvest(HARM, tuple(sources), options={"patience": 2.0}))
+    code = session.close()
+    session.ledger.close()
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(harm(Path(sys.argv[1]), *sys.argv[2:], patience=1000.0))

@@ -1,0 +1,133 @@
+"""A fetcher whose bytes do harm: it is ended or ends the reading, the address is told, and the other hosts go on."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.engine.harming import harm
+from tests.engine.roaming import faults, told
+from tests.servers.hostile import BAD, GOOD, answer, answering
+from windrow.engine import heartbeat
+from windrow.engine.heartbeat import Heartbeat, Overdue
+
+HERE = Path(__file__).parents[2]
+PAGES = 30
+
+
+def page(*links):
+    return answer(b"".join(b"<a href='%s'>x</a>" % link.encode() for link in links))
+
+
+def village(harmful, rules=b"User-agent: *\nAllow: /"):
+    """Have a good host of a chain of pages, and one whose third page does harm."""
+    answers = {(GOOD, f"/{one}"): page(f"/{one + 1}") for one in range(PAGES - 1)}
+    answers[GOOD, f"/{PAGES - 1}"] = page()
+    answers |= {(BAD, "/0"): page("/1", "/harm", "/2"), (BAD, "/1"): page(), (BAD, "/2"): page("/3")}
+    return answers | {
+        (BAD, "/3"): page(), (BAD, "/harm"): answer(b"do:%s now" % harmful),
+        (BAD, "/robots.txt"): answer(rules, kind="text/plain"),
+    }  # fmt: skip
+
+
+def crawl(tmp_path, answers):
+    with answering(answers) as server:
+        began = time.monotonic()
+        code = harm(tmp_path, f"{server.origin(GOOD)}/0", f"{server.origin(BAD)}/0")
+        return code, server, time.monotonic() - began
+
+
+@pytest.mark.parametrize(
+    ("harmful", "reason", "times"),
+    [(b"hang", "time_limit", 1), (b"loop", "time_limit", 1), (b"die", "worker_died", 2), (b"hoard", "memory_limit", 1)],
+)
+def test_bytes_that_harm_their_fetcher_are_told_by_address_and_all_else_is_crawled(tmp_path, harmful, reason, times):
+    _, server, seconds = crawl(tmp_path, village(harmful))
+    assert seconds < 20
+    paths = {host: [path for at, path in server.asked if at == host] for host in (GOOD, BAD)}
+    assert set(paths[GOOD]) == {"/robots.txt", *(f"/{one}" for one in range(PAGES))}
+    assert set(paths[BAD]) == {"/robots.txt", "/0", "/1", "/2", "/3", "/harm"}
+    assert paths[BAD].count("/harm") == times, "it is not asked again in this run"
+    rows = told(
+        tmp_path,
+        "SELECT v.reason, a.url, a.due FROM visit v JOIN address a ON a.digest = v.address WHERE v.reason > ''",
+    )
+    assert [(row[0], row[1].rpartition("/")[2]) for row in rows] == [(reason, "harm")]
+    assert rows[0][2] > time.time(), "but another day"
+    assert faults(tmp_path) == []
+
+
+def test_rules_that_hang_their_fetcher_have_their_host_left(tmp_path):
+    code, server, seconds = crawl(tmp_path, village(b"hang", rules=b"do:hang now"))
+    assert seconds < 20
+    assert len([path for host, path in server.asked if host == GOOD]) >= PAGES
+    assert {path for host, path in server.asked if host == BAD} == {"/robots.txt"}
+    assert code == 3
+    assert [why for (why,) in told(tmp_path, "SELECT reason FROM task_end WHERE failed") if why] == ["time_limit"]
+
+
+def test_a_host_that_harms_again_and_again_is_left_for_the_run(tmp_path):
+    answers = village(b"loop")
+    answers[BAD, "/0"] = page(*(f"/harm{one}" for one in range(20)))
+    answers |= {(BAD, f"/harm{one}"): answer(b"do:hoard now") for one in range(20)}
+    code, server, _ = crawl(tmp_path, answers)
+    assert len([path for host, path in server.asked if "harm" in path]) == 5
+    assert code == 3
+    assert ("site_given_up",) in told(tmp_path, "SELECT reason FROM task_end WHERE failed")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_two_wishes_to_stop_end_a_run_whose_fetcher_hangs(tmp_path, number):
+    with answering(village(b"hang")) as server:
+        seeds = [f"{server.origin(GOOD)}/0", f"{server.origin(BAD)}/0"]
+        command = [sys.executable, "-m", "tests.engine.harming", str(tmp_path), *seeds]
+        process = subprocess.Popen(command, cwd=HERE, stderr=subprocess.DEVNULL)
+        until = time.monotonic() + 60
+        while (BAD, "/harm") not in server.asked and time.monotonic() < until:
+            time.sleep(0.02)
+        time.sleep(0.3)
+        os.kill(process.pid, number)
+        time.sleep(0.3)
+        os.kill(process.pid, number)
+        began = time.monotonic()
+        process.wait(30)
+        assert time.monotonic() - began < 5
+
+
+def test_one_wish_to_stop_does_not_wait_for_a_fetcher_that_hangs(tmp_path):
+    with answering(village(b"hang")) as server:
+        command = [sys.executable, "-m", "tests.engine.harming", str(tmp_path), f"{server.origin(BAD)}/0"]
+        process = subprocess.Popen(command, cwd=HERE, stderr=subprocess.DEVNULL)
+        until = time.monotonic() + 60
+        while (BAD, "/harm") not in server.asked and time.monotonic() < until:
+            time.sleep(0.02)
+        process.terminate()
+        began = time.monotonic()
+        assert process.wait(30) == 130
+        assert time.monotonic() - began < 15
+
+
+def test_a_reading_that_takes_too_long_is_ended_from_within(monkeypatch):
+    monkeypatch.setattr(heartbeat, "_CPU", 0.2)
+    monkeypatch.setattr(heartbeat, "_TICK", 0.05)
+    heart = Heartbeat(heartbeat.board())
+    before = signal.getsignal(signal.SIGPROF)
+    heart.start()
+    try:
+        with pytest.raises(Overdue), heart.reading(1, 2):
+            re.match(r"(a+)+b", "a" * 60)
+        with heart.reading(1, 2):
+            assert sum(range(1000)) == 499_500
+        until = time.process_time() + 0.4
+        while time.process_time() < until:
+            pass  # what is no reading may take its time
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
