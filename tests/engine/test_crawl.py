@@ -100,32 +100,38 @@ def test_what_is_due_again_is_asked_with_its_validators(site, nginx, tmp_path):
     assert faults(tmp_path) == []
 
 
-def test_what_has_not_changed_is_kept_as_a_word_about_the_capture_before(site, tmp_path):
+def test_an_answer_304_is_kept_as_metadata_and_is_not_in_the_index(site, tmp_path):
     assert stroll(tmp_path, *site) == 0
     with sqlite3.connect(tmp_path / "ledger.sqlite") as ledger:
         ledger.execute("UPDATE address SET due = 1 WHERE url LIKE '%/3.html'")
     ledger.close()
     assert stroll(tmp_path, *site) == 0
-    held, said = [], []
+    records = {}
     for path in sorted((tmp_path / "archive").glob("*.warc.gz")):
         with path.open("rb") as file:
             for record in ArchiveIterator(file):
-                if record.rec_headers["WARC-Target-URI"] and record.rec_headers["WARC-Target-URI"].endswith("/3.html"):
-                    if record.rec_type == "revisit":
-                        said.append((record.rec_headers, record.http_headers))
-                    elif record.rec_type == "response":
-                        held.append(record.rec_headers)
-    assert len(held) == len(said) == 1
-    about, head = said[0]
-    assert about["WARC-Profile"].endswith("/revisit/server-not-modified")
-    assert head.get_statuscode() == "304"
-    assert about["WARC-Refers-To-Date"] == held[0]["WARC-Date"]
-    assert about["WARC-Refers-To-Target-URI"] == held[0]["WARC-Target-URI"]
-    assert about["WARC-Payload-Digest"] == held[0]["WARC-Payload-Digest"]
+                if (record.rec_headers["WARC-Target-URI"] or "").endswith("/3.html"):
+                    records.setdefault(record.rec_type, []).append((record.rec_headers, record.content_stream().read()))
+    assert {kind: len(some) for kind, some in records.items()} == {"request": 2, "response": 1, "metadata": 1}
+    about, head = records["metadata"][0]
+    assert head.startswith(b"HTTP/1.1 304 ")
+    assert records["request"][1][0]["WARC-Concurrent-To"] == about["WARC-Record-ID"]
     lines = "".join(path.read_text() for path in (tmp_path / "archive").glob("*.cdxj")).splitlines()
-    assert sum('/3.html"' in line for line in lines) == 2
-    assert sum('"warc/revisit"' in line for line in lines) == 1
+    assert sum('/3.html"' in line for line in lines) == 1
+    assert not any('"304"' in line for line in lines)
     assert all('"mime": "text/html"' in line for line in lines if '/4.html"' in line)
+
+
+def test_an_index_by_older_rules_is_made_anew_at_the_next_session(site, tmp_path):
+    assert stroll(tmp_path, *site) == 0
+    index = next((tmp_path / "archive").glob("*.cdxj"))
+    whole = index.read_bytes()
+    (tmp_path / "archive" / ".index-rules").unlink()  # as version 0.1.0 left it
+    index.write_bytes(b"http://old)/key 20260101000000 {}\n")
+    assert faults(tmp_path)
+    assert stroll(tmp_path, *site) == 0
+    assert index.read_bytes() == whole
+    assert faults(tmp_path) == []
 
 
 def faults(root):

@@ -13,6 +13,11 @@ from windrow.engine.ledger.query import queries
 from windrow.formats.cdxj import line
 from windrow.formats.warc import target
 
+RULES = "2"
+"""The number of the rules by which lines are made; an archive whose index has older ones gets a new index."""
+
+_MARK = ".index-rules"
+
 
 def index_name(session: int) -> str:
     """Name a session's index, which stands beside its WARC files."""
@@ -21,6 +26,8 @@ def index_name(session: int) -> str:
 
 def index_archive(ledger: Ledger, folder: Path) -> None:
     """Write the index of every session that has captures but no index yet; a crash leaves at most none."""
+    with suppress(OSError):
+        _renew(folder)
     for session in [row[0] for row in ledger.ask("sessions_with_captures")]:
         path = folder / index_name(session)
         if path.exists():
@@ -33,8 +40,21 @@ def index_archive(ledger: Ledger, folder: Path) -> None:
             part.replace(path)
 
 
+def _renew(folder: Path) -> None:
+    """Remove indexes that were made by older rules."""
+    mark = folder / _MARK
+    if not folder.is_dir() or (mark.exists() and mark.read_text(encoding="ascii") == RULES):
+        return
+    for path in folder.glob("windrow-*.cdxj"):
+        path.unlink()
+    mark.write_text(RULES, encoding="ascii")
+
+
 def lines(ledger: Ledger, *sessions: int) -> Iterator[str]:
-    """Yield an index line for every capture of sessions, sorted, whatever their number: they are sorted on disk."""
+    """Yield an index line for every capture of sessions, sorted, whatever their number: they are sorted on disk.
+
+    An answer 304 is no capture: what replays an archive would show an empty page as the latest one.
+    """
     with closing(sqlite3.connect("", isolation_level=None)) as room:
         room.execute("BEGIN")
         room.execute("CREATE TABLE line (text TEXT NOT NULL)")

@@ -12,7 +12,6 @@ from windrow.digest import warc as spell
 from windrow.errors import ArchiveError
 
 REVISIT = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
-NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 END = b"\r\n\r\n"
 _LENGTH_ROOM = 20
 _LEGAL = re.compile(r"[A-Za-z0-9_./:?#\[\]@!$&'()*+,;=%~-]*")

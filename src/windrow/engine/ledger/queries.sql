@@ -128,7 +128,8 @@ UNION ALL
 SELECT coalesce(nullif(v.url, ''), a.url), v.started, v.digest, v.status, v.warc, v.place_offset, v.place_length,
        v.revisit, v.mime
 FROM visit v LEFT JOIN address a ON a.digest = v.address
-WHERE v.seq > ?1 AND v.seq < coalesce((SELECT min(s.seq) FROM session s WHERE s.seq > ?1), v.seq + 1) AND v.warc <> '';
+WHERE v.seq > ?1 AND v.seq < coalesce((SELECT min(s.seq) FROM session s WHERE s.seq > ?1), v.seq + 1) AND v.warc <> ''
+AND v.status IS NOT 304;
 
 -- name: sources
 -- Every source that ever offered something.

@@ -15,7 +15,6 @@ from windrow.errors import TerminalFailure, TransientFailure
 from windrow.formats.http import Head, media_type, read_head, validator
 from windrow.formats.warc import (
     END,
-    NOT_MODIFIED,
     REVISIT,
     header,
     open_header,
@@ -194,11 +193,12 @@ class Deposit:
     def finish(self, *, unchanged: bool = False) -> Kept:
         """Check the size and put the body into the archive as one record.
 
-        What the server calls `unchanged` (304) is kept as a word about the last capture: the head alone.
+        What the server calls `unchanged` (304) is kept as metadata, the head alone: a revisit of that kind is shown
+        as an empty page by what replays archives.
         """
         if unchanged:
-            name = self._order.last.digest
-            return self._kept(name, 0, self._append(b"", name, NOT_MODIFIED), revisit=True)
+            told = header("metadata", self._fields(), len(self._head)) + self._head + END
+            return self._kept(self._order.last.digest, 0, self._write(told, plain=False), revisit=True)
         self.check()
         return self._finish_part(self._part) if self._part else self._finish_memory(self._all())
 
@@ -226,20 +226,23 @@ class Deposit:
         fields += [("Content-Type", "application/http;msgtype=request")]
         return header("request", fields, len(self._request)) + self._request + END
 
-    def _append(self, body: bytes, name: str, profile: str = REVISIT) -> Place:
+    def _append(self, body: bytes, name: str) -> Place:
         fields = [*self._fields(), ("WARC-Payload-Digest", warc(name))]
         last = self._order.last
         revisit = name == last.digest
         kind = "revisit" if revisit else "response" if self._head else "resource"
         block = b"" if revisit else body
         if revisit:
-            fields += [("WARC-Profile", profile), ("WARC-Refers-To-Target-URI", target(last.address))]
+            fields += [("WARC-Profile", REVISIT), ("WARC-Refers-To-Target-URI", target(last.address))]
             fields += [("WARC-Refers-To-Date", last.date)]
         told = header(kind, fields, len(self._head) + len(block))
         record = b"".join((told, self._head, block, END))
-        before = self._asked() if self._request else b""
         plain = len(body) > PLAIN or packed(body[:16]) or (not body[:64].isascii() and _dense(body))
-        return self._keeper.append(record, before, plain=plain)
+        return self._write(record, plain=plain)
+
+    def _write(self, record: bytes, *, plain: bool) -> Place:
+        """Append a record, and before it the request."""
+        return self._keeper.append(record, self._asked() if self._request else b"", plain=plain)
 
     def verify(self, checksum: str) -> None:
         """Compare the body with the checksum offered beside it (`md5:...`), or raise."""
