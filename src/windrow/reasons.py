@@ -87,6 +87,7 @@ class Reason(StrEnum):
     # archives
     NOT_A_ZIP = "not_a_zip", "the bytes are not a zip archive"
     TRUNCATED = "truncated", "the archive or document ends too early"
+    TRAILING_BYTES = "trailing_bytes", "bytes stand after the end of the archive"
     CORRUPT = "corrupt", "an archive member does not match its own checksum"
     ENCRYPTED = "encrypted", "an archive member is encrypted"
     NESTED_ARCHIVE = "nested_archive", "the archive holds another archive"

@@ -16,6 +16,7 @@ class Kind(StrEnum):
     TEXT = "text"  # text of any length
     INTEGER = "integer"  # 64 bits, signed
     DOUBLE = "double"  # finite
+    DECIMAL = "decimal"  # text: its digits as they came, of which no engine's own type holds all
     BOOLEAN = "boolean"
     DATE = "date"  # spelled YYYY-MM-DD
 

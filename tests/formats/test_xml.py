@@ -1,15 +1,18 @@
+import io
 import time
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from windrow.collections.drops import dom
 from windrow.errors import StepError
 from windrow.formats import xml
 from windrow.model import Limits
 from windrow.reasons import Reason
 
 LIMITS = Limits()
+BOM = b"\xef\xbb\xbf"
 
 
 def refusal(content, limits=LIMITS):
@@ -32,6 +35,16 @@ def refusal(content, limits=LIMITS):
 )
 def test_doctypes_are_refused_in_any_dress(content):
     assert refusal(content).reason is Reason.DTD_FORBIDDEN
+
+
+@pytest.mark.parametrize("before", [BOM * 2, BOM + b" " + BOM, b"\x00", b"x", "\u2028".encode(), b"\x0b"])
+def test_no_doctype_hides_behind_what_a_parser_passes_over(before):
+    """A second byte order mark was passed over by the parser, and the document type behind it with it."""
+    doctype = b'<!DOCTYPE a [<!ENTITY e "v">]>'
+    for content in (before + doctype + b"<a>&e;</a>", before + b"<?xml version='1.0'?>" + doctype + b"<a/>"):
+        assert refusal(content).reason in {Reason.DTD_FORBIDDEN, Reason.NOT_WELL_FORMED, Reason.WRONG_ENCODING}
+        with pytest.raises(StepError):
+            xml.admit(content, Limits())
 
 
 def test_what_only_looks_like_a_doctype_is_not():
@@ -110,6 +123,16 @@ def test_size_depth_and_single_texts():
     assert refusal(b"<a>" + b"x" * 11_000_000 + b"</a>").reason is Reason.TOO_LARGE
 
 
+@pytest.mark.parametrize(("before", "after"), [(b"", b""), (b"<![CDATA[", b"]]>"), (b"<!--", b"-->")])
+def test_a_text_of_more_than_ten_megabytes_is_too_large_and_told_with_its_line(before, after):
+    content = b"<a>\n\n<b>" + before + b"x\n" * 5_500_000 + after + b"</b></a>"
+    told = refusal(content)
+    assert (told.reason, told.line) == (Reason.TOO_LARGE, 3)
+    with pytest.raises(StepError) as streamed:
+        list(dom.stream(io.BytesIO(b"<a><b>" + (b"x" * 9_000_000 + b"<!---->") * 2 + b"</b></a>"), Limits()))
+    assert streamed.value.reason is Reason.TOO_LARGE
+
+
 def test_too_many_elements():
     few = Limits(elements=100)
     assert len(xml.parse(b"<a>" + b"<b/>" * 99 + b"</a>", few)) == 99
@@ -133,7 +156,8 @@ def test_comments_and_instructions_do_not_split_a_text():
 
 def test_a_namespace_on_the_root():
     assert xml.admit(b"\n<p:set\nxmlns:p='u'/>", LIMITS).root == "set"
-    assert xml.admit(b"no xml", LIMITS).root == ""
+    with pytest.raises(StepError):
+        xml.admit(b"no xml", LIMITS)
 
 
 @settings(max_examples=500, deadline=None)

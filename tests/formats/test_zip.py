@@ -141,6 +141,17 @@ def test_no_archive():
     assert refused(b"<html>" * 100_000) is Reason.NOT_A_ZIP
     assert refused(packed(("a", CONTENT))[:-1]) is Reason.TRUNCATED
     assert refused(packed(("a", CONTENT))[:2000]) is Reason.TRUNCATED
+
+
+@pytest.mark.parametrize("count", [1, 22, 70_000, 3_000_000])
+def test_bytes_after_the_end_of_an_archive_are_not_called_truncated(count):
+    assert refused(packed(("a", CONTENT)) + bytes(count)) is Reason.TRAILING_BYTES
+
+
+def test_an_archive_that_is_cut_off_within_a_stored_one_is_truncated():
+    inner = packed(("a", CONTENT))
+    whole = packed(("inner", inner), ("b", CONTENT), method=zipfile.ZIP_STORED)
+    assert refused(whole[: len(inner) + 300]) is Reason.TRUNCATED
     assert judged(packed()) == []
 
 

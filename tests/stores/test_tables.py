@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from lxml import etree
 
 from tests.collections.drops import sample
-from tests.collections.drops.sample import at, experiment, experiments, load, mouse, specimens, submission
+from tests.collections.drops.sample import at, experiment, experiments, load, mouse, procedure, specimens, submission
 from tests.stores.probe import ask, ask_all, dump, put
 from windrow.collections.drops.element import ELEMENTS, TABLES
 from windrow.collections.drops.summary import SUMMARY
@@ -182,3 +182,13 @@ def test_real_documents_have_as_many_rows_as_elements(store: TableStore, store_u
     (distinct,) = ask(store_url, "SELECT COUNT(DISTINCT identifier) FROM entity")
     assert ask(store_url, "SELECT COUNT(*) FROM entity WHERE valid_from IS NOT NULL AND valid_to IS NULL") == [distinct]
     assert distinct[0] < found["experiment"]
+
+
+@pytest.mark.parametrize(
+    "digits", ["0.1000000000000000055511151231257827", "-12345678901234567890.10", "7." + "3" * 99]
+)
+def test_a_decimal_keeps_its_digits(store: TableStore, store_url: str, digits: str) -> None:
+    dim = f'<parameterAssociation parameterID="P"><dim id="x" origin="topleft"> {digits} </dim></parameterAssociation>'
+    media = f'<mediaParameter parameterID="M" URI="u">{dim}</mediaParameter>'
+    put(store, 1, experiments(experiment("E", "S", inner=procedure(media))))
+    assert ask(store_url, 'SELECT "value" FROM "dimension"') == [(digits,)]

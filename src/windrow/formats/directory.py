@@ -22,6 +22,7 @@ LENGTHS = Struct("<3H")  # of name, extra field and comment, 28 bytes into a rec
 LOCAL = Struct("<4s5H3L2H")
 ROOM = 1024
 """Bytes that one directory record may take on average: a bound on what is held in memory."""
+SLICE = 1 << 20
 FAR = 1 << 62
 """No file reaches this far, and some cannot even be asked to."""
 
@@ -106,8 +107,26 @@ def _end(view: BinaryIO) -> _End:
                 return _located(view, length - len(tail) + place, fields)
         place = tail.rfind(b"PK\x05\x06", 0, place + 3)
     if length and at(view, 0, min(4, length)) == b"PK\x03\x04":
+        if surplus := _surplus(view, length):
+            raise StepError(f"{surplus} bytes stand after the end of the archive", Reason.TRAILING_BYTES)
         raise StepError("the archive has no directory at its end", Reason.TRUNCATED)
     raise StepError("no zip directory was found", Reason.NOT_A_ZIP)
+
+
+def _surplus(view: BinaryIO, length: int) -> int:
+    """Return how many bytes stand after an end record that fits the start of the file, 0 where there is none."""
+    for start in range(0, length, SLICE):
+        part = at(view, start, min(SLICE + END.size, length - start))
+        place = part.find(b"PK\x05\x06")
+        while place >= 0 and place + END.size <= len(part):
+            _, _, _, _, count, size, offset, comment = END.unpack_from(part, place)
+            here = start + place
+            end = here + END.size + comment
+            # The end of an archive that is stored as a member of this one does not fit.
+            if count and size + offset == here and at(view, offset, 4) == b"PK\x01\x02":
+                return max(0, length - end)
+            place = part.find(b"PK\x05\x06", place + 1)
+    return 0
 
 
 def _located(view: BinaryIO, place: int, fields: tuple[int, ...]) -> _End:

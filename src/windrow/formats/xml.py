@@ -29,6 +29,8 @@ OPTIONS: dict[str, Any] = {
     "remove_pis": True,
 }
 SLICE = 1 << 20
+TEXT = 10_000_000
+"""Bytes that one text may have: the bound of libxml2."""
 CODECS = re.compile(
     r"utf-8|ascii|utf-(16|32)(-[bl]e)?|iso8859-\d+|cp125\d|koi8-[ru]|shift_jis|euc_(jp|kr)|gb(2312|k|18030)|big5"
 )
@@ -67,6 +69,9 @@ class Text(NamedTuple):
 def admit(content: bytes, limits: Limits) -> Text:
     """Refuse what must not reach a parser: too large, wrongly encoded, with a DTD, too many elements.
 
+    What stands before the root must be what XML allows there: a parser that passes over anything
+    else, such as a second byte order mark, would pass over a document type declaration with it.
+
     >>> admit(b"<?xml version='1.0'?><!-- set --><p:set xmlns:p='urn:x'/>", Limits()).root
     'set'
     """
@@ -78,9 +83,13 @@ def admit(content: bytes, limits: Limits) -> Text:
     if text.startswith(b"<!DOCTYPE", start):
         line = text.count(b"\n", 0, start) + 1
         raise StepError("a document type declaration is refused", Reason.DTD_FORBIDDEN, line=line)
-    _bound(text, limits.elements)
     root = ROOT.match(text, start)
-    return Text(text, root[1].decode("utf-8", "replace") if root else "")
+    if root is None:
+        tree(text)  # tells what is wrong, and where
+        raise StepError("it does not begin with its root element", Reason.NOT_WELL_FORMED, line=1)
+    _bound(text, limits.elements)
+    _bound_texts(text)
+    return Text(text, root[1].decode("utf-8", "replace"))
 
 
 def parse(content: bytes, limits: Limits) -> etree._Element:
@@ -103,7 +112,7 @@ def tree(content: bytes, *, recover: bool = False, bare: bool = False) -> etree.
     try:
         root = etree.fromstring(content, parser)
     except etree.XMLSyntaxError as error:
-        raise _refusal(error, parser) from None
+        raise refusal(error, parser.error_log) from None
     except MemoryError:
         raise StepError("no memory is left to parse it", Reason.MEMORY_LIMIT) from None
     if root.getroottree().docinfo.internalDTD is not None:
@@ -111,14 +120,14 @@ def tree(content: bytes, *, recover: bool = False, bare: bool = False) -> etree.
     return root
 
 
-def _refusal(error: etree.XMLSyntaxError, parser: etree.XMLParser) -> StepError:
-    """Map the parser's first grave complaint to a reason and a place."""
-    first = next((entry for entry in parser.error_log if entry.level >= etree.ErrorLevels.ERROR), None)
+def refusal(error: etree.XMLSyntaxError, log: Any) -> StepError:
+    """Map the first grave complaint of a parser's log to a reason and a place."""
+    first = next((entry for entry in log if entry.level >= etree.ErrorLevels.ERROR), None)
     if first is None:
         return StepError(str(error.msg or "the parser gave up"), Reason.NOT_WELL_FORMED)
     if first.type in _ENCODING or first.domain == etree.ErrorDomains.I18N:
         reason = Reason.WRONG_ENCODING
-    elif first.type in _BOUNDS:
+    elif first.type in _BOUNDS or "too big found" in first.message:  # so it says of comments and CDATA
         reason = Reason.TOO_LARGE
     elif first.type == etree.ErrorTypes.ERR_NO_MEMORY:
         reason = Reason.MEMORY_LIMIT
@@ -126,6 +135,17 @@ def _refusal(error: etree.XMLSyntaxError, parser: etree.XMLParser) -> StepError:
         reason = Reason.NOT_WELL_FORMED
     message = first.message.strip()[:1000]
     return StepError(message, reason, line=first.line or None, column=first.column or None)
+
+
+def _bound_texts(text: bytes) -> None:
+    """Refuse a text of more than `TEXT` bytes: the parser takes it while it validates, and not when it loads."""
+    place = 0
+    while place + TEXT < len(text):
+        last = text.rfind(b"<", place, place + TEXT)
+        if last < 0:
+            line = text.count(b"\n", 0, place) + 1
+            raise StepError(f"a text of more than {TEXT} bytes", Reason.TOO_LARGE, line=line)
+        place = last + 1
 
 
 def _utf8(content: bytes) -> bytes:

@@ -84,11 +84,11 @@ def load(sheets: Sheets) -> Schema:
     imports = _Imports(sheets.imports)
     parser = etree.XMLParser(**xml.OPTIONS)
     parser.resolvers.add(imports)
-    text = xml.admit(sheets.content, Limits())
     try:
+        text = xml.admit(sheets.content, Limits())
         root = etree.fromstring(text.content, parser, base_url="schema.xsd")
         compiled = etree.XMLSchema(root)
-    except (etree.XMLSyntaxError, etree.XMLSchemaParseError) as error:
+    except (StepError, etree.XMLSyntaxError, etree.XMLSchemaParseError) as error:
         raise StepError(f"the schema cannot be used: {error}{_missing(imports)}", Reason.NO_SCHEMA) from None
     if imports.missing:
         raise StepError(f"the schema cannot be used{_missing(imports)}", Reason.NO_SCHEMA)

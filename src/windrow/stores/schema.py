@@ -41,6 +41,7 @@ _KINDS: dict[Kind, TypeEngine[Any]] = {
     Kind.TEXT: Long,
     Kind.INTEGER: sa.BigInteger(),
     Kind.DOUBLE: sa.Double(),
+    Kind.DECIMAL: Long,
     Kind.BOOLEAN: sa.Boolean(),
     Kind.DATE: sa.Date(),
 }

@@ -31,7 +31,7 @@ KINDS = {
     "integer": Kind.INTEGER,
     "int": Kind.INTEGER,
     "double": Kind.DOUBLE,
-    "decimal": Kind.DOUBLE,
+    "decimal": Kind.DECIMAL,
 }
 
 

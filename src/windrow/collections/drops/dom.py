@@ -8,10 +8,8 @@ from typing import Any, BinaryIO
 
 from lxml import etree
 
-from windrow.errors import StepError
 from windrow.formats import xml
 from windrow.model import Limits
-from windrow.reasons import Reason
 
 Node = etree._Element  # noqa: SLF001 - the only name that lxml has for an element
 
@@ -24,13 +22,11 @@ def parse(view: BinaryIO, limits: Limits) -> Node:
 def stream(view: BinaryIO, limits: Limits) -> Iterator[tuple[str, Node]]:
     """Read a document as it comes: `start` and `end` of each element."""
     text = xml.admit(_content(view), limits)
+    events: Any = etree.iterparse(io.BytesIO(text.content), events=("start", "end"), **xml.OPTIONS)
     try:
-        yield from etree.iterparse(io.BytesIO(text.content), events=("start", "end"), **xml.OPTIONS)
+        yield from events
     except etree.XMLSyntaxError as error:
-        message = str(error.msg or "the parser gave up")[:1000]
-        raise StepError(
-            message, Reason.NOT_WELL_FORMED, line=error.lineno or None, column=error.offset or None
-        ) from None
+        raise xml.refusal(error, events.error_log) from None
 
 
 def line(element: Node) -> int | None:

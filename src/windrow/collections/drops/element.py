@@ -226,7 +226,7 @@ ELEMENTS: dict[str, Element] = {
             "dimension",
             (
                 _field("@id", "dimension_id"),
-                _field(".", "value", Kind.DOUBLE),
+                _field(".", "value", Kind.DECIMAL),
                 _field("@origin", "origin"),
                 _field("@unit", "unit"),
             ),
