@@ -124,7 +124,7 @@ def _surplus(view: BinaryIO, length: int) -> int:
             end = here + END.size + comment
             # The end of an archive that is stored as a member of this one does not fit.
             if count and size + offset == here and at(view, offset, 4) == b"PK\x01\x02":
-                return max(0, length - end)
+                return max(0, int(length - end))
             place = part.find(b"PK\x05\x06", place + 1)
     return 0
 

@@ -69,8 +69,7 @@ class Text(NamedTuple):
 def admit(content: bytes, limits: Limits) -> Text:
     """Refuse what must not reach a parser: too large, wrongly encoded, with a DTD, too many elements.
 
-    What stands before the root must be what XML allows there: a parser that passes over anything
-    else, such as a second byte order mark, would pass over a document type declaration with it.
+    The root is empty where something else than XML allows stands before it; see `rooted`.
 
     >>> admit(b"<?xml version='1.0'?><!-- set --><p:set xmlns:p='urn:x'/>", Limits()).root
     'set'
@@ -84,12 +83,21 @@ def admit(content: bytes, limits: Limits) -> Text:
         line = text.count(b"\n", 0, start) + 1
         raise StepError("a document type declaration is refused", Reason.DTD_FORBIDDEN, line=line)
     root = ROOT.match(text, start)
-    if root is None:
-        tree(text)  # tells what is wrong, and where
-        raise StepError("it does not begin with its root element", Reason.NOT_WELL_FORMED, line=1)
     _bound(text, limits.elements)
     _bound_texts(text)
-    return Text(text, root[1].decode("utf-8", "replace"))
+    return Text(text, root[1].decode("utf-8", "replace") if root else "")
+
+
+def rooted(text: Text) -> Text:
+    """Refuse a document before whose root stands what XML does not allow.
+
+    A parser that passes over it, such as over a second byte order mark, passes over a document type
+    declaration behind it, too.
+    """
+    if not text.root:
+        tree(text.content)  # tells what is wrong, and where
+        raise StepError("it does not begin with its root element", Reason.NOT_WELL_FORMED, line=1)
+    return text
 
 
 def parse(content: bytes, limits: Limits) -> etree._Element:

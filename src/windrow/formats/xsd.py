@@ -106,7 +106,7 @@ def validate(content: bytes, schema: Schema, limits: Limits) -> list[Finding]:
 
 def check(text: xml.Text, schema: Schema) -> list[Finding]:
     """Do the work of `validate` on an admitted document."""
-    content = text.content
+    content = xml.rooted(text).content
     total = _stream(content, schema)
     if not total:
         return []

@@ -21,7 +21,7 @@ def parse(view: BinaryIO, limits: Limits) -> Node:
 
 def stream(view: BinaryIO, limits: Limits) -> Iterator[tuple[str, Node]]:
     """Read a document as it comes: `start` and `end` of each element."""
-    text = xml.admit(_content(view), limits)
+    text = xml.rooted(xml.admit(_content(view), limits))
     events: Any = etree.iterparse(io.BytesIO(text.content), events=("start", "end"), **xml.OPTIONS)
     try:
         yield from events
