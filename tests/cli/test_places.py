@@ -39,3 +39,27 @@ def test_an_index_in_the_folder_of_somebody_else_is_refused_before_anybody_is_as
         assert "pages.index" in said.err
     assert everything(home) == {str(home / "letter.txt"): b"dear"}
     assert not small.asked(mark)
+
+
+def test_an_archive_outlives_the_loss_of_its_ledger(crawled: Path, windrow) -> None:
+    ledger = (crawled / "ledger.sqlite").read_bytes()
+    (crawled / "ledger.sqlite").unlink()
+    before = everything(crawled / "archive")
+    for _ in range(2):
+        said = windrow("run", "pages")
+        assert said.code == 4
+        assert "nothing in it was touched" in said.err
+    assert everything(crawled / "archive") == before
+    for name in ("ledger.sqlite-wal", "ledger.sqlite-shm"):
+        (crawled / name).unlink(missing_ok=True)
+    (crawled / "ledger.sqlite").write_bytes(ledger)
+    assert windrow("run", "pages").code == 0
+    assert windrow("check").code == 0
+
+
+def test_a_workspace_does_not_touch_warc_files_that_lay_in_its_archive_folder(root: Path, windrow) -> None:
+    mine = root / "archive" / "holiday.warc.gz"
+    mine.parent.mkdir(exist_ok=True)
+    mine.write_bytes(b"mine")
+    assert windrow("run", "pages").code == 4
+    assert mine.read_bytes() == b"mine"

@@ -9,11 +9,11 @@ from warcio.archiveiterator import ArchiveIterator as WarcioIterator
 from warcio.checker import Checker
 
 from windrow.digest import digest, warc
-from windrow.errors import DiskFull, TerminalFailure, TransientFailure
+from windrow.errors import ConfigError, DiskFull, TerminalFailure, TransientFailure
 from windrow.formats.warc import stamp
 from windrow.model import Known, Limits, Order
 from windrow.reasons import Reason
-from windrow.stores.archive import Deposit, Keeper, alone, mend, open_capture
+from windrow.stores.archive import Deposit, Keeper, alone, mark_ledger, mend, open_capture, refuse_other_ledger
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 XML = b"<a>text</a>" * 50
@@ -243,3 +243,26 @@ class TestMend:
         told = mend(folder, {kept.place.warc: 10**9, "gone.warc": 10})
         assert any("captures in it are lost" in line for line in told)
         assert any("gone.warc is missing" in line for line in told)
+
+    def test_files_of_other_names_are_nobodys_business_when_an_archive_is_mended(self, folder):
+        folder.mkdir(exist_ok=True)
+        names = ["holiday.warc.gz", "windrow.warc", "windrow-000001.warc.gz", "rec-20260101-large.warc"]
+        for name in names:
+            (folder / name).write_bytes(b"mine")
+        assert mend(folder, {}) == []
+        assert {path.name for path in folder.glob("*.warc*")} == set(names)
+
+    def test_an_archive_is_not_mended_by_another_ledger(self, folder):
+        keep = keeper(folder)
+        kept = put(keep, ZIP)
+        keep.close()
+        name = kept.place.warc
+        refuse_other_ledger(folder, "one", {name: 10})  # of a version that did not mark it
+        for ledger, promised in (("", {}), ("one", {"other.warc": 10})):
+            with pytest.raises(ConfigError, match="nothing in it was touched"):
+                refuse_other_ledger(folder, ledger, promised)
+        mark_ledger(folder, "one")
+        refuse_other_ledger(folder, "one", {})
+        for ledger in ("", "two"):
+            with pytest.raises(ConfigError, match="nothing in it was touched"):
+                refuse_other_ledger(folder, ledger, {name: 10})

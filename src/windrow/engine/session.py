@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Any
 
 from windrow.contract import Check, Collection, Derive, Judge, Load, Read, Settle, Step, Summarise
+from windrow.digest import digest
 from windrow.engine.context import warm
 from windrow.engine.crawling import Crawling
 from windrow.engine.crew import Crew
@@ -32,9 +33,10 @@ from windrow.engine.settling import settle_step
 from windrow.engine.stepping import take_step
 from windrow.engine.wish import heard_by
 from windrow.engine.worker import Desk
+from windrow.errors import WindrowError
 from windrow.model import Limits
 from windrow.reasons import Reason
-from windrow.stores.archive import alone, mend, sweep
+from windrow.stores.archive import alone, mark_ledger, mend, refuse_other_ledger, sweep
 
 SOME_FAILED = 3
 
@@ -74,10 +76,12 @@ class Session:
         self.stops = 0
         self.failed = 0
         self._books: list[Books] = []
+        lease = None
         try:
-            self.lease = Lease(self.ledger)
+            lease = self.lease = Lease(self.ledger)
             with alone(setup.archive):
                 promised = {warc: end or 0 for warc, end in self.ledger.ask("promised")}
+                refuse_other_ledger(setup.archive, self._identity(), promised)
                 self.mended = mend(setup.archive, promised)
             last = self.ledger.ask("last_at")[0][0]
             with self.ledger.writing() as pen:
@@ -86,7 +90,11 @@ class Session:
                     # Order is by seq, so nothing goes wrong; but it must be known.
                     task = pen.task_opened(self.number, "", "", 1)
                     pen.task_closed(task, Reason.CLOCK_WENT_BACK, f"the last session ended at {last}", failed=False)
+            mark_ledger(setup.archive, self._identity())
         except BaseException:
+            if lease is not None:
+                with suppress(WindrowError):
+                    lease.release()
             self.ledger.close()
             raise
 
@@ -127,6 +135,11 @@ class Session:
                 if one:
                     one.close()
         run.tick(force=True)
+
+    def _identity(self) -> str:
+        """Return what tells this ledger from all others; empty before its first session."""
+        rows = self.ledger.ask("first_session")
+        return digest(" ".join(rows[0]).encode()) if rows else ""
 
     def _fetch(self, run: Run) -> None:
         """Ask the sources: by the links of their pages where the collection is walked, else by their listings."""

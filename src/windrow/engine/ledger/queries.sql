@@ -111,6 +111,10 @@ SELECT warc, max(place) FROM (
     UNION ALL SELECT warc, max(place_offset + place_length) FROM tombstone_span GROUP BY warc
 ) AS told GROUP BY warc;
 
+-- name: first_session
+-- What no other ledger has: the archive that it writes to is marked with it.
+SELECT at, holder FROM session ORDER BY seq LIMIT 1;
+
 -- name: sessions_with_captures
 -- A capture is of the session that was open when it was put on record, whichever began its fetch.
 SELECT s.seq FROM session s WHERE EXISTS (SELECT 1 FROM fetch_end e WHERE e.warc <> '' AND e.seq > s.seq

@@ -2,7 +2,18 @@
 
 from windrow.stores.archive.deposit import Deposit
 from windrow.stores.archive.keeper import Keeper
-from windrow.stores.archive.mend import alone, mend, sweep
+from windrow.stores.archive.mend import alone, mark_ledger, mend, refuse_other_ledger, sweep
 from windrow.stores.archive.view import Capture, open_capture, open_response
 
-__all__ = ["Capture", "Deposit", "Keeper", "alone", "mend", "open_capture", "open_response", "sweep"]
+__all__ = [
+    "Capture",
+    "Deposit",
+    "Keeper",
+    "alone",
+    "mark_ledger",
+    "mend",
+    "open_capture",
+    "open_response",
+    "refuse_other_ledger",
+    "sweep",
+]

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic, sleep, time
 
-from windrow.errors import ArchiveError
+from windrow.errors import ArchiveError, ConfigError
 from windrow.stores.archive.keeper import LARGE, LOCK, PARTS
 from windrow.stores.archive.part import find_document
 
 FORTNIGHT = 14 * 86400
+OWNER = ".ledger"
+"""The file of an archive that says which ledger it belongs to."""
+_OURS = re.compile(r"windrow-[0-9]+-[0-9]+-[0-9]{5}\.warc(?:\.gz)?|large-.+\.warc")
+"""The names of the WARC files that a session writes."""
 
 
 @contextmanager
@@ -36,17 +41,51 @@ def alone(folder: Path, patience: float = 30.0) -> Iterator[None]:
         os.close(lock)
 
 
+def refuse_other_ledger(folder: Path, ledger: str, promised: Mapping[str, int]) -> None:
+    """Raise ConfigError where an archive belongs to another ledger: to mend it by this one would remove its captures.
+
+    `ledger` is this one's identity, empty for a ledger without a session.
+    """
+    try:
+        owner = (folder / OWNER).read_text()
+    except FileNotFoundError:
+        owner = ""
+    files = [path.name for path in (*folder.glob("*.warc"), *folder.glob("*.warc.gz"))]
+    if owner:
+        strange = owner != ledger
+    elif not ledger:
+        strange = bool(files)
+    else:  # an archive of a version that did not mark it
+        strange = bool(files and promised) and not any(name in promised for name in files)
+    if strange:
+        what = "that this ledger did not write" if ledger else "and the ledger is a new one"
+        holds = f"holds WARC files {what}" if files else "belongs to another ledger"
+        hint = "put the ledger back that belongs to it (ledger.path), or name another folder in archive.folder"
+        hint += f"; if neither is wanted any more: rm {folder / OWNER}" if not files else ""
+        raise ConfigError(f"the archive {folder} {holds}; nothing in it was touched", hint=hint)
+
+
+def mark_ledger(folder: Path, ledger: str) -> None:
+    """Note in an archive which ledger it belongs to."""
+    path = folder / OWNER
+    if not path.exists() or path.read_text() != ledger:
+        part = folder / f"{OWNER}.part"
+        part.write_text(ledger)
+        part.replace(path)
+
+
 def mend(folder: Path, promised: Mapping[str, int]) -> list[str]:
     """Cut every file back to the ledger's promise and tell what was done, a line each.
 
     `promised` maps a file's name to the end of its last capture on the ledger. Bytes past that end
     were written but never put on record, so they will be fetched again; a large transfer that was
-    whole but not yet on record becomes a part again, and need not be fetched.
+    whole but not yet on record becomes a part again, and need not be fetched. Files with other names than
+    windrow gives are nobody's business here.
     """
     told = []
     for path in sorted([*folder.glob("*.warc"), *folder.glob("*.warc.gz")]):
         end, size = promised.get(path.name, 0), path.stat().st_size
-        if size == end:
+        if size == end or not (end or _OURS.fullmatch(path.name)):
             continue
         if size < end:
             told.append(f"{path.name} has {size} bytes, the ledger knows of {end}: captures in it are lost")

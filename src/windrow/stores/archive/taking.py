@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import uuid
 from contextlib import suppress
@@ -18,6 +19,8 @@ FOREIGN = "foreign"
 """The folder below the archive's that holds them; they are named by their digest, so that twice is once."""
 
 _BLOCK = 1 << 20
+_BEGUN = re.compile(r"\.[0-9a-f]{32}")
+"""The name of a file until its digest is known."""
 
 
 class Taken(NamedTuple):
@@ -51,7 +54,8 @@ def take(archive: Path, path: Path, spare: int) -> Taken:
 def sweep(archive: Path) -> None:
     """Remove what a crash left while a file was taken in."""
     for left in (archive / FOREIGN).glob(".*"):
-        left.unlink(missing_ok=True)
+        if _BEGUN.fullmatch(left.name):
+            left.unlink(missing_ok=True)
 
 
 def _bring(path: Path, mine: Path, spare: int) -> None:
