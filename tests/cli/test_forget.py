@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import io
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
+import threading
 import zlib
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -205,3 +209,53 @@ def test_a_killed_one_is_finished_by_the_next(root: Path, village, windrow, tmp_
     assert remains(root, SECRET) == []
     assert windrow("check").err.endswith("all agree\n")
     assert "/calm.html" in windrow("search", "nothing happens").out
+
+
+@pytest.mark.parametrize("database", ["ledger.sqlite", "summary.sqlite", "crawler.sqlite"])
+def test_a_page_is_not_forgotten_while_another_process_reads_its_old_bytes(
+    root: Path, village, windrow, monkeypatch: pytest.MonkeyPatch, database: str
+) -> None:
+    """A read transaction keeps old pages in the log beside a database, and SQLite says so in an answer alone."""
+    monkeypatch.setattr("windrow.stores.wal.empty_wal.__defaults__", (lambda: None, 0.5))
+    url = f"{village.origin(0)}/secret.html"
+    with closing(sqlite3.connect(root / database, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        said = windrow("forget", url, "--yes")
+        assert said.code == 1
+        assert f"{database}-wal" in said.err
+        assert "then: windrow forget" in said.err
+        assert "gone are" not in said.out
+        (grave,) = windrow("why", url, "--json").of("page")[0]["tombstones"]
+        assert grave["done"] is None
+        assert "windrow forget" in windrow("check").out
+        (told,) = windrow("forget", "--yes", "--json").of("forgotten")
+        assert (told["target"], told["done"]) == (url, False)
+        reader.execute("COMMIT")
+    assert windrow("forget", "--yes").code == 0
+    assert remains(root, SECRET) == []
+    (grave,) = windrow("why", url, "--json").of("page")[0]["tombstones"]
+    assert grave["done"] >= grave["at"]
+    assert windrow("check").err.endswith("all agree\n")
+
+
+def test_a_reader_that_ends_in_time_does_not_keep_a_page_from_being_forgotten(root: Path, village, windrow) -> None:
+    reader = sqlite3.connect(root / "summary.sqlite", isolation_level=None, check_same_thread=False)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    timer = threading.Timer(3.0, reader.close)
+    timer.start()
+    try:
+        assert windrow("forget", f"{village.origin(0)}/secret.html", "--yes").code == 0
+    finally:
+        timer.join()
+    assert remains(root, SECRET) == []
+
+
+def test_what_a_killed_replay_left_is_forgotten_too(root: Path, village, windrow) -> None:
+    left = root / ".summary.sqlite.replay"
+    left.mkdir()
+    shutil.copyfile(root / "summary.sqlite", left / "summary.sqlite")
+    assert windrow("forget", f"{village.origin(0)}/secret.html", "--yes").code == 0
+    assert not left.exists()
+    assert remains(root, SECRET) == []

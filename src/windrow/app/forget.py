@@ -10,9 +10,11 @@ from typing import NamedTuple
 
 from windrow.app.indexing import follower
 from windrow.app.page import address
+from windrow.app.replay import SCRATCH
 from windrow.config import Workspace
+from windrow.config.place import replay_folders
 from windrow.digest import number
-from windrow.engine.burial import Buried, Kept, Target, bury, kept, lift
+from windrow.engine.burial import Buried, Kept, Target, bury, kept, kept_by_reader, lift
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import now
 from windrow.engine.session import Session, Setup
@@ -21,6 +23,7 @@ from windrow.reasons import Reason
 from windrow.stores.index.folder import refuse_strange
 from windrow.stores.index.folder import remove as remove_index
 from windrow.stores.index.fulltext import go_on
+from windrow.stores.scratch import remove_scratch
 from windrow.stores.summary import SummaryStore
 from windrow.stores.summary.follow import follow
 from windrow.stores.summary.forget import forget as remove
@@ -76,16 +79,22 @@ def take_down(workspace: Workspace, setup: Setup, names: Sequence[str], reason: 
     """Take down what is named, and what an earlier run left undone; return what was removed, target by target.
 
     Waits for nobody: Locked where a run is under way. Bytes, texts, versions, and entries of the index are
-    gone then; a tombstone with the reason stays, and nothing of it is asked for again.
+    gone then; a tombstone with the reason stays, and nothing of it is asked for again. What another process that
+    reads a database keeps from going is told, and its tombstone stays open for the next call.
     """
     refuse_strange(workspace.pages.index)
     session = Session(setup, "forget")
     code: int | None = 1
     try:
         found = targets(workspace, session.ledger, names)
-        done = bury(session, KIND, found, reason, _remover(workspace))
-        if done:
-            _finish(workspace, session.lease.beat)
+        done = bury(
+            session,
+            KIND,
+            found,
+            reason,
+            remove=_remover(workspace),
+            clean=lambda: _clean(workspace, session.lease.beat),
+        )
         code = None
     finally:
         session.close(code)
@@ -121,12 +130,16 @@ def _remover(workspace: Workspace) -> Callable[[Target], int]:
     return removed
 
 
-def _finish(workspace: Workspace, beat: Callable[[], None]) -> None:
-    """Let followers see what is gone, and leave nothing of it in free places of files.
+def _clean(workspace: Workspace, beat: Callable[[], None]) -> tuple[str, ...]:
+    """Let followers see what is gone, and leave nothing of it in free places of files; tell where something stays.
 
-    The index beside the database is made anew: what is removed from one stays in its files for a while.
+    The index beside the database is made anew: what is removed from one stays in its files for a while. What a
+    killed replay left unfinished goes.
     """
     place = workspace.pages.summary
+    drops, pages = replay_folders(workspace.root, place)
+    remove_scratch(drops, SCRATCH)
+    remove_scratch(pages, [place.name])
     if place.is_file():
         store = SummaryStore(f"sqlite:///{place}")
         store.finish(int(now().timestamp()))
@@ -141,11 +154,13 @@ def _finish(workspace: Workspace, beat: Callable[[], None]) -> None:
             return go_on()
 
         follower(place, workspace.pages.index)(pulse)
+    left: tuple[str, ...] = ()
     for path in (place, workspace.pages.crawler):
         with _opened(path, writing=False) as link:
-            if link is not None:
-                scour(link)
-                beat()
+            if link is not None and not scour(link, beat):
+                left += (kept_by_reader(path),)
+            beat()
+    return left
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from windrow.app.secret import password
 from windrow.collections.drops.element import TABLES
 from windrow.collections.drops.summary import SUMMARY
 from windrow.config import Workspace
+from windrow.config.place import replay_folders
 from windrow.config.workspace import Database
 from windrow.engine.crew import Crew
 from windrow.engine.message import Keep
@@ -22,12 +24,12 @@ from windrow.engine.replay import replay as read_again
 from windrow.engine.run import Run
 from windrow.engine.session import Session, Setup
 from windrow.engine.worker import Desk
-from windrow.errors import UsageError
-from windrow.stores.connect import connect
+from windrow.errors import StoreError, UsageError
 from windrow.stores.scratch import make_scratch, remove_scratch
 from windrow.stores.tables import TableStore
+from windrow.stores.wal import empty_wal
 
-_DATABASES = ("ledger.sqlite", "store")
+SCRATCH = ("ledger.sqlite", "store")
 """What is built in the scratch folder."""
 
 
@@ -37,13 +39,13 @@ def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed:
     A store on a server is built in an empty database that the configuration names.
     """
     store = _file(workspace)
-    folder = workspace.root / ".replay"
+    folder = replay_folders(workspace.root, workspace.pages.summary)[0]
     session = Session(setup, "replay", progress)
     code: int | None = 1
     try:
-        make_scratch(folder, _DATABASES)
-        scratch = scratch_ledger(session.ledger, folder / _DATABASES[0])
-        beside, aside = workspace, folder / _DATABASES[1]
+        make_scratch(folder, SCRATCH)
+        scratch = scratch_ledger(session.ledger, folder / SCRATCH[0])
+        beside, aside = workspace, folder / SCRATCH[1]
         if store:
             beside = replace(workspace, drops=replace(workspace.drops, store=Database(f"sqlite:///{aside}")))
         made = drops.harvest(beside)
@@ -66,11 +68,11 @@ def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed:
         made.books.close()
         if store:
             _swap(aside, store)
+        remove_scratch(folder, SCRATCH)
         code = None
     finally:
         session.close(code)
         session.ledger.close()
-    remove_scratch(folder, _DATABASES)
     return Replayed(session.number, changes)
 
 
@@ -95,8 +97,12 @@ def _swap(new: Path, old: Path) -> None:
     """Let the new store take the old one's place; both are closed."""
     for path in (new, old):
         if path.exists():
-            with closing(connect(f"sqlite:///{path}").raw_connection()) as connection:
-                connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            with closing(sqlite3.connect(path)) as link:
+                if not empty_wal(link):
+                    raise StoreError(
+                        f"another process has been reading {path} all the while, so it was not replaced",
+                        hint="end it, then: windrow replay",
+                    )
     for suffix in ("-wal", "-shm"):
         Path(f"{old}{suffix}").unlink(missing_ok=True)
     new.replace(old)

@@ -37,7 +37,7 @@ def command(voice: Voice, names: tuple[str, ...], **told: object) -> int:
     X is the address of a page, a host, or a site of windrow.toml. Records are overwritten in the archive,
     others stay as they are; what other pages have of the same text stays theirs. A tombstone remains, with
     the time, the reason and who did it, and nothing of X is asked for again. Without X, what a killed
-    `windrow forget` left undone is finished.
+    `windrow forget` left undone is finished, and what another process that read a database kept from going.
     """
     from windrow.app.forget import let_again, take_down, targets, weigh  # noqa: PLC0415 `--help` needs no ledger
 
@@ -65,7 +65,7 @@ def command(voice: Voice, names: tuple[str, ...], **told: object) -> int:
             voice.message("forgotten", one)
         else:
             told_of = f"{counted(one.captures, 'capture')} of {size(one.bytes)}, {counted(one.records, 'version')}"
-            voice.data(f"{one.target}: gone are {told_of}")
+            voice.data(f"{one.target}: {'gone' if one.done else 'taken out'} are {told_of}")
         for trouble in one.trouble:
             voice.talk(f"{one.target}: {trouble}")
     if not done:

@@ -35,6 +35,11 @@ class _Place(NamedTuple):
     origin: str = ""
 
 
+def replay_folders(root: Path, summary: Path) -> tuple[Path, Path]:
+    """Return where a replay of the drops works, and one of the pages, beside their database."""
+    return root / ".replay", summary.with_name(f".{summary.name}.replay")
+
+
 def refuse_overlaps(root: Path, values: Mapping[str, Value], others: Iterator[Value]) -> None:
     """Raise ConfigError where a place in which windrow writes is another place's, lies in it or holds it.
 
@@ -45,8 +50,7 @@ def refuse_overlaps(root: Path, values: Mapping[str, Value], others: Iterator[Va
     reserved = [
         _Place(f"the folder {FOLDER} of the workspace", _real(root / FOLDER)),
         *(_Place(f"the file {name} of the workspace", _real(root / name)) for name in (MAIN, KEYS)),
-        _Place("the folder in which windrow replay works", _real(root / ".replay")),
-        _Place("the folder in which windrow replay works", _real(summary.parent / f".{summary.name}.replay")),
+        *(_Place("the folder in which windrow replay works", _real(one)) for one in replay_folders(root, summary)),
     ]
     read = [place for one in (*values.values(), *others) if one.name not in WRITTEN and (place := _place(one))]
     whole = _real(root)

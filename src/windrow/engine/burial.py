@@ -1,8 +1,8 @@
 """Take down what a crawl kept of an address or an origin: a tombstone on the ledger first, then its bytes.
 
-The tombstone is written before anything is removed, and its end when all is gone: what a killed run left is
-gone on with by the next one, from the start; every part may be repeated. In between, `remove` takes the
-records out of the stores, whatever they are.
+The tombstone is written before anything is removed, and its end when no file keeps anything of it: what a killed
+run left is gone on with by the next one, from the start; every part may be repeated. In between, `remove` takes the
+records out of the stores, whatever they are, and `clean` what the stores' files keep of them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import groupby
 from operator import itemgetter
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from windrow.digest import number
@@ -26,6 +27,7 @@ from windrow.errors import ArchiveError
 from windrow.formats.url import normalise, parts
 from windrow.model import Place
 from windrow.stores.archive.erase import Span, erase, related
+from windrow.stores.wal import empty_wal
 
 
 class Target(NamedTuple):
@@ -46,17 +48,24 @@ class Kept(NamedTuple):
 
 
 class Buried(NamedTuple):
-    """What was removed: captures and their bytes, and records of the stores; `trouble` where something stayed."""
+    """What was removed: captures and their bytes, and records of the stores; `trouble` where something stayed.
+
+    It is not `done` where another process keeps old bytes in a file; the tombstone is open then.
+    """
 
     target: str
     captures: int
     bytes: int
     records: int
     trouble: tuple[str, ...] = ()
+    done: bool = True
 
 
 Remove = Callable[[Target], int]
 """Removes a target's records from the stores, and returns how many; it may be asked again for what is gone."""
+
+Clean = Callable[[], tuple[str, ...]]
+"""Leaves nothing of what was removed in the files of the stores; returns, in a sentence each, where something stays."""
 
 
 def kept(ledger: Ledger, target: Target) -> Kept:
@@ -65,8 +74,13 @@ def kept(ledger: Ledger, target: Target) -> Kept:
     return Kept(row[0], row[1], row[2] or 0, row[3])
 
 
-def bury(session: Session, collection: str, targets: Iterable[Target], reason: str, remove: Remove) -> list[Buried]:
-    """Take targets down, and before them what an earlier run left undone."""
+def bury(
+    session: Session, collection: str, targets: Iterable[Target], reason: str, *, remove: Remove, clean: Clean
+) -> list[Buried]:
+    """Take targets down, and with them what an earlier run left undone.
+
+    That it is done is put on record when no file keeps anything of it, and not before.
+    """
     ledger = session.ledger
     with ledger.writing() as pen:
         for one in targets:
@@ -74,12 +88,29 @@ def bury(session: Session, collection: str, targets: Iterable[Target], reason: s
             pen.flush()
             _leave(ledger, one)
     ledger.connection.execute("PRAGMA secure_delete = ON")
-    done = [
-        _finish(session, seq, Target(name, address, host), remove)
+    removed = {
+        seq: _remove(session, seq, Target(name, address, host), remove)
         for seq, _, name, address, host in ledger.ask("tombstones_open")
-    ]
-    ledger.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    return done
+    }
+    if not removed:
+        return []
+    left = clean()
+    if not empty_wal(ledger.connection, session.lease.beat):
+        left += (kept_by_reader(ledger.path),)
+    if left:
+        return [one._replace(trouble=(*one.trouble, *left), done=False) for one in removed.values()]
+    with ledger.writing() as pen:
+        for seq, gone in removed.items():
+            pen.tombstone_ended(session.number, seq, "done", (gone.captures, gone.bytes, gone.records))
+    return list(removed.values())
+
+
+def kept_by_reader(path: Path) -> str:
+    """Say that old pages stay in the log of a database, and what to do."""
+    return (
+        f"not gone for good yet: another process has been reading {path} all the while, so old bytes stay in"
+        f" {path.name}-wal; end it, then: windrow forget"
+    )
 
 
 def lift(session: Session, targets: Iterable[Target]) -> int:
@@ -103,8 +134,8 @@ def _leave(ledger: Ledger, target: Target) -> None:
     ledger.connection.execute(queries()[name], (value,))
 
 
-def _finish(session: Session, tombstone: int, target: Target, remove: Remove) -> Buried:
-    """Remove all of a target, and say on the ledger that it is gone."""
+def _remove(session: Session, tombstone: int, target: Target, remove: Remove) -> Buried:
+    """Remove all of a target from the archive, the stores and the ledger."""
     ledger, which = session.ledger, (target.address, target.host)
     rows = ledger.ask("buried_captures", *which)
     lent = _lent(ledger, which, rows)
@@ -123,10 +154,9 @@ def _finish(session: Session, tombstone: int, target: Target, remove: Remove) ->
     records = remove(target)
     for opened in {row[1] for row in rows}:
         (session.setup.archive / index_name(opened)).unlink(missing_ok=True)  # made anew when the session closes
-    with ledger.writing() as pen:
+    with ledger.writing():
         ledger.connection.execute(queries()["clear_payloads"], (tombstone,))
         ledger.connection.execute(queries()["clear_visits"], (*which, json.dumps(sorted(lent))))
-        pen.tombstone_ended(session.number, tombstone, "done", (len(rows) - len(lent), size, records))
     return Buried(target.name, len(rows) - len(lent), size, records, tuple(trouble))
 
 

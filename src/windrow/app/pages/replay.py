@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from windrow.app.indexing import follower
 from windrow.app.pages.harvest import harvest
 from windrow.app.reread import Replayed, Reread
 from windrow.config import Workspace
+from windrow.config.place import replay_folders
 from windrow.engine.progress import Progress
 from windrow.engine.session import Session, Setup
 from windrow.errors import Stopped, StoreError
@@ -30,7 +31,7 @@ def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed |
     if not old.is_file():
         return None
     refuse_strange(workspace.pages.index)
-    folder = old.parent / f".{old.name}.replay"
+    folder = replay_folders(workspace.root, old)[1]
     new = folder / old.name
     session = Session(setup, "replay pages", progress)
     code: int | None = 1
@@ -52,9 +53,10 @@ def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed |
         follower(old, workspace.pages.index)(go_on)
         code = None
     finally:
+        with suppress(StoreError, OSError):  # what cannot be removed now is told by the next replay
+            remove_scratch(folder, [old.name])
         session.close(code)
         session.ledger.close()
-        remove_scratch(folder, [old.name])
     return Replayed(session.number, versions=Reread(session.number, *told))
 
 

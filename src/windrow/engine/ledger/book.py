@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +45,9 @@ class Ledger:
                 hint="pip install --upgrade windrow",
             )
         if 0 < version < newest:
-            self.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            shutil.copyfile(self.path, self.path.with_suffix(f".before-{version + 1:04}.db"))
+            # Not a copy of the file: what another process that reads keeps in the log beside it belongs to it too.
+            with closing(sqlite3.connect(self.path.with_suffix(f".before-{version + 1:04}.db"))) as copy:
+                self.connection.backup(copy)
         for number, text in steps:
             if number > version:
                 script = f"BEGIN IMMEDIATE;\n{text}\nPRAGMA user_version = {number};\nCOMMIT;"

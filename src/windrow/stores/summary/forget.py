@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+
+from windrow.stores.wal import empty_wal
 
 _AMONG = "IN (SELECT value FROM json_each(?))"
 _BY_URL = f"SELECT url_id FROM url WHERE str_url {_AMONG}"
@@ -141,12 +143,13 @@ def forget_crawls(link: sqlite3.Connection, *, urls: Iterable[str] = (), origins
     return count
 
 
-def scour(link: sqlite3.Connection) -> None:
-    """Write a database anew without what was removed from it: no page of the file keeps an old text.
+def scour(link: sqlite3.Connection, pulse: Callable[[], object] = lambda: None) -> bool:
+    """Write a database anew without what was removed from it: no page of its files keeps an old text.
 
-    Takes the time and, for a while, the room of a copy. No transaction may be open on `link`.
+    Returns False where another process reads it so long that old pages stay in the log beside it. Takes the time
+    and, for a while, the room of a copy. No transaction may be open on `link`; `pulse` is called while it waits.
     """
     if link.execute("SELECT 1 FROM sqlite_master WHERE name = 'full_text_entity_index'").fetchone():
         link.execute("INSERT INTO full_text_entity_index (full_text_entity_index) VALUES ('optimize')")
     link.execute("VACUUM")
-    link.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    return empty_wal(link, pulse)
