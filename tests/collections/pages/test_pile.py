@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from windrow.collections.pages.reading import document
 from windrow.collections.pages.reading.pile import Pile, headline, pile
 from windrow.formats.html import read
 
@@ -26,6 +27,22 @@ def made(html: str, start: str = "Tea", end: str = "End") -> Pile:
     texts = outline.blocks.text
     first, last = texts.index(start), texts.index(end)
     return pile(outline, [first <= at < last for at in range(len(texts))])
+
+
+def test_hidden_text_is_no_text_so_that_what_changes_in_it_makes_no_version() -> None:
+    page = "<main><h1>Tea</h1><p>Hot.{}</main>End"
+    hidden = (
+        "<div hidden>nonce 1</div><div style='display: none'>secret</div><noscript>Scripts, please</noscript>"
+        "<span hidden>x</span>"
+    )
+    found, plain = (document(page.format(each).encode(), "http://a.example/").pile for each in (hidden, ""))
+    assert found == plain
+    assert "secret" not in "".join(found.fields())
+
+
+def test_the_cells_of_a_row_stand_in_one_line() -> None:
+    found = made("<main><h1>Tea</h1><table><tr><th>Cup<th>Price<tr><td>one<td>2<tr><td><p>a<p>b<td>c</table></main>End")
+    assert found.text == "Tea\nCup\tPrice\none\t2\na\nb\nc"
 
 
 def test_the_vectors() -> None:

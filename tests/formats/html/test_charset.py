@@ -42,6 +42,13 @@ def test_latin1_declared_as_utf8_is_read_as_latin1() -> None:
     assert (found.text, found.encoding) == ("é è à", "windows-1252")
 
 
+def test_an_encoding_that_is_told_late_is_believed_and_one_in_a_script_is_not() -> None:
+    script = b"<script>x = '<meta charset=koi8-r>'</script>"
+    late = b"<link href=x>" * 200 + script + "<meta charset=iso-8859-2>łódź".encode("iso-8859-2")
+    assert decode(late)[1:] == ("iso-8859-2", "meta")
+    assert decode(late).text.endswith("łódź")
+
+
 def test_a_few_broken_bytes_do_not_turn_utf8_over() -> None:
     raw = ("ü" * 2000).encode() + b"\xff"
     assert decode(raw, "text/html; charset=utf-8").text == "ü" * 2000 + "\ufffd"

@@ -51,6 +51,12 @@ def test_a_single_line_is_main_content() -> None:
     assert text("<p>Only this.") == ["Only this."]
 
 
+def test_headlines_code_and_quotations_of_a_short_page_are_main_content() -> None:
+    found = text("<nav><a href=/>Home</a></nav><main><h1>Tea</h1><p>Pour.<pre>pour()</pre><h2>Cup</h2>"
+                 "<blockquote>Hot!</blockquote><aside>See</aside></main><footer>End</footer>")  # fmt: skip
+    assert found == ["Tea", "Pour.", "pour()", "Cup", "Hot!"]
+
+
 @pytest.mark.timeout(300)
 def test_the_score_on_the_samples_does_not_fall(shared: Path) -> None:
     folder = shared / "data" / "extraction"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from windrow.formats.html import Mark, Outline, read
 
 
@@ -18,8 +20,69 @@ def test_a_line_break_stays_within_its_block() -> None:
     assert outline("<p>one<br>two<br><br> three").blocks.text == ["one\ntwo\nthree"]
 
 
-def test_spans_and_links_part_words_and_bold_does_not() -> None:
-    assert outline("<p><span>9</span><span>EUR</span> <b>B</b>old <a>x</a><a>y</a>").blocks.text == ["9 EUR Bold x y"]
+@pytest.mark.parametrize(
+    ("html", "shown"),
+    [
+        ("<p>from <a href=/v>Vinci</a>, which", "from Vinci, which"),
+        ("<p>old <a href=/c>canal</a>s of <span class=x>Venice</span>.", "old canals of Venice."),
+        ("<p>(<a href=/a>see</a> <span>b</span>)", "(see b)"),
+        ("<p>on <time datetime=2024-01-02>2 Jan</time>, at noon", "on 2 Jan, at noon"),
+        ("<p><span>some te</span><span>xt</span>", "some text"),
+        ("<p><span class=drop>C</span><span class=rest>innamon</span>", "Cinnamon"),
+        ("<p>one<img src=x>two", "one two"),
+        ("<p><b>B</b>old", "Bold"),
+        ("<p>go <a href=/a>there</a><a href=/b>and here</a><a href=/c>.</a>", "go there and here."),
+        ("<p><span class=name>Jane Doe</span><span class=role>Editor</span>", "Jane Doe Editor"),
+        ("<p><span class=a>9</span><span class=b>EUR</span>", "9 EUR"),
+    ],
+)
+def test_spaces_stand_only_where_they_are_shown(html: str, shown: str) -> None:
+    assert outline(html).blocks.text == [shown]
+
+
+def test_soft_hyphens_are_not_seen_and_letters_are_composed() -> None:
+    found = outline("<p>Donau&shy;dampf\xadschiff cafe\u0301 <a href='/e\u0301'>re\u0301sume\u0301</a>")
+    assert found.blocks.text == ["Donaudampfschiff café résumé"]
+    assert (found.anchors[0].text, found.anchors[0].href) == ("résumé", "/e\u0301")
+
+
+def test_readings_of_ruby_do_not_tear_words_apart() -> None:
+    assert outline("<p><ruby>漢<rp>(</rp><rt>かん</rt>字<rt>じ</rt></ruby>だ").blocks.text == ["漢字だ"]
+
+
+def test_mathematics_and_unknown_elements_stay_in_their_paragraph() -> None:
+    math = "<math><semantics><mrow><mi>x</mi><mo>+</mo><mn>1</mn></mrow><annotation>x+1</annotation></semantics></math>"
+    found = outline(
+        f"<p>let {math} be <blink>odd</blink> and <x-term>named</x-term>. <p>next<x-card><p>own</p></x-card>"
+    )
+    assert found.blocks.text == ["let x+1 be odd and named.", "next", "own"]
+
+
+def test_words_of_scripts_without_spaces_are_counted_by_their_length() -> None:
+    blocks = outline("<p>我们今天在公园里散步、天气非常好。<p>ฉันชอบกินข้าวกับเพื่อน<p>café au lait").blocks
+    assert blocks.words[0] > 5
+    assert blocks.words[1] > 3
+    assert blocks.words[2] == 3
+
+
+def test_signs_that_point_at_a_headline_are_not_part_of_it() -> None:
+    found = outline(
+        "<h2>Tea<a class=headerlink href='#tea'>¶</a></h2><h3>Cups<span class=mw-editsection>[<a href=/e title='Edit'>"
+        "edit</a>]</span></h3><p>see <a href='#n'>†</a>"
+    )
+    assert found.blocks.text == ["Tea", "Cups", "see †"]
+    assert [each.href for each in found.anchors] == ["#tea", "/e", "#n"]
+
+
+def test_what_is_hidden_in_the_line_is_no_text_and_its_links_stay() -> None:
+    found = outline("<p>shown<span hidden>no <a href=/a>x</a></span> and<b style='display: none'>no</b> on")
+    assert found.blocks.text == ["shown and on"]
+    assert [each.href for each in found.anchors] == ["/a"]
+
+
+def test_links_in_a_drawing_are_links() -> None:
+    found = outline("<p>a<svg><a xlink:href=/x><text>Go  there</text></a></svg>b")
+    assert [(each.href, each.text) for each in found.anchors] == [("/x", "Go there")]
 
 
 def test_pre_keeps_its_lines_and_indents() -> None:
@@ -98,7 +161,7 @@ def test_broken_tags_are_read_as_browsers_do() -> None:
 
 def test_highlighted_code_is_not_torn_apart() -> None:
     found = outline("<pre><code><span>a</span><span>.b</span>\n  <span>c</span></code></pre><p><span>d</span><span>e")
-    assert found.blocks.text == ["a.b\n  c", "d e"]
+    assert found.blocks.text == ["a.b\n  c", "de"]
 
 
 def test_boxes_tell_which_blocks_they_hold_and_those_without_text_are_none() -> None:

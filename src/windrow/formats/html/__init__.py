@@ -4,8 +4,9 @@ from windrow.formats.html.charset import Text, decode
 from windrow.formats.html.content import main_content
 from windrow.formats.html.head import Feed, Head, Translation
 from windrow.formats.html.mark import Mark
-from windrow.formats.html.outline import Anchor, Blocks, Boxes, Outline
+from windrow.formats.html.outline import Anchor, Blocks, Boxes, Outline, table_row
 from windrow.formats.html.page import Page, read
+from windrow.formats.html.unseen import unseen
 
 __all__ = [
     "Anchor",
@@ -21,4 +22,6 @@ __all__ = [
     "decode",
     "main_content",
     "read",
+    "table_row",
+    "unseen",
 ]

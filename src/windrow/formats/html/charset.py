@@ -1,7 +1,8 @@
 """Turn a page's bytes into text: find the encoding as the HTML and Encoding standards of WHATWG do, then repair.
 
 The order is that of "encoding sniffing": a byte order mark, the charset of the Content-Type header, a `meta` element
-within the first 1,024 bytes, the bytes themselves. Two declarations are not believed, since they are plainly wrong:
+within the first 1,024 bytes, or later, where browsers begin anew with what it says, the bytes themselves. Two
+declarations are not believed, since they are plainly wrong:
 a single-byte encoding where all bytes are valid UTF-8 beyond ASCII, and UTF-8 where many are not.
 """
 
@@ -66,7 +67,9 @@ for _line in _LABELS.strip().splitlines():
 
 _MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
 _LOOKED_AT = 1024
+_LATE = 256 * 1024  # bytes
 _COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
+_UNREAD = re.compile(rb"<!--.*?(?:-->|\Z)|<(script|style|textarea|title)\b.*?(?:</\1|\Z)", re.DOTALL | re.IGNORECASE)
 _META = re.compile(rb"<meta[\s/][^>]{0,1000}?charset\s*=\s*[\"']?\s*([^\s\"'/>;]{1,40})", re.IGNORECASE)
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([^\s\"';,]{1,40})", re.IGNORECASE)
 _WRONG = 0.005  # of all bytes may break UTF-8 where it is declared
@@ -120,6 +123,8 @@ def _declared(raw: bytes, content_type: str) -> tuple[str | None, str]:
     if name:
         return name, "header"
     meta = _META.search(_COMMENT.sub(b"", raw[:_LOOKED_AT]))
+    if meta is None and not raw.isascii():
+        meta = _META.search(_UNREAD.sub(b"", raw[:_LATE]))
     name = known(meta[1].decode("latin-1")) if meta else None
     # a meta element that can be read is not UTF-16, whatever it says
     return ("utf-8" if name and name.startswith("utf-16") else name), "meta"

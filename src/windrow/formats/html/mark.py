@@ -90,7 +90,7 @@ _BY_ROLE: dict[bytes, int] = {
     b"button": int(Mark.BUTTON),
 }
 _UNSEEN, _UNSAID, _HIDDEN = int(Mark.UNSEEN), int(Mark.UNSAID), int(Mark.UNSTYLED)
-_UNSTYLED = re.compile(rb"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+_UNSTYLED = re.compile(rb"display\s*:\s*none", re.IGNORECASE)
 
 
 def told(attribute: bytes, value: bytes) -> int:
@@ -102,7 +102,16 @@ def told(attribute: bytes, value: bytes) -> int:
     if attribute == b"role":
         return _BY_ROLE.get(value, 0)
     if attribute == b"style":
-        return _HIDDEN if _UNSTYLED.search(value) else 0
+        return _HIDDEN if hides(value) else 0
     if attribute == b"aria-hidden":
         return _UNSAID if value == b"true" else 0
-    return _UNSEEN if attribute == b"hidden" else 0
+    return _UNSEEN if attribute == b"hidden" and value != b"until-found" else 0
+
+
+def hides(style: bytes) -> bool:
+    """Tell whether a style takes an element out of what is shown.
+
+    >>> hides(b"color: red; display:none")
+    True
+    """
+    return _UNSTYLED.search(style) is not None

@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from windrow.formats.html.mark import Mark
+
+_CELL = int(Mark.CELL)
+
 
 class Anchor(NamedTuple):
     """An element of the page's body that refers to something, as it was written."""
@@ -69,3 +73,13 @@ class Outline:
     boxes: Boxes = field(default_factory=Boxes)
     blocks: Blocks = field(default_factory=Blocks)
     anchors: list[Anchor] = field(default_factory=list)
+
+
+def table_row(outline: Outline, box: int) -> int:
+    """Return the row of a table that a box lies in, if its cell is one block of text; else -1."""
+    boxes = outline.boxes
+    if not boxes.marks[box] & _CELL:
+        return -1
+    while boxes.tag[box] not in {"td", "th"}:
+        box = boxes.up[box]
+    return boxes.up[box] if boxes.last[box] - boxes.first[box] == 1 else -1

@@ -36,5 +36,5 @@ def read(raw: bytes, url: str = "", content_type: str = "") -> Page:
     same = text.encoding == "utf-8" and text.source != "bom" and "\ufffd" not in text.text
     tree = parse(raw if same else text.text)
     said = stamped(head(tree), tree, text.text)
-    silence(tree)
+    silence(tree, text.text)
     return Page(url, text.encoding, said, walk(body(tree)), hint(url, said.property("og:type"), said.json_ld))

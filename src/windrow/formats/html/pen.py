@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from unicodedata import is_normalized, normalize
+
 from windrow.formats.html.element import BODY, Shape, attribute, plain
 from windrow.formats.html.mark import Mark
 from windrow.formats.html.outline import Anchor, Blocks, Boxes, Outline
@@ -9,6 +12,16 @@ from windrow.formats.html.outline import Anchor, Blocks, Boxes, Outline
 _HREF, _REL, _ALT, _SRC = b' href="', b' rel="', b' alt="', b' src="'
 _REFERS = {b"area": _HREF, b"form": b' action="', b"object": b' data="'}
 _DEEPEST = 200
+_START, _END = b"\x02", b"\x03"
+"""In a line: where a span or link begins that is shown apart if it follows another one, and where one ends."""
+_BORDERS = re.compile("\x03[\x02\x03]*\x02")
+_APART = re.compile(r"(?<=[^\s(\[{«“\u2018¿¡/\x01])\x01+(?![\s)\]}»”\u2019,.;:!?%…/\x01])")
+_INITIAL = re.compile(r"\b([^\W\d_])\x01+(?=[^\W\d_])")
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
+"""Scripts that are written without spaces: a word has about two signs, or four letters."""
+_UNSPACED_FROM = "\u0e00"
+_LETTERED = "\u3040"
+_IN_LINE = frozenset(("p", "h1", "h2", "h3", "h4", "h5", "h6"))
 _CODE, _HEADLINE = int(Mark.CODE), int(Mark.HEADLINE)
 
 
@@ -30,18 +43,19 @@ class Run:
     def take(self, parts: list[bytes]) -> int:
         """Take what has been written in the line; return how many words that were."""
         start = self.start
-        found = plain(parts[start] if start == len(parts) - 1 else b"".join(parts[start:])).split()
+        text = line(parts[start] if start == len(parts) - 1 else b"".join(parts[start:]))
+        found = text.split()
         self.start = 0
         self.words += found
-        return len(found)
+        return len(found) if text.isascii() else _count(found)
 
 
 class Pen:
     """What has been laid flat so far, and what is open in the line: a block, an anchor, code, a quotation."""
 
     __slots__ = (
-        "_anchor", "_anchors", "_blocks", "_code", "_deep", "_last", "_lines", "_linked", "_links", "_paths", "_quote",
-        "_rows", "_stack", "_texts", "gap", "parts",
+        "_anchor", "_anchors", "_blocks", "_code", "_components", "_deep", "_last", "_lines", "_linked", "_links",
+        "_paths", "_quote", "_rows", "_stack", "_texts", "gap", "parts",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -60,6 +74,7 @@ class Pen:
         self._last = [0]
         self._stack = [0]
         self._deep = 0
+        self._components: list[bool] = []
         self._anchor: Run | None = None
         self._code: Run | None = None
         self._quote: Run | None = None
@@ -123,6 +138,28 @@ class Pen:
             else:
                 self._last[box] = last
 
+    def open_component(self, tag: bytes, shape: Shape) -> None:
+        """Open an element that the page has made itself: a box, but in the line of a paragraph."""
+        boxed = self._rows[self._stack[-1]][0] not in _IN_LINE
+        self._components.append(boxed)
+        if boxed:
+            self.open(tag, shape)
+
+    def close_component(self, tag: bytes = b"", shape: Shape = BODY) -> None:
+        """Close what the page has made itself."""
+        if self._components and self._components.pop():
+            self.close(tag, shape)
+
+    def apart(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
+        """Begin an element that is shown apart from one beside it."""
+        if self.parts and self.gap:
+            self.parts.append(_START)
+
+    def end_apart(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
+        """End such an element."""
+        if self.parts and self.gap:
+            self.parts.append(_END)
+
     def form(self, tag: bytes, shape: Shape) -> None:
         """Open a box that refers to something."""
         self.refer(tag, shape)
@@ -153,7 +190,8 @@ class Pen:
         """Open an anchor."""
         if self._anchor is not None:
             self.end_anchor()
-        self.space()
+        if self.parts and self.gap:
+            self.parts.append(_START)
         if _HREF in tag:
             self._links += 1
             self._anchor = Run(len(self.parts), tag, len(self._anchors), self._where())
@@ -162,14 +200,16 @@ class Pen:
         """Close an anchor."""
         run = self._anchor
         if run is not None:
+            tag, start = run.tag, run.start
             self._linked += run.take(self.parts)
-            tag = run.tag
+            if _points(run, self._rows[self._stack[-1]]):
+                del self.parts[start:]
             text = " ".join(run.words) or _tidy(_label(tag) or run.spare)
             rel = attribute(tag, _REL) if _REL in tag else ""
             made = Anchor("a", attribute(tag, _HREF), rel, text, run.where, run.headline)
             self._anchors.insert(run.number, made)
             self._anchor = None
-        self.parts.append(self.gap)  # so that the block ends here, even one without text
+        self.parts.append(self.gap and _END)  # so that the block ends here, even one without text
 
     def mark_up(self, tag: bytes, _shape: Shape) -> None:
         """Open code or a quotation in the line."""
@@ -223,18 +263,20 @@ class Pen:
             for run in (self._code, self._quote):
                 if run is not None:
                     run.words.clear()
-        text = plain(b"".join(parts))
+        text = line(b"".join(parts))
         if self._rows[self._stack[-1]][0] == "pre":
-            text = "\n".join(line.rstrip() for line in "\n".join([*map(plain, lines), text]).split("\n")).strip("\n")
+            text = "\n".join(row.rstrip() for row in "\n".join([*map(line, lines), text]).split("\n")).strip("\n")
             words = len(text.split())
         elif lines:
-            rows = [line.split() for line in (*map(plain, lines), text)]
+            rows = [row.split() for row in (*map(line, lines), text)]
             words = sum(map(len, rows))
             text = "\n".join(" ".join(row) for row in rows if row)
         else:
             row = text.split()
             words = len(row)
             text = " ".join(row)
+        if not text.isascii():
+            words = _count(text.split())
         parts.clear()
         lines.clear()
         if words:
@@ -245,6 +287,50 @@ class Pen:
             blocks.links.append(self._links)
             blocks.box.append(self._stack[-1])
         self._linked = self._links = 0
+
+
+def line(written: bytes) -> str:
+    """Read a piece of a line as it is shown: what is written side by side stays so, a soft hyphen is not seen.
+
+    Two links, or spans with a class, that touch each other are styled to stand apart, mostly; so there a space is put,
+    but before a comma and the like, and behind a single letter, which is an initial.
+    """
+    text = plain(written)
+    if "\x03" in text:
+        if "\x02" in text:
+            text = _BORDERS.sub("\x01", text).replace("\x02", "")
+            if "\x01" in text:
+                text = _APART.sub(" ", _INITIAL.sub(_initial, text)).replace("\x01", "")
+        text = text.replace("\x03", "")
+    elif "\x02" in text:
+        text = text.replace("\x02", "")
+    if not text.isascii():
+        text = text.replace("\xad", "").replace("\ufeff", "")
+        if not is_normalized("NFC", text):
+            text = normalize("NFC", text)
+    return text
+
+
+def _initial(found: re.Match[str]) -> str:
+    """Join a letter with the rest of its word."""
+    return found[1] if found.string[found.end()].islower() else found[0]
+
+
+def _points(run: Run, row: tuple[str, int, int, int, int, int, str, int]) -> bool:
+    """Tell whether a link is a sign beside a headline, or a term, that points at it."""
+    if not (row[3] & _HEADLINE or row[0] == "dt") or b' href="#' not in run.tag:
+        return False
+    return not any(map(str.isalnum, "".join(run.words)))
+
+
+def _count(words: list[str]) -> int:
+    """Count words; of a script that is written without spaces, by the length."""
+    total = len(words)
+    text = "".join(words)
+    if max(text, default="") >= _UNSPACED_FROM:
+        for run in _UNSPACED.findall(text):
+            total += len(run) // (2 if run >= _LETTERED else 5)
+    return total
 
 
 def _quotes(tag: bytes) -> bool:

@@ -4,10 +4,25 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from selectolax.lexbor import LexborHTMLParser
 
-_SILENT = "script, style, template, svg, canvas, datalist, iframe, noembed, noframes, xmp, plaintext"
+from windrow.formats.html.mark import hides
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborNode
+
+_SILENT = (
+    "script, style, template, svg, canvas, datalist, iframe, noembed, noframes, xmp, plaintext, rt, rp, annotation,"
+    " annotation-xml"
+)
+_EDIT = "mw-editsection"  # MediaWiki
+_IN_LINE = frozenset(
+    ("a", "abbr", "b", "em", "font", "i", "label", "small", "span", "strong", "sub", "sup", "time", "u")
+)
+_MAY_HIDE = "[hidden], [style*=display]"
 _SHOWN = frozenset({"plaintext", "xmp"})
 """Elements whose text no reader of the page sees."""
 
@@ -37,10 +52,12 @@ def parse(text: str | bytes) -> LexborHTMLParser:
     return LexborHTMLParser(_narrowed(raw))
 
 
-def silence(tree: LexborHTMLParser) -> None:
+def silence(tree: LexborHTMLParser, text: str) -> None:
     """Take out what shows no text: scripts, styles, drawings. Whoever wants their content reads it before.
 
-    The few elements whose text is written without escapes lose it, or become `pre` where it is to be seen.
+    The few elements whose text is written without escapes lose it, or become `pre` where it is to be seen. The links
+    of a drawing stay, and so do those within the line that are hidden, or that edit a section of a wiki; their text
+    goes. `text` is what the tree was made of.
     """
     for node in reversed(tree.css(_SILENT)):  # what lies within another goes first
         tag = node.tag
@@ -52,13 +69,49 @@ def silence(tree: LexborHTMLParser) -> None:
             shown.insert_child(node.text() or "")
             node.replace_with(shown)
         else:
+            if tag == "svg":
+                _unfold(tree, node)
             node.decompose()
+    if _EDIT in text:
+        _hush(tree.css(f".{_EDIT}"))
+
+
+def _unfold(tree: LexborHTMLParser, drawing: LexborNode) -> None:
+    """Put the links of a drawing before it, labelled with their text."""
+    for link in drawing.css("a"):
+        href = link.attributes.get("href") or link.attributes.get("xlink:href")
+        if href:
+            bare = tree.create_node("a")
+            bare.attrs["href"] = href
+            bare.attrs["aria-label"] = " ".join((link.text() or "").split())
+            drawing.insert_before(bare)
+
+
+def _hush(nodes: Iterable[LexborNode]) -> None:
+    """Take the text out of elements, and leave what they refer to."""
+    for node in nodes:
+        for inner in list(node.traverse(include_text=True)):
+            if inner.tag == "-text":
+                inner.decompose()
+
+
+def _hidden(node: LexborNode) -> bool:
+    attributes = node.attributes
+    if "hidden" in attributes:
+        return attributes["hidden"] != "until-found"
+    return hides((attributes.get("style") or "").encode("utf-8", "replace"))
 
 
 def body(tree: LexborHTMLParser) -> bytes:
-    """Write out the body again, as well-formed markup in UTF-8."""
+    """Write out the body again, as well-formed markup in UTF-8, without the text of what is hidden in the line."""
     found = tree.body
-    return (found.html or "").encode("utf-8", "replace") if found is not None else b""
+    written = (found.html or "").encode("utf-8", "replace") if found is not None else b""
+    if found is not None and (b"display" in written or b' hidden="' in written):
+        hidden = [node for node in found.css(_MAY_HIDE) if node.tag in _IN_LINE and _hidden(node)]
+        if hidden:
+            _hush(hidden)
+            written = (found.html or "").encode("utf-8", "replace")
+    return written
 
 
 def _flatten(raw: bytes) -> bytes:

@@ -10,6 +10,7 @@ from windrow.formats.html.extent import Around, Extent, Picker, around, extent, 
 from windrow.formats.html.hint import Hint
 from windrow.formats.html.mark import LEVELS, Mark
 from windrow.formats.html.outline import Outline
+from windrow.formats.html.unseen import silent
 
 ABOVE = 4
 SHARES = (0.1, 0.3, 0.5, 0.7)
@@ -76,11 +77,13 @@ def view(outline: Outline, hint: Hint) -> View:
 
 
 def _kept(outline: Outline, total: int) -> list[int]:
-    """Leave out what lies in navigation, footers and lists of choices, unless that is nearly all there is."""
+    """Leave out what is hidden, and what lies in navigation, footers and lists of choices if that is not nearly all."""
     marks, blocks = outline.boxes.marks, outline.blocks
-    kept = [at for at, box in enumerate(blocks.box) if not marks[box] & _NEVER]
+    mute = silent(outline)
+    seen = [at for at in range(len(blocks.box)) if at not in mute] if mute else range(len(blocks.box))
+    kept = [at for at in seen if not marks[blocks.box[at]] & _NEVER]
     rest = sum(blocks.words[at] for at in kept)
-    return kept if rest >= total * _ENOUGH else list(range(len(blocks.box)))
+    return kept if rest >= total * _ENOUGH and kept else list(seen)
 
 
 def _alike(outline: Outline) -> tuple[list[int], list[int], list[int]]:

@@ -25,27 +25,98 @@ def _none(*_: object) -> None:
 _OPEN, _CLOSE, _SPACE, _NONE = Pen.open, Pen.close, Pen.space, _none
 _START: dict[str, Act] = {
     # in the line of text, without parting words
-    **dict.fromkeys(("abbr", "b", "bdi", "bdo", "big", "cite", "del", "dfn", "em", "font", "i", "ins", "mark", "s",
-                     "small", "strike", "strong", "sub", "sup", "tt", "u", "var", "wbr"), _NONE),
-    # in the line of text, but mostly shown apart from what is beside them
-    **dict.fromkeys(("acronym", "data", "input", "label", "link", "meta", "mi", "mn", "mo", "picture", "rb", "rp",
-                     "rt", "ruby", "source", "span", "time"), _SPACE),
-    **dict.fromkeys(("area", "audio", "embed", "iframe", "img", "noembed", "noframes", "object", "video"), Pen.refer),
+    **dict.fromkeys(
+        (
+            "abbr",
+            "b",
+            "bdi",
+            "bdo",
+            "big",
+            "cite",
+            "del",
+            "dfn",
+            "em",
+            "font",
+            "i",
+            "ins",
+            "mark",
+            "nobr",
+            "rb",
+            "ruby",
+            "s",
+            "slot",
+            "small",
+            "strike",
+            "strong",
+            "sub",
+            "sup",
+            "tt",
+            "u",
+            "var",
+            "wbr",
+        ),
+        _NONE,
+    ),
+    **dict.fromkeys(
+        (
+            "maction",
+            "math",
+            "menclose",
+            "merror",
+            "mi",
+            "mmultiscripts",
+            "mn",
+            "mo",
+            "mover",
+            "mpadded",
+            "mroot",
+            "mrow",
+            "ms",
+            "msqrt",
+            "mstyle",
+            "msub",
+            "msubsup",
+            "msup",
+            "mtext",
+            "munder",
+            "munderover",
+            "semantics",
+        ),
+        _NONE,
+    ),
+    # likewise, but two beside each other are mostly shown apart
+    **dict.fromkeys(("acronym", "data", "label", "time"), Pen.apart),
+    "span": Pen.apart,
+    # parts words
+    **dict.fromkeys(("input", "link", "meta", "mfrac", "mspace", "mtable", "mtd", "mtr", "picture", "source"), _SPACE),
+    **dict.fromkeys(
+        ("area", "audio", "embed", "iframe", "image", "img", "noembed", "noframes", "object", "video"), Pen.refer
+    ),
     **dict.fromkeys(("base", "basefont", "bgsound", "col", "frame", "hr", "keygen", "param", "track"), Pen.border),
     **dict.fromkeys(("code", "kbd", "q", "samp"), Pen.mark_up),
     "a": Pen.anchor,
     "br": Pen.line,
-}  # fmt: skip
-"""What to do at a start tag; all other elements are boxes, a form among them, which also refers to something."""
+}
+"""What to do at a start tag; other known elements are boxes, a form among them, which also refers to something."""
 _END: dict[Act, Act] = {
     _NONE: _NONE,
+    Pen.apart: Pen.end_apart,
     Pen.anchor: Pen.end_anchor,
     Pen.mark_up: Pen.end_mark_up,
 }
 """What to do at the end tag of an element, by what was done at its start; at all others of these, words are parted."""
+_BOXES = frozenset(name.encode() for name in (
+    "address", "article", "aside", "blockquote", "body", "button", "canvas", "caption", "center", "colgroup", "dd",
+    "details", "dialog", "dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "frameset",
+    "h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup", "html", "legend", "li", "listing", "main", "map", "marquee",
+    "menu", "nav", "noscript", "ol", "optgroup", "option", "p", "pre", "search", "section", "select", "summary",
+    "svg", "table", "tbody", "td", "textarea", "tfoot", "th", "thead", "tr", "ul",
+))  # fmt: skip
+"""What browsers lay out as boxes; an element that nobody knows is in the line of text."""
 _INLINE: dict[bytes, Meaning] = {
     **{name.encode(): (act, BODY) for name, act in _START.items()},
     **{f"/{name}".encode(): (_END.get(act, _SPACE), BODY) for name, act in _START.items()},
+    b"span": (_NONE, BODY),
     b"": (_NONE, BODY),
 }
 _INSTRUCTION = re.compile(rb"<\?[^>]*+>")
@@ -100,14 +171,28 @@ def _meaning(tag: bytes) -> Meaning:
     name = tag.partition(b" ")[0]
     inline = _INLINE.get(name)
     if inline is not None:
-        return inline
+        # without a class, nothing styles a span
+        return _remember(tag, (Pen.apart, BODY)) if name == b"span" and b' class="' in tag else inline
     if name.startswith((b"!", b"?")):
         return _NONE, BODY
-    start: Act = Pen.form if name == b"form" else _OPEN
-    found: Meaning = (_CLOSE, BODY) if name.startswith(b"/") else (start, shape(tag))
+    return _remember(tag, _box(tag, name))
+
+
+def _remember(tag: bytes, found: Meaning) -> Meaning:
     if len(tag) <= _LONGEST:
         if len(_known) >= _KEPT:
             _known.clear()
             _known.update(_INLINE)
         _known[tag] = found
     return found
+
+
+def _box(tag: bytes, name: bytes) -> Meaning:
+    """Return what the tag of an element means that is not one of the line of text."""
+    end = name.startswith(b"/")
+    bare = name[1:] if end else name
+    if bare in _BOXES:
+        return (_CLOSE, BODY) if end else (Pen.form if name == b"form" else _OPEN, shape(tag))
+    if b"-" in bare:  # a component of the page's own
+        return (Pen.close_component, BODY) if end else (Pen.open_component, shape(tag))
+    return _NONE, BODY

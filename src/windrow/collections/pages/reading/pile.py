@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from windrow.formats.html import Mark, Outline
+from windrow.formats.html import Mark, Outline, table_row, unseen
 from windrow.formats.html.mark import LEVELS
 
 _BIG = 3  # headlines down to this level are big
@@ -20,7 +20,7 @@ class Pile:
     text: str = ""
     """The main content, about a line for each paragraph."""
     secondary_text: str = ""
-    """All else."""
+    """All else that is shown."""
     big_headlines: str = ""
     """Levels 2 and 3, and level 1 after the first, a line each; the first is the page's primary headline."""
     small_headlines: str = ""
@@ -57,11 +57,15 @@ def pile(outline: Outline, chosen: Sequence[bool]) -> Pile:
     texts: tuple[list[str], ...] = ([], [], [], [], [], [])
     main, secondary, big, small, code, quote = texts
     first = True
+    hidden = unseen(outline)
+    row = -1
     for at, (text, box) in enumerate(zip(blocks.text, blocks.box, strict=True)):
         if not chosen[at]:
-            secondary.append(text)
+            if at not in hidden:
+                secondary.append(text)
             continue
-        main.append(text)
+        before, row = row, table_row(outline, box)
+        _write(main, text, same_row=row == before >= 0)
         marks = boxes.marks[box]
         level = _level(outline, box) if marks & _HEADLINE else 0
         if level == 1 and first:
@@ -77,6 +81,13 @@ def pile(outline: Outline, chosen: Sequence[bool]) -> Pile:
         elif at in blocks.quote:
             quote.extend(blocks.quote[at])
     return Pile(*("\n".join(each).strip() for each in texts))
+
+
+def _write(lines: list[str], text: str, *, same_row: bool) -> None:
+    if same_row:
+        lines[-1] += f"\t{text}"
+    else:
+        lines.append(text)
 
 
 def headline(outline: Outline, chosen: Sequence[bool]) -> str:
