@@ -27,11 +27,11 @@ class Prepared(NamedTuple):
 
 
 def prepare(folder: Path) -> Prepared:
-    """Make or upgrade a workspace in `folder`; safe to repeat, overwrites nothing."""
+    """Make or upgrade a workspace; safe to repeat, overwrites nothing. A folder made here is its owner's alone."""
     made: list[str] = []
     kept: list[str] = []
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # what sources say may not be for everybody
         folder = folder.resolve()
         main = folder / MAIN
         (made if _write(main, default_toml(folder.name or "windrow")) else kept).append(MAIN)

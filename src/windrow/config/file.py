@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from windrow.errors import ConfigError, NotAWorkspace
 
@@ -56,7 +57,7 @@ def read(root: Path) -> Files:
     """Read windrow.toml, sources/*.toml and host_keys.toml; the first must be there."""
     if not (root / MAIN).is_file():
         raise NotAWorkspace(f"no {MAIN} in {root}", hint=f"windrow init {root}")
-    sources = sorted(path for path in (root / FOLDER).glob("*.toml") if path.is_file())
+    sources = _sources(root / FOLDER)
     keys = root / KEYS
     return Files(
         _parse(root / MAIN, MAIN),
@@ -65,9 +66,36 @@ def read(root: Path) -> Files:
     )
 
 
+def _sources(folder: Path) -> list[Path]:
+    """Return the sources' files, sorted, without an editor's hidden ones; what cannot be read is a ConfigError."""
+    try:
+        paths = sorted(path for path in folder.iterdir() if path.suffix == ".toml" and path.name[:1] != ".")
+        strange = next((path for path in paths if path.exists() and not path.is_file()), None)
+    except FileNotFoundError:
+        if not folder.is_symlink():
+            return []
+        raise ConfigError(f"{FOLDER} leads to nothing", hint=f"ls -ld {folder}") from None
+    except OSError as error:
+        raise ConfigError(f"{FOLDER} cannot be read: {error.strerror}", hint=f"ls -ld {folder}") from error
+    if strange is not None:
+        raise ConfigError(f"{FOLDER}/{strange.name} is not a file", hint=f"ls -ld {strange}")
+    return paths
+
+
+def _refuse_stranger(file: BinaryIO, path: Path, name: str) -> None:
+    """Refuse a file of somebody else: a configuration names commands that are run, and whom windrow asks as us."""
+    owner = os.fstat(file.fileno()).st_uid
+    if owner not in {os.geteuid(), 0}:
+        raise ConfigError(
+            f"{name} belongs to another user (number {owner}), and what it says is run in your name",
+            hint=f"read it; if it is what you want: chown {os.geteuid()} {path}",
+        )
+
+
 def _parse(path: Path, name: str) -> File:
     try:
         with path.open("rb") as file:
+            _refuse_stranger(file, path, name)
             content = file.read(_LARGEST + 1)
         if len(content) > _LARGEST:
             raise ConfigError(f"{name} is larger than 1 MiB")

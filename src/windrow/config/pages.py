@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from pathlib import Path
@@ -22,12 +23,33 @@ if TYPE_CHECKING:
     from windrow.config.declared import Around, Declared
 
 
+_SCHEME = r"^(?:[a-z][a-z0-9+.-]*:)?//"
+_USER = re.compile(rf"(?:{_SCHEME}|^)[^/?#@]*@", re.IGNORECASE)
+_PASSWORD = re.compile(
+    rf"{_SCHEME}[^/?#@:\[]*:(?![0-9]{{0,5}}(?:[/?#]|$))[^@]*@|[?&;](?:password|passwd|pwd)=", re.IGNORECASE
+)
+"""A password may hold signs that end a host: what follows a colon and is no port is one, up to an @."""
+
+
+def refuse_password(text: str) -> None:
+    """Raise ConfigError for an address of the web that holds a user or password; it is not repeated.
+
+    >>> refuse_password("https://example.org:8080/@somebody?to=a@b.example")
+    >>> refuse_password("https://me:Hun/ter2@example.org/")
+    Traceback (most recent call last):
+    windrow.errors.ConfigError: an address of the web may not hold a user or password: pages are asked for without
+    """
+    if _USER.search(text) or _PASSWORD.search(text):
+        raise ConfigError("an address of the web may not hold a user or password: pages are asked for without")
+
+
 def _list(noun: str, check: Callable[[str], object]) -> Kind:
     """Return the kind of a list whose every text `check` can read."""
 
     def read(value: Any, root: Path) -> tuple[str, ...]:
         found: tuple[str, ...] = TEXTS.read(value, root)
         for one in found:
+            refuse_password(one)
             try:
                 check(one)
             except ConfigError as error:
@@ -107,7 +129,7 @@ def source(one: Declared, values: Mapping[str, Value], around: Around) -> Source
     options |= {name: tuple(dict.fromkeys((*of(name), *values[name].value))) for name in _BOTH}
     for name in ("delay", "recrawl_interval"):
         options[name] = of(name) if values[name].value is None else values[name].value
-    options |= {"read_sitemaps": of("sitemaps"), "read_feeds": of("feeds"), "seeds": _seeds(one, values)}
+    options |= {"read_sitemaps": of("sitemaps"), "read_feeds": of("feeds"), "seeds": _seeds(one, values, around)}
     try:
         scope(options["seeds"], options["hosts"], options["paths"])
     except ConfigError as error:
@@ -130,8 +152,12 @@ def source(one: Declared, values: Mapping[str, Value], around: Around) -> Source
     return Source(one.name, kind, site, active=active, connections=1, options=options, most=most)
 
 
-def _seeds(one: Declared, values: Mapping[str, Value]) -> tuple[str, ...]:
+def _seeds(one: Declared, values: Mapping[str, Value], around: Around) -> tuple[str, ...]:
     url = values["url"]
+    try:
+        refuse_password(url.value)
+    except ConfigError as error:
+        raise ConfigError(f"{url.origin}: {url.name}: {error}", hint=f"edit {around.root / one.file}") from None
     if url.value and not normalise(url.value).url:
         raise ConfigError(
             f"{url.origin}: {url.name}: {url.value[:200]!r} is not an address of the web", hint=f"edit {one.file}"

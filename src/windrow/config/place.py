@@ -37,7 +37,7 @@ class _Place(NamedTuple):
 
 def replay_folders(root: Path, summary: Path) -> tuple[Path, Path]:
     """Return where a replay of the drops works, and one of the pages, beside their database."""
-    return root / ".replay", summary.with_name(f".{summary.name}.replay")
+    return root / ".replay", summary.parent / f".{summary.name}.replay"
 
 
 def refuse_overlaps(root: Path, values: Mapping[str, Value], others: Iterator[Value]) -> None:

@@ -101,7 +101,7 @@ def clear(folder: Path) -> None:
         if not (folder / MARK).exists():
             raise UsageError(f"{folder} is not empty and no earlier demo", hint="windrow demo ANOTHER_DIR")
         shutil.rmtree(folder)
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     (folder / MARK).touch()
 
 

@@ -1,0 +1,117 @@
+"""What a configuration is refused for before anything of it is used: its owner, its passwords, its unreadable parts."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from windrow.app.scaffold import prepare
+from windrow.config import load
+from windrow.errors import ConfigError
+
+BLOG = 'collection = "pages"\nurl = "https://example.org/"\n'
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    prepare(tmp_path / "workspace")
+    (tmp_path / "workspace" / "sources" / "blog.toml").write_text(BLOG)
+    return tmp_path / "workspace"
+
+
+def test_a_new_workspace_is_its_owners_alone(root: Path) -> None:
+    assert root.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize("name", ["windrow.toml", "sources/blog.toml", "host_keys.toml"])
+def test_a_file_of_another_owner_is_refused(root: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root / "host_keys.toml").touch()
+    load(root, {})
+    fstat, real = os.fstat, (root / name).stat()
+
+    def of_another(fd: int) -> os.stat_result:
+        found = fstat(fd)
+        owner = 12345 if found.st_ino == real.st_ino else found.st_uid
+        return os.stat_result((*found[:4], owner, *found[5:]))
+
+    monkeypatch.setattr(os, "fstat", of_another)
+    with pytest.raises(ConfigError, match=rf"{name} belongs to another user \(number 12345\)") as caught:
+        load(root, {})
+    assert caught.value.exit_code == 4
+    assert "chown" in caught.value.hint
+
+
+def test_a_file_of_root_or_of_oneself_is_trusted(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    load(root, {})
+    if os.geteuid() == 0:
+        monkeypatch.setattr(os, "geteuid", lambda: 12345)
+        assert load(root, {}).sources
+
+
+PASSWORDS = [
+    'url = "https://me:Hunter2@example.org/"',
+    'url = "https://Hunter2@example.org/"',
+    'url = "https://me:Hunter2@ex ample/"',
+    'url = "https://me:Hun/Hunter2@example.org/"',
+    'url = "HTTPS://me:Hun#Hunter2@example.org/"',
+    'url = "//me:Hunter2@example.org/"',
+    'url = "me:Hunter2@example.org"',
+    'url = "https://example.org/?user=me&password=Hunter2"',
+    'seeds = ["https://example.org/", "https://me:Hunter2@example.org/"]',
+    'url = "https://example.org/"\nfeeds = ["https://me:Hunter2@example.org/feed"]',
+    'url = "https://example.org/"\nsitemaps = ["https://me:Hunter2@example.org/sitemap.xml"]',
+    'url = "https://example.org/"\nhosts = ["me:Hunter2@example.org"]',
+]
+
+
+@pytest.mark.parametrize("text", PASSWORDS)
+def test_a_password_in_an_address_of_pages_is_refused_and_not_printed(root: Path, text: str) -> None:
+    (root / "sources" / "blog.toml").write_text(f'collection = "pages"\n{text}\n')
+    with pytest.raises(ConfigError, match="may not hold a user or password") as caught:
+        load(root, {})
+    assert "Hunter2" not in f"{caught.value} {caught.value.hint}"
+    assert caught.value.exit_code == 4
+    assert "blog.toml" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["https://example.org/@me", "http://[::1]:80/@a", "https://example.org:8080/a?to=b@c.example"]
+)
+def test_an_at_sign_in_a_path_is_no_password(root: Path, url: str) -> None:
+    (root / "sources" / "blog.toml").write_text(f'collection = "pages"\nurl = "{url}"\n')
+    assert load(root, {}).sources
+
+
+def test_sources_that_cannot_be_read_are_an_error_and_not_none(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = root / "sources"
+
+    def refused() -> None:
+        with pytest.raises(ConfigError, match="sources") as caught:
+            load(root, {})
+        assert caught.value.exit_code == 4
+
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            Path, "iterdir", lambda path: os.scandir("/nonexistent" if path != folder else folder / "blog.toml")
+        )
+        refused()
+    (folder / "gone.toml").symlink_to("nowhere.toml")
+    refused()
+    (folder / "gone.toml").unlink()
+    (folder / "folder.toml").mkdir()
+    refused()
+    (folder / "folder.toml").rmdir()
+    (folder / ".#blog.toml").symlink_to("me@host.1234")  # the lock of an editor
+    assert [source.name for source in load(root, {}).sources] == ["blog"]
+    folder.rename(root / "elsewhere")
+    assert load(root, {}).sources == ()
+    folder.symlink_to("sources")
+    refused()
+    folder.unlink()
+    folder.symlink_to("nothing")
+    refused()
+    folder.unlink()
+    folder.write_text("")
+    refused()
