@@ -47,7 +47,9 @@ def harvest(web: Web, into: Path) -> float:
     session.harvest(Harvest(EMPTY, sources, listers=8))
     code = session.close()
     spent = time.monotonic() - began
-    kept = session.ledger.cursor("SELECT count(*), count(DISTINCT item) FROM fetch_end WHERE reason IS NULL").fetchone()
+    kept = session.ledger.database.connection.execute(
+        "SELECT count(*), count(DISTINCT item) FROM fetch_end WHERE reason IS NULL"
+    ).fetchone()
     session.ledger.close()
     assert (code, *kept) == (0, PAGES, PAGES), (code, kept)
     return PAGES / spent

@@ -3,7 +3,7 @@
     python -m benchmarks.pages frontier [--json]        WINDROW_FRONTIER is how many addresses (10,000,000)
 
 A process of its own opens the ledger as a run does and puts addresses of some thousand hosts on record
-through the crawl's own pen, in batches of some pages' links, each batch a transaction; one address in
+through the crawl's own writer, in batches of some pages' links, each batch a transaction; one address in
 a hundred is visited. The parent kills it at half of the way. Then it is started again: it reads the
 hosts as the dispatcher does, asks each for what is due, and goes on. In the end nothing is lost and
 nothing twice. The file is on the disk that temporary files are on.
@@ -67,39 +67,39 @@ def visit(found: Found) -> Visit:
 
 def hosts_of(ledger: Ledger, session: int) -> dict[str, int]:
     """Return the hosts, put on record the first time."""
-    rows = ledger.ask("hosts_of", "pages")
+    rows = ledger.addresses.hosts("pages")
     if not rows:
-        with ledger.writing() as pen:
+        with ledger.writing() as writer:
             for host in range(HOSTS):
-                pen.host_made(session, "pages", "benchmark", origin(host))
-        rows = ledger.ask("hosts_of", "pages")
-    return {str(row[2]): int(row[0]) for row in rows}
+                writer.addresses.add_host(session, "pages", "benchmark", origin(host))
+        rows = ledger.addresses.hosts("pages")
+    return {row.origin: row.seq for row in rows}
 
 
 def put(ledger: Ledger, session: int, hosts: dict[str, int], batch: int) -> None:
     """Put a batch on record: its addresses, and some visits."""
-    with ledger.writing() as pen:
+    with ledger.writing() as writer:
         for at in range(BATCH):
             host, found = page(batch, at)
             seq = hosts[origin(host)]
-            pen.addresses(seq, 0, found)
+            writer.addresses.add(seq, 0, found)
             if at < VISITED:
-                pen.flush()
-                pen.visited(session, seq, visit(found[0]), (int(time.time()) + 86_400, 86_400, 0))
+                writer.flush()
+                writer.attempts.visited(session, seq, visit(found[0]), (int(time.time()) + 86_400, 86_400, 0))
 
 
 def child(folder: Path, count: int) -> int:
     """Go on from where the ledger stands, telling each batch that is on the disk."""
     began = time.monotonic()
     ledger = Ledger(folder / "ledger.sqlite")
-    with ledger.writing() as pen:
-        session = pen.session_opened("benchmark", "frontier")
+    with ledger.writing() as writer:
+        session = writer.sessions.open("benchmark", "frontier")
     hosts = hosts_of(ledger, session)
     opened = time.monotonic() - began
-    due = sum(len(ledger.ask("address_due", seq, int(time.time()), 8)) for seq in hosts.values())
+    due = sum(len(ledger.addresses.due(seq, int(time.time()), 8)) for seq in hosts.values())
     fed = time.monotonic() - began
     print(f"opened {opened:.3f} {fed:.3f} {due}", flush=True)
-    done = int(ledger.cursor("SELECT count(*) FROM address").fetchone()[0])
+    done = int(ledger.database.connection.execute("SELECT count(*) FROM address").fetchone()[0])
     assert done % STEP == 0, "a batch is there wholly or not at all"
     for batch in range(done // STEP, count // STEP):
         put(ledger, session, hosts, batch)
@@ -153,16 +153,20 @@ def check(folder: Path, count: int) -> None:
     ledger = Ledger(folder / "ledger.sqlite")
     with closing(ledger):
         batches = count // STEP
-        there = ledger.cursor("SELECT count(*), count(DISTINCT digest), sum(due > 0) FROM address").fetchone()
+        there = ledger.database.connection.execute(
+            "SELECT count(*), count(DISTINCT digest), sum(due > 0) FROM address"
+        ).fetchone()
         assert there == (count, count, batches * VISITED), there
-        seen = ledger.cursor("SELECT count(*), count(DISTINCT address) FROM visit").fetchone()
+        seen = ledger.database.connection.execute("SELECT count(*), count(DISTINCT address) FROM visit").fetchone()
         assert seen == (batches * VISITED, batches * VISITED), seen
         for batch in random.Random(1).sample(range(batches), min(batches, 200)):
             for at in range(0, BATCH, 17):
                 for one in page(batch, at)[1]:
-                    row = ledger.cursor("SELECT url FROM address WHERE digest = ?", (one.digest,)).fetchone()
+                    row = ledger.database.connection.execute(
+                        "SELECT url FROM address WHERE digest = ?", (one.digest,)
+                    ).fetchone()
                     assert row == (one.url,), one
-        assert ledger.cursor("PRAGMA quick_check").fetchone() == ("ok",)
+        assert ledger.database.connection.execute("PRAGMA quick_check").fetchone() == ("ok",)
 
 
 def frontier(count: int = ADDRESSES) -> Iterator[Comparison]:

@@ -50,7 +50,7 @@ def keep(root: Path, pages: Iterable[Sample]) -> int:
     hosts: dict[str, int] = {}
     met: set[str] = set()
     at = datetime(2026, 1, 1, tzinfo=UTC)
-    with session.ledger.writing() as pen:
+    with session.ledger.writing() as writer:
         for page in pages:
             url = normalise(page.url).url
             if not url or url in met:
@@ -59,13 +59,15 @@ def keep(root: Path, pages: Iterable[Sample]) -> int:
             at += timedelta(seconds=1)
             origin, digest = parts(url).origin, number(url)
             if origin not in hosts:
-                hosts[origin] = pen.host_made(session.number, "pages", "sample", origin)
-            pen.addresses(hosts[origin], 0, [Found(digest, origin, url)])
+                hosts[origin] = writer.addresses.add_host(session.number, "pages", "sample", origin)
+            writer.addresses.add(hosts[origin], 0, [Found(digest, origin, url)])
             deposit = Deposit(keeper, Order(0, url), url, at)
             deposit.open(len(page.raw), HEAD, ASKED)
             deposit.write(page.raw)
             kept = deposit.finish()
-            pen.visited(session.number, hosts[origin], Visit(digest, url, 0, True, at, 0.1, 200, kept), None)
+            writer.attempts.visited(
+                session.number, hosts[origin], Visit(digest, url, 0, True, at, 0.1, 200, kept), None
+            )
     keeper.close()
     session.close()
     session.ledger.close()

@@ -44,25 +44,25 @@ class Crawl:
 
     def begin(self) -> None:
         """Open a session; one that is open stays so, as after a kill."""
-        with self.ledger.writing() as pen:
-            self.session = pen.session_opened("machine:17", "run")
+        with self.ledger.writing() as writer:
+            self.session = writer.sessions.open("machine:17", "run")
 
     def end(self) -> None:
-        with self.ledger.writing() as pen:
-            pen.session_closed(self.session, 0)
+        with self.ledger.writing() as writer:
+            writer.sessions.close(self.session, 0)
 
     def work(self, count: int, *, pages: int = 50) -> None:
         """Find some addresses and make some visits."""
-        with self.ledger.writing() as pen:
+        with self.ledger.writing() as writer:
             for origin in ("https://a.example", "http://b.example:8080"):
                 if origin not in self._hosts:
-                    self._hosts[origin] = pen.host_made(self.session, "pages", "site", origin)
+                    self._hosts[origin] = writer.addresses.add_host(self.session, "pages", "site", origin)
             for _ in range(count):
                 origin = self._chance.choice(sorted(self._hosts))
                 url = f"{origin}/p/{self._chance.randrange(pages)}"
-                pen.addresses(self._hosts[origin], 0, [Found(number(url), parts(url).origin, url)])
+                writer.addresses.add(self._hosts[origin], 0, [Found(number(url), parts(url).origin, url)])
                 if self._chance.random() < 0.8:
-                    pen.visited(self.session, self._hosts[origin], self._visit(origin, url), None)
+                    writer.attempts.visited(self.session, self._hosts[origin], self._visit(origin, url), None)
 
     def _visit(self, origin: str, url: str) -> Visit:
         self._at += timedelta(milliseconds=self._chance.choice([0, 0, 7, 900]))

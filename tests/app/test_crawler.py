@@ -96,7 +96,7 @@ def crawl(tmp_path: Path) -> Crawl:
 
 def test_rows_say_what_the_ledger_says(crawl: Crawl, tmp_path: Path) -> None:
     found = at_once(crawl.ledger, tmp_path / "crawler.sqlite")
-    visits = crawl.ledger.cursor(
+    visits = crawl.ledger.database.connection.execute(
         "SELECT v.seq, v.session, v.address, v.kind, v.started, v.status, v.reason FROM visit v"
     ).fetchall()
     by_id = {row[0]: row for row in found["crawl"]}
@@ -130,7 +130,7 @@ def test_rows_say_what_the_ledger_says(crawl: Crawl, tmp_path: Path) -> None:
 def test_candidates_tell_the_last_crawl_and_the_last_content(crawl: Crawl, tmp_path: Path) -> None:
     found = at_once(crawl.ledger, tmp_path / "crawler.sqlite")
     rows = {row[0]: row[1:] for row in found["candidate"]}
-    known = {row[0] for row in crawl.ledger.cursor("SELECT url FROM address")}
+    known = {row[0] for row in crawl.ledger.database.connection.execute("SELECT url FROM address")}
     assert set(rows) == known
     assert any(row == (None, None, None, None) for row in rows.values()), "some were never asked"
     crawls: dict[str, list[Any]] = {}
@@ -187,10 +187,14 @@ def test_the_end_of_a_session_does_not_wait_for_all_addresses(tmp_path: Path) ->
         books.catch_up(crawl.ledger)
         counts.append(books.store.counts())
     assert (
-        counts[0]["crawl_log"] == counts[-1]["crawl_log"] == len(crawl.ledger.cursor("SELECT 1 FROM visit").fetchall())
+        counts[0]["crawl_log"]
+        == counts[-1]["crawl_log"]
+        == len(crawl.ledger.database.connection.execute("SELECT 1 FROM visit").fetchall())
     )
     assert counts[0]["crawl_candidate"] < counts[-1]["crawl_candidate"]
-    assert counts[-1]["crawl_candidate"] == len(crawl.ledger.cursor("SELECT 1 FROM address").fetchall())
+    assert counts[-1]["crawl_candidate"] == len(
+        crawl.ledger.database.connection.execute("SELECT 1 FROM address").fetchall()
+    )
     assert list(check_crawler(tmp_path / "crawler.sqlite", crawl.ledger)) == []
     books.close()
 

@@ -165,6 +165,7 @@ KILLED = """
 import os, signal, sys
 from windrow.app import forget
 from windrow.engine import burial
+from windrow.engine.ledger.takedowns import TakedownWriter
 from windrow.stores.archive import erase
 from windrow.cli import main
 left = int(sys.argv[1])
@@ -181,7 +182,7 @@ def deadly(module, name):
             os.kill(os.getpid(), signal.SIGKILL)
         return found
     setattr(module, name, call)
-for module, name in ((burial, "_leave"), (burial, "_mark"), (burial, "erase"), (erase, "_write"), (forget, "remove"),
+for module, name in ((TakedownWriter, "begin"), (burial, "_mark"), (burial, "erase"), (erase, "_write"), (forget, "remove"),
                      (forget, "forget_crawls"), (forget, "follow"), (forget, "follower"), (forget, "scour")):
     deadly(module, name)
 main(["forget", sys.argv[2], "--yes", "--reason", "asked"])

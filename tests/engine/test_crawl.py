@@ -71,7 +71,7 @@ def test_every_page_is_asked_once_and_nothing_else(site, nginx, tmp_path):
 def test_every_answer_is_kept_as_it_came(site, nginx, tmp_path):
     assert stroll(tmp_path, *site) == 0
     ledger = Ledger(tmp_path / "ledger.sqlite")
-    rows = ledger.cursor(
+    rows = ledger.database.connection.execute(
         "SELECT a.url, v.digest, v.warc, v.place_offset, v.place_length FROM visit v"
         " JOIN address a ON a.digest = v.address WHERE v.status = 200"
     ).fetchall()

@@ -26,7 +26,7 @@ def session(root: Path) -> Session:
 
 def tasks(ledger: Ledger) -> list[tuple]:
     text = "SELECT t.phase, t.source, e.failed, e.reason, e.comment FROM task t JOIN task_end e ON e.task = t.seq"
-    return ledger.cursor(text).fetchall()
+    return ledger.database.connection.execute(text).fetchall()
 
 
 def test_a_follower_is_called_and_told_of(tmp_path: Path) -> None:

@@ -4,23 +4,23 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from windrow.engine.ledger import Lease, Ledger
+from windrow.engine.ledger.facts import batches, facts
 from windrow.engine.ledger.query import migrations, queries
-from windrow.engine.ledger.story import chapters, facts
 from windrow.errors import LedgerError, Locked
 from windrow.fact import FetchEnded, ItemMade, Moved, SessionOpened
 from windrow.model import Fetched, Kept, Place, Status
 
 
 def write_some(ledger, number=3):
-    with ledger.writing() as pen:
-        session = pen.session_opened("me", "run")
+    with ledger.writing() as writer:
+        session = writer.sessions.open("me", "run")
         for index in range(number):
-            item = pen.item_made(session, "drops", "zip", f"add/{index}.zip", rank=str(index))
-            fetch = pen.fetch_begun(session, item, "h", f"ftp://h/{index}.zip", pen.at)
+            item = writer.items.add(session, "drops", "zip", f"add/{index}.zip", rank=str(index))
+            fetch = writer.attempts.begin(session, item, "h", f"ftp://h/{index}.zip", writer.at)
             kept = Kept(f"sha256:{index:064}", 10, Place("w.warc", index * 10, 10))
-            pen.fetch_ended(fetch, item, "h", Fetched(item, pen.at, 0.1, 226, 10, kept))
-            pen.moved(session, item, (1, Status.DONE))
-        pen.session_closed(session, 0)
+            writer.attempts.end(fetch, item, "h", Fetched(item, writer.at, 0.1, 226, 10, kept))
+            writer.items.move(session, item, (1, Status.DONE))
+        writer.sessions.close(session, 0)
 
 
 def test_facts_come_back_in_one_order(tmp_path):
@@ -32,26 +32,26 @@ def test_facts_come_back_in_one_order(tmp_path):
     assert [one.key for one in told if isinstance(one, ItemMade)] == ["add/0.zip", "add/1.zip", "add/2.zip"]
     ended = [one for one in told if isinstance(one, FetchEnded)]
     assert [one.subject.key for one in ended] == ["add/0.zip", "add/1.zip", "add/2.zip"]
-    pieces = [fact for part in chapters(ledger, 0, size=4) for fact in part]
+    pieces = [fact for part in batches(ledger, 0, size=4) for fact in part]
     assert pieces == told
     assert list(facts(ledger, after=told[5].seq)) == told[6:]
 
 
 def test_a_transaction_that_fails_leaves_nothing(tmp_path):
     ledger = Ledger(tmp_path / "ledger.sqlite")
-    with pytest.raises(RuntimeError), ledger.writing() as pen:
-        pen.session_opened("me", "run")
+    with pytest.raises(RuntimeError), ledger.writing() as writer:
+        writer.sessions.open("me", "run")
         raise RuntimeError
     assert list(facts(ledger)) == []
-    assert ledger.ask("seq") == [(0,)]
+    assert [*facts(ledger)] == []
 
 
 def test_present_state_follows_the_last_move(tmp_path):
     ledger = Ledger(tmp_path / "ledger.sqlite")
     write_some(ledger)
     moves = [one for one in facts(ledger) if isinstance(one, Moved)]
-    assert ledger.ask("states") == [("drops", "zip", 1, int(Status.DONE), 3)]
-    assert {one.item for one in moves} == {row[0] for row in ledger.ask("standings", "drops")}
+    assert ledger.items.by_state() == [("drops", "zip", 1, Status.DONE, 3)]
+    assert {one.item for one in moves} == {one.item for one in ledger.items.fetched("drops")}
 
 
 def test_the_previous_schema_is_upgraded_with_its_rows_and_a_copy_is_kept(tmp_path):
@@ -65,19 +65,19 @@ def test_the_previous_schema_is_upgraded_with_its_rows_and_a_copy_is_kept(tmp_pa
     old.commit()
     old.close()
     ledger = Ledger(path)
-    assert ledger.connection.execute("PRAGMA user_version").fetchone() == (newest,)
+    assert ledger.database.connection.execute("PRAGMA user_version").fetchone() == (newest,)
     write_some(ledger)
     assert [type(one).__name__ for one in facts(ledger)][:2] == ["SessionOpened", "SessionOpened"]
     with sqlite3.connect(tmp_path / f"ledger.before-{newest:04}.db") as copy:
         assert copy.execute("SELECT count(*) FROM session").fetchone() == (1,)
     fresh = Ledger(tmp_path / "fresh.sqlite")
     text = "SELECT type, name, sql FROM sqlite_master ORDER BY name"
-    assert ledger.cursor(text).fetchall() == fresh.cursor(text).fetchall()
+    assert ledger.database.connection.execute(text).fetchall() == fresh.database.connection.execute(text).fetchall()
 
 
 def test_a_ledger_of_a_newer_windrow_is_left_alone(tmp_path):
     path = tmp_path / "ledger.sqlite"
-    Ledger(path).connection.execute("PRAGMA user_version = 999")
+    Ledger(path).database.connection.execute("PRAGMA user_version = 999")
     with pytest.raises(LedgerError, match="newer windrow"):
         Ledger(path)
 
@@ -86,7 +86,9 @@ def test_every_query_is_sound(tmp_path):
     ledger = Ledger(tmp_path / "ledger.sqlite")
     for name, text in queries().items():
         try:
-            ledger.connection.execute(f"EXPLAIN {text.replace('{marks}', '?')}", [None] * text.count("?") or ())
+            ledger.database.connection.execute(
+                f"EXPLAIN {text.replace('{marks}', '?')}", [None] * text.count("?") or ()
+            )
         except sqlite3.ProgrammingError as error:
             assert "binding" in str(error).lower(), name  # a second mark in {marks}; the SQL itself was understood
 
@@ -118,8 +120,8 @@ class TestLease:
     def test_a_dead_holder_on_this_machine_does_not_lock(self, tmp_path):
         ledger = Ledger(tmp_path / "ledger.sqlite")
         lease = Lease(ledger)
-        gone = ledger.ask("lease")[0][1].rpartition(" pid ")[0] + " pid 999999 1"
-        ledger.connection.execute("UPDATE lease SET holder = ?", (gone,))
+        gone = ledger.sessions.lease().holder.rpartition(" pid ")[0] + " pid 999999 1"
+        ledger.database.connection.execute("UPDATE lease SET holder = ?", (gone,))
         assert Lease(ledger).taken_from == gone
         del lease
 

@@ -9,7 +9,7 @@ from typing import Self
 
 from tests.engine.summarising import PAGES
 from windrow.digest import digest, number
-from windrow.engine.ledger import Pen
+from windrow.engine.ledger import LedgerWriter
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, Setup
 from windrow.formats.url import parts
@@ -30,8 +30,8 @@ class Visits:
         self._root = root
         self._session = Session(Setup(root / "ledger.sqlite", root / "archive", Limits()), "test")
         self._keeper = Keeper(root / "archive", f"windrow-{self._session.number:06}-1", Limits(), 1 << 30, "test")
-        rows = self._session.ledger.ask("hosts_of", "pages")
-        self._hosts = {origin: seq for seq, _, origin in rows}
+        rows = self._session.ledger.addresses.hosts("pages")
+        self._hosts = {row.origin: row.seq for row in rows}
         self._rows: list[Visit] = []
         self._last: dict[str, Known] = {}
 
@@ -41,19 +41,19 @@ class Visits:
 
     def __exit__(self, *_: object) -> None:
         """Write the rows, and end the session."""
-        with self._session.ledger.writing() as pen:
+        with self._session.ledger.writing() as writer:
             for visit in self._rows:
-                self._put(pen, visit)
+                self._put(writer, visit)
         self._keeper.close()
         self._session.close()
         self._session.ledger.close()
 
-    def _put(self, pen: Pen, visit: Visit) -> None:
+    def _put(self, writer: LedgerWriter, visit: Visit) -> None:
         origin = parts(visit.url).origin
         if origin not in self._hosts:
-            self._hosts[origin] = pen.host_made(self._session.number, "pages", "site", origin)
-        pen.addresses(self._hosts[origin], 0, [Found(visit.digest, origin, visit.url)])
-        pen.visited(self._session.number, self._hosts[origin], visit, None)
+            self._hosts[origin] = writer.addresses.add_host(self._session.number, "pages", "site", origin)
+        writer.addresses.add(self._hosts[origin], 0, [Found(visit.digest, origin, visit.url)])
+        writer.attempts.visited(self._session.number, self._hosts[origin], visit, None)
 
     def answer(
         self, url: str, body: bytes = b"", *, at: int, status: int = 200, fields: Mapping[str, str] = HTML,

@@ -69,7 +69,7 @@ def with_lease(made, holder, since, until):
     ledger = Ledger(made.root / "ledger.sqlite")
     lease = Lease(ledger)
     with ledger.writing():
-        ledger.connection.execute(
+        ledger.database.connection.execute(
             "UPDATE lease SET holder = ?, since = ?, expires = ? WHERE token = ?",
             (holder, moment.spell(since), moment.spell(until), lease.token),
         )

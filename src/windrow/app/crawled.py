@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from windrow.app.kind import KINDS, collection
 from windrow.engine.ledger import Ledger
+from windrow.engine.ledger.attempts import VisitCount
 from windrow.engine.ledger.moment import now
 from windrow.reasons import Reason
 
@@ -54,9 +55,9 @@ class Frontier(NamedTuple):
 
 
 @lru_cache(maxsize=4)
-def _counted(ledger: Ledger, first: int, last: int) -> tuple[tuple[Any, ...], ...]:
+def _counted(ledger: Ledger, first: int, last: int) -> tuple[VisitCount, ...]:
     """Count a session's visits; a status asks for the same session several times, and a large one takes seconds."""
-    return tuple(ledger.ask("told_visits", first, last))
+    return tuple(ledger.attempts.visited_between((first, last)))
 
 
 def visits(ledger: Ledger, span: tuple[int, int], kinds: Iterable[str]) -> Visits:
@@ -65,19 +66,18 @@ def visits(ledger: Ledger, span: tuple[int, int], kinds: Iterable[str]) -> Visit
     ends: Counter[tuple[str, str]] = Counter()
     reasons: Counter[str] = Counter()
     crawls = {name: crawl for name in kinds if (crawl := collection(name).crawl)}
-    for kind, source, what, status, reason, mime, revisit, earlier, count, received in _counted(ledger, *span):
-        why = Reason(reason) if reason else None
-        mine = sources.setdefault(source, Counter())
-        mine["fetched"] += count if status is not None else 0
-        mine["received"] += received
-        crawl = crawls.get(kind)
-        if crawl is not None and what != crawl.page:
+    for one in _counted(ledger, *span):
+        mine = sources.setdefault(one.source, Counter())
+        mine["fetched"] += one.number if one.status is not None else 0
+        mine["received"] += one.received
+        crawl = crawls.get(one.collection)
+        if crawl is not None and one.kind != crawl.page:
             continue  # a hint, such as a sitemap: it is asked for and is no page
-        mine[_became(status, why, same=bool(revisit), earlier=bool(earlier))] += count
-        if why:
-            reasons[why] += count
+        mine[_became(one.status, one.reason, same=one.revisit, earlier=one.earlier)] += one.number
+        if one.reason:
+            reasons[one.reason] += one.number
         if crawl is not None:
-            ends[kind, crawl.outcome(status, why, mime)] += count
+            ends[one.collection, crawl.outcome(one.status, one.reason, one.mime)] += one.number
     told = tuple(OutcomeCount(kind, word, count) for (kind, word), count in ends.most_common())
     return Visits(sources, told, reasons.most_common(), _troubles(ledger, span, kinds))
 
@@ -87,8 +87,9 @@ def _troubles(ledger: Ledger, span: tuple[int, int], kinds: Iterable[str]) -> di
     found: dict[str, list[str]] = {}
     for kind in kinds:
         if crawl := collection(kind).crawl:
-            for source, origin, status, reason, message in ledger.ask("told_rules", *span, kind, crawl.robots):
-                why = message or (Reason(reason).meaning if reason else f"the server answers {status}")
+            failures = ledger.attempts.rules_failed_between(span, kind, crawl.robots)
+            for source, origin, status, reason, message in failures:
+                why = message or (reason.meaning if reason else f"the server answers {status}")
                 found.setdefault(source, []).append(f"{origin}: its robots.txt could not be had: {why}")
     return {
         source: told[0] + (f" (and {len(told) - 1:,} hosts more)" if len(told) > 1 else "")
@@ -113,25 +114,25 @@ def frontiers(ledger: Ledger) -> dict[str, Frontier]:
     """Return how the addresses of every source that was crawled stand now."""
     at = int(now().timestamp())
     found: dict[str, Frontier] = {}
-    for kind, source, what, known, pages, failing, due, following in ledger.ask("told_addresses", at):
-        moment = datetime.fromtimestamp(following, UTC) if following is not None else None
-        before = found.get(source, Frontier())
-        crawl = collection(kind).crawl if kind in KINDS else None
-        if crawl is not None and what != crawl.page:
-            found[source] = before._replace(due=before.due + due)
+    for one in ledger.addresses.by_source(at):
+        moment = datetime.fromtimestamp(one.next_due, UTC) if one.next_due is not None else None
+        before = found.get(one.source, Frontier())
+        crawl = collection(one.collection).crawl if one.collection in KINDS else None
+        if crawl is not None and one.kind != crawl.page:
+            found[one.source] = before._replace(due=before.due + one.due)
             continue
-        found[source] = Frontier(known, pages, failing, before.due + due, moment)
+        found[one.source] = Frontier(one.known, one.pages, one.failing, before.due + one.due, moment)
     return found
 
 
 def due(ledger: Ledger, kind: str) -> dict[str, dict[str, int]]:
     """Return how many addresses of each source are due now, by origin."""
     found: dict[str, dict[str, int]] = {}
-    for source, origin, count in ledger.ask("told_due", int(now().timestamp()), kind):
-        found.setdefault(source, {})[origin] = count
+    for one in ledger.addresses.due_by_host(kind, int(now().timestamp())):
+        found.setdefault(one.source, {})[one.origin] = one.number
     return found
 
 
-def following(ledger: Ledger, kind: str, source: str, most: int) -> list[Any]:
+def following(ledger: Ledger, kind: str, source: str, most: int) -> list[str]:
     """Return the addresses of a source that would be asked first, at most so many."""
-    return [row[0] for row in ledger.ask("told_next", int(now().timestamp()), kind, source, most)]
+    return ledger.addresses.next_of_source(kind, source, int(now().timestamp()), most)

@@ -9,8 +9,7 @@ from pathlib import Path
 from windrow.collections.pages.books import is_text, log
 from windrow.engine.check import Fault
 from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.moment import parse
-from windrow.engine.ledger.visit import Logged, logged
+from windrow.engine.ledger.attempts import LoggedVisit
 from windrow.errors import WindrowError
 from windrow.formats.coding import plain
 from windrow.formats.html.charset import decode
@@ -61,7 +60,7 @@ class CrawlerBooks:
 
         Of addresses that were never asked there may be many millions: what does not fit in, the next session does.
         """
-        running = bool(ledger.ask("session_open"))
+        running = ledger.sessions.running()
         until = time.monotonic() + self._turn
         while self._crawls(ledger):
             if running and time.monotonic() > until:
@@ -74,22 +73,22 @@ class CrawlerBooks:
 
     def _crawls(self, ledger: Ledger) -> bool:
         """Project some visits, and tell whether there may be more."""
-        visits = logged(ledger, COLLECTION, self.store.checkpoint(), self._piece)
+        visits = ledger.attempts.visits_logged(COLLECTION, self.store.checkpoint(), self._piece)
         if visits:
             texts = self._texts(ledger, visits) if self._archive is not None else ()
             self.store.log([log(*one) for one in visits], self._user_agent, texts)
         return len(visits) == self._piece
 
-    def _texts(self, ledger: Ledger, visits: Iterable[Logged]) -> Iterator[tuple[int, str]]:
+    def _texts(self, ledger: Ledger, visits: Iterable[LoggedVisit]) -> Iterator[tuple[int, str]]:
         """Yield the texts of files, one after another; what is no text, or cannot be read any more, has none."""
         for recorded, _ in visits:
             visit = recorded.visit
             kept = visit.kept
             if kept is None or visit.status != OK or kept.size > MOST or not is_text(kept.mime):
                 continue
-            rows = ledger.ask("visit_original", visit.digest, kept.digest) if kept.revisit else []
+            original = ledger.captures.original(visit.digest, kept.digest) if kept.revisit else None
             try:
-                body, fields = self._body(Place(*rows[0]) if rows else kept.place)
+                body, fields = self._body(original or kept.place)
             except WindrowError:
                 continue
             text = decode(body, fields.get("content-type", "")).text
@@ -104,17 +103,17 @@ class CrawlerBooks:
     def _offers(self, ledger: Ledger) -> bool:
         """Project some addresses, and tell whether there may be more."""
         after = self.store.checkpoint(ADDRESS)
-        if after > ledger.ask("address_last")[0][0]:
+        if after > ledger.addresses.last_place():
             after = 0  # the table was written anew: what is known already stays as it is
-        rows = ledger.ask("addresses_after", COLLECTION, after, self._piece)
-        if rows:
-            self.store.offer([row[1] for row in rows], rows[-1][0])
-        return len(rows) == self._piece
+        found = ledger.addresses.found_after(COLLECTION, after, self._piece)
+        if found:
+            self.store.offer([one.url for one in found], found[-1].place)
+        return len(found) == self._piece
 
     def _agents(self, ledger: Ledger) -> None:
         """Put on record which sessions ended; one that was killed never does."""
         running = self.store.running()
-        ended = [(seq, int(parse(at).timestamp())) for seq, at in ledger.ask_many("sessions_closed", running)]
+        ended = [(one.session, int(one.at.timestamp())) for one in ledger.sessions.ended(running)]
         if ended:
             self.store.ended(ended)
 
@@ -128,9 +127,9 @@ class CrawlerBooks:
 
 def check_crawler(path: Path, ledger: Ledger) -> Iterator[Fault]:
     """Compare how many crawls and candidates the crawler database has with what the ledger tells of them."""
-    visited = ledger.ask("visits_logged", COLLECTION, 0, 1)
+    visited = ledger.attempts.visits_logged(COLLECTION, 0, 1)
     if not path.exists():
-        if visited and not ledger.ask("session_open"):
+        if visited and not ledger.sessions.running():
             yield Fault("crawler database", f"there is no {path}", "windrow run")
         return
     store = CrawlerStore(f"sqlite:///{path}")
@@ -138,12 +137,12 @@ def check_crawler(path: Path, ledger: Ledger) -> Iterator[Fault]:
         there, upto, known = store.counts(), store.checkpoint(), store.checkpoint(ADDRESS)
     finally:
         store.close()
-    told = ledger.ask("visits_counted", COLLECTION, upto)[0][0]
+    told = ledger.attempts.count_upto(COLLECTION, upto)
     if there["crawl_log"] != told:
         yield Fault("crawler database", f"has {there['crawl_log']} crawls; the ledger tells {told}", AGAIN)
-    addresses = ledger.ask("addresses_counted", COLLECTION, known)[0][0]
+    addresses = ledger.addresses.count_upto(COLLECTION, known)
     if there["crawl_candidate"] < addresses:
         yield Fault("crawler database", f"has {there['crawl_candidate']} candidates; the ledger has {addresses}", AGAIN)
-    latest = ledger.ask("visits_logged", COLLECTION, upto, 1)
-    if latest and not ledger.ask("session_open"):
+    latest = ledger.attempts.visits_logged(COLLECTION, upto, 1)
+    if latest and not ledger.sessions.running():
         yield Fault("crawler database", "does not have the latest visits", "windrow run")

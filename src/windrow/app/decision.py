@@ -89,11 +89,4 @@ def _chosen(ledger: Ledger, made: Collection, wanted: Wanted) -> list[Chosen]:
 def _keys(ledger: Ledger, made: Collection, act: str, reason: str, source: str) -> list[str]:
     """Find the keys of what failed or waits, by source and reason."""
     statuses = (Status.FAILED, Status.CANCELLED) if act == "retry" else (Status.PENDING, Status.RUNNING)
-    text = (
-        "SELECT DISTINCT i.item_key FROM standing s JOIN item i ON i.seq = s.item"
-        " LEFT JOIN offering o ON o.item = s.item"
-        " WHERE s.collection = ? AND s.kind = ? AND s.status IN (?, ?) AND (? = '' OR o.source = ?)"
-        " AND (? = '' OR s.reason = ? OR EXISTS (SELECT 1 FROM standing c WHERE c.parent = s.item AND c.reason = ?))"
-    )
-    values = (made.name, made.listing.kind, *map(int, statuses), source, source, reason, reason, reason)
-    return [row[0] for row in ledger.cursor(text, values)]
+    return ledger.items.keys_by_status(made.name, made.listing.kind, statuses, source, reason)

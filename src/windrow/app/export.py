@@ -46,9 +46,8 @@ def captures(ledger: Ledger, out: TextIO) -> int:
 
     File names are relative to the archive's folder.
     """
-    sessions = [row[0] for row in ledger.ask("sessions_with_captures")]
     count = 0
-    for one in lines(ledger, *sessions):
+    for one in lines(ledger, *ledger.captures.sessions()):
         out.write(f"{one}\n")
         count += 1
     return count

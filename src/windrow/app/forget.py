@@ -14,9 +14,10 @@ from windrow.app.replay import SCRATCH
 from windrow.config import Workspace
 from windrow.config.place import replay_folders
 from windrow.digest import number
-from windrow.engine.burial import Buried, Kept, Target, bury, kept, kept_by_reader, lift
+from windrow.engine.burial import Buried, Target, bury, kept_by_reader, lift
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import now
+from windrow.engine.ledger.takedowns import TargetCount
 from windrow.engine.session import Session, Setup
 from windrow.errors import StoreError, UsageError
 from windrow.reasons import Reason
@@ -54,24 +55,24 @@ def targets(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[
 
 
 def _meant(workspace: Workspace, ledger: Ledger, name: str) -> Iterator[Target]:
-    if (url := address(name)) and ledger.ask("visited_address", number(url)):
+    if (url := address(name)) and ledger.addresses.is_known(number(url)):
         yield Target(url, number(url))
         return
     source = workspace.source(name)
     ours = source.name if source and source.collection == KIND else ""
     host = "" if ours else name.removeprefix("http://").removeprefix("https://").rstrip("/").lower()
     if ours or (host and "/" not in host):
-        for row in ledger.ask("visited_hosts", ours, host, 0):
-            if row[3] == KIND:
-                yield Target(row[1], 0, row[0])
+        for one in ledger.addresses.host_states(ours, host, 0):
+            if one.collection == KIND:
+                yield Target(one.origin, 0, one.seq)
 
 
 def weigh(ledger: Ledger, found: Sequence[Target]) -> list[Burden]:
     """Count what would be taken down."""
-    return [_burden(one, kept(ledger, one)) for one in found]
+    return [_burden(one, ledger.takedowns.count(one.address, one.host)) for one in found]
 
 
-def _burden(one: Target, there: Kept) -> Burden:
+def _burden(one: Target, there: TargetCount) -> Burden:
     return Burden(one.name, there.addresses, there.visits, there.captures, there.bytes)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from windrow.app.lookup import when
 from windrow.app.page import Tombstone, tombstones
@@ -14,9 +14,9 @@ from windrow.app.shelf import there
 from windrow.collections.pages.robot import Standing
 from windrow.config import Workspace
 from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.moment import now, parse
+from windrow.engine.ledger.addresses import HostState
+from windrow.engine.ledger.moment import now
 from windrow.model import Source
-from windrow.reasons import Reason
 from windrow.stores.index.version import Counted, Versions
 
 _HOST = re.compile(r"(?:(?:[a-z0-9_-]{1,63}\.)+[a-z0-9_-]{1,63}|\[[0-9a-f:.]+\]|localhost)(?::[0-9]{1,5})?")
@@ -61,7 +61,7 @@ class Site(NamedTuple):
 
 def site_of(workspace: Workspace, ledger: Ledger, source: Source) -> Site:
     """Tell of a source's site."""
-    rows = ledger.ask("visited_hosts", source.name, "", int(now().timestamp()))
+    rows = ledger.addresses.host_states(source.name, "", int(now().timestamp()))
     return _site(workspace, ledger, (source.name, tuple(source.options["seeds"])), rows)
 
 
@@ -73,32 +73,35 @@ def site_at(workspace: Workspace, ledger: Ledger, host: str) -> Site | None:
     name = host.lower().removesuffix("/robots.txt").removeprefix("http://").removeprefix("https://").rstrip("/.")
     if not _HOST.fullmatch(name):
         return None
-    rows = ledger.ask("visited_hosts", "", name, int(now().timestamp()))
+    rows = ledger.addresses.host_states("", name, int(now().timestamp()))
     return _site(workspace, ledger, (name, ()), rows) if rows else None
 
 
-def _site(workspace: Workspace, ledger: Ledger, named: tuple[str, tuple[str, ...]], rows: Sequence[Any]) -> Site:
+def _site(workspace: Workspace, ledger: Ledger, named: tuple[str, tuple[str, ...]], hosts: Sequence[HostState]) -> Site:
     sources = {source.name: source for source in workspace.sources}
-    found = tuple(_origin(workspace, ledger, sources.get(row[2]), row) for row in rows if row[3] == "pages")
+    found = tuple(
+        _origin(workspace, ledger, sources.get(one.source), one) for one in hosts if one.collection == "pages"
+    )
     origins = [one.origin for one in found]
     with there(workspace) as engine:
         versions = Versions(engine).count(origins) if engine is not None else Counted(0, 0, 0, 0)
     return Site(*named, found, versions)
 
 
-def _origin(workspace: Workspace, ledger: Ledger, source: Source | None, row: Sequence[Any]) -> Origin:
-    seq, origin, name, _, known, pages, failing, due, after, asked = row
-    state = standing(workspace, ledger, source, origin) if source else None
+def _origin(workspace: Workspace, ledger: Ledger, source: Source | None, host: HostState) -> Origin:
+    state = standing(workspace, ledger, source, host.origin) if source else None
     came = [
-        Came(reason or str(status), visits, Reason(reason).meaning if reason else "")
-        for reason, status, visits in ledger.ask("visited_reasons", seq)
+        Came(one.reason or str(one.status), one.number, one.reason.meaning if one.reason else "")
+        for one in ledger.attempts.outcomes(host.seq)
     ]
     delay = state.robots.delay if state else None
-    last = parse(asked) if asked else None
-    graves = tombstones(ledger, 0, seq)
+    graves = tombstones(ledger, 0, host.seq)
     buried = any(one.lifted is None for one in graves)
-    said = _robots(state) if state and asked and not buried else ""
-    return Origin(origin, name, known, pages, failing, due, when(after), last, said, delay, tuple(came), graves)
+    said = _robots(state) if state and host.asked and not buried else ""
+    return Origin(
+        host.origin, host.source, host.addresses, host.pages, host.failing, host.due, when(host.next_due), host.asked,
+        said, delay, tuple(came), graves,
+    )  # fmt: skip
 
 
 def _robots(state: Standing) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from windrow.app.edition import Edition, Renamed, editions
 from windrow.app.lookup import when
@@ -14,7 +14,8 @@ from windrow.collections.pages.parameter import clean
 from windrow.config import Workspace
 from windrow.digest import number, short
 from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.moment import parse
+from windrow.engine.ledger.addresses import ELSEWHERE, AddressRow
+from windrow.engine.ledger.attempts import VisitRow
 from windrow.formats.url import normalise
 from windrow.reasons import Reason
 from windrow.stores.index.version import Near
@@ -86,10 +87,6 @@ class Page(NamedTuple):
     events: tuple[Asked, ...]
 
 
-_ELSEWHERE = -1
-"""The pause of an address that only a WARC file of another maker names: it is never due."""
-
-
 def address(what: str) -> str:
     """Return the normal address that a text names, as the crawl spells it; empty where it names none.
 
@@ -105,23 +102,23 @@ def page(workspace: Workspace, ledger: Ledger, what: str) -> Page | None:
     """Tell the story of an address of the web; None where `what` is none, or nothing here concerns it."""
     if not (url := address(what)):
         return None
-    rows = ledger.ask("visited_address", number(url))
-    known = rows[0] if rows and rows[0][1] == url else None
+    known = ledger.addresses.get(number(url))
+    known = known if known and known.url == url else None
     judged = judge(workspace, ledger, url)
     versions, others = editions(workspace, url)
     if known is None and not versions and not judged.source:
         return None
-    visits = [_asked(row) for row in ledger.ask("visited_address_visits", number(url))] if known else []
-    graves = tombstones(ledger, number(url), known[11]) if known else ()
+    visits = [_asked(one) for one in ledger.attempts.of_address(number(url))] if known else []
+    graves = tombstones(ledger, number(url), known.host) if known else ()
     state, reason = _state(known, visits, versions, judged.reason)
     if any(one.lifted is None for one in graves):
         state, reason = "forgotten", Reason.FORGOTTEN
-    elif known is not None and known[7] is None and known[8] != _ELSEWHERE:
+    elif known is not None and known.due is None and known.pause != ELSEWHERE:
         state, reason = "cancelled", Reason.CANCELLED
-    due, pause, failures = (known[7], known[8], known[10]) if known else (None, None, 0)
+    due, pause, failures = (known.due, known.pause, known.failures) if known else (None, None, 0)
     return Page(
         url,
-        known[3] if known else judged.source,
+        known.source if known else judged.source,
         state,
         reason,
         judged.why if judged.reason else "",
@@ -139,44 +136,41 @@ def page(workspace: Workspace, ledger: Ledger, what: str) -> Page | None:
 def tombstones(ledger: Ledger, digest: int, host: int) -> tuple[Tombstone, ...]:
     """Return what was said of taking down an address, or all of its origin."""
     return tuple(
-        Tombstone(
-            parse(at), target, by, reason, parse(done) if done else None, parse(lifted) if lifted else None
-        )
-        for _, at, target, _, by, reason, done, lifted in ledger.ask("tombstones", digest, host)
-    )  # fmt: skip
+        Tombstone(one.at, one.target, one.holder, one.reason, one.done, one.lifted)
+        for one in ledger.takedowns.of(digest, host)
+    )
 
 
-def _chain(ledger: Ledger, known: Sequence[Any] | None) -> Iterable[str]:
+def _chain(ledger: Ledger, known: AddressRow | None) -> Iterable[str]:
     """Yield the addresses on the way back to the seed."""
     seen: set[int] = set()
-    while known is not None and known[5] and known[5] not in seen and len(seen) < _CHAIN:
-        if known[6] is not None:
-            yield known[6]
-        seen.add(known[5])
-        rows = ledger.ask("visited_address", known[5])
-        known = rows[0] if rows else None
+    while known is not None and known.via and known.via not in seen and len(seen) < _CHAIN:
+        if known.via_url is not None:
+            yield known.via_url
+        seen.add(known.via)
+        known = ledger.addresses.get(known.via)
 
 
-def _asked(row: Sequence[Any]) -> Asked:
-    seq, _, session, kind, _, started, seconds, status, reason, message, digest, size, warc, at, length = row[:15]
-    revisit, location = row[15], row[18]
-    name = {CrawlType.ROBOTSTXT_FETCH: "robots", CrawlType.METADATA_CRAWL: "list"}.get(kind, "visit")
-    if reason and status is None and not seconds:
-        told, name = f"not asked: {message or Reason(reason).meaning}", "refused"
-    elif reason:
-        told = f"no good answer after {seconds:.2f} s: {message or Reason(reason).meaning}"
+def _asked(one: VisitRow) -> Asked:
+    names = {int(CrawlType.ROBOTSTXT_FETCH): "robots", int(CrawlType.METADATA_CRAWL): "list"}
+    name = names.get(one.kind, "visit")
+    if one.reason and one.status is None and not one.seconds:
+        said, name = f"not asked: {one.message or one.reason.meaning}", "refused"
+    elif one.reason:
+        said = f"no good answer after {one.seconds:.2f} s: {one.message or one.reason.meaning}"
     else:
-        told = f"{status} after {seconds:.2f} s"
-    told += f", to {location}" if location else ""
-    if warc:
-        told += "; the same bytes as before" if revisit else f"; {size or 0:,} bytes {short(digest)}"
-        told += f", kept at {warc} from byte {at:,} on, {length:,} bytes long"
-    kept = (size, digest, warc, at, length)
-    return Asked(parse(started), seq, session, name, told, status, reason or "", seconds, *kept, location)
+        said = f"{one.status} after {one.seconds:.2f} s"
+    said += f", to {one.location}" if one.location else ""
+    if one.warc:
+        said += "; the same bytes as before" if one.revisit else f"; {one.size or 0:,} bytes {short(one.digest)}"
+        said += f", kept at {one.warc} from byte {one.offset:,} on, {one.length:,} bytes long"
+    kept = (one.size, one.digest, one.warc, one.offset, one.length)
+    reason = one.reason or ""
+    return Asked(one.started, one.seq, one.session, name, said, one.status, reason, one.seconds, *kept, one.location)
 
 
 def _state(
-    known: Sequence[Any] | None, visits: Sequence[Asked], versions: Sequence[Edition], reason: Reason | None
+    known: AddressRow | None, visits: Sequence[Asked], versions: Sequence[Edition], reason: Reason | None
 ) -> tuple[str, str]:
     """Say in a word how a page stands, and for which reason."""
     last = visits[-1] if visits else None

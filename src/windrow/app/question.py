@@ -11,16 +11,14 @@ from windrow.app.summary import phase_name
 from windrow.config import Workspace
 from windrow.contract import Collection, Listing
 from windrow.engine.ledger import Ledger
-from windrow.model import Entry, Offer, Site, Source, Status
+from windrow.engine.ledger.items import ItemKey
+from windrow.model import Entry, Offer, Site, Source
 
 MOST = 50
 """Things listed, when a question may mean several."""
 
 LONGEST = 1024
 """Characters of a name that is looked for among those of WARC files."""
-
-Named = tuple[int, str]
-"""An item's number and key."""
 
 
 class Candidate(NamedTuple):
@@ -44,7 +42,7 @@ class Question:
         self._ledger = ledger
         self.total = 0  # how many things the last answer should have had
 
-    def items(self, what: str) -> list[Named]:
+    def items(self, what: str) -> list[ItemKey]:
         """Return the items that `what` names; the more exact meaning wins."""
         for look in (self._numbered, self._keyed, self._placed, self._taken_in, self._tailed, self._left_out):
             if found := look(what):
@@ -52,60 +50,57 @@ class Question:
                 return found
         return []
 
-    def owned(self, centre: str) -> list[Named]:
+    def owned(self, centre: str) -> list[ItemKey]:
         """Return the latest items that a centre made."""
-        self.total = self._ledger.ask("told_owner_count", centre)[0][0]
-        return self._ledger.ask("told_items_by_owner", centre, MOST) if self.total else []
+        self.total = self._ledger.items.count_by_owner(centre)
+        return self._ledger.items.by_owner(centre, MOST) if self.total else []
 
-    def candidates(self, items: list[Named]) -> tuple[Candidate, ...]:
+    def candidates(self, items: list[ItemKey]) -> tuple[Candidate, ...]:
         """Return items with how they stand."""
         found = []
         for number, _ in items[:MOST]:
-            row = self._ledger.ask("told_item", number)[0]
-            phase = phase_name(phases(), row[3], row[13])
-            found.append(Candidate(number, row[4], row[5], row[7], phase, Status(row[14]).name.lower(), row[15] or ""))
+            if one := self._ledger.items.get(number):
+                phase, status = phase_name(phases(), one.collection, one.phase), one.status.name.lower()
+                found.append(Candidate(number, one.kind, one.key, one.owner, phase, status, one.reason or ""))
         return tuple(found)
 
-    def _numbered(self, what: str) -> list[Named]:
+    def _numbered(self, what: str) -> list[ItemKey]:
         if not is_number(what):
             return []
-        number = int(what)
-        if row := self._ledger.ask("told_item", number):
-            return [(number, row[0][5])]
-        rows = self._ledger.ask("told_item_of_fetch", number)
-        return [(item, self._ledger.ask("told_item", item)[0][5]) for (item,) in rows]
+        numbers = [int(what)] if self._ledger.items.get(int(what)) else self._ledger.items.of_attempt(int(what))
+        return [ItemKey(number, one.key) for number in numbers if (one := self._ledger.items.get(number))]
 
-    def _keyed(self, what: str) -> list[Named]:
+    def _keyed(self, what: str) -> list[ItemKey]:
         plans = (collection(name).discovery for name in KINDS)
         folders = [folder for plan in plans if isinstance(plan, Listing) for folder in plan.folders]
         keys = [what, *(f"{folder}/{what}" for folder in folders)]
-        return list(self._ledger.ask_many("told_items_by_key", keys))
+        return self._ledger.items.named(keys)
 
-    def _placed(self, what: str) -> list[Named]:
+    def _placed(self, what: str) -> list[ItemKey]:
         """Look for an address: one that was fetched, or a path below a source's base."""
         if "://" not in what and not what.startswith("/"):
             return []
         wanted = f"file://{what}" if what.startswith("/") else what
-        found: dict[int, str] = dict(self._ledger.ask("told_items_by_address", wanted))
+        found = {*self._ledger.items.by_address(wanted)}
         for source in self._workspace.sources:
             base = source.site.address().rstrip("/") + "/"
             if wanted.startswith(base):
-                found |= dict(self._ledger.ask("told_items_by_path", source.name, wanted.removeprefix(base)))
-        return sorted(found.items())
+                found |= {*self._ledger.items.by_path(source.name, wanted.removeprefix(base))}
+        return sorted(found)
 
-    def _taken_in(self, what: str) -> list[Named]:
+    def _taken_in(self, what: str) -> list[ItemKey]:
         """Look for a WARC file of another maker by what it was called."""
         tail = Path(what).name
         if not tail or "\0" in what or len(what) > LONGEST:
             return []
-        found = self._ledger.ask("intake_called", str(Path(what).absolute()))
-        return found or self._ledger.ask("intake_called_at_end", f"/{tail}", MOST)
+        imports = self._ledger.imports
+        return imports.named(str(Path(what).absolute())) or imports.by_tail(f"/{tail}", MOST)
 
-    def _tailed(self, what: str) -> list[Named]:
-        return self._ledger.ask("told_items_by_tail", f"/{what.strip('/')}", MOST) if what.strip("/") else []
+    def _tailed(self, what: str) -> list[ItemKey]:
+        return self._ledger.items.by_tail(f"/{what.strip('/')}", MOST) if what.strip("/") else []
 
-    def _left_out(self, what: str) -> list[Named]:
-        return self._ledger.ask("told_left_out", f"{what[:200]!r} ", MOST)
+    def _left_out(self, what: str) -> list[ItemKey]:
+        return self._ledger.items.leaving_out(f"{what[:200]!r} ", MOST)
 
 
 def is_number(what: str) -> bool:

@@ -31,7 +31,7 @@ Count = tuple[str, int, int]
 def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     """Compare the rows of every loaded document with how many the ledger says were loaded."""
     loads = [step.phase for step in COLLECTION.steps if isinstance(step, Load)]
-    told = [row for phase in loads for row in ledger.ask("loaded", phase, COLLECTION.name)]
+    told = [row for phase in loads for row in ledger.items.loaded(phase, COLLECTION.name)]
     if not told:
         return
     store = TableStore(workspace.drops.store.url, TABLES, SUMMARY, password=password(workspace.drops.store))
@@ -48,7 +48,7 @@ def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
 def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     """Compare the tracker's zips and documents, counted by state, with where the ledger has them."""
     drops = workspace.drops
-    told = {(kind, phase, status): count for kind, phase, status, count in ledger.ask("tracked", "drops")}
+    told = {(one.kind, one.phase, one.status): one.number for one in ledger.items.tracked("drops")}
     if not told:
         return
     engine = connect(named(drops.tracker.url, DATABASE), password(drops.tracker))

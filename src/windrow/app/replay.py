@@ -19,7 +19,7 @@ from windrow.engine.crew import Crew
 from windrow.engine.message import Keep
 from windrow.engine.pool import Pool
 from windrow.engine.progress import Progress
-from windrow.engine.replay import Renamed, scratch_ledger
+from windrow.engine.replay import Renamed
 from windrow.engine.replay import replay as read_again
 from windrow.engine.run import Run
 from windrow.engine.session import Session, Setup
@@ -44,7 +44,7 @@ def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed:
     code: int | None = 1
     try:
         make_scratch(folder, SCRATCH)
-        scratch = scratch_ledger(session.ledger, folder / SCRATCH[0])
+        scratch = session.ledger.copy_unread(folder / SCRATCH[0])
         beside, aside = workspace, folder / SCRATCH[1]
         if store:
             beside = replace(workspace, drops=replace(workspace.drops, store=Database(f"sqlite:///{aside}")))

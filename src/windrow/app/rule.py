@@ -10,7 +10,7 @@ from windrow.collections.pages.crawl import site
 from windrow.collections.pages.policy import Verdict
 from windrow.config import Workspace
 from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.moment import now, parse
+from windrow.engine.ledger.moment import now
 from windrow.errors import WindrowError
 from windrow.formats.coding import plain
 from windrow.formats.robots import CAP
@@ -76,13 +76,13 @@ def standing(workspace: Workspace, ledger: Ledger, source: Source, origin: str) 
     Before its first answer all is allowed here: nobody knows what it says.
     """
     kind = int(CrawlType.ROBOTSTXT_FETCH)
-    rows = ledger.ask("visited_rules", origin, "pages", kind, _LOOKED_AT)
+    visits = ledger.attempts.of_rules(origin, "pages", kind, _LOOKED_AT)
     state = robot.NEW
-    for started, status, *place in reversed(rows):
-        content = _content(workspace, Place(*place)) if place[0] else b""
-        at = parse(started).timestamp()
-        state = robot.stand(state, status=status, content=content, agent=source.site.agent, now=at)
-    return state if rows else robot.stand(robot.NEW, status=404, content=b"", agent="", now=0.0)
+    for one in reversed(visits):
+        content = _content(workspace, one.place) if one.warc else b""
+        at = one.started.timestamp()
+        state = robot.stand(state, status=one.status, content=content, agent=source.site.agent, now=at)
+    return state if visits else robot.stand(robot.NEW, status=404, content=b"", agent="", now=0.0)
 
 
 def _content(workspace: Workspace, place: Place) -> bytes:

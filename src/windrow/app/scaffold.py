@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sqlite3
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,7 +11,7 @@ from windrow.app.kind import KINDS, join
 from windrow.config import default_toml, load
 from windrow.config.file import FOLDER, MAIN
 from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.query import migrations
+from windrow.engine.ledger.database import newest_schema, schema
 from windrow.errors import ConfigError, UsageError, WindrowError
 
 _SECRET = re.compile(r"^[^/?#]*//[^/?#]*:[^/?#]*@")
@@ -50,27 +49,14 @@ def prepare(folder: Path) -> Prepared:
 
 def _ledger(path: Path) -> str:
     """Make or upgrade the ledger, and say which."""
-    newest = migrations()[-1][0]
-    before = _version(path)
+    newest = newest_schema()
+    before = schema(path)
     Ledger(path).close()
     if before is None:
         return f"made {path.name}, the ledger (schema {newest})"
     if before < newest:
         return f"upgraded {path.name} from schema {before} to {newest}; a copy of the old one is beside it"
     return f"kept {path.name} as it is (schema {newest})"
-
-
-def _version(path: Path) -> int | None:
-    """Return the schema of a ledger that is there; what is no database is the ledger's own error to tell."""
-    if not path.is_file():
-        return None
-    connection = sqlite3.connect(path)
-    try:
-        return int(connection.execute("PRAGMA user_version").fetchone()[0])
-    except sqlite3.Error:
-        return 0
-    finally:
-        connection.close()
 
 
 def _write(path: Path, text: str) -> bool:

@@ -11,7 +11,8 @@ from typing import NamedTuple
 from windrow.app.crawled import due, following
 from windrow.contract import Collection, ItemStep, State
 from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.moment import parse
+from windrow.engine.ledger.attempts import SourceRecord
+from windrow.engine.ledger.listings import WaitingOffer
 from windrow.engine.queue import AGAIN
 from windrow.engine.run import Harvest, Lot
 from windrow.engine.wish import heard_by
@@ -66,9 +67,9 @@ class Bounds(NamedTuple):
     limit: int | None = None
     since: datetime | None = None
 
-    def leaves_out(self, modified: str | None) -> bool:
+    def leaves_out(self, modified: datetime | None) -> bool:
         """Tell whether something of this date is too old; what has no date is not."""
-        return self.since is not None and modified is not None and parse(modified) < self.since
+        return self.since is not None and modified is not None and modified < self.since
 
 
 class Asked(NamedTuple):
@@ -114,19 +115,12 @@ class Preview:
     documents: tuple[Reads, ...]
 
 
-class _Pace(NamedTuple):
-    attempts: int
-    failures: int
-    received: int
-    seconds: float
-
-
 def preview(ledger: Ledger, collection: Collection, sources: Sequence[Source], part: Span, bounds: Bounds) -> Preview:
     """Return what a run of these sources would ask, from whom, and how much."""
     if collection.crawl:
         return walk(ledger, collection, sources, part, bounds)
     waiting = _waiting(ledger, collection, sources, bounds) if part.fetch else ()
-    pace = {row[0]: _Pace(*row[1:]) for row in ledger.ask("host_record")}
+    pace = ledger.attempts.by_source()
     asked = []
     for source in sources if part.fetch else ():
         mine = [one for one in waiting if one.source == source.name]
@@ -163,12 +157,12 @@ def walk(ledger: Ledger, collection: Collection, sources: Sequence[Source], part
     if crawl is None or not part.fetch:
         return Preview((), (), _documents(ledger, collection, part))
     waits = due(ledger, collection.name)
-    pace = dict(ledger.ask("told_hosts_pace", collection.name))
+    pace = ledger.attempts.seconds_by_origin(collection.name)
     room = SHOWN if bounds.limit is None else min(bounds.limit, SHOWN)
     asked, waiting = [], []
     for source in sources:
         mine = dict(waits.get(source.name, {}))
-        fresh = [one for one in crawl.seeds(source, {}) if not ledger.ask("told_address", one.digest)]
+        fresh = [one for one in crawl.seeds(source, {}) if not ledger.addresses.is_known(one.digest)]
         for one in fresh:
             mine[one.origin] = mine.get(one.origin, 0) + 1
         bound = min(one for one in (bounds.limit, source.most or None, sum(mine.values())) if one is not None)
@@ -189,31 +183,30 @@ def _waiting(ledger: Ledger, collection: Collection, sources: Sequence[Source], 
     """Return what is new, cut or failed for a passing reason, from its best host."""
     active = {source.name: source for source in sources if source.active}
     phase = collection.listing.first[0]
-    offers: dict[int, list[tuple[str, str, str, str, int | None]]] = {}
+    offers: dict[int, list[WaitingOffer]] = {}
     states: tuple[State, ...] = (collection.listing.first, (phase, Status.RUNNING), (phase, Status.FAILED))
     for at, status in states:
-        rows = ledger.ask("told_waiting", collection.name, collection.listing.kind, at, int(status))
-        for item, key, owner, source, path, size, modified, reason in rows:
-            wanted = status is not Status.FAILED or reason in AGAIN
-            if source in active and wanted and not bounds.leaves_out(modified):
-                offers.setdefault(item, []).append((key, owner, source, path, size))
-    pace = {row[0]: _Pace(*row[1:]) for row in ledger.ask("host_record")}
+        for one in ledger.listings.waiting(collection.name, collection.listing.kind, (at, status)):
+            wanted = status is not Status.FAILED or one.reason in AGAIN
+            if one.source in active and wanted and not bounds.leaves_out(one.modified):
+                offers.setdefault(one.item, []).append(one)
+    pace = ledger.attempts.by_source()
     found = []
     for mine in list(offers.values())[: bounds.limit]:
-        hosts = [_host(active[one[2]], pace.get(one[2])) for one in mine]
-        best = collection.listing.prefer(mine[0][1], hosts)[0].source
-        key, _, source, path, size = next(one for one in mine if one[2] == best)
-        found.append(Waiting(key, source, active[source].site.address(path), size))
+        hosts = [_host(active[one.source], pace.get(one.source)) for one in mine]
+        best = collection.listing.prefer(mine[0].owner, hosts)[0].source
+        offer = next(one for one in mine if one.source == best)
+        found.append(Waiting(offer.key, best, active[best].site.address(offer.path), offer.size))
     return tuple(found)
 
 
-def _host(source: Source, pace: _Pace | None) -> Host:
+def _host(source: Source, pace: SourceRecord | None) -> Host:
     if pace is None:
         return Host(source.name, source.owner)
     return Host(source.name, source.owner, pace.attempts, pace.failures, pace.received / (pace.seconds or 1))
 
 
-def _seconds(source: Source, pace: _Pace | None, count: int, size: int) -> float | None:
+def _seconds(source: Source, pace: SourceRecord | None, count: int, size: int) -> float | None:
     if not count:
         return 0.0
     if pace is None or not pace.received:
@@ -223,14 +216,14 @@ def _seconds(source: Source, pace: _Pace | None, count: int, size: int) -> float
 
 def _documents(ledger: Ledger, collection: Collection, part: Span) -> tuple[Reads, ...]:
     counts = {
-        (kind, phase, status): count
-        for name, kind, phase, status, count in ledger.ask("states")
-        if name == collection.name
+        (one.kind, one.phase, one.status): one.number
+        for one in ledger.items.by_state()
+        if one.collection == collection.name
     }
     found = []
     for step in (one for one in collection.steps if isinstance(one, ItemStep)):
         if part.phases is None or step.phase in part.phases:
-            due = sum(counts.get((step.kind, collection.phase(name), int(status)), 0) for name, status in step.due)
+            due = sum(counts.get((step.kind, collection.phase(name), status), 0) for name, status in step.due)
             if due:
                 found.append(Reads(step.phase, due))
     return tuple(found)
@@ -268,16 +261,17 @@ def again(ledger: Ledger, session: int, harvest: Harvest, part: Span) -> int:
     if not part.fetch:
         raise UsageError("--again fetches once more, and --from leaves fetching out", hint="windrow replay")
     if harvest.collection.crawl:
-        with ledger.writing() as pen:
-            return pen.due_again([seq for seq, source, _ in ledger.ask("hosts_of", harvest.collection.name)
-                                  if source in {one.name for one in harvest.sources}])  # fmt: skip
+        with ledger.writing() as writer:
+            names = {source.name for source in harvest.sources}
+            hosts = ledger.addresses.hosts(harvest.collection.name)
+            return writer.addresses.due_again(host.seq for host in hosts if host.source in names)
     first = harvest.collection.listing.first
-    offered = {row[0] for source in harvest.sources for row in ledger.ask("offerings_of_source", source.name) if row[3]}
+    offers = [one for source in harvest.sources for one in ledger.listings.of_source(source.name)]
     count = 0
-    with ledger.writing() as pen:
-        for item in sorted(offered):
-            state = tuple(ledger.ask("standing", item)[0][:2])
-            if state not in {first, harvest.collection.listing.refused}:
-                pen.moved(session, item, first, Reason.RETRIED)
+    with ledger.writing() as writer:
+        for item in sorted({one.item for one in offers if one.present}):
+            standing = ledger.items.standing(item)
+            if standing and standing.state not in {first, harvest.collection.listing.refused}:
+                writer.items.move(session, item, first, Reason.RETRIED)
                 count += 1
     return count

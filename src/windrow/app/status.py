@@ -11,8 +11,9 @@ from windrow.app.crawled import Frontier, frontiers, visits
 from windrow.app.summary import Phases, ReasonCount, SourceCount, Summary, count_reasons, phase_name, summarise
 from windrow.config import Workspace
 from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.moment import now, parse
-from windrow.model import Source, Status
+from windrow.engine.ledger.moment import now
+from windrow.engine.ledger.sessions import SourceSession
+from windrow.model import Source
 
 
 class SourceState(NamedTuple):
@@ -61,20 +62,12 @@ class Standing:
     reasons: tuple[ReasonCount, ...]
 
 
-class _Turn(NamedTuple):
-    """One session of one source."""
-
-    session: int
-    ended: str | None
-    failed: int
-
-
 def stand(workspace: Workspace, ledger: Ledger, phases: Phases) -> Standing:
     """Return how the workspace stands."""
-    turns: dict[str, list[_Turn]] = {}
-    for source, session, _, ended, failed, _ in ledger.ask("told_source_sessions"):
-        turns.setdefault(source, []).append(_Turn(session, ended, failed))
-    last = ledger.ask("told_last_session")[0][0]
+    turns: dict[str, list[SourceSession]] = {}
+    for one in ledger.sessions.by_source():
+        turns.setdefault(one.source, []).append(one)
+    last = ledger.sessions.latest()
     return Standing(
         workspace.name,
         workspace.root,
@@ -82,31 +75,34 @@ def stand(workspace: Workspace, ledger: Ledger, phases: Phases) -> Standing:
         summarise(ledger, last, phases) if last else None,
         _sources(workspace, ledger, turns, phases),
         tuple(
-            StateCount(collection, kind, phase_name(phases, collection, phase), Status(status).name.lower(), count)
-            for collection, kind, phase, status, count in ledger.ask("states")
+            StateCount(
+                one.collection, one.kind, phase_name(phases, one.collection, one.phase), one.status.name.lower(),
+                one.number,
+            )
+            for one in ledger.items.by_state()
         ),
-        count_reasons([*ledger.ask("told_reasons"), *_crawl_reasons(ledger, turns, phases)]),
-    )
+        count_reasons([*ledger.items.by_reason(), *_crawl_reasons(ledger, turns, phases)]),
+    )  # fmt: skip
 
 
-def _crawl_reasons(ledger: Ledger, turns: dict[str, list[_Turn]], phases: Phases) -> list[tuple[str, int]]:
+def _crawl_reasons(ledger: Ledger, turns: dict[str, list[SourceSession]], phases: Phases) -> list[tuple[str, int]]:
     """Return why addresses brought nothing, in the last session of each source."""
     last = {mine[-1].session for mine in turns.values()}
-    spans = [ledger.ask("told_session", number)[0] for number in last]
-    return [one for row in spans for one in visits(ledger, (row[0], row[6]), phases).reasons]
+    sessions = [session for number in last if (session := ledger.sessions.get(number))]
+    return [one for session in sessions for one in visits(ledger, session.span, phases).reasons]
 
 
 def holder(ledger: Ledger) -> str:
     """Say who runs the workspace now; empty for nobody, or a holder whose lease has run out."""
-    rows = ledger.ask("lease")
-    return str(rows[0][1]) if rows and parse(rows[0][3]) > now() else ""
+    lease = ledger.sessions.lease()
+    return lease.holder if lease and lease.expires > now() else ""
 
 
 def _sources(
-    workspace: Workspace, ledger: Ledger, turns: dict[str, list[_Turn]], phases: Phases
+    workspace: Workspace, ledger: Ledger, turns: dict[str, list[SourceSession]], phases: Phases
 ) -> tuple[SourceState, ...]:
-    offered = dict(ledger.ask("told_offered"))
-    failing = dict(ledger.ask("told_failing"))
+    offered = ledger.listings.count()
+    failing = ledger.listings.count_failing()
     walked = frontiers(ledger)
     told: dict[int, Summary] = {}
     found = []
@@ -131,7 +127,7 @@ def _sources(
     return tuple(found)
 
 
-def _stands(workspace: Workspace, source: Source, turns: list[_Turn], count: SourceCount) -> SourceState:
+def _stands(workspace: Workspace, source: Source, turns: list[SourceSession], count: SourceCount) -> SourceState:
     """Tell what is the same of listed and of crawled sources."""
     good = next((turn.ended for turn in reversed(turns) if not turn.failed and turn.ended), None)
     return SourceState(
@@ -139,7 +135,7 @@ def _stands(workspace: Workspace, source: Source, turns: list[_Turn], count: Sou
         source.collection,
         source.owner,
         _state(source),
-        parse(good) if good else None,
+        good,
         count.new,
         count.changed,
         0,
@@ -163,9 +159,9 @@ def _state(source: Source) -> str:
     return "inactive" if said == "available" and not source.active else said
 
 
-def _due(workspace: Workspace, source: Source, turns: list[_Turn]) -> datetime | None:
+def _due(workspace: Workspace, source: Source, turns: list[SourceSession]) -> datetime | None:
     """Tell when a source is due: never without a schedule or while it is off, at once if it never ran."""
     if not workspace.run.every or not source.active:
         return None
     ended = turns[-1].ended if turns else None
-    return parse(ended) + timedelta(seconds=workspace.run.every) if ended else now()
+    return ended + timedelta(seconds=workspace.run.every) if ended else now()

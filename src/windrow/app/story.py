@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from windrow.app.kind import KINDS, collection, phases
 from windrow.app.question import Candidate, Question, clue, is_number
@@ -12,18 +12,15 @@ from windrow.app.summary import Summary, phase_name, summarise
 from windrow.config import Workspace
 from windrow.digest import short
 from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.moment import parse
+from windrow.engine.ledger.attempts import FetchRow
+from windrow.engine.ledger.listings import RefusalRow
 from windrow.errors import UsageError, WindrowError
-from windrow.model import Status
-from windrow.reasons import Reason
 
 if TYPE_CHECKING:
     from windrow.app.origin import Site
     from windrow.app.page import Page
 
 __all__ = ["Candidate", "Event", "Found", "Story", "tell"]
-
-Row = tuple[Any, ...]
 
 
 class Event(NamedTuple):
@@ -92,7 +89,7 @@ def tell(workspace: Workspace, ledger: Ledger, what: str) -> Found:
     if not what:
         raise UsageError("nothing is named", hint="windrow why --help")
     question = Question(workspace, ledger)
-    if is_number(what) and ledger.ask("told_session", int(what)):
+    if is_number(what) and ledger.sessions.get(int(what)):
         return Found(what, session=summarise(ledger, int(what), phases()))
     items = question.items(what)
     keys = {key for _, key in items}
@@ -107,7 +104,7 @@ def _elsewhere(workspace: Workspace, ledger: Ledger, question: Question, what: s
     """Tell of what is no item: a page or site, a refused name, a source, a centre."""
     if found := _of_web(workspace, ledger, what):
         return found
-    if refused := ledger.ask("told_refused", what, f"/{what}"):
+    if refused := ledger.listings.refused(what):
         return Found(what, _refusal(what, refused))
     if source := workspace.source(what):
         return Found(what, _source(ledger, source.name, source.collection, source.owner))
@@ -118,7 +115,7 @@ def _elsewhere(workspace: Workspace, ledger: Ledger, question: Question, what: s
 
 def _of_web(workspace: Workspace, ledger: Ledger, what: str) -> Found | None:
     """Tell of a page, of a site that is crawled, or of a host; None where it is none of them."""
-    if not any(source.collection == "pages" for source in workspace.sources) and not ledger.ask("hosts_of", "pages"):
+    if not any(source.collection == "pages" for source in workspace.sources) and not ledger.addresses.hosts("pages"):
         return None
     from windrow.app.origin import site_at, site_of  # noqa: PLC0415 not for those who only harvest drops
     from windrow.app.page import page  # noqa: PLC0415
@@ -138,33 +135,31 @@ def _of_web(workspace: Workspace, ledger: Ledger, what: str) -> Found | None:
 
 def _story(ledger: Ledger, numbers: list[int]) -> Story:
     """Tell of an item; of several with one key, the one that its archive's latest fetch brought."""
-    rows = [ledger.ask("told_item", number)[0] for number in numbers]
-    row = max(rows, key=lambda one: (one[8], one[0]))
-    number, at, session, kind, thing, key, parent, owner, fetch = row[:9]
-    told: list[Event] = [
-        Event(parse(at), number, session, "seen", f"seen for the first time, as {key}", digest=row[9], size=row[11])
-    ]
+    rows = [row for number in numbers if (row := ledger.items.get(number))]
+    item = max(rows, key=lambda row: (row.fetch, row.seq))
+    number, kind = item.seq, item.collection
+    seen = f"seen for the first time, as {item.key}"
+    events = [Event(item.at, number, item.session, "seen", seen, digest=item.digest, size=item.size)]
     within = ""
-    if parent:
-        within = str(ledger.ask("told_item", parent)[0][5])
-        told += _listings(ledger, parent) + _attempts(ledger.ask("told_fetch", fetch))
-    told += _listings(ledger, number) + _attempts(ledger.ask("told_item_fetches", number))
-    told += _readings(ledger, number) + _findings(ledger, kind, number) + _moves(ledger, kind, number)
-    hosts = ledger.ask("told_hosts", parent or number)
-    names = [name for (name,) in ledger.ask("intake_names", number)]
+    if item.parent and (parent := ledger.items.get(item.parent)):
+        within = parent.key
+        events += _listings(ledger, item.parent) + _attempts(ledger.attempts.fetch(item.fetch))
+    events += _listings(ledger, number) + _attempts(ledger.attempts.of_item(number))
+    events += _readings(ledger, number) + _findings(ledger, kind, number) + _moves(ledger, kind, number)
+    offered = [one.source for one in ledger.listings.offerers(item.parent or number) if one.present]
     return Story(
         number,
         kind,
-        thing,
-        key,
-        owner,
-        phase_name(phases(), kind, row[13]),
-        Status(row[14]).name.lower(),
-        row[15] or "",
-        tuple(source for source, _, present, *_ in hosts if present) + tuple(names),
+        item.kind,
+        item.key,
+        item.owner,
+        phase_name(phases(), kind, item.phase),
+        item.status.name.lower(),
+        item.reason or "",
+        (*offered, *ledger.imports.names(number)),
         within,
-        tuple(sorted(told, key=lambda one: one.number)),
-        _members(ledger, kind, number, row[16]),
+        tuple(sorted(events, key=lambda one: one.number)),
+        _members(ledger, kind, number, item.latest),
         tuple(other for other in numbers if other != number),
     )
 
@@ -172,38 +167,41 @@ def _story(ledger: Ledger, numbers: list[int]) -> Story:
 def _listings(ledger: Ledger, item: int) -> list[Event]:
     words = {"listed": "offers it", "changed": "offers it changed", "gone": "does not offer it any more"}
     found = []
-    for number, at, session, source, path, event, size, modified in ledger.ask("told_item_listings", item):
-        said = f"{source} {words.get(event, event)}"
-        if event != "gone":
-            said += f" at {path}" + (f", {size:,} bytes" if size is not None else "")
-            said += f" of {modified[:19].replace('T', ' ')}" if modified else ""
-        found.append(Event(parse(at), number, session, event, said, source, path, size=size))
+    for one in ledger.listings.of_item(item):
+        said = f"{one.source} {words.get(one.event, one.event)}"
+        if one.event != "gone":
+            said += f" at {one.path}" + (f", {one.size:,} bytes" if one.size is not None else "")
+            said += f" of {one.modified:%Y-%m-%d %H:%M:%S}" if one.modified else ""
+        found.append(Event(one.at, one.seq, one.session, one.event, said, one.source, one.path, size=one.size))
     return found
 
 
-def _attempts(rows: Iterable[Row]) -> list[Event]:
+def _attempts(rows: Iterable[FetchRow]) -> list[Event]:
     """Tell of attempts to fetch, each as its begin and its end."""
     found = []
-    for row in rows:
-        number, at, session, source, address, end, ended, seconds, _status, received, reason, message = row[:12]
-        begun = f"asked {source} for it" + ("" if end else "; this attempt was cut, or is under way")
-        found.append(Event(parse(at), number, session, "fetch", begun, source, address))
-        if end is None:
+    for one in rows:
+        source, address, session = one.source, one.address, one.session
+        begun = f"asked {source} for it" + ("" if one.end else "; this attempt was cut, or is under way")
+        found.append(Event(one.at, one.seq, session, "fetch", begun, source, address))
+        if one.end is None:
             continue
-        when = parse(ended)
-        if reason:
-            said = f"{source} did not give it after {seconds:.1f} s and {received:,} bytes: {message or reason}"
-            found.append(Event(when, end, session, "fetch", said, source, address, reason=reason, status="failed"))
+        if one.reason:
+            said = f"{source} did not give it after {one.seconds:.1f} s and {one.received:,} bytes: "
+            said += one.message or one.reason
+            failed = Event(
+                one.ended, one.end, session, "fetch", said, source, address, reason=one.reason, status="failed"
+            )  # fmt: skip
+            found.append(failed)
             continue
-        digest, size, warc, offset, length, revisit, checksum = row[12:19]
-        said = f"got {received:,} bytes in {seconds:.1f} s; "
-        said += "the same bytes as before, kept at" if revisit else f"{size:,} bytes {short(digest)} kept at"
-        said += f" {warc} from byte {offset:,} on, {length:,} bytes long"
-        said += f"; it matches {checksum.partition(':')[0]} beside it" if checksum else ""
+        said = f"got {one.received:,} bytes in {one.seconds:.1f} s; "
+        same = "the same bytes as before, kept at"
+        said += same if one.revisit else f"{one.size:,} bytes {short(one.digest)} kept at"
+        said += f" {one.warc} from byte {one.offset:,} on, {one.length:,} bytes long"
+        said += f"; it matches {one.checksum.partition(':')[0]} beside it" if one.checksum else ""
         found.append(
             Event(
-                when, end, session, "capture", said, source, address,
-                size=size, digest=digest, warc=warc, offset=offset, length=length,
+                one.ended, one.end, session, "capture", said, source, address,
+                size=one.size, digest=one.digest, warc=one.warc, offset=one.offset, length=one.length,
             )
         )  # fmt: skip
     return found
@@ -211,13 +209,13 @@ def _attempts(rows: Iterable[Row]) -> list[Event]:
 
 def _readings(ledger: Ledger, item: int) -> list[Event]:
     found = []
-    for number, at, session, step, version, digest, reason, count in ledger.ask("told_item_readings", item):
-        said = f"{step} (version {version}) read {short(digest)}: "
-        said += Reason(reason).meaning if reason else f"{count:,} found in it"
+    for one in ledger.items.readings(item):
+        said = f"{one.step} (version {one.version}) read {short(one.digest)}: "
+        said += one.reason.meaning if one.reason else f"{one.number:,} found in it"
         found.append(
             Event(
-                parse(at), number, session, "reading", said,
-                reason=reason or "", digest=digest, step=step, version=version,
+                one.at, one.seq, one.session, "reading", said,
+                reason=one.reason or "", digest=one.digest, step=one.step, version=one.version,
             )
         )  # fmt: skip
     return found
@@ -225,14 +223,15 @@ def _readings(ledger: Ledger, item: int) -> list[Event]:
 
 def _findings(ledger: Ledger, kind: str, item: int) -> list[Event]:
     found = []
-    for number, at, session, phase, name, level, message, line, column in ledger.ask("told_item_findings", item):
-        place = f", line {line}" + (f" column {column}" if column is not None else "") if line is not None else ""
-        said = f"{level}{place}: {name}: {message}"
-        at_phase = phase_name(phases(), kind, phase)
+    for one in ledger.items.findings(item):
+        column = f" column {one.column}" if one.column is not None else ""
+        place = f", line {one.line}{column}" if one.line is not None else ""
+        said = f"{one.level}{place}: {one.kind}: {one.message}"
+        at_phase = phase_name(phases(), kind, one.phase)
         found.append(
             Event(
-                parse(at), number, session, "finding", said,
-                phase=at_phase, kind=name, level=level, line=line, column=column,
+                one.at, one.seq, one.session, "finding", said,
+                phase=at_phase, kind=one.kind, level=one.level, line=one.line, column=one.column,
             )
         )  # fmt: skip
     return found
@@ -240,12 +239,12 @@ def _findings(ledger: Ledger, kind: str, item: int) -> list[Event]:
 
 def _moves(ledger: Ledger, kind: str, item: int) -> list[Event]:
     found = []
-    for number, at, session, phase, status, reason, message in ledger.ask("told_item_moves", item):
-        name, word = phase_name(phases(), kind, phase), Status(status).name.lower()
-        said = f"{name}: {word}" + (f" ({Reason(reason).meaning})" if reason else "")
-        said += f": {message}" if message and not (reason and message == Reason(reason).meaning) else ""
+    for one in ledger.items.moves(item):
+        name, word = phase_name(phases(), kind, one.phase), one.status.name.lower()
+        said = f"{name}: {word}" + (f" ({one.reason.meaning})" if one.reason else "")
+        said += f": {one.message}" if one.message and not (one.reason and one.message == one.reason.meaning) else ""
         found.append(
-            Event(parse(at), number, session, "move", said, phase=name, status=word, reason=reason or "")
+            Event(one.at, one.seq, one.session, "move", said, phase=name, status=word, reason=one.reason or "")
         )  # fmt: skip
     return found
 
@@ -253,20 +252,23 @@ def _moves(ledger: Ledger, kind: str, item: int) -> list[Event]:
 def _members(ledger: Ledger, kind: str, item: int, fetch: int) -> tuple[Candidate, ...]:
     """Return the documents that the latest fetch of an archive brought."""
     return tuple(
-        Candidate(number, thing, key, owner, phase_name(phases(), kind, phase), Status(status).name.lower(), why or "")
-        for number, key, thing, phase, status, why, owner, brought in ledger.ask("told_children", item)
-        if brought == fetch
-    )
+        Candidate(
+            one.item, one.kind, one.key, one.owner, phase_name(phases(), kind, one.phase), one.status.name.lower(),
+            one.reason or "",
+        )
+        for one in ledger.items.children(item)
+        if one.fetch == fetch
+    )  # fmt: skip
 
 
-def _refusal(what: str, rows: list[Row]) -> Story:
+def _refusal(what: str, rows: list[RefusalRow]) -> Story:
     """Tell of a name that no table can hold: it is on record only as refused."""
     told = tuple(
         Event(
-            parse(at), number, session, "refused", f"{source} offers {path}: {Reason(reason).meaning}",
-            source, path, status="failed", reason=reason,
+            one.at, one.seq, one.session, "refused", f"{one.source} offers {one.path}: {one.reason.meaning}",
+            one.source, one.path, status="failed", reason=one.reason,
         )
-        for number, at, session, source, path, reason in rows
+        for one in rows
     )  # fmt: skip
     sources = tuple(dict.fromkeys(one.source for one in told))
     last = told[-1]
@@ -276,12 +278,11 @@ def _refusal(what: str, rows: list[Row]) -> Story:
 def _source(ledger: Ledger, name: str, kind: str, owner: str) -> Story:
     """Tell of a source: every time it was asked."""
     told = []
-    for number, session, phase, began, ended, failed, reason, comment in ledger.ask("told_source_tasks", name):
-        status = "running" if ended is None else "failed" if failed else "done"
-        doing = _doing(kind, phase)
-        said = f"{doing}: {status}" + (f": {comment}" if comment else "")
-        at = parse(ended or began)
-        told.append(Event(at, number, session, "task", said, name, status=status, reason=reason or ""))
+    for one in ledger.sessions.tasks_of_source(name):
+        status = "running" if one.ended is None else "failed" if one.failed else "done"
+        said = f"{_doing(kind, one.phase)}: {status}" + (f": {one.comment}" if one.comment else "")
+        at = one.ended or one.began
+        told.append(Event(at, one.seq, one.session, "task", said, name, status=status, reason=one.reason or ""))
     last = told[-1] if told else None
     return Story(
         0, kind, "source", name, owner, "", last.status if last else "", last.reason if last else "", (), "",

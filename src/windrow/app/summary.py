@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
 from windrow.app.crawled import OutcomeCount, Visits, frontiers, visits
 from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.moment import parse
-from windrow.model import Status
+from windrow.engine.ledger.items import MoveCount
+from windrow.engine.ledger.listings import RefusalCount
+from windrow.engine.ledger.sessions import TaskRow
 from windrow.reasons import Reason
 
 Phases = Mapping[str, tuple[str, ...]]
@@ -93,31 +94,34 @@ class Summary:
 
 def summarise(ledger: Ledger, session: int, phases: Phases, mended: tuple[str, ...] = ()) -> Summary:
     """Return what is on record of a session, which must be there."""
-    first, began, holder, command, ended, outcome, last = ledger.ask("told_session", session)[0]
-    span = (first, last)
-    tasks = ledger.ask("told_tasks", *span)
-    moves = ledger.ask("told_moves", *span)
-    refusals = ledger.ask("told_refusals", *span)
+    row = ledger.sessions.get(session)
+    assert row is not None
+    span = row.span
+    tasks = ledger.sessions.tasks(span)
+    moves = ledger.items.moved_between(span)
+    refusals = ledger.listings.refused_between(span)
     crawled = visits(ledger, span, phases)
-    whys = [(row[4], row[5]) for row in moves if row[4]] + [row[1:] for row in refusals] + crawled.reasons
+    whys: list[tuple[str, int]] = [(one.reason, one.number) for one in moves if one.reason]
+    whys += [(one.reason, one.number) for one in refusals]
+    whys += crawled.reasons
     return Summary(
-        session=first,
-        command=command,
-        holder=holder,
-        began=parse(began),
-        ended=parse(ended) if ended else None,
-        exit_code=outcome,
+        session=row.seq,
+        command=row.command,
+        holder=row.holder,
+        began=row.began,
+        ended=row.ended,
+        exit_code=row.outcome,
         sources=_sources(ledger, span, tasks, refusals, crawled),
         phases=_phases(moves, phases),
         reasons=count_reasons(whys),
-        findings=tuple(FindingCount(*row) for row in ledger.ask("told_findings", *span)),
-        troubles=tuple(row[8] or str(row[7] or "") for row in tasks if row[6]),
+        findings=tuple(FindingCount(*one) for one in ledger.items.found_between(span)),
+        troubles=tuple(one.comment or one.reason or "" for one in tasks if one.failed),
         mended=mended,
         outcomes=crawled.outcomes,
     )
 
 
-def count_reasons(rows: list[tuple[str, int]]) -> tuple[ReasonCount, ...]:
+def count_reasons(rows: Iterable[tuple[str, int]]) -> tuple[ReasonCount, ...]:
     """Add up how often each reason occurs, the most frequent first."""
     found: Counter[str] = Counter()
     for reason, count in rows:
@@ -129,42 +133,42 @@ def count_reasons(rows: list[tuple[str, int]]) -> tuple[ReasonCount, ...]:
 def _sources(
     ledger: Ledger,
     span: tuple[int, int],
-    tasks: list[tuple[object, ...]],
-    refusals: list[tuple[str, str, int]],
+    tasks: Sequence[TaskRow],
+    refusals: Sequence[RefusalCount],
     crawled: Visits,
 ) -> tuple[SourceCount, ...]:
-    counts: dict[str, Counter[str]] = {str(row[2]): Counter() for row in tasks if row[2]}
-    for source, event, count in ledger.ask("told_listings", *span):
-        counts.setdefault(source, Counter())[{"listed": "new"}.get(event, event)] += count
-    for source, reason, count, received, revisits in ledger.ask("told_fetches", *span):
-        mine = counts.setdefault(source, Counter())
-        mine["failed" if reason else "fetched"] += count
-        mine["received"] += received
-        mine["same"] += revisits
-    for source, _, count in refusals:
-        counts.setdefault(source, Counter())["refused"] += count
+    counts: dict[str, Counter[str]] = {one.source: Counter() for one in tasks if one.source}
+    for listed in ledger.listings.listed_between(span):
+        counts.setdefault(listed.source, Counter())[{"listed": "new"}.get(listed.event, listed.event)] += listed.number
+    for fetched in ledger.attempts.fetched_between(span):
+        mine = counts.setdefault(fetched.source, Counter())
+        mine["failed" if fetched.reason else "fetched"] += fetched.number
+        mine["received"] += fetched.received
+        mine["same"] += fetched.revisits
+    for refused in refusals:
+        counts.setdefault(refused.source, Counter())["refused"] += refused.number
     for source, became in crawled.sources.items():
         counts.setdefault(source, Counter()).update(became)
-    offered = dict(ledger.ask("told_offered"))
+    offered = ledger.listings.count()
     walked = frontiers(ledger) if crawled.sources or crawled.troubles else {}
     for source, frontier in walked.items():
         offered[source] = frontier.known
         if source in counts:
             counts[source]["left"] = frontier.due
     trouble = dict(crawled.troubles)
-    for row in tasks:
-        if row[2] and row[6]:
-            trouble.setdefault(str(row[2]), str(row[8] or row[7] or "it failed"))
+    for task in tasks:
+        if task.source and task.failed:
+            trouble.setdefault(task.source, task.comment or task.reason or "it failed")
     return tuple(
-        SourceCount(name, **{"offered": offered.get(name, 0), "trouble": trouble.get(name, ""), **mine})
+        SourceCount(name, offered.get(name, 0), trouble=trouble.get(name, ""), **mine)
         for name, mine in sorted(counts.items())
     )
 
 
-def _phases(moves: list[tuple[str, str, int, int, str | None, int]], names: Phases) -> tuple[PhaseCount, ...]:
+def _phases(moves: Sequence[MoveCount], names: Phases) -> tuple[PhaseCount, ...]:
     found: dict[tuple[str, int, str], Counter[str]] = {}
-    for collection, kind, phase, status, _reason, count in moves:
-        found.setdefault((collection, phase, kind), Counter())[Status(status).name.lower()] += count
+    for one in moves:
+        found.setdefault((one.collection, one.phase, one.kind), Counter())[one.status.name.lower()] += one.number
     return tuple(
         PhaseCount(collection, kind, phase_name(names, collection, phase), **counts)
         for (collection, phase, kind), counts in sorted(found.items())

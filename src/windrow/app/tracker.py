@@ -13,8 +13,8 @@ from windrow.collections.drops.seed import seeds
 from windrow.collections.drops.tracker import DATABASE, NATURAL, TRACKER
 from windrow.config import Workspace
 from windrow.engine.ledger import Ledger
+from windrow.engine.ledger.facts import batches
 from windrow.engine.ledger.moment import now
-from windrow.engine.ledger.story import chapters
 from windrow.model import Source
 from windrow.stores.books import Books
 
@@ -42,7 +42,7 @@ class Tracker:
         """Bring seeds, centres and sources up to date, once per run."""
         self.books.seed(seeds(self._declared.at))
         at = self.books.checkpoint()
-        known = {row[0] for row in ledger.ask("sources")}
+        known = ledger.listings.sources()
         gone = tuple(sorted(known - {source.name for source in self._declared.sources}))
         closed = tuple(sorted(set(self.books.keys("centre")) - {name.lower() for name in self._declared.names}))
         self.books.apply(declare(replace(self._declared, gone=gone, closed=closed)), at)
@@ -52,9 +52,9 @@ class Tracker:
         """Project every fact after the checkpoint."""
         if self._at is None:
             self._at = self._begin(ledger)
-        for chapter in chapters(ledger, self._at):
-            self.books.apply(project(chapter, self._declared), chapter[-1].seq)
-            self._at = chapter[-1].seq
+        for facts in batches(ledger, self._at):
+            self.books.apply(project(facts, self._declared), facts[-1].seq)
+            self._at = facts[-1].seq
 
     def grow(self, sizes: Mapping[int, int]) -> None:
         """Show how many bytes of each open fetch are here."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from windrow.engine.ledger import Pen
+from windrow.engine.ledger import LedgerWriter
 from windrow.engine.run import Run
 from windrow.reasons import Reason
 
@@ -25,15 +25,15 @@ class Account:
     phase: int
     _tasks: dict[str, _Task] = field(default_factory=dict)
 
-    def open(self, pen: Pen, source: str) -> None:
+    def open(self, writer: LedgerWriter, source: str) -> None:
         """Put the start of a source's task on record, once."""
         if source not in self._tasks:
-            seq = pen.task_opened(self.run.session, self.run.collection.name, source, self.phase)
+            seq = writer.sessions.open_task(self.run.session, self.run.collection.name, source, self.phase)
             self._tasks[source] = _Task(seq)
 
-    def count(self, pen: Pen, source: str, *, done: bool, broken: bool = False) -> None:
+    def count(self, writer: LedgerWriter, source: str, *, done: bool, broken: bool = False) -> None:
         """Count a document; `broken` where the fault is ours and not the document's."""
-        self.open(pen, source)
+        self.open(writer, source)
         task = self._tasks[source]
         task.done += done
         task.refused += not done
@@ -41,9 +41,9 @@ class Account:
 
     def close(self, error: Exception | None = None, reason: Reason | None = None) -> None:
         """Put the end of every task on record; with an error all of them have failed."""
-        with self.run.ledger.writing() as pen:
+        with self.run.ledger.writing() as writer:
             for source, task in self._tasks.items():
                 comment = f"{source}: {task.done} done, {task.refused} refused"
                 comment += f"; {error}" if error else ""
                 failed = bool(error or task.broken)
-                self.run.close_task(task.seq, comment, reason, failed=failed, pen=pen)
+                self.run.close_task(task.seq, comment, reason, failed=failed, writer=writer)

@@ -7,27 +7,25 @@ records out of the stores, whatever they are, and `clean` what the stores' files
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from windrow.digest import number
 from windrow.engine.indexing import index_name
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.lease import holder
 from windrow.engine.ledger.moment import now
-from windrow.engine.ledger.query import queries
+from windrow.engine.ledger.takedowns import TargetCapture
 from windrow.engine.session import Session
 from windrow.errors import ArchiveError
 from windrow.formats.url import normalise, parts
 from windrow.model import Place
 from windrow.stores.archive.erase import Span, erase, related
-from windrow.stores.wal import empty_wal
 
 
 class Target(NamedTuple):
@@ -36,15 +34,6 @@ class Target(NamedTuple):
     name: str
     address: int = 0
     host: int = 0
-
-
-class Kept(NamedTuple):
-    """What the ledger has of a target; sizes in bytes, as they lie in the archive."""
-
-    addresses: int
-    visits: int
-    captures: int
-    bytes: int
 
 
 class Buried(NamedTuple):
@@ -68,12 +57,6 @@ Clean = Callable[[], tuple[str, ...]]
 """Leaves nothing of what was removed in the files of the stores; returns, in a sentence each, where something stays."""
 
 
-def kept(ledger: Ledger, target: Target) -> Kept:
-    """Count what there is of a target."""
-    row = ledger.ask("buried_counts", target.address, target.host)[0]
-    return Kept(row[0], row[1], row[2] or 0, row[3])
-
-
 def bury(
     session: Session, collection: str, targets: Iterable[Target], reason: str, *, remove: Remove, clean: Clean
 ) -> list[Buried]:
@@ -82,26 +65,24 @@ def bury(
     That it is done is put on record when no file keeps anything of it, and not before.
     """
     ledger = session.ledger
-    with ledger.writing() as pen:
+    with ledger.writing() as writer:
         for one in targets:
-            pen.tombstone_set(session.number, collection, (one.name, one.address, one.host), (holder(), reason))
-            pen.flush()
-            _leave(ledger, one)
-    ledger.connection.execute("PRAGMA secure_delete = ON")
+            writer.takedowns.begin(session.number, collection, one, holder(), reason)
+    ledger.takedowns.overwrite_what_is_deleted()
     removed = {
-        seq: _remove(session, seq, Target(name, address, host), remove)
-        for seq, _, name, address, host in ledger.ask("tombstones_open")
+        one.seq: _remove(session, one.seq, Target(one.target, one.address, one.host), remove)
+        for one in ledger.takedowns.open()
     }
     if not removed:
         return []
     left = clean()
-    if not empty_wal(ledger.connection, session.lease.beat):
+    if not ledger.takedowns.empty_log(session.lease.beat):
         left += (kept_by_reader(ledger.path),)
     if left:
         return [one._replace(trouble=(*one.trouble, *left), done=False) for one in removed.values()]
-    with ledger.writing() as pen:
+    with ledger.writing() as writer:
         for seq, gone in removed.items():
-            pen.tombstone_ended(session.number, seq, "done", (gone.captures, gone.bytes, gone.records))
+            writer.takedowns.done(session.number, seq, (gone.captures, gone.bytes, gone.records))
     return list(removed.values())
 
 
@@ -116,69 +97,59 @@ def kept_by_reader(path: Path) -> str:
 def lift(session: Session, targets: Iterable[Target]) -> int:
     """Let targets be asked for again, and return how many tombstones that lifts; what is gone stays gone."""
     ledger, count = session.ledger, 0
-    with ledger.writing() as pen:
+    with ledger.writing() as writer:
         for one in targets:
-            for seq, _, _, host, *_, lifted in ledger.ask("tombstones", one.address, one.host or -1):
-                if lifted is None and (host == one.host):
-                    pen.tombstone_ended(session.number, seq, "lifted")
+            for tombstone in ledger.takedowns.of(one.address, one.host or -1):
+                if tombstone.lifted is None and tombstone.host == one.host:
+                    writer.takedowns.lift(session.number, tombstone.seq)
                     count += 1
-            pen.flush()
-            name, value = ("unbury_host", one.host) if one.host else ("unbury_address", one.address)
-            ledger.connection.execute(queries()[name], (value,))
+            writer.takedowns.due_again(one.address, one.host)
     return count
-
-
-def _leave(ledger: Ledger, target: Target) -> None:
-    """Have nothing of a target asked for again; within the transaction that is open."""
-    name, value = ("bury_host", target.host) if target.host else ("bury_address", target.address)
-    ledger.connection.execute(queries()[name], (value,))
 
 
 def _remove(session: Session, tombstone: int, target: Target, remove: Remove) -> Buried:
     """Remove all of a target from the archive, the stores and the ledger."""
     ledger, which = session.ledger, (target.address, target.host)
-    rows = ledger.ask("buried_captures", *which)
-    lent = _lent(ledger, which, rows)
-    spans = ledger.ask("tombstone_spans", tombstone)
-    if not spans:
-        _mark(session, tombstone, target, [Place(*row[2:5]) for row in rows if row[0] not in lent])
-        spans = ledger.ask("tombstone_spans", tombstone)
+    captures = ledger.takedowns.captures(*which)
+    lent = _lent(ledger, which, captures)
+    places = ledger.takedowns.spans(tombstone)
+    if not places:
+        _mark(session, tombstone, target, [one.place for one in captures if one.visit not in lent])
+        places = ledger.takedowns.spans(tombstone)
     trouble = [f"{len(lent)} captures stay: other addresses have their bytes by reference only"] if lent else []
     size = 0
-    for warc, some in groupby(spans, key=itemgetter(0)):
+    for warc, some in groupby(places, key=attrgetter("warc")):
         try:
-            size += erase(session.setup.archive, warc, [Span(*row[1:]) for row in some], now())
+            spans = [Span(place.offset, place.length) for place in some]
+            size += erase(session.setup.archive, warc, spans, now())
         except ArchiveError as error:
             trouble.append(str(error))
         session.lease.beat()
     records = remove(target)
-    for opened in {row[1] for row in rows}:
+    for opened in {one.session for one in captures}:
         (session.setup.archive / index_name(opened)).unlink(missing_ok=True)  # made anew when the session closes
-    with ledger.writing():
-        ledger.connection.execute(queries()["clear_payloads"], (tombstone,))
-        ledger.connection.execute(queries()["clear_visits"], (*which, json.dumps(sorted(lent))))
-    return Buried(target.name, len(rows) - len(lent), size, records, tuple(trouble))
+    with ledger.writing() as writer:
+        writer.takedowns.clear(tombstone, which, lent)
+    return Buried(target.name, len(captures) - len(lent), size, records, tuple(trouble))
 
 
-def _lent(ledger: Ledger, which: tuple[int, int], rows: list[tuple[Any, ...]]) -> set[int]:
+def _lent(ledger: Ledger, which: tuple[int, int], captures: Iterable[TargetCapture]) -> set[int]:
     """Return the visits whose bytes other addresses have too, by a reference to them."""
-    shared = {row[0] for row in ledger.ask("shared_captures", *which)}
-    digests = {row[0] for row in ledger.ask("lent_captures", *which)}
-    return shared | {row[0] for row in rows if row[5] in digests}
+    digests = ledger.takedowns.lent(*which)
+    return ledger.takedowns.shared(*which) | {one.visit for one in captures if one.digest in digests}
 
 
 def _mark(session: Session, tombstone: int, target: Target, places: list[Place]) -> None:
     """Note which records are to be erased: captures, and what else their files have about the same addresses."""
     found: list[tuple[str, Span]] = []
-    for warc, some in groupby(places, key=itemgetter(0)):
+    for warc, some in groupby(places, key=attrgetter("warc")):
         mine = [Span(place.offset, place.length) for place in some]
         found += [(warc, span) for span in mine]
         with suppress(ArchiveError):  # a file that is not there holds nothing
             found += [(warc, span) for span in _beside(session, warc, mine, target)]
         session.lease.beat()
-    rows = [(tombstone, warc, *span) for warc, span in dict.fromkeys(found)]
-    with session.ledger.writing():
-        session.ledger.connection.executemany(queries()["mark_span"], rows)
+    with session.ledger.writing() as writer:
+        writer.takedowns.mark(tombstone, [Place(warc, *span) for warc, span in dict.fromkeys(found)])
 
 
 def _beside(session: Session, warc: str, mine: list[Span], target: Target) -> Iterator[Span]:
@@ -187,14 +158,14 @@ def _beside(session: Session, warc: str, mine: list[Span], target: Target) -> It
     A request of ours stands just before its response. Other makers put what belongs together anywhere.
     """
     path, ledger = session.setup.archive / warc, session.ledger
-    known = ledger.ask("places_of", warc)
-    shared = {row[0] for row in known} - {span.offset for span in mine}
+    known = ledger.takedowns.records_of(warc)
+    shared = {one.offset for one in known} - {span.offset for span in mine}
 
     def ours(uri: str) -> bool:
         url = normalise(uri).url
         return bool(url) and (parts(url).origin == target.name if target.host else number(url) == target.address)
 
-    if ledger.ask("intake", warc):
+    if ledger.imports.get(warc):
         bounds = [(0, path.stat().st_size if path.is_file() else 0)]
     else:
         ends = sorted(offset + length for offset, length in known)

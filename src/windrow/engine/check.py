@@ -27,13 +27,7 @@ class Fault(NamedTuple):
 
 def check_archive(ledger: Ledger, folder: Path) -> Iterator[Fault | int]:
     """Read every capture back and compare its digest; yield faults, and the bytes of each good one."""
-    text = (
-        "SELECT e.warc, e.place_offset, e.place_length, e.digest, e.size, i.item_key FROM fetch_end e"
-        " JOIN item i ON i.seq = e.item WHERE e.reason IS NULL AND e.revisit = 0 UNION ALL"
-        " SELECT v.warc, v.place_offset, v.place_length, v.digest, v.size, coalesce(a.url, v.url) FROM visit v"
-        " LEFT JOIN address a ON a.digest = v.address WHERE v.warc <> '' AND v.revisit = 0 ORDER BY 1, 2"
-    )
-    for warc, offset, length, digest, size, key in ledger.cursor(text):
+    for warc, offset, length, digest, size, key in ledger.captures.held():
         hasher = Hasher()
         hint = f"restore {warc} from a backup: it held {key}"
         try:
@@ -51,9 +45,9 @@ def check_archive(ledger: Ledger, folder: Path) -> Iterator[Fault | int]:
 
 def check_index(ledger: Ledger, folder: Path) -> Iterator[Fault]:
     """Compare every session's index with what the ledger has in it."""
-    for session in [row[0] for row in ledger.ask("sessions_with_captures")]:
+    for session in ledger.captures.sessions():
         path = folder / index_name(session)
-        if not ledger.ask("session_ended", session):
+        if not ledger.sessions.has_ended(session):
             continue
         if not path.exists():
             yield Fault(path.name, "is missing", "windrow run makes it anew")
@@ -68,35 +62,13 @@ def _same(path: Path, lines: Iterable[str]) -> bool:
 
 
 def check_standing(ledger: Ledger) -> Iterator[Fault]:
-    """Compare where items stand with their last move, and offers with the last listing."""
-    text = (
-        "SELECT s.item, s.phase, s.status, m.phase, m.status FROM standing s JOIN move m ON m.seq ="
-        " (SELECT max(k.seq) FROM move k WHERE k.item = s.item) WHERE s.phase <> m.phase OR s.status <> m.status"
-    )
-    for item, *states in ledger.cursor(text):
-        yield Fault(f"item {item}", f"stands at {states[:2]}, its last move was to {states[2:]}")
-    text = (
-        "SELECT o.source, o.item, o.present, l.event FROM offering o JOIN listing l ON l.seq = (SELECT max(k.seq)"
-        " FROM listing k WHERE k.source = o.source AND k.item = o.item) WHERE o.present <> (l.event <> 'gone')"
-    )
-    for source, item, present, event in ledger.cursor(text):
-        yield Fault(f"{source}, item {item}", f"present is {present}, the last listing said {event}")
-    yield from _check_addresses(ledger)
-
-
-def _check_addresses(ledger: Ledger) -> Iterator[Fault]:
-    """Compare when addresses are due, and what they gave last, with the visits to them.
-
-    Not those that are never due: they are known from elsewhere, or were taken down. Nor what others asked, which took
-    no time that we know of.
-    """
-    last = "max(CASE WHEN v.status = 200 AND v.warc <> '' THEN v.seq ELSE 0 END)"
-    text = (
-        "SELECT * FROM (SELECT a.url, a.due AS due, a.capture AS capture, count(v.seq) AS visits,"
-        f" {last} AS last FROM address a LEFT JOIN visit v ON v.address = a.digest"
-        " AND (v.status IS NULL OR v.seconds > 0) WHERE a.due IS NOT NULL GROUP BY a.digest)"
-        " WHERE (visits = 0 AND due > 1) OR capture <> last"
-    )
-    for url, due, capture, visits, found in ledger.cursor(text):
-        known = f"due at {due}, with capture {capture}"
-        yield Fault(url, f"is {known}; it has {visits} visits, the last capture is {found}")
+    """Compare where items stand with their last move, offers with the last listing, and addresses with their visits."""
+    for one in ledger.items.wrong():
+        stands, moved = [one.phase, one.status], [one.moved_phase, one.moved_status]
+        yield Fault(f"item {one.item}", f"stands at {stands}, its last move was to {moved}")
+    for offer in ledger.listings.wrong():
+        said = f"present is {offer.present}, the last listing said {offer.event}"
+        yield Fault(f"{offer.source}, item {offer.item}", said)
+    for address in ledger.addresses.wrong():
+        known = f"due at {address.due}, with capture {address.capture}"
+        yield Fault(address.url, f"is {known}; it has {address.visits} visits, the last capture is {address.last}")

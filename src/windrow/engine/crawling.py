@@ -8,8 +8,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from windrow.contract import Crawl
-from windrow.engine.ledger import Pen
-from windrow.engine.ledger.moment import now, parse
+from windrow.engine.ledger import LedgerWriter
+from windrow.engine.ledger.addresses import DueAddress
+from windrow.engine.ledger.moment import now
 from windrow.engine.message import Event, Feed, Visited, Walk, WalkEnded
 from windrow.engine.pace import LONGEST
 from windrow.engine.run import Run
@@ -72,11 +73,11 @@ class Crawling:
         self._hosts: dict[int, _Host] = {}
         self._share = FEED  # addresses that a host gets at a time
         self._origins: dict[str, int] = {}
-        for seq, source, origin in run.ledger.ask("hosts_crawled", run.collection.name):
-            self._origins[origin] = seq
-            if source in self._sources:
-                self._hosts[seq] = _Host(seq, self._sources[source], origin)
-        self._rests = dict(run.ledger.ask("rests", int(time.time())))
+        for host in run.ledger.addresses.hosts_crawled(run.collection.name):
+            self._origins[host.origin] = host.seq
+            if host.source in self._sources:
+                self._hosts[host.seq] = _Host(host.seq, self._sources[host.source], host.origin)
+        self._rests = run.ledger.addresses.rests(int(time.time()))
         self._part()
         self._hungry = set(self._hosts)  # hosts to look at: they may be short of addresses
         self._out = 0  # addresses in hand, of all hosts
@@ -98,9 +99,9 @@ class Crawling:
                 break
             events = run.crew.events(0.05)
             if events:
-                with run.ledger.writing() as pen:
+                with run.ledger.writing() as writer:
                     for event in events:
-                        self._note(pen, event)
+                        self._note(writer, event)
             run.tick()
         self._close()
         run.progress.end()
@@ -108,13 +109,13 @@ class Crawling:
     def _start(self) -> None:
         """Put the sources' first addresses on record; hosts that were taken down stay alone."""
         run = self._run
-        for seq in {row[0] for row in run.ledger.ask("hosts_buried")} & set(self._hosts):
+        for seq in run.ledger.takedowns.hosts() & set(self._hosts):
             self._hosts[seq].left = True
-        with run.ledger.writing() as pen:
+        with run.ledger.writing() as writer:
             for source in self._sources.values():
                 seeds = self._crawl.seeds(source, run.harvest.options)
                 self._tallies[source.name].origins.update(one.origin for one in seeds)
-                self._put(pen, source, 0, seeds)
+                self._put(writer, source, 0, seeds)
 
     def _close(self) -> None:
         """Put the end of every source's task on record."""
@@ -145,12 +146,12 @@ class Crawling:
         tally, most = self._tallies[host.source.name], host.source.most
         room = share if run.limit is None else min(share, run.limit - self._given)
         room = min(room, most - tally.given) if most else room
-        rows = run.ledger.ask("address_due", host.seq, int(time.time()), room + len(host.hand)) if room > 0 else []
-        fresh = [row for row in rows if row[0] not in host.hand][:room]
+        rows = run.ledger.addresses.due(host.seq, int(time.time()), room + len(host.hand)) if room > 0 else []
+        fresh = [row for row in rows if row.digest not in host.hand][:room]
         host.dry = len(fresh) < room
         if not fresh or (not host.walked and not self._begin(host)):
             return
-        host.hand.update((row[0], (row[4], row[5], row[2])) for row in fresh)
+        host.hand.update((row.digest, (row.pause, row.failures, row.kind)) for row in fresh)
         run.crew.feed(Feed(host.seq, tuple(_call(row) for row in fresh)))
         self._out += len(fresh)
         self._given += len(fresh)
@@ -174,14 +175,14 @@ class Crawling:
         tally.broken, tally.why = told, reason
         tally.failed = tally.failed or host.origin in tally.origins
 
-    def _note(self, pen: Pen, event: Event) -> None:
+    def _note(self, writer: LedgerWriter, event: Event) -> None:
         """Put an event on record."""
         if isinstance(event, Visited):
-            self._visited(pen, self._hosts[event.host], event)
+            self._visited(writer, self._hosts[event.host], event)
         elif isinstance(event, WalkEnded):
-            self._ended(pen, self._hosts[event.host], event)
+            self._ended(writer, self._hosts[event.host], event)
 
-    def _visited(self, pen: Pen, host: _Host, event: Visited) -> None:
+    def _visited(self, writer: LedgerWriter, host: _Host, event: Visited) -> None:
         run, visit, tally = self._run, event.visit, self._tallies[host.source.name]
         again, failed = None, _failed(visit)
         if visit.digest in host.hand:
@@ -191,51 +192,50 @@ class Crawling:
                 self._hungry.add(host.seq)
             failures = failures + 1 if failed else 0
             again = (*self._crawl.again(host.source, visit, pause, failures), failures)
-        pen.visited(run.session, host.seq, visit, again)
+        writer.attempts.visited(run.session, host.seq, visit, again)
         if event.wait:
             until = self._rests[host.seq] = math.ceil(visit.started.timestamp() + visit.seconds + event.wait)
-            pen.rested(host.seq, until)
+            writer.addresses.rest(host.seq, until)
         tally.visits += visit.status is not None
         if visit.reason:
             tally.reasons[visit.reason] += 1
         tally.found += len(event.found)
         if event.found:
-            self._put(pen, host.source, visit.digest, event.found)
+            self._put(writer, host.source, visit.digest, event.found)
         run.progress.step(1, failed)
 
-    def _put(self, pen: Pen, source: Source, via: int, found: tuple[Found, ...] | list[Found]) -> None:
+    def _put(self, writer: LedgerWriter, source: Source, via: int, found: tuple[Found, ...] | list[Found]) -> None:
         """Put addresses on record, each below its host."""
         by_host: dict[int, list[Found]] = {}
         for one in found:
             seq = self._origins.get(one.origin)
             if seq is None:
-                seq = self._host(pen, source, one.origin)
+                seq = self._host(writer, source, one.origin)
                 self._origins[one.origin] = seq
                 self._hosts[seq] = _Host(seq, source, one.origin)
                 self._part()
             by_host.setdefault(seq, []).append(one)
         for seq, some in by_host.items():
-            pen.addresses(seq, via, some)
+            writer.addresses.add(seq, via, some)
             if any(one.hinted for one in some):
-                pen.hinted(some, self._crawl.rest)
+                writer.addresses.hint(some, self._crawl.rest)
             if seq in self._hosts:
                 self._hosts[seq].dry = False
                 self._hungry.add(seq)
 
-    def _host(self, pen: Pen, source: Source, origin: str) -> int:
+    def _host(self, writer: LedgerWriter, source: Source, origin: str) -> int:
         """Put an origin on record; one that was only known from elsewhere is the source's from now on."""
         run = self._run
-        rows = run.ledger.ask("host_named", origin, run.collection.name)
-        if not rows:
-            return pen.host_made(run.session, run.collection.name, source.name, origin)
-        seq: int = rows[0][0]
-        pen.host_taken(seq, source.name)
+        seq = run.ledger.addresses.host(origin, run.collection.name)
+        if seq is None:
+            return writer.addresses.add_host(run.session, run.collection.name, source.name, origin)
+        writer.addresses.give_host(seq, source.name)
         return seq
 
-    def _ended(self, pen: Pen, host: _Host, event: WalkEnded) -> None:
+    def _ended(self, writer: LedgerWriter, host: _Host, event: WalkEnded) -> None:
         """Leave a host, or walk it once more where a process died under it."""
         if event.culprit in host.hand:
-            self._blame(pen, host, event)
+            self._blame(writer, host, event)
         self._out -= len(host.hand)
         host.hand.clear()  # some may have been on their way to it
         self._hungry.add(host.seq)
@@ -246,9 +246,9 @@ class Crawling:
         host.left, host.dry = not (again and host.deaths < host.source.attempts), False
         if host.left and why.reason is not Reason.STOPPED:
             self._broken(host, why.reason, why.told(host.source.name))
-        pen.flush()
+        writer.flush()
 
-    def _blame(self, pen: Pen, host: _Host, event: WalkEnded) -> None:
+    def _blame(self, writer: LedgerWriter, host: _Host, event: WalkEnded) -> None:
         """Put on record that bytes of an address ended a process: at once where the engine ended it, else twice."""
         culprit, reason = event.culprit or 0, Reason.TIME_LIMIT
         if event.broken.reason is not Reason.TIME_LIMIT:
@@ -257,14 +257,13 @@ class Crawling:
                 return
             reason = Reason.WORKER_DIED
         kind = host.hand[culprit][2]
-        self._visited(pen, host, Visited(host.seq, Visit(culprit, "", kind, True, now(), 0.0, reason=reason)))
+        self._visited(writer, host, Visited(host.seq, Visit(culprit, "", kind, True, now(), 0.0, reason=reason)))
 
 
 def _failed(visit: Visit) -> bool:
     return visit.reason is not None or visit.status is None or visit.status >= 400
 
 
-def _call(row: tuple[object, ...]) -> Call:
-    digest, url, kind, place, _, _, etag, modified, last, started = row
-    known = Known(str(last), stamp(parse(str(started))), str(url)) if last and started else _UNKNOWN
-    return Call(digest, url, etag or "", modified or "", known, kind, place)  # type: ignore[arg-type]
+def _call(row: DueAddress) -> Call:
+    known = Known(row.last, stamp(row.at), row.url) if row.last and row.at else _UNKNOWN
+    return Call(row.digest, row.url, row.etag, row.modified, known, row.kind, row.place)

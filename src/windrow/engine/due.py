@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from windrow.contract import Collection, State
 from windrow.engine.ledger import Ledger
-from windrow.model import Item, Status
+from windrow.engine.ledger.items import DueRow
+from windrow.model import Item
 from windrow.reasons import Reason
 
 PAGE = 500
@@ -30,20 +31,22 @@ def due(ledger: Ledger, collection: Collection, kind: str, states: Iterable[Stat
     for phase, status in states:
         place, last = "", 0
         while True:
-            rows = ledger.ask("due", collection.name, kind, phase, int(status), place, last, PAGE)
+            rows = ledger.items.due(collection.name, kind, (phase, status), (place, last), PAGE)
             for row in rows:
                 yield _due(collection.name, kind, row)
             if len(rows) < PAGE:
                 break
-            place, last = rows[-1][3], rows[-1][0]
+            place, last = rows[-1].rank, rows[-1].item
 
 
-def _due(collection: str, kind: str, row: tuple[object, ...]) -> Due:
-    seq, key, parent, rank, phase, status, fetch, digest, member, owner, reason, since, capture, size, source = row
-    item = Item(seq, collection, kind, key, parent, rank, phase, Status(status), fetch, digest or capture or "", member)  # type: ignore[arg-type]
-    return Due(item, owner, Reason(reason) if reason else None, since, capture or "", size, source or "")  # type: ignore[arg-type]
+def _due(collection: str, kind: str, row: DueRow) -> Due:
+    item = Item(
+        row.item, collection, kind, row.key, row.parent, row.rank, row.phase, row.status, row.fetch,
+        row.digest or row.capture, row.member,
+    )  # fmt: skip
+    return Due(item, row.owner, row.reason, row.since, row.capture, row.size, row.source)
 
 
 def count(ledger: Ledger, collection: Collection, kind: str, states: Iterable[State]) -> int:
     """Count the items of a kind in the states."""
-    return sum(ledger.ask("due_count", collection.name, kind, phase, int(status))[0][0] for phase, status in states)
+    return sum(ledger.items.count_due(collection.name, kind, state) for state in states)

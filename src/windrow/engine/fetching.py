@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
-from windrow.engine.ledger import Pen
+from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.moment import now
 from windrow.engine.message import Begun, Broken, Event, Grown, Lane, LaneEnded
 from windrow.engine.pace import host as site_host
@@ -65,9 +65,9 @@ class Fetching:
             if not events and not self._lanes:
                 time.sleep(0.05)  # everything waits for its next try
             if events:
-                with run.ledger.writing() as pen:
+                with run.ledger.writing() as writer:
                     for event in events:
-                        self._note(pen, event)
+                        self._note(writer, event)
             run.tick()
         run.grown.clear()
         for host in self._hosts.values():
@@ -101,7 +101,7 @@ class Fetching:
         self._hosts[name] = host
         return host
 
-    def _close(self, host: _Host, why: Broken | None = None, pen: Pen | None = None) -> None:
+    def _close(self, host: _Host, why: Broken | None = None, writer: LedgerWriter | None = None) -> None:
         if host.closed:
             return
         host.closed = True
@@ -114,43 +114,43 @@ class Fetching:
             comment += f"; {why.told(host.source.name)}"
         elif host.why:
             comment += f"; asked again after {host.breaks} breaks, the last: {host.why.message}"
-        self._run.close_task(host.task, comment, reason, failed=bool(why or failed), pen=pen)
+        self._run.close_task(host.task, comment, reason, failed=bool(why or failed), writer=writer)
 
-    def _note(self, pen: Pen, event: Event) -> None:
+    def _note(self, writer: LedgerWriter, event: Event) -> None:
         """Put an event on record."""
         run = self._run
         if isinstance(event, Fetched):
             wanted = self._in_hand.pop(event.number)
-            self._fetched(pen, wanted, event)
+            self._fetched(writer, wanted, event)
         elif isinstance(event, LaneEnded):
             name, breaks = self._lanes.pop(event.lane)
-            self._ended(pen, self._hosts[name], event, breaks)
+            self._ended(writer, self._hosts[name], event, breaks)
         elif isinstance(event, Begun) and event.number in self._in_hand:
             wanted = self._in_hand[event.number]
-            self._begin(pen, wanted, event)
-            pen.moved(run.session, wanted.due.item.id, (run.collection.listing.first[0], Status.RUNNING))
+            self._begin(writer, wanted, event)
+            writer.items.move(run.session, wanted.due.item.id, (run.collection.listing.first[0], Status.RUNNING))
         elif isinstance(event, Grown) and event.number in self._in_hand:
             run.grown[self._in_hand[event.number].fetch] = event.size
 
-    def _begin(self, pen: Pen, wanted: Wanted, at: Begun | Fetched) -> None:
+    def _begin(self, writer: LedgerWriter, wanted: Wanted, at: Begun | Fetched) -> None:
         if not wanted.fetch:
             source, order = wanted.hosts[0]
             began = at.at if isinstance(at, Begun) else at.started
-            wanted.fetch = pen.fetch_begun(
+            wanted.fetch = writer.attempts.begin(
                 self._run.session, wanted.due.item.id, source.name, source.site.address(order.path), began
             )
             if wanted.conflict:
-                pen.found(
+                writer.items.find(
                     self._run.session, wanted.due.item.id, self._run.collection.listing.first[0], [wanted.conflict]
                 )
                 wanted.conflict = None
 
-    def _fetched(self, pen: Pen, wanted: Wanted, got: Fetched) -> None:
+    def _fetched(self, writer: LedgerWriter, wanted: Wanted, got: Fetched) -> None:
         """Put an attempt on record, and decide what becomes of the item."""
         run, source, item = self._run, wanted.source, wanted.due.item.id
         host = self._hosts[source.name]
-        self._begin(pen, wanted, got)
-        pen.fetch_ended(wanted.fetch, item, source.name, got)
+        self._begin(writer, wanted, got)
+        writer.attempts.end(wanted.fetch, item, source.name, got)
         run.grown.pop(wanted.fetch, None)
         wanted.fetch = 0
         run.progress.step(1, got.reason is not None)
@@ -160,26 +160,26 @@ class Fetching:
             self._queue.held -= 1
             if got.message and not got.checksum:
                 told = Finding("NotCompared", got.message, Level.WARN)
-                pen.found(run.session, item, run.collection.listing.first[0], [told])
+                writer.items.find(run.session, item, run.collection.listing.first[0], [told])
             for state in run.collection.listing.arrived(got):
-                pen.moved(run.session, item, state)
+                writer.items.move(run.session, item, state)
             return
-        pen.moved(run.session, item, run.collection.listing.failed(got.reason), got.reason, got.message)
+        writer.items.move(run.session, item, run.collection.listing.failed(got.reason), got.reason, got.message)
         wanted.attempts += 1
-        self._rest(pen, host, got)
+        self._rest(writer, host, got)
         if got.retry and self._more(wanted) and not run.stopping() and source.name not in self._queue.down:
             self._queue.put_later(wanted, wait_before(wanted.attempts, got.wait))
             return
         host.failed[got.reason] += 1
         self._next_host(wanted)
 
-    def _cut(self, pen: Pen, wanted: Wanted, why: Broken) -> None:
+    def _cut(self, writer: LedgerWriter, wanted: Wanted, why: Broken) -> None:
         """Put on record that an attempt which had begun has failed, since its lane broke."""
         run, item = self._run, wanted.due.item.id
         received = run.grown.pop(wanted.fetch, 0)
         cut = Fetched(item, now(), 0.0, None, received, None, why.reason, why.message)
-        pen.fetch_ended(wanted.fetch, item, wanted.source.name, cut)
-        pen.moved(run.session, item, run.collection.listing.failed(why.reason), why.reason, why.message)
+        writer.attempts.end(wanted.fetch, item, wanted.source.name, cut)
+        writer.items.move(run.session, item, run.collection.listing.failed(why.reason), why.reason, why.message)
         wanted.fetch = 0
         wanted.attempts += 1
 
@@ -187,17 +187,17 @@ class Fetching:
         """Tell whether an item may be tried once more on its host."""
         return wanted.attempts < min(wanted.source.attempts, self._run.harvest.attempts)
 
-    def _rest(self, pen: Pen, host: _Host, got: Fetched) -> None:
+    def _rest(self, writer: LedgerWriter, host: _Host, got: Fetched) -> None:
         """Leave a source alone that asks for a pause, for everything; a long one lasts till the next run."""
         if got.wait is None:
             return
         host.due = max(host.due, time.monotonic() + got.wait)
         if not worth_waiting(got.wait):
             why = Broken(got.reason or Reason.RATE_LIMITED, got.message, "", retry=False, wait=got.wait)
-            self._close(host, why, pen)
+            self._close(host, why, writer)
             for other in self._queue.leave(host.source.name):
                 if other.fetch:
-                    self._cut(pen, other, why)
+                    self._cut(writer, other, why)
                 self._next_host(other)
 
     def _next_host(self, wanted: Wanted) -> None:
@@ -209,7 +209,7 @@ class Fetching:
         else:
             self._queue.held -= 1
 
-    def _ended(self, pen: Pen, host: _Host, event: LaneEnded, breaks: int) -> None:
+    def _ended(self, writer: LedgerWriter, host: _Host, event: LaneEnded, breaks: int) -> None:
         """Take a lane back; what was not tried waits again, unless its source is down.
 
         Lanes that were at work when one of them broke, and break too, are one break: a server that is
@@ -225,14 +225,14 @@ class Fetching:
                 host.broken += 1
                 host.due = max(host.due, time.monotonic() + wait_before(host.broken, why.wait))
             if host.broken >= host.source.attempts or not (why.retry and worth_waiting(why.wait)):
-                self._close(host, why, pen)
+                self._close(host, why, writer)
                 back += self._queue.leave(host.source.name)
         gone = host.source.name in self._queue.down
         cut = why or Broken(Reason.INTERRUPTED, "the source is down", "", retry=True, wait=None)
         for wanted in back:
             # A fetch that a crash left open goes on; one that is open since this session broke just now.
             if wanted.fetch and (gone or wanted.fetch in self._run.grown):
-                self._cut(pen, wanted, cut)
+                self._cut(writer, wanted, cut)
             if gone:
                 self._next_host(wanted)
             elif self._more(wanted):

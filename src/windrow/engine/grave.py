@@ -12,9 +12,9 @@ class Graves:
 
     def __init__(self, ledger: Ledger) -> None:
         """Read the tombstones that stand now."""
-        rows = ledger.ask("graves")
-        self._addresses = {address for address, origin in rows if origin is None}
-        self._origins = {origin for _, origin in rows if origin is not None}
+        taken_down = ledger.takedowns.standing()
+        self._addresses = {one.address for one in taken_down if one.origin is None}
+        self._origins = {one.origin for one in taken_down if one.origin is not None}
 
     def __bool__(self) -> bool:
         """Tell whether there are any."""

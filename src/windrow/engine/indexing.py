@@ -9,7 +9,6 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.query import queries
 from windrow.formats.cdxj import line
 from windrow.formats.warc import target
 
@@ -28,7 +27,7 @@ def index_archive(ledger: Ledger, folder: Path) -> None:
     """Write the index of every session that has captures but no index yet; a crash leaves at most none."""
     with suppress(OSError):
         _renew(folder)
-    for session in [row[0] for row in ledger.ask("sessions_with_captures")]:
+    for session in ledger.captures.sessions():
         path = folder / index_name(session)
         if path.exists():
             continue
@@ -66,7 +65,8 @@ def lines(ledger: Ledger, *sessions: int) -> Iterator[str]:
 
 def _lines(ledger: Ledger, session: int) -> Iterator[str]:
     """Yield the lines as they come; file names are relative to the archive."""
-    for path, at, digest, status, *place, revisit, mime in ledger.cursor(queries()["captures_of"], (session,)):
-        kind = mime or mimetypes.guess_type(path, strict=False)[0] or "application/octet-stream"
-        shown = "warc/revisit" if revisit else kind
-        yield line(target(path), at, tuple(place), status=status, mime=shown, digest=digest)
+    for one in ledger.captures.of_session(session):
+        kind = one.mime or mimetypes.guess_type(one.address, strict=False)[0] or "application/octet-stream"
+        shown = "warc/revisit" if one.revisit else kind
+        place = (one.warc, one.offset, one.length)
+        yield line(target(one.address), one.at, place, status=one.status, mime=shown, digest=one.digest)

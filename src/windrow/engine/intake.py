@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from windrow.engine.grave import Graves
-from windrow.engine.ledger import Pen
+from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.moment import now
 from windrow.engine.run import Lot, Run
 from windrow.engine.stranger import Sight, look
@@ -101,7 +101,7 @@ class Intake:
         if not run.stopping():
             self._resolve()
         for name, tally in self._tallies.items():
-            waiting = run.ledger.ask("intake_waiting_of", name)[0][0]
+            waiting = run.ledger.imports.count_waiting(name)
             run.close_task(tally.task, tally.told(name, waiting), failed=bool(tally.broken))
         run.progress.end()
 
@@ -118,12 +118,12 @@ class Intake:
         records = met(run.archive / taken.warc, offset, run.limits)
         wrong = 0
         while batch := list(islice(records, BATCH)):
-            with run.ledger.writing() as pen:
-                found = self._write(pen, _File(item, source, taken.warc), batch, tally)
-                pen.found(run.session, item, self._phase, found[: max(0, FINDINGS - wrong)])
-                pen.intake_at(item, batch[-1].next)
+            with run.ledger.writing() as writer:
+                found = self._write(writer, _File(item, source, taken.warc), batch, tally)
+                writer.items.find(run.session, item, self._phase, found[: max(0, FINDINGS - wrong)])
+                writer.imports.read_to(item, batch[-1].next)
                 if batch[-1].next >= taken.size:
-                    pen.moved(run.session, item, (self._phase, Status.DONE))
+                    writer.items.move(run.session, item, (self._phase, Status.DONE))
             wrong += len(found)
             tally.wrong += len(found)
             run.progress.step(len(batch), len(found))
@@ -134,21 +134,21 @@ class Intake:
     def _item(self, lot: Lot, taken: Taken) -> tuple[int, int, str]:
         """Return the item of a file, how far it is on record, and the source that it came in by."""
         run = self._run
-        rows = run.ledger.ask("intake", taken.warc)
-        with run.ledger.writing() as pen:
-            if rows:
-                item, source, offset = rows[0]
+        known = run.ledger.imports.get(taken.warc)
+        with run.ledger.writing() as writer:
+            if known:
+                item, source, offset = known
             else:
                 first = (self._phase, Status.PENDING)
-                item = pen.item_made(
+                item = writer.items.add(
                     run.session, run.collection.name, KIND, taken.warc, owner=lot.source, size=taken.size, state=first
                 )
                 source, offset = lot.source, 0
-                pen.intake(item, source, taken.warc, taken.size)
-            pen.intake_named(item, lot.name)
+                writer.imports.add(item, source, taken.warc, taken.size)
+            writer.imports.name(item, lot.name)
         return item, offset, source
 
-    def _write(self, pen: Pen, file: _File, batch: list[Met], tally: _Tally) -> list[Finding]:
+    def _write(self, writer: LedgerWriter, file: _File, batch: list[Met], tally: _Tally) -> list[Finding]:
         """Put a batch on record, and return what is wrong with it."""
         found: list[Finding] = []
         fresh: dict[str, Kept] = {}
@@ -164,63 +164,61 @@ class Intake:
             elif sight.visit is None:
                 tally.skipped[sight.skipped] += 1
             else:
-                self._see(pen, file, one, sight, fresh)
+                self._see(writer, file, one, sight, fresh)
                 tally.visits += 1
         return found
 
-    def _see(self, pen: Pen, file: _File, one: Met, sight: Sight, fresh: dict[str, Kept]) -> None:
+    def _see(self, writer: LedgerWriter, file: _File, one: Met, sight: Sight, fresh: dict[str, Kept]) -> None:
         """Put one visit on record, or let it wait for its bytes."""
         visit, spelled = sight.visit, sight.payload
         assert visit is not None
         if sight.refers:
             repeated = fresh.get(spelled) or self._payload(spelled)
             if repeated is None:
-                pen.intake_waits(file.item, one.offset, spelled)
+                writer.imports.wait(file.item, one.offset, spelled)
                 return
             visit = visit._replace(kept=_repeat(repeated, file.warc, one))
         elif visit.kept and spelled and visit.kept.size and spelled not in fresh:
             fresh[spelled] = visit.kept
-            pen.payload(spelled, visit.kept)
-        self._put(pen, file.source, visit)
+            writer.imports.payload(spelled, visit.kept)
+        self._put(writer, file.source, visit)
 
     def _payload(self, spelled: str) -> Kept | None:
-        rows = self._run.ledger.ask("payload", spelled) if spelled else []
-        return Kept(rows[0][0], rows[0][1], Place(*rows[0][2:])) if rows else None
+        return self._run.ledger.imports.payload(spelled) if spelled else None
 
-    def _put(self, pen: Pen, source: str, visit: Visit) -> None:
+    def _put(self, writer: LedgerWriter, source: str, visit: Visit) -> None:
         origin = parts(visit.url).origin
         host = self._host(origin)
         if host is None:
-            host = pen.host_made(self._run.session, self._run.collection.name, source, origin)
-            pen.flush()
+            host = writer.addresses.add_host(self._run.session, self._run.collection.name, source, origin)
+            writer.flush()
             self._host.cache_clear()
-        pen.known(host, Found(visit.digest, origin, visit.url))
-        pen.visited(self._run.session, host, visit, None)
+        writer.addresses.add_known(host, Found(visit.digest, origin, visit.url))
+        writer.attempts.visited(self._run.session, host, visit, None)
 
     def _host_of(self, origin: str) -> int | None:
-        rows = self._run.ledger.ask("host_named", origin, self._run.collection.name)
-        return rows[0][0] if rows else None
+        return self._run.ledger.addresses.host(origin, self._run.collection.name)
 
     def _resolve(self) -> None:
         """Put revisits on record whose bytes have come since."""
         run, last = self._run, (0, -1)
-        while not run.stopping() and (rows := run.ledger.ask("intake_resolved", *last, BATCH)):
-            with run.ledger.writing() as pen:
+        while not run.stopping() and (rows := run.ledger.imports.resolved(last, BATCH)):
+            with run.ledger.writing() as writer:
                 for item, offset, warc, source in rows:
-                    self._late(pen, item, offset, warc, source)
-            last = rows[-1][:2]
+                    self._late(writer, item, offset, warc, source)
+            last = (rows[-1].item, rows[-1].offset)
             run.tick()
 
-    def _late(self, pen: Pen, item: int, offset: int, warc: str, source: str) -> None:
+    def _late(self, writer: LedgerWriter, item: int, offset: int, warc: str, source: str) -> None:
         one = _one(self._run, warc, offset)
         sight = look(one, warc, self._page)
         repeated = self._payload(sight.payload)
         if sight.visit is None or repeated is None:
             gone = Finding("Corrupt", f"at byte {offset}: the record cannot be read any more", Level.WARN)
-            pen.found(self._run.session, item, self._phase, [sight.finding or gone])
+            writer.items.find(self._run.session, item, self._phase, [sight.finding or gone])
         else:
-            self._put(pen, source, sight.visit._replace(kept=_repeat(repeated, warc, one)))
-        pen.intake_waited(item, offset)
+            self._put(writer, source, sight.visit._replace(kept=_repeat(repeated, warc, one)))
+        writer.imports.resolve(item, offset)
 
 
 def _repeat(repeated: Kept, warc: str, one: Met) -> Kept:

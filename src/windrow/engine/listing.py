@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from datetime import datetime
 
 from windrow.digest import digest
-from windrow.engine.ledger import Pen
+from windrow.engine.ledger import LedgerWriter
+from windrow.engine.ledger.listings import OfferRow
 from windrow.engine.ledger.moment import spell
 from windrow.engine.message import Broken, Lane, LaneEnded, Listing
 from windrow.engine.pace import host, paces
@@ -80,62 +80,56 @@ def _again(run: Run, one: _Listed, broken: Broken) -> bool:
 def _record(run: Run, one: _Listed) -> None:
     """Put on record what a source offers now, and what it does not any more."""
     offers = run.collection.listing.plan(one.source, one.entries, run.harvest.options)
-    known = {row[1]: row for row in run.ledger.ask("offerings_of_source", one.source.name)}
+    known = {row.key: row for row in run.ledger.listings.of_source(one.source.name)}
     keyed = {offer.key: offer for offer in offers if not offer.unkeyed}
-    place = (run.collection.name, run.collection.listing.kind)
-    items = {key: seq for seq, key in run.ledger.ask_many("items_by_key", sorted(keyed), *place)}
+    items = run.ledger.items.by_key(run.collection.name, run.collection.listing.kind, sorted(keyed))
     fresh = refused = gone = 0
-    with run.ledger.writing() as pen:
+    with run.ledger.writing() as writer:
         for offer in offers:
             if offer.unkeyed:
                 name = digest(offer.path.encode("utf-8", "surrogateescape"))
                 path = offer.path.encode("utf-8", "backslashreplace").decode()
-                pen.refused(run.session, one.source.name, path, name, offer.reason or Reason.BAD_NAME)
+                writer.listings.refuse(run.session, one.source.name, path, name, offer.reason or Reason.BAD_NAME)
                 refused += 1
         for key, offer in keyed.items():
             if key not in items:
-                items[key] = _make(run, pen, offer)
+                items[key] = _make(run, writer, offer)
                 fresh += offer.reason is None
             refused += offer.reason is not None
-            _compare(run, pen, one.source.name, items[key], offer, known=known.get(key))
-        for key, (item, _, path, present, *_rest) in known.items():
-            if key not in keyed and present:
-                pen.listed(run.session, one.source.name, item, Offer(key, path), "gone")
+            _compare(run, writer, one.source.name, items[key], offer, known=known.get(key))
+        for key, before in known.items():
+            if key not in keyed and before.present:
+                writer.listings.add(run.session, one.source.name, before.item, Offer(key, before.path), "gone")
                 gone += 1
     comment = f"{one.source.name}: {len(keyed)} offered, {fresh} new, {refused} refused, {gone} gone"
     run.close_task(one.task, comment)
     run.progress.step()
 
 
-def _make(run: Run, pen: Pen, offer: Offer) -> int:
+def _make(run: Run, writer: LedgerWriter, offer: Offer) -> int:
     collection = run.collection
     state = collection.listing.refused if offer.reason else collection.listing.first
-    return pen.item_made(
+    return writer.items.add(
         run.session, collection.name, collection.listing.kind, offer.key, rank=offer.rank, owner=offer.owner,
         size=offer.size, state=state, reason=offer.reason,
     )  # fmt: skip
 
 
-def _compare(run: Run, pen: Pen, source: str, item: int, offer: Offer, *, known: tuple[object, ...] | None) -> None:
+def _compare(run: Run, writer: LedgerWriter, source: str, item: int, offer: Offer, *, known: OfferRow | None) -> None:
     """Note what is new or different in what a source says of an item."""
     collection = run.collection
-    standing = run.ledger.ask("standing", item)
-    if standing and offer.reason is None and tuple(standing[0][:2]) == collection.listing.refused:
+    standing = run.ledger.items.standing(item)
+    if standing and offer.reason is None and standing.state == collection.listing.refused:
         # Refused before, and good now: the list of centres has grown.
-        pen.moved(run.session, item, collection.listing.first, Reason.RETRIED)
-    if known is None or not known[3]:
-        pen.listed(run.session, source, item, offer, "listed")
+        writer.items.move(run.session, item, collection.listing.first, Reason.RETRIED)
+    if known is None or not known.present:
+        writer.listings.add(run.session, source, item, offer, "listed")
         return
-    _, _, path, _, size, modified, sidecar = known
-    if (path, size, modified, sidecar) == (offer.path, offer.size, _spelled(offer.modified), offer.sidecar):
+    if known[2:] == (offer.path, True, offer.size, offer.modified, offer.sidecar):
         return
-    pen.listed(run.session, source, item, offer, "changed")
-    known_bytes = any(run.ledger.ask_many("last_capture", [item]))
-    if (size, modified) != (offer.size, _spelled(offer.modified)) and known_bytes:
-        message = f"{source} now offers {offer.size} bytes of {offer.modified}, before {size} bytes of {modified}"
+    writer.listings.add(run.session, source, item, offer, "changed")
+    if (known.size, known.modified) != (offer.size, offer.modified) and run.ledger.attempts.latest_captures([item]):
+        before = spell(known.modified) if known.modified else None
+        message = f"{source} now offers {offer.size} bytes of {offer.modified}, before {known.size} bytes of {before}"
         finding = Finding("ContentChanged", f"{message}; windrow retry {offer.key}", Level.WARN)
-        pen.found(run.session, item, collection.listing.first[0], [finding])
-
-
-def _spelled(at: datetime | None) -> str | None:
-    return spell(at) if at else None
+        writer.items.find(run.session, item, collection.listing.first[0], [finding])

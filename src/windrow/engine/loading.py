@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from windrow.contract import ItemStep, Judge, Load, Rows, State, Summarise
 from windrow.engine.account import Account
 from windrow.engine.due import Due, count, due
-from windrow.engine.ledger import Pen
+from windrow.engine.ledger import LedgerWriter
 from windrow.engine.message import Done, Job
 from windrow.engine.run import Run, Store
 from windrow.engine.stepping import PASSING, jobs, version
@@ -137,20 +137,20 @@ def _summarise(run: Run, step: Summarise, store: Store, states: list[State]) -> 
 def _record(run: Run, step: Load | Judge | Summarise, page: list[Result], account: Account) -> None:
     """Put a page of outcomes on record."""
     mine = "" if isinstance(step, Summarise) else version(run, step)
-    with run.ledger.writing() as pen:
+    with run.ledger.writing() as writer:
         parents = set()
         for one, reading in page:
-            _move(run, pen, step, one, reading, mine)
-            account.count(pen, one.source, done=reading.done, broken=reading.reason in PASSING)
+            _move(run, writer, step, one, reading, mine)
+            account.count(writer, one.source, done=reading.done, broken=reading.reason in PASSING)
             parents.add(one.item.parent or 0)
-        run.settle_parents(pen, parents - {0})
+        run.settle_parents(writer, parents - {0})
     run.progress.step(len(page), sum(not reading.done for _, reading in page))
     run.tick()
 
 
-def _move(run: Run, pen: Pen, step: ItemStep, one: Due, reading: Reading, mine: str) -> None:  # noqa: PLR0917
+def _move(run: Run, writer: LedgerWriter, step: ItemStep, one: Due, reading: Reading, mine: str) -> None:  # noqa: PLR0917
     phase = run.collection.phase(step.phase)
     if not isinstance(step, Summarise):
-        pen.read(run.session, one.item.id, (step.phase, mine), one.item.digest, reading)
-    run.put(pen, one.item.id, phase, reading)
-    pen.moved(run.session, one.item.id, (phase, Status.DONE if reading.done else Status.FAILED), reading.reason)
+        writer.items.read(run.session, one.item.id, (step.phase, mine), one.item.digest, reading)
+    run.put(writer, one.item.id, phase, reading)
+    writer.items.move(run.session, one.item.id, (phase, Status.DONE if reading.done else Status.FAILED), reading.reason)

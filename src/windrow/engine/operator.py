@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from windrow.contract import Collection, State
-from windrow.engine.ledger import Lease, Ledger, Pen
+from windrow.engine.ledger import Lease, Ledger, LedgerWriter
+from windrow.engine.ledger.addresses import ChosenAddress
 from windrow.engine.ledger.lease import holder
 from windrow.model import Finding, Level, Status
 from windrow.reasons import Reason
@@ -31,12 +32,10 @@ def choose(ledger: Ledger, collection: Collection, keys: Iterable[str]) -> list[
     )
     found = []
     if wanted:
-        for item, known, phase, status, fetch in ledger.ask_many(
-            "items_of", wanted, collection.name, collection.listing.kind
-        ):
-            rows = ledger.ask("children_of", item, fetch) if fetch else []
-            children = tuple((child, (number, Status(word))) for child, number, word in rows)
-            found.append(Chosen(item, known, (phase, Status(status)), children))
+        for one in ledger.items.listed(collection.name, collection.listing.kind, wanted):
+            rows = ledger.items.children_of_fetch(one.item, one.fetch) if one.fetch else []
+            children = tuple((child.item, (child.phase, child.status)) for child in rows)
+            found.append(Chosen(one.item, one.key, (one.phase, one.status), children))
     return found
 
 
@@ -47,12 +46,14 @@ def retry(ledger: Ledger, collection: Collection, chosen: Iterable[Chosen]) -> i
     their place. A cancelled item comes back too.
     """
 
-    def again(pen: Pen, session: int, one: Chosen) -> None:
+    def again(writer: LedgerWriter, session: int, one: Chosen) -> None:
         last = len(collection.steps) and collection.phase(collection.steps[-1].phase)
         for child, (phase, status) in one.children:
             if status not in {Status.FAILED, Status.CANCELLED} and (phase, status) != (last, Status.DONE):
-                pen.moved(session, child, (phase, Status.CANCELLED), Reason.RETRIED)
-        pen.moved(session, one.item, collection.listing.first, Reason.RETRIED, "an operator asked for another attempt")
+                writer.items.move(session, child, (phase, Status.CANCELLED), Reason.RETRIED)
+        writer.items.move(
+            session, one.item, collection.listing.first, Reason.RETRIED, "an operator asked for another attempt"
+        )
 
     return _decide(ledger, f"retry {collection.name}", chosen, again)
 
@@ -61,27 +62,29 @@ def cancel(ledger: Ledger, collection: Collection, chosen: Iterable[Chosen], why
     """End items where they stand, with what is not through of their documents; return how many."""
     message = why or Reason.CANCELLED.meaning
 
-    def end(pen: Pen, session: int, one: Chosen) -> None:
+    def end(writer: LedgerWriter, session: int, one: Chosen) -> None:
         last = collection.phase(collection.steps[-1].phase)
         for child, (phase, status) in one.children:
             if status not in {Status.FAILED, Status.CANCELLED} and (phase, status) != (last, Status.DONE):
-                pen.moved(session, child, (phase, Status.CANCELLED), Reason.CANCELLED, message)
-                pen.found(session, child, phase, [Finding("Cancelled", message, Level.WARN)])
-        pen.moved(session, one.item, (one.state[0], Status.CANCELLED), Reason.CANCELLED, message)
+                writer.items.move(session, child, (phase, Status.CANCELLED), Reason.CANCELLED, message)
+                writer.items.find(session, child, phase, [Finding("Cancelled", message, Level.WARN)])
+        writer.items.move(session, one.item, (one.state[0], Status.CANCELLED), Reason.CANCELLED, message)
 
     return _decide(ledger, f"cancel {collection.name}", chosen, end)
 
 
-def _decide(ledger: Ledger, command: str, chosen: Iterable[Chosen], act: Callable[[Pen, int, Chosen], None]) -> int:
+def _decide(
+    ledger: Ledger, command: str, chosen: Iterable[Chosen], act: Callable[[LedgerWriter, int, Chosen], None]
+) -> int:
     """Act on every item in one transaction of a session of its own, while nothing else runs."""
     items = list(chosen)
     lease = Lease(ledger)
     try:
-        with ledger.writing() as pen:
-            session = pen.session_opened(holder(), command)
+        with ledger.writing() as writer:
+            session = writer.sessions.open(holder(), command)
             for one in items:
-                act(pen, session, one)
-            pen.session_closed(session, 0)
+                act(writer, session, one)
+            writer.sessions.close(session, 0)
     finally:
         lease.release()
     return len(items)
@@ -89,18 +92,17 @@ def _decide(ledger: Ledger, command: str, chosen: Iterable[Chosen], act: Callabl
 
 def choose_addresses(ledger: Ledger, collection: Collection, digests: Sequence[int]) -> list[Chosen]:
     """Find addresses of a crawl by their numbers; what is not known, or was taken down, is left out."""
-    return [_address(row) for row in ledger.ask_many("chosen_addresses", digests, collection.name)]
+    return [_address(row) for row in ledger.addresses.chosen(collection.name, digests)]
 
 
 def addresses(ledger: Ledger, collection: Collection, act: str, source: str, reason: str) -> list[Chosen]:
     """Find addresses that fail (for `retry`) or wait (for `cancel`), of a source and for a reason; empty means any."""
-    query = {"retry": "chosen_failing", "cancel": "chosen_waiting"}[act]
-    return [_address(row) for row in ledger.ask(query, collection.name, source, reason)]
+    choose_those = {"retry": ledger.addresses.failing, "cancel": ledger.addresses.waiting}[act]
+    return [_address(row) for row in choose_those(collection.name, source, reason)]
 
 
-def _address(row: tuple[Any, ...]) -> Chosen:
-    digest, url, due, failures = row
-    return Chosen(digest, url, (1, _state(due, failures)), ())
+def _address(row: ChosenAddress) -> Chosen:
+    return Chosen(row.digest, row.url, (1, _state(row.due, row.failures)), ())
 
 
 def _state(due: int | None, failures: int) -> Status:
@@ -125,10 +127,10 @@ def _put(ledger: Ledger, command: str, chosen: Iterable[Chosen], due: int | None
     named = " ".join(one.key for one in some[:NAMED]) + (f" and {len(some) - NAMED} more" if len(some) > NAMED else "")
     lease = Lease(ledger)
     try:
-        with ledger.writing() as pen:
-            session = pen.session_opened(holder(), f"{command} {named}")
-            pen.due_at([one.item for one in some], due)
-            pen.session_closed(session, 0)
+        with ledger.writing() as writer:
+            session = writer.sessions.open(holder(), f"{command} {named}")
+            writer.addresses.due_at([one.item for one in some], due)
+            writer.sessions.close(session, 0)
     finally:
         lease.release()
     return len(some)

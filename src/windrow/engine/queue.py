@@ -11,7 +11,9 @@ from itertools import islice
 
 from windrow.digest import combine, short
 from windrow.engine.due import Due, due
-from windrow.engine.ledger.moment import parse
+from windrow.engine.ledger.attempts import LatestCapture, OpenFetch, SourceRecord
+from windrow.engine.ledger.listings import ItemOffer
+from windrow.engine.ledger.moment import spell
 from windrow.engine.run import Run
 from windrow.formats.warc import stamp
 from windrow.model import Finding, Host, Known, Level, Order, Source, Status
@@ -66,14 +68,14 @@ class Queue:
     nowhere: int = 0  # items that no available source offers
     _stream: Iterator[Due] | None = None
     _ended: bool = False
-    _open: dict[int, tuple[int, str]] = field(default_factory=dict)
+    _open: dict[int, OpenFetch] = field(default_factory=dict)
 
     def fill(self) -> None:
         """Draw from the ledger until the window is full, and bring back those whose wait is over."""
         while self.later and self.later[0][0] <= time.monotonic():
             self.put(heapq.heappop(self.later)[2])
         if self._stream is None:
-            self._open = {item: (seq, source) for seq, item, source in self.run.ledger.ask("open_fetches")}
+            self._open = {one.item: one for one in self.run.ledger.attempts.open_fetches()}
             self._stream = _stream(self.run)
         while not self._ended and self.held < WINDOW:
             limit = self.run.limit
@@ -85,10 +87,10 @@ class Queue:
                 if not wanted.hosts:
                     self.nowhere += 1
                     continue
-                fetch, source = self._open.pop(wanted.due.item.id, (0, ""))
-                if any(host[0].name == source for host in wanted.hosts):
-                    wanted.fetch = fetch
-                    wanted.hosts.sort(key=lambda host: host[0].name != source)
+                cut = self._open.pop(wanted.due.item.id, None)
+                if cut and any(source.name == cut.source for source, _ in wanted.hosts):
+                    wanted.fetch = cut.seq
+                    wanted.hosts.sort(key=lambda host: host[0].name != cut.source)
                 self.held += 1
                 self.drawn += 1
                 self.put(wanted)
@@ -144,19 +146,19 @@ def _stream(run: Run) -> Iterator[Due]:
 
 
 def _not_given_up(run: Run, failed: list[Due]) -> list[Due]:
-    tried = dict(run.ledger.ask_many("attempts", [one.item.id for one in failed]))
+    tried = run.ledger.attempts.failed_sessions([one.item.id for one in failed])
     return [one for one in failed if tried.get(one.item.id, 0) < SESSIONS]
 
 
 def _hosted(run: Run, part: list[Due]) -> list[Wanted]:
     """Find who offers these items, best first."""
     sources = {source.name: source for source in run.harvest.sources if source.active}
-    record = {row[0]: row[1:] for row in run.ledger.ask("host_record")} if part else {}
-    last = {row[0]: row[1:] for row in run.ledger.ask_many("last_capture", [one.item.id for one in part])}
-    offers: dict[int, dict[str, tuple[object, ...]]] = {}
-    for item, source, *said in run.ledger.ask_many("hosts", [one.item.id for one in part]):
-        if source in sources:
-            offers.setdefault(item, {})[source] = tuple(said)
+    record = run.ledger.attempts.by_source() if part else {}
+    last = run.ledger.attempts.latest_captures([one.item.id for one in part])
+    offers: dict[int, dict[str, ItemOffer]] = {}
+    for offer in run.ledger.listings.of_items([one.item.id for one in part]):
+        if offer.source in sources:
+            offers.setdefault(offer.item, {})[offer.source] = offer
     found = []
     for one in part:
         offered = offers.get(one.item.id, {})
@@ -175,30 +177,27 @@ def _hosted(run: Run, part: list[Due]) -> list[Wanted]:
     return found
 
 
-def _host(source: Source, record: tuple[int, int, int, float] | None) -> Host:
-    if not record:
+def _host(source: Source, record: SourceRecord | None) -> Host:
+    if record is None:
         return Host(source.name, source.owner)
-    attempts, failures, received, seconds = record
-    return Host(source.name, source.owner, attempts, failures, received / seconds if seconds else None)
+    return Host(source.name, source.owner, record.attempts, record.failures, record.speed)
 
 
-def _order(one: Due, source: Source, said: tuple[object, ...], last: tuple[object, ...] | None) -> Order:
-    path, size, modified, sidecar = said
+def _order(one: Due, source: Source, offer: ItemOffer, last: LatestCapture | None) -> Order:
     # A part belongs to one version of one file at one source: another size or time is another part, and so
     # is another attempt at what was kept before. Where nothing tells versions apart, none is gone on with.
-    before = Known(str(last[0]), stamp(parse(str(last[1]))), str(last[2])) if last else Known()
-    version = [source.name, str(path), str(size), str(modified), before.digest]
+    before = Known(last.digest, stamp(last.at), last.address) if last else Known()
+    dated = spell(offer.modified) if offer.modified else None
+    version = [source.name, offer.path, str(offer.size), str(dated), before.digest]
     # HTTP tells versions apart by itself, the others by the time of the file.
-    apart = modified is not None or source.site.scheme in {"http", "https"}
+    apart = offer.modified is not None or source.site.scheme in {"http", "https"}
     part = short(combine(version)) if apart else ""
-    dated = parse(str(modified)) if modified else None
-    return Order(one.item.id, str(path), size, part, str(sidecar), before, dated)  # type: ignore[arg-type]
+    return Order(one.item.id, offer.path, offer.size, part, offer.sidecar, before, offer.modified)
 
 
-def _older(run: Run, said: tuple[object, ...]) -> bool:
+def _older(run: Run, offer: ItemOffer) -> bool:
     """Tell whether a source dates an item before what the person asked for; without a date it is wanted."""
-    modified = said[2]
-    return run.since is not None and modified is not None and parse(str(modified)) < run.since
+    return run.since is not None and offer.modified is not None and offer.modified < run.since
 
 
 def _conflict(hosts: list[tuple[Source, Order]]) -> Finding | None:

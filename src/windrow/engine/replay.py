@@ -7,19 +7,19 @@ real ledger; the caller lets the new store take the old one's place.
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from datetime import datetime
-from pathlib import Path
+from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 from windrow.contract import Judge, Load, Read, Rows, State, Summarise
 from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.moment import parse
+from windrow.engine.ledger.attempts import SessionCapture
 from windrow.engine.loading import load_step
 from windrow.engine.run import Run, Store
 from windrow.engine.stepping import take_step
-from windrow.model import Fetched, Finding, Item, Level, Member, Reading, Status
+from windrow.model import Fetched, Finding, Item, Member, Reading, Status
 from windrow.reasons import Reason
 
 
@@ -29,19 +29,6 @@ class Change(NamedTuple):
     key: str
     before: State | None
     after: State
-
-
-def scratch_ledger(ledger: Ledger, path: Path) -> Ledger:
-    """Copy the ledger as it was before anything was read, and return the copy."""
-    path.unlink(missing_ok=True)
-    into = sqlite3.connect(path)
-    ledger.connection.backup(into)
-    into.execute("DELETE FROM reading")
-    into.execute("DELETE FROM standing WHERE item IN (SELECT seq FROM item WHERE fetch <> 0)")
-    into.execute("DELETE FROM item WHERE fetch <> 0")
-    into.commit()
-    into.close()
-    return Ledger(path)
 
 
 class Renamed:
@@ -56,15 +43,15 @@ class Renamed:
 
     def real_id(self, item: int) -> int:
         """Return a document's number on the real ledger, where it is put on record if it is new there."""
-        line = self._scratch.ask("item", item)[0]
-        collection, kind, key, parent, owner, fetch, digest, member, size, md5, rank = line
-        rows = self._real.ask("item_of_fetch", collection, key, fetch)
-        if rows:
-            return int(rows[0][0])
-        with self._real.writing() as pen:
-            return pen.item_made(
-                self._session, collection, kind, key, rank=rank, owner=owner, parent=parent, fetch=fetch,
-                member=Member(member, size, digest, md5), state=(1, Status.PENDING),
+        one = self._scratch.items.get(item)
+        assert one is not None
+        known = self._real.items.of_fetch(one.collection, one.key, one.fetch)
+        if known is not None:
+            return known
+        with self._real.writing() as writer:
+            return writer.items.add(
+                self._session, one.collection, one.kind, one.key, rank=one.rank, owner=one.owner, parent=one.parent,
+                fetch=one.fetch, member=Member(one.member, one.size, one.digest, one.md5), state=(1, Status.PENDING),
             )  # fmt: skip
 
     def stage(self, item: Item, rows: Rows, at: datetime) -> None:
@@ -98,12 +85,11 @@ def replay(run: Run, real: Ledger) -> Iterator[Change]:
     """Read every capture again and yield what changed; `run.ledger` is the scratch copy."""
     for at, captures in _sessions(run):
         run.clock = lambda at=at: at  # type: ignore[misc]
-        with run.ledger.writing() as pen:
-            for item, fetch, checksum in captures:
-                got = Fetched(item, at, 0.0, None, 0, None, checksum=checksum)
-                pen.flush()
-                run.ledger.connection.execute("UPDATE standing SET fetch = ? WHERE item = ?", (fetch, item))
-                pen.moved(run.session, item, run.collection.listing.arrived(got)[-1])
+        with run.ledger.writing() as writer:
+            for one in captures:
+                got = Fetched(one.item, at, 0.0, None, 0, None, checksum=one.checksum)
+                writer.items.stands_for(one.item, one.fetch)
+                writer.items.move(run.session, one.item, run.collection.listing.arrived(got)[-1])
         for step in run.collection.steps:
             if isinstance(step, Read):
                 take_step(run, step)
@@ -112,26 +98,24 @@ def replay(run: Run, real: Ledger) -> Iterator[Change]:
     yield from _differences(run, real)
 
 
-def _sessions(run: Run) -> Iterator[tuple[datetime, list[tuple[int, int, str]]]]:
+def _sessions(run: Run) -> Iterator[tuple[datetime, list[SessionCapture]]]:
     """Yield the good captures of each session, with its time; what an operator cancelled is left out."""
-    rows = run.ledger.ask("captures_by_session", run.collection.name, int(Status.CANCELLED))
-    for session in sorted({row[0] for row in rows}):
-        mine = [row for row in rows if row[0] == session]
-        yield parse(mine[0][1]), [(item, fetch, checksum) for _, _, item, fetch, checksum in mine]
+    captures = run.ledger.attempts.captures_by_session(run.collection.name, int(Status.CANCELLED))
+    for _, some in groupby(captures, key=attrgetter("session")):
+        mine = [*some]
+        yield mine[0].opened, mine
 
 
 def _differences(run: Run, real: Ledger) -> Iterator[Change]:
     """Put on the real ledger what a document's new reading says, where it differs from the old."""
-    for item, key, fetch, phase, status, reason in run.ledger.ask("standings", run.collection.name):
-        rows = real.ask("standing_of_fetch", run.collection.name, key, fetch)
-        after = (phase, Status(status))
-        before = (rows[0][1], Status(rows[0][2])) if rows else None
-        if before == after or not rows:
+    for one in run.ledger.items.fetched(run.collection.name):
+        known = real.items.standing_of_fetch(run.collection.name, one.key, one.fetch)
+        if known is None or (known.phase, known.status) == (one.phase, one.status):
             continue
-        told = run.ledger.ask("findings_of", item, phase)
-        findings = [Finding(kind, text, Level(level), line, col) for kind, level, text, line, col in told]
-        with real.writing() as pen:
-            pen.read(run.session, rows[0][0], ("replay", ""), "", Reading(Reason(reason) if reason else None))
-            pen.found(run.session, rows[0][0], phase, findings)
-            pen.moved(run.session, rows[0][0], after, Reason(reason) if reason else None, "read again")
-        yield Change(key, before, after)
+        after = (one.phase, one.status)
+        findings = run.ledger.items.findings_in_phase(one.item, one.phase)
+        with real.writing() as writer:
+            writer.items.read(run.session, known.item, ("replay", ""), "", Reading(one.reason))
+            writer.items.find(run.session, known.item, one.phase, findings)
+            writer.items.move(run.session, known.item, after, one.reason, "read again")
+        yield Change(one.key, (known.phase, known.status), after)

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple, Protocol
 
 from windrow.contract import Collection, Rows
 from windrow.engine.crew import Crew
-from windrow.engine.ledger import Lease, Ledger, Pen
+from windrow.engine.ledger import Lease, Ledger, LedgerWriter
 from windrow.engine.ledger.moment import now
 from windrow.engine.pool import Pool
 from windrow.engine.progress import Progress
 from windrow.errors import Stopped
-from windrow.model import Finding, Item, Level, Limits, Reading, Resource, Source, Status
+from windrow.model import Finding, Item, Level, Limits, Reading, Resource, Source
 from windrow.reasons import Reason
 
 COMMENT = 2000
@@ -183,37 +183,43 @@ class Run:
 
     def open_task(self, phase: int, source: str = "") -> int:
         """Put the start of one phase of one source on record."""
-        with self.ledger.writing() as pen:
-            return pen.task_opened(self.session, self.collection.name, source, phase)
+        with self.ledger.writing() as writer:
+            return writer.sessions.open_task(self.session, self.collection.name, source, phase)
 
     def close_task(
-        self, task: int, comment: str, reason: Reason | None = None, *, failed: bool = False, pen: Pen | None = None
+        self,
+        task: int,
+        comment: str,
+        reason: Reason | None = None,
+        *,
+        failed: bool = False,
+        writer: LedgerWriter | None = None,
     ) -> None:
-        """Put its end on record, with the pen of a transaction that is open or one of its own."""
+        """Put its end on record, within the transaction of a writer or one of its own."""
         self.failed += failed
-        if pen is not None:
-            pen.task_closed(task, reason, comment[:COMMENT], failed=failed)
+        if writer is not None:
+            writer.sessions.close_task(task, reason, comment[:COMMENT], failed=failed)
             return
         with self.ledger.writing() as own:
-            own.task_closed(task, reason, comment[:COMMENT], failed=failed)
+            own.sessions.close_task(task, reason, comment[:COMMENT], failed=failed)
 
-    def settle_parents(self, pen: Pen, parents: set[int]) -> None:
+    def settle_parents(self, writer: LedgerWriter, parents: set[int]) -> None:
         """Make parents reflect their children; called within the transaction that moved these."""
         if not parents:
             return
-        pen.flush()
+        writer.flush()
         counted: dict[int, dict[Any, int]] = {}
-        for parent, phase, status, count in self.ledger.ask_many("children", sorted(parents)):
-            counted.setdefault(parent, {})[phase, Status(status)] = count
+        for one in self.ledger.items.children_by_state(sorted(parents)):
+            counted.setdefault(one.parent, {})[one.phase, one.status] = one.number
         for parent, children in counted.items():
-            before = self.ledger.ask("standing", parent)[0][:2]
+            before = self.ledger.items.standing(parent)
             state = self.collection.members.parent(children)
-            if tuple(before) != tuple(state):
-                pen.moved(self.session, parent, state)
+            if before is None or before.state != state:
+                writer.items.move(self.session, parent, state)
 
-    def put(self, pen: Pen, item: int, phase: int, reading: Reading) -> None:
+    def put(self, writer: LedgerWriter, item: int, phase: int, reading: Reading) -> None:
         """Put a reading's findings on record; a failure without one gets one, so that none is silent."""
         findings = reading.findings
         if reading.reason and not any(one.level is not Level.NOTE for one in findings):
             findings = (*findings, Finding(reading.reason.title().replace("_", ""), reading.reason.meaning))
-        pen.found(self.session, item, phase, findings)
+        writer.items.find(self.session, item, phase, findings)

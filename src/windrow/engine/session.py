@@ -80,16 +80,17 @@ class Session:
         try:
             lease = self.lease = Lease(self.ledger)
             with alone(setup.archive):
-                promised = {warc: end or 0 for warc, end in self.ledger.ask("promised")}
+                promised = self.ledger.captures.promised()
                 refuse_other_ledger(setup.archive, self._identity(), promised)
                 self.mended = mend(setup.archive, promised)
-            last = self.ledger.ask("last_at")[0][0]
-            with self.ledger.writing() as pen:
-                self.number = pen.session_opened(holder(), command)
+            last = self.ledger.sessions.last_at()
+            with self.ledger.writing() as writer:
+                self.number = writer.sessions.open(holder(), command)
                 if last and last > spell(now()):
                     # Order is by seq, so nothing goes wrong; but it must be known.
-                    task = pen.task_opened(self.number, "", "", 1)
-                    pen.task_closed(task, Reason.CLOCK_WENT_BACK, f"the last session ended at {last}", failed=False)
+                    task = writer.sessions.open_task(self.number, "", "", 1)
+                    ended = f"the last session ended at {last}"
+                    writer.sessions.close_task(task, Reason.CLOCK_WENT_BACK, ended, failed=False)
             mark_ledger(setup.archive, self._identity())
         except BaseException:
             if lease is not None:
@@ -138,8 +139,8 @@ class Session:
 
     def _identity(self) -> str:
         """Return what tells this ledger from all others; empty before its first session."""
-        rows = self.ledger.ask("first_session")
-        return digest(" ".join(rows[0]).encode()) if rows else ""
+        first = self.ledger.sessions.first()
+        return digest(first.encode()) if first else ""
 
     def _fetch(self, run: Run) -> None:
         """Ask the sources: by the links of their pages where the collection is walked, else by their listings."""
@@ -156,8 +157,8 @@ class Session:
         """Put the end on record, give the lease back, and return the exit code."""
         code = outcome if outcome is not None else 130 if self.stops else SOME_FAILED if self.failed else 0
         index_archive(self.ledger, self.setup.archive)
-        with self.ledger.writing() as pen:
-            pen.session_closed(self.number, code)
+        with self.ledger.writing() as writer:
+            writer.sessions.close(self.number, code)
         for books in self._books:
             books.catch_up(self.ledger)
             books.close()

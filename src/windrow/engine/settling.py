@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from windrow.contract import Settle
 from windrow.engine.account import Account
-from windrow.engine.ledger.visit import recorded
 from windrow.engine.message import Job
 from windrow.engine.run import Chronicle, Run
 from windrow.engine.stepping import PASSING
@@ -50,7 +49,7 @@ class Settling:
     def run(self) -> None:
         """Tell all visits, then what is owed, then let the chronicle finish."""
         run, chronicle = self._run, self._chronicle
-        run.progress.begin(self._step.phase, run.ledger.ask("visit_count", chronicle.checkpoint())[0][0])
+        run.progress.begin(self._step.phase, run.ledger.attempts.count_after(chronicle.checkpoint()))
         try:
             self._agree()
             self._tell_all()
@@ -68,7 +67,7 @@ class Settling:
 
     def _agree(self) -> None:
         """Refuse to go on where a ledger of earlier times was put back: its next visits would be taken for told."""
-        told, last = self._chronicle.checkpoint(), self._run.ledger.ask("visit_last")[0][0]
+        told, last = self._chronicle.checkpoint(), self._run.ledger.attempts.last_visit()
         if told > last:
             raise StoreError(
                 f"what visits told is on record up to visit {told}, and the ledger ends with visit {last}",
@@ -93,12 +92,12 @@ class Settling:
     def _visits(self) -> Iterator[Recorded]:
         """Draw visits after the checkpoint, some hundred at a time; a stop ends the row."""
         run, last = self._run, self._chronicle.checkpoint()
-        while rows := run.ledger.ask("visits_after", run.collection.name, last, PAGE):
-            for row in rows:
+        while visits := run.ledger.attempts.visits_after(run.collection.name, last, PAGE):
+            for one in visits:
                 if run.stopping():
                     return
-                yield recorded(row)
-            last = rows[-1][0]
+                yield one
+            last = visits[-1].seq
 
     def _read(self, visits: Iterable[Recorded]) -> Iterator[Told]:
         """Read in the pool what must be read, and yield all in the order in which they came."""
@@ -143,9 +142,8 @@ class Settling:
     def _place(self, visit: Visit, kept: Kept) -> Place:
         if not kept.revisit:
             return kept.place
-        ask = self._run.ledger.ask
-        rows = ask("visit_original", visit.digest, kept.digest) or ask("payload_place", kept.digest)
-        return Place(*rows[0]) if rows else kept.place
+        captures = self._run.ledger.captures
+        return captures.original(visit.digest, kept.digest) or captures.payload(kept.digest) or kept.place
 
     def _job(self, one: Recorded, place: Place) -> Job:
         kept = one.visit.kept
@@ -165,11 +163,11 @@ class Settling:
 
     def _count(self, page: list[Told]) -> None:
         run, failed = self._run, 0
-        with run.ledger.writing() as pen:
+        with run.ledger.writing() as writer:
             for one in page:
                 reason = one.result.reason if isinstance(one.result, Reading) else None
                 failed += reason is not None
-                self._account.count(pen, one.recorded.source, done=reason is None, broken=reason in PASSING)
+                self._account.count(writer, one.recorded.source, done=reason is None, broken=reason in PASSING)
         run.progress.step(len(page), failed)
         run.tick()
 
@@ -177,7 +175,7 @@ class Settling:
         """Read once more what stands for another version than it did, and could not be had then."""
         run = self._run
         while not run.stopping() and (owed := self._chronicle.owed(PAGE)):
-            visits = [recorded(row) for row in run.ledger.ask_many("visits_named", owed)]
+            visits = run.ledger.attempts.visits_named(owed)
             self._chronicle.pay(dict.fromkeys(owed) | dict(self._again(visits)))
             run.tick()
 

@@ -9,10 +9,10 @@ from typing import NamedTuple
 from windrow.contract import ItemStep, Judge, Load, Read, State
 from windrow.engine.account import Account
 from windrow.engine.due import Due, count, due
-from windrow.engine.ledger import Pen
+from windrow.engine.ledger import LedgerWriter
 from windrow.engine.message import Job
 from windrow.engine.run import Run
-from windrow.model import Finding, Item, Level, Place, Reading, Status
+from windrow.model import Item, Place, Reading, Status
 from windrow.reasons import Reason
 
 PAGE = 256
@@ -37,9 +37,8 @@ def places(run: Run, digests: Iterable[str]) -> dict[str, Place]:
     """Find where captures lie, by their digest."""
     found = {}
     for name in set(digests):
-        rows = run.ledger.ask("capture", name)
-        if rows:
-            found[name] = Place(*rows[0][:3])
+        if place := run.ledger.captures.of_digest(name):
+            found[name] = place
     return found
 
 
@@ -65,14 +64,14 @@ def _pages(items: Iterable[Due]) -> Iterator[tuple[Due, ...]]:
 def mark_running(run: Run, step: ItemStep, page: Iterable[Due], account: Account) -> None:
     """Move items to (phase, running): a crash leaves them there, and they are due again."""
     state = (run.collection.phase(step.phase), Status.RUNNING)
-    with run.ledger.writing() as pen:
+    with run.ledger.writing() as writer:
         parents = set()
         for one in page:
-            account.open(pen, one.source)
+            account.open(writer, one.source)
             if (one.item.phase, one.item.status) != state:
-                pen.moved(run.session, one.item.id, state)
+                writer.items.move(run.session, one.item.id, state)
                 parents.add(one.item.parent or 0)
-        run.settle_parents(pen, parents - {0})
+        run.settle_parents(writer, parents - {0})
 
 
 def version(run: Run, step: Read | Load | Judge) -> str:
@@ -136,15 +135,15 @@ def _results(run: Run, step: Read, states: list[State], mine: str, account: Acco
 
 def _record_page(run: Run, step: Read, page: list[Outcome], mine: str, account: Account) -> None:
     """Put some outcomes on record in one transaction, with what follows for their parents."""
-    with run.ledger.writing() as pen:
+    with run.ledger.writing() as writer:
         parents: set[int] = set()
         for one in page:
-            _record(run, pen, step, one, mine)
+            _record(run, writer, step, one, mine)
             # What has members now is a parent itself.
             parents |= {one.due.item.parent or 0, one.due.item.id if one.reading.done and one.reading.members else 0}
             broken = one.reading.reason in PASSING
-            account.count(pen, one.due.source, done=one.reading.done, broken=broken)
-        run.settle_parents(pen, parents - {0})
+            account.count(writer, one.due.source, done=one.reading.done, broken=broken)
+        run.settle_parents(writer, parents - {0})
     run.progress.step(len(page), sum(not one.reading.done for one in page))
     run.tick()
 
@@ -153,29 +152,25 @@ def remembered(run: Run, step: Read, one: Due, mine: str) -> Reading | None:
     """Return what this step made of the same bytes before, where that can be told from the ledger."""
     if not one.item.member or not one.item.digest:
         return None
-    rows = run.ledger.ask("reading", one.item.digest, step.phase, mine)
-    if not rows:
+    known = run.ledger.items.reading(one.item.digest, step.phase, mine)
+    if known is None or known.reason in PASSING:
         return None
-    _, item, reason, number, md5 = rows[0]
-    if reason in PASSING:
-        return None
-    found = run.ledger.ask("findings_of", item, run.collection.phase(step.phase))
-    findings = tuple(Finding(kind, text, Level(level), line, column) for kind, level, text, line, column in found)
-    return Reading(Reason(reason) if reason else None, findings, count=number, md5=md5)
+    findings = run.ledger.items.findings_in_phase(known.item, run.collection.phase(step.phase))
+    return Reading(known.reason, tuple(findings), count=known.number, md5=known.md5)
 
 
-def _record(run: Run, pen: Pen, step: Read, outcome: Outcome, mine: str) -> None:
+def _record(run: Run, writer: LedgerWriter, step: Read, outcome: Outcome, mine: str) -> None:
     """Put one outcome on record: reading, findings, members, and the item's move."""
     one, reading = outcome.due, outcome.reading
     collection, item = run.collection, one.item
     phase = collection.phase(step.phase)
     if not outcome.remembered:
-        pen.read(run.session, item.id, (step.phase, _of(step, item, mine)), item.digest, reading)
-    run.put(pen, item.id, phase, reading)
+        writer.items.read(run.session, item.id, (step.phase, _of(step, item, mine)), item.digest, reading)
+    run.put(writer, item.id, phase, reading)
     state = (phase, Status.DONE if reading.done else Status.FAILED)
-    pen.moved(run.session, item.id, state, reading.reason)
+    writer.items.move(run.session, item.id, state, reading.reason)
     for member in reading.members:
-        pen.item_made(
+        writer.items.add(
             run.session, collection.name, collection.members.kind, f"{item.key}/{member.name}"[:512],
             rank=member.rank, parent=item.id, fetch=item.fetch or 0, member=member,
             state=collection.members.state(member), reason=member.reason,

@@ -17,7 +17,7 @@ from windrow.collections.drops.seed import seeds
 from windrow.collections.drops.tracker import NATURAL, TRACKER
 from windrow.config.workspace import Centre
 from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.story import facts
+from windrow.engine.ledger.facts import facts
 from windrow.model import Fetched, Finding, Level, Member, Offer, Reading, Secret, Site, Source, Status
 from windrow.reasons import Reason
 from windrow.stores.books import Books
@@ -42,35 +42,37 @@ def ledger(tmp_path):
 class Story:
     """Write a harvest's facts as the engine does."""
 
-    def __init__(self, pen, command="run"):
-        self.pen = pen
-        self.session = pen.session_opened("me", command)
+    def __init__(self, writer, command="run"):
+        self.writer = writer
+        self.session = writer.sessions.open("me", command)
 
     def task(self, name, source="", *, failed=False):
-        task = self.pen.task_opened(self.session, "drops", source, phase(name))
-        self.pen.task_closed(task, Reason.TIMEOUT if failed else None, f"{source} told", failed=failed)
+        task = self.writer.sessions.open_task(self.session, "drops", source, phase(name))
+        self.writer.sessions.close_task(task, Reason.TIMEOUT if failed else None, f"{source} told", failed=failed)
         return task
 
     def listed(self, name, *sources, folder="add", reason=None):
         state = (phase("zip_name"), FAILED) if reason else (1, PENDING)
-        item = self.pen.item_made(
+        item = self.writer.items.add(
             self.session, "drops", "zip", f"{folder}/{name}", size=10, owner="H", state=state, reason=reason
         )
         for source in sources:
-            self.pen.listed(self.session, source, item, Offer(f"{folder}/{name}", f"{folder}/{name}", 10), "listed")
+            self.writer.listings.add(
+                self.session, source, item, Offer(f"{folder}/{name}", f"{folder}/{name}", 10), "listed"
+            )
         return item
 
     def move(self, item, name, status, reason=None, message=""):
-        self.pen.moved(self.session, item, (phase(name), status), reason, message)
+        self.writer.items.move(self.session, item, (phase(name), status), reason, message)
 
     def fetch(self, item, source, reason=None, *, cut=False):
-        fetch = self.pen.fetch_begun(self.session, item, source, f"ftp://{source}/x", AT)
+        fetch = self.writer.attempts.begin(self.session, item, source, f"ftp://{source}/x", AT)
         self.move(item, "download", RUNNING)
         if cut:
             return fetch
         got = Fetched(1, AT, 1.5, 226, 12, None, reason, "slow" if reason else "")
-        self.pen.at += timedelta(seconds=5)
-        self.pen.fetch_ended(fetch, item, source, got)
+        self.writer.at += timedelta(seconds=5)
+        self.writer.attempts.end(fetch, item, source, got)
         if reason:
             self.move(item, "download", FAILED, reason, "slow")
         else:
@@ -79,20 +81,20 @@ class Story:
         return fetch
 
     def unzip(self, item, fetch, *names):
-        self.pen.read(self.session, item, ("unzip", "1"), "sha256:00", Reading(md5="0" * 32))
+        self.writer.items.read(self.session, item, ("unzip", "1"), "sha256:00", Reading(md5="0" * 32))
         self.move(item, "unzip", DONE)
         made = []
         for name in names:
             member = Member(name, 99, "sha256:11", "f" * 32)
             made.append(
-                self.pen.item_made(
+                self.writer.items.add(
                     self.session, "drops", "xml", f"k/{name}", parent=item, fetch=fetch, member=member, state=(5, DONE)
                 )
             )
         return made
 
     def close(self, outcome=0):
-        self.pen.session_closed(self.session, outcome)
+        self.writer.sessions.close(self.session, outcome)
 
 
 def books_at(url):
@@ -126,9 +128,9 @@ def books(request, tmp_path):
 
 def harvest(ledger):
     """Two sources, one of them down; a bad name; a zip that came at the third attempt, one of its files invalid."""
-    with ledger.writing() as pen:
-        pen.at = AT
-        story = Story(pen)
+    with ledger.writing() as writer:
+        writer.at = AT
+        story = Story(writer)
         story.task("zip_name", "one")
         story.task("zip_name", "two", failed=True)
         story.listed("nonsense.zip", "one", reason=Reason.BAD_NAME)
@@ -140,7 +142,7 @@ def harvest(ledger):
         good, broken = story.unzip(item, fetch, "H.2012-11-20.3.specimen.impc.xml", "no name.xml")
         story.move(broken, "xml_name", FAILED, Reason.BAD_NAME)
         story.move(good, "xsd", RUNNING)
-        pen.found(
+        writer.items.find(
             1,
             good,
             phase("xsd"),
@@ -210,21 +212,21 @@ def test_centres_and_sources(books):
 
 
 def test_crash_retry_cancel_and_qc(ledger, books):
-    with ledger.writing() as pen:
-        story = Story(pen)
+    with ledger.writing() as writer:
+        story = Story(writer)
         item = story.listed(GOOD, "one")
         cut = story.fetch(item, "one", cut=True)
     apply(books, ledger)
     assert rows(books, "zip_download", "phase_id", "status_id") == [(1, 2)]
     assert rows(books, "crawling_session", "finish_time", "status") == [(None, 0)]
-    with ledger.writing() as pen:
-        story = Story(pen)
+    with ledger.writing() as writer:
+        story = Story(writer)
         fetch = story.fetch(item, "one")
         (xml,) = story.unzip(item, fetch, "H.2012-11-20.3.experiment.impc.xml")
         for name in ("xsd", "upload", "data", "context", "overview"):
             story.move(xml, name, DONE)
         story.move(item, "overview", DONE)
-        pen.moved(story.session, item, (1, PENDING), Reason.RETRIED)
+        writer.items.move(story.session, item, (1, PENDING), Reason.RETRIED)
     apply(books, ledger)
     assert rows(books, "zip_download", "phase_id", "status_id") == [(1, 5), (10, 3)]
     assert rows(books, "zip_action", "phase_id", "status_id") == [(10, 3)], "an action equals its latest download"
@@ -232,8 +234,8 @@ def test_crash_retry_cancel_and_qc(ledger, books):
     assert rows(books, "an_exception", "short_name") == [("Interrupted",)]
     with books.engine.begin() as link:
         link.execute(sa.text("update xml_file set phase_id = 11"))
-    with ledger.writing() as pen:
-        story = Story(pen)
+    with ledger.writing() as writer:
+        story = Story(writer)
         story.move(xml, "overview", RUNNING)
         story.fetch(item, "one", cut=True)
         story.move(item, "download", Status.CANCELLED, Reason.CANCELLED, "by hand")
@@ -256,18 +258,18 @@ def test_projecting_again_gives_the_same(ledger, books):
 
 
 def test_other_collections_and_unknown_sources(ledger, books):
-    with ledger.writing() as pen:
-        session = pen.session_opened("me", "run")
-        page = pen.item_made(session, "pages", "page", "http://x/")
-        pen.moved(session, page, (1, DONE))
-        pen.found(session, page, 1, [Finding("X", "y")])
-        pen.fetch_ended(
-            pen.fetch_begun(session, page, "web", "http://x/", AT), page, "web", Fetched(1, AT, 1.0, 200, 5, None)
+    with ledger.writing() as writer:
+        session = writer.sessions.open("me", "run")
+        page = writer.items.add(session, "pages", "page", "http://x/")
+        writer.items.move(session, page, (1, DONE))
+        writer.items.find(session, page, 1, [Finding("X", "y")])
+        writer.attempts.end(
+            writer.attempts.begin(session, page, "web", "http://x/", AT), page, "web", Fetched(1, AT, 1.0, 200, 5, None)
         )
-        task = pen.task_opened(session, "pages", "web", 1)
-        pen.task_closed(task, None, "fine", failed=True)
-        pen.session_closed(session, 3)
-        story = Story(pen)
+        task = writer.sessions.open_task(session, "pages", "web", 1)
+        writer.sessions.close_task(task, None, "fine", failed=True)
+        writer.sessions.close(session, 3)
+        story = Story(writer)
         story.fetch(story.listed(GOOD, "undeclared"), "undeclared", Reason.TIMEOUT)
     apply(books, ledger)
     assert rows(books, "crawling_session", "status") == [(1,), (0,)]
@@ -277,9 +279,9 @@ def test_other_collections_and_unknown_sources(ledger, books):
 
 def write(ledger, acts):
     """Write a story made of numbered acts, whatever sense it makes."""
-    with ledger.writing() as pen:
-        pen.at = AT
-        story = Story(pen)
+    with ledger.writing() as writer:
+        writer.at = AT
+        story = Story(writer)
         items, fetches, xmls = [], {}, []
         for step, act in enumerate(acts):
             item = items[step % len(items)] if items else None
@@ -298,15 +300,15 @@ def write(ledger, acts):
                 xmls += story.unzip(item, fetches[item], f"H.2024-01-01.{step}.specimen.impc.xml")
             elif act == 4 and xml:
                 story.move(xml, "xsd", (DONE, FAILED)[step % 2])
-                pen.found(story.session, xml, 6, [Finding(f"Kind{step % 3}", "m", line=step)])
+                writer.items.find(story.session, xml, 6, [Finding(f"Kind{step % 3}", "m", line=step)])
             elif act == 5:
                 story.fetch(item, "two", cut=True)
             elif act == 6:
                 story.task("unzip", "one", failed=step % 2 == 0)
                 story.close(step % 4)
-                story = Story(pen)
+                story = Story(writer)
             else:
-                pen.moved(story.session, item, (1, PENDING), Reason.RETRIED)
+                writer.items.move(story.session, item, (1, PENDING), Reason.RETRIED)
 
 
 @settings(

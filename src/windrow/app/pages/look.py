@@ -23,12 +23,12 @@ INDEX = "windrow run pages --from index"
 def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     """Look through the Summary Database, count its words again, and compare the crawler's books with the ledger."""
     told = workspace.pages
-    for _, collection, target, *_ in ledger.ask("tombstones_open"):
-        if collection == COLLECTION.name:
-            yield Fault(target, "is being taken down, and that was cut short", "windrow forget finishes it")
+    for one in ledger.takedowns.open():
+        if one.collection == COLLECTION.name:
+            yield Fault(one.target, "is being taken down, and that was cut short", "windrow forget finishes it")
     with there(workspace) as engine:
         if engine is not None:
-            told_of, last = reached(engine), ledger.ask("visit_last")[0][0]
+            told_of, last = reached(engine), ledger.attempts.last_visit()
             if told_of > last:
                 yield Fault(told.summary.name, f"tells of visit {told_of}; the ledger ends with visit {last}", AGAIN)
             for found in faults(engine, _digest):

@@ -1,7 +1,7 @@
 """The one ledger: facts are appended, present state is derived."""
 
-from windrow.engine.ledger.book import Ledger
 from windrow.engine.ledger.lease import Lease
-from windrow.engine.ledger.pen import Pen
+from windrow.engine.ledger.ledger import Ledger
+from windrow.engine.ledger.writer import LedgerWriter
 
-__all__ = ["Lease", "Ledger", "Pen"]
+__all__ = ["Lease", "Ledger", "LedgerWriter"]

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from windrow.engine.ledger.book import Ledger
-from windrow.engine.ledger.moment import now, parse, spell
-from windrow.engine.ledger.query import queries
+from windrow.engine.ledger.ledger import Ledger
+from windrow.engine.ledger.moment import now, spell
+from windrow.engine.ledger.sessions import LeaseRow
 from windrow.errors import Locked
 
 LENGTH = timedelta(seconds=60)
@@ -34,7 +34,7 @@ def _started(pid: int) -> str:
     return text.rpartition(")")[2].split()[19]
 
 
-def _dead(name: str) -> bool:
+def is_dead(name: str) -> bool:
     """Tell whether a holder is surely dead: same host and boot, and no such process any more."""
     where, _, rest = name.partition(" pid ")
     mine, _, _ = holder().partition(" pid ")
@@ -51,25 +51,25 @@ class Lease:
         self._clock = clock
         self.token = secrets.token_hex(16)
         self.taken_from = ""
-        connection = ledger.connection
-        with ledger.writing():
-            row = connection.execute(queries()["lease"]).fetchone()
-            if row is not None:
-                self._refuse_if_held(*row[1:4])
-                self.taken_from = row[1]
-                connection.execute(queries()["lease_drop"])
+        database = ledger.database
+        with database.transaction():
+            held = ledger.sessions.lease()
+            if held is not None:
+                self._refuse_if_held(held)
+                self.taken_from = held.holder
+                database.execute("lease_drop")
             at = clock()
-            values = (self.token, holder(), spell(at), spell(at + LENGTH))
-            connection.execute(queries()["lease_take"], values)
+            database.execute("lease_take", self.token, holder(), spell(at), spell(at + LENGTH))
         self._renewed = at
 
-    def _refuse_if_held(self, who: str, since: str, expires: str) -> None:
-        left = parse(expires) - self._clock()
+    def _refuse_if_held(self, lease: LeaseRow) -> None:
+        left = lease.expires - self._clock()
         # A lease that ends later than any lease can was taken by a clock that has gone back since.
         held = timedelta(0) < left <= LENGTH + timedelta(seconds=5)
-        if held and not _dead(who):
+        if held and not is_dead(lease.holder):
             raise Locked(
-                f"this workspace is in use by {who} since {since}; its lease ends in {left.seconds} s unless renewed"
+                f"this workspace is in use by {lease.holder} since {spell(lease.since)};"
+                f" its lease ends in {left.seconds} s unless renewed"
             )
 
     def beat(self) -> None:
@@ -77,13 +77,14 @@ class Lease:
         at = self._clock()
         if timedelta(0) <= at - self._renewed < LENGTH / 3:
             return
-        with self._ledger.writing():
-            cursor = self._ledger.connection.execute(queries()["lease_beat"], (spell(at + LENGTH), self.token))
-            if cursor.rowcount == 0:
+        database = self._ledger.database
+        with database.transaction():
+            if not database.execute("lease_beat", spell(at + LENGTH), self.token):
                 raise Locked("another run took this workspace's lease over", hint="windrow status")
         self._renewed = at
 
     def release(self) -> None:
         """Give the lease back."""
-        with self._ledger.writing():
-            self._ledger.connection.execute(queries()["lease_release"], (self.token,))
+        database = self._ledger.database
+        with database.transaction():
+            database.execute("lease_release", self.token)

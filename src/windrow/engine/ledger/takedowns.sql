@@ -13,71 +13,71 @@ FROM tombstone t WHERE (t.host = 0 AND t.address = ?1) OR t.host = ?2 ORDER BY t
 SELECT t.seq, t.collection, t.target, t.address, t.host FROM tombstone t
 WHERE NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq) ORDER BY t.seq;
 
--- name: hosts_buried
+-- name: hosts_taken_down
 -- Origins of which nothing may be asked.
 SELECT DISTINCT t.host FROM tombstone t WHERE t.host <> 0
 AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted');
 
--- name: bury_address
+-- name: take_down_address
 UPDATE address SET due = NULL, pause = max(pause, 0), capture = 0, failures = 0 WHERE digest = ?;
 
--- name: bury_host
+-- name: take_down_host
 UPDATE address SET due = NULL, pause = max(pause, 0), capture = 0, failures = 0 WHERE host = ?;
 
--- name: unbury_address
+-- name: lift_address
 UPDATE address SET due = 0 WHERE digest = ? AND due IS NULL;
 
--- name: unbury_host
+-- name: lift_host
 UPDATE address SET due = 0 WHERE host = ?1 AND due IS NULL AND NOT EXISTS (SELECT 1 FROM tombstone t
     WHERE t.host = 0 AND t.address = address.digest
     AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted'));
 
--- name: buried_captures
+-- name: takedown_captures
 -- What was kept of an address or a whole origin, file by file.
 SELECT seq, session, warc, place_offset, place_length, digest, revisit FROM visit
 WHERE ((?2 = 0 AND address = ?1) OR (?2 <> 0 AND host = ?2)) AND warc <> '' ORDER BY warc, place_offset;
 
--- name: lent_captures
+-- name: takedown_lent
 -- Digests of an address or origin whose bytes another address has only by a revisit of them.
 SELECT DISTINCT v.digest FROM visit v WHERE v.revisit = 1 AND v.digest <> ''
 AND NOT ((?2 = 0 AND v.address = ?1) OR (?2 <> 0 AND v.host = ?2))
 AND v.digest IN (SELECT digest FROM visit WHERE ((?2 = 0 AND address = ?1) OR (?2 <> 0 AND host = ?2)) AND revisit = 0)
 AND NOT EXISTS (SELECT 1 FROM visit o WHERE o.address = v.address AND o.digest = v.digest AND o.revisit = 0);
 
--- name: shared_captures
+-- name: takedown_shared
 -- Visits of an address or origin whose record another address's visit names as its own.
 SELECT v.seq FROM visit v WHERE ((?2 = 0 AND v.address = ?1) OR (?2 <> 0 AND v.host = ?2)) AND v.warc <> ''
 AND EXISTS (SELECT 1 FROM visit o WHERE o.warc = v.warc AND o.place_offset = v.place_offset
     AND NOT ((?2 = 0 AND o.address = ?1) OR (?2 <> 0 AND o.host = ?2)));
 
--- name: tombstone_spans
+-- name: takedown_spans
 SELECT warc, place_offset, place_length FROM tombstone_span WHERE tombstone = ? ORDER BY warc, place_offset;
 
--- name: mark_span
+-- name: takedown_mark_span
 INSERT OR IGNORE INTO tombstone_span VALUES (?, ?, ?, ?);
 
--- name: clear_payloads
+-- name: takedown_clear_payloads
 -- What another maker's revisits could refer to, and is erased now.
 DELETE FROM payload WHERE EXISTS (SELECT 1 FROM tombstone_span s
     WHERE s.tombstone = ? AND s.warc = payload.warc AND s.place_offset = payload.place_offset);
 
--- name: places_of
+-- name: takedown_places
 -- The places of all records of a file that are on the ledger.
 SELECT place_offset, place_length FROM visit WHERE warc = ?1
 UNION SELECT place_offset, place_length FROM fetch_end WHERE warc = ?1 ORDER BY 1;
 
--- name: clear_visits
+-- name: takedown_clear_visits
 UPDATE visit SET status = NULL, reason = 'forgotten', message = '', digest = '', size = NULL, warc = '',
     place_offset = NULL, place_length = NULL, revisit = 0, etag = '', modified = '', location = '', mime = ''
 WHERE ((?2 = 0 AND address = ?1) OR (?2 <> 0 AND host = ?2)) AND status IS NOT NULL
 AND seq NOT IN (SELECT value FROM json_each(?3));
 
--- name: buried_counts
+-- name: takedown_counts
 -- Addresses, visits, captures and their bytes of an address or an origin.
-SELECT count(DISTINCT address), count(*), sum(warc <> ''), coalesce(sum(place_length), 0) FROM visit
+SELECT count(DISTINCT address), count(*), coalesce(sum(warc <> ''), 0), coalesce(sum(place_length), 0) FROM visit
 WHERE (?2 = 0 AND address = ?1) OR (?2 <> 0 AND host = ?2);
 
--- name: graves
+-- name: taken_down
 -- The addresses and origins of tombstones that are not lifted.
 SELECT t.address, h.origin FROM tombstone t LEFT JOIN host h ON h.seq = t.host
 WHERE NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted');

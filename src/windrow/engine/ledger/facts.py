@@ -1,4 +1,4 @@
-"""The ledger read aloud: its facts as values, in the order they were written."""
+"""The ledger's facts as typed values, in the order they were written: what books are projected from."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from windrow import fact
-from windrow.engine.ledger.book import Ledger
+from windrow.engine.ledger.ledger import Ledger
 from windrow.engine.ledger.moment import parse
 from windrow.model import Level, Status
 from windrow.reasons import Reason
@@ -96,20 +96,20 @@ _KINDS: dict[str, tuple[str, Callable[[Row], fact.Fact]]] = {
 
 def facts(ledger: Ledger, after: int = 0, upto: int | None = None) -> Iterator[fact.Fact]:
     """Yield every fact with `after < seq <= upto`, in order, holding only a row of each kind."""
-    last = upto if upto is not None else ledger.ask("seq")[0][0]
+    last = upto if upto is not None else ledger.database.value("last_seq")
 
     def rows(table: str) -> Iterator[fact.Fact]:
         columns, make = _KINDS[table]
         about, join = (_ABOUT, " JOIN item i ON i.seq = t.item") if table in _OF_ITEMS else ("", "")
         chosen = "t.seq > ? AND t.seq <= ? ORDER BY t.seq"
         text = f"SELECT t.seq, t.at, {columns}{about} FROM {table} t{join} WHERE {chosen}"
-        return map(make, ledger.cursor(text, (after, last)))
+        return map(make, ledger.database.connection.execute(text, (after, last)))
 
     return heapq.merge(*(rows(table) for table in _KINDS), key=lambda one: one.seq)
 
 
-def chapters(ledger: Ledger, after: int, size: int = 1000) -> Iterator[list[fact.Fact]]:
+def batches(ledger: Ledger, after: int, size: int = 1000) -> Iterator[list[fact.Fact]]:
     """Yield the facts after a checkpoint in lists of at most `size`."""
     stream = facts(ledger, after)
-    while chapter := list(islice(stream, size)):
-        yield chapter
+    while batch := list(islice(stream, size)):
+        yield batch

@@ -1,0 +1,259 @@
+"""Hosts and addresses of crawls: what may be asked, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from windrow.engine.ledger.batch import Batch
+from windrow.engine.ledger.database import Database
+from windrow.engine.ledger.moment import spell
+from windrow.model import Found
+
+
+class HostRow(NamedTuple):
+    """An origin that a source's crawl may ask."""
+
+    seq: int
+    source: str
+    origin: str
+
+
+class HostState(NamedTuple):
+    """An origin and its addresses: all, with a body, failing, due, when the next is due (UNIX seconds), last asked."""
+
+    seq: int
+    origin: str
+    source: str
+    collection: str
+    addresses: int
+    pages: int
+    failing: int
+    due: int
+    next_due: int | None
+    asked: datetime | None
+
+
+class DueAddress(NamedTuple):
+    """What to ask of a host, and what it said last.
+
+    `last` is the digest of its last body, empty for none, and `at` the date of the record that holds it.
+    """
+
+    digest: int
+    url: str
+    kind: int
+    place: int
+    pause: int
+    failures: int
+    etag: str
+    modified: str
+    last: str
+    at: datetime | None
+
+
+class AddressRow(NamedTuple):
+    """An address, the origin and source it belongs to, and where it was found: `via`, 0 for a seed.
+
+    `due` is in UNIX seconds: 0 for never asked, 1 for next, None for never; `pause` in seconds, `ELSEWHERE` where
+    only a WARC file of another maker names it.
+    """
+
+    digest: int
+    url: str
+    origin: str
+    source: str
+    collection: str
+    via: int
+    via_url: str | None
+    due: int | None
+    pause: int
+    capture: int
+    failures: int
+    host: int
+
+
+class ChosenAddress(NamedTuple):
+    """An address that an operator decides about."""
+
+    digest: int
+    url: str
+    due: int | None
+    failures: int
+
+
+class FoundAddress(NamedTuple):
+    """An address, and its place in the order in which addresses were found."""
+
+    place: int
+    url: str
+
+
+class AddressCount(NamedTuple):
+    """How a source's addresses of one kind stand: all, with a body, failing, due, and when the next is due."""
+
+    collection: str
+    source: str
+    kind: int
+    known: int
+    pages: int
+    failing: int
+    due: int
+    next_due: int | None
+
+
+class DueCount(NamedTuple):
+    """How many addresses of a host are due."""
+
+    source: str
+    origin: str
+    number: int
+
+
+class WrongAddress(NamedTuple):
+    """An address that is due, or has a last capture, other than its visits say."""
+
+    url: str
+    due: int
+    capture: int
+    visits: int
+    last: int
+
+
+class _Rest(NamedTuple):
+    host: int
+    until: int
+
+
+ELSEWHERE = -1
+"""The pause of an address that only a WARC file of another maker names: it is never due."""
+
+
+class AddressQueries:
+    """What is asked of hosts and addresses."""
+
+    def __init__(self, database: Database) -> None:
+        """Ask this database."""
+        self._database = database
+
+    def hosts(self, collection: str) -> list[HostRow]:
+        """Return the origins that a collection's crawls may ask."""
+        return self._database.rows(HostRow, "hosts", collection)
+
+    def hosts_crawled(self, collection: str) -> list[HostRow]:
+        """Return the same without those that are only known from WARC files of other makers."""
+        return self._database.rows(HostRow, "hosts_crawled", collection)
+
+    def host(self, origin: str, collection: str) -> int | None:
+        """Return the number of a collection's origin."""
+        found: int | None = self._database.value("host_named", origin, collection)
+        return found
+
+    def host_states(self, source: str, host: str, at: int) -> list[HostState]:
+        """Return origins with how their addresses stand at a time (UNIX seconds): of a source, or at a host; not both.
+
+        A port may stand behind the host; an empty text means any.
+        """
+        return self._database.rows(HostState, "hosts_counted", source, host, at)
+
+    def rests(self, at: int) -> dict[int, int]:
+        """Return until when hosts asked to be left alone, in UNIX seconds: those that still do at a time."""
+        return {one.host: one.until for one in self._database.rows(_Rest, "rests", at)}
+
+    def due(self, host: int, at: int, limit: int) -> list[DueAddress]:
+        """Return what to ask of a host next: new addresses first."""
+        return self._database.rows(DueAddress, "addresses_due", host, at, limit)
+
+    def get(self, digest: int) -> AddressRow | None:
+        """Return an address, None where it is not known."""
+        return self._database.first(AddressRow, "address", digest)
+
+    def is_known(self, digest: int) -> bool:
+        """Tell whether an address is known."""
+        return self._database.value("address_known", digest) is not None
+
+    def found_after(self, collection: str, after: int, limit: int) -> list[FoundAddress]:
+        """Return a collection's addresses in the order in which they were found."""
+        return self._database.rows(FoundAddress, "addresses_after", collection, after, limit)
+
+    def count_upto(self, collection: str, place: int) -> int:
+        """Count a collection's addresses up to a place in that order, without those that were taken down."""
+        return int(self._database.value("addresses_counted", collection, place))
+
+    def last_place(self) -> int:
+        """Return the last place in that order, 0 before the first."""
+        return int(self._database.value("address_last"))
+
+    def by_source(self, at: int) -> list[AddressCount]:
+        """Count how the addresses of each source stand at a time."""
+        return self._database.rows(AddressCount, "addresses_by_source", at)
+
+    def due_by_host(self, collection: str, at: int) -> list[DueCount]:
+        """Count the addresses of each host that are due at a time."""
+        return self._database.rows(DueCount, "addresses_due_by_host", at, collection)
+
+    def next_of_source(self, collection: str, source: str, at: int, limit: int) -> list[str]:
+        """Return addresses of a source that would be asked first at a time."""
+        return self._database.column("addresses_next", at, collection, source, limit)
+
+    def chosen(self, collection: str, digests: Sequence[int]) -> Iterator[ChosenAddress]:
+        """Yield those of some addresses that a collection knows, and that were not taken down."""
+        return self._database.rows_of(ChosenAddress, "addresses_chosen", digests, collection)
+
+    def failing(self, collection: str, source: str, reason: str) -> list[ChosenAddress]:
+        """Return those that fail now, of a source and for the reason of their last visit; empty means any."""
+        return self._database.rows(ChosenAddress, "addresses_failing", collection, source, reason)
+
+    def waiting(self, collection: str, source: str, reason: str) -> list[ChosenAddress]:
+        """Return those that wait: never asked so far, or failing for a reason."""
+        return self._database.rows(ChosenAddress, "addresses_waiting", collection, source, reason)
+
+    def wrong(self) -> Iterator[WrongAddress]:
+        """Yield addresses that are due, or have a last capture, other than their visits say."""
+        return self._database.stream(WrongAddress, "addresses_wrong")
+
+
+class AddressWriter:
+    """What is written of hosts and addresses."""
+
+    def __init__(self, batch: Batch) -> None:
+        """Gather with the other parts of a writer."""
+        self._batch = batch
+
+    def add_host(self, session: int, collection: str, source: str, origin: str) -> int:
+        """Put an origin on record that a source's crawl may ask."""
+        return self._batch.fact("host", session, collection, source, origin)
+
+    def give_host(self, host: int, source: str) -> None:
+        """Let a source crawl an origin that was only known from elsewhere."""
+        self._batch.row("host_taken", source, host)
+
+    def add(self, host: int, via: int, found: Iterable[Found]) -> None:
+        """Put addresses on record; those that are known stay as they are."""
+        self._batch.rows("address", [(one.digest, host, one.url, via, one.place, one.kind) for one in found])
+
+    def add_known(self, host: int, found: Found) -> None:
+        """Put an address on record that is never due."""
+        self._batch.row("known", found.digest, host, found.url, found.place)
+
+    def hint(self, found: Iterable[Found], rest: int) -> None:
+        """Make addresses due that are said to have changed since their last visit, `rest` seconds after it at least."""
+        self._batch.rows(
+            "hinted",
+            [{"digest": one.digest, "rest": rest, "hint": spell(one.hinted)} for one in found if one.hinted],
+        )
+
+    def rest(self, host: int, until: int) -> None:
+        """Note until when a host asked to be left alone, in seconds since 1970."""
+        self._batch.row("rest", host, until)
+
+    def due_again(self, hosts: Iterable[int]) -> int:
+        """Make the addresses of hosts due, after those that were never asked; return how many."""
+        self._batch.flush()
+        return sum(self._batch.database.execute("addresses_due_again", host) for host in hosts)
+
+    def due_at(self, digests: Iterable[int], due: int | None) -> None:
+        """Have addresses asked at a time (seconds since 1970; 1: next), or never again."""
+        self._batch.flush()
+        self._batch.database.execute_many("address_due_at", [(due, one) for one in digests])

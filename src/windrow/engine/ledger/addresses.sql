@@ -1,0 +1,122 @@
+-- What is asked of hosts and addresses.
+
+-- name: hosts
+-- The origins that a collection's crawls may ask.
+SELECT seq, source, origin FROM host WHERE collection = ? ORDER BY seq;
+
+-- name: hosts_crawled
+-- The origins that a collection's crawls may ask, without those that are only known from elsewhere.
+SELECT h.seq, h.source, h.origin FROM host h WHERE h.collection = ? AND (
+    EXISTS (SELECT 1 FROM address a WHERE a.host = h.seq AND (a.due IS NOT NULL OR a.pause <> -1))
+    OR NOT EXISTS (SELECT 1 FROM address a WHERE a.host = h.seq)
+) ORDER BY h.seq;
+
+-- name: host_named
+SELECT seq FROM host WHERE origin = ? AND collection = ?;
+
+-- name: addresses_due
+-- What to ask of a host next, and what it said last: new addresses first. A capture of bytes that were
+-- known tells the date of the record that holds them.
+SELECT a.digest, a.url, a.kind, a.place, a.pause, a.failures, coalesce(v.etag, ''), coalesce(v.modified, ''),
+       coalesce(v.digest, ''),
+       CASE WHEN v.revisit = 0 THEN v.started ELSE (SELECT min(k.started) FROM visit k
+           WHERE k.address = a.digest AND k.digest = v.digest AND k.revisit = 0) END
+FROM address a LEFT JOIN visit v ON v.seq = a.capture
+WHERE a.host = ? AND a.due <= ? ORDER BY a.due, a.place LIMIT ?;
+
+-- name: address_hinted
+-- Make an address due that is said to have changed since its last visit, but not sooner than a while after that.
+UPDATE address SET due = min(due, (SELECT CAST(strftime('%s', max(v.started)) AS INTEGER) FROM visit v
+    WHERE v.address = :digest) + :rest)
+WHERE digest = :digest AND due > 0 AND (SELECT max(v.started) FROM visit v WHERE v.address = :digest) < :hint;
+
+-- name: rests
+-- Until when hosts asked to be left alone.
+SELECT host, until FROM rest WHERE until > ?;
+
+-- name: addresses_after
+-- A collection's addresses in the order in which they were found.
+SELECT a.rowid, a.url FROM address a CROSS JOIN host h ON h.seq = a.host AND h.collection = ?
+WHERE a.rowid > ? ORDER BY a.rowid LIMIT ?;
+
+-- name: addresses_counted
+-- How many of the first addresses there are, without those that were taken down.
+SELECT count(*) FROM address a CROSS JOIN host h ON h.seq = a.host AND h.collection = ? WHERE a.rowid <= ?
+AND NOT EXISTS (SELECT 1 FROM tombstone t WHERE (t.address = a.digest AND t.host = 0) OR t.host = h.seq);
+
+-- name: address_last
+SELECT coalesce(max(rowid), 0) FROM address;
+
+-- name: addresses_by_source
+-- How the addresses of each source stand at a moment, by kind: all, those with a body, failing ones, due ones, and
+-- when the next is due.
+SELECT h.collection, h.source, a.kind, count(*), sum(a.capture <> 0 AND a.failures = 0), sum(a.failures > 0),
+       sum(coalesce(a.due <= ?, 0)), min(CASE WHEN a.due > 0 THEN a.due END)
+FROM address a JOIN host h ON h.seq = a.host GROUP BY h.collection, h.source, a.kind;
+
+-- name: addresses_due_by_host
+-- How many addresses of each host are due at a moment.
+SELECT h.source, h.origin, count(*) FROM host h JOIN address a ON a.host = h.seq AND a.due <= ?
+WHERE h.collection = ? GROUP BY h.source, h.origin ORDER BY h.seq;
+
+-- name: addresses_next
+-- Some addresses of a source that are due at a moment.
+SELECT a.url FROM host h JOIN address a ON a.host = h.seq AND a.due <= ? WHERE h.collection = ? AND h.source = ?
+ORDER BY h.seq, a.due, a.place LIMIT ?;
+
+-- name: address_known
+SELECT 1 FROM address WHERE digest = ?;
+
+-- name: address
+-- An address, the origin it belongs to, the source of that origin, and where it was found.
+SELECT a.digest, a.url, h.origin, h.source, h.collection, a.via, v.url, a.due, a.pause, a.capture, a.failures, a.host
+FROM address a JOIN host h ON h.seq = a.host LEFT JOIN address v ON v.digest = a.via WHERE a.digest = ?;
+
+-- name: hosts_counted
+-- The origins of a source with its addresses: all, with a body, failing, due by a time; and when it was asked last.
+SELECT h.seq, h.origin, h.source, h.collection, count(a.digest), coalesce(sum(a.capture > 0), 0),
+       coalesce(sum(a.failures > 0), 0), coalesce(sum(a.due <= ?3), 0), min(CASE WHEN a.due > ?3 THEN a.due END),
+       (SELECT max(v.started) FROM visit v WHERE v.host = h.seq)
+FROM host h LEFT JOIN address a ON a.host = h.seq
+WHERE (?1 = '' OR h.source = ?1) AND (?2 = '' OR h.origin IN ('http://' || ?2, 'https://' || ?2)
+    OR h.origin LIKE 'http://' || ?2 || ':%' OR h.origin LIKE 'https://' || ?2 || ':%')
+GROUP BY h.seq ORDER BY h.origin;
+
+-- name: addresses_chosen
+-- Those of these numbers that a collection knows.
+SELECT a.digest, a.url, a.due, a.failures FROM address a JOIN host h ON h.seq = a.host
+WHERE h.collection = ? AND NOT EXISTS (SELECT 1 FROM tombstone t WHERE (t.address = a.digest AND t.host = 0 OR t.host = h.seq)
+    AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted'))
+AND a.digest IN ({marks});
+
+-- name: addresses_failing
+-- Those that fail now, of a source and for the reason of their last visit, where these are named.
+SELECT a.digest, a.url, a.due, a.failures FROM address a JOIN host h ON h.seq = a.host
+WHERE h.collection = ?1 AND (?2 = '' OR h.source = ?2) AND a.due IS NOT NULL AND a.failures > 0
+AND (?3 = '' OR (SELECT v.reason FROM visit v WHERE v.address = a.digest ORDER BY v.seq DESC LIMIT 1) = ?3)
+ORDER BY a.host, a.url;
+
+-- name: addresses_waiting
+-- Those that wait to be asked: never asked so far, or failing for that reason.
+SELECT a.digest, a.url, a.due, a.failures FROM address a JOIN host h ON h.seq = a.host
+WHERE h.collection = ?1 AND (?2 = '' OR h.source = ?2) AND a.due IS NOT NULL
+AND ((?3 = '' AND a.due <= 1) OR (?3 <> '' AND a.failures > 0 AND
+    (SELECT v.reason FROM visit v WHERE v.address = a.digest ORDER BY v.seq DESC LIMIT 1) = ?3))
+ORDER BY a.host, a.url;
+
+-- name: addresses_due_again
+-- Make the addresses of a host due, after those that were never asked.
+UPDATE address SET due = 1 WHERE host = ? AND due > 1;
+
+-- name: address_due_at
+UPDATE address SET due = ? WHERE digest = ?;
+
+-- name: addresses_wrong
+-- Addresses that are due, or have a last capture, other than their visits say. Not those that are never due: they are
+-- known from elsewhere, or were taken down. Nor what others asked, which took no time that we know of.
+SELECT url, due, capture, visits, last FROM (
+    SELECT a.url, a.due AS due, a.capture AS capture, count(v.seq) AS visits,
+           max(CASE WHEN v.status = 200 AND v.warc <> '' THEN v.seq ELSE 0 END) AS last
+    FROM address a LEFT JOIN visit v ON v.address = a.digest AND (v.status IS NULL OR v.seconds > 0)
+    WHERE a.due IS NOT NULL GROUP BY a.digest)
+WHERE (visits = 0 AND due > 1) OR capture <> last;

@@ -1,0 +1,99 @@
+"""Rows of facts gathered within one transaction, and the statements by which they are written."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from windrow.engine.ledger.database import Database
+from windrow.engine.ledger.moment import now, spell
+from windrow.engine.ledger.query import queries
+
+_WIDTH = {
+    "session": 4, "session_end": 4, "task": 6, "task_end": 6, "item": 14, "listing": 10, "refusal": 7,
+    "fetch": 6, "fetch_end": 21, "reading": 10, "move": 8, "finding": 10, "host": 6, "visit": 23,
+    "tombstone": 9, "tombstone_end": 8,
+}  # fmt: skip
+"""How many columns the tables of facts have."""
+
+# The order is that in which rows are written: what refers to something comes after it.
+_WRITE = {table: f"INSERT INTO {table} VALUES ({','.join('?' * width)})" for table, width in _WIDTH.items()}
+_WRITE["refusal"] += " ON CONFLICT DO NOTHING"
+_WRITE |= {
+    "standing": (
+        "INSERT INTO standing VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (item) DO UPDATE SET fetch = excluded.fetch,"
+        " phase = excluded.phase, status = excluded.status, reason = excluded.reason, since = excluded.since"
+    ),
+    "moved": "UPDATE standing SET phase = ?, status = ?, reason = ?, since = ? WHERE item = ?",
+    "fetched": "UPDATE standing SET fetch = ? WHERE item = ?",
+    "offering": (
+        "INSERT INTO offering VALUES (?,?,?,?,?,?,?) ON CONFLICT (source, item) DO UPDATE SET"
+        " path = excluded.path, present = excluded.present, size = excluded.size,"
+        " modified = excluded.modified, sidecar = excluded.sidecar"
+    ),
+    # what was only known from elsewhere (a pause of -1) becomes due when a crawl of ours finds it
+    "address": (
+        "INSERT INTO address VALUES (?,?,?,?,?,0,0,0,0,?) ON CONFLICT (digest) DO UPDATE SET via = excluded.via,"
+        " place = excluded.place, due = 0, pause = 0 WHERE pause = -1"
+    ),
+    "known": (
+        "INSERT INTO address (digest, host, url, via, place, due, pause, capture, failures)"
+        " VALUES (?,?,?,0,?,NULL,-1,0,0) ON CONFLICT DO NOTHING"
+    ),
+    "intake": "INSERT INTO intake VALUES (?,?,?,?,0)",
+    "intake_at": "UPDATE intake SET place_offset = ? WHERE item = ?",
+    "intake_named": "INSERT INTO intake_name VALUES (?,?) ON CONFLICT DO NOTHING",
+    "intake_waits": "INSERT INTO intake_waiting VALUES (?,?,?) ON CONFLICT DO NOTHING",
+    "intake_waited": "DELETE FROM intake_waiting WHERE item = ? AND place_offset = ?",
+    "payload": "INSERT INTO payload VALUES (?,?,?,?,?,?) ON CONFLICT DO NOTHING",
+    "host_taken": "UPDATE host SET source = ? WHERE seq = ?",
+    "visited": "UPDATE address SET due = ?, pause = ?, failures = ?, capture = coalesce(?, capture) WHERE digest = ?",
+    "hinted": queries()["address_hinted"],
+    "rest": "INSERT INTO rest VALUES (?, ?) ON CONFLICT (host) DO UPDATE SET until = max(until, excluded.until)",
+}
+
+
+class Batch:
+    """What a transaction has to write: rows are gathered, and written together at `flush`.
+
+    Every fact gets the next number, and the moment of the transaction.
+    """
+
+    def __init__(self, database: Database) -> None:
+        """Take up the numbering where it stands; a transaction is open."""
+        self.database = database
+        self._seq: int = database.value("last_seq")
+        self._rows: dict[str, list[Any]] = {name: [] for name in _WRITE}
+        self.at = now()
+
+    @property
+    def at(self) -> datetime:
+        """The moment that all facts of this transaction bear."""
+        return self._moment
+
+    @at.setter
+    def at(self, moment: datetime) -> None:
+        self._moment, self._at = moment, spell(moment)
+
+    def fact(self, table: str, *values: Any, at: datetime | None = None) -> int:
+        """Gather a fact, and return its number; `at` where it did not happen now."""
+        self._seq += 1
+        self._rows[table].append((self._seq, spell(at) if at else self._at, *values))
+        return self._seq
+
+    def row(self, name: str, *values: Any) -> None:
+        """Gather a row, or a change of one."""
+        self._rows[name].append(values)
+
+    def rows(self, name: str, rows: list[Any]) -> None:
+        """Gather many."""
+        self._rows[name] += rows
+
+    def flush(self) -> None:
+        """Write what was gathered, so that queries within the transaction see it."""
+        with self.database.guarded():
+            for name, rows in self._rows.items():
+                if rows:
+                    self.database.connection.executemany(_WRITE[name], rows)
+                    rows.clear()
+        self.database.execute("set_seq", self._seq)

@@ -1,0 +1,211 @@
+"""The ledger's file: opening and migrating it, transactions, and queries whose rows are typed."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from types import NoneType
+from typing import Any, TypeVar, cast, get_args, get_type_hints
+
+from windrow.engine.ledger.moment import parse
+from windrow.engine.ledger.query import migrations, queries
+from windrow.errors import DiskFull, LedgerError
+from windrow.model import Level, Status
+from windrow.reasons import Reason
+from windrow.stores.wal import empty_wal
+
+CHUNK = 400
+"""Most values in one `IN (...)`."""
+
+Row = TypeVar("Row", bound=tuple[Any, ...])
+"""A NamedTuple whose fields are the columns of a query, in their order."""
+
+Value = TypeVar("Value")
+
+_MADE: dict[type, Callable[[Any], Any]] = {
+    datetime: parse,
+    bool: bool,
+    Status: Status,
+    Level: Level,
+    Reason: Reason,
+}
+"""How a column becomes the type that a row's field has; all others are as SQLite gives them."""
+
+
+class Database:
+    """One SQLite file, in which `queries()` are run by name."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file, making or upgrading its tables; a copy is kept before an upgrade."""
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with self.guarded():
+            self.connection = sqlite3.connect(path, isolation_level=None, timeout=30)
+            self.connection.execute("PRAGMA journal_mode = WAL")
+            self.connection.execute("PRAGMA synchronous = FULL")
+            self.connection.execute("PRAGMA wal_autocheckpoint = 10000")
+            self.connection.execute("PRAGMA cache_size = -8192")  # the keys of addresses lie everywhere
+            self._migrate()
+
+    def _migrate(self) -> None:
+        steps = migrations()
+        newest = newest_schema()
+        version = self.connection.execute("PRAGMA user_version").fetchone()[0]
+        if version > newest:
+            raise LedgerError(
+                f"{self.path} was written by a newer windrow (schema {version}, this one knows {newest})",
+                hint="pip install --upgrade windrow",
+            )
+        if 0 < version < newest:
+            # Not a copy of the file: what another process that reads keeps in the log beside it belongs to it too.
+            with closing(sqlite3.connect(self.path.with_suffix(f".before-{version + 1:04}.db"))) as copy:
+                self.connection.backup(copy)
+        for number, text in steps:
+            if number > version:
+                script = f"BEGIN IMMEDIATE;\n{text}\nPRAGMA user_version = {number};\nCOMMIT;"
+                self.connection.executescript(script)
+
+    def rows(self, row: type[Row], name: str, *values: Any) -> list[Row]:
+        """Run a query and return all its rows."""
+        with self.guarded():
+            return [*map(_maker(row), self.connection.execute(queries()[name], values))]
+
+    def mapped(self, make: Callable[[tuple[Any, ...]], Value], name: str, *values: Any) -> list[Value]:
+        """Run a query and return what a function makes of each of its rows."""
+        with self.guarded():
+            return [*map(make, self.connection.execute(queries()[name], values))]
+
+    def stream(self, row: type[Row], name: str, *values: Any) -> Iterator[Row]:
+        """Run a query and yield its rows as they are read."""
+        with self.guarded():
+            yield from map(_maker(row), self.connection.execute(queries()[name], values))
+
+    def first(self, row: type[Row], name: str, *values: Any) -> Row | None:
+        """Run a query and return its first row, None where there is none."""
+        with self.guarded():
+            found = self.connection.execute(queries()[name], values).fetchone()
+        return None if found is None else _maker(row)(found)
+
+    def rows_of(self, row: type[Row], name: str, keys: Sequence[Any], *before: Any) -> Iterator[Row]:
+        """Run a query over many keys, some hundred at a time; `before` are the values that stand before them."""
+        return self.mapped_of(_maker(row), name, keys, *before)
+
+    def mapped_of(
+        self, make: Callable[[tuple[Any, ...]], Value], name: str, keys: Sequence[Any], *before: Any
+    ) -> Iterator[Value]:
+        """Run a query over many keys, and yield what a function makes of each of its rows."""
+        for start in range(0, len(keys), CHUNK):
+            part = keys[start : start + CHUNK]
+            text = queries()[name].replace("{marks}", ",".join("?" * len(part)))
+            with self.guarded():
+                yield from map(make, self.connection.execute(text, (*before, *part)).fetchall())
+
+    def column(self, name: str, *values: Any) -> list[Any]:
+        """Run a query and return the first column of its rows."""
+        with self.guarded():
+            return [row[0] for row in self.connection.execute(queries()[name], values)]
+
+    def value(self, name: str, *values: Any) -> Any:
+        """Run a query and return the first column of its first row, None where there is no row."""
+        with self.guarded():
+            found = self.connection.execute(queries()[name], values).fetchone()
+        return None if found is None else found[0]
+
+    def execute(self, name: str, *values: Any) -> int:
+        """Run a query that writes, and return how many rows it changed; a transaction is open."""
+        with self.guarded():
+            return self.connection.execute(queries()[name], values).rowcount
+
+    def execute_many(self, name: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Run a query that writes for each of some rows of values; a transaction is open."""
+        with self.guarded():
+            self.connection.executemany(queries()[name], rows)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Open a transaction; what was written in it is there wholly or not at all."""
+        with self.guarded():
+            self.connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self.connection.execute("ROLLBACK")
+                raise
+            self.connection.execute("COMMIT")
+
+    def overwrite_what_is_deleted(self) -> None:
+        """Have SQLite write zeros over what is deleted or changed from now on."""
+        self.connection.execute("PRAGMA secure_delete = ON").fetchall()
+
+    def empty_log(self, pulse: Callable[[], object]) -> bool:
+        """Move all from the log beside the file into it, and tell whether the log is empty; see `empty_wal`."""
+        return empty_wal(self.connection, pulse)
+
+    def copy(self, path: Path, *then: str) -> None:
+        """Copy all to another file, and run queries there."""
+        path.unlink(missing_ok=True)
+        with closing(sqlite3.connect(path)) as into:
+            self.connection.backup(into)
+            for name in then:
+                into.execute(queries()[name])
+            into.commit()
+
+    @contextmanager
+    def guarded(self) -> Iterator[None]:
+        """Tell a fault of SQLite or of the disk as an error of the ledger."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            if "disk is full" in str(error):
+                raise DiskFull(f"no room for the ledger {self.path}") from error
+            raise LedgerError(f"the ledger {self.path} does not answer: {error}") from error
+        except OSError as error:
+            raise LedgerError(f"the ledger {self.path} cannot be opened: {error}") from error
+
+
+def schema(path: Path) -> int | None:
+    """Return the number of a ledger's last migration, None where there is no file.
+
+    What is no database is told as 0: to open it is the ledger's own error.
+    """
+    if not path.is_file():
+        return None
+    with closing(sqlite3.connect(path)) as connection:
+        try:
+            return int(connection.execute("PRAGMA user_version").fetchone()[0])
+        except sqlite3.Error:
+            return 0
+
+
+def newest_schema() -> int:
+    """Return the number of the last migration that this version of windrow knows."""
+    return migrations()[-1][0]
+
+
+@cache
+def _maker(row: type[Row]) -> Callable[[Sequence[Any]], Row]:
+    """Return what makes a query's columns a typed row."""
+    kinds = get_type_hints(row)
+    made = [(place, _MADE[kind]) for place, name in enumerate(kinds) if (kind := _bare(kinds[name])) in _MADE]
+    plain: Callable[[Iterable[Any]], Row] = cast("Any", row)._make
+    if not made:
+        return plain
+
+    def make(columns: Sequence[Any]) -> Row:
+        values = [*columns]
+        for place, kind in made:
+            if values[place] is not None:
+                values[place] = kind(values[place])
+        return plain(values)
+
+    return make
+
+
+def _bare(kind: Any) -> Any:
+    """Return a type without its `| None`."""
+    kinds = [one for one in get_args(kind) if one is not NoneType]
+    return kinds[0] if len(kinds) == 1 else kind

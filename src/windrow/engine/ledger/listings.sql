@@ -1,0 +1,54 @@
+-- What is asked of listings: what sources offer, and what of it was refused.
+
+-- name: offers_of_source
+-- What a source offered when it was last listed.
+SELECT o.item, i.item_key, o.path, o.present, o.size, o.modified, o.sidecar
+FROM offering o JOIN item i ON i.seq = o.item WHERE o.source = ?;
+
+-- name: offers_of_items
+-- Who offers these items now.
+SELECT item, source, path, size, modified, sidecar FROM offering
+WHERE present = 1 AND item IN ({marks}) ORDER BY item, source;
+
+-- name: offering_sources
+-- Every source that ever offered something.
+SELECT DISTINCT source FROM offering ORDER BY source;
+
+-- name: session_listings
+-- What sources said. An item's first move has the number after its own: one that began failed was refused.
+SELECT l.source, CASE WHEN l.event = 'listed' AND m.status = 5 THEN 'refused' ELSE l.event END AS what, count(*)
+FROM listing l LEFT JOIN move m ON m.seq = l.item + 1 AND m.item = l.item
+WHERE l.seq BETWEEN ? AND ? GROUP BY l.source, what;
+
+-- name: session_refusals
+SELECT source, reason, count(*) FROM refusal WHERE seq BETWEEN ? AND ? GROUP BY source, reason;
+
+-- name: offers_counted
+SELECT source, count(*) FROM offering WHERE present = 1 GROUP BY source;
+
+-- name: offers_failing
+-- What each source offers that stands failed now.
+SELECT o.source, count(*) FROM standing s JOIN offering o ON o.item = s.item
+WHERE s.status = 5 AND o.present = 1 GROUP BY o.source;
+
+-- name: refusals_named
+SELECT seq, at, session, source, path, reason FROM refusal
+WHERE path = ?1 OR substr(path, -length(?2)) = ?2 OR source || '/' || path = ?1 ORDER BY seq;
+
+-- name: item_offers
+-- Who offers or offered an item.
+SELECT source, path, present, size, modified FROM offering WHERE item = ? ORDER BY source;
+
+-- name: item_listings
+SELECT seq, at, session, source, path, event, size, modified FROM listing WHERE item = ? ORDER BY seq;
+
+-- name: offers_waiting
+-- Items of a collection in one state, with who offers them now.
+SELECT s.item, i.item_key, i.owner, o.source, o.path, o.size, o.modified, s.reason
+FROM standing s JOIN item i ON i.seq = s.item JOIN offering o ON o.item = s.item AND o.present = 1
+WHERE s.collection = ? AND s.kind = ? AND s.phase = ? AND s.status = ? ORDER BY s.place, s.item, o.source;
+
+-- name: offers_wrong
+-- Offers that are there or not, other than the last listing says.
+SELECT o.source, o.item, o.present, l.event FROM offering o JOIN listing l ON l.seq = (SELECT max(k.seq)
+    FROM listing k WHERE k.source = o.source AND k.item = o.item) WHERE o.present <> (l.event <> 'gone');

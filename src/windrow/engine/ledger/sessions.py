@@ -1,0 +1,160 @@
+"""Sessions, the tasks in them, and the lease by which one runs at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from windrow.engine.ledger.batch import Batch
+from windrow.engine.ledger.database import Database
+from windrow.reasons import Reason
+
+
+class SessionRow(NamedTuple):
+    """One run: `last` is the number of its last fact, so far where it has not ended; `outcome` its exit code."""
+
+    seq: int
+    began: datetime
+    holder: str
+    command: str
+    ended: datetime | None
+    outcome: int | None
+    last: int
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """The numbers of its first and its last fact."""
+        return self.seq, self.last
+
+
+class SessionEnd(NamedTuple):
+    """When a session ended."""
+
+    session: int
+    at: datetime
+
+
+class TaskRow(NamedTuple):
+    """One phase of one source; all that says how it ended is None while it runs."""
+
+    seq: int
+    collection: str
+    source: str
+    phase: int
+    began: datetime
+    ended: datetime | None
+    failed: bool | None
+    reason: Reason | None
+    comment: str | None
+
+
+class SourceTask(NamedTuple):
+    """A task of one source, and the session it was part of."""
+
+    seq: int
+    session: int
+    phase: int
+    began: datetime
+    ended: datetime | None
+    failed: bool | None
+    reason: Reason | None
+    comment: str | None
+
+
+class SourceSession(NamedTuple):
+    """What a session did at one source: how many of its tasks failed or never ended, and when the last one did."""
+
+    source: str
+    session: int
+    began: datetime
+    ended: datetime | None
+    failed: int
+    reason: Reason | None
+
+
+class LeaseRow(NamedTuple):
+    """Who holds the workspace, since when, and until when unless renewed."""
+
+    token: str
+    holder: str
+    since: datetime
+    expires: datetime
+    beat: int
+
+
+class SessionQueries:
+    """What is asked of sessions."""
+
+    def __init__(self, database: Database) -> None:
+        """Ask this database."""
+        self._database = database
+
+    def get(self, session: int) -> SessionRow | None:
+        """Return a session, None where there is none of this number."""
+        return self._database.first(SessionRow, "session", session)
+
+    def first(self) -> str:
+        """Return when the first session began and who held it: what no other ledger has; empty before it."""
+        return next(iter(self._database.mapped(" ".join, "first_session")), "")
+
+    def latest(self) -> int | None:
+        """Return the number of the last session."""
+        latest: int | None = self._database.value("session_latest")
+        return latest
+
+    def running(self) -> bool:
+        """Tell whether the latest session has not ended."""
+        return self._database.value("session_open") is not None
+
+    def has_ended(self, session: int) -> bool:
+        """Tell whether a session has ended."""
+        return self._database.value("session_ended", session) is not None
+
+    def ended(self, sessions: Sequence[int]) -> list[SessionEnd]:
+        """Return when these sessions ended, without those that have not."""
+        return [*self._database.rows_of(SessionEnd, "sessions_ended", sessions)]
+
+    def last_at(self) -> str:
+        """Return when the last session began or ended, as the ledger spells times; empty for never."""
+        return self._database.value("session_last_at") or ""
+
+    def tasks(self, span: tuple[int, int]) -> list[TaskRow]:
+        """Return the tasks between two facts, in their order."""
+        return self._database.rows(TaskRow, "session_tasks", *span)
+
+    def by_source(self) -> list[SourceSession]:
+        """Return every session of every source, in the order of sessions."""
+        return self._database.rows(SourceSession, "source_sessions")
+
+    def tasks_of_source(self, source: str) -> list[SourceTask]:
+        """Return every task of a source, in their order."""
+        return self._database.rows(SourceTask, "source_tasks", source)
+
+    def lease(self) -> LeaseRow | None:
+        """Return who holds the workspace, or held it when it was killed."""
+        return self._database.first(LeaseRow, "lease")
+
+
+class SessionWriter:
+    """What is written of sessions."""
+
+    def __init__(self, batch: Batch) -> None:
+        """Gather with the other parts of a writer."""
+        self._batch = batch
+
+    def open(self, holder: str, command: str) -> int:
+        """Begin a session."""
+        return self._batch.fact("session", holder, command)
+
+    def close(self, session: int, outcome: int) -> int:
+        """End a session with its exit code."""
+        return self._batch.fact("session_end", session, outcome)
+
+    def open_task(self, session: int, collection: str, source: str, phase: int) -> int:
+        """Begin one phase of one source."""
+        return self._batch.fact("task", session, collection, source, phase)
+
+    def close_task(self, task: int, reason: Reason | None, comment: str, *, failed: bool) -> int:
+        """End it."""
+        return self._batch.fact("task_end", task, int(failed), reason, comment)

@@ -1,0 +1,175 @@
+"""Takedowns: what of an address or an origin is to be gone, and what became of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable
+from datetime import datetime
+from typing import NamedTuple
+
+from windrow.engine.ledger.batch import Batch
+from windrow.engine.ledger.database import Database
+from windrow.model import Place
+
+
+class TombstoneRow(NamedTuple):
+    """What was said of taking a target down: when, by whom and why; when it was done, and lifted."""
+
+    seq: int
+    at: datetime
+    target: str
+    host: int
+    holder: str
+    reason: str
+    done: datetime | None
+    lifted: datetime | None
+
+
+class OpenTombstone(NamedTuple):
+    """A takedown that was begun and is not done."""
+
+    seq: int
+    collection: str
+    target: str
+    address: int
+    host: int
+
+
+class TakenDown(NamedTuple):
+    """An address of which nothing may be kept, or where there is one, an origin."""
+
+    address: int
+    origin: str | None
+
+
+class TargetCapture(NamedTuple):
+    """What was kept in one visit to a target."""
+
+    visit: int
+    session: int
+    warc: str
+    offset: int
+    length: int
+    digest: str
+    revisit: bool
+
+    @property
+    def place(self) -> Place:
+        """Where it lies."""
+        return Place(self.warc, self.offset, self.length)
+
+
+class RecordSpan(NamedTuple):
+    """Where a record lies in its file."""
+
+    offset: int
+    length: int
+
+
+class TargetCount(NamedTuple):
+    """What the ledger has of a target; sizes in bytes, as they lie in the archive."""
+
+    addresses: int
+    visits: int
+    captures: int
+    bytes: int
+
+
+class TakedownQueries:
+    """What is asked of takedowns; a target is an address, or with `host` an origin, by their numbers."""
+
+    def __init__(self, database: Database) -> None:
+        """Ask this database."""
+        self._database = database
+
+    def of(self, address: int, host: int) -> list[TombstoneRow]:
+        """Return the tombstones of an address, and those of its origin."""
+        return self._database.rows(TombstoneRow, "tombstones", address, host)
+
+    def open(self) -> list[OpenTombstone]:
+        """Return those that were begun and are not done: a run was killed over them."""
+        return self._database.rows(OpenTombstone, "tombstones_open")
+
+    def standing(self) -> list[TakenDown]:
+        """Return the addresses and origins of tombstones that are not lifted."""
+        return self._database.rows(TakenDown, "taken_down")
+
+    def hosts(self) -> set[int]:
+        """Return the origins of which nothing may be asked."""
+        return {*self._database.column("hosts_taken_down")}
+
+    def captures(self, address: int, host: int) -> list[TargetCapture]:
+        """Return what was kept of a target, file by file."""
+        return self._database.rows(TargetCapture, "takedown_captures", address, host)
+
+    def lent(self, address: int, host: int) -> set[str]:
+        """Return digests of a target whose bytes another address has only by a revisit of them."""
+        return {*self._database.column("takedown_lent", address, host)}
+
+    def shared(self, address: int, host: int) -> set[int]:
+        """Return visits to a target whose record another address's visit names as its own."""
+        return {*self._database.column("takedown_shared", address, host)}
+
+    def spans(self, tombstone: int) -> list[Place]:
+        """Return the records that are to be erased, file by file."""
+        return self._database.rows(Place, "takedown_spans", tombstone)
+
+    def records_of(self, warc: str) -> list[RecordSpan]:
+        """Return the places of all records of a file that are on the ledger, in order."""
+        return self._database.rows(RecordSpan, "takedown_places", warc)
+
+    def count(self, address: int, host: int) -> TargetCount:
+        """Count what there is of a target."""
+        found = self._database.first(TargetCount, "takedown_counts", address, host)
+        assert found is not None  # it counts, so there is always a row
+        return found
+
+    def overwrite_what_is_deleted(self) -> None:
+        """Leave nothing of what is taken down in free places of the ledger's file, from now on."""
+        self._database.overwrite_what_is_deleted()
+
+    def empty_log(self, pulse: Callable[[], object]) -> bool:
+        """Tell whether the log beside the ledger's file has nothing left of what is gone; `pulse` is called often."""
+        return self._database.empty_log(pulse)
+
+
+class TakedownWriter:
+    """What is written of takedowns."""
+
+    def __init__(self, batch: Batch) -> None:
+        """Gather with the other parts of a writer."""
+        self._batch = batch
+
+    def begin(
+        self, session: int, collection: str, target: tuple[str, int, int], holder: str, reason: str
+    ) -> int:  # fmt: skip
+        """Say that a target (its name, its address, its host) is taken down, and have nothing of it asked again."""
+        seq = self._batch.fact("tombstone", session, collection, *target, holder, reason)
+        self._batch.flush()
+        _, address, host = target
+        name, value = ("take_down_host", host) if host else ("take_down_address", address)
+        self._batch.database.execute(name, value)
+        return seq
+
+    def mark(self, tombstone: int, places: Iterable[Place]) -> None:
+        """Note which records are to be erased."""
+        self._batch.database.execute_many("takedown_mark_span", [(tombstone, *place) for place in places])
+
+    def clear(self, tombstone: int, which: tuple[int, int], lent: Collection[int]) -> None:
+        """Clear what came of the visits to a target (address, host) but those `lent`."""
+        self._batch.database.execute("takedown_clear_payloads", tombstone)
+        self._batch.database.execute("takedown_clear_visits", *which, json.dumps(sorted(lent)))
+
+    def done(self, session: int, tombstone: int, counts: tuple[int, int, int]) -> int:
+        """Say that a target is gone, with counts of captures, their bytes, and records."""
+        return self._batch.fact("tombstone_end", session, tombstone, "done", *counts)
+
+    def lift(self, session: int, tombstone: int) -> int:
+        """Say that a target may be asked for again."""
+        return self._batch.fact("tombstone_end", session, tombstone, "lifted", 0, 0, 0)
+
+    def due_again(self, address: int, host: int) -> None:
+        """Make what a lifted tombstone held due."""
+        self._batch.flush()
+        name, value = ("lift_host", host) if host else ("lift_address", address)
+        self._batch.database.execute(name, value)

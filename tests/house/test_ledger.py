@@ -1,0 +1,64 @@
+"""The ledger's tables are known to its own package alone: others ask by its methods, and get typed rows."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from windrow.engine.ledger.query import queries
+
+from .tree import ROOT, at, parsed, python
+
+INSIDE = {"windrow.engine.ledger.database", "windrow.engine.ledger.query", "windrow.engine.ledger.batch"}
+"""Modules that only the ledger's own import; `schema` and `newest_schema` tell others the number of the last migration."""
+
+STATEMENT = re.compile(r"\b(SELECT|INSERT INTO|DELETE FROM|UPDATE)\b[^a-z]+\w")
+PACKAGE = ROOT / "src" / "windrow" / "engine" / "ledger"
+
+OWN_DATABASE = {"indexing.py"}
+"""Modules of the engine that sort in a database of their own, which lives as long as the call."""
+
+
+def outside() -> list[Path]:
+    """Return the modules of windrow that are not the ledger's."""
+    return [path for path in python("src") if PACKAGE not in path.parents]
+
+
+def reached(path: Path) -> Iterator[ast.AST]:
+    """Yield where a module reaches into the ledger."""
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.ImportFrom) and node.module in INSIDE:
+            if {one.name for one in node.names} - {"schema", "newest_schema"}:
+                yield node
+        elif isinstance(node, ast.Attribute) and node.attr == "database":
+            owner = node.value
+            if (isinstance(owner, ast.Name) and owner.id == "ledger") or (
+                isinstance(owner, ast.Attribute) and owner.attr in {"ledger", "_ledger"}
+            ):
+                yield node
+
+
+def test_nobody_outside_reaches_into_the_ledger() -> None:
+    found = [at(path, node) for path in outside() for node in reached(path)]
+    assert found == [], "ask by a method of the ledger; where none fits, add one to the module of its subject"
+
+
+def test_the_engine_has_no_sql_outside_the_ledger() -> None:
+    found = [
+        at(path, node)
+        for path in outside()
+        if path.relative_to(ROOT / "src" / "windrow").parts[0] == "engine" and path.name not in OWN_DATABASE
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and STATEMENT.search(node.value)
+    ]
+    assert found == [], "SQL stands in the .sql files of the ledger"
+
+
+@pytest.mark.parametrize("name", sorted(queries()))
+def test_every_query_is_run_somewhere(name: str) -> None:
+    texts = [path.read_text() for path in sorted(PACKAGE.glob("*.py"))]
+    assert any(f'"{name}"' in text for text in texts), "delete it, or ask it"
