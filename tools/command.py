@@ -14,7 +14,7 @@ import click
 
 from windrow.app.compare import Compared
 from windrow.app.crawled import OutcomeCount
-from windrow.app.edition import Edition, Renamed
+from windrow.app.edition import Edition
 from windrow.app.forget import Burden
 from windrow.app.lookup import Hit, Mark, Told
 from windrow.app.origin import Came, Origin, Site
@@ -101,7 +101,7 @@ MESSAGES = {
 
 PARTS = (
     SourceCount, PhaseCount, ReasonCount, FindingCount, OutcomeCount, SourceState, StateCount, Mark, Part,
-    Came, Counted, Change, Line, Tombstone, Near, Renamed,
+    Came, Counted, Change, Line, Tombstone, Near,
 )  # fmt: skip
 """What lists within messages hold."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -183,16 +184,23 @@ def test_dates_and_addresses_that_make_no_sense_are_told(here, windrow, village)
     assert windrow("check").code == 0
 
 
-def test_a_new_title_alone_is_told_without_a_new_version(why, here, windrow, village) -> None:
+def test_a_new_title_alone_is_a_version_in_why_diff_export_and_search(why, here, windrow, village) -> None:
     text = (village.roots[0] / "new.html").read_text()
+    time.sleep(1.1)  # versions are told apart by seconds
     village.put(0, "new.html", text.replace("<title>New place", "<title>Newer place"))
     assert windrow("run", "town", "--again").code == 0
-    told, versions, _ = why("/new.html")
-    assert len(versions) == 1
-    assert [(one["what"], one["before"], one["after"]) for one in told["renamed"]] == [
-        ("title", "New place", "Newer place")
-    ]
-    assert "renamed  title 'New place' -> 'Newer place'" in windrow("why", f"{village.origin(0)}/new.html").out
+    url = f"{village.origin(0)}/new.html"
+    _, versions, _ = why("/new.html")
+    assert [one["title"] for one in versions] == ["New place", "Newer place"]
+    assert versions[0]["end"] == versions[1]["first_seen"]
+    assert versions[0]["generation"] == versions[1]["generation"], "the text is the same"
+    assert versions[1]["changed"] == "title 'New place' -> 'Newer place'"
+    assert "-title: New place\n+title: Newer place" in windrow("diff", url).out
+    assert "/new.html" in windrow("search", f"title:newer as-of:{versions[1]['first_seen']}").out
+    assert "/new.html" not in windrow("search", f"title:newer as-of:{here[2]}").out, "it was called so later only"
+    assert "New place" in windrow("search", f"title:new as-of:{here[2]}").out
+    lines = [json.loads(line) for line in windrow("export", "pages", "--as", "jsonl").out.splitlines()]
+    assert [one["title"] for one in lines if one["url"] == url] == ["New place", "Newer place"]
 
 
 def test_nearly_equal_pages_are_told(why, here, windrow, village) -> None:

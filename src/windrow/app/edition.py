@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from itertools import pairwise
 from typing import NamedTuple
 from uuid import UUID
 
@@ -12,7 +11,7 @@ from windrow.app.lookup import when
 from windrow.app.shelf import there
 from windrow.collections.pages.difference import State, difference
 from windrow.config import Workspace
-from windrow.stores.index.version import Near, Version, Versions, Wording
+from windrow.stores.index.version import Near, Version, Versions
 
 _COMPARED = 100
 """Versions, the latest ones, that are compared with the one before."""
@@ -49,22 +48,12 @@ class Edition(NamedTuple):
     reason: str = ""
 
 
-class Renamed(NamedTuple):
-    """What a page calls itself changed, while its text stayed: its title, headline or description."""
-
-    at: datetime
-    what: str
-    before: str
-    after: str
-
-
 class Others(NamedTuple):
-    """Addresses with the same text now, those with nearly the same, who stands for all, and what it was called."""
+    """Addresses with the same text now, those with nearly the same, and who stands for all."""
 
     alike: tuple[str, ...] = ()
     near: tuple[Near, ...] = ()
     stands: str = ""
-    renamed: tuple[Renamed, ...] = ()
 
 
 def editions(workspace: Workspace, url: str) -> tuple[list[Edition], Others]:
@@ -79,19 +68,8 @@ def editions(workspace: Workspace, url: str) -> tuple[list[Edition], Others]:
         if latest is not None and latest.pile is not None and latest.end is None:
             near, stands = reader.near(latest.id, _ALIKE)
             others = Others(tuple(reader.alike(latest.pile, url, _ALIKE)), tuple(near), stands)
-        others = others._replace(renamed=tuple(_renamed(reader.wordings(url))))
         changes, reasons = _changes(reader, found), reader.reasons(url)
-    return [_edition(one, changes.get(one.id, ""), reasons.get(one.id, "")) for one in found], others
-
-
-def _renamed(found: Sequence[Wording]) -> Iterator[Renamed]:
-    """Compare what a version called itself with what it called itself before."""
-    for before, after in pairwise(found):
-        if before.generation == after.generation:
-            for what in ("title", "headline", "description"):
-                old, new = getattr(before, what) or "", getattr(after, what) or ""
-                if old != new:
-                    yield Renamed(datetime.fromtimestamp(after.since, UTC), what, old, new)
+    return [_edition(one, changes.get(one.id, ""), reasons.get(one.generation, "")) for one in found], others
 
 
 def _changes(reader: Versions, found: Sequence[Version]) -> dict[int, str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from windrow.app.edition import Edition, Renamed, editions
+from windrow.app.edition import Edition, editions
 from windrow.app.lookup import when
 from windrow.app.rule import judge
 from windrow.collections.pages.code import CrawlType
@@ -81,7 +81,6 @@ class Page(NamedTuple):
     alike: tuple[str, ...]
     near: tuple[Near, ...]
     represented_by: str
-    renamed: tuple[Renamed, ...]
     tombstones: tuple[Tombstone, ...]
     versions: tuple[Edition, ...]
     events: tuple[Asked, ...]

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from windrow.app.indexing import is_current, links_of, open_index, roll_path
 from windrow.collections.pages.query import Query, parse
-from windrow.collections.pages.query.condition import FROM, condition, known, plan
+from windrow.collections.pages.query.condition import FROM, condition, dated, known, plan
 from windrow.collections.pages.query.tree import Filter, filters, wanted
 from windrow.collections.pages.search.ask import SHARES, ask, copies, loosened, several, unindexed
 from windrow.collections.pages.search.fold import Ranked, folded, ordered, spread
@@ -36,16 +36,16 @@ MOST = 20_000
 # Weights of the columns as the standard's own search has them (text_pile_id, any, title, description, ...).
 BM25 = "bm25(full_text_entity_index, 0, 0, 5.0, 1.5, 1.0, 0.75, 4.0, 2.1, 0.2, 0.0)"
 _MATCHED = f"""
-SELECT g.entity_generation_id, -s.score FROM
+SELECT g.version_id AS id, -s.score AS score, s.score AS place FROM
   (SELECT rowid AS pile, {BM25} AS score FROM full_text_entity_index WHERE full_text_entity_index MATCH ?) s
   CROSS JOIN {FROM} WHERE g.text_pile_id = s.pile AND {{where}}
-ORDER BY s.score, g.entity_generation_id LIMIT ? OFFSET ?
 """
 _LISTED = f"""
-SELECT g.entity_generation_id, 0 FROM {FROM} WHERE {{where}}
-ORDER BY coalesce(d.time_updated_unix_utc, d.time_created_unix_utc, g.first_seen_unix_utc) DESC, g.entity_generation_id
-LIMIT ? OFFSET ?
+SELECT g.version_id AS id, 0 AS score,
+  -coalesce(g.time_updated_unix_utc, g.time_created_unix_utc, g.first_seen_unix_utc) AS place
+FROM {FROM} WHERE {{where}}
 """
+_ORDERED = "SELECT id, score FROM ({parts}) ORDER BY place, id LIMIT ? OFFSET ?"
 _FREQUENCY = "SELECT count(*), 0 FROM full_text_entity_index WHERE full_text_entity_index MATCH ?"
 
 
@@ -68,7 +68,7 @@ class Search:
 
         Any text is a query. Raises StoreError where the database or the index cannot be read.
         """
-        query = parse(text)
+        query = dated(parse(text))
         with self._summary.held():
             return self._answer(query, now, offset, limit)
 
@@ -114,10 +114,11 @@ class Search:
     def _nearer(self, prepared: Sought, ranked: list[Ranked]) -> list[Ranked]:
         """Read the texts of the best and look how near the words stand in them."""
         best = ranked[:READ]
-        texts = self._summary.texts([one.candidate.page.id for one in best], LOOKED_AT)
+        piles = {one.candidate.page.pile for one in best if one.candidate.page.pile is not None}
+        texts = self._summary.texts(piles, LOOKED_AT)
         near = []
         for one in best:
-            page = one.candidate.page._replace(text=texts.get(one.candidate.page.id, ""))
+            page = one.candidate.page._replace(text=texts.get(one.candidate.page.pile or 0, ""))
             candidate = one.candidate._replace(page=page)
             near.append(Ranked(candidate, nearer(prepared, candidate, one.parts)))
         return ordered(near) + ranked[READ:]
@@ -143,15 +144,20 @@ class Search:
     def _matched(self, query: Query, offset: int) -> list[Found]:
         made = plan(query)
         where = made.where.sql if copies(query) else f"{made.where.sql} AND NOT g.marked_duplicate"
-        sql = (_LISTED if made.match is None else _MATCHED).format(where=where)
-        matched = () if made.match is None else (made.match,)
-        told = self._summary.ask(sql, (*matched, *made.where.values, BLOCK, offset))
+        sql = _LISTED if made.match is None else _MATCHED
+        relations = self._summary.relations()[0 if query.history else -1 :]
+        parts = " UNION ALL ".join(sql.format(where=where, versions=one) for one in relations)
+        values = (*(() if made.match is None else (made.match,)), *made.where.values) * len(relations)
+        told = self._summary.ask(_ORDERED.format(parts=parts), (*values, BLOCK, offset))
         return [Found(*one) for one in told]
 
     def _ids(self, leaf: Filter) -> tuple[int, ...]:
         made = condition(leaf)
-        sql = f"SELECT g.entity_generation_id, 0 FROM {FROM} WHERE {made.sql} LIMIT ?"
-        return tuple(one.id for one in self._summary.ask(sql, (*made.values, MOST)))
+        relations = self._summary.relations()
+        sql = f"SELECT g.version_id, 0 FROM {FROM} WHERE {made.sql}"
+        parts = " UNION ALL ".join(sql.format(versions=one) for one in relations)
+        values = (*made.values * len(relations), MOST)
+        return tuple(one.id for one in self._summary.ask(f"{parts} LIMIT ?", values))
 
     def _candidates(self, block: list[Found], best: float) -> list[Candidate]:
         ids = [one.id for one in block]
@@ -180,12 +186,12 @@ class Search:
         alike = self._summary.alike(piles, sql, values) if piles else {}
         find = pattern(wanted(query.root))
         if query.as_of is not None:
-            pages = self._summary.worded([one.candidate.page for one in page], query.as_of)
-            page = [
-                one._replace(candidate=one.candidate._replace(page=then)) for one, then in zip(page, pages, strict=True)
-            ]
+            absent = self._summary.absent({one.candidate.page.url_id for one in page}, query.as_of)
+            return tuple(
+                shown(Shown(one, alike, query.as_of, absent=one.candidate.page.url_id in absent), find) for one in page
+            )
         if query.history:
-            return tuple(shown(Shown(one, alike, query.as_of), find) for one in page)
+            return tuple(shown(Shown(one, alike, None), find) for one in page)
         standing = self._summary.standing([one.candidate.page.id for one in page])
         sizes = self._summary.sizes(standing.values())
         others = {one.id: one for one in self._summary.generations(sorted(set(standing.values())), texts=False)}

@@ -99,8 +99,6 @@ def _events(page: Page) -> Iterator[tuple[datetime, int, str]]:
             yield one.first_seen, 2, f"changed  {one.changed}"
         if one.end is not None and (number == len(page.versions) or page.versions[number].first_seen != one.end):
             yield one.end, 3, f"gone     version {number} ended; last seen {show(one.last_seen)}"
-    for new in page.renamed:
-        yield new.at, 3, f"renamed  {new.what} {new.before!r} -> {new.after!r}"
     for grave in page.tombstones:
         yield grave.at, 4, f"forgotten {_grave(grave)}"
         if grave.lifted:

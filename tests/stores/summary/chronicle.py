@@ -45,15 +45,15 @@ def title(event: Event) -> str:
 
 
 def summary(event: Event) -> Summary:
-    """Return what a reader makes of the bytes; the link tells which crawl it was."""
-    what, name = event.what, f"{event.what} {event.number}"
+    """Return what a reader makes of the bytes; the link tells which bytes they were."""
+    what, name, odd = event.what, title(event), event.number % 2
     if what == "file":
-        return Summary(b"f" * 32, "unsupported", size=event.number, mime=Mime("image", "png"))
+        return Summary(b"f" * 32, "unsupported", size=9, mime=Mime("image", "png"))
     if what == "move":
-        return Summary(b"m" * 32, file=False, move=Move("http://a.example/target", name))
-    links = ((f"http://b.example/{event.number}", None, False, True, False, 0b10, False, 0, 2, "a", name),)
-    described = (None, event.at, "en", title(event), None, None, event.number)
-    return Summary(digest(what), "", pile(what), described, links, True, 5, Mime("text", "html"))
+        return Summary(b"m" * 32, file=False, move=Move("http://a.example/target", "there"))
+    links = ((f"http://b.example/{odd}", None, False, True, False, 0b10, False, 0, 2, "a", name),)
+    described = (None, odd, "en", name, None, None, odd)
+    return Summary(digest(what), "", pile(what), described, links, True, 5 + odd, Mime("text", "html"))
 
 
 def is_content(event: Event) -> bool:
@@ -104,6 +104,10 @@ FROM entity_generation g JOIN url u USING (url_id) LEFT JOIN text_pile p USING (
 LEFT JOIN document_description d USING (entity_generation_id) LEFT JOIN file_summary f USING (entity_generation_id)
 LEFT JOIN mimetype m USING (mimetype_id) LEFT JOIN redirect_summary r USING (entity_generation_id)
 """
+_VERSIONS = """
+SELECT str_url, first_seen_unix_utc, last_seen_unix_utc, confirmed_end_unix_utc, title, primary_language, indexiness
+FROM windrow_version JOIN url USING (url_id)
+"""
 _DUPLICATES = """
 SELECT s.str_url, o.str_url FROM duplicate_summary d
 JOIN entity_generation g ON g.entity_generation_id = d.subject_entity_generation_id JOIN url s ON s.url_id = g.url_id
@@ -123,6 +127,7 @@ def tables(store: SummaryStore) -> dict[str, Any]:
         "crawls": len(ask(store, "SELECT 1 FROM crawl_summary")),
         "links": len(ask(store, "SELECT 1 FROM link_summary")),
         "owed": ask(store, "SELECT * FROM windrow_owed"),
+        "versions": sorted(ask(store, _VERSIONS), key=repr),
     }
 
 

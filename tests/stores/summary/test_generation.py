@@ -56,8 +56,10 @@ def test_gone_ends_it_at_once():
     assert spans(A, Sight.GONE, Sight.GONE) == [(A, 0, 0, 1)]
 
 
-def test_the_same_after_an_absence_opens_it_again():
-    assert spans(A, Sight.GONE, A) == [(A, 0, 2, None)]
+def test_the_same_text_after_an_absence_is_a_new_generation_and_nothing_was_there_in_between():
+    assert spans(A, Sight.GONE, A) == [(A, 0, 0, 1), (A, 2, 2, None)]
+    missing = [Sight.MISSING] * 4
+    assert spans(A, A, *missing, A, A) == [(A, 0, 1, 3), (A, 6, 7, None)]
     assert spans(A, Sight.GONE, B) == [(A, 0, 0, 1), (B, 2, 2, None)]
 
 
@@ -65,9 +67,11 @@ def test_without_a_body_before_it_nothing_is_the_same():
     assert spans(Sight.SAME, Sight.UNKNOWN, Sight.MISSING) == []
 
 
-def test_a_page_that_returns_and_says_that_it_did_not_change_is_open_again():
-    assert spans(A, Sight.GONE, Sight.SAME) == [(A, 0, 2, None)]
-    assert spans(A, Sight.MISSING, Sight.MISSING, Sight.SAME, Sight.GONE) == [(A, 0, 3, 4)]
+def test_a_page_that_returns_and_says_that_it_did_not_change_is_there_again():
+    assert spans(A, Sight.GONE, Sight.SAME) == [(A, 0, 0, 1), (A, 2, 2, None)]
+    assert spans(A, Sight.MISSING, Sight.MISSING, Sight.SAME, Sight.GONE) == [(A, 0, 0, 2), (A, 3, 3, 4)]
+    back = fold(seen(A, Sight.GONE, Sight.SAME))[1]
+    assert back.reads == fold(seen(A))[0].crawls[0], "it is described by the body that the server compares with"
 
 
 def test_a_page_that_did_not_change_while_its_address_led_elsewhere_is_there_again():
@@ -94,7 +98,21 @@ def test_intervals_do_not_overlap_and_only_the_last_is_open(observations):
     for before, after in itertools.pairwise(found):
         assert before.confirmed_end is not None
         assert before.confirmed_end <= after.first_seen
-        assert before.identity != after.identity
+        assert (
+            before.identity != after.identity or before.confirmed_end > before.last_seen or absent(observations, before)
+        )
+
+
+def absent(observations, one):
+    """Tell whether something was missing at the end of a generation."""
+    return any(seen.at == one.confirmed_end and seen.sight in {Sight.MISSING, Sight.GONE} for seen in observations)
+
+
+@given(OBSERVATIONS)
+def test_no_generation_spans_an_absence_that_ended_it(observations):
+    for one in fold(observations):
+        within = [seen for seen in observations if one.first_seen < seen.at < one.last_seen]
+        assert Sight.GONE not in {seen.sight for seen in within}
 
 
 @given(OBSERVATIONS)

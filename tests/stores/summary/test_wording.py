@@ -14,7 +14,7 @@ from tests.stores.summary.test_near import prose
 from windrow.app.indexing import index_pages
 from windrow.app.search import Search
 from windrow.stores.database import reach
-from windrow.stores.index.version import WORDINGS, Versions
+from windrow.stores.index.version import _VERSIONS, Versions
 from windrow.stores.summary import Crawl, Entry, Sight, Summary, SummaryStore
 from windrow.stores.summary.entry import Mime
 from windrow.stores.summary.forget import forget
@@ -96,6 +96,72 @@ def test_a_search_shows_titles_as_they_were(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.parametrize("index", ["index", None], ids=["index", "full-text table"])
+def test_as_of_matches_the_title_language_and_date_of_then(tmp_path: Path, index: str | None) -> None:
+    store = open_store(tmp_path)
+    store.settle(CRAWLS, 9)
+    store.finish(NOW)
+    index_pages(store.engine, tmp_path / "index")
+    begin = NOW - NOW % DAY
+    found = {}
+    with closing(Search(store.engine, tmp_path / index if index else None)) as search:
+        for day in (0, 2, 3, 4):
+            date = datetime.fromtimestamp(begin + day * DAY, UTC).date()
+            for word in ("first", "second", "last"):
+                found[day, word] = len(search(f"title:{word} as-of:{date}", now=NOW + 9 * DAY).results)
+        assert len(search("title:last", now=NOW + 9 * DAY).results) == 1
+        assert search("title:second", now=NOW + 9 * DAY).results == ()
+    store.close()
+    assert [key for key, count in found.items() if count] == [(0, "first"), (2, "second"), (3, "first"), (4, "last")]
+
+
+@pytest.mark.parametrize("index", ["index", None], ids=["index", "full-text table"])
+def test_is_duplicate_in_the_past_asks_who_was_one_then(tmp_path: Path, index: str | None) -> None:
+    store = open_store(tmp_path)
+    store.settle([crawl(NOW, "A", url=OTHER), crawl(NOW, "A")], 2)
+    store.finish(NOW)  # URL is a copy of OTHER, which comes first
+    store.settle([crawl(NOW + 2 * DAY, "A", url=OTHER, text="Something else.")], 3)
+    store.finish(NOW + 2 * DAY)  # and is one no more
+    index_pages(store.engine, tmp_path / "index")
+    begin = NOW - NOW % DAY
+    with closing(Search(store.engine, tmp_path / index if index else None)) as search:
+
+        def urls(query: str) -> list[str]:
+            return [one.url for one in search(query, now=NOW + 9 * DAY).results]
+
+        dates = [datetime.fromtimestamp(begin + day * DAY, UTC).date() for day in (0, 1, 2)]
+        assert [urls(f"is:duplicate as-of:{date}") for date in dates] == [[URL], [URL], []]
+        assert urls("is:duplicate") == []
+        assert urls(f"harbour -is:duplicate as-of:{dates[1]}") == [OTHER]
+    store.close()
+
+
+@pytest.mark.parametrize("index", ["index", None], ids=["index", "full-text table"])
+def test_as_of_after_an_absence_is_uncertain_and_within_a_gap_finds_nothing(tmp_path: Path, index: str | None) -> None:
+    def absence(day: int, sight: Sight) -> Entry:
+        there = crawl(NOW + day * DAY, "Page")
+        return Entry(there.crawl._replace(sight=sight, payload="", status=404, visit=100 + day))
+
+    store = open_store(tmp_path)
+    days = {1: Sight.MISSING, 4: Sight.MISSING, 5: Sight.MISSING, 6: Sight.MISSING}
+    told = [crawl(NOW + day * DAY, "Page") for day in (0, 2, 8)] + [absence(*one) for one in days.items()]
+    store.settle(told, 9)
+    store.finish(NOW)
+    index_pages(store.engine, tmp_path / "index")
+    begin = NOW - NOW % DAY
+    with closing(Search(store.engine, tmp_path / index if index else None)) as search:
+
+        def sure(day: int) -> list[str]:
+            date = datetime.fromtimestamp(begin + day * DAY, UTC).date()
+            found = search(f"harbour as-of:{date}", now=NOW + 9 * DAY).results
+            return ["uncertain" if one.uncertain else "sure" for one in found]
+
+        assert [sure(day) for day in range(10)] == [
+            ["sure"], *[["uncertain"]] * 4, [], [], [], ["sure"], ["sure"],
+        ]  # fmt: skip
+    store.close()
+
+
 def test_a_new_canonical_address_moves_a_page_to_its_group(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     whole = f"The harbour. {prose(1)} {prose(2, 50)}"
@@ -119,13 +185,18 @@ def test_what_is_forgotten_leaves_no_title(tmp_path: Path) -> None:
     assert ask(tmp_path, "SELECT title FROM windrow_wording") == [("Kept",)]
 
 
-def test_a_database_from_before_gets_the_column(tmp_path: Path) -> None:
-    open_store(tmp_path).close()
+def test_a_database_from_before_wordings_were_kept_gets_them(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    store.settle(CRAWLS[:1], 1)
+    store.close()
     with closing(sqlite3.connect(tmp_path / "summary.sqlite")) as link, link:
         link.execute("DROP VIEW windrow_version")
+        for table in ("windrow_past", "windrow_reading", "windrow_wording"):
+            link.execute(f"DROP TABLE {table}")
         link.execute("ALTER TABLE windrow_observation DROP COLUMN said")
+        link.execute("DELETE FROM unobtanium_database_info WHERE key = 'windrow.layout'")
     store = open_store(tmp_path)
-    store.settle(CRAWLS, 5)
+    store.settle(CRAWLS[1:], 5)
     store.close()
     assert len(ask(tmp_path, VERSIONS)) == 4
 
@@ -135,9 +206,9 @@ def test_the_wordings_of_an_address_are_found_without_those_of_others(tmp_path: 
     store.settle([crawl(NOW, "One"), crawl(NOW + DAY, "Two"), crawl(NOW, "Three", url=OTHER)], 1)
     store.close()
     engine = reach(f"sqlite:///{tmp_path}/summary.sqlite")
-    assert [one.title for one in Versions(engine).wordings(URL)] == ["One", "Two"]
-    assert Versions(engine).wordings("https://a.example/none") == []
+    assert [one.title for one in Versions(engine).of(URL)] == ["One", "Two"]
+    assert Versions(engine).of("https://a.example/none") == []
     engine.dispose()
     with closing(sqlite3.connect(tmp_path / "summary.sqlite")) as link:
-        plan = link.execute(f"EXPLAIN QUERY PLAN {WORDINGS}", (1,)).fetchall()
-    assert not [row for row in plan if row[3] == "SCAN windrow_observation"]
+        plan = link.execute(f"EXPLAIN QUERY PLAN {_VERSIONS.format(versions='windrow_version')}", (1,)).fetchall()
+    assert not [row[3] for row in plan if row[3].startswith("SCAN") and row[3] not in {"SCAN g", "SCAN s"}]

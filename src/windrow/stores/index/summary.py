@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from windrow.stores.connect import READS, guarded
 from windrow.stores.index.generation import Generation, Links
+from windrow.stores.summary.join import LATEST, PAST, PLAIN
 
 LINKS = 1_000
 """Links to one URL that are looked at."""
@@ -20,32 +21,27 @@ CALLED = 12
 """Texts of links to one URL that are kept."""
 
 _FROM = """
-FROM entity_generation g
+FROM {versions} g
 JOIN url u ON u.url_id = g.url_id
 JOIN origin o ON o.origin_id = u.origin_id
-LEFT JOIN document_description d ON d.entity_generation_id = g.entity_generation_id
-LEFT JOIN file_summary f ON f.entity_generation_id = g.entity_generation_id
-LEFT JOIN mimetype m ON m.mimetype_id = f.mimetype_id
+LEFT JOIN mimetype m ON m.mimetype_id = g.mimetype_id
 LEFT JOIN text_pile p ON p.text_pile_id = g.text_pile_id
 """
 _COLUMNS = """
-g.entity_generation_id, g.entity_generation_uuid, g.url_id, u.str_url, coalesce(o.host, ''),
+g.version_id, g.entity_generation_uuid, g.url_id, u.str_url, coalesce(o.host, ''),
 g.first_seen_unix_utc, g.last_seen_unix_utc, g.confirmed_end_unix_utc, g.marked_duplicate, g.text_pile_id,
-m.mime_type || '/' || m.mime_subtype, m.mime_suffix, f.canonical_url_id, d.primary_language, d.title,
-d.primary_headline, d.description, d.time_created_unix_utc, d.time_updated_unix_utc, coalesce(d.indexiness, 0)
+m.mime_type || '/' || m.mime_subtype, m.mime_suffix, g.canonical_url_id, g.primary_language, g.title,
+g.primary_headline, g.description, g.time_created_unix_utc, g.time_updated_unix_utc, g.indexiness
 """
 _WHOLE = ", ".join(
     f"coalesce(p.{name}, '')"
     for name in ("text", "secondary_text", "big_headlines", "small_headlines", "code_text", "quote_text")
 )
 _SHORT, _NONE = _FROM.partition("LEFT JOIN text_pile")[0], "'', '', '', '', '', ''"
-_STATES = f"""SELECT {_COLUMNS}, {_NONE} {_SHORT} WHERE g.text_pile_id IS NOT NULL OR d.title IS NOT NULL
-ORDER BY g.entity_generation_id"""
-_TEXTS = """
-SELECT g.entity_generation_id, substr(p.text, 1, ?) FROM entity_generation g JOIN text_pile p USING (text_pile_id)
-WHERE g.entity_generation_id IN (SELECT value FROM json_each(?))
-"""
-_AMONG = "WHERE g.entity_generation_id IN (SELECT value FROM json_each(?))"
+_STATES = f"""SELECT {_COLUMNS}, {_NONE} {_SHORT} WHERE g.text_pile_id IS NOT NULL OR g.title IS NOT NULL
+ORDER BY g.version_id"""
+_TEXTS = "SELECT text_pile_id, substr(text, 1, ?) FROM text_pile WHERE text_pile_id IN (SELECT value FROM json_each(?))"
+_AMONG = "WHERE g.version_id IN (SELECT value FROM json_each(?))"
 # Pages as they are now, that call a URL something; their links to themselves say nothing.
 _LINKS = """
 SELECT l.text FROM link_summary l
@@ -68,13 +64,11 @@ _GROUPED = """
 SELECT generation_id, representative_id FROM windrow_representative
 WHERE generation_id IN (SELECT value FROM json_each(?))
 """
-_WORDED = """
-SELECT g.entity_generation_id, w.title, w.primary_headline, w.description
-FROM entity_generation g JOIN windrow_wording w ON w.said = (
-  SELECT o.said FROM windrow_observation o WHERE o.url_id = g.url_id
-  AND o.entity_generation_id = g.entity_generation_id AND o.said <> x'' AND o.at <= ?
-  ORDER BY o.at DESC, o.crawl_uuid DESC LIMIT 1)
-WHERE g.entity_generation_id IN (SELECT value FROM json_each(?))
+# Pages that were asked for in vain between their last confirmation and a time.
+_ABSENT = """
+SELECT v.value FROM json_each(?1) v WHERE (
+  SELECT o.sight FROM windrow_observation o WHERE o.url_id = v.value AND o.at <= ?2 AND o.sight <> 'unknown'
+  ORDER BY o.at DESC, o.crawl_uuid DESC LIMIT 1) IN ('missing', 'gone')
 """
 _OF_GROUP = """
 SELECT r.representative_id, count(DISTINCT g.url_id) FROM windrow_representative r
@@ -125,21 +119,36 @@ class Summary:
             yield cast("sqlite3.Connection", link.connection.dbapi_connection)
 
     def states(self) -> Iterator[Generation]:
-        """Yield every generation that can be found, without its texts, in the order of ids."""
+        """Yield every version that can be found, without its texts, in the order of ids."""
         with self._read() as link:
-            for row in link.execute(_STATES):
-                yield Generation._make(row)
+            for relation in self._relations(link):
+                for row in link.execute(_STATES.format(versions=relation)):
+                    yield Generation._make(row)
 
     def generations(self, ids: Sequence[int], *, texts: bool = True) -> list[Generation]:
-        """Return generations, with or without their texts."""
+        """Return versions, with or without their texts; those before the latest of a generation have ids below 0."""
         sql = f"SELECT {_COLUMNS}, {_WHOLE} {_FROM}" if texts else f"SELECT {_COLUMNS}, {_NONE} {_SHORT}"
+        found = []
         with self._read() as link:
-            return [Generation._make(row) for row in link.execute(f"{sql} {_AMONG}", (str(list(ids)),))]
+            for relation in self._relations(link):
+                some = [one for one in ids if (one < 0) is (relation is PAST)]
+                if some:
+                    rows = link.execute(f"{sql.format(versions=relation)} {_AMONG}", (str(some),))
+                    found += [Generation._make(row) for row in rows]
+        return found
 
-    def texts(self, ids: Sequence[int], most: int) -> dict[int, str]:
-        """Return the first `most` characters of the main texts of generations."""
+    def relations(self) -> tuple[str, ...]:
+        """Return what versions are selected from: those before the latest of each generation, then the latest."""
         with self._read() as link:
-            return {row[0]: row[1] for row in link.execute(_TEXTS, (most, str(list(ids))))}
+            return self._relations(link)
+
+    def _relations(self, link: sqlite3.Connection) -> tuple[str, ...]:
+        return (PAST, LATEST) if self._has(link, "windrow_past") else (PLAIN,)
+
+    def texts(self, piles: Iterable[int], most: int) -> dict[int, str]:
+        """Return the first `most` characters of the main text of each pile."""
+        with self._read() as link:
+            return {row[0]: row[1] for row in link.execute(_TEXTS, (most, str(list(piles))))}
 
     def links(self, urls: Iterable[int]) -> dict[int, Links]:
         """Return what other pages call these URLs."""
@@ -170,18 +179,12 @@ class Summary:
         """Count the URLs of the groups that these generations stand for."""
         return self._paired(_OF_GROUP, standing)
 
-    def worded(self, pages: Sequence[Generation], at: int) -> list[Generation]:
-        """Return pages with the title, headline and description that they had at a time, as far as that is known."""
+    def absent(self, urls: Iterable[int], at: int) -> set[int]:
+        """Return those of some URLs that were not there when they were asked for last before a time."""
         with self._read() as link:
-            if not self._has(link, "windrow_wording"):
-                return list(pages)
-            found = {row[0]: row[1:] for row in link.execute(_WORDED, (at, str([one.id for one in pages])))}
-        return [
-            one._replace(**dict(zip(("title", "headline", "description"), found[one.id], strict=True)))
-            if one.id in found
-            else one
-            for one in pages
-        ]
+            if not self._has(link, "windrow_observation"):
+                return set()
+            return {row[0] for row in link.execute(_ABSENT, (str(list(urls)), at))}
 
     def _paired(self, sql: str, ids: Iterable[int]) -> dict[int, int]:
         with self._read() as link:

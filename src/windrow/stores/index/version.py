@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from windrow.stores.connect import READS, guarded
-from windrow.stores.summary.join import BESIDE, ORIGINAL
+from windrow.stores.summary.join import BESIDE, ORIGINAL, versions
 
 
 class Version(NamedTuple):
-    """A generation of one address. Times are UNIX seconds.
+    """A version of one address: a text, and what the page says of itself beside it. Times are UNIX seconds.
+
+    `id` is that of the generation for the latest version of it, and below zero for those before.
 
     `kind` is `type/subtype`, `redirect` where it led to, `original` the address it is marked as a duplicate
     of; `copies` counts the other addresses that have the same text now. `crawls` and `links` are counted.
@@ -20,6 +22,7 @@ class Version(NamedTuple):
     """
 
     id: int
+    generation: int
     uuid: bytes
     first: int
     last: int
@@ -42,20 +45,20 @@ class Version(NamedTuple):
 
 
 _VERSIONS = f"""
-SELECT g.entity_generation_id, g.entity_generation_uuid, g.first_seen_unix_utc, g.last_seen_unix_utc,
-  g.confirmed_end_unix_utc, g.text_pile_id, d.title, d.primary_headline, d.description, d.primary_language,
-  m.mime_type || '/' || m.mime_subtype, f.file_size, c.str_url, t.str_url,
+SELECT g.version_id, g.entity_generation_id, g.entity_generation_uuid, g.first_seen_unix_utc, g.last_seen_unix_utc,
+  g.confirmed_end_unix_utc, g.text_pile_id, g.title, g.primary_headline, g.description, g.primary_language,
+  m.mime_type || '/' || m.mime_subtype, g.file_size, c.str_url, t.str_url,
   {ORIGINAL},
   (SELECT count(DISTINCT k.url_id) FROM entity_generation k
    WHERE k.text_pile_id = g.text_pile_id AND k.confirmed_end_unix_utc IS NULL AND k.url_id <> g.url_id),
-  (SELECT count(*) FROM crawl_summary s WHERE s.entity_generation_id = g.entity_generation_id),
+  (SELECT count(*) FROM crawl_summary s WHERE s.entity_generation_id = g.entity_generation_id
+   AND s.time_started_unix_utc BETWEEN g.first_seen_unix_utc AND g.last_seen_unix_utc),
   (SELECT count(*) FROM link_summary l WHERE l.entity_generation_id = g.entity_generation_id),
   (SELECT count(*) FROM token_statistics w WHERE w.text_pile_id = g.text_pile_id),
   EXISTS (SELECT 1 FROM full_text_entity_index_docsize z WHERE z.id = g.text_pile_id)
-FROM url u
-JOIN entity_generation g ON g.url_id = u.url_id AND g.url_fragment IS NULL
+FROM {{versions}} g
 {BESIDE}
-WHERE u.str_url = ? ORDER BY g.first_seen_unix_utc, g.entity_generation_id
+WHERE g.url_id = ? AND g.url_fragment IS NULL ORDER BY g.first_seen_unix_utc, g.entity_generation_id, g.version_id > 0
 """
 _TEXTS = (
     "SELECT text_pile_id, text, secondary_text FROM text_pile WHERE text_pile_id IN (SELECT value FROM json_each(?))"
@@ -79,10 +82,6 @@ SELECT u.str_url FROM windrow_representative r JOIN entity_generation g ON g.ent
 JOIN url u ON u.url_id = g.url_id WHERE r.generation_id = ? AND r.representative_id <> r.generation_id
 """
 _BESIDE = "SELECT count(*) FROM sqlite_master WHERE name IN ('windrow_near_duplicate', 'windrow_representative')"
-WORDINGS = """
-SELECT entity_generation_id, first_seen_unix_utc, title, primary_headline, description FROM windrow_version
-WHERE url_id = ? ORDER BY entity_generation_id, first_seen_unix_utc
-"""
 _REASONS = """
 SELECT o.entity_generation_id, o.reason FROM windrow_observation o
 WHERE o.url_id = (SELECT url_id FROM url WHERE str_url = ?) AND o.reason <> '' AND o.entity_generation_id IS NOT NULL
@@ -90,7 +89,6 @@ ORDER BY o.at, o.crawl_uuid
 """
 _OBSERVED = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_observation'"
 _URL = "SELECT url_id FROM url WHERE str_url = ?"
-_VIEW = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_version'"
 _OF_ORIGIN = """
 SELECT count(DISTINCT g.url_id), coalesce(sum(g.confirmed_end_unix_utc IS NULL), 0), count(*),
   coalesce(sum(g.marked_duplicate AND g.confirmed_end_unix_utc IS NULL), 0)
@@ -104,16 +102,6 @@ class Near(NamedTuple):
 
     url: str
     similarity: float
-
-
-class Wording(NamedTuple):
-    """What a page calls itself from a time on (UNIX seconds), within one version."""
-
-    generation: int
-    since: int
-    title: str | None
-    headline: str | None
-    description: str | None
 
 
 class Counted(NamedTuple):
@@ -134,7 +122,11 @@ class Versions:
 
     def of(self, url: str) -> list[Version]:
         """Return the versions of a normal address, oldest first; none where it is not known."""
-        return [Version._make((*row[:-1], bool(row[-1]))) for row in self._rows(_VERSIONS, (url,))]
+        with guarded(self._engine), self._engine.connect().execution_options(**READS) as link, link.begin():
+            # The number itself, and not a join: else versions of all addresses would be made first.
+            number = link.exec_driver_sql(_URL, (url,)).scalar()
+            rows = link.exec_driver_sql(_VERSIONS.format(versions=versions(link)), (number,)).fetchall()
+        return [Version._make((*row[:-1], bool(row[-1]))) for row in rows]
 
     def texts(self, piles: list[int]) -> dict[int, tuple[str, str]]:
         """Return main and other text of piles."""
@@ -154,13 +146,6 @@ class Versions:
     def reasons(self, url: str) -> dict[int, str]:
         """Return by generation why an address has no text, in the words of the ledger's reasons."""
         return dict(self._rows(_REASONS, (url,))) if self._rows(_OBSERVED, ())[0][0] else {}
-
-    def wordings(self, url: str) -> list[Wording]:
-        """Return what an address called itself, version by version in the order of time."""
-        if not self._rows(_VIEW, ())[0][0]:
-            return []
-        # The number itself, and not a query for it: else the view would be made of all addresses first.
-        return [Wording(*row) for number in self._rows(_URL, (url,)) for row in self._rows(WORDINGS, tuple(number))]
 
     def count(self, origins: list[str]) -> Counted:
         """Count what is known of origins."""

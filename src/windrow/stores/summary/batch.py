@@ -15,7 +15,7 @@ from windrow.stores.summary.entry import PILE, Crawl, Entry, Summary
 from windrow.stores.summary.generation import Generation, Observation, Sight
 from windrow.stores.summary.reading import Readings, addresses
 from windrow.stores.summary.version import Version, versions
-from windrow.stores.summary.wording import keep, renew, said
+from windrow.stores.summary.wording import Past, Sighting, keep, known_past, past, record, said
 
 _OBSERVE = f"""
 INSERT INTO windrow_observation VALUES ({",".join("?" * 17)})
@@ -24,7 +24,7 @@ payload = excluded.payload, reason = excluded.reason, visit = excluded.visit, sa
 """
 _SEEN = """
 SELECT url_id, at, crawl_uuid, sight, identity, entity_generation_id, visit, agent_uuid, crawl_type,
-  was_robotstxt_approved, exit_code, request_duration_ms, status_code, etag, said, payload <> ''
+  was_robotstxt_approved, exit_code, request_duration_ms, status_code, etag, said, payload
 FROM windrow_observation WHERE url_id IN (SELECT value FROM json_each(?)) ORDER BY url_id, at, crawl_uuid
 """
 _KNOWN = """
@@ -34,6 +34,9 @@ FROM entity_generation WHERE url_id IN (SELECT value FROM json_each(?)) AND url_
 """
 _OWING = """
 SELECT entity_generation_id FROM windrow_owed WHERE entity_generation_id IN (SELECT value FROM json_each(?))
+"""
+_READ = """
+SELECT entity_generation_id, visit FROM windrow_reading WHERE entity_generation_id IN (SELECT value FROM json_each(?))
 """
 _PAYLOAD = """
 SELECT identity, reason, said FROM windrow_observation
@@ -72,11 +75,12 @@ class Batch:
         self._crawled: list[Row] = []
         self._answered: list[Row] = []
         self._joined: list[Row] = []
-        self._worded: list[Row] = []
+        self._read: list[Row] = []
+        self._past: set[Past] = set()
+        self._reads: Mapping[int, int] = {}
         self._left: list[Row] = []
         self._apart: list[Row] = []
         self._touched: set[int] = set()
-        self._again: set[int] = set()  # generations that more than one crawl may have worded
         self._regroup: set[int] = set()
         self._last = self._number_of("entity_generation")
         self._crawls = self._number_of("crawl_summary")
@@ -90,21 +94,30 @@ class Batch:
         self._told = {one.crawl.uuid: one.summary for one in entries if one.summary is not None}
         urls = self._catalogue.urls(chain((one.crawl.url for one in entries), addresses(summaries)))
         self._observe(entries, urls)
-        ids = {urls[one.crawl.url]: one.crawl.url for one in entries}
+        self._settle({urls[one.crawl.url]: one.crawl.url for one in entries}, summaries)
+        self._readings.write(self._stands, urls)
+        keep(self._link, summaries, urls, self._catalogue)
+
+    def refold(self, ids: Mapping[int, str]) -> None:
+        """Make the generations of addresses, by their numbers, what follows from what is on record of them."""
+        self._settle(ids, ())
+
+    def _settle(self, ids: Mapping[int, str], summaries: Sequence[Summary]) -> None:
         asked = json.dumps(list(ids))
         seen = {key: list(rows) for key, rows in groupby(self._link.execute(_SEEN, (asked,)), itemgetter(0))}
         known: dict[int, dict[int, Row]] = {}
         for row in self._link.execute(_KNOWN, (asked,)):
             known.setdefault(row[0], {})[row[1]] = row[2:]
         self._pile_ids = self._piles(summaries, seen)
-        self._owing = self._owing_now(known)
+        generations = json.dumps([one for some in known.values() for one in some])
+        self._owing = self._owing_now(generations)
+        self._reads = dict(self._link.execute(_READ, (generations,)))
+        before = known_past(self._link, (one for some in known.values() for one in some))
         gone: set[int] = set()
         for url_id, rows in seen.items():
             gone |= self._fold(url_id, ids[url_id], rows, known.get(url_id, {}))
         self._write(gone)
-        self._readings.write(self._stands, urls)
-        keep(self._link, summaries, urls)
-        renew(self._link, self._again)
+        record(self._link, before, self._past)
 
     def _observe(self, entries: Sequence[Entry], urls: Mapping[str, int]) -> None:
         rows: list[Row] = []
@@ -128,16 +141,16 @@ class Batch:
         others = {row[4] for rows in seen.values() for row in rows if len(row[4]) == PILE}
         return self._catalogue.piles(summaries, others - {one.identity for one in summaries})
 
-    def _owing_now(self, known: Mapping[int, Mapping[int, Row]]) -> set[int]:
+    def _owing_now(self, asked: str) -> set[int]:
         if self._link.execute("SELECT 1 FROM windrow_owed LIMIT 1").fetchone() is None:
             return set()
-        asked = json.dumps([one for some in known.values() for one in some])
         return {row[0] for row in self._link.execute(_OWING, (asked,))}
 
     def _fold(self, url_id: int, url: str, rows: list[Row], known: Mapping[int, Row]) -> set[int]:
         """Compare the generations of one address with what they must be; return those that are none any more."""
         seen = [(_observation(row), row[5]) for row in rows]
         by_crawl = {row[2]: row for row in rows}
+        by_visit = {row[6]: row for row in rows}
         left = dict(by_crawl)
         folded = versions(seen, known)
         for one in folded.versions:
@@ -145,13 +158,13 @@ class Batch:
             pile = self._pile_ids[made.identity] if len(made.identity) == PILE else None
             span = (made.first_seen, made.last_seen, made.confirmed_end, pile, _uuid(url, made))
             number = self._number(one, url_id, span, known)
-            if one.id is not None or len(made.crawls) > 1:
-                self._again.add(number)
-            first = made.crawls[0]
-            changed = one.id is not None and known[one.id][3:] != span[3:]
-            if one.before != first or changed or one.id in self._owing:
-                self._stand(number, by_crawl[made.reads], again=one.id is not None, owes=one.id in self._owing)
-            self._word(made, by_crawl)
+            same_text = one.id is not None and known[one.id][3] == pile
+            described_by = by_visit.get(self._reads.get(number, 0)) if same_text else None
+            self._describe(number, by_crawl[made.reads], described_by, again=one.id is not None)
+            self._past.update(past(number, [
+                Sighting(by_crawl[crawl][6], by_crawl[crawl][1], by_crawl[read][14])
+                for crawl, read in zip(made.crawls, made.readings, strict=True)
+            ]))  # fmt: skip
             for crawl in made.crawls:
                 row = left.pop(crawl)
                 if row[5] != number:
@@ -181,30 +194,29 @@ class Batch:
                 self._touch(one.id, pile, before[3])
         return one.id
 
-    def _word(self, made: Generation, rows: Mapping[bytes, Row]) -> None:
-        """Let a 304 that is the first of its version have the words of the body it refers to, and no other any."""
-        first, *later = made.crawls
-        if first != made.reads:
-            self._worded.append((rows[made.reads][14], *rows[first][:3]))
-        for row in (rows[crawl] for crawl in later):
-            if row[14] and row[3] == Sight.SAME.value:
-                self._worded.append((b"", *row[:3]))
-
     def _touch(self, number: int, *piles: int | None) -> None:
         self._touched.add(number)
         self._regroup.update(pile for pile in piles if pile is not None)
 
-    def _stand(self, number: int, row: Row, *, again: bool, owes: bool) -> None:
-        """Let the reading of an observed crawl stand for a generation, now or when it has been read."""
+    def _describe(self, number: int, row: Row, before: Row | None, *, again: bool) -> None:
+        """Let the reading of the observed crawl `row` describe a generation, now or when it has been read.
+
+        `before` is the crawl that describes it so far: the same bytes at the same address say the same.
+        """
+        owing = number in self._owing
+        if before is not None and before[4] == row[4] and before[15] == row[15] and not owing:
+            return
         summary = self._told.get(row[2])
-        if summary is not None:
-            if again:
-                self._readings.clear([number])
-            if owes:
-                self._link.execute("DELETE FROM windrow_owed WHERE entity_generation_id = ?", (number,))
-            self._stands[number] = summary
-        else:
+        if summary is None:
             self._owed.append((number, row[6]))
+            return
+        if again:
+            self._readings.clear([number])
+            self._touched.add(number)
+        if owing:
+            self._link.execute("DELETE FROM windrow_owed WHERE entity_generation_id = ?", (number,))
+        self._read.append((number, row[6]))
+        self._stands[number] = summary
 
     def _join(self, row: Row, number: int) -> None:
         """Attach a crawl to a generation."""
@@ -241,7 +253,7 @@ class Batch:
             "UPDATE windrow_observation SET entity_generation_id = ? WHERE url_id = ? AND at = ? AND crawl_uuid = ?",
             self._joined,
         )
-        many("UPDATE windrow_observation SET said = ? WHERE url_id = ? AND at = ? AND crawl_uuid = ?", self._worded)
+        many("INSERT OR REPLACE INTO windrow_reading VALUES (?, ?)", self._read)
         many(_CRAWL, self._crawled)
         many("INSERT INTO http_summary VALUES (?, ?, ?)", self._answered)
         self._remove(gone)
@@ -257,6 +269,7 @@ class Batch:
         rows = [(one,) for one in gone]
         many = self._link.executemany
         many("DELETE FROM windrow_owed WHERE entity_generation_id = ?", rows)
+        many("DELETE FROM windrow_reading WHERE entity_generation_id = ?", rows)
         many(
             "UPDATE entity_generation SET marked_duplicate = 0 WHERE entity_generation_id IN ("
             "SELECT subject_entity_generation_id FROM duplicate_summary"

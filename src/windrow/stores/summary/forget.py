@@ -31,6 +31,8 @@ _HANGING = (
     ("document_description", f"entity_generation_id IN {_OURS}"),
     ("duplicate_summary", f"subject_entity_generation_id IN {_OURS} OR duplicate_of_entity_generation_id IN {_OURS}"),
     ("windrow_owed", f"entity_generation_id IN {_OURS}"),
+    ("windrow_reading", f"entity_generation_id IN {_OURS}"),
+    ("windrow_past", f"entity_generation_id IN {_OURS}"),
 )
 _ORIGINALS = f"""
 UPDATE entity_generation SET marked_duplicate = 0 WHERE entity_generation_id IN (

@@ -39,26 +39,31 @@ class Observation(NamedTuple):
 
 @dataclass(slots=True)
 class Generation:
-    """One version: when it was first and last seen, its end where that is known, and the crawls that saw it.
+    """One text: when it was first and last seen, its end where that is known, and the crawls that saw it.
 
-    `reads` is the crawl whose reading stands for the generation: the first of `crawls`, or the one that it refers to.
+    `readings` has for each of `crawls` the one whose bytes say what was there: itself, or that which a SAME refers to.
     """
 
     identity: bytes
     first_seen: int
     last_seen: int
     confirmed_end: int | None = None
-    reads: bytes = b""
     crawls: list[bytes] = field(default_factory=list)
+    readings: list[bytes] = field(default_factory=list)
+
+    @property
+    def reads(self) -> bytes:
+        """Return the crawl whose reading describes the generation: that of its last confirmation."""
+        return self.readings[-1]
 
 
 def fold(observations: Iterable[Observation]) -> list[Generation]:
-    """Return the generations of one address, oldest first (specification, sections 3.3 and 3.4).
+    """Return the generations of one address, oldest first (specification, sections 3.3, 3.4 and 10).
 
-    Other content ends a generation when it is seen; GONE does so at once, MISSING the second time in
-    a row. The same content after such an absence is the same generation, opened again; after other
-    content it is a new one, so that A, B, A are three. SAME is the content that had a body last, whatever
-    was seen since: the server compares with that. UNKNOWN says nothing.
+    Other content ends a generation when it is seen; GONE does so at once, MISSING the second time in a row. What
+    comes after an end is a new generation, the same content too, so that nothing is told to have been there in
+    between. SAME is the content that had a body last, whatever was seen since: the server compares with that.
+    UNKNOWN says nothing.
 
     >>> seen = [Observation(at, b"", Sight.CONTENT, text) for at, text in ((1, b"A"), (2, b"B"), (3, b"A"))]
     >>> [(one.identity, one.first_seen, one.confirmed_end) for one in fold(seen)]
@@ -68,10 +73,10 @@ def fold(observations: Iterable[Observation]) -> list[Generation]:
     body: tuple[bytes, bytes] | None = None  # its identity, and the crawl that it came with
     missing = 0
     for one in sorted(observations, key=lambda one: one[:2]):
-        latest = found[-1] if found else None
+        latest = found[-1] if found and found[-1].confirmed_end is None else None
         if one.sight in {Sight.MISSING, Sight.GONE}:
             missing += 1
-            if latest is not None and latest.confirmed_end is None and (one.sight is Sight.GONE or missing > 1):
+            if latest is not None and (one.sight is Sight.GONE or missing > 1):
                 latest.confirmed_end = one.at
             continue
         there = (one.identity, one.crawl) if one.sight is Sight.CONTENT else body
@@ -81,10 +86,10 @@ def fold(observations: Iterable[Observation]) -> list[Generation]:
             body = there
         missing = 0
         if latest is None or latest.identity != there[0]:
-            if latest is not None and latest.confirmed_end is None:
+            if latest is not None:
                 latest.confirmed_end = one.at
-            found.append(latest := Generation(there[0], one.at, one.at, reads=there[1]))
-        latest.confirmed_end = None
+            found.append(latest := Generation(there[0], one.at, one.at))
         latest.last_seen = one.at
         latest.crawls.append(one.crawl)
+        latest.readings.append(there[1])
     return found

@@ -1,4 +1,4 @@
-"""Plain forms of a Summary Database: a copy of the whole file, and a line for each generation."""
+"""Plain forms of a Summary Database: a copy of the whole file, and a line for each version."""
 
 from __future__ import annotations
 
@@ -14,30 +14,32 @@ import sqlalchemy as sa
 
 from windrow.errors import StoreError
 from windrow.stores.connect import READS, guarded
-from windrow.stores.summary.join import BESIDE, ORIGINAL
+from windrow.stores.summary.join import BESIDE, ORIGINAL, versions
 
 BLOCK = 1 << 20
 
-_GENERATIONS = f"""
+_VERSIONS = f"""
 SELECT lower(hex(g.entity_generation_uuid)) AS uuid, u.str_url AS url, g.url_fragment AS fragment,
   g.first_seen_unix_utc AS first_seen, g.last_seen_unix_utc AS last_seen, g.confirmed_end_unix_utc AS ended,
   {ORIGINAL} AS duplicate_of,
-  m.mime_type || '/' || m.mime_subtype || coalesce('+' || m.mime_suffix, '') AS kind, f.file_size AS size,
-  c.str_url AS canonical, t.str_url AS redirect, d.title, d.primary_headline AS headline, d.description,
-  d.primary_language AS language, d.time_created_unix_utc AS created, d.time_updated_unix_utc AS updated,
-  d.indexiness, p.text, p.secondary_text
-FROM entity_generation g
+  m.mime_type || '/' || m.mime_subtype || coalesce('+' || m.mime_suffix, '') AS kind, g.file_size AS size,
+  c.str_url AS canonical, t.str_url AS redirect, g.title, g.primary_headline AS headline, g.description,
+  g.primary_language AS language, g.time_created_unix_utc AS created, g.time_updated_unix_utc AS updated,
+  CASE WHEN g.title IS NULL AND g.text_pile_id IS NULL THEN NULL ELSE g.indexiness END AS indexiness,
+  p.text, p.secondary_text
+FROM {{versions}} g
 JOIN url u ON u.url_id = g.url_id
 LEFT JOIN text_pile p ON p.text_pile_id = g.text_pile_id
 {BESIDE}
-ORDER BY g.entity_generation_id
+ORDER BY g.entity_generation_id, g.first_seen_unix_utc
 """
 
 
 class Generation(NamedTuple):
     """One version of one address; what does not apply is None. Times are UNIX seconds, `size` bytes.
 
-    `ended` is None while it stands; `kind` is its media type, `redirect` where it led to.
+    `ended` is None while it stands; `kind` is its media type, `redirect` where it led to. Versions that have the same
+    text and other descriptions, one after the other, have the same `uuid`.
     """
 
     uuid: str
@@ -63,9 +65,9 @@ class Generation(NamedTuple):
 
 
 def generations(engine: sa.Engine) -> Iterator[Generation]:
-    """Yield every generation, from one state of the database, in the order in which they were made."""
+    """Yield every version, from one state of the database, in the order in which the texts were first seen."""
     with guarded(engine), engine.connect().execution_options(**READS, stream_results=True) as link, link.begin():
-        for row in link.exec_driver_sql(_GENERATIONS):
+        for row in link.exec_driver_sql(_VERSIONS.format(versions=versions(link))):
             yield Generation(*row)
 
 

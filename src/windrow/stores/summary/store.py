@@ -9,18 +9,11 @@ from windrow.stores.summary.duplicate import detect
 from windrow.stores.summary.entry import Entry
 from windrow.stores.summary.follow import follow
 from windrow.stores.summary.reading import Readings, addresses
-from windrow.stores.summary.schema import statements
-from windrow.stores.summary.wording import renew
+from windrow.stores.summary.upgrade import upgrade
 from windrow.stores.summary.writer import VISIT, Writer
 
 GROUPS = 500
 """Text piles whose duplicates are looked for in one transaction."""
-
-_UNWORDED = """
-SELECT 1 FROM sqlite_master WHERE name = 'windrow_observation'
-AND NOT EXISTS (SELECT 1 FROM pragma_table_info('windrow_observation') WHERE name = 'said')
-"""
-"""Whether the database is of a version that kept no wordings."""
 
 _PAGE = 16384
 """Bytes of a page: a text then lies in one or two of them instead of a chain of many."""
@@ -42,10 +35,7 @@ class SummaryStore(Writer):
         super().__init__(url, ("base", "summary"), _PRAGMAS, page=_PAGE)
         self._readings = Readings(self._link, self._catalogue)
         with self._writing():
-            for statement in statements("beside", "near", "representative", "wording"):
-                self._link.execute(statement)
-            if self._link.execute(_UNWORDED).fetchone() is not None:
-                self._link.execute("ALTER TABLE windrow_observation ADD COLUMN said BLOB NOT NULL DEFAULT x''")
+            upgrade(self._link, self._catalogue, self._readings)
 
     def settle(self, entries: Sequence[Entry], checkpoint: int) -> None:
         """Put a batch of crawls on record, and the ledger's number of the last visit that is told by it.
@@ -69,17 +59,18 @@ class SummaryStore(Writer):
     def pay(self, readings: Mapping[int, Entry | None]) -> None:
         """Let the readings of these visits stand for the generations that wait for them; None leaves what is there."""
         with self._writing():
-            told = {}
+            told, read = {}, []
             for visit, entry in readings.items():
                 sql = "SELECT entity_generation_id FROM windrow_owed WHERE visit = ?"
                 for (number,) in self._link.execute(sql, (visit,)).fetchall():
                     if entry is not None and entry.summary is not None:
                         told[number] = entry.summary
+                        read.append((number, visit))
             self._readings.clear(told)
             self._readings.write(told, self._catalogue.urls(addresses(told.values())))
             rows = [(visit,) for visit in readings]
             self._link.executemany("DELETE FROM windrow_owed WHERE visit = ?", rows)
-            renew(self._link, told)
+            self._link.executemany("INSERT OR REPLACE INTO windrow_reading VALUES (?, ?)", read)
             touched = [(number,) for number in told]
             self._link.executemany("INSERT OR IGNORE INTO windrow_touched VALUES (?)", touched)
 

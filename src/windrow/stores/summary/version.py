@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from windrow.stores.summary.generation import Generation, Observation, fold
 
 
 class Version(NamedTuple):
-    """A generation as it must be. `id` is the one it has already, `before` the crawl whose reading stands for it there.
-
-    Both are None for a generation that is new.
-    """
+    """A generation as it must be. `id` is the one it has already, None for one that is new."""
 
     made: Generation
     id: int | None
-    before: bytes | None
 
 
 class Folded(NamedTuple):
@@ -39,7 +35,6 @@ def versions(seen: Sequence[tuple[Observation, int | None]], known: Iterable[int
     [(b'A', 7), (b'B', None), (b'A', None)]
     """
     belongs = {one.crawl: generation for one, generation in seen if generation is not None}
-    first = _first(seen)
     free = set(known)
     found: list[Version] = []
     for made in fold(one for one, _ in seen):
@@ -47,14 +42,5 @@ def versions(seen: Sequence[tuple[Observation, int | None]], known: Iterable[int
         own = min(ids) if ids else None
         if own is not None:
             free.discard(own)
-        found.append(Version(made, own, first.get(own) if own is not None else None))
+        found.append(Version(made, own))
     return Folded(found, free)
-
-
-def _first(seen: Sequence[tuple[Observation, int | None]]) -> Mapping[int, bytes]:
-    """Return the earliest crawl that each generation has so far."""
-    least: dict[int, tuple[int, bytes]] = {}
-    for one, generation in seen:
-        if generation is not None and (generation not in least or one[:2] < least[generation]):
-            least[generation] = one[:2]
-    return {generation: crawl for generation, (_, crawl) in least.items()}

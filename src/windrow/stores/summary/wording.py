@@ -1,64 +1,106 @@
-"""What a page calls itself: title, headline, description and canonical address.
+"""What a page says of itself beside its text: it may change while the text stays, and with it the generation.
 
-They may change while the text stays, and with it the generation. Each crawl that read the page has a hash of them,
-`said`, so that every wording can be told for its time. The description of a generation is its latest one.
+Each crawl that read the page has a hash of it, `said`. What a generation is described by is that of its last crawl;
+what it was before is a version in `windrow_past`.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
+from typing import Any, NamedTuple
 
+from windrow.stores.summary.catalogue import Catalogue
 from windrow.stores.summary.entry import Summary
 
-LATEST = """
-(SELECT o.said FROM windrow_observation o WHERE o.url_id = g.url_id AND o.entity_generation_id = g.entity_generation_id
- AND o.said <> x'' ORDER BY o.at DESC, o.crawl_uuid DESC LIMIT 1)
+HALF = 8
+"""Bytes of `said` that tell versions apart; the others are of what may differ within one."""
+
+_KEEP = "INSERT INTO windrow_wording VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+_PAST = """
+SELECT version_id, entity_generation_id, first_seen_unix_utc, last_seen_unix_utc, confirmed_end_unix_utc, said
+FROM windrow_past WHERE entity_generation_id IN (SELECT value FROM json_each(?))
 """
-_OTHER = f"""
-SELECT w.title, w.primary_headline, w.description, w.canonical_url_id, g.entity_generation_id
-FROM entity_generation g JOIN windrow_wording w ON w.said = {LATEST}
-JOIN document_description d ON d.entity_generation_id = g.entity_generation_id
-LEFT JOIN file_summary f ON f.entity_generation_id = g.entity_generation_id
-WHERE g.entity_generation_id IN (SELECT value FROM json_each(?)) AND (
-  d.title IS NOT w.title OR d.primary_headline IS NOT w.primary_headline OR d.description IS NOT w.description
-  OR f.canonical_url_id IS NOT w.canonical_url_id)
-"""
-_DESCRIBE = """
-UPDATE document_description SET title = ?, primary_headline = ?, description = ? WHERE entity_generation_id = ?
-"""
+
+
+class Past(NamedTuple):
+    """A version of a generation before its present one, as a row of `windrow_past`."""
+
+    version: int
+    generation: int
+    first: int
+    last: int
+    end: int
+    said: bytes
+
+
+class Sighting(NamedTuple):
+    """One crawl of a generation: the number of its visit, its time, and the hash of what it read."""
+
+    visit: int
+    at: int
+    said: bytes
 
 
 def said(one: Summary | None) -> bytes:
-    """Return the hash of what a page calls itself, 16 bytes; empty where it was not read or may not be found.
+    """Return the hash of what a page says of itself; empty where it was not read or may not be found.
 
-    >>> said(Summary(b"", described=(None, None, None, "Tea", None, None, 0))).hex()[:8]
-    'a63271a1'
+    >>> said(Summary(b"", described=(None, None, None, "Tea", None, None, 0))).hex()
+    'c7594fa4ae62fdcf1912050123e581b2'
     """
     if one is None or one.described is None:
         return b""
-    told = repr((*one.described[3:6], one.canonical))
-    return blake2b(told.encode("utf-8", "backslashreplace"), digest_size=16).digest()
+    *times, language, title, headline, description, indexiness = one.described
+    mime = one.mime[:3] if one.mime else None
+    return hashed((title, headline, description, language, mime, one.canonical), (*times, indexiness))
 
 
-def keep(link: sqlite3.Connection, summaries: Iterable[Summary], urls: Mapping[str, int]) -> None:
+def hashed(shown: tuple[Any, ...], rest: tuple[Any, ...]) -> bytes:
+    """Return the hash of what makes a version, and of everything."""
+    return b"".join(
+        blake2b(repr(told).encode("utf-8", "backslashreplace"), digest_size=HALF).digest()
+        for told in (shown, (shown, rest))
+    )
+
+
+def keep(link: sqlite3.Connection, summaries: Iterable[Summary], urls: Mapping[str, int], catalogue: Catalogue) -> None:
     """Put wordings on record; those that are known stay as they are."""
-    rows = [
-        (said(one), *one.described[3:6], urls[one.canonical] if one.canonical else None)
-        for one in summaries
-        if one.described is not None
-    ]
-    link.executemany("INSERT INTO windrow_wording VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", rows)
+    rows = []
+    for one in summaries:
+        if one.described is not None:
+            *times, language, title, headline, description, indexiness = one.described
+            mime = catalogue.mime(one.mime) if one.mime else None
+            canonical = urls[one.canonical] if one.canonical else None
+            rows.append((said(one), title, headline, description, canonical, *times, language, indexiness, mime))
+    link.executemany(_KEEP, rows)
 
 
-def renew(link: sqlite3.Connection, generations: Iterable[int]) -> set[int]:
-    """Let the latest wording describe each of these generations, and return those that it changes."""
-    rows = link.execute(_OTHER, (json.dumps(sorted(generations)),)).fetchall()
-    link.executemany(_DESCRIBE, [(*row[:3], row[4]) for row in rows])
-    sql = "UPDATE file_summary SET canonical_url_id = ? WHERE entity_generation_id = ?"
-    link.executemany(sql, [row[3:] for row in rows])
-    changed = {row[4] for row in rows}
-    link.executemany("INSERT OR IGNORE INTO windrow_touched VALUES (?)", [(one,) for one in sorted(changed)])
-    return changed
+def past(generation: int, seen: Sequence[Sighting]) -> Iterator[Past]:
+    """Yield the versions of a generation before its present one, from its crawls in the order of time.
+
+    >>> seen = [Sighting(1, 10, b"title A"), Sighting(2, 20, b"title A"), Sighting(3, 30, b"title B")]
+    >>> list(past(7, seen))
+    [Past(version=1, generation=7, first=10, last=20, end=30, said=b'title A')]
+    """
+    if len({one.said[:HALF] for one in seen if one.said}) < 2:
+        return
+    begin: Sighting | None = None
+    latest, told = 0, b""
+    for one in seen:
+        if begin is not None and one.said and told and one.said[:HALF] != told[:HALF]:
+            yield Past(begin.visit, generation, begin.at, latest, one.at, told)
+            begin = one
+        begin, latest, told = begin or one, one.at, one.said or told
+
+
+def known_past(link: sqlite3.Connection, generations: Iterable[int]) -> set[Past]:
+    """Return what is on record of some generations."""
+    return {Past(*row) for row in link.execute(_PAST, (json.dumps(list(generations)),))}
+
+
+def record(link: sqlite3.Connection, before: set[Past], now: set[Past]) -> None:
+    """Put the difference between two states on record."""
+    link.executemany("DELETE FROM windrow_past WHERE version_id = ?", [(one.version,) for one in before - now])
+    link.executemany("INSERT INTO windrow_past VALUES (?, ?, ?, ?, ?, ?)", sorted(now - before))

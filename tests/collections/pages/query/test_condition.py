@@ -12,6 +12,7 @@ from tests.collections.pages.place import Page, fill, schema
 from tests.collections.pages.query.test_parse import TYPED
 from windrow.collections.pages.query import parse
 from windrow.collections.pages.query.condition import FROM, plan
+from windrow.stores.summary.join import PLAIN
 
 JUNE, JULY = 1717200000, 1719792000  # 2024
 PAGES = [
@@ -44,7 +45,7 @@ def link() -> Iterator[sqlite3.Connection]:
 
 def found(link: sqlite3.Connection, text: str) -> list[int]:
     made = plan(parse(text))
-    sql = f"SELECT g.entity_generation_id FROM {FROM} WHERE {made.where.sql}"
+    sql = f"SELECT g.entity_generation_id FROM {FROM.format(versions=PLAIN)} WHERE {made.where.sql}"
     values = made.where.values
     if made.match is not None:
         sql += " AND g.text_pile_id IN (SELECT rowid FROM full_text_entity_index WHERE full_text_entity_index MATCH ?)"

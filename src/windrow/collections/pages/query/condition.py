@@ -6,6 +6,8 @@ question to the full-text table of its own, so every tree has its condition.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
 from windrow.collections.pages.query.date import Span
@@ -15,16 +17,15 @@ from windrow.collections.pages.query.parse import Query
 from windrow.collections.pages.query.tree import And, Filter, Node, Not, Or, Phrase, Word, joined
 
 FROM = """
-    entity_generation g
+    {versions} g
     JOIN url u ON u.url_id = g.url_id
     JOIN origin o ON o.origin_id = u.origin_id
-    LEFT JOIN document_description d ON d.entity_generation_id = g.entity_generation_id
-    LEFT JOIN file_summary f ON f.entity_generation_id = g.entity_generation_id
-    LEFT JOIN mimetype m ON m.mimetype_id = f.mimetype_id
+    LEFT JOIN mimetype m ON m.mimetype_id = g.mimetype_id
 """
+"""The tables of a query, once `versions` says which versions are meant (`windrow.stores.summary.join`)."""
 
-PUBLISHED = "coalesce(d.time_created_unix_utc, g.first_seen_unix_utc)"
-UPDATED = "coalesce(d.time_updated_unix_utc, d.time_created_unix_utc, g.first_seen_unix_utc)"
+PUBLISHED = "coalesce(g.time_created_unix_utc, g.first_seen_unix_utc)"
+UPDATED = "coalesce(g.time_updated_unix_utc, g.time_created_unix_utc, g.first_seen_unix_utc)"
 
 KINDS = {
     "html": ("text/html", "application/xhtml"),
@@ -39,6 +40,10 @@ KINDS = {
 
 
 _MATCHED = "g.text_pile_id IN (SELECT rowid FROM full_text_entity_index WHERE full_text_entity_index MATCH ?)"
+
+
+_MARKED = """EXISTS (SELECT 1 FROM duplicate_summary y WHERE y.subject_entity_generation_id = g.entity_generation_id
+  AND y.duplicate_status_start_unix_utc <= ? AND coalesce(y.duplicate_status_end_unix_utc > ?, 1))"""
 
 
 class Condition(NamedTuple):
@@ -63,11 +68,48 @@ def plan(query: Query) -> Plan:
     >>> made.match, made.where.values
     (None, ('de', 'de-%'))
     """
-    parts = query.root.parts if isinstance(query.root, And) else (query.root,)
+    # The full-text table has the title of today only.
+    root = _each(query.root, _titled) if query.history and query.root else query.root
+    parts = root.parts if isinstance(root, And) else (root,)
     there = [part for part in parts if part is not None]
     text = joined(And, [part for part in there if textual(part)])
     wheres = [condition(part) for part in there if not textual(part)] + list(_alive(query))
     return Plan(match(text) if text else None, _all(wheres))
+
+
+def dated(query: Query) -> Query:
+    """Let a query of another time ask who was marked as a duplicate then.
+
+    >>> from windrow.collections.pages.query import parse
+    >>> dated(parse("is:duplicate as-of:1970-01-01")).root
+    Filter(key='duplicate-at', value='86399', typed='is:duplicate')
+    """
+    if query.as_of is None or query.root is None:
+        return query
+    at = str(query.as_of)
+
+    def then(leaf: Word | Phrase | Filter) -> Word | Phrase | Filter:
+        marked = isinstance(leaf, Filter) and (leaf.key, leaf.value) == ("is", "duplicate")
+        return Filter("duplicate-at", at, leaf.typed) if marked and isinstance(leaf, Filter) else leaf
+
+    return replace(query, root=_each(query.root, then))
+
+
+def _titled(leaf: Word | Phrase | Filter) -> Word | Phrase | Filter:
+    return replace(leaf, key="title-then") if isinstance(leaf, Filter) and leaf.key == "title" else leaf
+
+
+def _each(node: Node, change: Callable[[Word | Phrase | Filter], Word | Phrase | Filter]) -> Node:
+    """Return a tree with its leaves changed."""
+    match node:
+        case Not(part):
+            return Not(_each(part, change))
+        case And(parts):
+            return And(tuple(_each(part, change) for part in parts))
+        case Or(parts):
+            return Or(tuple(_each(part, change) for part in parts))
+        case _:
+            return change(node)
 
 
 def condition(node: Node) -> Condition:
@@ -114,6 +156,8 @@ def _filter(leaf: Word | Phrase | Filter) -> Condition:
         case Filter(value=Target() as target, key=key):
             bare = target.url if target.url is not None else f"{target.host}/"
             made = _url(bare) if key == "url" else _links(target)
+        case Filter(value=str() as text, key="duplicate-at"):
+            made = Condition(_MARKED, (int(text), int(text)))
         case Filter(value=str() as text, key=key):
             made = _text(key, text)
         case _:
@@ -158,21 +202,22 @@ def _links(target: Target) -> Condition:
     return Condition(f"{start} JOIN origin h ON h.origin_id = t.origin_id WHERE {mine} AND {there})", values)
 
 
-_IS = {"duplicate": "g.marked_duplicate", "index": "d.indexiness > 0", "leaf": "d.indexiness < 0"}
+_IS = {"duplicate": "g.marked_duplicate", "index": "g.indexiness > 0", "leaf": "g.indexiness < 0"}
+_WITHIN = {"title-then": "g.title", "inurl": "u.str_url"}
 
 
 def _text(key: str, text: str) -> Condition:
     if key == "lang":
-        return Condition("(lower(d.primary_language) = ? OR lower(d.primary_language) LIKE ?)", (text, f"{text}-%"))
+        return Condition("(lower(g.primary_language) = ? OR lower(g.primary_language) LIKE ?)", (text, f"{text}-%"))
     if key == "type":
         return _kind(text)
     if key == "is":
         return Condition(_IS[text])
-    if key == "inurl":
-        return Condition("instr(lower(u.str_url), ?) > 0", (text.lower(),))
+    if key in _WITHIN:
+        return Condition(f"instr(lower({_WITHIN[key]}), lower(?)) > 0", (text,))
     if key == "headline":
         heads = Condition(_MATCHED, (scoped(("big_headlines", "small_headlines"), text),))
-        return Condition(f"(instr(lower(d.primary_headline), lower(?)) > 0 OR {heads.sql})", (text, *heads.values))
+        return Condition(f"(instr(lower(g.primary_headline), lower(?)) > 0 OR {heads.sql})", (text, *heads.values))
     return Condition(
         "EXISTS (SELECT 1 FROM link_summary l WHERE l.entity_generation_id = g.entity_generation_id"
         " AND instr(lower(l.text), lower(?)) > 0)",

@@ -22,7 +22,7 @@ SCOPES = {"title": "title", "headline": "headline", "code": "code", "quote": "qu
 SHARES = (1.0, 0.6, 0.0)
 """The share of words that must be found: the next one where no page has so many."""
 _SURE = 15  # characters of a word that every index keeps; longer ones may be left out of it as lumps
-_TELLING = {"host", "site", "url", "inurl", "title", "headline", "is", "links-to", "link-text"}
+_TELLING = {"duplicate-at", "host", "site", "url", "inurl", "title", "headline", "is", "links-to", "link-text"}
 
 
 def unindexed(query: Query) -> tuple[Filter, ...]:
@@ -102,7 +102,7 @@ class _Asking(NamedTuple):
 
 
 def _indexed(leaf: Filter) -> bool:
-    if leaf.key in {"links-to", "link-text", "seen"}:
+    if leaf.key in {"links-to", "link-text", "seen", "duplicate-at"}:
         return False
     return not (isinstance(leaf.value, Host) and (leaf.value.before or leaf.value.after))
 

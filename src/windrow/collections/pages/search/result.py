@@ -33,7 +33,7 @@ class Result:
     `more` counts other pages with the same text, which are folded into this one, `near` those among them whose
     text is only nearly the same. `standing` is the URL of the page that stands for all of them, where that is
     another one. `uncertain` is true where the time asked for lies after the page was seen last and before it
-    was known to be gone or changed.
+    was known to be gone or changed, or after it was asked for in vain.
     """
 
     generation: int

@@ -16,6 +16,7 @@ class Shown(NamedTuple):
     """What is shown: a page, how many URLs have each text, and the time that was asked for.
 
     `group` counts the URLs of its group, whose texts are the same or nearly; `standing` is the one that stands for it.
+    `absent` says that it was asked for in vain between its last confirmation and that time.
     """
 
     ranked: Ranked
@@ -23,6 +24,7 @@ class Shown(NamedTuple):
     as_of: int | None
     group: int = 1
     standing: str | None = None
+    absent: bool = False
 
 
 def grouped(what: Shown, other: Generation, size: int, *, free: bool) -> Shown:
@@ -60,7 +62,7 @@ def shown(what: Shown, find: re.Pattern[str] | None) -> Result:
         more=more,
         near=more - same,
         standing=what.standing if what.standing != page.url else None,
-        uncertain=what.as_of is not None and page.end is not None and page.last < what.as_of,
+        uncertain=what.absent or (what.as_of is not None and page.end is not None and page.last < what.as_of),
         score=round(what.ranked.score, 4),
         parts=what.ranked.parts,
     )

@@ -25,7 +25,7 @@ CREATE TABLE IF NOT EXISTS windrow_observation (
   PRIMARY KEY (url_id, at, crawl_uuid)
 ) WITHOUT ROWID;
 
--- Generations whose first crawl is another one than before, and whose reading was not at hand.
+-- Generations that another crawl describes than before, whose reading was not at hand.
 CREATE TABLE IF NOT EXISTS windrow_owed (
   entity_generation_id INTEGER PRIMARY KEY REFERENCES entity_generation,
   visit INTEGER NOT NULL
