@@ -64,7 +64,9 @@ class Site:
     secret: Secret | None = None
     key: Secret | None = None
     base: str = "/"
-    timeout: float = 60.0
+    timeout: float = 60.0  # for one reply, and for the next bytes
+    listing_timeout: float = 300.0  # for one whole listing
+    least_rate: int = 1000  # bytes a second that transfers bring, over `timeout` seconds; 0: any
     proxy: str = ""
     ca_bundle: str = ""
     passive: bool = True

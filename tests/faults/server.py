@@ -23,6 +23,7 @@ class Rogue:
     cuts: dict[str, list[int]] = field(default_factory=dict)  # break off after so many bytes: once each
     hang: dict[str, int] = field(default_factory=dict)  # fall silent after so many bytes
     rate: float = 0.0  # bytes a second
+    listing_rate: float = 0.0  # bytes a second of listings
     sizes: bool = True  # knows SIZE
     rests: bool = True  # can go on in the middle (REST)
     modified: bytes = b"20260112090000"  # when all files were
@@ -94,8 +95,8 @@ class Rogue:
             stop = min(len(content) if cut is None else cut, self.hang.get(path, len(content)))
             for at in range(start, stop, 65536):
                 data.sendall(content[at : min(at + 65536, stop)])
-                if self.rate:
-                    time.sleep(65536 / self.rate)
+                if rate := self.listing_rate if verb == "MLSD" else self.rate:
+                    time.sleep(65536 / rate)
             while path in self.hang and line.fileno() >= 0:
                 if not line.recv(1):
                     return False

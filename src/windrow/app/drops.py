@@ -100,6 +100,8 @@ def harvest(workspace: Workspace) -> Harvest:
         listers=drops.listers,
         downloaders=drops.downloaders,
         attempts=drops.attempts,
+        list_within=drops.list_within,
+        fetch_within=drops.fetch_within,
     )
 
 

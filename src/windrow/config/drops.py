@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.config.address import place
 from windrow.config.file import File
-from windrow.config.kind import DATABASE, DURATION, OPTIONAL, PATTERN, SECRET, SWITCH, TEXT, TEXTS, count
+from windrow.config.kind import DATABASE, DURATION, OPTIONAL, PATTERN, SECRET, SIZE, SWITCH, TEXT, TEXTS, count
 from windrow.config.layer import Layers, flatten, settle
 from windrow.config.resource import SHIPPED
 from windrow.config.setting import Setting
@@ -28,6 +28,15 @@ SETTINGS = (
     Setting("drops.store_secret", SECRET, "", "where the password of the records' database is"),
     Setting("drops.listers", count(1, 64), 10, "sources that are listed at one time", "--listers"),
     Setting("drops.downloaders", count(1, 64), 4, "transfers at one time", "--downloaders"),
+    Setting(
+        "drops.list_within", DURATION, "15 min", "time for all listings; slower sources are left behind; 0: no end"
+    ),
+    Setting(
+        "drops.fetch_within",
+        DURATION,
+        "6 h",
+        "time for all transfers; what is under way then goes on in the next run; 0: no end",
+    ),
     Setting("drops.attempts", count(1, 20), 3, "attempts at one source before the next", "--attempts"),
     Setting(
         "drops.zip_name", PATTERN, "", "form of a zip's name, with groups centre, date, inc; empty: the standard's"
@@ -54,6 +63,8 @@ SOURCE = (
     Setting("connections", count(1, 64), _KNOWN.connections, "connections at one time"),
     Setting("attempts", count(0, 20), 0, "attempts at one transfer; 0: as drops.attempts says"),
     Setting("pace", DURATION, _KNOWN.pace, "least time between two requests to its host, whatever leads there"),
+    Setting("listing_timeout", DURATION, _SITE.listing_timeout, "longest time for the whole listing of a folder"),
+    Setting("least_rate", SIZE, _SITE.least_rate, "bytes a second that its transfers must bring; 0: any"),
     Setting("passive", SWITCH, _SITE.passive, "FTP: we open the data connection"),
     Setting("host_keys", TEXTS, [], "SFTP: pinned host keys, beside those that were trusted"),
     Setting("manifest", TEXT, _SITE.manifest, "HTTPS: path of a list of names, in place of an index page"),
@@ -70,7 +81,18 @@ CENTRE = (
     Setting("is_active", SWITCH, True, "its sources are asked"),
 )
 
-_ON_SITE = ("secret", "key", "timeout", "proxy", "passive", "family", "manifest", "private")
+_ON_SITE = (
+    "secret",
+    "key",
+    "timeout",
+    "proxy",
+    "passive",
+    "family",
+    "manifest",
+    "private",
+    "listing_timeout",
+    "least_rate",
+)
 
 
 def source(one: Declared, values: Mapping[str, Value], around: Around) -> Source:
@@ -143,6 +165,8 @@ def drops(values: Mapping[str, Value], declared: tuple[Centre, ...], main: File)
         listers=of("listers"),
         downloaders=of("downloaders"),
         attempts=of("attempts"),
+        list_within=of("list_within"),
+        fetch_within=of("fetch_within"),
         zip_name=of("zip_name"),
         xml_name=of("xml_name"),
         schemas=schemas,

@@ -71,6 +71,8 @@ class Drops:
     listers: int
     downloaders: int
     attempts: int
+    list_within: float  # seconds; 0: however long it takes
+    fetch_within: float
     zip_name: str
     xml_name: str
     schemas: Mapping[str, Path]  # specimen, experiment

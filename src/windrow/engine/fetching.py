@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from dataclasses import dataclass, field
@@ -52,7 +53,12 @@ class Fetching:
         run, queue = self._run, self._queue
         queue.fill()
         run.progress.begin("fetching", None)
+        within = run.harvest.fetch_within or math.inf
+        end = time.monotonic() + within
         while not queue.empty:
+            if time.monotonic() > end:
+                self._leave(within)
+                break
             if not run.stopping():
                 queue.fill()
                 self._hand_out()
@@ -73,6 +79,21 @@ class Fetching:
         for host in self._hosts.values():
             self._close(host)
         run.progress.end()
+
+    def _leave(self, within: float) -> None:
+        """Put it on record which sources are left behind: what they had in hand goes on in the next run."""
+        with self._run.ledger.writing() as writer:
+            for name, host in self._hosts.items():
+                mine = [one for one in self._in_hand.values() if one.source.name == name]
+                left = len(mine) + len(self._queue.leave(name))
+                if not left:
+                    continue
+                told = f"left behind with {left} transfers after {within:g} seconds (drops.fetch_within)"
+                why = Broken(Reason.TIMEOUT, told, "", retry=True, wait=None)
+                for wanted in mine:
+                    if wanted.fetch:
+                        self._cut(writer, wanted, why)
+                self._close(host, why, writer)
 
     def _hand_out(self) -> None:
         """Give every source as many lanes as it may have."""
@@ -122,7 +143,7 @@ class Fetching:
         if isinstance(event, Fetched):
             wanted = self._in_hand.pop(event.number)
             self._fetched(writer, wanted, event)
-        elif isinstance(event, LaneEnded):
+        elif isinstance(event, LaneEnded) and event.lane in self._lanes:  # else that of a listing left behind
             name, breaks = self._lanes.pop(event.lane)
             self._ended(writer, self._hosts[name], event, breaks)
         elif isinstance(event, Begun) and event.number in self._in_hand:

@@ -13,9 +13,9 @@ from enum import Enum, auto
 from windrow.engine.ledger.moment import now
 from windrow.engine.line import Lines
 from windrow.engine.message import Begun, Broken, Event, Grown, Lane, LaneEnded, Listing
-from windrow.errors import TerminalFailure, TransportError, WindrowError
+from windrow.errors import TerminalFailure, TransientFailure, TransportError, WindrowError
 from windrow.formats.checksum import read_checksum
-from windrow.model import Entry, Fetched, Order
+from windrow.model import Entry, Fetched, Order, Site
 from windrow.reasons import Reason
 from windrow.stores.archive import Deposit, Keeper
 from windrow.transports import Connection, Transport
@@ -103,7 +103,10 @@ async def _work(
         for start in range(0, len(outside), CHUNK):
             report(Listing(lane.number, tuple(outside[start : start + CHUNK])))
     runners = range(max(1, min(lane.abreast, len(rest))))
-    ends = await asyncio.gather(*(_runner(rest, lane, connection, keeper, report, rested=rested) for _ in runners))
+    rate = _Rate(lane.site)
+    ends = await asyncio.gather(
+        *(_runner(rest, lane, connection, keeper, report, rate=rate, rested=rested) for _ in runners)
+    )
     return next((end for end in (_End.STALE, _End.BROKEN) if end in ends), _End.SOUND)
 
 
@@ -125,12 +128,12 @@ def _fault(error: Exception) -> str:
 
 async def _runner(
     rest: deque[Order], lane: Lane, connection: Connection, keeper: Keeper, report: Callable[[Event], None],
-    *, rested: bool,
+    *, rate: _Rate, rested: bool,
 ) -> _End:  # fmt: skip
     """Take orders until none is left, or until the connection is of no more use; tell which of the two."""
     while rest:
         order = rest.popleft()
-        got = await fetch(order, lane, connection, keeper, report)
+        got = await fetch(order, lane, connection, keeper, report, rate=rate)
         if rested and got.reason in _STALE and not got.received:
             rest.appendleft(order)
             return _End.STALE
@@ -150,14 +153,15 @@ _BREAKING |= {Reason.DISK_FULL, Reason.TOO_LARGE}
 
 
 async def fetch(
-    order: Order, lane: Lane, connection: Connection, keeper: Keeper, report: Callable[[Event], None]
-) -> Fetched:
+    order: Order, lane: Lane, connection: Connection, keeper: Keeper, report: Callable[[Event], None],
+    *, rate: _Rate | None = None,
+) -> Fetched:  # fmt: skip
     """Make one attempt at one order; never raises, whatever a server or disk may do."""
     started, clock = now(), time.monotonic()
     deposit: Deposit | None = None
     try:
         deposit = Deposit(keeper, order, lane.site.address(order.path), started)
-        deposit.on_grown = _teller(order, started, report)
+        deposit.on_grown = _teller(order, started, report, rate or _Rate(lane.site))
         status, validators = None, ("", "")
         if not deposit.whole:
             answer = await connection.get(order.path, deposit)
@@ -170,7 +174,7 @@ async def fetch(
         deposit.check()
         checksum = message = ""
         if order.sidecar:
-            checksum, message = await _sidecar(order.sidecar, connection)
+            checksum, message = await _sidecar(order.sidecar, connection, lane.site)
         if checksum:
             deposit.verify(checksum)
         kept = deposit.finish()
@@ -192,14 +196,41 @@ async def fetch(
     return Fetched(order.number, started, time.monotonic() - clock, None, received, None, *why)
 
 
-def _teller(order: Order, started: object, report: Callable[[Event], None]) -> Callable[[int], None]:
-    """Tell of a long transfer: once that it has begun, then its size, time and again."""
+class _Rate:
+    """What all transfers of a lane bring together, held against what its site must bring at least."""
+
+    def __init__(self, site: Site) -> None:
+        self._where = site.address()
+        self.window = max(1.0, site.timeout)
+        self._least = site.least_rate * self.window
+        self.received = 0
+        self.slow = False
+
+    def check(self, before: int) -> None:
+        """Refuse to go on where less came since `before`, a window ago, than had to."""
+        self.slow = self.slow or self.received - before < self._least
+        if self.slow:
+            told = f"{self._where}: less than {self._least / self.window:g} bytes a second in {self.window:g} seconds"
+            raise TransientFailure(told, Reason.TIMEOUT, hint="least_rate of the source says how slow it may be")
+
+
+def _teller(order: Order, started: object, report: Callable[[Event], None], rate: _Rate) -> Callable[[int], None]:
+    """Tell of a long transfer, once that it has begun, then its size, time and again; and end one that drips."""
     due = time.monotonic() + LONG
     told = False
+    last: int | None = None
+    begun, before = 0.0, 0
 
     def grown(size: int) -> None:
-        nonlocal due, told
+        nonlocal due, told, last, begun, before
         at = time.monotonic()
+        if last is None:
+            last, begun, before = size, at, rate.received
+        rate.received += size - last
+        last = size
+        if at - begun >= rate.window:
+            rate.check(before)
+            begun, before = at, rate.received
         if at < due:
             return
         due = at + LONG
@@ -218,8 +249,10 @@ class _Text:
     validator = ""
     modified: datetime | None = None
 
-    def __init__(self) -> None:
+    def __init__(self, where: str, seconds: float) -> None:
         self.content = b""
+        self._where = where
+        self._until = time.monotonic() + seconds
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
         """Take anything."""
@@ -229,19 +262,27 @@ class _Text:
         self.content = b""
 
     def write(self, block: bytes | memoryview) -> None:
-        """Keep the first 64 kB."""
-        self.content += bytes(block[: 65536 - len(self.content)])
+        """Keep it all: it is small, and comes soon."""
+        self.content += block
+        if len(self.content) > _LARGEST:
+            raise TerminalFailure(f"{self._where}: more than {_LARGEST} bytes", Reason.TOO_LARGE)
+        if time.monotonic() > self._until:
+            raise TransientFailure(f"{self._where}: no whole answer in time", Reason.TIMEOUT)
 
 
-async def _sidecar(path: str, connection: Connection) -> tuple[str, str]:
+_LARGEST = 1 << 16
+"""Bytes of a checksum file."""
+
+
+async def _sidecar(path: str, connection: Connection, site: Site) -> tuple[str, str]:
     """Get the checksum beside a file; empty where there is none, and then why."""
-    sink = _Text()
+    sink = _Text(site.address(path), site.timeout)
     try:
         await connection.get(path, sink)
     except TransportError as error:
         if error.reason in {Reason.NOT_FOUND, Reason.GONE}:
             return "", f"not compared with a checksum: {path} is not there any more"
-        if error.retry or error.reason in _BREAKING:
+        if error.retry:
             raise
         return "", f"not compared with a checksum: {error}"
     found = read_checksum(sink.content, path)

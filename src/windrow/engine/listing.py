@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, field
 
@@ -29,15 +30,26 @@ class _Listed:
 
 
 def list_all(run: Run) -> set[str]:
-    """List every active source; return those that could not be. Nothing is fetched before this ends."""
+    """List every active source; return those that could not be. Nothing is fetched before this ends.
+
+    It ends after `Harvest.list_within`: a source that is still being listed then is left behind, and the
+    others are fetched from.
+    """
     phase = run.collection.listing.refused[0]
     waiting = [_Listed(source, run.open_task(phase, source.name)) for source in run.harvest.sources if source.active]
     run.progress.begin("listing", len(waiting))
     going: dict[int, _Listed] = {}
     down: set[str] = set()
     slow = paces(run.harvest.sources)
+    within = run.harvest.list_within or math.inf
+    end = time.monotonic() + within
     while waiting or going:
         now = time.monotonic()
+        if now > end:
+            late = [*waiting, *going.values()]
+            _leave(run, late, within)
+            down |= {one.source.name for one in late}
+            break
         ready = [one for one in waiting if one.due <= now and not run.stopping()]
         for one in ready[: run.harvest.listers - len(going)]:
             waiting.remove(one)
@@ -52,18 +64,30 @@ def list_all(run: Run) -> set[str]:
             if isinstance(event, Listing):
                 going[event.lane].entries.extend(event.entries)
             elif isinstance(event, LaneEnded):
-                one = going.pop(event.lane)
-                if event.broken is None:
-                    _record(run, one)
-                elif not _again(run, one, event.broken):
-                    down.add(one.source.name)
-                else:
-                    waiting.append(one)
+                _ended(run, going.pop(event.lane), event.broken, waiting, down)
         run.tick()
         if run.stopping() and not going:
             break
     run.progress.end()
     return down
+
+
+def _ended(run: Run, one: _Listed, broken: Broken | None, waiting: list[_Listed], down: set[str]) -> None:
+    """Take a listing that has ended: on record, to be tried again, or given up."""
+    if broken is None:
+        _record(run, one)
+    elif _again(run, one, broken):
+        waiting.append(one)
+    else:
+        down.add(one.source.name)
+
+
+def _leave(run: Run, late: list[_Listed], within: float) -> None:
+    """Put it on record that the listing of these sources has failed: nobody waits for them any longer."""
+    for one in late:
+        told = f"{one.source.name}: left behind: its listing had not ended after {within:g} seconds (drops.list_within)"
+        run.close_task(one.task, told, Reason.TIMEOUT, failed=True)
+        run.progress.step(1, 1)
 
 
 def _again(run: Run, one: _Listed, broken: Broken) -> bool:

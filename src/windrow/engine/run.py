@@ -130,6 +130,8 @@ class Harvest:
     listers: int = 4
     downloaders: int = 4
     attempts: int = 3
+    list_within: float = 0.0  # seconds for all listings together, 0 for no bound; then slow ones are left behind
+    fetch_within: float = 0.0  # and for all transfers
     limits: Limits | None = None  # where they are not those of the workspace
     lots: tuple[Lot, ...] = ()  # WARC files of other makers, to be taken in
 

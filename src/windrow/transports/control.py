@@ -6,6 +6,7 @@ import ftplib
 import re
 import socket
 import ssl
+import time
 
 from windrow.model import Site
 from windrow.transports.dial import dial
@@ -20,7 +21,7 @@ _EXTENDED = re.compile(r"\((.)\1\1(\d{1,5})\1\)")
 
 
 class Control(ftplib.FTP):
-    """A control line whose names survive any bytes and whose replies cannot grow without end.
+    """A control line whose names survive any bytes and whose replies cannot grow, or take, without end.
 
     Replies are read from the socket into one buffer, a line at most 8 kB and a reply at most 256 kB
     (ftplib itself bounds neither the lines of a reply nor asks for less than a makefile per line).
@@ -29,6 +30,7 @@ class Control(ftplib.FTP):
     def __init__(self, site: Site) -> None:
         """Connect and take the welcome; every wait is bounded by the site's timeout."""
         super().__init__(timeout=site.timeout, encoding="utf-8")
+        self._patience = site.timeout
         self._rest = b""
         self.host = site.host
         self.sock = dial(site, 21)
@@ -65,27 +67,30 @@ class Control(ftplib.FTP):
 
     def getline(self) -> str:
         """Read one line of a reply, without its end."""
-        return self._line().decode("utf-8", "surrogateescape")
+        return self._line(time.monotonic() + self._patience).decode("utf-8", "surrogateescape")
 
     def getmultiline(self) -> str:
-        """Read one reply, its lines joined by newlines (RFC 959, section 4.2)."""
-        line = self._line()
+        """Read one reply, its lines joined by newlines (RFC 959, section 4.2); all of it must come in time."""
+        until = time.monotonic() + self._patience
+        line = self._line(until)
         if line[3:4] != b"-":
             return line.decode("utf-8", "surrogateescape")
         lines, end, size = [line], line[:3] + b" ", 0
         while not (line.startswith(end) or line == end[:3]):
-            line = self._line()
+            line = self._line(until)
             lines.append(line)
             size += len(line) + 1
             if size > _REPLY:
                 raise Broken("a reply without end")
         return b"\n".join(lines).decode("utf-8", "surrogateescape")
 
-    def _line(self) -> bytes:
+    def _line(self, until: float) -> bytes:
         assert self.sock is not None
         while (end := self._rest.find(b"\n")) < 0:
             if len(self._rest) > _LINE:
                 raise Broken("a line longer than 8 kB")
+            if time.monotonic() >= until:
+                raise TimeoutError("a reply that does not end")
             block = self.sock.recv(4096)
             if not block:
                 raise EOFError("the server closed the connection")

@@ -161,7 +161,7 @@ class FtpConnection(Connection):
         MLSD tells times; after LIST and NLST they are asked for (MDTM), for the first `DATED` files.
         """
         whole = wire(self.open().site, folder)
-        with self._line(folder) as session:
+        with self._line(folder) as session, session.listing():
             if self._mlsd:
                 try:
                     return listing.facts(folder, session.lines(f"MLSD {whole}", at(self._site, folder)))

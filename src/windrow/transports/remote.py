@@ -7,6 +7,7 @@ and the server's replies find their request by number.
 from __future__ import annotations
 
 import asyncio
+import math
 import stat
 from collections import deque
 from collections.abc import Coroutine, Iterator
@@ -67,20 +68,21 @@ class SftpConnection(Connection):
         entries: Entries = []
         with self._mapped(line, folder):
             try:
+                end = asyncio.get_running_loop().time() + self._site.listing_timeout
                 async with asyncio.timeout(self._site.timeout) as bound:
                     async for found in line.sftp.scandir(whole):
                         entries.append(_entry(folder, found))
                         if len(entries) > ENTRIES + 2:
                             break
-                        self._alive(bound)
+                        self._alive(bound, end)
             except (asyncssh.SFTPNoSuchFile, asyncssh.SFTPNoSuchPath):
                 return None
         if len(entries) > ENTRIES + 2:
             raise TerminalFailure(f"{at(self._site, folder)}: more than {ENTRIES:,} entries", Reason.TOO_LARGE)
         return [entry for entry in entries if entry.name not in {".", ".."}]
 
-    def _alive(self, bound: asyncio.Timeout) -> None:
-        bound.reschedule(asyncio.get_running_loop().time() + self._site.timeout)
+    def _alive(self, bound: asyncio.Timeout, end: float = math.inf) -> None:
+        bound.reschedule(min(asyncio.get_running_loop().time() + self._site.timeout, end))
 
     async def get(self, path: str, sink: Sink) -> Answer:
         """Get one file, in order, from `sink.start` on.

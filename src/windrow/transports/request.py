@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -121,7 +122,9 @@ class WebConnection(Connection):
     async def _try(self, url: URL, where: str, sink: Sink, start: int) -> Answer | None:
         """Make one request; None where the part that was asked for does not fit what is held."""
         asked = {"Range": f"bytes={start}-", "If-Range": sink.validator} if start else None
-        async with self._session.get(url, headers=asked, allow_redirects=False, proxy=self._proxy) as response:
+        async with asyncio.timeout(2 * self._site.timeout):  # to connect, and for the whole head
+            asking = await self._session.get(url, headers=asked, allow_redirects=False, proxy=self._proxy)
+        async with asking as response:
             status, fields = response.status, response.headers
             size: int | None = response.content_length
             if status == 206 and start:
@@ -149,6 +152,13 @@ class WebConnection(Connection):
 
     async def list(self, folder: str) -> Entries | None:
         """List a folder by its index page, or by the manifest where the site names one."""
+        try:
+            async with asyncio.timeout(self._site.listing_timeout):
+                return await self._list(folder)
+        except TimeoutError as error:
+            raise failure(error, at(self._site, folder)) from error
+
+    async def _list(self, folder: str) -> Entries | None:
         page = _Page(at(self._site, folder))
         if self._site.manifest:
             await self.get(self._site.manifest, page)

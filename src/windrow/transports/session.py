@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Iterable
-from contextlib import suppress
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from windrow.model import Site
@@ -43,6 +44,7 @@ class Session:
         except BaseException:
             control.close()
             raise
+        self.until = 0.0  # when a listing that is under way must have ended
         self.sizes = self.features is None or self.can("SIZE")
         self._extended = control.af == socket.AF_INET6 or self.can("EPSV")
 
@@ -124,6 +126,15 @@ class Session:
             raise refusal(reply)
         return int(reply[:3])
 
+    @contextmanager
+    def listing(self) -> Iterator[None]:
+        """Bound the time of what is done within: that of one listing."""
+        self.until = time.monotonic() + self.site.listing_timeout
+        try:
+            yield
+        finally:
+            self.until = 0.0
+
     def lines(self, verb: str, where: str) -> list[str]:
         """Return the lines that a listing command brings; `where` is for messages."""
         lines = Lines(where)
@@ -131,6 +142,7 @@ class Session:
         with data:
             while count := data.recv_into(self.view):
                 lines.feed(bytes(self.view[:count]))
+                self._in_time()
             self.end(data)
         self.done()
         return list(lines.end())
@@ -159,7 +171,12 @@ class Session:
             some = waiting[first : first + _AHEAD]
             self.control.push(b"".join(one.encode("utf-8", "surrogateescape") + b"\r\n" for one in some))
             replies += [self.control.getmultiline() for _ in some]
+            self._in_time()
         return replies
+
+    def _in_time(self) -> None:
+        if self.until and time.monotonic() > self.until:
+            raise TimeoutError("a listing that does not end")
 
     def _answer(self, verb: str) -> str:
         self.control.putline(verb)
