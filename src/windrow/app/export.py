@@ -16,6 +16,7 @@ from windrow.config import Workspace
 from windrow.engine.indexing import lines
 from windrow.engine.ledger import Ledger
 from windrow.errors import WindrowError
+from windrow.formats.terminal import escape_json
 from windrow.reasons import Reason
 from windrow.stores.connect import connect, guarded
 from windrow.stores.database import named
@@ -64,6 +65,6 @@ def pages(workspace: Workspace, out: TextIO) -> int:
     count = 0
     with summaries(workspace) as engine:
         for one in generations(engine):
-            out.write(json.dumps(plain(one), ensure_ascii=False) + "\n")
+            out.write(escape_json(json.dumps(plain(one), ensure_ascii=False)) + "\n")
             count += 1
     return count

@@ -45,7 +45,7 @@ def command(voice: Voice, folder: Path) -> int:
     _show_pages(voice, played.sites["harbour"])
     for one in played.missing:
         voice.talk(f"not shown: {one}")
-    voice.talk(
+    last = (
         "\nThe partners broke those files on purpose, and the manor wants no crawlers. All else is loaded and can be\n"
         "searched, and every byte is kept.\n"
         f"done in {time.monotonic() - began:.0f} s; look around:\n"
@@ -56,6 +56,7 @@ def command(voice: Voice, folder: Path) -> int:
         f"  {program} run --dry-run --workspace {folder}\n"
         f"  {program} check --workspace {folder}"
     )
+    voice.talk(last.split("\n"))
     return 0
 
 
@@ -71,7 +72,7 @@ def _show_pages(voice: Voice, harbour: str) -> None:
     from windrow.cli.why import command as why  # noqa: PLC0415
 
     told = click.get_current_context()
-    voice.talk("\n$ windrow search lighthouse keepers")
+    voice.talk(["", "$ windrow search lighthouse keepers"])
     told.invoke(search, words=("lighthouse", "keepers"), limit=3, page=1, explain=False)
-    voice.talk(f"\n$ windrow why {harbour}/ferry.html")
+    voice.talk(["", f"$ windrow why {harbour}/ferry.html"])
     told.invoke(why, what=f"{harbour}/ferry.html")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import click
 
 from windrow.cli.verb import option, verb
-from windrow.cli.voice import Unspoken, Voice
+from windrow.cli.voice import Unspoken, Voice, spell_strange
 
 FORMS = {
     "tracker": ("mysql", "postgresql", "sqlite"),
@@ -44,6 +44,7 @@ def command(voice: Voice, what: str, form: str) -> int:
     if form not in FORMS[what]:
         raise UsageError(f"{what} cannot be written as {form!r}; there is {', '.join(FORMS[what])}")
     workspace = voice.open()
+    spell_strange(sys.stdout, "utf-8")  # whatever a terminal here shows: files of these forms are UTF-8
     ways: dict[str, Callable[[], int]] = {
         "tracker": lambda: export.tracker(workspace.config, form, sys.stdout),
         "captures": lambda: export.captures(workspace.ledger(), sys.stdout),

@@ -45,7 +45,7 @@ def tell(voice: Voice, page: Page) -> None:
         for each in events:
             voice.message("visit", each, spare=True)
     else:
-        voice.data("\n".join(_page(page)))
+        voice.data(_page(page))
 
 
 def tell_site(voice: Voice, site: Site) -> None:
@@ -57,7 +57,7 @@ def tell_site(voice: Voice, site: Site) -> None:
         for one in origins:
             voice.message("origin", one)
     else:
-        voice.data("\n".join(_site(site)))
+        voice.data(_site(site))
 
 
 def _page(page: Page) -> Iterator[str]:

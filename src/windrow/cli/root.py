@@ -10,7 +10,7 @@ from typing import NoReturn
 import click
 
 from windrow.cli.verb import Branch, shared
-from windrow.cli.voice import Unspoken, Voice
+from windrow.cli.voice import Unspoken, Voice, spell_strange
 from windrow.errors import WindrowError
 from windrow.reasons import Reason
 
@@ -82,6 +82,8 @@ root.examples = ("windrow init", "windrow run", "windrow why H.2026-01-12.1.impc
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and leave with its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        spell_strange(stream)
     voice = Voice()
     words = sys.argv[1:] if args is None else args
     try:

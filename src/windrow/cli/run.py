@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windrow.cli.kind import Day, Duration, names, phases
-from windrow.cli.table import size, span, table
+from windrow.cli.table import apart, size, span, table
 from windrow.cli.verb import option, verb
 from windrow.cli.voice import Voice
 
@@ -126,7 +126,7 @@ def tell(voice: Voice, summary: Summary) -> None:
     if voice.json:
         voice.message("summary", summary)
     else:
-        voice.talk("\n".join(lines(summary)))
+        voice.talk(lines(summary))
 
 
 def _preview(voice: Voice, wish: Wish) -> int:
@@ -150,8 +150,8 @@ def _preview(voice: Voice, wish: Wish) -> int:
     return 0
 
 
-def _plan(plan: Preview) -> str:
-    parts = []
+def _plan(plan: Preview) -> list[str]:
+    parts: list[str] = []
     if plan.sources:
         rows = [
             (one.source, one.address, " ".join(one.folders) if one.asked else f"not asked: {one.why_not}",
@@ -165,4 +165,4 @@ def _plan(plan: Preview) -> str:
         )
     if plan.documents:
         parts.append(table(["would take through", "items"], plan.documents))
-    return "\n\n".join(parts) or "nothing to do"
+    return apart(parts) or ["nothing to do"]

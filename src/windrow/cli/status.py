@@ -24,7 +24,7 @@ def command(voice: Voice) -> int:
         voice.message("status", standing)
         return 0
     voice.talk(_head(standing))
-    voice.data("\n\n".join(_parts(standing)))
+    voice.data(_parts(standing))
     return 0
 
 
@@ -61,11 +61,13 @@ def _parts(standing: Standing) -> list[str]:
         )
         for one in standing.sources
     ]
-    parts = [table(head, rows) if rows else "no sources; try: windrow new source NAME URL --collection pages"]
+    parts: list[str] = [
+        table(head, rows) if rows else "no sources; try: windrow new source NAME URL --collection pages"
+    ]
     if troubles := [of(one.source, one.trouble) for one in standing.sources if one.trouble]:
-        parts.append("\n".join(troubles))
+        parts += ["", *troubles]
     if standing.states:
-        parts.append(table(["collection", "item", "phase", "status", "items"], standing.states))
+        parts += ["", table(["collection", "item", "phase", "status", "items"], standing.states)]
     if standing.reasons:
-        parts.append(table(["reason", "items", "meaning"], standing.reasons))
+        parts += ["", table(["reason", "items", "meaning"], standing.reasons)]
     return parts

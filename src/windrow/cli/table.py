@@ -6,7 +6,13 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[object]], indent: str = "") -> str:
+class Table(str):
+    """Lines that were laid out here; no cell of them holds a line end."""
+
+    __slots__ = ()
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]], indent: str = "") -> Table:
     """Lay rows out under a head; numbers stand to the right.
 
     >>> print(table(["source", "new"], [["h", 12], ["jax", 3]]))
@@ -25,7 +31,16 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], indent: str = "
             for cell, width, number in zip(line, widths, right, strict=True)
         ]
         lines.append((indent + "  ".join(cells)).rstrip())
-    return "\n".join(lines)
+    return Table("\n".join(lines))
+
+
+def apart(parts: Iterable[str]) -> list[str]:
+    """Put an empty line between parts.
+
+    >>> apart(["a", "b"])
+    ['a', '', 'b']
+    """
+    return [line for part in parts for line in ("", part)][1:]
 
 
 def show(value: object) -> str:

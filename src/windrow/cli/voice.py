@@ -4,29 +4,31 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from windrow.cli.table import Table
 from windrow.errors import WindrowError
+from windrow.formats.terminal import escape, escape_json
 
 if TYPE_CHECKING:
     from windrow.app import Windrow
 
-_CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
-
-def clean(text: str) -> str:
-    r"""Make foreign text harmless to a terminal; line ends stay.
+def clean(text: str | Iterable[str]) -> str:
+    r"""Make a line, or lines, harmless to a terminal: a line end within one is spelled, and makes no line of its own.
 
     >>> clean("red \x1b[31m name")
     'red \\x1b[31m name'
+    >>> clean(["a\nb", "c"])
+    'a\\nb\nc'
     """
-    harmless = _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
-    return harmless.encode("utf-8", "backslashreplace").decode()
+    lines = [text] if isinstance(text, str) else text
+    laid = (part for line in lines for part in (line.split("\n") if isinstance(line, Table) else [line]))
+    return "\n".join(map(escape, laid))
 
 
 class Unspoken(WindrowError):
@@ -50,8 +52,8 @@ class Voice:
 
         return Windrow(".", flags, named=self.workspace)
 
-    def data(self, text: str) -> None:
-        """Print what was asked for."""
+    def data(self, text: str | Iterable[str]) -> None:
+        """Print what was asked for: a line, or lines, of which a table is one."""
         _write(sys.stdout, clean(text))
 
     @property
@@ -63,8 +65,8 @@ class Voice:
         """Print what was asked for and is clean already, apart from our own marks for the terminal."""
         _write(sys.stdout, text)
 
-    def talk(self, text: str) -> None:
-        """Print what is said beside it; nothing when `--quiet`."""
+    def talk(self, text: str | Iterable[str]) -> None:
+        """Print a line or lines that are said beside it; nothing when `--quiet`."""
         if not self.quiet:
             _write(sys.stderr, clean(text))
 
@@ -72,17 +74,23 @@ class Voice:
         """Print one line of JSON with its type."""
         from windrow.app.form import message  # noqa: PLC0415
 
-        _write(sys.stdout, json.dumps(message(kind, value, spare=spare)))
+        _write(sys.stdout, escape_json(json.dumps(message(kind, value, spare=spare))))
         sys.stdout.flush()
 
     def error(self, text: str, hint: str, code: int, reason: str = "") -> None:
         """Say what went wrong and what to try, whatever else is quiet."""
         if self.json:
             told = {"type": "error", "message": text, "hint": hint, "exit_code": code, "reason": reason}
-            _write(sys.stderr, json.dumps(told))
+            _write(sys.stderr, escape_json(json.dumps(told)))
             return
         lines = [f"windrow: {' '.join(text.split())}", *([f"try: {hint}"] if hint else [])]
-        _write(sys.stderr, clean("\n".join(lines)))
+        _write(sys.stderr, clean(lines))
+
+
+def spell_strange(stream: Any, encoding: str | None = None) -> None:
+    r"""Have a stream spell the characters that its encoding has not, such as `\u2192`, and not fail over them."""
+    if hasattr(stream, "reconfigure"):
+        stream.reconfigure(encoding=encoding, errors="backslashreplace")
 
 
 def _write(stream: Any, text: str) -> None:

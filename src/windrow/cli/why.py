@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from windrow.cli.kind import sources
-from windrow.cli.table import show, table
+from windrow.cli.table import Table, show, table
 from windrow.cli.verb import verb
 from windrow.cli.voice import Voice
 from windrow.reasons import Reason
@@ -41,7 +41,7 @@ def command(voice: Voice, what: str) -> int:
         if voice.json:
             voice.message("summary", found.session)
         else:
-            voice.data("\n".join(lines(found.session)))
+            voice.data(lines(found.session))
     elif found.page is not None or found.site is not None:
         from windrow.cli.page import tell, tell_site  # noqa: PLC0415
 
@@ -78,12 +78,12 @@ def _list(voice: Voice, candidates: tuple[Candidate, ...], more: int, what: str)
     voice.talk(f"{what} may mean any of these{f', and {more:,} more' if more else ''}; try: windrow why NUMBER")
 
 
-def _candidates(rows: tuple[Candidate, ...]) -> str:
+def _candidates(rows: tuple[Candidate, ...]) -> Table:
     head = ["number", "what", "name", "owner", "stands at", "reason"]
     return table(head, [(str(n), kind, key, who, f"{p}: {s}", why) for n, kind, key, who, p, s, why in rows])
 
 
-def _text(story: Story) -> str:
+def _text(story: Story) -> list[str]:
     lines = [" ".join(filter(None, [story.key, f"({story.collection} {story.kind}".rstrip() + _number(story)]))]
     state = ": ".join(filter(None, [story.phase, story.status]))
     if state:
@@ -101,7 +101,7 @@ def _text(story: Story) -> str:
     lines += [_line(event) for event in story.events]
     if story.members:
         lines += ["", _candidates(story.members)]
-    return "\n".join(lines)
+    return lines
 
 
 def _number(story: Story) -> str:

@@ -1,0 +1,82 @@
+"""What names from outside do to a terminal, to a line of JSON, and to one that is not UTF-8: nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import put
+from windrow.cli.table import table
+from windrow.cli.voice import Voice, clean
+from windrow.formats.terminal import escape, escape_json
+
+ACTING = [chr(code) for code in (*range(0x20), *range(0x7F, 0xA0), 0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F),
+          *range(0x2066, 0x206A), 0x2028, 0x2029, 0xE0001, 0xE0041, 0xE007F, 0xD800)]  # fmt: skip
+
+
+@pytest.mark.parametrize("sign", ACTING, ids=lambda sign: f"U+{ord(sign):04X}")
+def test_what_acts_on_a_terminal_is_spelled(sign: str) -> None:
+    told = escape(f"a{sign}b")
+    assert sign not in told
+    assert told.startswith("a\\")
+    assert told.isascii()
+    whole = json.dumps([f"a{sign}b"], ensure_ascii=False)
+    safe = escape_json(whole)
+    assert sign not in safe
+    assert json.loads(safe) == [f"a{sign}b"]
+
+
+def test_letters_of_all_scripts_stay() -> None:
+    text = "Ærø 東京 עברית नमस्ते 👩‍👧 e\u0301"
+    assert escape(text) == escape_json(text) == clean(text) == text
+
+
+def test_a_line_end_in_a_name_makes_no_line(capsys: pytest.CaptureFixture[str]) -> None:
+    voice = Voice()
+    name = "H.zip\n2026-01-01 00:00:00  load     all well"
+    voice.data(name)
+    voice.data(["first", name, table(["name"], [["x"]])])
+    voice.talk([name, ""])
+    said = capsys.readouterr()
+    assert said.out.splitlines() == [clean(name), "first", clean(name), "name", "x"]
+    assert said.err.splitlines() == [clean(name), ""]
+
+
+def test_a_file_whose_name_holds_a_line_end_prints_no_false_line_in_its_story(
+    workspace: Path, partner: Path, windrow
+) -> None:
+    name = "H.2026-01-12.9.impc.zip\n2026-01-12 00:00:00  loaded   all of it is well\u200f\x9b31m.zip"
+    (partner / "add").mkdir(exist_ok=True)
+    put(partner / "add", name, b"PK")
+    windrow("run")
+    assert "zip\\n2026-01-12" in windrow("why", name).out
+    for words in (("why", name), ("why", "H"), ("status",), ("run", "--dry-run")):
+        said = windrow(*words)
+        for line in (said.out + said.err).splitlines():
+            assert not line.startswith("2026-01-12 00:00:00")
+            assert "\u200f" not in line
+            assert "\x9b" not in line
+        told = windrow(*words, "--json")
+        assert all(32 <= ord(sign) < 127 or sign == "\n" for sign in told.out)
+        for line in told.out.splitlines():
+            json.loads(line)
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii", "cp437"])
+def test_a_terminal_that_is_not_utf_8_gets_what_it_can_show(workspace: Path, encoding: str) -> None:
+    (workspace / "windrow.toml").write_text('name = "Ærø → 東京"\n')
+    for words in (["config"], ["status"], ["why", "東京"], ["--help"], ["config", "--json"], ["run"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "windrow", *words],
+            cwd=workspace, env=os.environ | {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}, capture_output=True, check=False,
+        )  # fmt: skip
+        told = done.stdout.decode(encoding) + done.stderr.decode(encoding)
+        assert "Traceback" not in told
+        assert done.returncode in {0, 1}
+        if words == ["config"]:
+            assert "\\u2192" in told
