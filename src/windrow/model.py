@@ -207,10 +207,23 @@ class Fetched(NamedTuple):
     checksum: str = ""  # the side-car's word, `md5:...` or `sha256:...`, when it was checked
 
 
-class Found(NamedTuple):
-    """An address that a crawl may ask: `digest` is 64 bits of its hash, a low `place` goes first.
+class Request(NamedTuple):
+    """What is asked at an address where that is no plain GET.
 
-    `kind` is the collection's number for what lies there, `hinted` when it is said to have changed.
+    `context` is a text that the discovery which found the address gave it for itself, such as the page of an API.
+    """
+
+    method: str = "GET"
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+    context: str = ""
+
+
+class Found(NamedTuple):
+    """An address that may be asked: `digest` is 64 bits of the hash of what is asked, a low `place` goes first.
+
+    `kind` is the collection's number for what lies there, `hinted` when it is said to have changed; `request` is None
+    for a plain GET.
     """
 
     digest: int
@@ -219,6 +232,7 @@ class Found(NamedTuple):
     place: int = 0
     kind: int = 0
     hinted: datetime | None = None
+    request: Request | None = None
 
 
 class Call(NamedTuple):

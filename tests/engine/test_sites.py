@@ -178,7 +178,11 @@ def test_a_rest_that_a_host_asked_for_outlives_the_run(sites, tmp_path):
     assert roam(tmp_path, source([seed], paths=["/index"])) == 0
     host = told(tmp_path, "SELECT seq FROM host WHERE origin = ?", sites.origin("bom"))[0][0]
     for seconds, code, count in ((5000, 3, 0), (2, 0, 2)):
-        change(tmp_path, "INSERT OR REPLACE INTO rest VALUES (?, strftime('%s', 'now') + ?)", host, seconds)
+        change(
+            tmp_path,
+            "INSERT OR REPLACE INTO rest SELECT origin, strftime('%s', 'now') + ? FROM host WHERE seq = ?",
+            seconds, host,
+        )  # fmt: skip
         change(tmp_path, "UPDATE address SET due = 1")
         before, begun = len(sites.lines()), time.time()
         assert roam(tmp_path, source([seed], paths=["/index"])) == code

@@ -55,7 +55,7 @@ def targets(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[
 
 
 def _meant(workspace: Workspace, ledger: Ledger, name: str) -> Iterator[Target]:
-    if (url := address(name)) and ledger.addresses.is_known(number(url)):
+    if (url := address(name)) and ledger.addresses.is_known(KIND, number(url)):
         yield Target(url, number(url))
         return
     source = workspace.source(name)

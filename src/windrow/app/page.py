@@ -21,6 +21,7 @@ from windrow.reasons import Reason
 from windrow.stores.index.version import Near
 
 BAD_REQUEST = 400
+COLLECTION = "pages"
 _CHAIN = 20
 """Addresses on the way from a seed that are told."""
 
@@ -101,13 +102,13 @@ def page(workspace: Workspace, ledger: Ledger, what: str) -> Page | None:
     """Tell the story of an address of the web; None where `what` is none, or nothing here concerns it."""
     if not (url := address(what)):
         return None
-    known = ledger.addresses.get(number(url))
+    known = ledger.addresses.get(COLLECTION, number(url))
     known = known if known and known.url == url else None
     judged = judge(workspace, ledger, url)
     versions, others = editions(workspace, url)
     if known is None and not versions and not judged.source:
         return None
-    visits = [_asked(one) for one in ledger.attempts.of_address(number(url))] if known else []
+    visits = [_asked(one) for one in ledger.attempts.of_address(known.host, known.digest)] if known else []
     graves = tombstones(ledger, number(url), known.host) if known else ()
     state, reason = _state(known, visits, versions, judged.reason)
     if any(one.lifted is None for one in graves):
@@ -147,7 +148,7 @@ def _chain(ledger: Ledger, known: AddressRow | None) -> Iterable[str]:
         if known.via_url is not None:
             yield known.via_url
         seen.add(known.via)
-        known = ledger.addresses.get(known.via)
+        known = ledger.addresses.get(COLLECTION, known.via)
 
 
 def _asked(one: VisitRow) -> Asked:

@@ -162,7 +162,7 @@ def walk(ledger: Ledger, collection: Collection, sources: Sequence[Source], part
     asked, waiting = [], []
     for source in sources:
         mine = dict(waits.get(source.name, {}))
-        fresh = [one for one in crawl.seeds(source, {}) if not ledger.addresses.is_known(one.digest)]
+        fresh = [one for one in crawl.seeds(source, {}) if not ledger.addresses.is_known(collection.name, one.digest)]
         for one in fresh:
             mine[one.origin] = mine.get(one.origin, 0) + 1
         bound = min(one for one in (bounds.limit, source.most or None, sum(mine.values())) if one is not None)

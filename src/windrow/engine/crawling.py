@@ -159,7 +159,7 @@ class Crawling:
 
     def _begin(self, host: _Host) -> bool:
         """Have a host walked, or leave it where it asked to be left alone for longer than a run waits."""
-        wait = max(0.0, self._rests.get(host.seq, 0) - time.time())
+        wait = max(0.0, self._rests.get(host.origin, 0) - time.time())
         if wait > LONGEST:
             host.left = True
             told = f"{host.origin} asked to be left alone for {wait:.0f} seconds more"
@@ -194,8 +194,8 @@ class Crawling:
             again = (*self._crawl.again(host.source, visit, pause, failures), failures)
         writer.attempts.visited(run.session, host.seq, visit, again)
         if event.wait:
-            until = self._rests[host.seq] = math.ceil(visit.started.timestamp() + visit.seconds + event.wait)
-            writer.addresses.rest(host.seq, until)
+            until = self._rests[host.origin] = math.ceil(visit.started.timestamp() + visit.seconds + event.wait)
+            writer.addresses.rest(host.origin, until)
         tally.visits += visit.status is not None
         if visit.reason:
             tally.reasons[visit.reason] += 1
@@ -218,7 +218,7 @@ class Crawling:
         for seq, some in by_host.items():
             writer.addresses.add(seq, via, some)
             if any(one.hinted for one in some):
-                writer.addresses.hint(some, self._crawl.rest)
+                writer.addresses.hint(seq, some, self._crawl.rest)
             if seq in self._hosts:
                 self._hosts[seq].dry = False
                 self._hungry.add(seq)

@@ -113,23 +113,23 @@ def _state(due: int | None, failures: int) -> Status:
 
 def retry_addresses(ledger: Ledger, collection: Collection, chosen: Iterable[Chosen]) -> int:
     """Have addresses asked by the next run, and return how many."""
-    return _put(ledger, f"retry {collection.name}", chosen, 1)
+    return _put(ledger, "retry", collection, chosen, 1)
 
 
 def cancel_addresses(ledger: Ledger, collection: Collection, chosen: Iterable[Chosen]) -> int:
     """Have addresses never asked again until an operator says so; what was kept of them stays."""
-    return _put(ledger, f"cancel {collection.name}", chosen, None)
+    return _put(ledger, "cancel", collection, chosen, None)
 
 
-def _put(ledger: Ledger, command: str, chosen: Iterable[Chosen], due: int | None) -> int:
+def _put(ledger: Ledger, act: str, collection: Collection, chosen: Iterable[Chosen], due: int | None) -> int:
     """Say when addresses are due, in a session whose command names the first of them."""
     some = list(chosen)
     named = " ".join(one.key for one in some[:NAMED]) + (f" and {len(some) - NAMED} more" if len(some) > NAMED else "")
     lease = Lease(ledger)
     try:
         with ledger.writing() as writer:
-            session = writer.sessions.open(holder(), f"{command} {named}")
-            writer.addresses.due_at([one.item for one in some], due)
+            session = writer.sessions.open(holder(), f"{act} {collection.name} {named}")
+            writer.addresses.due_at(collection.name, [one.item for one in some], due)
             writer.sessions.close(session, 0)
     finally:
         lease.release()

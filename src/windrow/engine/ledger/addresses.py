@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
@@ -9,7 +10,7 @@ from typing import NamedTuple
 from windrow.engine.ledger.batch import Batch
 from windrow.engine.ledger.database import Database
 from windrow.engine.ledger.moment import spell
-from windrow.model import Found
+from windrow.model import Found, Request
 
 
 class HostRow(NamedTuple):
@@ -121,8 +122,16 @@ class WrongAddress(NamedTuple):
     last: int
 
 
+class _RequestRow(NamedTuple):
+    digest: int
+    method: str
+    headers: str
+    body: bytes
+    context: str
+
+
 class _Rest(NamedTuple):
-    host: int
+    origin: str
     until: int
 
 
@@ -157,21 +166,32 @@ class AddressQueries:
         """
         return self._database.rows(HostState, "hosts_counted", source, host, at)
 
-    def rests(self, at: int) -> dict[int, int]:
-        """Return until when hosts asked to be left alone, in UNIX seconds: those that still do at a time."""
-        return {one.host: one.until for one in self._database.rows(_Rest, "rests", at)}
+    def rests(self, at: int) -> dict[str, int]:
+        """Return until when origins asked to be left alone, in UNIX seconds: those that still do at a time.
+
+        It holds for all collections, whichever of them an origin said that to.
+        """
+        return {one.origin: one.until for one in self._database.rows(_Rest, "rests", at)}
 
     def due(self, host: int, at: int, limit: int) -> list[DueAddress]:
         """Return what to ask of a host next: new addresses first."""
         return self._database.rows(DueAddress, "addresses_due", host, at, limit)
 
-    def get(self, digest: int) -> AddressRow | None:
-        """Return an address, None where it is not known."""
-        return self._database.first(AddressRow, "address", digest)
+    def requests(self, host: int, digests: Sequence[int]) -> dict[int, Request]:
+        """Return what is asked at those of a host's addresses where that is no plain GET, by their digests."""
+        found = self._database.rows_of(_RequestRow, "requests", digests, host)
+        return {
+            one.digest: Request(one.method, tuple(map(tuple, json.loads(one.headers))), one.body, one.context)
+            for one in found
+        }
 
-    def is_known(self, digest: int) -> bool:
-        """Tell whether an address is known."""
-        return self._database.value("address_known", digest) is not None
+    def get(self, collection: str, digest: int) -> AddressRow | None:
+        """Return an address of a collection, None where it is not known."""
+        return self._database.first(AddressRow, "address", collection, digest)
+
+    def is_known(self, collection: str, digest: int) -> bool:
+        """Tell whether a collection knows an address."""
+        return self._database.value("address_known", collection, digest) is not None
 
     def found_after(self, collection: str, after: int, limit: int) -> list[FoundAddress]:
         """Return a collection's addresses in the order in which they were found."""
@@ -231,29 +251,37 @@ class AddressWriter:
 
     def add(self, host: int, via: int, found: Iterable[Found]) -> None:
         """Put addresses on record; those that are known stay as they are."""
-        self._batch.rows("address", [(one.digest, host, one.url, via, one.place, one.kind) for one in found])
+        for one in found:
+            self._batch.row("address", one.digest, host, one.url, via, one.place, one.kind)
+            if (asked := one.request) is not None:
+                headers = json.dumps(asked.headers)
+                self._batch.row("request", one.digest, host, asked.method, headers, asked.body, asked.context)
 
     def add_known(self, host: int, found: Found) -> None:
         """Put an address on record that is never due."""
         self._batch.row("known", found.digest, host, found.url, found.place)
 
-    def hint(self, found: Iterable[Found], rest: int) -> None:
+    def hint(self, host: int, found: Iterable[Found], rest: int) -> None:
         """Make addresses due that are said to have changed since their last visit, `rest` seconds after it at least."""
         self._batch.rows(
             "hinted",
-            [{"digest": one.digest, "rest": rest, "hint": spell(one.hinted)} for one in found if one.hinted],
+            [
+                {"digest": one.digest, "host": host, "rest": rest, "hint": spell(one.hinted)}
+                for one in found
+                if one.hinted
+            ],
         )
 
-    def rest(self, host: int, until: int) -> None:
-        """Note until when a host asked to be left alone, in seconds since 1970."""
-        self._batch.row("rest", host, until)
+    def rest(self, origin: str, until: int) -> None:
+        """Note until when an origin asked to be left alone by all collections, in seconds since 1970."""
+        self._batch.row("rest", origin, until)
 
     def due_again(self, hosts: Iterable[int]) -> int:
         """Make the addresses of hosts due, after those that were never asked; return how many."""
         self._batch.flush()
         return sum(self._batch.database.execute("addresses_due_again", host) for host in hosts)
 
-    def due_at(self, digests: Iterable[int], due: int | None) -> None:
-        """Have addresses asked at a time (seconds since 1970; 1: next), or never again."""
+    def due_at(self, collection: str, digests: Iterable[int], due: int | None) -> None:
+        """Have addresses of a collection asked at a time (seconds since 1970; 1: next), or never again."""
         self._batch.flush()
-        self._batch.database.execute_many("address_due_at", [(due, one) for one in digests])
+        self._batch.database.execute_many("address_due_at", [(due, one, collection) for one in digests])

@@ -27,12 +27,13 @@ WHERE a.host = ? AND a.due <= ? ORDER BY a.due, a.place LIMIT ?;
 -- name: address_hinted
 -- Make an address due that is said to have changed since its last visit, but not sooner than a while after that.
 UPDATE address SET due = min(due, (SELECT CAST(strftime('%s', max(v.started)) AS INTEGER) FROM visit v
-    WHERE v.address = :digest) + :rest)
-WHERE digest = :digest AND due > 0 AND (SELECT max(v.started) FROM visit v WHERE v.address = :digest) < :hint;
+    WHERE v.address = :digest AND v.host = :host) + :rest)
+WHERE digest = :digest AND host = :host AND due > 0
+AND (SELECT max(v.started) FROM visit v WHERE v.address = :digest AND v.host = :host) < :hint;
 
 -- name: rests
--- Until when hosts asked to be left alone.
-SELECT host, until FROM rest WHERE until > ?;
+-- Until when origins asked to be left alone.
+SELECT origin, until FROM rest WHERE until > ?;
 
 -- name: addresses_after
 -- A collection's addresses in the order in which they were found.
@@ -65,12 +66,15 @@ SELECT a.url FROM host h JOIN address a ON a.host = h.seq AND a.due <= ? WHERE h
 ORDER BY h.seq, a.due, a.place LIMIT ?;
 
 -- name: address_known
-SELECT 1 FROM address WHERE digest = ?;
+SELECT 1 FROM address a JOIN host h ON h.seq = a.host AND h.collection = ? WHERE a.digest = ?;
 
 -- name: address
 -- An address, the origin it belongs to, the source of that origin, and where it was found.
-SELECT a.digest, a.url, h.origin, h.source, h.collection, a.via, v.url, a.due, a.pause, a.capture, a.failures, a.host
-FROM address a JOIN host h ON h.seq = a.host LEFT JOIN address v ON v.digest = a.via WHERE a.digest = ?;
+SELECT a.digest, a.url, h.origin, h.source, h.collection, a.via,
+       (SELECT v.url FROM address v JOIN host g ON g.seq = v.host AND g.collection = h.collection
+           WHERE v.digest = a.via),
+       a.due, a.pause, a.capture, a.failures, a.host
+FROM address a JOIN host h ON h.seq = a.host AND h.collection = ? WHERE a.digest = ?;
 
 -- name: hosts_counted
 -- The origins of a source with its addresses: all, with a body, failing, due by a time; and when it was asked last.
@@ -93,7 +97,7 @@ AND a.digest IN ({marks});
 -- Those that fail now, of a source and for the reason of their last visit, where these are named.
 SELECT a.digest, a.url, a.due, a.failures FROM address a JOIN host h ON h.seq = a.host
 WHERE h.collection = ?1 AND (?2 = '' OR h.source = ?2) AND a.due IS NOT NULL AND a.failures > 0
-AND (?3 = '' OR (SELECT v.reason FROM visit v WHERE v.address = a.digest ORDER BY v.seq DESC LIMIT 1) = ?3)
+AND (?3 = '' OR (SELECT v.reason FROM visit v WHERE v.address = a.digest AND v.host = a.host ORDER BY v.seq DESC LIMIT 1) = ?3)
 ORDER BY a.host, a.url;
 
 -- name: addresses_waiting
@@ -101,7 +105,7 @@ ORDER BY a.host, a.url;
 SELECT a.digest, a.url, a.due, a.failures FROM address a JOIN host h ON h.seq = a.host
 WHERE h.collection = ?1 AND (?2 = '' OR h.source = ?2) AND a.due IS NOT NULL
 AND ((?3 = '' AND a.due <= 1) OR (?3 <> '' AND a.failures > 0 AND
-    (SELECT v.reason FROM visit v WHERE v.address = a.digest ORDER BY v.seq DESC LIMIT 1) = ?3))
+    (SELECT v.reason FROM visit v WHERE v.address = a.digest AND v.host = a.host ORDER BY v.seq DESC LIMIT 1) = ?3))
 ORDER BY a.host, a.url;
 
 -- name: addresses_due_again
@@ -109,7 +113,7 @@ ORDER BY a.host, a.url;
 UPDATE address SET due = 1 WHERE host = ? AND due > 1;
 
 -- name: address_due_at
-UPDATE address SET due = ? WHERE digest = ?;
+UPDATE address SET due = ? WHERE digest = ? AND host IN (SELECT seq FROM host WHERE collection = ?);
 
 -- name: addresses_wrong
 -- Addresses that are due, or have a last capture, other than their visits say. Not those that are never due: they are
@@ -117,6 +121,11 @@ UPDATE address SET due = ? WHERE digest = ?;
 SELECT url, due, capture, visits, last FROM (
     SELECT a.url, a.due AS due, a.capture AS capture, count(v.seq) AS visits,
            max(CASE WHEN v.status = 200 AND v.warc <> '' THEN v.seq ELSE 0 END) AS last
-    FROM address a LEFT JOIN visit v ON v.address = a.digest AND (v.status IS NULL OR v.seconds > 0)
-    WHERE a.due IS NOT NULL GROUP BY a.digest)
+    FROM address a LEFT JOIN visit v ON v.address = a.digest AND v.host = a.host
+        AND (v.status IS NULL OR v.seconds > 0)
+    WHERE a.due IS NOT NULL GROUP BY a.digest, a.host)
 WHERE (visits = 0 AND due > 1) OR capture <> last;
+
+-- name: requests
+-- What is asked at addresses of a host where that is no plain GET.
+SELECT digest, method, headers, body, context FROM request WHERE host = ? AND digest IN ({marks});

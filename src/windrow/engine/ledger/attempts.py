@@ -219,11 +219,11 @@ class AttemptQueries:
 
     def visits_after(self, collection: str, after: int, limit: int) -> list[Recorded]:
         """Return visits to a collection's addresses after a given one, in the order of the ledger."""
-        return self._database.mapped(_recorded, "visits_after", collection, after, limit)
+        return self._database.mapped(recorded, "visits_after", collection, after, limit)
 
     def visits_named(self, visits: Sequence[int]) -> list[Recorded]:
         """Return visits by their numbers."""
-        return [*self._database.mapped_of(_recorded, "visits_named", visits)]
+        return [*self._database.mapped_of(recorded, "visits_named", visits)]
 
     def visits_logged(self, collection: str, after: int, limit: int) -> list[LoggedVisit]:
         """Return the visits of a collection after a given one, those to the rules of hosts too."""
@@ -253,9 +253,9 @@ class AttemptQueries:
         """Return how long each origin took for an answer, in seconds."""
         return {one.origin: one.seconds for one in self._database.rows(_OriginSeconds, "host_seconds", collection)}
 
-    def of_address(self, address: int) -> list[VisitRow]:
-        """Return the visits to an address, in order."""
-        return self._database.rows(VisitRow, "address_visits", address)
+    def of_address(self, host: int, address: int) -> list[VisitRow]:
+        """Return the visits to an address of a host, in order."""
+        return self._database.rows(VisitRow, "address_visits", address, host)
 
     def of_rules(self, origin: str, collection: str, kind: int, limit: int) -> list[RulesVisit]:
         """Return the last questions for the rules of an origin, the latest first."""
@@ -297,7 +297,7 @@ class AttemptWriter:
         seq = self._batch.fact("visit", session, *asked, *came, *_place_of(kept), *said)
         if again is not None:
             contentful = seq if kept and visit.status == 200 else None
-            self._batch.row("visited", *again, contentful, visit.digest)
+            self._batch.row("visited", *again, contentful, visit.digest, host)
         return seq
 
 
@@ -309,10 +309,11 @@ def _place_of(kept: Kept | None) -> tuple[Any, ...]:
 
 
 def _logged(row: tuple[Any, ...]) -> LoggedVisit:
-    return LoggedVisit(_recorded(row[:3] + row[4:]), row[3])
+    return LoggedVisit(recorded(row[:3] + row[4:]), row[3])
 
 
-def _recorded(row: tuple[Any, ...]) -> Recorded:
+def recorded(row: tuple[Any, ...]) -> Recorded:
+    """Make a visit of the columns that `visits_after` has."""
     seq, session, opened, source, address, url, kind, allowed, started, seconds, status, reason, message = row[:13]
     digest, size, warc, offset, length, revisit, mime, etag, modified, location = row[13:]
     kept = Kept(digest, size, Place(warc, offset, length), bool(revisit), mime=mime) if warc else None

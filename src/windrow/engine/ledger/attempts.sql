@@ -54,14 +54,14 @@ WHERE i.collection = ? AND i.status <> ? AND e.reason IS NULL ORDER BY f.session
 -- number, the first ones come at once.
 SELECT v.seq, v.session, s.at, h.source, v.address, a.url, v.kind, v.allowed, v.started, v.seconds, v.status, v.reason,
        v.message, v.digest, v.size, v.warc, v.place_offset, v.place_length, v.revisit, v.mime, v.etag, v.modified, v.location
-FROM visit v CROSS JOIN host h ON h.seq = v.host AND h.collection = ? CROSS JOIN address a ON a.digest = v.address
+FROM visit v CROSS JOIN host h ON h.seq = v.host AND h.collection = ? CROSS JOIN address a ON a.digest = v.address AND a.host = v.host
 CROSS JOIN session s ON s.seq = v.session
 WHERE v.seq > ? ORDER BY v.seq LIMIT ?;
 
 -- name: visits_named
 SELECT v.seq, v.session, s.at, h.source, v.address, a.url, v.kind, v.allowed, v.started, v.seconds, v.status, v.reason,
        v.message, v.digest, v.size, v.warc, v.place_offset, v.place_length, v.revisit, v.mime, v.etag, v.modified, v.location
-FROM visit v CROSS JOIN host h ON h.seq = v.host CROSS JOIN address a ON a.digest = v.address
+FROM visit v CROSS JOIN host h ON h.seq = v.host CROSS JOIN address a ON a.digest = v.address AND a.host = v.host
 CROSS JOIN session s ON s.seq = v.session
 WHERE v.seq IN ({marks}) ORDER BY v.seq;
 
@@ -76,7 +76,7 @@ SELECT coalesce(max(seq), 0) FROM visit;
 SELECT v.seq, v.session, s.at, s.holder, h.source, v.address, coalesce(a.url, nullif(v.url, ''), h.origin || '/robots.txt'),
        v.kind, v.allowed, v.started, v.seconds, v.status, v.reason, v.message, v.digest, v.size, v.warc,
        v.place_offset, v.place_length, v.revisit, v.mime, v.etag, v.modified, v.location
-FROM visit v CROSS JOIN host h ON h.seq = v.host AND h.collection = ? LEFT JOIN address a ON a.digest = v.address
+FROM visit v CROSS JOIN host h ON h.seq = v.host AND h.collection = ? LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
 CROSS JOIN session s ON s.seq = v.session
 WHERE v.seq > ? ORDER BY v.seq LIMIT ?;
 
@@ -88,7 +88,7 @@ SELECT count(*) FROM visit v CROSS JOIN host h ON h.seq = v.host AND h.collectio
 -- What came of a session's questions for addresses, by source, kind and media type; whether the address had a body
 -- before.
 SELECT h.collection, h.source, v.kind, v.status, v.reason, v.mime, v.revisit,
-       EXISTS (SELECT 1 FROM visit p WHERE p.address = v.address AND p.seq < v.seq AND p.status = 200 AND p.digest <> '')
+       EXISTS (SELECT 1 FROM visit p WHERE p.address = v.address AND p.host = v.host AND p.seq < v.seq AND p.status = 200 AND p.digest <> '')
            AS earlier, count(*), sum(CASE WHEN v.revisit THEN 0 ELSE coalesce(v.size, 0) END)
 FROM visit v JOIN host h ON h.seq = v.host WHERE v.seq BETWEEN ? AND ? AND v.address <> 0
 GROUP BY h.collection, h.source, v.kind, v.status, v.reason, v.mime, v.revisit, earlier;
@@ -108,7 +108,7 @@ WHERE h.collection = ? AND v.status IS NOT NULL GROUP BY h.origin;
 -- name: address_visits
 SELECT seq, at, session, kind, allowed, started, seconds, status, reason, message, digest, size, warc, place_offset,
        place_length, revisit, etag, modified, location
-FROM visit WHERE address = ? ORDER BY seq;
+FROM visit WHERE address = ? AND host = ? ORDER BY seq;
 
 -- name: rules_visits
 -- The last questions for the rules of an origin, the latest first. A flood of pages may lie between two.

@@ -10,7 +10,7 @@ from windrow.engine.ledger.moment import now, spell
 from windrow.engine.ledger.query import queries
 
 _WIDTH = {
-    "session": 4, "session_end": 4, "task": 6, "task_end": 6, "item": 14, "listing": 10, "refusal": 7,
+    "session": 5, "session_end": 4, "task": 6, "task_end": 6, "item": 14, "listing": 10, "refusal": 7,
     "fetch": 6, "fetch_end": 21, "reading": 10, "move": 8, "finding": 10, "host": 6, "visit": 23,
     "tombstone": 9, "tombstone_end": 8,
 }  # fmt: skip
@@ -33,7 +33,7 @@ _WRITE |= {
     ),
     # what was only known from elsewhere (a pause of -1) becomes due when a crawl of ours finds it
     "address": (
-        "INSERT INTO address VALUES (?,?,?,?,?,0,0,0,0,?) ON CONFLICT (digest) DO UPDATE SET via = excluded.via,"
+        "INSERT INTO address VALUES (?,?,?,?,?,0,0,0,0,?) ON CONFLICT (digest, host) DO UPDATE SET via = excluded.via,"
         " place = excluded.place, due = 0, pause = 0 WHERE pause = -1"
     ),
     "known": (
@@ -47,9 +47,11 @@ _WRITE |= {
     "intake_waited": "DELETE FROM intake_waiting WHERE item = ? AND place_offset = ?",
     "payload": "INSERT INTO payload VALUES (?,?,?,?,?,?) ON CONFLICT DO NOTHING",
     "host_taken": "UPDATE host SET source = ? WHERE seq = ?",
-    "visited": "UPDATE address SET due = ?, pause = ?, failures = ?, capture = coalesce(?, capture) WHERE digest = ?",
+    "visited": "UPDATE address SET due = ?, pause = ?, failures = ?, capture = coalesce(?, capture)"
+    " WHERE digest = ? AND host = ?",
     "hinted": queries()["address_hinted"],
-    "rest": "INSERT INTO rest VALUES (?, ?) ON CONFLICT (host) DO UPDATE SET until = max(until, excluded.until)",
+    "rest": "INSERT INTO rest VALUES (?, ?) ON CONFLICT (origin) DO UPDATE SET until = max(until, excluded.until)",
+    "request": "INSERT INTO request VALUES (?,?,?,?,?,?) ON CONFLICT DO NOTHING",
 }
 
 

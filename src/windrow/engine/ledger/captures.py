@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from windrow.engine.ledger.attempts import recorded
 from windrow.engine.ledger.database import Database
-from windrow.model import Place
+from windrow.model import Place, Recorded
 
 
 class CaptureRow(NamedTuple):
@@ -69,6 +71,25 @@ class CaptureQueries:
     def of_session(self, session: int) -> Iterator[CaptureRow]:
         """Yield the captures put on record from one session's begin to the next one's."""
         return self._database.stream(CaptureRow, "session_captures", session)
+
+    def after(
+        self, visit: int, limit: int, *, collections: Iterable[str] = (), sources: Iterable[str] = (), mime: str = "",
+        url: str = "",
+    ) -> list[Recorded]:  # fmt: skip
+        """Return answers that were kept after a given visit, in the order of the ledger, whoever asked.
+
+        `collections` and `sources` name those whose answers are wanted, none for all; `mime` and `url` are patterns of
+        SQLite's GLOB, such as `text/html` and `https://example.org/*`. The last one's `seq` is where to go on.
+        """
+        chosen = (json.dumps([*collections]), json.dumps([*sources]))
+        return self._database.mapped(recorded, "captures_after", visit, *chosen, mime, url, limit)
+
+    def newest(self, address: int, since: int) -> Recorded | None:
+        """Return the latest answer kept of an address (the digest of what is asked) since a fact, whoever asked.
+
+        With a session's number, two collections on one site ask for each page once.
+        """
+        return next(iter(self._database.mapped(recorded, "capture_newest", address, since)), None)
 
     def held(self) -> Iterator[HeldCapture]:
         """Yield every record of the archive that holds bytes of its own, file by file."""

@@ -12,9 +12,13 @@ from windrow.reasons import Reason
 
 
 class SessionRow(NamedTuple):
-    """One run: `last` is the number of its last fact, so far where it has not ended; `outcome` its exit code."""
+    """One run: `number` is what people call it; `last` its last fact, so far where it has not ended.
+
+    `outcome` is its exit code.
+    """
 
     seq: int
+    number: int
     began: datetime
     holder: str
     command: str
@@ -83,6 +87,11 @@ class LeaseRow(NamedTuple):
     beat: int
 
 
+class _SessionNumber(NamedTuple):
+    seq: int
+    number: int
+
+
 class SessionQueries:
     """What is asked of sessions."""
 
@@ -91,12 +100,21 @@ class SessionQueries:
         self._database = database
 
     def get(self, session: int) -> SessionRow | None:
-        """Return a session, None where there is none of this number."""
+        """Return a session by its number among the facts, None where there is none."""
         return self._database.first(SessionRow, "session", session)
 
     def first(self) -> str:
         """Return when the first session began and who held it: what no other ledger has; empty before it."""
         return next(iter(self._database.mapped(" ".join, "first_session")), "")
+
+    def numbered(self, number: int) -> int | None:
+        """Return the session that people know by a number: 1 is the first."""
+        found: int | None = self._database.value("session_numbered", number)
+        return found
+
+    def numbers(self) -> dict[int, int]:
+        """Return what people call each session."""
+        return {one.seq: one.number for one in self._database.rows(_SessionNumber, "session_numbers")}
 
     def latest(self) -> int | None:
         """Return the number of the last session."""
@@ -145,7 +163,9 @@ class SessionWriter:
 
     def open(self, holder: str, command: str) -> int:
         """Begin a session."""
-        return self._batch.fact("session", holder, command)
+        self._batch.flush()
+        number = self._batch.database.value("session_next_number")
+        return self._batch.fact("session", holder, command, number)
 
     def close(self, session: int, outcome: int) -> int:
         """End a session with its exit code."""

@@ -28,8 +28,19 @@ UPDATE lease SET expires = ?, beat = beat + 1 WHERE name = 'workspace' AND token
 DELETE FROM lease WHERE name = 'workspace' AND token = ?;
 
 -- name: session
-SELECT s.seq, s.at, s.holder, s.command, e.at, e.outcome, coalesce(e.seq, (SELECT value FROM counter WHERE name = 'seq'))
+SELECT s.seq, s.number, s.at, s.holder, s.command, e.at, e.outcome,
+       coalesce(e.seq, (SELECT value FROM counter WHERE name = 'seq'))
 FROM session s LEFT JOIN session_end e ON e.session = s.seq WHERE s.seq = ?;
+
+-- name: session_numbered
+-- The session that people know by a number.
+SELECT seq FROM session WHERE number = ?;
+
+-- name: session_numbers
+SELECT seq, number FROM session;
+
+-- name: session_next_number
+SELECT coalesce(max(number), 0) + 1 FROM session;
 
 -- name: first_session
 -- What no other ledger has: the archive that it writes to is marked with it.

@@ -1,0 +1,109 @@
+"""Two collections on one site: each has its addresses, and what the site asked of one holds for both."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from windrow.digest import number
+from windrow.engine.ledger import Ledger
+from windrow.model import Found, Kept, Place, Request, Visit
+
+ORIGIN = "https://example.org"
+URL = f"{ORIGIN}/a.html"
+AT = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+def found(url: str = URL, **more: object) -> Found:
+    return Found(number(url), ORIGIN, url, **more)
+
+
+def visit(url: str = URL, mime: str = "text/html", offset: int = 0) -> Visit:
+    kept = Kept(f"sha256:{offset:064x}", 5, Place("windrow-000001-1-00001.warc.gz", offset, 100), mime=mime)
+    return Visit(number(url), url, 0, True, AT, 0.1, 200, kept)
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Ledger:
+    return Ledger(tmp_path / "ledger.sqlite")
+
+
+@pytest.fixture
+def hosts(ledger: Ledger) -> dict[str, int]:
+    """Put the origin on record for two collections, and one address for both."""
+    with ledger.writing() as writer:
+        session = writer.sessions.open("me", "run")
+        made = {name: writer.addresses.add_host(session, name, f"{name}-source", ORIGIN) for name in ("pages", "news")}
+        for host in made.values():
+            writer.addresses.add(host, 0, [found()])
+    return made
+
+
+def test_both_collections_get_the_page_and_each_its_own_state(ledger: Ledger, hosts: dict[str, int]) -> None:
+    assert [[one.url for one in ledger.addresses.due(host, 9, 9)] for host in hosts.values()] == [[URL], [URL]]
+    with ledger.writing() as writer:
+        writer.attempts.visited(1, hosts["pages"], visit(), (2_000_000_000, 60, 0))
+    assert ledger.addresses.due(hosts["pages"], 9, 9) == []
+    assert [one.url for one in ledger.addresses.due(hosts["news"], 9, 9)] == [URL]
+    assert len(ledger.attempts.of_address(hosts["pages"], number(URL))) == 1
+    assert ledger.attempts.of_address(hosts["news"], number(URL)) == []
+    assert [*ledger.addresses.wrong()] == []
+
+
+def test_an_operator_puts_off_the_address_of_one_collection_only(ledger: Ledger, hosts: dict[str, int]) -> None:
+    with ledger.writing() as writer:
+        writer.addresses.due_at("news", [number(URL)], None)
+    assert [len(ledger.addresses.due(host, 9, 9)) for host in hosts.values()] == [1, 0]
+
+
+def test_what_an_origin_asked_of_one_collection_holds_for_all(ledger: Ledger, hosts: dict[str, int]) -> None:
+    with ledger.writing() as writer:
+        writer.addresses.rest(ORIGIN, 100)
+        writer.addresses.rest(ORIGIN, 50)
+    assert ledger.addresses.rests(99) == {ORIGIN: 100}
+    assert ledger.addresses.rests(100) == {}
+
+
+def test_via_stays_within_the_collection(ledger: Ledger, hosts: dict[str, int]) -> None:
+    other = f"{ORIGIN}/b.html"
+    with ledger.writing() as writer:
+        writer.addresses.add(hosts["pages"], number(URL), [found(other)])
+    known = ledger.addresses.get("pages", number(other))
+    assert known is not None
+    assert known.via_url == URL
+    assert ledger.addresses.get("news", number(other)) is None
+
+
+def test_an_address_carries_a_request_that_is_no_plain_get(ledger: Ledger, hosts: dict[str, int]) -> None:
+    asked = Request("POST", (("Content-Type", "text/xml"), ("Accept", "*/*")), b"<a/>\0\xff", '{"page": 2}')
+    with ledger.writing() as writer:
+        writer.addresses.add(hosts["news"], 0, [Found(7, ORIGIN, URL, place=-1, request=asked)])
+    assert [one.digest for one in ledger.addresses.due(hosts["news"], 9, 9)] == [7, number(URL)]
+    assert ledger.addresses.requests(hosts["news"], [7, number(URL)]) == {7: asked}
+    assert ledger.addresses.requests(hosts["pages"], [7]) == {}
+
+
+def test_captures_serve_every_collection(ledger: Ledger, hosts: dict[str, int]) -> None:
+    pdf, start = f"{ORIGIN}/b.pdf", 1
+    with ledger.writing() as writer:
+        writer.addresses.add(hosts["pages"], 0, [found(pdf)])
+        writer.attempts.visited(1, hosts["pages"], visit(), None)
+        writer.attempts.visited(1, hosts["pages"], visit(pdf, "application/pdf", 100), None)
+        last = writer.attempts.visited(1, hosts["news"], visit(offset=200), None)
+    captures = ledger.captures
+    assert [one.visit.url for one in captures.after(0, 9)] == [URL, pdf, URL]
+    assert [one.source for one in captures.after(0, 9, collections=["news"])] == ["news-source"]
+    assert [one.visit.url for one in captures.after(0, 9, sources=["pages-source"], mime="application/*")] == [pdf]
+    assert [one.visit.url for one in captures.after(0, 1, url="*.pdf")] == [pdf]
+    assert captures.after(last, 9) == []
+    newest = captures.newest(number(URL), start)
+    assert newest is not None
+    assert newest.seq == last
+    assert captures.newest(number(URL), last) is None
+
+
+def test_sessions_are_counted_for_people(ledger: Ledger, hosts: dict[str, int]) -> None:
+    with ledger.writing() as writer:
+        second = writer.sessions.open("me", "run")
+    assert ledger.sessions.numbers() == {1: 1, second: 2}
+    assert ledger.sessions.numbered(2) == second
