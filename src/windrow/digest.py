@@ -3,6 +3,7 @@
 import hashlib
 from base64 import b32encode
 from collections.abc import Iterable
+from contextlib import suppress
 
 ALGORITHM = "sha256"
 """What the ledger and the archive know content by."""
@@ -77,6 +78,31 @@ def warc(name: str) -> str:
         return f"{algorithm}:{b32encode(bytes.fromhex(value)).decode()}"
     bits = int(value, 16) << 4  # 260 of them: 26 times ten
     return f"{algorithm}:{''.join([_TENS[bits >> at & 1023] for at in range(250, -1, -10)])}===="
+
+
+def spelled_alike(name: str) -> str:
+    """Return a digest in the one spelling that is compared: WARC files have hex or base 32, in either case.
+
+    >>> spelled_alike("SHA1:da39a3ee5e6b4b0d3255bfef95601890afd80709")
+    'sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'
+    """
+    algorithm, mark, value = name.strip().partition(":")
+    if not mark:
+        return name.strip()
+    algorithm, length = algorithm.lower().replace("sha-", "sha"), _HEX.get(algorithm.lower().replace("sha-", "sha"))
+    if len(value) == length:
+        with suppress(ValueError):
+            value = b32encode(bytes.fromhex(value)).decode()
+    return f"{algorithm}:{value.upper()}"
+
+
+_HEX = {"md5": 32, "sha1": 40, "sha256": 64, "sha384": 96, "sha512": 128}
+"""How many hex digits the digests of WARC files have."""
+
+NOTHING = frozenset(
+    f"{name}:{b32encode(hashlib.new(name, b'', usedforsecurity=False).digest()).decode()}" for name in _HEX
+)
+"""How the digest of an empty payload is spelled."""
 
 
 def short(name: str) -> str:

@@ -99,6 +99,8 @@ class Reason(StrEnum):
     DUPLICATE_MEMBER = "duplicate_member", "the archive holds two members of one name"
     UNSUPPORTED = "unsupported", "the format or compression method is not supported"
 
+    NO_ORIGINAL = "no_original", "the bytes that a revisit repeats are in no WARC file that was taken in"
+
     # documents
     NOT_WELL_FORMED = "not_well_formed", "the document is not well-formed XML"
     WRONG_ENCODING = "wrong_encoding", "the bytes do not fit the encoding they announce"

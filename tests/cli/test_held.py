@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import sqlite3
 from pathlib import Path
@@ -75,6 +76,9 @@ def test_a_folder_is_taken_in_and_found(root, held, windrow):
     assert len(summary(root, "SELECT * FROM crawl_summary")) == 4
     status = windrow("status")
     assert status.code == 0, status.err
+    row = next(line.split() for line in status.out.splitlines() if line.startswith("elsewhere "))
+    assert "held" in row
+    assert json.loads(windrow("status", "--json").out)["sources"][0]["items"] == 4
 
 
 def test_a_name_of_any_bytes(root, held, windrow):

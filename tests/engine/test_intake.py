@@ -1,11 +1,14 @@
 """WARC files of other makers: visits as if we had asked, once, whatever is killed, and in any order of files."""
 
+import gzip
+import hashlib
 import os
 import random
 import sqlite3
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -14,8 +17,9 @@ from tests.engine.strolling import stroll
 from tests.engine.taking import ask, take
 from tests.stores.letter import again, info, packed, page, record
 from windrow.digest import digest
-from windrow.model import Place
-from windrow.stores.archive import open_capture
+from windrow.formats.warc import stamp
+from windrow.model import Known, Limits, Order, Place
+from windrow.stores.archive import Deposit, Keeper, open_capture
 
 HERE = Path(__file__).parents[2]
 MOVED = b"HTTP/1.1 301 Moved Permanently\r\nLocation: /new\r\n\r\n"
@@ -114,8 +118,8 @@ def test_revisits_find_their_bytes_in_any_order_of_files(tmp_path, order):
         write(tmp_path / "1.warc.gz", again("http://a.example/", b"same", **later)),
         write(tmp_path / "2.warc.gz", again("http://a.example/", b"never seen", **later)),
     ]
-    for at in order:
-        assert take(tmp_path, files[at]) == 0
+    for at in order:  # what repeats only what is not here yet gave nothing yet
+        assert take(tmp_path, files[at]) == (3 if at == 2 or (at == 1 and order.index(0) > order.index(1)) else 0)
     rows = [(row[0], row[3][:7], row[4]) for row in ask(tmp_path, VISITS)]
     assert rows == [
         ("http://a.example/", "2024-03", digest(b"same")),
@@ -127,6 +131,104 @@ def test_revisits_find_their_bytes_in_any_order_of_files(tmp_path, order):
     for *place, revisit in ask(tmp_path, "SELECT warc, place_offset, place_length, revisit FROM visit"):
         with open_capture(tmp_path / "archive", Place(*place)) as view:
             assert view.read() == (b"" if revisit else b"same")
+
+
+def test_revisits_whose_original_never_came_are_told_and_fail_the_file(tmp_path):
+    one = write(
+        tmp_path / "one.warc.gz", info(), again("http://a.example/", b"elsewhere"), again("http://b.example/", b"x")
+    )
+    assert take(tmp_path, one) == 3
+    assert "one.warc.gz gave nothing: its 2 revisits repeat what is not here (no_original)" in told(tmp_path)[0]
+    assert "2 revisits wait for what they repeat (no_original)" in told(tmp_path)[0]
+    both = [
+        write(tmp_path / "b.warc.gz", again("http://c.example/", b"z")),
+        write(tmp_path / "z.warc.gz", page("http://d.example/", b"z")),
+    ]
+    assert take(tmp_path, *both) == 0
+
+
+def test_a_file_without_a_page_fails_and_a_crawlers_notes_do_not(tmp_path):
+    broken = write(tmp_path / "broken.warc.gz", info(), page("http://a.example/", b"x", b""))
+    assert take(tmp_path, broken) == 3
+    assert "1 records wrong: protocol_error 1" in told(tmp_path)[0]
+    assert "broken.warc.gz gave nothing" in told(tmp_path)[0]
+    notes = write(
+        tmp_path / "got-meta.warc.gz", info(), record("metadata", b"a: b", content_type="application/warc-fields")
+    )
+    assert take(tmp_path, notes) == 0
+    assert take(tmp_path, write(tmp_path / "empty.warc.gz")) == 3
+
+
+def test_a_revisit_of_an_empty_body_needs_no_original(tmp_path):
+    hex_ = f"sha1:{hashlib.sha1(b'').hexdigest()}"
+    files = write(
+        tmp_path / "one.warc.gz",
+        page("http://a.example/", b""),
+        again("http://a.example/", b"", date="2024-04-01T00:00:00Z"),
+        again(
+            "http://b.example/", b"", payload_digest="sha256:4OYMIQUY7QOBJGX36TEJS35ZEQT24QPEMSNZGTFESWMRW6CSXBKQ===="
+        ),
+        again("http://c.example/", b"", payload_digest=hex_),
+    )
+    assert take(tmp_path, files) == 0
+    assert [(row[0][7], row[4], row[5]) for row in ask(tmp_path, VISITS)] == [(at, digest(b""), 0) for at in "aabc"]
+    assert ask(tmp_path, "SELECT count(*) FROM intake_waiting") == [(0,)]
+
+
+def test_our_own_archive_comes_in_with_its_revisits_and_answers_304(tmp_path):
+    own, there = tmp_path / "own", tmp_path / "there"
+    keeper = Keeper(own, "windrow-000001-1", Limits(spare=0), 1 << 30, "test")
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
+    at, last = datetime(2026, 1, 1, tzinfo=UTC), Known()
+    for unchanged in (False, False, True):
+        deposit = Deposit(keeper, Order(1, "x", last=last), "http://a.example/", at)
+        deposit.open(None, b"HTTP/1.1 304 Not Modified\r\n\r\n" if unchanged else head, b"GET / HTTP/1.1\r\n\r\n")
+        kept = deposit.finish(unchanged=unchanged)
+        last, at = Known(kept.digest, stamp(at), "http://a.example/"), at + timedelta(days=1)
+    keeper.close()
+    there.mkdir()
+    assert take(there, *own.glob("*.warc.gz")) == 0
+    rows = [(row[2], row[4]) for row in ask(there, VISITS)]
+    assert rows == [(200, digest(b"")), (200, digest(b"")), (304, "")]
+
+
+@pytest.mark.parametrize("before", [False, True])
+@pytest.mark.parametrize("method", ["POST", "HEAD", "GET"])
+def test_what_was_asked_for_by_another_method_than_get_is_no_page(tmp_path, before, method):
+    asked = f"{method} / HTTP/1.1\r\nHost: a\r\n\r\n".encode()
+    told_ = {"target_uri": "http://a.example/", "content_type": "application/http; msgtype=request"}
+    records = [
+        record("request", asked, record_id="<urn:uuid:2>", concurrent_to="<urn:uuid:3>", **told_),
+        page("http://a.example/", b"answer", record_id="<urn:uuid:3>"),
+    ]
+    other = page("http://b.example/", b"other", record_id="<urn:uuid:4>")
+    # As many as that the first one of a batch, or its last, is parted from its request where nobody takes care.
+    filling = [record("metadata", b"a: b") for _ in range(254)]
+    one = write(tmp_path / "one.warc.gz", *filling, *(records if before else records[::-1]), other)
+    assert take(tmp_path, one) == 0
+    assert [row[0][7] for row in ask(tmp_path, VISITS)] == (["a", "b"] if method == "GET" else ["b"])
+    assert (f"answer to {method} 1" in told(tmp_path)[0]) == (method != "GET")
+
+
+def test_arc_one_gzip_stream_and_old_warc_give_their_pages(tmp_path):
+    line = b"http://%s.example/ 192.0.2.1 20040131120000 text/html 45\n"
+    block = b"HTTP/1.0 200 OK\nContent-Type: text/html\n\n<p>x"
+    arc = tmp_path / "one.arc"
+    arc.write_bytes(
+        b"filedesc://one.arc 0.0.0.0 20040131120000 text/plain 9\n1 0 test\n\n\n" + line % b"a" + block + b"\n"
+    )
+    stream = tmp_path / "two.warc.gz"
+    stream.write_bytes(gzip.compress(info() + page("http://b.example/", b"b") + page("http://c.example/", b"c")))
+    old = write(tmp_path / "three.warc", page("http://d.example/", b"d", version="0.18"), pack=False)
+    assert take(tmp_path, arc, stream, old) == 0
+    rows = ask(tmp_path, VISITS)
+    assert [(row[0][7], row[3][:10]) for row in rows] == [("a", "2004-01-31"), *((x, "2024-03-01") for x in "bcd")]
+    assert rows[0][4] == digest(b"<p>x")
+    assert take(tmp_path, arc, stream, old) == 0
+    assert told(tmp_path)[1] == "them: 3 files, 0 captures; 3 held already"
+    for *place, digested in ask(tmp_path, "SELECT warc, place_offset, place_length, digest FROM visit"):
+        with open_capture(tmp_path / "archive", Place(*place)) as view:
+            assert digest(view.read()) == digested
 
 
 def test_a_server_that_said_unmodified_needs_no_bytes(tmp_path):

@@ -13,7 +13,7 @@ from windrow.errors import ArchiveError, UsageError
 from windrow.stores.archive.stranger import vet
 
 COLLECTION = "pages"
-ENDINGS = (".warc", ".warc.gz")
+ENDINGS = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz")
 _LIST = 1 << 26  # bytes
 _OTHER = re.compile(r"[^\w-]+", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")

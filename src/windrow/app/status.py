@@ -13,7 +13,10 @@ from windrow.config import Workspace
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import now
 from windrow.engine.ledger.sessions import SourceSession
-from windrow.model import Source
+from windrow.model import Site, Source
+
+HELD = "held"
+"""The state of a source that is asked nothing: what is known of it came in WARC files."""
 
 
 class SourceState(NamedTuple):
@@ -106,7 +109,7 @@ def _sources(
     walked = frontiers(ledger)
     told: dict[int, Summary] = {}
     found = []
-    for source in workspace.sources:
+    for source in (*workspace.sources, *_held(workspace, ledger)):
         mine = turns.get(source.name, [])
         count = None
         if mine:
@@ -125,6 +128,16 @@ def _sources(
             )
         )
     return tuple(found)
+
+
+def _held(workspace: Workspace, ledger: Ledger) -> list[Source]:
+    """Return the sources that WARC files came in by, and that nothing is declared of."""
+    declared = {source.name for source in workspace.sources}
+    return [
+        Source(name, collection, Site("warc"), active=False, options={"state": HELD})
+        for name, collection in ledger.imports.sources()
+        if name not in declared
+    ]
 
 
 def _stands(workspace: Workspace, source: Source, turns: list[SourceSession], count: SourceCount) -> SourceState:
@@ -150,7 +163,10 @@ def _crawled(state: SourceState, frontier: Frontier, count: SourceCount | None) 
     """Tell how the pages of a crawled source stand; its next one is due when its own interval says so."""
     following = (now() if frontier.due else frontier.next) if state.state == "available" else None
     return state._replace(
-        items=frontier.pages, same=count.same if count else 0, failed=frontier.failing, next_due=following
+        items=frontier.known if state.state == HELD else frontier.pages,
+        same=count.same if count else 0,
+        failed=frontier.failing,
+        next_due=following,
     )
 
 

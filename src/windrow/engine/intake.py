@@ -7,24 +7,24 @@ a killed run goes on where the last one ended. Addresses that are known from els
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
+from windrow.digest import NOTHING, digest
 from windrow.engine.grave import Graves
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.moment import now
 from windrow.engine.run import Lot, Run
-from windrow.engine.stranger import Sight, look
+from windrow.engine.stranger import Sight, look, with_methods
 from windrow.errors import ArchiveError, DiskFull
 from windrow.formats.url import parts
 from windrow.model import Finding, Found, Kept, Level, Place, Status, Visit
 from windrow.reasons import Reason
 from windrow.stores.archive.erase import Span, about, erase
-from windrow.stores.archive.stranger import Met, met, vet
+from windrow.stores.archive.stranger import Met, met
 from windrow.stores.archive.taking import Taken, sweep, take
 
 BATCH = 256
@@ -35,6 +35,11 @@ FINDINGS = 1_000
 
 KIND = "warc"
 _ORIGINS = 10_000  # hosts remembered
+
+
+_Batch = list[tuple[Met, str]]
+_NOTES = frozenset({"warcinfo", "metadata", "request", "metadata address", "urn address", "dns address", "robots.txt"})
+"""Records in which a crawler tells of itself and of its hosts: a file of nothing else is in order."""
 
 
 class _File(NamedTuple):
@@ -53,19 +58,38 @@ class _Tally:
     files: int = 0
     held: int = 0
     visits: int = 0
-    wrong: int = 0
+    wrong: Counter[str] = field(default_factory=Counter)
+    waiting: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
     broken: list[str] = field(default_factory=list)
+
+    def add(self, other: _Tally) -> None:
+        """Count what one file came to."""
+        self.visits += other.visits
+        self.waiting += other.waiting
+        self.wrong += other.wrong
+        self.skipped += other.skipped
+
+    def gave_nothing(self) -> bool:
+        """Tell of a file whether nothing came of it, though it is not only a crawler's notes about itself."""
+        return not self.visits and not (
+            self.skipped and not self.wrong and not self.waiting and self.skipped.keys() <= _NOTES
+        )
 
     def told(self, name: str, waiting: int) -> str:
         """Say it in one line."""
         parts_ = [f"{name}: {self.files} files, {self.visits} captures"]
         parts_ += [f"{self.held} held already"] if self.held else []
-        parts_ += [f"{self.wrong} records wrong"] if self.wrong else []
-        parts_ += [f"{waiting} revisits wait for what they repeat"] if waiting else []
-        left = ", ".join(f"{word} {count}" for word, count in self.skipped.most_common(8))
-        parts_ += [f"left out: {left}"] if left else []
+        if self.wrong:
+            parts_.append(f"{self.wrong.total()} records wrong: {_counted(self.wrong)}")
+        if waiting:
+            parts_.append(f"{waiting} revisits wait for what they repeat ({Reason.NO_ORIGINAL})")
+        parts_ += [f"left out: {_counted(self.skipped)}"] if self.skipped else []
         return "; ".join([*parts_, *self.broken])
+
+
+def _counted(words: Counter[str]) -> str:
+    return ", ".join(f"{word} {count}" for word, count in words.most_common(8))
 
 
 class Intake:
@@ -80,6 +104,7 @@ class Intake:
         self._host = lru_cache(_ORIGINS)(self._host_of)
         self._tallies: dict[str, _Tally] = {}
         self._graves = Graves(run.ledger)
+        self._empty: list[tuple[_Tally, Path, int, int]] = []  # files that gave nothing yet, and their waiting revisits
 
     def run(self) -> None:
         """Take everything in, then give revisits the bytes that came after them."""
@@ -100,6 +125,11 @@ class Intake:
                 tally.broken.append(f"{lot.path}: {error}")
         if not run.stopping():
             self._resolve()
+        for tally, path, item, waited in self._empty:
+            waiting = run.ledger.imports.count_waiting_in(item)
+            if waiting == waited:
+                why = f": its {waiting} revisits repeat what is not here ({Reason.NO_ORIGINAL})" if waiting else ""
+                tally.broken.append(f"{path} gave nothing{why}")
         for name, tally in self._tallies.items():
             waiting = run.ledger.imports.count_waiting(name)
             run.close_task(tally.task, tally.told(name, waiting), failed=bool(tally.broken))
@@ -108,28 +138,35 @@ class Intake:
     def _take(self, lot: Lot, tally: _Tally) -> None:
         """Take one file in, from where it was left."""
         run = self._run
-        vet(lot.path)
-        taken = take(run.archive, lot.path, run.limits.spare)
+        taken = take(run.archive, lot.path, run.limits)
         tally.files += 1
+        if taken.trouble:
+            tally.broken.append(f"{lot.path} {taken.trouble}")
         item, offset, source = self._item(lot, taken)
+        if not taken.size:
+            tally.broken.append(f"{lot.path} gave nothing: it is empty")
+            return
         if offset >= taken.size:
             tally.held += 1
             return
-        records = met(run.archive / taken.warc, offset, run.limits)
-        wrong = 0
-        while batch := list(islice(records, BATCH)):
+        counts = _Tally(tally.task)
+        for batch in _batches(with_methods(met(run.archive / taken.warc, offset, run.limits))):
+            last = batch[-1][0].next
             with run.ledger.writing() as writer:
-                found = self._write(writer, _File(item, source, taken.warc), batch, tally)
+                wrong = counts.wrong.total()
+                found = self._write(writer, _File(item, source, taken.warc), batch, counts)
                 writer.items.find(run.session, item, self._phase, found[: max(0, FINDINGS - wrong)])
-                writer.imports.read_to(item, batch[-1].next)
-                if batch[-1].next >= taken.size:
+                writer.imports.read_to(item, last)
+                if last >= taken.size:
                     writer.items.move(run.session, item, (self._phase, Status.DONE))
-            wrong += len(found)
-            tally.wrong += len(found)
             run.progress.step(len(batch), len(found))
             run.tick()
             if run.stopping():
-                return
+                break
+        else:
+            if offset == 0 and counts.gave_nothing():
+                self._empty.append((tally, lot.path, item, counts.waiting))
+        tally.add(counts)
 
     def _item(self, lot: Lot, taken: Taken) -> tuple[int, int, str]:
         """Return the item of a file, how far it is on record, and the source that it came in by."""
@@ -148,42 +185,47 @@ class Intake:
             writer.imports.name(item, lot.name)
         return item, offset, source
 
-    def _write(self, writer: LedgerWriter, file: _File, batch: list[Met], tally: _Tally) -> list[Finding]:
+    def _write(self, writer: LedgerWriter, file: _File, batch: _Batch, tally: _Tally) -> list[Finding]:
         """Put a batch on record, and return what is wrong with it."""
         found: list[Finding] = []
         fresh: dict[str, Kept] = {}
-        for one in batch:
+        for one, method in batch:
             if self._graves and self._graves.hold(about(one.fields)):
                 # Before it is told here: a run that is killed in between finds nothing left to take in.
                 erase(self._run.archive, file.warc, [Span(one.offset, one.length)], now())
                 tally.skipped["taken down"] += 1
                 continue
-            sight = look(one, file.warc, self._page)
+            sight = look(one, file.warc, self._page, method)
             if sight.finding:
                 found.append(sight.finding)
+                tally.wrong[str(sight.wrong)] += 1
             elif sight.visit is None:
                 tally.skipped[sight.skipped] += 1
-            else:
-                self._see(writer, file, one, sight, fresh)
+            elif self._see(writer, file, one, sight, fresh):
                 tally.visits += 1
+            else:
+                tally.waiting += 1
         return found
 
-    def _see(self, writer: LedgerWriter, file: _File, one: Met, sight: Sight, fresh: dict[str, Kept]) -> None:
-        """Put one visit on record, or let it wait for its bytes."""
+    def _see(self, writer: LedgerWriter, file: _File, one: Met, sight: Sight, fresh: dict[str, Kept]) -> bool:
+        """Put one visit on record; False where it has to wait for its bytes."""
         visit, spelled = sight.visit, sight.payload
         assert visit is not None
         if sight.refers:
             repeated = fresh.get(spelled) or self._payload(spelled)
             if repeated is None:
                 writer.imports.wait(file.item, one.offset, spelled)
-                return
+                return False
             visit = visit._replace(kept=_repeat(repeated, file.warc, one))
         elif visit.kept and spelled and visit.kept.size and spelled not in fresh:
             fresh[spelled] = visit.kept
             writer.imports.payload(spelled, visit.kept)
         self._put(writer, file.source, visit)
+        return True
 
     def _payload(self, spelled: str) -> Kept | None:
+        if spelled in NOTHING:
+            return Kept(digest(b""), 0, Place("", 0, 0))  # the place is the revisit's own
         return self._run.ledger.imports.payload(spelled) if spelled else None
 
     def _put(self, writer: LedgerWriter, source: str, visit: Visit) -> None:
@@ -219,6 +261,18 @@ class Intake:
         else:
             self._put(writer, source, sight.visit._replace(kept=_repeat(repeated, warc, one)))
         writer.imports.resolve(item, offset)
+
+
+def _batches(records: Iterable[tuple[Met, str]]) -> Iterator[_Batch]:
+    """Yield records that are put on record together: none ends with a request, which may say how its answer was had."""
+    batch: _Batch = []
+    for one in records:
+        batch.append(one)
+        if len(batch) >= BATCH and one[0].kind != "request":
+            yield batch
+            batch = []
+    if batch:
+        yield batch
 
 
 def _repeat(repeated: Kept, warc: str, one: Met) -> Kept:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from windrow.digest import number
+from windrow.digest import number, spelled_alike
 from windrow.formats.http import media_type, read_head
 from windrow.formats.url import normalise, parts
 from windrow.model import Finding, Kept, Level, Place, Visit
@@ -15,11 +16,12 @@ from windrow.stores.archive.stranger import Met
 _TOLD = frozenset({"response", "resource", "revisit"})
 _UNMODIFIED = "server-not-modified"
 _OK = 200
+_NOT_MODIFIED = 304
 _ROBOTS = "/robots.txt"
 
 
 class Sight(NamedTuple):
-    """One of three: a `visit`, a word for what is `skipped`, or a `finding`.
+    """One of three: a `visit`, a word for what is `skipped`, or a `finding` of what is `wrong`.
 
     `payload` is the digest of the body as the file spells it; a visit that `refers` has its bytes elsewhere.
     """
@@ -27,16 +29,48 @@ class Sight(NamedTuple):
     visit: Visit | None = None
     skipped: str = ""
     finding: Finding | None = None
+    wrong: Reason | None = None
     payload: str = ""
     refers: bool = False
 
 
-def look(one: Met, warc: str, kind: int) -> Sight:
+def with_methods(records: Iterable[Met]) -> Iterator[tuple[Met, str]]:
+    """Yield records, and beside responses the method that was asked by, where their requests stand next to them.
+
+    Crawlers write a request just before its response or just after it, tied by WARC-Concurrent-To.
+    """
+    before: Met | None = None
+    held: Met | None = None
+    for one in records:
+        if held is not None:
+            yield held, _method(held, before) or _method(held, one)
+            before, held = held, None
+        if one.kind == "response":
+            held = one
+        else:
+            yield one, ""
+            before = one
+    if held is not None:
+        yield held, _method(held, before)
+
+
+def _method(response: Met, request: Met | None) -> str:
+    """Return the method of a request, where it is that of the response."""
+    if request is None or request.kind != "request":
+        return ""
+    names = [response.fields.get("warc-record-id", ""), request.fields.get("warc-record-id", "")]
+    tied = [request.fields.get("warc-concurrent-to", ""), response.fields.get("warc-concurrent-to", "")]
+    if not any(name and name == other for name, other in zip(names, tied, strict=True)):
+        return ""
+    return request.head[:16].partition(b" ")[0].decode("latin-1")
+
+
+def look(one: Met, warc: str, kind: int, method: str = "") -> Sight:
     """Say what a record of the file `warc` tells; `kind` is the collection's number for a page."""
     if one.reason is not None and one.reason is not Reason.TOO_LARGE:
         return _wrong(one, one.reason, one.message)
     written = one.fields.get("warc-target-uri", "").strip("<> ")
-    if word := _left_out(one.kind, written):
+    if word := _left_out(one, written, method):
         return Sight(skipped=word)
     found, at = normalise(written), _moment(one.fields.get("warc-date", ""))
     if not found.url:
@@ -49,12 +83,19 @@ def look(one: Met, warc: str, kind: int) -> Sight:
     return _visit(one, warc, found.url, at, kind)
 
 
-def _left_out(kind: str, address: str) -> str:
+def _left_out(one: Met, address: str, method: str) -> str:
     """Say in a word why a record is of no interest; empty where it may be."""
-    if kind not in _TOLD:
-        return kind[:40] or "unnamed"
+    if method not in {"", "GET"}:
+        return f"answer to {method[:10]}"
+    if one.kind not in _TOLD and not _unmodified(one):
+        return one.kind[:40] or "unnamed"
     scheme = address.partition(":")[0].lower()
     return "" if not address or scheme in {"http", "https"} else f"{scheme[:20]} address"
+
+
+def _unmodified(one: Met) -> bool:
+    """Tell an answer 304 as windrow keeps it."""
+    return one.kind == "metadata" and bool(one.head) and read_head(one.head).status == _NOT_MODIFIED
 
 
 def _visit(one: Met, warc: str, url: str, at: datetime, kind: int) -> Sight:
@@ -71,14 +112,14 @@ def _visit(one: Met, warc: str, url: str, at: datetime, kind: int) -> Sight:
     fields = head.fields
     kept: Kept | None = None
     refers = one.kind == "revisit" and _UNMODIFIED not in one.fields.get("warc-profile", "")
-    if one.kind != "revisit" and one.reason is None:
+    if one.kind in {"response", "resource"} and one.reason is None:
         kind_ = media_type(fields if one.head else one.fields)
         kept = Kept(one.digest, one.size, Place(warc, one.offset, one.length), at=at, mime=kind_)
     visit = Visit(
         number(url), url, kind, True, at, 0.0, status, kept, one.reason, one.message,
         (fields.get("etag", "")[:256], fields.get("last-modified", "")[:64]), fields.get("location", "")[:2048],
     )  # fmt: skip
-    return Sight(visit, payload=one.fields.get("warc-payload-digest", "")[:160], refers=refers)
+    return Sight(visit, payload=spelled_alike(one.fields.get("warc-payload-digest", "")[:160]), refers=refers)
 
 
 def _moment(written: str) -> datetime | None:
@@ -92,4 +133,4 @@ def _moment(written: str) -> datetime | None:
 
 def _wrong(one: Met, reason: Reason, message: str) -> Sight:
     kind = reason.title().replace("_", "")
-    return Sight(finding=Finding(kind, f"at byte {one.offset}: {message}", Level.WARN))
+    return Sight(finding=Finding(kind, f"at byte {one.offset}: {message}", Level.WARN), wrong=reason)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
@@ -12,12 +13,36 @@ _LISTS = dict.fromkeys(("content-encoding", "content-language", "link", "transfe
 _LISTS["x-robots-tag"] = "\n"
 """Fields that may come in several lines (RFC 9110, section 5.3), and what stands between their values."""
 
+_FOLD = re.compile(r"\r\n[ \t]++")
+_BLANK = re.compile(rb"[\r\n]*+")  # some servers begin with it (RFC 9112, section 2.2)
+_HEAD_END = re.compile(rb"\r\n\r\n|\n\n")
+
 
 class Head(NamedTuple):
     """A response's status and its fields, as `joined` spells them."""
 
     status: int | None
     fields: Mapping[str, str]
+
+
+def unfold(text: str) -> str:
+    r"""Join lines that go on with the field before (RFC 9112, section 5.2): those that begin with a blank.
+
+    >>> unfold("Date: Sat,\r\n\t21 Nov 2026\r\nETag: x")
+    'Date: Sat, 21 Nov 2026\r\nETag: x'
+    """
+    return _FOLD.sub(" ", text) if "\r\n " in text or "\r\n\t" in text else text
+
+
+def body_at(block: bytes) -> int:
+    r"""Return where the body begins in a block that begins with a head; -1 where the head has no end.
+
+    >>> body_at(b"HTTP/1.1 200 OK\r\n\r\nbody"), body_at(b"HTTP/1.0 200 OK\nA: b\n\nbody"), body_at(b"none")
+    (19, 22, -1)
+    """
+    blank = _BLANK.match(block)
+    found = _HEAD_END.search(block, blank.end() if blank else 0)
+    return found.end() if found else -1
 
 
 @lru_cache(maxsize=64)
@@ -27,7 +52,8 @@ def read_head(head: bytes) -> Head:
     >>> read_head(b"HTTP/1.1 200 OK\r\nETag: \"x\"\r\n\r\n")
     Head(status=200, fields={'etag': '"x"'})
     """
-    first, *lines = head.decode("latin-1").split("\r\n")
+    text = head.decode("latin-1").lstrip("\r\n")
+    first, *lines = unfold(text if "\r\n" in text else text.replace("\n", "\r\n")).split("\r\n")
     word = first.split(" ")[1:2]
     status = int(word[0]) if word and word[0].isascii() and word[0].isdecimal() and len(word[0]) == 3 else None
     split = (line.partition(":") for line in lines)

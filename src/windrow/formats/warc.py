@@ -10,9 +10,13 @@ from urllib.parse import quote
 
 from windrow.digest import warc as spell
 from windrow.errors import ArchiveError
+from windrow.formats.http import unfold
 
 REVISIT = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 END = b"\r\n\r\n"
+BEGIN = re.compile(rb"[\r\n]*+WARC/(?:1\.[0-9]|0\.1[78])\r\n")
+"""How a record begins, of every version that is read."""
+
 _LENGTH_ROOM = 20
 _LEGAL = re.compile(r"[A-Za-z0-9_./:?#\[\]@!$&'()*+,;=%~-]*")
 _VARIANT = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))
@@ -93,17 +97,20 @@ def close_header(written: bytes, digest: str, length: int) -> bytes:
 
 
 def read_header(data: bytes) -> Header:
-    """Read a record's header at the start of `data`, or raise `ArchiveError`."""
-    end = data.find(END)
-    if end < 0 or not data.startswith(b"WARC/1."):
+    r"""Read a record's header at the start of `data`, or raise `ArchiveError`.
+
+    Versions 0.17 to 1.1 are alike in what is read of them. Blank lines before a header belong to it, and a line that
+    begins with a blank goes on with the field before.
+
+    >>> read_header(b"WARC/1.0\r\nWARC-Type: response\r\nA: b\r\n c\r\n\r\n").fields["a"]
+    'b c'
+    """
+    begin = BEGIN.match(data)
+    end = data.find(END, begin.end() - 2) if begin else -1
+    if begin is None or end < 0:
         raise ArchiveError("no WARC record here")
     fields = {}
-    for line in data[:end].decode("utf-8", "surrogateescape").split("\r\n")[1:]:
+    for line in unfold(data[begin.end() : end].decode("utf-8", "surrogateescape")).split("\r\n"):
         name, _, value = line.partition(":")
         fields[name.strip().lower()] = value.strip()
     return Header(fields.get("warc-type", ""), fields, end + len(END))
-
-
-def http_body(block: bytes) -> int:
-    """Return where the body begins in a block that starts with an HTTP head."""
-    return block.find(END) + len(END)

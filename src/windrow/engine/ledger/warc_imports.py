@@ -35,6 +35,13 @@ class _Payload(NamedTuple):
     length: int
 
 
+class ImportSource(NamedTuple):
+    """A source that files came in by, and the collection that has them."""
+
+    name: str
+    collection: str
+
+
 class ImportQueries:
     """What is asked of WARC files of other makers."""
 
@@ -58,6 +65,14 @@ class ImportQueries:
     def count_waiting(self, source: str) -> int:
         """Count the revisits of a source's files that wait for their bytes."""
         return int(self._database.value("warc_imports_waiting", source))
+
+    def count_waiting_in(self, item: int) -> int:
+        """Count the revisits of one file that wait for their bytes."""
+        return int(self._database.value("warc_import_waiting", item))
+
+    def sources(self) -> list[ImportSource]:
+        """Return the sources that files came in by."""
+        return self._database.rows(ImportSource, "warc_imports_sources")
 
     def names(self, item: int) -> list[str]:
         """Return what people call a file."""

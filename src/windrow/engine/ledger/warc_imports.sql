@@ -17,6 +17,14 @@ JOIN intake i ON i.item = w.item WHERE (w.item, w.place_offset) > (?, ?) ORDER B
 -- How many revisits of a source's files wait for their bytes.
 SELECT count(*) FROM intake_waiting w JOIN intake i ON i.item = w.item WHERE i.source = ?;
 
+-- name: warc_imports_sources
+-- The sources that WARC files of other makers came in by.
+SELECT DISTINCT i.source, t.collection FROM intake i JOIN item t ON t.seq = i.item ORDER BY 1;
+
+-- name: warc_import_waiting
+-- How many revisits of one file wait for their bytes.
+SELECT count(*) FROM intake_waiting WHERE item = ?;
+
 -- name: warc_import_names
 -- What people call a WARC file of another maker.
 SELECT name FROM intake_name WHERE item = ? ORDER BY name;

@@ -1,14 +1,18 @@
-"""WARC files of other makers, read record by record in bounded memory, from any record on.
+"""WARC and ARC files of other makers, read record by record in bounded memory, from any record on.
 
-Heritrix, browsertrix, Common Crawl, wget: WARC 1.0 and 1.1 (ISO 28500), plain, or a gzip member for each record. What
-breaks the format is told with a reason, and reading goes on at the next record that can be found.
+Heritrix, browsertrix, Common Crawl, wget: WARC 0.17 to 1.1 (ISO 28500) and ARC, plain, or a gzip member for each
+record. What breaks the format is told with a reason, and reading goes on at the next record that can be found.
+
+FastWARC and warcio read the same formats; neither goes on after a broken record, bounds what a record inflates to, nor
+begins in the middle of a file, all of which are needed for files that anybody may have made.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
@@ -16,19 +20,29 @@ from isal import isal_zlib
 
 from windrow.digest import Hasher
 from windrow.errors import ArchiveError
-from windrow.formats.warc import END, read_header
+from windrow.formats import arc, warc
+from windrow.formats.http import body_at
+from windrow.formats.warc import END
 from windrow.model import Limits
 from windrow.reasons import Reason
 
 GZIP = b"\x1f\x8b\x08"
+ZSTD = (b"\x28\xb5\x2f\xfd", b"\x5d\x2a\x4d\x18")
+"""How a Zstandard file begins: with a frame, or with the dictionary of all that follow."""
+
+_FIRST_RECORDS = 4  # that say whether a gzip file has a member for each
 _HEAD = 64 * 1024  # bytes of a record's header, and of an HTTP head
 _BLOCK = 256 * 1024
 _FIRST = 16 * 1024  # read for a gzip member at once: most are not larger
+_LOOK = 16 * 1024  # bytes in which a record's first line stands
+_BRIEF = 64  # bytes of that of WARC, after the usual blank lines
 _FREE = 16 * 1024 * 1024  # bytes that any record may inflate to
 _WINDOW = 1 << 20
 _BROKEN = cast("type[Exception]", isal_zlib.error)
-_BEGIN = re.compile(rb"WARC/1\.[0-9]\r\n")
-_GAP = re.compile(rb"[\r\n]*")
+_BLANK = re.compile(rb"[\r\n]*+")
+_LINE = re.compile(rb"(?<=\n)[A-Za-z][A-Za-z0-9+.-]{0,30}:|(?<=\n)WARC/")  # where a record may begin
+_WASTE = 64 * 1024 * 1024  # bytes that may be read in vain of any file, and
+_WASTED = 4  # times its size
 
 
 class Met(NamedTuple):
@@ -50,6 +64,15 @@ class Met(NamedTuple):
     message: str = ""
 
 
+class _Form(NamedTuple):
+    """What a file's records are like: how one begins, and what reads its header."""
+
+    packed: bool
+    begin: re.Pattern[bytes]
+    header: Callable[[bytes], warc.Header]
+    line: bool  # the header is one line
+
+
 class _Trouble(Exception):
     """Never leaves this module."""
 
@@ -63,17 +86,39 @@ class _Plain:
 
     def __init__(self, file: BinaryIO, offset: int, ratio: int) -> None:  # noqa: ARG002 both are made alike
         self._file = file
+        self._offset = offset
+        self._size = os.fstat(file.fileno()).st_size
         file.seek(offset)
+
+    @property
+    def fed(self) -> int:
+        """Bytes of the file that were read."""
+        return self._file.tell() - self._offset
 
     def read(self, most: int) -> bytes:
         return self._file.read(most)
 
+    def vet(self, wanted: int, form: _Form) -> None:
+        """Raise unless a record, or the end, follows after so many bytes: before they are read."""
+        here = self._file.tell()
+        if here + wanted > self._size:
+            raise _Trouble(Reason.TRUNCATED, f"the record ends {here + wanted - self._size} bytes before its length")
+        self._file.seek(here + wanted)
+        after = self._file.read(_LOOK if form.line else _BRIEF)
+        if after.strip(b"\r\n") and not form.begin.match(after):
+            raise _Trouble(Reason.SIZE_MISMATCH, "its length is not what its header says")
+        self._file.seek(here)
+
     def end(self, rest: bytes) -> int:
         """Return where the next record begins, `rest` being what was read beyond this one."""
         at = self._file.tell() - len(rest)
-        self._file.seek(at)
-        gap = _GAP.match(self._file.read(16))
-        return at + (gap.end() if gap else 0)
+        while True:
+            self._file.seek(at)
+            after = self._file.read(_BRIEF)
+            gap = len(after) - len(after.lstrip(b"\r\n"))
+            at += gap
+            if gap < len(after) or not after:
+                return at
 
 
 class _Gzip:
@@ -86,6 +131,14 @@ class _Gzip:
         self._ratio = ratio
         self._fed = self._made = 0
         file.seek(offset)
+
+    @property
+    def fed(self) -> int:
+        """Bytes of the file that were read."""
+        return self._fed
+
+    def vet(self, wanted: int, form: _Form) -> None:
+        """Do nothing: what follows is not known before this is inflated."""
 
     def read(self, most: int) -> bytes:
         stream = self._stream
@@ -112,19 +165,30 @@ class _Gzip:
         while not rest.strip(b"\r\n") and (block := self.read(_HEAD)):
             rest = block
         more = rest.lstrip(b"\r\n")
-        if _BEGIN.match(more):
-            word = "it is one gzip stream, not one for each record: warcio recompress FILE NEW"
-            raise _Trouble(Reason.UNSUPPORTED, word)
+        if warc.BEGIN.match(more) or arc.BEGIN.match(more):
+            raise _Trouble(Reason.UNSUPPORTED, "one gzip stream holds several records")
         if more:
             raise _Trouble(Reason.SIZE_MISMATCH, "the record is longer than its header says")
         return self._offset + self._fed - len(self._stream.unused_data)
 
 
-def vet(path: Path) -> None:
-    """Raise `ArchiveError` where a file is no WARC file, or cannot be read."""
+class Form(NamedTuple):
+    """What a file is: one of ARC, and whether its records can be read in place or must be parted before."""
+
+    arc: bool
+    whole: bool
+
+
+def vet(path: Path) -> Form:
+    """Say what a file is, by its first records; raise `ArchiveError` where it is no WARC file, or cannot be read."""
     try:
-        with path.open("rb") as file:
-            _packed(file)
+        with path.open("rb", buffering=0) as raw:
+            file = cast(BinaryIO, raw)
+            if file.read(4) in ZSTD:
+                return Form(arc=False, whole=True)
+            form = _form(file)
+            first = islice(_met(file, 0, Limits()), _FIRST_RECORDS) if form.packed else ()
+            return Form(form.line, any(one.reason is Reason.UNSUPPORTED for one in first))
     except OSError as error:
         raise ArchiveError(f"it cannot be read: {error.strerror}") from error
 
@@ -144,50 +208,62 @@ def met(path: Path, start: int, limits: Limits) -> Iterator[Met]:
 
 
 def _met(file: BinaryIO, start: int, limits: Limits) -> Iterator[Met]:
-    packed, size = _packed(file), os.fstat(file.fileno()).st_size
-    make = _Gzip if packed else _Plain
-    at = start
+    form, size = _form(file), os.fstat(file.fileno()).st_size
+    make = _Gzip if form.packed else _Plain
+    at, wasted = start, 0
     while at < size:
+        source = make(file, at, limits.ratio)
         try:
-            one = _record(make(file, at, limits.ratio), at, limits)
+            one = _record(source, at, limits, form)
         except _Trouble as trouble:
-            after = size if trouble.reason is Reason.UNSUPPORTED else _search(file, at + 1, packed=packed)
-            one = Met(at, after - at, after, reason=trouble.reason, message=str(trouble))
-        if not packed and one.reason is None and one.next < size and not _begins(file, one.next):
-            after = _search(file, at + 1, packed=False)
-            why = "its length is not what its header says"
-            one = Met(at, after - at, after, one.kind, one.fields, reason=Reason.SIZE_MISMATCH, message=why)
+            wasted += source.fed
+            if wasted > _WASTE + _WASTED * size:
+                # Records within records, each with a length that lies, would be read again and again.
+                why = "too much of the file is broken: what follows is not read"
+                one = Met(at, size - at, size, reason=Reason.CORRUPT, message=why)
+            else:
+                after = _search(file, at + 1, form)
+                one = Met(at, after - at, after, reason=trouble.reason, message=str(trouble))
         yield one
         at = one.next
 
 
-def _packed(file: BinaryIO) -> bool:
-    """Tell gzip from plain, or refuse the file."""
-    head = file.read(16)
-    if head.startswith(GZIP):
-        return True
-    if not head or _BEGIN.match(head):
-        return False
-    raise ArchiveError("it is no WARC file of version 1, plain or in gzip", hint="see docs/howto/read-warc-files.md")
+def _form(file: BinaryIO) -> _Form:
+    """Say what a file's records are like, or refuse it."""
+    file.seek(0)
+    head = file.read(_LOOK)
+    packed = head.startswith(GZIP)
+    if packed:
+        try:
+            head = _Gzip(file, 0, _WASTE).read(_LOOK)
+        except _Trouble:
+            head = b""
+    if arc.BEGIN.match(head) and head.lstrip(b"\r\n").startswith(b"filedesc:"):
+        return _Form(packed, arc.BEGIN, arc.read_line, line=True)
+    if packed or not head or warc.BEGIN.match(head):
+        return _Form(packed, warc.BEGIN, warc.read_header, line=False)
+    raise ArchiveError("it is no WARC file, nor one of ARC", hint="see docs/howto/read-warc-files.md")
 
 
-def _record(source: _Plain | _Gzip, at: int, limits: Limits) -> Met:
+def _record(source: _Plain | _Gzip, at: int, limits: Limits, form: _Form) -> Met:
     """Read one record."""
-    text = b""
-    while END not in text:
+    text, end = b"", b"\n" if form.line else END
+    while end not in _BLANK.sub(b"", text, count=1):
         block = source.read(_HEAD) if len(text) < _HEAD else b""
         if not block:
-            what = "no record begins here" if not text.startswith(b"WARC/") else "the record's header has no end"
-            raise _Trouble(Reason.TRUNCATED if text.startswith(b"WARC/") else Reason.CORRUPT, what)
+            begun = text.lstrip(b"\r\n").startswith(b"WARC/")
+            what = "the record's header has no end" if begun else "no record begins here"
+            raise _Trouble(Reason.TRUNCATED if begun else Reason.CORRUPT, what)
         text += block
     try:
-        found = read_header(text)
+        found = form.header(text)
     except ArchiveError:
-        raise _Trouble(Reason.CORRUPT, "no record of WARC 1 begins here") from None
+        raise _Trouble(Reason.CORRUPT, "no record begins here") from None
     written = found.fields.get("content-length", "")
     if not (written.isascii() and written.isdecimal() and len(written) < 16):
         raise _Trouble(Reason.CORRUPT, f"its length is {written[:40]!r}")
     body = _Block(source, text[found.length :], int(written))
+    source.vet(int(written) - len(text) + found.length, form)
     head = b""
     if found.fields.get("content-type", "").lower().startswith("application/http"):
         head = body.head(_HEAD - found.length)
@@ -213,12 +289,11 @@ class _Block:
 
     def head(self, most: int) -> bytes:
         """Take an HTTP head of at most so many bytes from the block's beginning; empty where it has none."""
-        while END not in self._begun and len(self._begun) < min(most, self.left):
+        while (at := body_at(self._begun[:most])) < 0 and len(self._begun) < min(most, self.left):
             self._begun += self._more(self.left - len(self._begun))
-        at = self._begun.find(END, 0, most)
         if at < 0:
             return b""
-        head, self._begun = self._begun[: at + len(END)], self._begun[at + len(END) :]
+        head, self._begun = self._begun[:at], self._begun[at:]
         self.left -= len(head)
         return head
 
@@ -237,38 +312,34 @@ class _Block:
         return block
 
 
-def _begins(file: BinaryIO, at: int) -> bool:
-    file.seek(at)
-    return bool(_BEGIN.match(file.read(16)))
-
-
-def _search(file: BinaryIO, start: int, *, packed: bool) -> int:
+def _search(file: BinaryIO, start: int, form: _Form) -> int:
     """Return where the next record begins after a broken one; the file's end where there is none."""
-    at = start
+    at, room = start, _LOOK
     while True:
-        file.seek(at)
-        window = file.read(_WINDOW)
-        for place in _candidates(window, packed=packed):
-            if not packed or _opens(file, at + place):
-                return at + place
-        if len(window) < _WINDOW:
-            return at + len(window)
-        at += _WINDOW - 16
+        file.seek(at - 1)
+        window = file.read(room + 1)  # the byte before says whether a line begins
+        place = next(_candidates(window, form), None)
+        if place is not None or len(window) <= room:
+            return at - 1 + (len(window) if place is None else place)
+        at += room // 2
+        room = min(2 * room, _WINDOW)
 
 
-def _candidates(window: bytes, *, packed: bool) -> Iterator[int]:
-    if not packed:
-        yield from (found.start() for found in _BEGIN.finditer(window) if window[: found.start()][-1:] in b"\n")
+def _candidates(window: bytes, form: _Form) -> Iterator[int]:
+    """Yield where a record may begin in a window, past its first byte."""
+    if not form.packed:
+        yield from (found.start() for found in _LINE.finditer(window) if form.begin.match(window, found.start()))
         return
-    place = window.find(GZIP)
+    place = window.find(GZIP, 1)
     while place >= 0:
-        yield place
+        if _opens(window[place : place + _LOOK], form):
+            yield place
         place = window.find(GZIP, place + 1)
 
 
-def _opens(file: BinaryIO, at: int) -> bool:
+def _opens(begun: bytes, form: _Form) -> bool:
     """Tell whether a gzip member that is a record begins here."""
     try:
-        return bool(_BEGIN.match(_Gzip(file, at, 1 << 20).read(16)))
-    except _Trouble:
+        return bool(form.begin.match(isal_zlib.decompressobj(wbits=31).decompress(begun, _LOOK)))
+    except _BROKEN:
         return False

@@ -1,4 +1,7 @@
-"""Take a WARC file of another maker into the archive as it is: a second name of it where the disk allows, or a copy."""
+"""Take a WARC file of another maker into the archive: a second name of it where the disk allows, or a copy.
+
+One that cannot be read from any record on is written anew (`repack`), and named by what it was before.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,9 @@ from typing import NamedTuple
 
 from windrow.digest import ALGORITHM, Hasher
 from windrow.errors import ArchiveError, DiskFull
-from windrow.stores.archive.stranger import GZIP
+from windrow.model import Limits
+from windrow.stores.archive.repack import repack
+from windrow.stores.archive.stranger import GZIP, Form, vet
 from windrow.stores.archive.writer import guarded
 
 FOREIGN = "foreign"
@@ -24,22 +29,29 @@ _BEGUN = re.compile(r"\.[0-9a-f]{32}")
 
 
 class Taken(NamedTuple):
-    """A file of the archive: its name below the archive's folder, its digest and size."""
+    """A file of the archive: its name below the archive's folder, the digest it came with, and its size.
+
+    `trouble` says in a line what could not be unpacked of it.
+    """
 
     warc: str
     digest: str
     size: int
+    trouble: str = ""
 
 
-def take(archive: Path, path: Path, spare: int) -> Taken:
-    """Take a file in; `spare` bytes must stay free on the disk. Raises `ArchiveError`, `DiskFull`."""
+def take(archive: Path, path: Path, limits: Limits) -> Taken:
+    """Take a file in; raises `ArchiveError` where it is no WARC file or cannot be read, and `DiskFull`."""
+    form = vet(path)
     folder = archive / FOREIGN
     with guarded(folder):
         folder.mkdir(parents=True, exist_ok=True)
     mine = folder / f".{uuid.uuid4().hex}"
     try:
-        _bring(path, mine, spare)
+        _bring(path, mine, limits.spare)
         taken = _named(mine)
+        if form.arc or form.whole:
+            return _repacked(archive, mine, taken, form, limits)
         place = archive / taken.warc
         if not place.exists():
             with guarded(place):
@@ -48,7 +60,21 @@ def take(archive: Path, path: Path, spare: int) -> Taken:
         return taken
     finally:
         with suppress(OSError):
-            mine.unlink(missing_ok=True)
+            for left in folder.glob(f"{mine.name}*"):
+                left.unlink(missing_ok=True)
+
+
+def _repacked(archive: Path, mine: Path, taken: Taken, form: Form, limits: Limits) -> Taken:
+    """Put what a file is written anew as in its place."""
+    name, trouble = f"{taken.warc.partition('.')[0]}.repacked.warc.gz", ""
+    place = archive / name
+    if not place.exists():
+        made = mine.with_name(f"{mine.name}.warc.gz")
+        trouble = repack(mine, made, form, taken.digest, limits)
+        with guarded(place):
+            made.rename(place)
+            _settle(place.parent)
+    return Taken(name, taken.digest, place.stat().st_size, trouble)
 
 
 def sweep(archive: Path) -> None:

@@ -12,8 +12,8 @@ from isal import isal_zlib
 from isal.igzip_lib import error as IsalError  # noqa: N812
 
 from windrow.errors import ArchiveError
-from windrow.formats.http import Head, read_head
-from windrow.formats.warc import http_body, read_header
+from windrow.formats.http import Head, body_at, read_head
+from windrow.formats.warc import read_header
 from windrow.model import Place
 
 
@@ -100,6 +100,6 @@ def _body(record: bytes) -> tuple[int, int, Head]:
     kind, size = found.fields.get("content-type", ""), int(found.fields["content-length"])
     if not kind.lower().startswith("application/http"):
         return found.length, size, Head(None, {"content-type": kind} if kind else {})
-    length = http_body(record[found.length :])
+    length = max(0, body_at(record[found.length : found.length + size]))
     start = found.length + length
     return start, size - length, read_head(record[found.length : start])

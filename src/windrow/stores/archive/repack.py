@@ -1,0 +1,173 @@
+"""Files that cannot be read from any record on, written anew as WARC with a gzip member for each record.
+
+Those are files that are one gzip stream, or Zstandard, and ARC. The bytes of WARC records stay as they are; those of
+ARC get a WARC header in place of their line. What is broken is copied, so that it is told like in any other file.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from isal import isal_zlib
+
+from windrow.errors import ArchiveError, DiskFull
+from windrow.formats.arc import read_line
+from windrow.formats.warc import END, header, target
+from windrow.model import Limits
+from windrow.reasons import Reason
+from windrow.stores.archive.stranger import GZIP, ZSTD, Form, Met, met
+from windrow.stores.archive.writer import guarded
+
+_BLOCK = 1 << 20
+_FREE = 64 << 20  # bytes that any file may inflate to
+_DICTIONARY = b"\x5d\x2a\x4d\x18"
+_MOST_DICTIONARY = 16 << 20
+_LEVEL = 6
+_UNREADABLE = cast("type[Exception]", isal_zlib.error)
+_WINDOW = 128 << 20  # bytes that zstd may look back
+
+
+def repack(source: Path, made: Path, form: Form, name: str, limits: Limits) -> str:
+    """Write `source`, whose content is called `name`, anew as `made`; say in a line what is missing of it.
+
+    Raises `ArchiveError` where nothing can be made of it, and `DiskFull`.
+    """
+    plain, trouble = source, ""
+    if not form.arc or _magic(source) == GZIP:
+        plain = made.with_name(f"{made.name}.plain")
+    try:
+        if plain != source:
+            trouble = _unpack(source, plain, limits)
+        with guarded(made), made.open("wb") as out, plain.open("rb") as records:
+            for one in met(plain, 0, limits):
+                _need_room(made.parent, one.length, limits)
+                for block in _packed(_pieces(records, one, form, name)):
+                    out.write(block)
+            out.flush()
+            os.fsync(out.fileno())
+    finally:
+        if plain != source:
+            plain.unlink(missing_ok=True)
+    return trouble
+
+
+def _magic(path: Path) -> bytes:
+    with guarded(path), path.open("rb") as file:
+        return file.read(len(GZIP))
+
+
+def _pieces(records: BinaryIO, one: Met, form: Form, name: str) -> Iterator[bytes]:
+    """Yield one record's bytes."""
+    records.seek(one.offset)
+    left = one.length
+    if form.arc and one.reason in {None, Reason.TOO_LARGE}:
+        found = read_line(records.read(min(left, _BLOCK)))
+        size = int(found.fields["content-length"])
+        told = {"warc-record-id": f"<urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'{name}/{one.offset}')}>"} | found.fields
+        told["warc-target-uri"] = target(told["warc-target-uri"])
+        told.pop("content-length")
+        yield header(found.kind, [(_SPELLED.get(field, field), value) for field, value in told.items()], size)
+        records.seek(one.offset + found.length)
+        left = size
+    while left and (block := records.read(min(left, _BLOCK))):
+        left -= len(block)
+        yield block
+    if form.arc:
+        yield END
+
+
+_SPELLED = {
+    "warc-record-id": "WARC-Record-ID",
+    "warc-target-uri": "WARC-Target-URI",
+    "warc-ip-address": "WARC-IP-Address",
+    "warc-date": "WARC-Date",
+    "content-type": "Content-Type",
+}
+
+
+def _packed(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield a gzip member."""
+    stream = zlib.compressobj(_LEVEL, zlib.DEFLATED, 31)
+    for piece in pieces:
+        yield stream.compress(piece)
+    yield stream.flush()
+
+
+def _unpack(source: Path, plain: Path, limits: Limits) -> str:
+    """Write a compressed file plain; say in a line where it ends too early."""
+    most = max(_FREE, limits.ratio * source.stat().st_size)
+    made, trouble = 0, ""
+    with guarded(plain), source.open("rb") as file, plain.open("wb") as out:
+        blocks = _unzstd(file) if _magic(source) == ZSTD[0][:3] or _magic(source) == ZSTD[1][:3] else _ungzip(file)
+        try:
+            for block in blocks:
+                made += len(block)
+                if made > most:
+                    raise ArchiveError(f"it inflates beyond {limits.ratio} times its size", reason=Reason.BOMB_RATIO)
+                _need_room(plain.parent, len(block), limits)
+                out.write(block)
+        except _Broken as error:
+            trouble = f"after {made} bytes: {error}"
+    if not made:
+        raise ArchiveError(trouble or "it holds nothing", reason=Reason.CORRUPT)
+    return trouble
+
+
+class _Broken(Exception):
+    """Never leaves this module."""
+
+
+def _ungzip(file: BinaryIO) -> Iterator[bytes]:
+    """Inflate all members of a gzip file (RFC 1952), one after the other."""
+    given = file.read(_BLOCK)
+    while given.strip(b"\0"):
+        stream = isal_zlib.decompressobj(wbits=31)
+        while not stream.eof:
+            try:
+                block = stream.decompress(given, _BLOCK)
+            except _UNREADABLE as error:
+                raise _Broken(f"it cannot be inflated: {error}"[:200]) from None
+            if block:
+                yield block
+            given = stream.unconsumed_tail
+            if not given and not stream.eof:
+                given = file.read(_BLOCK)
+                if not given:
+                    raise _Broken("the file ends within its gzip stream")
+        given = stream.unused_data or file.read(_BLOCK)
+
+
+def _unzstd(file: BinaryIO) -> Iterator[bytes]:
+    """Expand Zstandard frames (RFC 8878), with the dictionary that may stand before them."""
+    try:
+        import zstandard  # noqa: PLC0415 an optional part
+    except ImportError:
+        raise ArchiveError(
+            "it is Zstandard", hint="pip install 'windrow[codings]'", reason=Reason.UNSUPPORTED
+        ) from None
+    try:
+        words = None
+        if file.read(4) == _DICTIONARY:
+            raw = file.read(min(int.from_bytes(file.read(4), "little"), _MOST_DICTIONARY))
+            if raw.startswith(ZSTD[0]):
+                raw = zstandard.ZstdDecompressor().decompress(raw, max_output_size=_MOST_DICTIONARY)
+            words = zstandard.ZstdCompressionDict(raw)
+        else:
+            file.seek(0)
+        opener = zstandard.ZstdDecompressor(dict_data=words, max_window_size=_WINDOW)
+        with opener.stream_reader(file, read_across_frames=True, closefd=False) as stream:
+            while block := stream.read(_BLOCK):
+                yield block
+    except zstandard.ZstdError as error:
+        raise _Broken(f"it cannot be expanded: {error}"[:200]) from None
+
+
+def _need_room(folder: Path, size: int, limits: Limits) -> None:
+    disk = os.statvfs(folder)
+    if disk.f_bavail * disk.f_frsize < size + limits.spare:
+        raise DiskFull(f"{limits.spare} bytes must stay free on the disk of {folder}")
