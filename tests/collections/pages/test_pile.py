@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.collections.pages.reading import document
-from windrow.collections.pages.reading.pile import Pile, headline, pile
+from windrow.collections.pages.reading.pile import Pile, pile
 from windrow.formats.html import read
 
 EMPTY = (
@@ -59,13 +59,6 @@ def test_the_six_texts() -> None:
         code_text="1 l\na\n  b",
         quote_text="Warm it.\nno",
     )
-
-
-def test_the_first_headline_of_the_content_is_the_primary_one() -> None:
-    outline = read(PAGE.encode()).outline
-    texts = outline.blocks.text
-    assert headline(outline, [at >= texts.index("Tea") for at in range(len(texts))]) == "Tea"
-    assert headline(outline, [False] * len(texts)) == "Brand"
 
 
 def test_an_empty_pile_is_false() -> None:

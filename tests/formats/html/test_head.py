@@ -47,7 +47,13 @@ def test_dates_come_from_json_ld_first_even_where_it_is_broken() -> None:
         ("<i class=dt-published>2024-01-02</i><i class=dt-published>2024-01-03</i>", "", ""),
         ("<article><header><p><time datetime=2023-01-01>then</time></header><time datetime=2022-01-01></time></article>",
          "2023-01-01", ""),
-        ("<article><header><time datetime=2023-01-01></time></header></article><article></article>", "", ""),
+        ("<article><header><time datetime=2023-01-01></time></header></article><article></article>", "2023-01-01", ""),
+        ("<p><time datetime=2023-01-01>a</time><time datetime=2023-01-02>b</time>", "", ""),
+        ("<p>on <time datetime=2023-01-01>a day</time>", "2023-01-01", ""),
+        ("<meta property=article:published_time content=soon><meta name=pubdate content=2020-01-01>", "2020-01-01", ""),
+        ("<span itemprop=datePublished content=2020-01-01>1 Jan</span>", "2020-01-01", ""),
+        ("<meta name=dc.date.issued content='5 March 2024'><meta name=DateModified content=2024-03-06T23:00:00-05:00>",
+         "5 March 2024", "2024-03-06T23:00:00-05:00"),
         (("<article><header><time datetime=2021-01-01></time></header></article><article><header><h1>A</h1>"
           "<time datetime=2023-01-01></time></header></article>"), "2023-01-01", ""),
         ("<header><time datetime=2023-01-01></time></header><article><time datetime=2022-01-01></time></article>", "", ""),
@@ -59,6 +65,33 @@ def test_dates_come_from_json_ld_first_even_where_it_is_broken() -> None:
 )  # fmt: skip
 def test_dates_by_the_order_of_trust(html: str, published: str, modified: str) -> None:
     assert (head(html).published, head(html).modified) == (published, modified)
+
+
+def test_a_date_that_cannot_be_read_is_no_date() -> None:
+    unread = head("<meta property=article:published_time content='last week'><time datetime=soon>soon</time>")
+    assert (unread.published, unread.modified) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("html", "authors"),
+    [
+        ("<meta name=author content='Ann Lee'>", ("Ann Lee",)),
+        ("<meta property=article:author content=https://x.example/ann><meta name=byl content='By Ann'>", ("By Ann",)),
+        ("""<script type=application/ld+json>{"@graph": [{"@type": "Person", "@id": "#a", "name": "Ann &amp; Co"},
+         {"@type": ["NewsArticle"], "author": [{"@id": "#a"}, {"@type": "Person", "name": "Bo"}]}]}</script>
+         <meta name=author content=Admin>""", ("Ann & Co", "Bo")),
+    ],
+)  # fmt: skip
+def test_authors_of_the_head(html: str, authors: tuple[str, ...]) -> None:
+    assert head(html).authors == authors
+
+
+def test_json_ld_of_listed_things_does_not_speak_for_the_page() -> None:
+    found = head("""<script type=application/ld+json>[{"@type": "ItemList", "itemListElement": [{"@type": "NewsArticle",
+        "datePublished": "2020-01-01"}]}, {"@type": "WebSite", "name": "The Site"},
+        {"@type": "WebPage", "mainEntity": {"@type": "BlogPosting", "datePublished": "2021-01-01",
+        "keywords": "a, b"}}]</script>""")
+    assert (found.published, found.keywords, found.linked.sites) == ("2021-01-01", ("a", "b"), ("The Site",))
 
 
 def test_an_empty_head() -> None:

@@ -1,15 +1,18 @@
 """HTML: bytes to text, outline, main content, and what a page says of itself."""
 
+from windrow.formats.html.article import Article, article
 from windrow.formats.html.charset import Text, decode
 from windrow.formats.html.content import main_content
 from windrow.formats.html.head import Feed, Head, Translation
 from windrow.formats.html.mark import Mark
 from windrow.formats.html.outline import Anchor, Blocks, Boxes, Outline, table_row
 from windrow.formats.html.page import Page, read
+from windrow.formats.html.title import headline
 from windrow.formats.html.unseen import unseen
 
 __all__ = [
     "Anchor",
+    "Article",
     "Blocks",
     "Boxes",
     "Feed",
@@ -19,7 +22,9 @@ __all__ = [
     "Page",
     "Text",
     "Translation",
+    "article",
     "decode",
+    "headline",
     "main_content",
     "read",
     "table_row",

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from windrow.formats.html.linked import Linked, linked
+from windrow.formats.moment import written
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser
@@ -15,7 +18,29 @@ _JSON_LD = "application/ld+json"
 _ASKS = re.compile(r"no(?:index|ne\b)|unavailable_after", re.IGNORECASE)
 _ICONS = frozenset({"icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon"})
 _LONGEST = 10_000  # characters of one value
-_LD_DATE = re.compile(r'"(datePublished|dateModified)"\s*:\s*"([^"]{4,40})"')
+_PUBLISHED = (
+    "article:published_time", "og:article:published_time", "og:published_time", "article:published", "og:pubdate",
+    "article:post_date", "datepublished", "rnews:datepublished", "publishdate", "publish-date", "publish_date",
+    "publication_date", "publication-date", "publicationdate", "article.published", "article_date_original",
+    "originalpublicationdate", "pubdate", "parsely-pub-date", "sailthru.date", "cxenseparse:recs:publishtime",
+    "shareaholic:article_published_time", "citation_publication_date", "citation_online_date", "citation_date",
+    "dc.date.issued", "dcterms.issued", "dcterms.created", "dc.date.created", "dc.date", "dcterms.date", "dcterm.date",
+    "displaydate", "date", "article:created_time", "created", "article-publish-date", "release_date",
+)  # fmt: skip
+"""Names that pages tell their date by, the plainest first."""
+_MODIFIED = (
+    "article:modified_time", "og:article:modified_time", "og:updated_time", "article:modified", "datemodified",
+    "article.updated", "lastmod", "dcterms.modified", "dc.date.modified",
+)  # fmt: skip
+_AUTHOR = (
+    "author", "article:author", "og:article:author", "article:author_name", "article.author", "authors", "byl",
+    "byline", "parsely-author", "sailthru.author", "dc.creator", "dcterms.creator", "dc.creator.name",
+    "citation_author", "rbauthors", "shareaholic:article_author_name", "cxenseparse:author",
+)  # fmt: skip
+_KEYWORDS = (
+    "article:tag", "og:article:tag", "article:section", "news_keywords", "keywords", "parsely-tags",
+    "sailthru.tags", "parsely-section",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +76,13 @@ class Head:
     """The directives of `meta name=robots`, in lower case."""
     asks: tuple[tuple[str, str], ...] = ()
     """Name and content of every `meta` that may hold such directives, for all robots or for one of them."""
-    author: str = ""
+    authors: tuple[str, ...] = ()
     published: str = ""
+    """A date that can be read, as written; so is `modified`."""
     modified: str = ""
+    keywords: tuple[str, ...] = ()
+    linked: Linked = field(default_factory=Linked)
+    """What its JSON-LD says."""
     graph: tuple[tuple[str, str], ...] = ()
     """OpenGraph and article properties, as written, in order."""
     feeds: tuple[Feed, ...] = ()
@@ -61,7 +90,7 @@ class Head:
     """Addresses of the site's pictures of itself."""
     translations: tuple[Translation, ...] = ()
     json_ld: str = ""
-    """The text of all JSON-LD, unread."""
+    """The text of all JSON-LD."""
 
     def property(self, name: str) -> str:
         """Return the first OpenGraph property of this name, such as `og:title`; empty where there is none."""
@@ -86,8 +115,9 @@ def head(tree: LexborHTMLParser) -> Head:
         elif (attributes.get("type") or "").partition(";")[0].strip().lower() == _JSON_LD:
             scripts.append(node.text() or "")
     json_ld = "\n".join(filter(None, scripts))
-    dates = dict(reversed(_LD_DATE.findall(json_ld)))
-    properties = dict(reversed(graph))
+    data = linked(tuple(filter(None, scripts)))
+    told = [*graph, *named.items()]
+    properties = dict(reversed(told))
     root = tree.css_first("html")
     return Head(
         title=_title(tree),
@@ -97,15 +127,40 @@ def head(tree: LexborHTMLParser) -> Head:
         base=base,
         robots=frozenset(word.strip().lower() for word in named.get("robots", "").split(",") if word.strip()),
         asks=tuple(one for one in named.items() if _ASKS.search(one[1])),
-        author=named.get("author", ""),
-        published=dates.get("datePublished", "") or properties.get("article:published_time", ""),
-        modified=dates.get("dateModified", "") or properties.get("article:modified_time", ""),
+        authors=data.authors or tuple(_of(told, _AUTHOR)),
+        published=dated(data.published, *map(properties.get, _PUBLISHED)),
+        modified=dated(data.modified, *map(properties.get, _MODIFIED)),
+        keywords=tuple(_keywords(told, data)),
+        linked=data,
         graph=tuple(graph),
         feeds=tuple(_feeds(links)),
         icons=tuple(_icons(links)),
         translations=tuple(_translations(links)),
         json_ld=json_ld,
     )
+
+
+def dated(*told: str | None) -> str:
+    """Return the first of these that is a date; empty where none is."""
+    return next((one for one in told if one and written(one)), "")
+
+
+def _of(told: list[tuple[str, str]], names: tuple[str, ...]) -> list[str]:
+    """Return what is told by the first of these names that tells anything, apart from addresses."""
+    for name in names:
+        if found := [value for key, value in told if key == name and "://" not in value]:
+            return list(dict.fromkeys(found))
+    return []
+
+
+def _keywords(told: list[tuple[str, str]], data: Linked) -> Iterator[str]:
+    """Yield keywords, tags and sections, each once."""
+    words = [part.strip() for key, value in told if key in _KEYWORDS for part in value.split(",")]
+    known: set[str] = set()
+    for word in (*words, *data.keywords):
+        if word and word.casefold() not in known:
+            known.add(word.casefold())
+            yield word
 
 
 def _text(attributes: dict[str, str | None], name: str) -> str:

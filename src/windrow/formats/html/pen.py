@@ -80,6 +80,16 @@ class Pen:
         self._quote: Run | None = None
         self._linked = self._links = 0
 
+    @property
+    def count(self) -> int:
+        """How many blocks there are so far."""
+        return len(self._texts)
+
+    @property
+    def inside(self) -> int:
+        """The marks of the box that is open."""
+        return self._rows[self._stack[-1]][3]
+
     def done(self) -> Outline:
         """Return what was laid flat."""
         self.border()

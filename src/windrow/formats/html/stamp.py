@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from windrow.formats.html.head import Head
+from windrow.formats.html.head import Head, dated
+from windrow.formats.moment import written
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -17,13 +19,18 @@ def stamped(said: Head, tree: LexborHTMLParser, text: str) -> Head:
     """Return the head with the dates that the page, written as `text`, shows elsewhere.
 
     `dt-published` and `dt-updated` (microformats2, h-entry) count where all of a page agree, since a list of entries
-    has one for each. A `time` in an article's header counts where it is the only article, or its header holds an `h1`.
+    has one for each; so does `itemprop` (microdata). A `time` in an article's header counts where it is the only
+    article, or its header holds an `h1`. What else there is of `time` counts where it is one, or all of a page agree.
     """
     published, modified = said.published, said.modified
     if not published:
-        published = _entry(tree, text, "dt-published") or (_article(tree) if "<time" in text else "")
+        published = dated(
+            _property(tree, text, "datePublished"),
+            _entry(tree, text, "dt-published"),
+            *(_times(tree) if "<time" in text else ()),
+        )
     if not modified:
-        modified = _entry(tree, text, "dt-updated")
+        modified = dated(_property(tree, text, "dateModified"), _entry(tree, text, "dt-updated"))
     if (published, modified) == (said.published, said.modified):
         return said
     return replace(said, published=published, modified=modified)
@@ -36,6 +43,20 @@ def _entry(tree: LexborHTMLParser, text: str, name: str) -> str:
     return told.pop() if len(told) == 1 else ""
 
 
+def _property(tree: LexborHTMLParser, text: str, name: str) -> str:
+    if name not in text:
+        return ""
+    told = {_value(node) for node in tree.css(f"[itemprop~={name}]")}
+    return told.pop() if len(told) == 1 else ""
+
+
+def _times(tree: LexborHTMLParser) -> Iterator[str]:
+    yield _article(tree)
+    told = {written(_value(node)) for node in tree.css("time[datetime]")} - {None}
+    if len(told) == 1:
+        yield next(filter(written, map(_value, tree.css("time[datetime]"))))
+
+
 def _article(tree: LexborHTMLParser) -> str:
     found = tree.css_first("article header time[datetime]")
     if found is not None and len(tree.css("article")) > 1:
@@ -46,5 +67,12 @@ def _article(tree: LexborHTMLParser) -> str:
 def _value(node: LexborNode) -> str:
     """Return a date as it is told: for machines, else as it is shown."""
     attributes = node.attributes
-    told = attributes.get("datetime") or attributes.get("value") or attributes.get("title") or node.text() or ""
+    told = (
+        attributes.get("datetime")
+        or attributes.get("content")
+        or attributes.get("value")
+        or attributes.get("title")
+        or node.text()
+        or ""
+    )
     return " ".join(told[:_LONGEST].split())

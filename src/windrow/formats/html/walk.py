@@ -25,78 +25,23 @@ def _none(*_: object) -> None:
 _OPEN, _CLOSE, _SPACE, _NONE = Pen.open, Pen.close, Pen.space, _none
 _START: dict[str, Act] = {
     # in the line of text, without parting words
-    **dict.fromkeys(
-        (
-            "abbr",
-            "b",
-            "bdi",
-            "bdo",
-            "big",
-            "cite",
-            "del",
-            "dfn",
-            "em",
-            "font",
-            "i",
-            "ins",
-            "mark",
-            "nobr",
-            "rb",
-            "ruby",
-            "s",
-            "slot",
-            "small",
-            "strike",
-            "strong",
-            "sub",
-            "sup",
-            "tt",
-            "u",
-            "var",
-            "wbr",
-        ),
-        _NONE,
-    ),
-    **dict.fromkeys(
-        (
-            "maction",
-            "math",
-            "menclose",
-            "merror",
-            "mi",
-            "mmultiscripts",
-            "mn",
-            "mo",
-            "mover",
-            "mpadded",
-            "mroot",
-            "mrow",
-            "ms",
-            "msqrt",
-            "mstyle",
-            "msub",
-            "msubsup",
-            "msup",
-            "mtext",
-            "munder",
-            "munderover",
-            "semantics",
-        ),
-        _NONE,
-    ),
+    **dict.fromkeys(("abbr", "b", "bdi", "bdo", "big", "cite", "del", "dfn", "em", "font", "i", "ins", "mark", "nobr",
+                     "rb", "ruby", "s", "slot", "small", "strike", "strong", "sub", "sup", "tt", "u", "var", "wbr"),
+                    _NONE),
+    **dict.fromkeys(("maction", "math", "menclose", "merror", "mi", "mmultiscripts", "mn", "mo", "mover", "mpadded",
+                     "mroot", "mrow", "ms", "msqrt", "mstyle", "msub", "msubsup", "msup", "mtext", "munder",
+                     "munderover", "semantics"), _NONE),
     # likewise, but two beside each other are mostly shown apart
-    **dict.fromkeys(("acronym", "data", "label", "time"), Pen.apart),
-    "span": Pen.apart,
+    **dict.fromkeys(("acronym", "data", "label", "span", "time"), Pen.apart),
     # parts words
     **dict.fromkeys(("input", "link", "meta", "mfrac", "mspace", "mtable", "mtd", "mtr", "picture", "source"), _SPACE),
-    **dict.fromkeys(
-        ("area", "audio", "embed", "iframe", "image", "img", "noembed", "noframes", "object", "video"), Pen.refer
-    ),
+    **dict.fromkeys(("area", "audio", "embed", "iframe", "image", "img", "noembed", "noframes", "object", "video"),
+                    Pen.refer),
     **dict.fromkeys(("base", "basefont", "bgsound", "col", "frame", "hr", "keygen", "param", "track"), Pen.border),
     **dict.fromkeys(("code", "kbd", "q", "samp"), Pen.mark_up),
     "a": Pen.anchor,
     "br": Pen.line,
-}
+}  # fmt: skip
 """What to do at a start tag; other known elements are boxes, a form among them, which also refers to something."""
 _END: dict[Act, Act] = {
     _NONE: _NONE,
@@ -130,11 +75,11 @@ def walk(markup: bytes) -> Outline:
     """Lay a body flat, given as its tree was written out, in UTF-8."""
     pen = Pen()
     parts = pen.parts
-    pieces = _pieces(markup)
-    parts += pieces[2:3]  # behind the tag of the body itself
-    tags = pieces[3::2]
-    for tag, text, known in zip(tags, pieces[4::2], map(_known.get, tags), strict=False):
-        act, shaped = known or _meaning(tag)
+    split = pieces(markup)
+    parts += split[2:3]  # behind the tag of the body itself
+    tags = split[3::2]
+    for tag, text, known in zip(tags, split[4::2], map(_known.get, tags), strict=False):
+        act, shaped = known or meaning(tag)
         if act is _OPEN:  # the most frequent first, and by name, which is the quicker call
             pen.open(tag, shaped)
         elif act is _CLOSE:
@@ -149,7 +94,7 @@ def walk(markup: bytes) -> Outline:
     return pen.done()
 
 
-def _pieces(markup: bytes) -> list[bytes]:
+def pieces(markup: bytes) -> list[bytes]:
     """Return tags, without their brackets, and texts by turns, beginning with an empty text."""
     markup, *comments = markup.split(b"<!--")
     if comments:
@@ -163,7 +108,7 @@ def _pieces(markup: bytes) -> list[bytes]:
     return markup.replace(b">", b"<").split(b"<")
 
 
-def _meaning(tag: bytes) -> Meaning:
+def meaning(tag: bytes) -> Meaning:
     """Return what a tag means.
 
     Tags of boxes come again and again, within a page and from page to page, so the last answers are remembered.

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from windrow.collections.pages.reading.moment import seconds
-from windrow.collections.pages.reading.pile import headline
-from windrow.formats.html import Head, Mark, Outline
+from windrow.formats.html import Head, Mark, Outline, headline
 
 _PARAGRAPH = 80  # characters that make the first paragraph fit for a description
 _TAG = re.compile(r"([a-z]{2,3}|[a-z]{4,8})(?:[-_]([a-z]{4}))?(?:[-_]([a-z]{2}|[0-9]{3}))?(?:[-_].*)?", re.IGNORECASE)
@@ -36,16 +35,15 @@ def describe(
 
     Trusted first is what was written for machines: JSON-LD, then `article:` properties, then the headers; `title`
     before `og:title` before the first headline; `description` before `og:description` before the first paragraph of
-    80 characters. A headline that is only the site's name is none.
+    80 characters.
     """
-    first = headline(outline, chosen)
-    name = head.property("og:site_name")
+    first = headline(outline, chosen, head)
     return Description(
         created=seconds(head.published),
         updated=_first_time(head.modified, last_modified),
         language=normal(head.language) or normal(language.partition(",")[0]),
         title=head.title or head.property("og:title") or first or None,
-        headline=first if first and first.casefold() != name.casefold() else None,
+        headline=first or None,
         description=head.description or head.property("og:description") or _paragraph(outline, chosen),
         indexiness=index,
     )

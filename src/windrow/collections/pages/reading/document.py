@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from windrow.collections.pages.kind import Mime
 from windrow.collections.pages.reading.description import Description, describe
 from windrow.collections.pages.reading.link import Link, count, indexiness, links
+from windrow.collections.pages.reading.moment import seconds
 from windrow.collections.pages.reading.pile import Pile, pile
 from windrow.collections.pages.reading.target import Compass
 from windrow.formats.html import main_content, read
@@ -45,8 +46,7 @@ def document(raw: bytes, url: str, content_type: str = "", *, last_modified: str
     page = read(raw, url, content_type)
     chosen = main_content(page.outline, page.hint)
     found = links(page.outline, page.head, url)
-    dated = bool(page.head.published)
-    index = indexiness(count(found, publishing_date=dated))
+    index = indexiness(count(found, publishing_date=seconds(page.head.published) is not None))
     compass = Compass(url, page.head.base)
     own = compass.target(page.head.canonical) if page.head.canonical else None
     return Document(

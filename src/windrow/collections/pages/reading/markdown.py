@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from windrow.collections.pages.reading.blank import index
 from windrow.collections.pages.reading.description import describe
 from windrow.collections.pages.reading.document import Document
 from windrow.collections.pages.reading.link import links
-from windrow.collections.pages.reading.pile import headline, pile
+from windrow.collections.pages.reading.moment import seconds
+from windrow.collections.pages.reading.pile import pile
 from windrow.collections.pages.reading.plain import plain
 from windrow.formats import html
 from windrow.formats import markdown as marked
@@ -45,10 +45,8 @@ def markdown(raw: bytes, url: str, said: Said) -> Document:
         head,
         outline,
         chosen,
-        index=index(told, dated=bool(head.published)),
+        index=index(told, dated=seconds(head.published) is not None),
         last_modified=said.last_modified,
         language=said.language,
     )
-    first = headline(outline, chosen) or None
-    described = replace(described, headline=first)
     return Document(pile(outline, chosen), described, told, None, frozenset(), text.encoding)

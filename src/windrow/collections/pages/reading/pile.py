@@ -90,18 +90,6 @@ def _write(lines: list[str], text: str, *, same_row: bool) -> None:
         lines.append(text)
 
 
-def headline(outline: Outline, chosen: Sequence[bool]) -> str:
-    """Return the first headline of level 1, that of the main content before any other; empty where there is none."""
-    found = ""
-    marks = outline.boxes.marks
-    for text, box, keep in zip(outline.blocks.text, outline.blocks.box, chosen, strict=True):
-        if marks[box] & _HEADLINE and (keep or not found) and _level(outline, box) == 1:
-            found = " ".join(text.split())
-            if keep:
-                break
-    return found
-
-
 def _level(outline: Outline, box: int) -> int:
     """Return the level of the headline that this box, which is marked so, is or lies in."""
     boxes = outline.boxes

@@ -1,0 +1,128 @@
+"""Read one article's page: what it says of itself, and its main content as text and as markup."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from windrow.formats.html.byline import byline, people
+from windrow.formats.html.charset import decode
+from windrow.formats.html.content import main_content
+from windrow.formats.html.excerpt import excerpt
+from windrow.formats.html.head import Head, dated, head
+from windrow.formats.html.hint import hint
+from windrow.formats.html.outline import Outline
+from windrow.formats.html.stamp import stamped
+from windrow.formats.html.title import headline, title
+from windrow.formats.html.tree import body, parse, silence
+from windrow.formats.html.walk import walk
+
+_DAY = re.compile(r"[/_-]((?:19|20)\d\d)([/_-]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])(?=[/_.-]|$)")
+_BY = re.compile(r"(?:(?:written|posted|published|words|story|text)\s+)?by\b", re.IGNORECASE)
+_BEFORE, _AFTER, _SHORT = 4, 12, 64
+_TAG = re.compile(r"[a-z]{2,3}(?:[-_][a-z0-9]{2,8})*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Article:
+    """What a page says of its article; an empty string where it says nothing. Addresses are as written."""
+
+    title: str
+    """The headline, without the site's name."""
+    site: str
+    authors: tuple[str, ...]
+    published: str
+    """A date that `formats.moment.written` reads, as written, with its zone; so is `modified`."""
+    modified: str
+    description: str
+    keywords: tuple[str, ...]
+    """Keywords, tags and sections, each once."""
+    language: str
+    """The tag, as written."""
+    image: str
+    canonical: str
+    base: str
+    """What the addresses in `markup` start from, where it is not the page's own address."""
+    blocks: tuple[str, ...]
+    """The main content as plain text, a block for each paragraph, headline, item or cell."""
+    markup: str
+    """The main content as HTML, to be written out in another language such as Markdown."""
+    encoding: str
+
+
+def article(raw: bytes, content_type: str = "", url: str = "") -> Article:
+    """Read a page's bytes as an article; any bytes give one. `content_type` is that header, `url` the page's address.
+
+    >>> found = article(b"<title>Tea | Site</title><main><h1>Tea</h1><p>By <a rel=author>Ann Lee</a><p>Pour <b>hot</b>")
+    >>> found.title, found.authors, found.blocks[-1]
+    ('Tea', ('Ann Lee',), 'Pour hot')
+    """
+    text = decode(raw, content_type)
+    tree = parse(text.text)
+    said = stamped(head(tree), tree, text.text)
+    authors = people(said.authors) or byline(tree, text.text)
+    silence(tree, text.text)
+    markup = body(tree)
+    outline = walk(markup)
+    chosen = main_content(outline, hint(url, said.property("og:type"), said.json_ld))
+    first = headline(outline, chosen, said)
+    near = _near(outline, chosen, first)
+    authors = authors or people(_signed(near))
+    site = said.property("og:site_name") or next(iter(said.linked.sites), "")
+    return Article(
+        title(said, first),
+        site,
+        tuple(name for name in authors if name.casefold() != site.casefold()),
+        said.published or _in_address(url) or _in_address(said.canonical) or dated(*near),
+        said.modified,
+        said.description or said.property("og:description") or said.linked.description,
+        said.keywords,
+        _language(said),
+        said.property("og:image") or said.linked.image or said.property("twitter:image"),
+        said.canonical or said.property("og:url"),
+        said.base,
+        tuple(block for block, keep in zip(outline.blocks.text, chosen, strict=True) if keep),
+        excerpt(markup, chosen),
+        text.encoding,
+    )
+
+
+def _near(outline: Outline, chosen: Sequence[bool], first: str) -> list[str]:
+    """Return the short blocks around the headline, or where the main content begins: dates and authors stand there."""
+    texts = outline.blocks.text
+    at = next((at for at, text in enumerate(texts) if first and first.startswith(" ".join(text.split()))), -1)
+    if at < 0:
+        at = next((at for at, keep in enumerate(chosen) if keep), 0)
+    order = [*range(at + 1, min(len(texts), at + _AFTER)), *range(at - 1, max(-1, at - _BEFORE), -1)]
+    return [texts[one] for one in order if len(texts[one]) <= _SHORT]
+
+
+def _signed(near: Sequence[str]) -> list[str]:
+    """Return the first block that begins with "by", and the next one where it says no more than that."""
+    for block, after in zip(near, [*near[1:], ""], strict=False):
+        if found := _BY.match(block):
+            name = block[found.end() :].strip(" :") or after
+            return [] if name[:1].islower() else [name]
+    return []
+
+
+def _in_address(url: str) -> str:
+    """Return the day that an address names; empty where it names none.
+
+    >>> _in_address("https://a.example/2024/03/05/tea"), _in_address("https://a.example/2024/03/55")
+    ('2024-03-05', '')
+    """
+    found = _DAY.search(url.partition("?")[0])
+    if not found:
+        return ""
+    try:
+        return date(int(found[1]), int(found[3]), int(found[4])).isoformat()
+    except ValueError:
+        return ""
+
+
+def _language(said: Head) -> str:
+    told = (said.language, said.linked.language, said.property("og:locale"))
+    return next((one for one in told if _TAG.fullmatch(one)), "")

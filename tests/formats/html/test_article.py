@@ -1,0 +1,71 @@
+"""An article's page in one value."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windrow.formats.html import Article, article
+
+TEXT = "This is a sentence of the article, and it goes on for a while, as sentences of articles do. " * 4
+PAGE = f"""<html lang=de-AT><title>Tea is hot - The Site</title><link rel=canonical href=/tea>
+<meta property=og:site_name content="The Site"><meta property=og:image content=/tea.jpg>
+<meta name=description content="On tea"><meta name=keywords content="tea, cups"><meta property=article:tag content=Tea>
+<header><nav><a href=/>Home</a></nav></header><main><article><h1>Tea is hot</h1>
+<p class=byline>By <a href=/ann>Ann Lee</a> and Bo Ek</p><time datetime="2024-03-05T23:30:00-05:00">5 March</time>
+<figure><img src=/cup.jpg alt=Cup></figure><p>{TEXT} <b>Hot</b> <a href=/more>tea</a>.</p><ul><li>one<li>two</ul><p>{TEXT}
+</article></main><aside><h3>Related</h3><a href=/c><img src=/c.jpg>Coffee is cold</a></aside><footer>(c)</footer>"""
+
+
+def read(html: str, url: str = "https://site.example/tea") -> Article:
+    return article(html.encode(), "text/html; charset=utf-8", url)
+
+
+def test_an_article_says_who_wrote_what_and_when() -> None:
+    found = read(PAGE)
+    assert (found.title, found.site, found.authors) == ("Tea is hot", "The Site", ("Ann Lee", "Bo Ek"))
+    assert (found.published, found.language) == ("2024-03-05T23:30:00-05:00", "de-AT")
+    assert (found.keywords, found.image, found.canonical) == (("Tea", "cups"), "/tea.jpg", "/tea")
+    assert found.description == "On tea"
+
+
+def test_the_main_content_is_there_as_blocks_and_as_markup() -> None:
+    found = read(PAGE)
+    assert found.blocks[-1] == TEXT.strip()
+    assert "Coffee is cold" not in found.blocks
+    assert '<b>Hot</b> <a href="/more">tea</a>.' in found.markup
+    assert '<img src="/cup.jpg"' in found.markup
+    assert "Coffee" not in found.markup
+    assert "/c.jpg" not in found.markup
+
+
+def test_markup_of_the_main_content_reads_as_its_blocks_again() -> None:
+    found = read(PAGE)
+    again = article(f"<main>{found.markup}</main>".encode())
+    assert set(found.blocks) <= set(again.blocks)
+
+
+@pytest.mark.parametrize(
+    ("html", "authors"),
+    [
+        ("<h1>Tea</h1><p>Written by<p>Ann Lee<p>5 March 2024", ("Ann Lee",)),
+        ("<span itemprop=author itemscope><b itemprop=name>Ann Lee</b></span>", ("Ann Lee",)),
+        ("<a rel=author href=/a>Ann Lee</a>, <a rel=author href=/b>Bo Ek</a><p><a rel=author href=/c>Cy</a>",
+         ("Ann Lee", "Bo Ek")),
+        ("<meta name=author content='ann@site.example'><p class=author>by Ann Lee | 5 March 2024", ("Ann Lee",)),
+        ("<h1>Tea</h1><p>By and by, tea grows cold in cups", ()),
+    ],
+)  # fmt: skip
+def test_authors_are_found_where_the_page_shows_them(html: str, authors: tuple[str, ...]) -> None:
+    assert read(html).authors == authors
+
+
+def test_a_date_in_the_address_or_beside_the_headline_counts_where_nothing_else_tells() -> None:
+    assert read("<h1>Tea</h1>", "https://site.example/2024/03/05/tea.html").published == "2024-03-05"
+    assert read("<h1>Tea</h1><p>March 5, 2024<p>Text").published == "March 5, 2024"
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_an_article(raw: bytes) -> None:
+    assert isinstance(article(raw).markup, str)
