@@ -11,7 +11,7 @@ import tantivy
 
 from windrow.app.search import BM25
 from windrow.collections.pages.query import parse
-from windrow.collections.pages.query.condition import plan
+from windrow.collections.pages.query.match import match
 from windrow.collections.pages.query.tree import Phrase, Word, wanted
 
 _PLAIN = f"""
@@ -35,11 +35,11 @@ class Fts5:
 
     def ids(self, text: str) -> list[int]:
         """Return the best ten rows, by the words alone."""
-        return [row[0] for row in self.link.execute(_PLAIN, (plan(parse(text)).match,))]
+        return [row[0] for row in self.link.execute(_PLAIN, (match(parse(text).root),))]
 
     def urls(self, text: str, *, either: bool) -> list[str]:
         """Return the best ten pages; `either` looks for any of the words where no page has them all."""
-        found = [row[0] for row in self.link.execute(_KNOWN, (plan(parse(text)).match,))]
+        found = [row[0] for row in self.link.execute(_KNOWN, (match(parse(text).root),))]
         words = [one.text.replace('"', '""') for one in wanted(parse(text).root)]
         if found or not either or len(words) < 2:
             return found

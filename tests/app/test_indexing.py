@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -186,3 +187,23 @@ def test_work_stops_where_the_pulse_says_so(tmp_path: Path, monkeypatch: pytest.
         "texts: 2 added, 0 changed, 0 removed; pages: 3 put into the index, 0 removed"
     )
     assert indexing.follower(tmp_path / "none.sqlite", folder)(lambda: True) == ""
+
+
+def test_the_extra_may_come_and_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, folder = tmp_path / "summary.sqlite", tmp_path / "index"
+    with sqlite3.connect(path) as link:
+        link.executescript(schema())
+        fill(link, [Page("https://a.example/", "red", links=(("https://b.example/", "quiet"),))])
+        fill(link, [Page("https://b.example/", "blue")])
+    link.close()
+    engine = connect(f"sqlite:///{path}", durable=False)
+    with_it = indexing.there()
+    for here in (False, with_it, False, with_it):
+        monkeypatch.setattr(indexing, "there", lambda here=here: here)
+        index_pages(engine, folder)
+        assert index_pages(engine, folder)[1:] == (0, 0)
+        with closing(Search(engine, folder)) as search:
+            assert [one.url for one in search("quiet -red", now=1).results] == ["https://b.example/"]
+        if here:
+            assert len(open_index(folder)) == 2
+    engine.dispose()

@@ -108,7 +108,8 @@ def urls(search: Search, text: str, **more: int) -> list[str]:
         ("is:duplicate zebras", ["mirror.example/again"]),
         ("title:zebra url:https://mirror.example/again", ["mirror.example/again"]),
         ("site:news.example", ["news.example/new", "news.example/old"]),
-        ("!!! ...", None),
+        ("!!! ...", []),
+        ("", None),
         ("any", []),
     ],
 )

@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from windrow.collections.pages.search.entry import FIELDS, VERSION, entry, stamp
-from windrow.collections.pages.search.word import counted
+from windrow.collections.pages.search.entry import FIELDS, VERSION, entry, page_text, stamp
+from windrow.collections.pages.search.word import counted, readable
 from windrow.stores.connect import connect
 from windrow.stores.index.beside import Beside, current, there
-from windrow.stores.index.clause import Entry
-from windrow.stores.index.folder import ROLL
-from windrow.stores.index.fulltext import Filled, Pulse, fill, go_on
-from windrow.stores.index.generation import NO_LINKS, Links
+from windrow.stores.index.folder import ROLL, begin_roll
+from windrow.stores.index.fulltext import Filled, Pulse, Spelling, fill, go_on
+from windrow.stores.index.generation import NO_LINKS, Generation, Links, PageText
+from windrow.stores.index.page_text import PageTexts
 from windrow.stores.index.roll import Roll, Rolled
 from windrow.stores.index.summary import Summary, findable
 
@@ -24,10 +24,12 @@ BATCH = 1_000
 """Pages that are read at once."""
 COMMIT = 20
 """Batches that are committed together; the next ones are begun when work goes on."""
+SPELLING = Spelling(readable, VERSION)
+"""How texts are written into the full-text table."""
 
 
 class Indexed(NamedTuple):
-    """What the index phase did: rows of the full-text table, then pages put into the index beside and removed."""
+    """What the index phase did: rows of the full-text table, then pages put in (also into the index) and removed."""
 
     filled: Filled
     put: int
@@ -38,15 +40,22 @@ def index_pages(engine: sa.Engine, folder: Path, pulse: Pulse = go_on) -> Indexe
     """Bring full text and index up to date with a Summary Database; doing it again changes nothing.
 
     `folder` may be removed at any time, and is made anew; one that holds something else is refused. Without the
-    extra `search` it is not made, and searches use the full-text table. `pulse` is called between batches, and
-    ends the work where it says False; the next call goes on there, as it does after a crash.
+    extra `search` it has only the list of what was done, and searches use the tables of the database, which find the
+    same pages. `pulse` is called between batches, and ends the work where it says False; the next call goes on
+    there, as it does after a crash.
     """
-    filled = fill(engine, counted, pulse)
-    if not there() or not pulse():
+    filled = fill(engine, counted, pulse, SPELLING)
+    if not pulse():
         return Indexed(filled, 0, 0)
-    beside = open_index(folder)
+    beside = open_index(folder) if there() else None
+    if beside is None:
+        begin_roll(folder)
+    page_texts = PageTexts(engine, VERSION)
     with Roll(roll_path(folder)) as roll:
-        return Indexed(filled, *_renew(Summary(engine), beside, roll, pulse))
+        there_now, noted = page_texts.ids(), {number for number, _ in roll.stamps()}
+        page_texts.remove(sorted(there_now - noted))
+        roll.distrust(sorted(noted - there_now))
+        return Indexed(filled, *_Renewal(Summary(engine), beside, page_texts, roll, pulse).run())
 
 
 def follower(place: Path, folder: Path) -> Callable[[Pulse], str]:
@@ -89,21 +98,6 @@ def links_of(rolled: Rolled) -> Links:
     return Links(rolled.links, tuple((text, count) for text, count in json.loads(rolled.anchors)))
 
 
-def _renew(summary: Summary, beside: Beside, roll: Roll, pulse: Pulse) -> tuple[int, int]:
-    """Put what changed into the index, and what those pages link to: they may call it by another name now."""
-    gone = _compare(summary, roll)
-    if gone:
-        beside.write((), gone)
-        roll.write((), gone)
-    put = 0
-    while pulse() and (due := roll.due(BATCH * COMMIT)):
-        rows: list[Rolled] = []
-        put += beside.write(_entries(summary, due, roll, rows, pulse))
-        roll.write(rows)
-        roll.done(due)
-    return put, len(gone)
-
-
 def _compare(summary: Summary, roll: Roll) -> list[int]:
     """Note in the roll what has another stamp than there, and return what is not there any more."""
     gone: list[int] = []
@@ -133,18 +127,59 @@ def _note(summary: Summary, roll: Roll, changed: list[int]) -> None:
     roll.need(summary.targets(changed))
 
 
-def _entries(summary: Summary, due: list[int], roll: Roll, rows: list[Rolled], pulse: Pulse) -> Iterator[Entry]:
-    """Yield what must be written again, and note it in `rows`."""
-    for start in range(0, len(due), BATCH):
-        some = due[start : start + BATCH]
-        before = roll.named(some)
-        pages = [page for page in summary.generations(some) if findable(page)]
-        links = summary.links({page.url_id for page in pages})
-        for page in pages:
-            called, own = links[page.url_id], stamp(page)
-            whole = stamp(page, called)
-            if page.id in before and before[page.id][1:3] == (own, whole):
-                continue
-            rows.append(Rolled(page.id, own, whole, called.pages, json.dumps(called.texts)))
-            yield entry(page, called)
-        pulse()
+class _Renewal(NamedTuple):
+    """One pass over what changed, and over what those pages link to: they may call it by another name now."""
+
+    summary: Summary
+    beside: Beside | None
+    page_texts: PageTexts
+    roll: Roll
+    pulse: Pulse
+
+    def run(self) -> tuple[int, int]:
+        """Return how many pages were put in, and how many removed."""
+        gone = _compare(self.summary, self.roll)
+        if gone:
+            if self.beside is not None:
+                self.beside.write((), gone)
+            self.page_texts.remove(gone)
+            self.roll.write((), gone)
+        put = 0
+        while self.pulse() and (due := self.roll.due(BATCH * COMMIT)):
+            rows: list[Rolled] = []
+            entries = (entry(page, called) for page, called in self._changed(due, rows))
+            put += self.beside.write(entries) if self.beside is not None else sum(1 for _ in entries)
+            self.roll.write(rows)
+            self.roll.done(due)
+        return put, len(gone)
+
+    def _changed(self, due: list[int], rows: list[Rolled]) -> Iterator[tuple[Generation, Links]]:
+        """Yield what must be written again, once its own row is written, and note it in `rows`."""
+        for start in range(0, len(due), BATCH):
+            some = due[start : start + BATCH]
+            before = self.roll.named(some)
+            texts = self.beside is not None
+            pages = [page for page in self.summary.generations(some, texts=texts) if findable(page)]
+            links = self.summary.links({page.url_id for page in pages})
+            changed = []
+            for page in pages:
+                called, own = links[page.url_id], stamp(page)
+                whole = stamp(page, called)
+                if page.id in before and before[page.id][1:3] == (own, whole):
+                    continue
+                rows.append(Rolled(page.id, own, whole, called.pages, json.dumps(called.texts)))
+                changed.append((page, called))
+            self.page_texts.put(_row(page_text(page, called)) for page, called in changed)
+            yield from changed
+            self.pulse()
+
+
+_APART = " \ue000 "
+"""Stands between the names that others give a page, so that no phrase reaches from one to the next; nobody can ask
+for it, as no letter is so numbered."""
+
+
+def _row(page: PageText) -> tuple[int, str, str, str, str, str]:
+    called = _APART.join(readable(text) for text in page.called)
+    named = readable(page.title), readable(page.description), readable(page.headline), readable(page.address)
+    return (page.id, *named, called)

@@ -10,15 +10,16 @@ import sqlalchemy as sa
 
 from windrow.app.indexing import is_current, links_of, open_index, roll_path
 from windrow.collections.pages.query import Query, parse
-from windrow.collections.pages.query.condition import FROM, condition, dated, known, plan
+from windrow.collections.pages.query.condition import FROM, condition, dated, known, some, spoken, whole
 from windrow.collections.pages.query.tree import Filter, filters, wanted
-from windrow.collections.pages.search.ask import SHARES, ask, copies, loosened, several, unindexed
+from windrow.collections.pages.search.ask import SHARES, ask, copies, least, parted, several, unindexed
+from windrow.collections.pages.search.entry import address_text
 from windrow.collections.pages.search.fold import Ranked, folded, ordered, spread
 from windrow.collections.pages.search.rank import LOOKED_AT, Candidate, Sought, nearer, parts, sought
 from windrow.collections.pages.search.result import Answer, Result
 from windrow.collections.pages.search.show import Shown, grouped, shown
 from windrow.collections.pages.search.snippet import pattern
-from windrow.collections.pages.search.word import words
+from windrow.collections.pages.search.word import pieces, says, words
 from windrow.stores.index.clause import Found
 from windrow.stores.index.generation import NO_LINKS
 from windrow.stores.index.roll import Roll
@@ -36,9 +37,9 @@ MOST = 20_000
 # Weights of the columns as the standard's own search has them (text_pile_id, any, title, description, ...).
 BM25 = "bm25(full_text_entity_index, 0, 0, 5.0, 1.5, 1.0, 0.75, 4.0, 2.1, 0.2, 0.0)"
 _MATCHED = f"""
-SELECT g.version_id AS id, -s.score AS score, s.score AS place FROM
-  (SELECT rowid AS pile, {BM25} AS score FROM full_text_entity_index WHERE full_text_entity_index MATCH ?) s
-  CROSS JOIN {FROM} WHERE g.text_pile_id = s.pile AND {{where}}
+SELECT g.version_id AS id, coalesce(s.score, 0) AS score, -coalesce(s.score, 0) AS place FROM {FROM} LEFT JOIN
+  (SELECT rowid AS pile, -{BM25} AS score FROM full_text_entity_index WHERE full_text_entity_index MATCH ?) s
+  ON s.pile = g.text_pile_id WHERE {{where}}
 """
 _LISTED = f"""
 SELECT g.version_id AS id, 0 AS score,
@@ -58,7 +59,7 @@ class Search:
 
     def __init__(self, engine: sa.Engine, folder: Path | None = None) -> None:
         """Open the index in `folder`, where this version made it and the extra `search` is installed."""
-        self._summary = Summary(engine)
+        self._summary = Summary(engine, {"windrow_says": says, "windrow_address": address_text})
         self._beside = self._roll = None
         if folder is not None and is_current(folder):
             self._beside, self._roll = open_index(folder), Roll(roll_path(folder))
@@ -69,6 +70,8 @@ class Search:
         Any text is a query. Raises StoreError where the database or the index cannot be read.
         """
         query = dated(parse(text))
+        if query.nothing:
+            return Answer((), offset, further=False, relaxed=False, notes=query.notes)
         with self._summary.held():
             return self._answer(query, now, offset, limit)
 
@@ -81,10 +84,12 @@ class Search:
             if len(among[one]) == MOST
         ]
         found: list[Ranked] = []
-        for share in SHARES if several(query) else SHARES[:1]:
-            found = self._gather(query, prepared, offset + limit + 1, share, among)
+        for attempt, share in _attempts(query):
+            found = self._gather(attempt, prepared, offset + limit + 1, share, among)
             if found:
                 break
+        if found and attempt is not query:
+            cut.append("no page has a name such as 'a.b' as it was typed, so its words are searched for one by one")
         page = found[offset : offset + limit]
         further, relaxed = len(found) > offset + limit, bool(found) and share < 1
         return Answer(self._shown(query, page), offset, further, relaxed, (*query.notes, *cut))
@@ -128,26 +133,26 @@ class Search:
         listed = not any(True for _ in wanted(query.root))
         if self._beside is not None:
             clause = ask(query, among, share=share)
-        elif share < 1:
-            query = loosened(query)
         for number in range(BLOCKS):
             if self._beside is not None:
                 newest = "updated" if listed else ""
                 block = self._beside.search(clause, BLOCK, offset=number * BLOCK, newest=newest)
             else:
-                block = self._matched(query, number * BLOCK)
+                block = self._matched(query, number * BLOCK, share)
             if block:
                 yield block
             if len(block) < BLOCK:
                 return
 
-    def _matched(self, query: Query, offset: int) -> list[Found]:
-        made = plan(query)
-        where = made.where.sql if copies(query) else f"{made.where.sql} AND NOT g.marked_duplicate"
-        sql = _LISTED if made.match is None else _MATCHED
+    def _matched(self, query: Query, offset: int, share: float) -> list[Found]:
+        own = self._summary.has_page_texts()
+        made = some(query, least(query, share), own=own) if share < 1 else whole(query, own=own)
+        where = made.sql if copies(query) else f"{made.sql} AND NOT g.marked_duplicate"
+        ranked = spoken(query)
+        sql = _LISTED if ranked is None else _MATCHED
         relations = self._summary.relations()[0 if query.history else -1 :]
         parts = " UNION ALL ".join(sql.format(where=where, versions=one) for one in relations)
-        values = (*(() if made.match is None else (made.match,)), *made.where.values) * len(relations)
+        values = (*(() if ranked is None else (ranked,)), *made.values) * len(relations)
         told = self._summary.ask(_ORDERED.format(parts=parts), (*values, BLOCK, offset))
         return [Found(*one) for one in told]
 
@@ -175,9 +180,10 @@ class Search:
     def _frequencies(self, query: Query) -> tuple[dict[str, int], int]:
         found = {word for one in wanted(query.root) for word in words(one.text)}
         if self._beside is not None:
-            return {word: self._beside.frequency(word, "main") for word in found}, len(self._beside)
+            return {word: self._beside.frequency(" ".join(pieces(word)), "main") for word in found}, len(self._beside)
         count = self._summary.ask("SELECT count(*), 0 FROM full_text_entity_index_docsize", ())[0].id
-        return {word: self._summary.ask(_FREQUENCY, (f'"{word}"',))[0].id for word in found}, count
+        asked = {word: f'"{" ".join(pieces(word))}"' for word in found}
+        return {word: self._summary.ask(_FREQUENCY, (text,))[0].id for word, text in asked.items()}, count
 
     def _shown(self, query: Query, page: list[Ranked]) -> tuple[Result, ...]:
         alive = known(query.as_of) if query.as_of is not None else None
@@ -204,3 +210,15 @@ class Search:
                 shown(told if other is None else grouped(told, other, sizes.get(other.id, 1), free=free), find)
             )
         return tuple(results)
+
+
+def _attempts(query: Query) -> Iterator[tuple[Query, float]]:
+    """Yield what is searched for one after the other until something is found, and which share of its words must be."""
+    yield query, 1.0
+    apart = parted(query)
+    if apart is not None:
+        yield apart, 1.0
+    last = apart or query
+    if several(last):
+        for share in SHARES[1:]:
+            yield last, share

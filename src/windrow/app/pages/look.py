@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from windrow.app.crawler import check_crawler
+from windrow.app.indexing import SPELLING
 from windrow.app.shelf import there
 from windrow.collections.pages.collection import COLLECTION
 from windrow.collections.pages.reading import Pile
@@ -33,7 +34,7 @@ def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
                 yield Fault(told.summary.name, f"tells of visit {told_of}; the ledger ends with visit {last}", AGAIN)
             for found in faults(engine, _digest):
                 yield Fault(told.summary.name, found, AGAIN)
-            for line in _few(recount(engine, counted)):
+            for line in _few(recount(engine, counted, SPELLING)):
                 yield Fault(told.summary.name, line, INDEX)
     yield from check_crawler(told.crawler, ledger)
 

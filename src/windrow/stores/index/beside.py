@@ -23,7 +23,6 @@ except ImportError:  # the extra is not installed; FTS5 answers then
     tantivy = None  # type: ignore[assignment]
 
 MEMORY = 128_000_000  # bytes that a writer gathers before it writes a segment
-LONGEST_WORD = 64  # bytes; longer ones are lumps of encoded data
 _ANALYSER = "folded"
 
 
@@ -143,8 +142,7 @@ class Beside:
     @staticmethod
     def _analyser() -> Any:
         steps = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
-        steps = steps.filter(tantivy.Filter.remove_long(LONGEST_WORD)).filter(tantivy.Filter.lowercase())
-        return steps.filter(tantivy.Filter.ascii_fold()).build()
+        return steps.filter(tantivy.Filter.lowercase()).build()
 
 
 def _mapped(error: Exception, folder: Path) -> StoreError:

@@ -22,7 +22,7 @@ class Everything:
 class Text:
     """Words that follow each other in one of the fields, each field with its weight.
 
-    With `prefix`, the last word is the beginning of one. A text without words matches everything.
+    With `prefix`, the last word is the beginning of one. A text without words matches nothing.
     """
 
     text: str

@@ -21,6 +21,8 @@ _PART = f"{NOTE}.part"
 _FILES = (_PART, ROLL, f"{ROLL}-wal", f"{ROLL}-shm", f"{ROLL}-journal")
 _UNDONE = "-"
 """The version in the note of an index that is being made or removed; no index is of that version."""
+_ROLL_ALONE = "-roll"
+"""The version in the note of a folder that has only the roll."""
 _SEGMENT = re.compile(
     r"(?:meta|\.managed)\.json|\.tantivy-(?:meta|writer)\.lock|\.tmp[0-9A-Za-z]{6}"
     r"|[0-9a-f]{32}(?:\.[0-9]{1,20})?\.(?:idx|pos|term|store|fast|fieldnorm|del)(?:\.temp)?"
@@ -97,6 +99,16 @@ def begin(folder: Path) -> Path:
     text = folder / TEXT
     text.mkdir(exist_ok=True)
     return text
+
+
+def begin_roll(folder: Path) -> None:
+    """Make the folder ready for a roll alone, where the extra `search` is not installed."""
+    text = note(_ROLL_ALONE, [])
+    if (folder / NOTE).is_file() and (folder / NOTE).read_text() == text:
+        return
+    clear(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_note(folder, text)
 
 
 def clear(folder: Path) -> None:

@@ -13,11 +13,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import groupby
 from operator import itemgetter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import sqlalchemy as sa
 
 from windrow.stores.connect import guarded
+from windrow.stores.index.page_text import renewed
+
+if TYPE_CHECKING:
+    import sqlite3
 
 BATCH = 5_000
 """Piles in one transaction."""
@@ -55,13 +59,15 @@ _CHANGED = """
 SELECT f.rowid FROM full_text_entity_index f
 JOIN described x ON x.pile = f.rowid
 LEFT JOIN document_description d ON d.entity_generation_id = x.generation
-WHERE f.title IS NOT d.title OR f.description IS NOT d.description
+WHERE (f.title IS NOT d.title AND f.title IS NOT windrow_readable(d.title))
+  OR (f.description IS NOT d.description AND f.description IS NOT windrow_readable(d.description))
 """
 _ADD = """
 INSERT INTO full_text_entity_index (rowid, text_pile_id, "any", title, description, text, secondary_text,
   big_headlines, small_headlines, code_text, quote_text)
-SELECT p.text_pile_id, p.text_pile_id, 'any', d.title, d.description, p.text, p.secondary_text,
-  p.big_headlines, p.small_headlines, p.code_text, p.quote_text
+SELECT p.text_pile_id, p.text_pile_id, 'any', windrow_readable(d.title), windrow_readable(d.description),
+  windrow_readable(p.text), windrow_readable(p.secondary_text), windrow_readable(p.big_headlines),
+  windrow_readable(p.small_headlines), windrow_readable(p.code_text), windrow_readable(p.quote_text)
 FROM described x
 JOIN text_pile p ON p.text_pile_id = x.pile
 LEFT JOIN document_description d ON d.entity_generation_id = x.generation
@@ -78,6 +84,19 @@ FROM token_statistics s LEFT JOIN token t USING (token_id) ORDER BY s.text_pile_
 _INDEXED = "SELECT rowid, text, secondary_text FROM full_text_entity_index ORDER BY rowid"
 
 
+class Spelling(NamedTuple):
+    """How texts are written into the full-text table, so that it finds the words that every other index finds.
+
+    Another `version` makes the three tables anew; without one, they stay as they are.
+    """
+
+    write: Callable[[str], str]
+    version: str = ""
+
+
+AS_IT_IS = Spelling(lambda text: text)
+
+
 class Filled(NamedTuple):
     """How many rows of the full-text table were added, written again with another title, and removed."""
 
@@ -91,14 +110,17 @@ def go_on() -> bool:
     return True
 
 
-def fill(engine: sa.Engine, count: Count, pulse: Pulse = go_on) -> Filled:
+def fill(engine: sa.Engine, count: Count, pulse: Pulse = go_on, spelling: Spelling = AS_IT_IS) -> Filled:
     """Bring the three tables up to date. `count` counts the words of a pile's main and other text.
 
-    `pulse` is called after each batch, and ends the work there where it says False. Raises StoreError; what
-    was committed before stays, and the next call goes on from there.
+    `spelling` says how texts are written. `pulse` is called after each batch, and ends the work there where it says
+    False. Raises StoreError; what was committed before stays, and the next call goes on from there.
     """
     with guarded(engine), engine.connect() as link, _unchecked(link):
+        _teach(link, spelling)
         with link.begin():
+            if spelling.version and renewed(link, "full_text_entity_index", spelling.version):
+                _empty(link)
             _describe(link)
             gone, changed, missing = (_ids(link, sql) for sql in (_GONE, _CHANGED, _MISSING))
         with link.begin():
@@ -121,15 +143,28 @@ def fill(engine: sa.Engine, count: Count, pulse: Pulse = go_on) -> Filled:
 def rebuild(engine: sa.Engine, count: Count) -> Filled:
     """Empty the three tables and fill them anew, as after a change of how words are counted."""
     with guarded(engine), engine.begin() as link:
-        for table in ("full_text_entity_index", "token_statistics", "token"):
-            link.exec_driver_sql(f"DELETE FROM {table}")
+        _empty(link)
     return fill(engine, count)
 
 
-def recount(engine: sa.Engine, count: Count) -> list[str]:
+def _empty(link: sa.Connection) -> None:
+    for table in ("full_text_entity_index", "token_statistics", "token"):
+        link.exec_driver_sql(f"DELETE FROM {table}")
+
+
+def _teach(link: sa.Connection, spelling: Spelling) -> None:
+    """Give the connection the function by which texts are written."""
+    plain = link.connection.dbapi_connection
+    cast("sqlite3.Connection", plain).create_function(
+        "windrow_readable", 1, lambda text: None if text is None else spelling.write(text), deterministic=True
+    )
+
+
+def recount(engine: sa.Engine, count: Count, spelling: Spelling = AS_IT_IS) -> list[str]:
     """Count everything again and say what differs, a line each; an empty list is good."""
     wrong: list[str] = []
     with guarded(engine), engine.connect() as link, link.begin():
+        _teach(link, spelling)
         _describe(link)
         told = (
             (_GONE, "is indexed but used by no page"),

@@ -43,4 +43,15 @@ class Links(NamedTuple):
     texts: tuple[tuple[str, int], ...]
 
 
+class PageText(NamedTuple):
+    """What one page can be found by besides its text pile: a row of `windrow_page_text`, before it is folded."""
+
+    id: int
+    title: str
+    description: str
+    headline: str
+    address: str
+    called: tuple[str, ...]
+
+
 NO_LINKS = Links(0, ())

@@ -54,6 +54,12 @@ class Roll:
         """Close the file."""
         self._link.close()
 
+    def distrust(self, ids: Iterable[int]) -> None:
+        """Take documents for changed: they are put in again."""
+        self._link.execute("BEGIN IMMEDIATE")
+        with self._link:
+            self._link.executemany("UPDATE entry SET own = -1, whole = -1 WHERE id = ?", [(one,) for one in ids])
+
     def stamps(self) -> Iterator[tuple[int, int]]:
         """Yield id and own stamp of all documents, in the order of ids."""
         yield from self._link.execute("SELECT id, own FROM entry ORDER BY id")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, cast
 
@@ -13,6 +13,7 @@ import sqlalchemy as sa
 
 from windrow.stores.connect import READS, guarded
 from windrow.stores.index.generation import Generation, Links
+from windrow.stores.index.page_text import TABLE
 from windrow.stores.summary.join import LATEST, PAST, PLAIN
 
 LINKS = 1_000
@@ -92,9 +93,10 @@ class Told(NamedTuple):
 class Summary:
     """A reader of one Summary Database."""
 
-    def __init__(self, engine: sa.Engine) -> None:
-        """Take the database."""
+    def __init__(self, engine: sa.Engine, functions: Mapping[str, Callable[..., str | int]] | None = None) -> None:
+        """Take the database, and functions of one or two texts that the SQL of searches may call."""
         self._engine = engine
+        self._functions = functions or {}
         self._held = threading.local()
         self._tables: set[str] = set()
 
@@ -102,6 +104,9 @@ class Summary:
     def held(self) -> Iterator[None]:
         """Read all that this thread asks within the block in one transaction, so that it sees one state."""
         with guarded(self._engine), self._engine.connect().execution_options(**READS) as link, link.begin():
+            plain = cast("sqlite3.Connection", link.connection.dbapi_connection)
+            for name, function in self._functions.items():
+                plain.create_function(name, -1, function, deterministic=True)
             self._held.link = link
             try:
                 yield
@@ -185,6 +190,11 @@ class Summary:
             if not self._has(link, "windrow_observation"):
                 return set()
             return {row[0] for row in link.execute(_ABSENT, (str(list(urls)), at))}
+
+    def has_page_texts(self) -> bool:
+        """Say whether pages' own texts are in a table of ours: a database of another maker has none."""
+        with self._read() as link:
+            return self._has(link, TABLE)
 
     def _paired(self, sql: str, ids: Iterable[int]) -> dict[int, int]:
         with self._read() as link:

@@ -73,7 +73,7 @@ class Translator:
     def _text(self, clause: Text, searcher: Any) -> Any:
         tokens = self.tokens(clause.text)
         if not tokens:
-            return Query.const_score_query(Query.all_query(), 0.0)
+            return Query.empty_query()
         some = []
         for field, weight in clause.fields:
             one = self._in_field(field, tokens, searcher) if clause.prefix else self._exact(field, tokens)
@@ -87,10 +87,12 @@ class Translator:
 
     def _in_field(self, field: str, tokens: list[str], searcher: Any) -> Any:
         """Return the query of words whose last one is a beginning."""
+        completed = searcher.terms_with_prefix(field, tokens[-1])
+        often = sorted(completed, key=lambda pair: (-pair[1], pair[0]))
         if len(tokens) > 1:
-            return Query.phrase_prefix_query(self._schema, field, list(tokens))
-        completed = searcher.terms_with_prefix(field, tokens[0])
-        often = sorted(completed, key=lambda pair: (-pair[1], pair[0]))[:COMPLETIONS]
+            ends = [(Occur.Should, self._exact(field, [*tokens[:-1], word])) for word, _ in often]
+            return Query.boolean_query(ends) if ends else Query.empty_query()
+        often = often[:COMPLETIONS]
         some = [(Occur.Should, Query.term_query(self._schema, field, word)) for word, _ in often]
         if len(completed) > COMPLETIONS:
             rest = Query.regex_query(self._schema, field, f"{tokens[0]}.*")

@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from tests.collections.pages.place import Page, fill, schema
 from tests.collections.pages.query.test_parse import TYPED
 from windrow.collections.pages.query import parse
-from windrow.collections.pages.query.condition import FROM, plan
+from windrow.collections.pages.query.condition import FROM, whole
+from windrow.collections.pages.search.entry import address_text
+from windrow.collections.pages.search.word import says
 from windrow.stores.summary.join import PLAIN
 
 JUNE, JULY = 1717200000, 1719792000  # 2024
@@ -32,6 +34,8 @@ PAGES = [
 def link() -> Iterator[sqlite3.Connection]:
     made = sqlite3.connect(":memory:")
     made.executescript(schema())
+    made.create_function("windrow_says", 2, says)
+    made.create_function("windrow_address", 1, address_text)
     fill(made, PAGES)
     made.execute(
         'INSERT INTO full_text_entity_index (rowid, text_pile_id, "any", title, description, text, secondary_text,'
@@ -44,13 +48,9 @@ def link() -> Iterator[sqlite3.Connection]:
 
 
 def found(link: sqlite3.Connection, text: str) -> list[int]:
-    made = plan(parse(text))
-    sql = f"SELECT g.entity_generation_id FROM {FROM.format(versions=PLAIN)} WHERE {made.where.sql}"
-    values = made.where.values
-    if made.match is not None:
-        sql += " AND g.text_pile_id IN (SELECT rowid FROM full_text_entity_index WHERE full_text_entity_index MATCH ?)"
-        values = (*values, made.match)
-    return sorted(row[0] for row in link.execute(sql, values))
+    made = whole(parse(text), own=False)
+    sql = f"SELECT g.entity_generation_id FROM {FROM.format(versions=PLAIN)} WHERE {made.sql}"
+    return sorted(row[0] for row in link.execute(sql, made.values))
 
 
 @pytest.mark.parametrize(

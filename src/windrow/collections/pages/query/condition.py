@@ -1,20 +1,22 @@
-"""Filters of a query as conditions of SQL, over the tables that `FROM` names.
+"""A query as a condition of SQL, over the tables that `FROM` names.
 
-Values are bound, never written into the text. A text within an OR or a NOT beside filters becomes a
-question to the full-text table of its own, so every tree has its condition.
+Values are bound, never written into the text. A page has words where the full-text row of its text has them, or its
+own row of `windrow_page_text`: its title, description, headline and address, and what other pages call it. A database
+of another maker has no such table; there, the title and description in the full-text table stand for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
 from windrow.collections.pages.query.date import Span
 from windrow.collections.pages.query.filter import Host, Target
-from windrow.collections.pages.query.match import match, scoped, textual
+from windrow.collections.pages.query.match import COLUMNS, match, scoped
 from windrow.collections.pages.query.parse import Query
-from windrow.collections.pages.query.tree import And, Filter, Node, Not, Or, Phrase, Word, joined
+from windrow.collections.pages.query.tree import And, Filter, Node, Not, Or, Phrase, Word, asks, joined, wanted
+from windrow.collections.pages.search.word import pieces
 
 FROM = """
     {versions} g
@@ -39,7 +41,19 @@ KINDS = {
 """Short names of media types, each with `type/subtype` of those it means."""
 
 
-_MATCHED = "g.text_pile_id IN (SELECT rowid FROM full_text_entity_index WHERE full_text_entity_index MATCH ?)"
+OWN = ("title", "description", "headline", "address", "called")
+"""The columns of `windrow_page_text`."""
+_HEADLINES = ("big_headlines", "small_headlines")
+_SCOPES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "title": ((), ("title",)),
+    "headline": (_HEADLINES, ("headline",)),
+    "inurl": ((), ("address",)),
+    "code": (("code_text",), ()),
+    "quote": (("quote_text",), ()),
+}
+"""Where a filter's words are searched for: columns of the full-text table, and of `windrow_page_text`."""
+_BY_PILE = "g.text_pile_id IN (SELECT rowid FROM full_text_entity_index WHERE full_text_entity_index MATCH ?)"
+_BY_PAGE = "g.version_id IN (SELECT rowid FROM windrow_page_text WHERE windrow_page_text MATCH ?)"
 
 
 _MARKED = """EXISTS (SELECT 1 FROM duplicate_summary y WHERE y.subject_entity_generation_id = g.entity_generation_id
@@ -53,28 +67,10 @@ class Condition(NamedTuple):
     values: tuple[object, ...] = ()
 
 
-class Plan(NamedTuple):
-    """A query in two parts: the expression that is matched and ranked, if any, and all other conditions."""
-
-    match: str | None
-    where: Condition
-
-
-def plan(query: Query) -> Plan:
-    """Return the expression and the conditions of a query.
-
-    >>> from windrow.collections.pages.query import parse
-    >>> made = plan(parse("lang:de"))
-    >>> made.match, made.where.values
-    (None, ('de', 'de-%'))
-    """
-    # The full-text table has the title of today only.
-    root = _each(query.root, _titled) if query.history and query.root else query.root
-    parts = root.parts if isinstance(root, And) else (root,)
-    there = [part for part in parts if part is not None]
-    text = joined(And, [part for part in there if textual(part)])
-    wheres = [condition(part) for part in there if not textual(part)] + list(_alive(query))
-    return Plan(match(text) if text else None, _all(wheres))
+def whole(query: Query, *, own: bool) -> Condition:
+    """Return all conditions of a query; `own` says whether the database has our table of pages' own texts."""
+    parts = [] if query.root is None else [condition(query.root, own=own)]
+    return _all([*parts, *_alive(query)])
 
 
 def dated(query: Query) -> Query:
@@ -95,10 +91,6 @@ def dated(query: Query) -> Query:
     return replace(query, root=_each(query.root, then))
 
 
-def _titled(leaf: Word | Phrase | Filter) -> Word | Phrase | Filter:
-    return replace(leaf, key="title-then") if isinstance(leaf, Filter) and leaf.key == "title" else leaf
-
-
 def _each(node: Node, change: Callable[[Word | Phrase | Filter], Word | Phrase | Filter]) -> Node:
     """Return a tree with its leaves changed."""
     match node:
@@ -112,19 +104,64 @@ def _each(node: Node, change: Callable[[Word | Phrase | Filter], Word | Phrase |
             return change(node)
 
 
-def condition(node: Node) -> Condition:
+def some(query: Query, least: int, *, own: bool) -> Condition:
+    """Return the conditions of a query of whose words so many at least must be found."""
+    each = [condition(one, own=own) for one in wanted(query.root)]
+    values = sum((part.values for part in each), ())
+    count = Condition(f"({' + '.join(f'coalesce({part.sql}, 0)' for part in each)}) >= {least}", values)
+    parts = query.root.parts if isinstance(query.root, And) else ()
+    kept = [condition(part, own=own) for part in parts if not list(wanted(part))]
+    return _all([count, *kept, *_alive(query)])
+
+
+def spoken(query: Query) -> str | None:
+    """Return the expression by which the texts that a query finds are ranked: any of its words."""
+    either = joined(Or, list(wanted(query.root)))
+    return match(either) if either else None
+
+
+def condition(node: Node, *, own: bool = False) -> Condition:
     """Return the condition of any tree."""
-    if textual(node):
-        return Condition(_MATCHED, (match(node),))
     if isinstance(node, Not):
-        inner = condition(node.part)
+        inner = condition(node.part, own=own)
         return Condition(f"coalesce({inner.sql}, 0) = 0", inner.values)
     if isinstance(node, And):
-        return _all([condition(part) for part in node.parts])
+        return _all([condition(part, own=own) for part in node.parts])
     if isinstance(node, Or):
-        parts = [condition(part) for part in node.parts]
+        parts = [condition(part, own=own) for part in node.parts]
         return Condition(f"({' OR '.join(part.sql for part in parts)})", sum((part.values for part in parts), ()))
+    if isinstance(node, Word | Phrase) or node.key in _SCOPES:
+        return _having(node, own=own)
     return _filter(node)
+
+
+def _having(leaf: Word | Phrase | Filter, *, own: bool) -> Condition:
+    """Return the condition that a page has a leaf's words where they are asked for."""
+    piles, pages = _SCOPES[leaf.key] if isinstance(leaf, Filter) else (COLUMNS, OWN)
+    found = []
+    if own and not isinstance(leaf, Filter):
+        piles = tuple(name for name in piles if name not in OWN)
+    if piles:
+        found.append(Condition(_BY_PILE, (scoped(piles, leaf),)))
+    if own and pages:
+        found.append(Condition(_BY_PAGE, (scoped(pages, leaf),)))
+    elif isinstance(leaf, Filter) and leaf.key in _READ:
+        text, prefix = asks(leaf)
+        found.append(Condition(f"windrow_says({_READ[leaf.key]}, ?)", (sought(text, prefix=prefix),)))
+    return Condition(f"({' OR '.join(part.sql for part in found)})", sum((part.values for part in found), ()))
+
+
+_READ = {"title": "g.title", "headline": "g.primary_headline", "inurl": "windrow_address(u.str_url)"}
+"""Where a filter's words are read where no table for words has them."""
+
+
+def sought(text: str, *, prefix: bool) -> str:
+    """Return what `windrow_says` looks for in the words of a text.
+
+    >>> sought("Tea House", prefix=True)
+    ' tea house'
+    """
+    return " " + " ".join(pieces(text)) + ("" if prefix else " ")
 
 
 def known(moment: int) -> Condition:
@@ -147,26 +184,35 @@ def _all(parts: list[Condition]) -> Condition:
     return Condition(f"({' AND '.join(part.sql for part in parts)})", sum((part.values for part in parts), ()))
 
 
-def _filter(leaf: Word | Phrase | Filter) -> Condition:
+def _filter(leaf: Filter) -> Condition:
     match leaf:
         case Filter(value=Span() as span, key=key):
             made = _time(key, span)
         case Filter(value=Host() as host, key=key):
-            made = _site(host.name) if key == "site" else _host(host)
+            made = _all([_site(host.name) if key == "site" else _host(host), *_port("o", host.port)])
         case Filter(value=Target() as target, key=key):
-            bare = target.url if target.url is not None else f"{target.host}/"
-            made = _url(bare) if key == "url" else _links(target)
+            made = _url(bare(target)) if key == "url" else _links(target)
         case Filter(value=str() as text, key="duplicate-at"):
             made = Condition(_MARKED, (int(text), int(text)))
-        case Filter(value=str() as text, key=key):
-            made = _text(key, text)
         case _:
-            made = Condition("1")
+            made = _text(leaf.key, leaf)
     return made
 
 
-def _site(name: str) -> Condition:
-    return Condition("(o.host = ? OR substr(o.host, -?) = ?)", (name, len(name) + 1, f".{name}"))
+def bare(target: Target) -> str:
+    """Return the address that `url:` means, without its scheme."""
+    port = f":{target.port}" if target.port is not None else ""
+    return target.url if target.url is not None else f"{target.host}{port}/"
+
+
+def _site(name: str, table: str = "o") -> Condition:
+    return Condition(f"({table}.host = ? OR substr({table}.host, -?) = ?)", (name, len(name) + 1, f".{name}"))
+
+
+def _port(table: str, port: int | None) -> list[Condition]:
+    """Return the condition that an origin has this port, which may be its scheme's own."""
+    usual = f"CASE {table}.scheme WHEN 'https' THEN 443 WHEN 'http' THEN 80 END"
+    return [] if port is None else [Condition(f"coalesce({table}.port, {usual}) = ?", (port,))]
 
 
 def _time(key: str, span: Span) -> Condition:
@@ -196,32 +242,26 @@ def _links(target: Target) -> Condition:
     if target.url is not None:
         urls = (f"https://{target.url}", f"http://{target.url}")
         return Condition(f"{start} WHERE {mine} AND t.str_url IN (?, ?))", urls)
-    name = target.host or ""
-    there = "(h.host = ? OR substr(h.host, -?) = ?)"
-    values = (name, len(name) + 1, f".{name}")
-    return Condition(f"{start} JOIN origin h ON h.origin_id = t.origin_id WHERE {mine} AND {there})", values)
+    there = _all([_site(target.host or "", "h"), *_port("h", target.port)])
+    return Condition(f"{start} JOIN origin h ON h.origin_id = t.origin_id WHERE {mine} AND {there.sql})", there.values)
 
 
 _IS = {"duplicate": "g.marked_duplicate", "index": "g.indexiness > 0", "leaf": "g.indexiness < 0"}
-_WITHIN = {"title-then": "g.title", "inurl": "u.str_url"}
 
 
-def _text(key: str, text: str) -> Condition:
+def _text(key: str, leaf: Filter) -> Condition:
+    text = str(leaf.value)
     if key == "lang":
         return Condition("(lower(g.primary_language) = ? OR lower(g.primary_language) LIKE ?)", (text, f"{text}-%"))
     if key == "type":
         return _kind(text)
     if key == "is":
         return Condition(_IS[text])
-    if key in _WITHIN:
-        return Condition(f"instr(lower({_WITHIN[key]}), lower(?)) > 0", (text,))
-    if key == "headline":
-        heads = Condition(_MATCHED, (scoped(("big_headlines", "small_headlines"), text),))
-        return Condition(f"(instr(lower(g.primary_headline), lower(?)) > 0 OR {heads.sql})", (text, *heads.values))
+    asked, prefix = asks(leaf)
     return Condition(
         "EXISTS (SELECT 1 FROM link_summary l WHERE l.entity_generation_id = g.entity_generation_id"
-        " AND instr(lower(l.text), lower(?)) > 0)",
-        (text,),
+        " AND windrow_says(l.text, ?))",
+        (sought(asked, prefix=prefix),),
     )
 
 

@@ -6,10 +6,16 @@ import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
+from urllib.parse import unquote
 
 from windrow.collections.pages.query.date import Span, span
+from windrow.collections.pages.search.word import words
+from windrow.formats.url import normalise
 
 _LONGEST_HOST = 253  # RFC 1035 section 2.3.4, without the last dot
+_PORT = re.compile(r"(?<=[^:]):(\d{1,5})\Z", re.ASCII)
+_PORT_OF_HTTP = re.compile(r"[^/?]*:80(?:[/?]|\Z)", re.ASCII)
+_NUMERIC = re.compile(r"[0-9.]+", re.ASCII)
 _LANGUAGE = re.compile(r"[a-z]{2,8}(-[a-z0-9]{1,8})*", re.ASCII)
 _KIND = re.compile(r"[a-z0-9][a-z0-9.+_-]*(/([a-z0-9][a-z0-9.+_-]*|\*))?", re.ASCII)
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.ASCII | re.IGNORECASE)
@@ -19,11 +25,12 @@ IS = ("duplicate", "index", "leaf")
 
 
 class Host(NamedTuple):
-    """A host name in punycode; `before` and `after` say whether more may stand there."""
+    """A host name in punycode; `before` and `after` say whether more may stand there, `port` which one was named."""
 
     name: str
     before: bool = False
     after: bool = False
+    port: int | None = None
 
 
 class Target(NamedTuple):
@@ -31,6 +38,7 @@ class Target(NamedTuple):
 
     host: str | None
     url: str | None
+    port: int | None = None
 
 
 Value: TypeAlias = str | Span | Host | Target
@@ -40,45 +48,68 @@ def host(text: str) -> Host | None:
     """Read a host name: a leading dot means that it ends so, a trailing one that it begins so.
 
     >>> host("Bücher.example"), host(".org")
-    (Host(name='xn--bcher-kva.example', before=False, after=False), Host(name='.org', before=True, after=False))
+    (Host(name='xn--bcher-kva.example', before=False, after=False, port=None), Host(name='.org', before=True, \
+after=False, port=None))
     """
-    bare = text.strip(".").lower()
-    try:
-        name = bare.encode("idna").decode("ascii")
-    except UnicodeError:
-        return None
-    if not name or len(name) > _LONGEST_HOST or re.search(r"[^a-z0-9._:\[\]-]", name):
+    text = _authority(text)
+    found = _PORT.search(text)
+    port = int(found[1]) if found else None
+    text = text[: found.start()] if found else text
+    name = _name(text.strip("."))
+    if name is None or (port is not None and not 0 < port < 1 << 16):
         return None
     before, after = text.startswith("."), text.endswith(".")
-    return Host(f"{'.' * before}{name}{'.' * after}", before, after)
+    return Host(f"{'.' * before}{name}{'.' * after}", before, after, port)
 
 
 def site(text: str) -> Host | None:
-    """Read a host name that stands for all hosts below it too.
+    """Read a host name that stands for all hosts below it too, with its port where one is named.
 
-    >>> site("https://Example.org/")
-    Host(name='example.org', before=False, after=False)
+    >>> site("https://Example.org:8443/")
+    Host(name='example.org', before=False, after=False, port=8443)
     """
-    found = host(_SCHEME.sub("", text).rstrip("/").strip("."))
-    return None if found is None else Host(found.name)
+    found = host(_authority(text).strip("."))
+    return None if found is None else found._replace(name=found.name.strip("."), before=False, after=False)
 
 
 def target(text: str) -> Target | None:
-    """Read a host, or a URL with or without its scheme.
+    """Read a host, or a URL with or without its scheme, in the one spelling that addresses are kept in.
 
-    >>> target("example.org"), target("https://example.org/a")
-    (Target(host='example.org', url=None), Target(host=None, url='example.org/a'))
+    >>> target("example.org"), target("https://example.org/a%7eb")
+    (Target(host='example.org', url=None, port=None), Target(host=None, url='example.org/a~b', port=None))
     """
     bare = _SCHEME.sub("", text).partition("#")[0]
     if "/" in bare or "?" in bare:
-        name, slash, rest = bare.partition("/")
-        return Target(None, f"{name.lower()}{slash}{rest}")
+        scheme = "http" if text[:5].lower() == "http:" or _PORT_OF_HTTP.match(bare) else "https"
+        url = normalise(f"{scheme}://{bare}").url
+        return Target(None, url.partition("://")[2]) if url else None
     found = site(bare)
-    return None if found is None else Target(found.name, None)
+    return None if found is None else Target(found.name, None, found.port)
+
+
+def _authority(text: str) -> str:
+    """Return a host as it was typed, without the scheme before it and the slash behind it."""
+    return _SCHEME.sub("", text).rstrip("/")
+
+
+def _name(text: str) -> str | None:
+    """Return a host name in the spelling of addresses; it may be the beginning or the end of one."""
+    if _NUMERIC.fullmatch(text):  # what is no whole IPv4 address would be read as one
+        return text
+    if not text.isascii() or "%" in text or text.startswith("["):
+        text = normalise(f"http://{text}/").url.partition("://")[2].rstrip("/") if "/" not in text else ""
+    name = text.lower()
+    fits = 0 < len(name) <= _LONGEST_HOST and not re.search(r"[^a-z0-9._:\[\]-]", name)
+    return name if fits else None
 
 
 def _text(text: str) -> str | None:
-    return text if any(letter.isalnum() for letter in text) else None
+    return text if words(text) else None
+
+
+def _of_address(text: str) -> str | None:
+    """Read a piece of an address; letters that are escaped there mean themselves."""
+    return _text(unquote(text) if "%" in text else text)
 
 
 def _language(text: str) -> str | None:
@@ -99,7 +130,7 @@ KEYS: Mapping[str, Callable[[str], Value | None]] = MappingProxyType(
         "site": site,
         "host": host,
         "url": target,
-        "inurl": _text,
+        "inurl": _of_address,
         "title": _text,
         "headline": _text,
         "lang": _language,
@@ -118,6 +149,9 @@ KEYS: Mapping[str, Callable[[str], Value | None]] = MappingProxyType(
     }
 )
 """Every key, with the function that reads its value or returns None."""
+
+TEXTUAL = frozenset({"inurl", "title", "headline", "link-text", "code", "quote"})
+"""Keys whose values are words that follow each other."""
 
 BANGS: Mapping[str, str] = MappingProxyType({"!": "is"})
 """Characters that stand for a key: `!leaf` is `is:leaf`."""

@@ -7,13 +7,12 @@ find every row.
 
 from __future__ import annotations
 
-from windrow.collections.pages.query.tree import Filter, Node, Not, Or, Phrase, Word, every
+from windrow.collections.pages.query.tree import Filter, Node, Not, Or, Phrase, Word, asks, every
+from windrow.collections.pages.search.word import pieces
 
-COLUMNS = (
-    *("title", "description", "text", "secondary_text"),
-    *("big_headlines", "small_headlines", "code_text", "quote_text"),
-)
-"""Where words are searched for, in the order of `full_text_entity_index` (behind `text_pile_id` and `any`)."""
+COLUMNS = ("title", "description", "text", "secondary_text", "big_headlines", "small_headlines")
+"""Where words are searched for in `full_text_entity_index`. What its columns for code and quotes have, `text` or
+`secondary_text` have too; there, lines that do not follow each other on the page do."""
 
 SCOPES = {
     "title": ("title",),
@@ -57,16 +56,15 @@ def _grouped(node: Node) -> str:
 
 
 def _leaf(leaf: Word | Phrase | Filter) -> str:
-    text = str(leaf.value) if isinstance(leaf, Filter) else leaf.text
     columns = SCOPES[leaf.key] if isinstance(leaf, Filter) else COLUMNS
-    return f"({scoped(columns, text)}{' *' if isinstance(leaf, Word) and leaf.prefix else ''})"
+    return f"({scoped(columns, leaf)})"
 
 
-def scoped(columns: tuple[str, ...], text: str) -> str:
-    """Return the expression of a phrase in some columns.
+def scoped(columns: tuple[str, ...], leaf: Word | Phrase | Filter) -> str:
+    """Return the expression of a leaf's words, in their order, in some columns.
 
-    >>> scoped(("title", "text"), 'the 5" gun')
-    '{title text} : "the 5"" gun"'
+    >>> scoped(("title", "text"), Word('the 5" gun', prefix=True))
+    '{title text} : "the 5 gun" *'
     """
-    quoted = text.replace('"', '""')
-    return f'{{{" ".join(columns)}}} : "{quoted}"'
+    text, prefix = asks(leaf)
+    return f'{{{" ".join(columns)}}} : "{" ".join(pieces(text))}"{" *" if prefix else ""}'

@@ -2,15 +2,18 @@
 
 The language:
 
-- words, all of which must occur; `harv*` is any word that begins so;
+- words, all of which must occur; `harv*` is any word that begins so. Signs that stand in or around a word part words
+  or say nothing; what has neither letter nor digit is left out, and a query of nothing else finds nothing;
 - phrases in "...", »...« or «...»; a backslash keeps a closing quote or a backslash;
 - `a OR b` or `a | b`, which joins its two neighbours only (`x a OR b` is x and one of the two);
   `AND` between two words says what is meant anyway; parentheses group;
 - filters `key:value` and `key:"a value"`, and `!leaf` for `is:leaf`; a key that is not listed, or a
   value that makes no sense for it, makes words;
 - a dash directly before a phrase, a filter or a parenthesis excludes it. Before a word it does so where
-  the word has two letters or more, something else is searched for too, and the whole does not look like a
-  pasted command or error message (`pasted`).
+  the word has two letters or more (or is like `c++`), something else is searched for too, and the whole does not
+  look like a pasted command or error message (`pasted`).
+
+Whatever is left out, or understood in another way than one might think, is told in `notes`.
 """
 
 from __future__ import annotations
@@ -19,9 +22,12 @@ import re
 from dataclasses import dataclass
 
 from windrow.collections.pages.query.date import Span
+from windrow.collections.pages.query.filter import TEXTUAL
 from windrow.collections.pages.query.pasted import pasted
 from windrow.collections.pages.query.token import Kind, Token, tokens
-from windrow.collections.pages.query.tree import And, Filter, Node, Not, Or, Phrase, Word, filters, joined
+from windrow.collections.pages.query.tree import And, Filter, Node, Not, Or, Phrase, Word, filters, joined, leading
+from windrow.collections.pages.search.word import LONGEST as LONGEST_WORD
+from windrow.collections.pages.search.word import words
 
 LONGEST = 2_000
 """Characters that are read; what stands behind them is left out, with a note."""
@@ -29,17 +35,23 @@ MOST = 64
 """Words, phrases and filters that are read."""
 
 _NOISE = re.compile("[\x00-\x08\x0e-\x1b\x7f\ud800-\udfff]")
-_EXCLUDED = re.compile(r"-[^\W\d_]\w")
+_EXCLUDED = re.compile(r"-[^\W\d_][\w+#*]")
+_SIGNS = re.compile(r"[+#$%&@*\u00a3\u00a7\u20ac]")
+"""Signs that people may take for a part of a word: `c++`, `#tag`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query as it was understood. `as_of` is the last second that the day, month or year meant has."""
+    """A query as it was understood. `as_of` is the last second that the day, month or year meant has.
+
+    `nothing` is true where something was typed of which nothing can be searched for: no page is found.
+    """
 
     text: str
     root: Node | None
     as_of: int | None = None
     notes: tuple[str, ...] = ()
+    nothing: bool = False
 
     @property
     def history(self) -> bool:
@@ -64,8 +76,12 @@ def parse(text: str) -> Query:
     kept = [token for token in found if not (token.key == "as-of" and token.value is not None)]
     if sum(token.kind in _LEAVES for token in kept) > MOST:
         notes.append(f"only the first {MOST} words are searched for")
-    root = _Reader(_first(kept), dashes=_dashes(kept)).sequence()
-    return Query(text, root, as_of, tuple(notes))
+    kept = _first(kept)
+    dashes = _dashes(kept)
+    root = _Reader(kept, dashes=dashes).sequence()
+    notes += _left_out(kept, dashes=dashes)
+    nothing = root is None and as_of is None and bool(text.strip())
+    return Query(text, root, as_of, tuple(dict.fromkeys(notes)), nothing)
 
 
 _LEAVES = {Kind.WORD, Kind.PHRASE, Kind.FILTER}
@@ -90,8 +106,32 @@ def _dashes(found: list[Token]) -> bool:
     return positive and not pasted(" ".join(token.text for token in found if token.kind is Kind.WORD))
 
 
+def _left_out(found: list[Token], *, dashes: bool) -> list[str]:
+    """Say what of the words is not searched for as it was typed."""
+    texts = [str(token.value) if token.key else token.text for token in found if _is_text(token)]
+    notes = []
+    silent = [f"'{text}'" for text in dict.fromkeys(texts) if not _says(text) and text not in {"", "-"}]
+    if silent:
+        notes.append(f"left out, as no index has signs: {', '.join(silent)}")
+    signed = [text for text in dict.fromkeys(texts) if _says(text) and _SIGNS.search(leading(text)[0].strip("\"'"))]
+    if signed:
+        meant = ", ".join(f"'{text}' as '{' '.join(words(text))}'" for text in signed)
+        notes.append(f"signs are not searched for: {meant}")
+    long = [text for text in texts if max(map(len, words(text)), default=0) > LONGEST_WORD]
+    if long:
+        notes.append(f"of a word, the first {LONGEST_WORD} characters are searched for")
+    if not dashes:
+        bare = [token.text for token in found if token.kind is Kind.WORD and _EXCLUDED.match(token.text)]
+        notes += [f"'{text}' excludes nothing here; -\"{text[1:]}\" does" for text in dict.fromkeys(bare)]
+    return notes
+
+
+def _is_text(token: Token) -> bool:
+    return token.kind in {Kind.WORD, Kind.PHRASE} or token.key in TEXTUAL
+
+
 def _says(text: str) -> bool:
-    return any(letter.isalnum() for letter in text)
+    return bool(words(text))
 
 
 class _Reader:
@@ -146,8 +186,4 @@ class _Reader:
 
 def _word(text: str) -> Word | None:
     """Return the word, or None for what has no letter and no digit."""
-    if not _says(text):
-        return None
-    bare = text.rstrip("*")
-    prefix = bare != text and len(bare) > 1 and bare[-1].isalnum()
-    return Word(bare if prefix else text, prefix)
+    return Word(*leading(text)) if _says(text) else None

@@ -16,6 +16,11 @@ _MARKS = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+_FAILED = re.compile(
+    r"\b(?:cannot|can't|could not|couldn't|unable to|undefined|unrecogni[sz]ed|no such|not found|failed|fatal|"
+    r"permission denied|unknown option|segmentation fault)\b",
+    re.IGNORECASE,
+)
 _LABEL = re.compile(r"(?:^|\s)(\S+):(?=\s|$)")
 
 
@@ -24,6 +29,8 @@ def pasted(text: str) -> bool:
 
     >>> pasted("ld: cannot find -lssl"), pasted("rm --force -recursive dir"), pasted("jaguar -car site:example.org")
     (True, True, False)
+    >>> pasted("cannot find -lssl")
+    True
     """
     labels = (found[1].lower() for found in _LABEL.finditer(text))
-    return bool(_MARKS.search(text)) or any(label.lstrip("-") not in KEYS for label in labels)
+    return bool(_MARKS.search(text) or _FAILED.search(text)) or any(label.lstrip("-") not in KEYS for label in labels)

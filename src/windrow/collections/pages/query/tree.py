@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from windrow.collections.pages.query.filter import Value
+from windrow.collections.pages.search.word import words
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,11 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A condition on one property of a page; `typed` is the value as it was written."""
+    """A condition on one property of a page; `typed` is the value as it was written.
+
+    A value that is text stands for words that follow each other, the last one the beginning of a word where a star
+    is behind it.
+    """
 
     key: str
     value: Value
@@ -69,6 +74,23 @@ def joined(kind: type[And | Or], parts: list[Node]) -> Node | None:
     if len(flat) > 1:
         return kind(tuple(flat))
     return flat[0] if flat else None
+
+
+def leading(text: str) -> tuple[str, bool]:
+    """Return a text without the stars behind it, and whether they make its last word a beginning.
+
+    >>> leading("harv*"), leading("c++*"), leading("**")
+    (('harv', True), ('c++*', False), ('**', False))
+    """
+    bare = text.rstrip("*")
+    return (bare, True) if bare != text and words(bare[-1:]) else (text, False)
+
+
+def asks(leaf: Word | Phrase | Filter) -> tuple[str, bool]:
+    """Return the text that a leaf asks for, and whether its last word is the beginning of one."""
+    if isinstance(leaf, Filter):
+        return leading(str(leaf.value))
+    return leaf.text, isinstance(leaf, Word) and leaf.prefix
 
 
 def wanted(node: Node | None) -> Iterator[Word | Phrase]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from windrow.collections.pages.query.condition import KINDS
+from windrow.collections.pages.query.condition import KINDS, bare
 from windrow.collections.pages.query.date import Span
 from windrow.collections.pages.query.filter import Host, Target
 from windrow.collections.pages.query.parse import Query
-from windrow.collections.pages.query.tree import And, Filter, Node, Not, Or, Phrase, Word, filters, joined, wanted
-from windrow.collections.pages.search.word import spaced, words
+from windrow.collections.pages.query.tree import And, Filter, Node, Not, Or, Phrase, Word, asks, filters, joined, wanted
+from windrow.collections.pages.search.word import pieces
 from windrow.stores.index.clause import AllOf, AnyOf, Clause, Everything, Mark, Numbers, Range, Text, Without
 
 WORDS = (("main", 1.0), ("rest", 0.4))
@@ -21,7 +22,7 @@ PAST = (("past", 1.0), ("past_rest", 0.4))
 SCOPES = {"title": "title", "headline": "headline", "code": "code", "quote": "quote", "inurl": "address"}
 SHARES = (1.0, 0.6, 0.0)
 """The share of words that must be found: the next one where no page has so many."""
-_SURE = 15  # characters of a word that every index keeps; longer ones may be left out of it as lumps
+_BETWEEN = re.compile(r"[^\w*-]+")
 _TELLING = {"duplicate-at", "host", "site", "url", "inurl", "title", "headline", "is", "links-to", "link-text"}
 
 
@@ -39,7 +40,7 @@ def ask(query: Query, found: Mapping[Filter, tuple[int, ...]], *, share: float =
     parts: list[Clause] = []
     if query.root is not None:
         asking = _Asking(found, WORDS + PAST if copies(query) else WORDS)
-        parts.append(asking.some(query, share) if share < 1 else asking.clause(query.root))
+        parts.append(asking.some(query, least(query, share)) if share < 1 else asking.clause(query.root))
     if query.as_of is not None:
         parts += [Range("first", high=query.as_of), Range("end", low=query.as_of + 1)]
     elif not query.history and (copies(query) or not _now(query.root)):
@@ -52,24 +53,45 @@ def copies(query: Query) -> bool:
     return query.history or any(one.key in _TELLING for one in filters(query.root))
 
 
+def least(query: Query, share: float) -> int:
+    """Return how many words are a share of a query's words: one at least."""
+    return max(1, round(len(list(wanted(query.root))) * share))
+
+
 def several(query: Query) -> bool:
     """Say whether there are words enough to leave some out."""
     return len(list(wanted(query.root))) > 1
 
 
-def loosened(query: Query) -> Query:
-    """Return the query with any of its words wanted, for the full-text table, which cannot count them."""
-    either = joined(Or, list(wanted(query.root)))
-    parts = query.root.parts if isinstance(query.root, And) else ()
-    kept = [part for part in parts if not list(wanted(part))]
-    return replace(query, root=joined(And, [one for one in (either, *kept) if one]))
+def parted(query: Query) -> Query | None:
+    """Return the query with names such as `asyncio.Queue.put_nowait` as the words between their signs; None without.
+
+    A hyphen and an underscore part nothing: such words are found side by side.
+    """
+    if query.root is None:
+        return None
+    root = _parted(query.root)
+    return None if root == query.root else replace(query, root=root)
+
+
+def _parted(node: Node) -> Node:
+    match node:
+        case Word(text, prefix):
+            found = [one for one in _BETWEEN.split(text) if pieces(one)]
+            some: list[Node] = [Word(one) for one in found[:-1]]
+            return joined(And, [*some, Word(found[-1], prefix)]) or node if some else node
+        case And(parts):
+            return joined(And, [_parted(part) for part in parts]) or node
+        case Or(parts):
+            return joined(Or, [_parted(part) for part in parts]) or node
+        case _:
+            return node
 
 
 def _now(root: Node | None) -> bool:
     """Say whether a word must be found, and with it only pages as they are now."""
     parts = root.parts if isinstance(root, And) else (root,)
-    texts = [words(part.text) for part in parts if isinstance(part, Word | Phrase)]
-    return any(len(word) <= _SURE for text in texts for word in text)
+    return any(isinstance(part, Word | Phrase) for part in parts)
 
 
 class _Asking(NamedTuple):
@@ -78,19 +100,17 @@ class _Asking(NamedTuple):
     found: Mapping[Filter, tuple[int, ...]]
     fields: tuple[tuple[str, float], ...]
 
-    def some(self, query: Query, share: float) -> Clause:
-        """Return the clause of so much of the words, and of everything else."""
+    def some(self, query: Query, count: int) -> Clause:
+        """Return the clause of so many of the words, and of everything else."""
         either = tuple(self.clause(one) for one in wanted(query.root))
         parts = query.root.parts if isinstance(query.root, And) else (query.root,)
         kept = tuple(self.clause(part) for part in parts if part is not None and not list(wanted(part)))
-        return AllOf((AnyOf(either, max(1, round(len(either) * share))), *kept))
+        return AllOf((AnyOf(either, count), *kept))
 
     def clause(self, node: Node) -> Clause:
         match node:
-            case Word(text, prefix):
-                return Text(spaced(text), self.fields, prefix)
-            case Phrase(text):
-                return Text(spaced(text), self.fields)
+            case Word() | Phrase():
+                return _words(node, self.fields)
             case Not(part):
                 return Without(self.clause(part))
             case And(parts):
@@ -112,14 +132,20 @@ def _filter(leaf: Filter) -> Clause:
         case Filter(value=Span() as span, key=key):
             field = "updated" if key.startswith("updated") else "published"
             return Range(field, high=span.start - 1) if key.endswith("before") else Range(field, low=span.start)
-        case Filter(value=str() as text, key=key) if key in SCOPES:
-            return Text(spaced(text), ((SCOPES[key], 1.0),))
+        case Filter(key=key) if key in SCOPES:
+            return _words(leaf, ((SCOPES[key], 1.0),))
         case Filter(value=Host() as host, key=key):
-            return Mark(key, (host.name,))
+            port = () if host.port is None else (Mark("port", (str(host.port),)),)
+            return AllOf((Mark(key, (host.name,)), *port))
         case Filter(value=Target() as target):
-            return Mark("url", (target.url if target.url is not None else f"{target.host}/",))
+            return Mark("url", (bare(target),))
         case _:
             return _mark(leaf.key, str(leaf.value))
+
+
+def _words(leaf: Word | Phrase | Filter, fields: tuple[tuple[str, float], ...]) -> Text:
+    text, prefix = asks(leaf)
+    return Text(" ".join(pieces(text)), fields, prefix)
 
 
 def _mark(key: str, text: str) -> Mark:

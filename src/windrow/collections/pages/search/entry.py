@@ -11,11 +11,11 @@ from hashlib import blake2b
 from itertools import chain
 from urllib.parse import unquote
 
-from windrow.collections.pages.search.word import spaced
+from windrow.collections.pages.search.word import indexed
 from windrow.stores.index.clause import Entry, Field
-from windrow.stores.index.generation import Generation, Links
+from windrow.stores.index.generation import Generation, Links, PageText
 
-VERSION = "3"
+VERSION = "4"
 """Of what is put in; another one makes the index anew."""
 
 FIELDS = (
@@ -30,6 +30,7 @@ FIELDS = (
     Field("address", "words"),
     Field("site", "mark"),
     Field("host", "mark"),
+    Field("port", "mark"),
     Field("url", "mark"),
     Field("lang", "mark"),
     Field("type", "mark"),
@@ -45,28 +46,33 @@ OPEN = 2**62
 TITLE, HEADLINE, CALLED, BIG, SMALL, DESCRIPTION, ADDRESS = 4, 3, 3, 3, 1, 1, 1
 """How often each text comes in `main`, besides where it stands in the text itself."""
 _LONGEST_URL = 2_000
+_ASKED_URL = 2_100  # characters; no query is so long, and a part of an address must not be taken for another one
+_PORTS = {"http": "80", "https": "443"}
 
 
 def entry(page: Generation, links: Links) -> Entry:
     """Return a generation as the index takes it."""
-    address = spaced(address_text(page.url))
-    title, headline, text = (spaced(one or "") for one in (page.title, page.headline, page.text))
-    main = [(text, 1), (title, TITLE), (headline, HEADLINE), (spaced(page.description or ""), DESCRIPTION)]
-    main += [(spaced(page.big), BIG), (spaced(page.small), SMALL), (address, ADDRESS)]
-    main += [(spaced(called), CALLED) for called, _ in links.texts]
+    own = page_text(page, links)
+    address, title, headline = indexed(own.address), indexed(own.title), indexed(own.headline)
+    text, big, small = indexed(page.text), indexed(page.big), indexed(page.small)
+    main = [(text, 1), (title, TITLE), (headline, HEADLINE), (indexed(own.description), DESCRIPTION)]
+    main += [(big, BIG), (small, SMALL), (address, ADDRESS)]
+    main += [(indexed(called), CALLED) for called in own.called]
     now = page.end is None and not page.duplicate
     texts = [("main" if now else "past", one) for one, times in main if one for _ in range(times)]
-    headlines = f"{headline}\n{spaced(page.big)}\n{spaced(page.small)}"
-    own = (
-        ("rest" if now else "past_rest", spaced(page.secondary)),
-        ("title", title),
-        ("headline", headlines),
-        ("address", address),
-    )
-    more = (("code", page.code), ("quote", page.quote))
-    texts += [(name, one) for name, one in own if one.strip()]
-    texts += [(name, spaced(one)) for name, one in more if one]
+    more = [("rest" if now else "past_rest", indexed(page.secondary)), ("title", title), ("address", address)]
+    more += [("headline", one) for one in (headline, big, small)]
+    more += [("code", indexed(page.code)), ("quote", indexed(page.quote))]
+    texts += [(name, one) for name, one in more if one.strip()]
     return Entry(page.id, tuple(chain(texts, _marks(page))), _numbers(page))
+
+
+def page_text(page: Generation, links: Links) -> PageText:
+    """Return what can be found of a page besides the text that it may share with others."""
+    called = tuple(text for text, _ in links.texts)
+    return PageText(
+        page.id, page.title or "", page.description or "", page.headline or "", address_text(page.url), called
+    )
 
 
 def stamp(page: Generation, links: Links | None = None) -> int:
@@ -92,7 +98,9 @@ def address_text(url: str) -> str:
 
 def _marks(page: Generation) -> list[tuple[str, str]]:
     labels = page.host.split(".")
-    found = [("host", page.host), ("url", page.url[:_LONGEST_URL].partition("://")[2])]
+    scheme, _, rest = page.url.partition("://")
+    port = rest.partition("/")[0].rpartition("]")[2].rpartition("@")[2].partition(":")[2] or _PORTS.get(scheme, "")
+    found = [("host", page.host), ("port", port)] + [("url", rest)] * (len(page.url) <= _ASKED_URL)
     found += [("site", ".".join(labels[start:])) for start in range(len(labels))]
     tags = (page.language or "").lower().split("-")
     found += [("lang", "-".join(tags[: end + 1])) for end in range(len(tags)) if tags[0]]

@@ -36,7 +36,9 @@ def ordered(found: Iterable[Ranked]) -> list[Ranked]:
 def folded(
     found: Sequence[Ranked], seen: set[tuple[str, int]], standing: Mapping[int, int] | None = None
 ) -> list[Ranked]:
-    """Keep the best page of each text and the best version of each URL; `seen` remembers them over several calls.
+    """Keep the last version of each URL and the best page of each text; `seen` remembers them over several calls.
+
+    Which version that is must not depend on scores: two indexes, each with scores of its own, show the same pages.
 
     `standing` has for pages of a group, whose texts are the same or nearly, the one that stands for it. That
     one is the best of its group, where it has been found with nearly as many points; else the first that is
@@ -45,7 +47,14 @@ def folded(
     standing = standing or {}
     chosen: list[Ranked] = []
     slots: dict[tuple[str, int], int] = {}
+    latest: dict[int, Ranked] = {}
     for one in found:
+        page = one.candidate.page
+        if page.url_id not in latest or page.first > latest[page.url_id].candidate.page.first:
+            latest[page.url_id] = one
+    for one in found:
+        if latest[one.candidate.page.url_id] is not one or ("url", one.candidate.page.url_id) in seen:
+            continue
         keys = _keys(one, standing)
         if any(key in seen for key in keys):
             seen |= set(keys)
@@ -57,13 +66,8 @@ def folded(
             chosen[slot] = one
         slots |= dict.fromkeys(keys, slot)
     seen |= set(slots)
-    versions: dict[int, Ranked] = {}
-    for one in ordered(chosen):
-        url = one.candidate.page.url_id
-        if ("url", url) not in seen:
-            versions.setdefault(url, one)
-    seen |= {("url", url) for url in versions}
-    return list(versions.values())
+    seen |= {("url", url) for url in latest}
+    return ordered(chosen)
 
 
 def spread(found: Sequence[Ranked], counts: dict[str, int], most: int = PER_HOST) -> list[Ranked]:

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 
 LONGEST = 64
 """Characters of a word; longer ones are lumps of encoded data."""
@@ -17,23 +18,89 @@ _UNSPACED = (
     "\u0e00-\u0e7f\u1100-\u11ff\u2e80-\u2fdf\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _LETTER = re.compile(f"[{_UNSPACED}]")
-_WORD = re.compile(f"[{_UNSPACED}]|[^\\W_{_UNSPACED}]+")
 _PLAIN = re.compile(r"[a-z0-9]+")
 _CUT = bytes(ord(chr(one).lower()) if chr(one).isalnum() else 32 for one in range(128)) + bytes(range(128, 256))
-_STROKES = {"ø": "o", "đ": "d", "ł": "l", "\u0131": "i", "ħ": "h", "ŧ": "t"}
+_STROKES = str.maketrans(
+    {"ø": "o", "đ": "d", "ð": "d", "ł": "l", "\u0131": "i", "ħ": "h", "ŧ": "t", "æ": "ae", "œ": "oe", "þ": "th"}
+)
+_JOINTS = {0x200B}  # characters that are not seen, and where a line may be broken: they part words
+_OLD = unicodedata.ucd_3_2_0
+"""Characters as they were in 2002: whatever was a letter then is one for every index that we use."""
 
 
-class _Folds(dict[int, int]):
-    """What each letter is folded to, one letter for one letter, found when it is first asked for."""
+def _accent(mark: str) -> bool:
+    """Say whether a mark is left out: accents, and the vowel signs of Hebrew, Arabic and Syriac."""
+    place = unicodedata.combining(mark)
+    return 10 <= place <= 36 or place >= 200 or unicodedata.category(mark) == "Me"
 
-    def __missing__(self, code: int) -> int:
-        letter = chr(code).lower()[:1]
-        bare = unicodedata.normalize("NFD", letter)[:1]
-        self[code] = ord(_STROKES.get(bare, bare))
+
+def _folded(code: int) -> str:
+    """Return a character without case and accents: nothing, letters, or what it is where it is no letter."""
+    letter = chr(code)
+    if unicodedata.category(letter) == "Cf" and code not in _JOINTS:  # soft hyphens, joiners, marks of direction
+        return ""
+    if code == 0x0640 or 0xFE00 <= code <= 0xFE0F:
+        return ""
+    bare = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", letter).casefold())
+    bare = "".join(one for one in bare if not _accent(one)).translate(_STROKES)
+    return unicodedata.normalize("NFC", bare)
+
+
+def _wordly(letter: str) -> bool:
+    """Say whether a folded character is part of a word: letters, digits, and signs within letters of India."""
+    return letter.isalnum() or unicodedata.category(letter) in {"Mn", "Mc"}
+
+
+class _Words(dict[int, str]):
+    """What each character is in the words of a text: folded letters, or a space where it is none of a word."""
+
+    def __missing__(self, code: int) -> str:
+        found = "".join(f" {one} " if _LETTER.match(one) else one if _wordly(one) else " " for one in _folded(code))
+        self[code] = found
+        return found
+
+
+class _Folds(dict[int, str]):
+    """What each letter is folded to where that is one letter; found when it is first asked for."""
+
+    def __missing__(self, code: int) -> str:
+        found = _folded(code)
+        self[code] = found if len(found) == 1 else chr(code)
         return self[code]
 
 
-_FOLDS = _Folds()
+class _Safe(dict[int, str]):
+    """How each folded letter is written for an index: as it is, or by its number where an index might not know it."""
+
+    def __missing__(self, code: int) -> str:
+        known = code < 128 or _OLD.category(chr(code))[0] in "LN"
+        self[code] = chr(code) if known else f"u{code:x}u"
+        return self[code]
+
+
+class _Shown(dict[int, str]):
+    """What each character is in the full-text table: itself where that table makes the same word of it."""
+
+    def __missing__(self, code: int) -> str:
+        letter = chr(code)
+        apart = _WORDS[code]
+        plain = code < 128 or (apart.isspace() and _OLD.category(letter)[0] in "PZS" and code not in _JOINTS)
+        same = any(start <= code < end for start, end in _ALIKE) and apart == _plain_letter(letter)
+        self[code] = letter if plain or same else apart.translate(_SAFE)
+        return self[code]
+
+
+def _plain_letter(letter: str) -> str:
+    return unicodedata.normalize("NFD", letter.lower())[:1]
+
+
+_ALIKE = (
+    *((0xC0, 0x180), (0x391, 0x3AA), (0x3B1, 0x3CA), (0x410, 0x419), (0x41A, 0x439), (0x43A, 0x450)),
+    *((0x1E00, 0x1E9C), (0x1EA0, 0x1EFA)),
+)
+"""Letters whose accents SQLite's unicode61 takes off as we do."""
+_LUMP = re.compile(rf"([a-zA-Z0-9]{{{LONGEST}}})[a-zA-Z0-9]+")
+_FOLDS, _WORDS, _SAFE, _SHOWN = _Folds(), _Words(), _Safe(), _Shown()
 
 
 def fold(text: str) -> str:
@@ -55,12 +122,62 @@ def composed(text: str) -> str:
 def words(text: str) -> list[str]:
     """Return the folded words of a text in their order.
 
-    >>> words("The naïve fox's 東京 e-mail")
-    ['the', 'naive', 'fox', 's', '東', '京', 'e', 'mail']
+    >>> words("The naïve fox's 東京 e-mail; Straße")
+    ['the', 'naive', 'fox', 's', '東', '京', 'e', 'mail', 'strasse']
     """
     if text.isascii():
         return _PLAIN.findall(text.lower())
-    return _WORD.findall(fold(composed(text)))
+    return composed(text).translate(_WORDS).split()
+
+
+def pieces(text: str) -> list[str]:
+    """Return the words of a text as every index has them.
+
+    >>> pieces("Put_NoWait 東京")
+    ['put', 'nowait', '東', '京']
+    """
+    return indexed(text).split() if not text.isascii() else [word[:LONGEST] for word in words(text)]
+
+
+def says(text: str | None, sought: str) -> bool:
+    """Say whether a text has words, given as its words with a space before them, and behind them but for a beginning.
+
+    >>> says("The Tea-House", " tea house "), says("A teapot", " tea"), says(None, " tea ")
+    (True, True, False)
+    """
+    return text is not None and sought in _spelt(text)
+
+
+@lru_cache(maxsize=10_000)
+def _spelt(text: str) -> str:
+    return f" {' '.join(pieces(text))} "
+
+
+def indexed(text: str) -> str:
+    """Return a text of which every index makes the same words, whatever it knows of letters.
+
+    Words are cut to their first `LONGEST` characters, here and in what is searched for: lumps of encoded data are
+    found by their beginning. A letter that is younger than 2002 is written by its number.
+
+    >>> indexed("東京 Café"), indexed("a_b C++")
+    ('東 京 cafe', 'a_b C++')
+    """
+    if text.isascii():
+        return text if max(map(len, text.split()), default=0) <= LONGEST else _LUMP.sub(r"\1", text)
+    return " ".join(word[:LONGEST] for word in words(text)).translate(_SAFE)
+
+
+def readable(text: str) -> str:
+    """Return a text for the full-text table: as `indexed`, and as it was written wherever that makes no difference.
+
+    >>> readable("“Café” Ørsted, 東京")
+    '“Café” orsted,  東  京 '
+    """
+    if text.isascii():
+        return indexed(text)
+    shown = composed(text).translate(_SHOWN)
+    lumps = max(map(len, shown.split()), default=0) > LONGEST and max(map(len, words(text)), default=0) > LONGEST
+    return indexed(text) if lumps else shown
 
 
 def counted(*texts: str) -> Counter[str]:
@@ -118,12 +235,3 @@ def bounded(expression: str, found: Sequence[str], *, open_end: bool = False) ->
     # The first letter stands before the look behind: an expression that begins with a letter is found faster.
     first = re.escape(found[0][0])
     return rf"{first}(?<![^\W_]{first}){expression[len(first) :]}{after}"
-
-
-def spaced(text: str) -> str:
-    """Put spaces around letters that are words of their own, for an index that cuts words at spaces.
-
-    >>> spaced("東京 tower")
-    ' 東  京  tower'
-    """
-    return text if text.isascii() else _LETTER.sub(r" \g<0> ", composed(text))
