@@ -18,12 +18,14 @@ HEAD = 1 << 16
 
 _LINE = 4096  # most bytes of a line that tells a chunk's size
 _NAME = b"HTTP/"  # with which an answer begins
-_STATUS = re.compile(rb"HTTP/(\d)\.(\d) +(\d{3})(?:[ \t]+([^\r\n]*?))?[ \t]*\r?\n")
+_STATUS = re.compile(rb"HTTP/(\d)\.(\d) ++(\d{3})(?:[ \t][^\r\n]*+)?\r?\n")
 _END = re.compile(rb"\n\r?\n")
-_FRAMING = re.compile(rb"\n(content-length|transfer-encoding|connection)[ \t]*:[ \t]*([^\r\n]*)", re.IGNORECASE)
+_FRAMING = re.compile(rb"\n(content-length|transfer-encoding|connection)[ \t]*+:[ \t]*+([^\r\n]*+)", re.IGNORECASE)
 _NOTHING: frozenset[bytes] = frozenset()
-_FOLD = re.compile(rb"\r?\n[ \t]+")
-_SIZE = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,16})[ \t]*(?:;[^\n]*)?\r?\n")
+_FOLD = re.compile(rb"\r?\n[ \t]++")
+_SIZE = re.compile(rb"[ \t]*+([0-9A-Fa-f]{1,16})[ \t]*+(?:;[^\n]*+\n|\r?\n)")
+_NEXT = re.compile(rb"\r?\n([0-9A-Fa-f]{1,16})\r?\n")  # the end of a chunk, and the size of the next
+_TINY = 1024  # bytes of a chunk that is handed on together with others'
 
 
 class AnswerHead(NamedTuple):
@@ -161,14 +163,19 @@ class _Chunks:
     def feed(self, block: memoryview) -> int:
         """Take some bytes; return how many belong to the body."""
         at, whole = 0, len(block)
+        tiny = bytearray()  # the bytes of small chunks: there may be a million of them
         while at < whole and not self.done:
             if self._line is None:
                 size = min(self._left, whole - at)
-                self._write(block[at : at + size])
+                if size <= _TINY:
+                    tiny += block[at : at + size]
+                else:
+                    self._hand(tiny)
+                    self._write(block[at : at + size])
                 at += size
                 self._left -= size
                 if not self._left:
-                    self._line, self._behind = bytearray(), True
+                    at = self._next(block, at)
                 continue
             piece = bytes(block[at : at + _LINE])
             end = piece.find(b"\n") + 1
@@ -178,6 +185,22 @@ class _Chunks:
                 raise TerminalFailure(f"{self._where}: an endless line in a chunked body", Reason.PROTOCOL_ERROR)
             if end:
                 self._told(bytes(self._line))
+        self._hand(tiny)
+        return at
+
+    def _hand(self, tiny: bytearray) -> None:
+        """Hand on what was gathered of small chunks."""
+        if tiny:
+            self._write(memoryview(bytes(tiny)))
+            tiny.clear()
+
+    def _next(self, block: memoryview, at: int) -> int:
+        """Go from the end of a chunk to the next one where that is written as it mostly is; return the place."""
+        found = _NEXT.match(block, at)
+        if found and (size := int(found[1], 16)):
+            self._left = size
+            return found.end()
+        self._line, self._behind = bytearray(), True
         return at
 
     def _told(self, line: bytes) -> None:

@@ -105,15 +105,15 @@ def _unchunked(body: bytes) -> bytes:
     found = _SIZE.match(body)
     if not found:
         return body
-    made: list[memoryview] = []
+    made = bytearray()  # of small chunks there may be millions
     view = memoryview(body)
     while found and (size := int(found[1], 16)):
         after = found.end() + size
         if not made and body[after : after + 2] != b"\r\n":
             return body  # its first line looks like a size and is none
-        made.append(view[found.end() : after])
+        made += view[found.end() : after]
         found = _SIZE.match(body, after + 2)
-    return b"".join(made)
+    return bytes(made)
 
 
 def _gzip(body: bytes) -> _Blocks | None:

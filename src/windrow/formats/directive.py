@@ -19,7 +19,7 @@ from windrow.reasons import Reason
 
 _LONGEST = 4096  # characters of one header or attribute that are read
 _VALUED = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
-_PREFIX = re.compile(r"\s*([A-Za-z0-9_.*-]+)\s*:\s*(.*)", re.DOTALL)
+_PREFIX = re.compile(r"\s*+([A-Za-z0-9_.*-]++)\s*+:\s*+(.*)", re.DOTALL)
 _NOFOLLOW = re.compile(r"(?:^|\s)nofollow(?:\s|$)", re.IGNORECASE)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
-from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from typing import NamedTuple
+
+from windrow.formats.moment import moment
 
 _LISTS = dict.fromkeys(("content-encoding", "content-language", "link", "transfer-encoding"), ", ")
 _LISTS["x-robots-tag"] = "\n"
@@ -47,13 +48,13 @@ def body_at(block: bytes) -> int:
 
 @lru_cache(maxsize=64)
 def read_head(head: bytes) -> Head:
-    r"""Read a response's head; nothing in it is fatal.
+    r"""Read a response's head, whose lines may end in a bare line feed; nothing in it is fatal.
 
     >>> read_head(b"HTTP/1.1 200 OK\r\nETag: \"x\"\r\n\r\n")
     Head(status=200, fields={'etag': '"x"'})
     """
-    text = head.decode("latin-1").lstrip("\r\n")
-    first, *lines = unfold(text if "\r\n" in text else text.replace("\n", "\r\n")).split("\r\n")
+    text = head.decode("latin-1").lstrip("\r\n").replace("\r\n", "\n").replace("\n", "\r\n")
+    first, *lines = unfold(text).split("\r\n")
     word = first.split(" ")[1:2]
     status = int(word[0]) if word and word[0].isascii() and word[0].isdecimal() and len(word[0]) == 3 else None
     split = (line.partition(":") for line in lines)
@@ -92,10 +93,8 @@ def validator(fields: Mapping[str, str]) -> str:
     etag, told = fields.get("etag", ""), fields.get("last-modified", "")
     if etag.startswith('"') and etag.endswith('"') and len(etag) > 1:
         return etag
-    try:
-        strong = parsedate_to_datetime(fields["date"]) - parsedate_to_datetime(told) >= timedelta(seconds=1)
-    except (KeyError, ValueError, TypeError):
-        return ""
+    sent, changed = moment(fields.get("date", "")), moment(told)
+    strong = sent is not None and changed is not None and sent - changed >= timedelta(seconds=1)
     return told if strong and not etag else ""
 
 

@@ -29,7 +29,7 @@ LONGEST_DELAY = 180.0
 """Seconds of the longest Crawl-delay that is obeyed."""
 
 _SITEMAPS = 500
-_LINE = re.compile(r"\s*([A-Za-z-]+)\s*(?::|\s)\s*(.*?)\s*", re.DOTALL)
+_KEY = re.compile(r"\s*+([A-Za-z-]++)(?:\s*+:|\s)")
 _END = re.compile(r"\r\n|\n|\r")
 _AGENT = re.compile(r"[^\s/;,(]+")
 _SECONDS = re.compile(r"\d{1,6}(?:\.\d{0,6})?|\.\d{1,6}", re.ASCII)
@@ -142,23 +142,25 @@ def parse(content: bytes, agent: str) -> Robots:
     """
     wanted = token(agent)
     groups: dict[str, _Group] = {}
-    named: list[_Group] = []  # the agents that the lines at hand are for
+    named: dict[str, _Group] = {}  # the agents that the lines at hand are for
     open_ = False  # more agents may join them
     sitemaps: dict[str, None] = {}
     for number, line in enumerate(_lines(content), 1):
         key, value = _split(line)
         if key == "agent":
             name = token(value)
-            named = [*(named if open_ else ()), *([groups.setdefault(name, _Group())] if name in {wanted, "*"} else [])]
+            named = named if open_ else {}
+            if name in {wanted, "*"}:
+                named[name] = groups.setdefault(name, _Group())
             open_ = True
         elif key in {"allow", "disallow"}:
             open_ = False
             if value.startswith(("/", "*")):
                 rule = Rule(key == "allow", pattern(value), number, line.strip()[:200])
-                for group in named:
+                for group in named.values():
                     group.rules.append(rule)
         elif key == "delay" and _SECONDS.fullmatch(value):
-            for group in named:
+            for group in named.values():
                 group.delays.append(min(float(value), LONGEST_DELAY))
         elif key == "sitemap" and len(sitemaps) < _SITEMAPS and (url := normalise(value).url):
             sitemaps[url] = None
@@ -187,9 +189,10 @@ def token(agent: str) -> str:
 
 def _split(line: str) -> tuple[str, str]:
     """Return the kind and the value of a line; empty ones where it is none of ours."""
-    found = _LINE.fullmatch(line.partition("#")[0])
+    text = line.partition("#")[0]
+    found = _KEY.match(text)
     key = _KEYS.get(found[1].lower(), "") if found else ""
-    return (key, found[2]) if found else ("", "")
+    return (key, text[found.end() :].strip()) if found else ("", "")
 
 
 def _lines(content: bytes) -> Iterable[str]:

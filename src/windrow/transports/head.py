@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from datetime import datetime
 
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
+from windrow.formats.moment import moment
 from windrow.model import Site
 from windrow.reasons import Reason
 from windrow.transports.dial import loopback
@@ -94,6 +94,7 @@ def refusal(status: int, reason: str, where: str, *, target: str, after: str, no
 def pause(retry_after: str, now: datetime) -> float | None:
     """Read Retry-After (RFC 9110, section 10.2.3) as seconds from now, a day at most.
 
+    >>> from datetime import UTC
     >>> pause("120", datetime.now(UTC)), pause("", datetime.now(UTC))
     (120.0, None)
     >>> pause("Sat, 21 Nov 2026 12:01:00 GMT", datetime(2026, 11, 21, 12, 0, tzinfo=UTC))
@@ -102,13 +103,8 @@ def pause(retry_after: str, now: datetime) -> float | None:
     text = retry_after.strip()
     if text.isascii() and text.isdecimal():
         return min(float(text[:9]), _LONGEST)
-    try:
-        moment = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    return min(max((moment - now).total_seconds(), 0.0), _LONGEST)
+    until = moment(text)
+    return min(max((until - now).total_seconds(), 0.0), _LONGEST) if until else None
 
 
 def fields_of(site: Site) -> dict[str, str]:

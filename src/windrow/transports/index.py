@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import islice
 from urllib.parse import unquote, urljoin
 
 from lxml import html
@@ -21,6 +22,8 @@ _DATES = (
 )
 _EMPTY = re.compile(rb"<title>\s*(Index of|Directory listing for)\b", re.IGNORECASE)
 _SIZE = re.compile(r"(?<=\s)(\d{1,18})\s*\Z", re.ASCII)
+_TEXT = 400  # characters beside a link that are looked at for its size and time
+_CELLS = 8  # of a row that are looked at behind the one with the name
 Entries = list[Entry]
 
 
@@ -39,12 +42,13 @@ def index(folder: str, address: str, page: bytes) -> Entries:
         hint = "if this server shows no index, name a manifest for the source"
         raise TerminalFailure(f"{address}: no index page", Reason.PROTOCOL_ERROR, hint=hint)
     found: dict[str, Entry] = {}
+    rows: dict[html.HtmlElement, list[str]] = {}
     for link in links:
         raw = _child(address, link.get("href") or "")
         if raw is None or raw in found:
             continue
         is_file = not raw.endswith("/")
-        size, modified = _told(_beside(link)) if is_file else (None, None)
+        size, modified = _told(_beside(link, rows)) if is_file else (None, None)
         found[raw] = Entry(folder, unquote(raw.rstrip("/"), errors="surrogateescape"), size, modified, is_file)
         bounded(len(found), address)
     return list(found.values())
@@ -95,13 +99,14 @@ def _child(address: str, href: str) -> str | None:
     return None if not rest or rest == "/" or "/" in rest[:-1] or rest in {"./", "../"} else rest
 
 
-def _beside(link: html.HtmlElement) -> Iterator[str]:
-    """Return the texts that stand beside a link: after it, or in the other cells of its row."""
-    yield link.tail or ""
+def _beside(link: html.HtmlElement, rows: dict[html.HtmlElement, list[str]]) -> Iterator[str]:
+    """Return the texts that stand beside a link: after it, or in the next cells of its row, read once for a cell."""
+    yield (link.tail or "")[:_TEXT]
     cell = link.getparent()
     if cell is not None and cell.tag == "td":
-        for other in cell.itersiblings("td"):
-            yield f" {other.text_content()}"
+        if cell not in rows:
+            rows[cell] = [f" {other.text_content()}"[:_TEXT] for other in islice(cell.itersiblings("td"), _CELLS)]
+        yield from rows[cell]
 
 
 def _told(texts: Iterator[str]) -> tuple[int | None, datetime | None]:

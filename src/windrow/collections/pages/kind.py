@@ -6,8 +6,10 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-_TYPE = re.compile(r"\s*([!#$&^_.+\w-]{1,127})/([!#$&^_.+\w-]{1,127})\s*(?:;(.*))?", re.ASCII | re.DOTALL)
-_PARAMETER = re.compile(r';?\s*([!#$&^_.+\w-]{1,127})\s*=\s*("(?:[^"\\]|\\.)*"|[^;\s"]*)\s*', re.ASCII | re.DOTALL)
+_TYPE = re.compile(r"\s*+([!#$&^_.+\w-]{1,127}+)/([!#$&^_.+\w-]{1,127}+)\s*+(?:;(.*))?", re.ASCII | re.DOTALL)
+_PARAMETER = re.compile(
+    r';?+\s*+([!#$&^_.+\w-]{1,127}+)\s*+=\s*+("(?:[^"\\]|\\.)*+"|[^;\s"]*+)\s*+', re.ASCII | re.DOTALL
+)
 
 READ = frozenset(
     (

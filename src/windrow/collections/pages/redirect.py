@@ -20,10 +20,9 @@ MOVED = PERMANENT | {302, 303, 307}
 
 _LINKS = 50  # of one Link header
 _LONGEST = 8192  # characters of one Link header that are read
-_LINK = re.compile(
-    r'\s*<([^<>]*)>((?:\s*;\s*[!#$&+.^_`|~\w*-]+\s*(?:=\s*(?:"(?:[^"\\]|\\.)*"|[^\s;,"]*))?)*)\s*(?:,|\Z)'
-)
-_PARAMETER = re.compile(r';\s*([!#$&+.^_`|~\w*-]+)\s*(?:=\s*("(?:[^"\\]|\\.)*"|[^\s;,"]*))?')
+_TARGET = re.compile(r"\s*+<([^<>]*+)>")
+_PARAMETER = re.compile(r'\s*+;\s*+([!#$&+.^_`|~\w*-]++)\s*+(?:=\s*+("(?:[^"\\]|\\.)*+"|[^\s;,"]*+))?+')
+_BORDER = re.compile(r"\s*+(?:,|\Z)")
 
 
 class Move(NamedTuple):
@@ -107,11 +106,17 @@ def linked(header: str, relation: str) -> list[str]:
     text = header[:_LONGEST]
     place = 0
     for _ in range(_LINKS):
-        one = _LINK.match(text, place)
+        one = _TARGET.match(text, place)
         if not one:
             break
-        rel = next((value for name, value in _PARAMETER.findall(one[2]) if name.lower() == "rel"), "")
+        rel, place = "", one.end()
+        while told := _PARAMETER.match(text, place):
+            rel = rel or (told[2] or "" if told[1].lower() == "rel" else "")
+            place = told.end()
+        border = _BORDER.match(text, place)
+        if not border:
+            break
         if relation in rel.strip('"').lower().split():
             found.append(one[1].strip())
-        place = one.end()
+        place = border.end()
     return found

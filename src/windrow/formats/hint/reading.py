@@ -10,6 +10,7 @@ import codecs
 import io
 import re
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any, cast
 
 from isal import isal_zlib
@@ -36,7 +37,8 @@ _KINDS = {
     "RDF": (Kind.FEED, "item", feed.item),
     "feed": (Kind.FEED, "entry", feed.entry),
 }
-_LINE = re.compile(r"[\r\n]+")
+_LINE = re.compile(r"[^\r\n]++")
+_LINES = 10 * ENTRIES  # of a text; few of them are no addresses
 
 Found = Iterable[tuple[str, str, str]]
 """Address, time and base, as they are written."""
@@ -97,23 +99,23 @@ def _text(content: bytes, base: str) -> Hints:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         return Hints(Kind.NONE, reason=Reason.WRONG_ENCODING)
-    lines = (line.strip() for line in _LINE.split(text))
+    lines = (line[0].strip() for line in islice(_LINE.finditer(text), _LINES))
     found = _gather(Kind.SITEMAP, ((line, "", "") for line in lines if line.startswith(("http://", "https://"))), base)
     return found if found.entries else Hints(Kind.NONE, reason=Reason.UNSUPPORTED)
 
 
 def _gather(kind: Kind, found: Found, base: str) -> Hints:
-    """Bring addresses and times to their normal form, each address once, up to the limit."""
+    """Bring addresses and times to their normal form, each address once; all that are read count for the limit."""
     entries: dict[str, Hint] = {}
     refused = 0
     try:
-        for written, time, within in found:
+        for read_, (written, time, within) in enumerate(found):
+            if read_ >= ENTRIES:
+                return Hints(kind, tuple(entries.values()), Reason.TOO_MANY_ELEMENTS, refused)
             inner = normalise(within, base).url if within else ""
             url = normalise(written, inner or base).url if written else ""
             if not url:
                 refused += 1
-            elif len(entries) >= ENTRIES:
-                return Hints(kind, tuple(entries.values()), Reason.TOO_MANY_ELEMENTS, refused)
             else:
                 entries.setdefault(url, Hint(url, moment(time)))
     except StepError as error:

@@ -70,8 +70,8 @@ _LOOKED_AT = 1024
 _LATE = 256 * 1024  # bytes
 _COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 _UNREAD = re.compile(rb"<!--.*?(?:-->|\Z)|<(script|style|textarea|title)\b.*?(?:</\1|\Z)", re.DOTALL | re.IGNORECASE)
-_META = re.compile(rb"<meta[\s/][^>]{0,1000}?charset\s*=\s*[\"']?\s*([^\s\"'/>;]{1,40})", re.IGNORECASE)
-_CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([^\s\"';,]{1,40})", re.IGNORECASE)
+_META = re.compile(rb"<meta[\s/][^>]{0,1000}?charset\s*+=\s*+[\"']?+\s*+([^\s\"'/>;]{1,40})", re.IGNORECASE)
+_CHARSET = re.compile(r"charset\s*+=\s*+[\"']?+\s*+([^\s\"';,]{1,40})", re.IGNORECASE)
 _WRONG = 0.005  # of all bytes may break UTF-8 where it is declared
 
 

@@ -7,9 +7,11 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from selectolax.lexbor import LexborHTMLParser
+from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
+from windrow.errors import StepError
 from windrow.formats.html.mark import hides
+from windrow.reasons import Reason
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
@@ -28,28 +30,48 @@ _SHOWN = frozenset({"plaintext", "xmp"})
 
 _SUSPECT = 12_000  # tags that a page may have before it is looked at for nesting
 _NESTED = 512  # as deep as browsers let elements be
-_TAG = re.compile(rb"<(/?)([a-zA-Z][^\s/>\x00]*)[^>]*>")
+_TAG = re.compile(rb"<(/?)([a-zA-Z][^\s/>\x00]*+)[^>]*+>")
 _UNNESTED = frozenset(name.encode() for name in (
     "area", "base", "body", "br", "col", "dd", "dt", "embed", "head", "hr", "html", "img", "input", "li", "link",
-    "meta", "optgroup", "option", "p", "param", "rp", "rt", "source", "tbody", "td", "tfoot", "th", "thead", "tr",
+    "meta", "option", "p", "param", "rp", "rt", "source", "tbody", "td", "tfoot", "th", "thead", "tr",
     "track", "wbr",
 ))  # fmt: skip
+_CHOICES = frozenset({b"option", b"optgroup"})
 _WIDE = 4_000  # characters of a tag that may have hundreds of attributes
 _LONG_TAG = re.compile(rb"<[a-zA-Z][^>]{%d,}+" % _WIDE)
-_QUOTED = re.compile(rb""""[^"]*(?:"|\Z)|'[^']*(?:'|\Z)""")
+_QUOTED = re.compile(rb""""[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)""")
 _ATTRIBUTES = 400  # more than any author writes
+_MOST = 1_000_000
+"""Tags of a page: the tree has some 200 bytes for each."""
+
+_FORMATS = rb"b|big|code|em|font|i|s|small|strike|strong|tt|u"
+_ADORNED = re.compile(rb"<(?:%b)[\s/]" % _FORMATS, re.IGNORECASE)
+_FORMAT = re.compile(rb"<(/?)(%b)(?=[\s/>])[^>]*+>" % _FORMATS, re.IGNORECASE)
+_FEW = 1_500  # tags of a page in which elements cannot be repeated too often
+_REPEATED = 250_000  # elements that a parser may make by opening formats anew
+_OPTIONS = 10_000  # of a page: each new one of a choice is compared with all before
 
 
 def parse(text: str | bytes) -> LexborHTMLParser:
-    """Parse a page, given as text or in UTF-8; any text makes a tree.
+    """Parse a page, given as text or in UTF-8; any text of not too many tags makes a tree.
 
-    The parser takes time by the square of the depth of elements, and of the number of one element's attributes.
-    Tags nested deeper than browsers allow are left out, and a tag with hundreds of attributes loses them.
+    The parser takes time by the square of the depth of elements, and of the number of one element's attributes; and
+    formats that are not closed are opened anew in every paragraph (HTML standard, section 13.2.4.3). Tags nested
+    deeper than browsers allow are left out, so are formats that would be repeated a million times, and a tag with
+    hundreds of attributes loses them. Raises StepError with TOO_MANY_ELEMENTS, MEMORY_LIMIT.
     """
     raw = text.encode("utf-8", "replace") if isinstance(text, str) else text
-    if raw.count(b"<") > _SUSPECT:
+    tags = raw.count(b"<")
+    if tags > _MOST:
+        raise StepError(f"{tags} tags, at most {_MOST} are read", Reason.TOO_MANY_ELEMENTS)
+    if tags > _SUSPECT:
         raw = _flatten(raw)
-    return LexborHTMLParser(_narrowed(raw))
+    if tags > _FEW and len(_ADORNED.findall(raw)) * tags > _REPEATED:
+        raw = _plainer(raw, max(4, _REPEATED // tags))
+    try:
+        return LexborHTMLParser(_narrowed(raw))
+    except SelectolaxError:
+        raise StepError("no memory is left for its tree", Reason.MEMORY_LIMIT) from None
 
 
 def silence(tree: LexborHTMLParser, text: str) -> None:
@@ -115,12 +137,17 @@ def body(tree: LexborHTMLParser) -> bytes:
 
 
 def _flatten(raw: bytes) -> bytes:
-    """Leave out start tags that would lie deeper than `_NESTED` elements."""
+    """Leave out start tags that would lie deeper than `_NESTED` elements, and those of too many options."""
     opened: Counter[bytes] = Counter()
-    depth = 0
+    depth = options = 0
     cuts: list[tuple[int, int]] = []
-    for tag in _TAG.finditer(raw):
+    for tag in _TAG.finditer(raw, 0, raw.rfind(b">") + 1):  # behind it no tag is whole
         name = tag[2].lower()
+        if name in _CHOICES and not tag[1]:
+            options += 1
+            if options > _OPTIONS:
+                cuts.append(tag.span())
+                continue
         if name in _UNNESTED:
             continue
         if tag[1]:
@@ -132,13 +159,31 @@ def _flatten(raw: bytes) -> bytes:
         else:
             opened[name] += 1
             depth += 1
-    if not cuts:
-        return raw
+    return _without(raw, cuts)
+
+
+def _plainer(raw: bytes, most: int) -> bytes:
+    """Leave out start tags of formats while `most` others are open."""
+    opened: Counter[bytes] = Counter()
+    cuts: list[tuple[int, int]] = []
+    for tag in _FORMAT.finditer(raw, 0, raw.rfind(b">") + 1):
+        name = tag[2].lower()
+        if tag[1]:
+            opened[name] -= opened[name] > 0
+        elif opened.total() >= most:
+            cuts.append(tag.span())
+        else:
+            opened[name] += 1
+    return _without(raw, cuts)
+
+
+def _without(raw: bytes, cuts: list[tuple[int, int]]) -> bytes:
+    """Leave out some pieces."""
     kept, at = [], 0
     for start, end in cuts:
         kept.append(raw[at:start])
         at = end
-    return b"".join([*kept, raw[at:]])
+    return b"".join([*kept, raw[at:]]) if cuts else raw
 
 
 def _narrowed(raw: bytes) -> bytes:

@@ -1,0 +1,180 @@
+"""What reads a stranger's bytes takes time by their number: each reader is given ever longer rows of what is worst."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+
+import pytest
+
+from windrow.collections.pages.kind import mime
+from windrow.collections.pages.met import Met
+from windrow.collections.pages.reading.read import read as read_document
+from windrow.collections.pages.redirect import linked
+from windrow.collections.pages.reference import References
+from windrow.errors import WindrowError
+from windrow.formats import coding, directive, feed, hint, html, moment, robots, sniff, url, xml
+from windrow.formats.answer import AnswerReader, read_head
+from windrow.formats.http import read_head as read_kept
+from windrow.model import Limits
+from windrow.transports import control, head, index, listing
+
+TIMES = 8
+"""How much longer the longest row is than the shortest."""
+
+SLACK = 4
+"""How much more than that it may take: time is measured on a machine that does other things too."""
+
+LEAST = 0.002
+"""Seconds that count at least for the shortest row."""
+
+HERE = "https://example.org/a"
+SITEMAP = b"<urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'>"
+
+
+def answer(content):
+    reader = AnswerReader("x", lambda head: None, lambda block: None)
+    for at in range(0, len(content), 1 << 16):
+        reader.feed(memoryview(content)[at : at + (1 << 16)])
+
+
+def dripped(content):
+    reader = AnswerReader("x", lambda head: None, lambda block: None)
+    for at in range(len(content)):
+        reader.feed(memoryview(content)[at : at + 1])
+
+
+def references(content):
+    return References("x")(HERE, {"content-type": "text/html"}, content)
+
+
+def met(content):
+    return Met(References("x"))(HERE, {"content-type": "text/html"}, content)
+
+
+def text_of(kind):
+    return lambda content: read_document(content, HERE, {"content-type": kind})
+
+
+CASES = {
+    # heads and fields
+    "status-spaces": (lambda n: read_head(b"HTTP/1.1 200" + b" " * n + b"\r", "x"), 4_000),
+    "status-tabs": (lambda n: read_head(b"HTTP/1.1 200 a" + b" \t" * n + b"\r\r\n", "x"), 4_000),
+    "status-number": (lambda n: read_head(b"HTTP/1.1" + b" " * n + b"\n", "x"), 4_000),
+    "head-folds": (lambda n: read_head(b"HTTP/1.1 200 \r\nA: b" + b"\r\n " * n, "x"), 2_500),
+    "head-lengths": (lambda n: read_head(b"HTTP/1.1 200 \r\n" + b"content-length:1\r\n" * n, "x"), 500),
+    "head-dripped": (lambda n: dripped(b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * n), 1_000),
+    "head-blank-lines": (lambda n: dripped(b"\r\n" * n), 3_500),
+    "heads-interim": (lambda n: answer(b"HTTP/1.1 100 \r\n\r\n" * n), 450),
+    "chunks-one-byte": (lambda n: answer(b"HTTP/1.1 200 \r\ntransfer-encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * n), 4_000),
+    "chunks-dripped": (lambda n: dripped(b"HTTP/1.1 200 \r\ntransfer-encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * n), 500),
+    "chunk-spaces": (lambda n: answer(b"HTTP/1.1 200 \r\ntransfer-encoding: chunked\r\n\r\n" + (b"1" + b" " * 4000 + b"\r\nx\r\n") * (n // 1000)), 4_000),
+    "kept-fields": (lambda n: read_kept.__wrapped__(b"HTTP/1.1 200\r\n" + b"link: <a>\r\n" * n), 700),
+    "link-quotes": (lambda n: linked("<a>" + '; a="' * n, "canonical"), 200),
+    "link-parameters": (lambda n: linked("<a>" + '; a="b"' * n + "!", "canonical"), 140),
+    "link-spaces": (lambda n: linked("<a>; a" + " " * n + "!", "canonical"), 1_000),
+    "link-escapes": (lambda n: linked('<a>; a="' + "\\" * n, "canonical"), 1_000),
+    "charset-spaces": (lambda n: html.decode(b"x", "charset=" + " " * n), 7_500),
+    "charset-words": (lambda n: html.decode(b"x", "charset = " * n), 7_500),
+    "media-type": (lambda n: mime("a/b;" + " " * n), 7_500),
+    "media-parameters": (lambda n: mime("a/b" + "; a" * n), 7_500),
+    "robots-tag": (lambda n: directive.header(["a" * n, "a:" * n, " " * n, "a " * n], "x"), 500),
+    "robots-tag-times": (lambda n: directive.header(["unavailable_after: 1," * n], "x"), 25),
+    "robots-meta": (lambda n: directive.meta([("robots", "unavailable_after: 1," * n)], "x"), 25),
+    "retry-after": (lambda n: head.pause("9" * n, None) or moment.moment("Sat, " * n), 4_000),
+    # robots.txt
+    "robots-spaces": (lambda n: robots.parse(b"Disallow" + b" " * n + b"x", "x"), 60_000),
+    "robots-spaces-behind": (lambda n: robots.parse(b"Disallow: a" + b" " * n + b"x" + b" " * n, "x"), 30_000),
+    "robots-letters": (lambda n: robots.parse(b"a" * n, "x"), 60_000),
+    "robots-agents": (lambda n: robots.parse(b"User-agent: x\n" * n + b"Disallow: /a\n" * n, "x"), 2_000),
+    "robots-rules": (lambda n: robots.parse(b"User-agent: x\n" + b"Disallow: /*a*b\n" * n, "x").ask("/" + "a" * 2000), 3_500),
+    "robots-stars": (lambda n: robots.parse(b"User-agent: x\nDisallow: /" + b"*a" * n, "x").ask("/" + "a" * 2000), 10_000),
+    # sitemaps and feeds
+    "sitemap-one-address": (lambda n: hint.read(SITEMAP + b"<url><loc>/a</loc></url>" * n, HERE), 1_000),
+    "sitemap-other-elements": (lambda n: hint.read(SITEMAP + b"<a/>" * n, HERE), 10_000),
+    "sitemap-locations": (lambda n: hint.read(SITEMAP + b"<url>" + b"<loc/>" * n, HERE), 10_000),
+    "sitemap-comments": (lambda n: hint.read(b"<!--" * n, HERE), 5_000),
+    "sitemap-instructions": (lambda n: hint.read(b"<?xml " + b" encoding " * n, HERE), 5_000),
+    "sitemap-lines": (lambda n: hint.read(b"a\n" * n, HERE), 20_000),
+    "sitemap-blank": (lambda n: hint.read(b"http://a/\n" + b"\r\n" * n, HERE), 20_000),
+    "feed-links": (lambda n: hint.read(b"<feed><entry>" + b"<link/>" * n + b"</entry></feed>", HERE), 10_000),
+    "feed-nested": (lambda n: hint.read(b"<rss>" + b"<item>" * n, HERE), 5_000),
+    "feed-titles": (lambda n: feed.read(b"<rss><channel><title>" + b"&lt;a" * n + b"</title></channel></rss>"), 4_000),
+    "feed-entries": (lambda n: feed.read(b"<rss><channel>" + b"<item><title>a</title></item>" * n + b"</channel></rss>"), 600),
+    "feed-content": (lambda n: feed.read(b"<feed><entry><content type='xhtml'>" + b"<p xmlns='urn:x'/>" * n + b"</content></entry></feed>"), 1_000),
+    "feed-json": (lambda n: feed.read(b'{"version": "https://jsonfeed.org/version/1", "items": [' + b'{"id": "a"},' * n + b"{}]}"), 4_000),
+    "xml-prolog": (lambda n: xml.admit(b" " * n + b"<!-- -->" * n + b"<a", Limits()), 5_000),
+    "gzip-members": (lambda n: hint.read(b"\x1f\x8b\x08\0\0\0\0\0\0\3\3\0\0\0\0\0\0\0\0\0" * n, HERE), 120),
+    "codings-chunks": (lambda n: coding.plain(b"1\r\nx\r\n" * n, {"transfer-encoding": "chunked"}, most=1 << 30, ratio=100), 5_000),
+    # pages
+    "page-open-tags": (lambda n: references(b"<a" * n), 13_000),
+    "page-open-ends": (lambda n: references(b"</a" * n), 13_000),
+    "page-nested": (lambda n: references(b"<div>" * n), 13_000),
+    "page-formats": (lambda n: references(b"<p>" + b"".join(b"<b id=%d>" % at for at in range(n // 4)) + b"<p>x" * n), 2_000),
+    "page-formats-across": (lambda n: references(b"".join(b"<i id=%d><p>x" % at for at in range(n))), 2_000),
+    "page-tables": (lambda n: references(b"<table>" * n), 3_000),
+    "page-cells": (lambda n: references(b"<table>" + b"<td>x<a>" * n), 3_000),
+    "page-anchors": (lambda n: references(b"<a href=/%d><p>" * n), 3_000),
+    "page-lists": (lambda n: references(b"<li><ul>" * n), 1_000),
+    "page-options": (lambda n: references(b"<select>" + b"<option><optgroup>" * n), 3_000),
+    "page-comments": (lambda n: references(b"<!--" * n), 10_000),
+    "page-comments-ended": (lambda n: references(b"<!---->" * n), 10_000),
+    "page-doctypes": (lambda n: references(b"<!DOCTYPE " * n), 10_000),
+    "page-scripts": (lambda n: references(b"<script><!--<script>" * n), 3_000),
+    "page-titles": (lambda n: references(b"<title>" * n), 3_000),
+    "page-drawings": (lambda n: references(b"<svg><math>" * n), 1_500),
+    "page-templates": (lambda n: references(b"<template>" * n), 500),
+    "page-forms": (lambda n: references(b"<form><div>" * n), 1_500),
+    "page-frames": (lambda n: references(b"<frameset>" * n), 3_000),
+    "page-attributes": (lambda n: references(b"<a " + b"".join(b"a%d=1 " % at for at in range(n)) + b">"), 3_000),
+    "page-attribute": (lambda n: references(b"<a " + b"a=1 " * n + b">"), 3_000),
+    "page-quotes": (lambda n: references(b"<a href='" * n), 10_000),
+    "page-entities": (lambda n: references(b"&am" * n + b"&#x0000" * n), 5_000),
+    "page-metas": (lambda n: references(b"<meta name=robots content=nofollow>" * n), 1_000),
+    "page-bases": (lambda n: references(b"<base href=/a/>" * n), 1_000),
+    "page-links": (lambda n: references(b"<a href=/a>" * n), 2_500),
+    "met-open-tags": (lambda n: met(b"<a " * n), 10_000),
+    "met-tags": (lambda n: met(b"<a href=/x%d>" * n), 2_000),
+    "read-classes": (lambda n: text_of("text/html")(b"<p class='" + b"a " * n + b"'>x"), 5_000),
+    "read-blocks": (lambda n: text_of("text/html")(b"<p>some words" * n), 60),
+    "read-nested": (lambda n: text_of("text/html")(b"<div>a" * n), 500),
+    "read-spans": (lambda n: text_of("text/html")(b"<p><span>a" * n), 500),
+    "read-names": (lambda n: text_of("text/html")(b"<p " + b"<" * n + b" a\"='>x"), 3_000),
+    "read-dates": (lambda n: text_of("text/html")(b"<script type=application/ld+json>" + b'"datePublished" : ' * n), 3_000),
+    "read-markdown-images": (lambda n: text_of("text/markdown")(b"![" * n), 120),
+    "read-markdown-marks": (lambda n: text_of("text/markdown")(b"*a _b " * n), 200),
+    "read-markdown-ticks": (lambda n: text_of("text/markdown")(b"".join(b"`" * at for at in range(n))), 40),
+    "read-markdown-quotes": (lambda n: text_of("text/markdown")(b"> " * n), 300),
+    "read-plain": (lambda n: text_of("text/plain")(b"a\n \n" * n), 3_000),
+    "sniffed": (lambda n: sniff.sniff(b"<!--" * n, ""), 10_000),
+    # addresses
+    "address-dots": (lambda n: url.normalise("http://h/" + "../" * n), 2_700),
+    "address-scheme": (lambda n: (url.normalise("a" * n + ":"), url.other(" " * n)), 8_000),
+    "address-parts": (lambda n: url.parts("http://h/" + "a" * n), 8_000),
+    "addresses-known": (lambda n: url.Resolver("http://h").resolve("http://h/", ["/" + "a%20" * n, "." * n, "%" * n]), 8_000),
+    # listings
+    "list-columns": (lambda n: listing.columns("", ["-rwxrwxrwx" + " 1" * n, "01-01-01" + " " * n, "d" * n]), 1_000),
+    "list-facts": (lambda n: listing.facts("", ["a=b;" * n + " x", ";" * n + " x"]), 2_000),
+    "index-row": (lambda n: index.index("", "http://h/", b"<table><tr>" + b"".join(b"<td><a href='%d'>x</a>" % at for at in range(n))), 250),
+    "index-cell": (lambda n: index.index("", "http://h/", b"<table><tr><td>" + b"".join(b"<a href='%d'>x</a>" % at for at in range(n)) + b"<td>" + b"x" * 100 * n), 250),
+    "index-spaces": (lambda n: index.index("", "http://h/", b"<a href='a'>x</a> 1" + b" " * n + b"x" + b"<title>" * n), 5_000),
+    "control-port": (lambda n: control.port("229 (" + "|" * n + "227 " + "1," * n), 1_000),
+}  # fmt: skip
+
+
+def seconds(make, n):
+    began = time.process_time()
+    with suppress(WindrowError, control.Broken):
+        make(n)
+    return time.process_time() - began
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_reading_takes_time_by_the_number_of_bytes(name):
+    make, n = CASES[name]
+    seconds(make, n)
+    for _ in range(3):
+        took = [seconds(make, n * times) for times in (1, 2, 4, TIMES)]
+        if took[-1] <= TIMES * SLACK * max(took[0], LEAST):
+            return
+    pytest.fail(f"{name}: {took}")
