@@ -258,7 +258,9 @@ class Crawl:
     never) and the seconds after which it may have changed, from those it had and the failures in a
     row. `outcome` is the collection's word for what came of a request, by its status, its reason and
     the media type of what was kept, empty where none is known. A hint that an address changed makes
-    it due, `rest` seconds after the last visit at the earliest. `large` has the bytes of an answer of
+    it due, `rest` seconds after the last visit at the earliest. `interval` gives those seconds for an address of a
+    source once its content is known: from whether each visit after the first one found another content, oldest first,
+    None where it told nothing of that. `large` has the bytes of an answer of
     those kinds that may be larger than a page.
     """
 
@@ -270,6 +272,7 @@ class Crawl:
     robots: int  # and of one to the host's robots.txt
     rest: int = 86_400
     large: Mapping[int, int] = field(default_factory=dict)
+    interval: Callable[[Source, Sequence[bool | None]], int] | None = None
 
 
 Discovery = Listing | Crawl

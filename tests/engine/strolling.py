@@ -8,6 +8,7 @@ from windrow.collections.pages.guide import Guide, Manner
 from windrow.collections.pages.guide import again as later
 from windrow.collections.pages.policy import policy
 from windrow.collections.pages.private import named
+from windrow.collections.pages.recrawl import interval
 from windrow.collections.pages.scope import scope
 from windrow.contract import Collection, Crawl
 from windrow.digest import number
@@ -37,15 +38,21 @@ def rules(source, origin, options):
 
 
 def again(source, visit, pause, failures):
-    due, interval = later(visit, float(pause), failures, WEEK)
-    return int(due), int(interval)
+    due, pause = later(visit, float(pause), failures, WEEK)
+    return int(due), int(pause)
+
+
+def paced(source, changes):
+    return int(interval(changes, WEEK))
 
 
 def outcome(status, reason):
     return reason or str(status)
 
 
-STROLL = Collection(name="stroll", phases=("get",), discovery=Crawl(seeds, rules, again, outcome, 0, 1), steps=())
+STROLL = Collection(
+    name="stroll", phases=("get",), discovery=Crawl(seeds, rules, again, outcome, 0, 1, interval=paced), steps=()
+)
 
 
 def stroll(root: Path, origin: str, folder: str, delay: float = 0.0) -> int:

@@ -1,12 +1,13 @@
 """A crawl becomes a Summary Database: documents, files, redirects, what is gone and what came back."""
 
 import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
 
 from tests.engine.summarising import ask, gather
-from windrow.engine.settling import HELD, PAGE, Told, _pages
+from windrow.engine.settling import HELD, PAGE, SECONDS, Told, _pages
 from windrow.model import Kept, Place, Recorded, Visit
 
 STATES = """
@@ -61,7 +62,7 @@ def test_a_site_that_is_edited_emptied_and_restored(site, nginx, tmp_path):
     write("b.html", "<title>B</title><p>same")
     due_again(tmp_path)
     assert gather(tmp_path, origin, folder) == 0
-    back = [*[(*one[:2], 0, one[3]) for one in again[:2]], ("a.html", "first", 1, "A"), *first[1:]]
+    back = [*[(*one[:2], 0, one[3]) for one in again[:2]], ("a.html", "first", 1, "A"), gone[2], *first[1:]]
     assert states(tmp_path, folder) == back
     codes = ask(tmp_path, "SELECT path, status_code FROM http_summary JOIN crawl_summary USING (crawl_summary_id)"
                 " JOIN entity_generation USING (entity_generation_id) JOIN url USING (url_id)"
@@ -84,6 +85,24 @@ def test_a_fresh_database_is_read_from_the_ledger_and_says_the_same(site, tmp_pa
     assert states(tmp_path, folder) == before
 
 
+def test_a_page_whose_bytes_alone_differ_is_asked_less_often_and_a_first_visit_is_no_change(site, tmp_path):
+    write, origin, folder = site
+    intervals = []
+    write("b.html", "<title>B</title><p>same")
+    for turn in range(4):
+        write("a.html", f"<title>A</title><p>text</p><!-- {10**turn} -->")
+        write("index.html", f'<p>number {10**turn}</p><a href="a.html">One</a> <a href="b.html">Two</a>')
+        assert gather(tmp_path, origin, folder) == 0
+        with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as link:
+            rows = link.execute("SELECT url, pause, due FROM address ORDER BY url").fetchall()
+            intervals.append([round(pause / 86_400, 1) for _, pause, _ in rows])
+            assert all(due > 1 for *_, due in rows)
+        due_again(tmp_path)
+    a, b, index = zip(*intervals, strict=True)
+    assert a == b == (7.0, 10.5, 15.8, 23.6), "the text stays, whatever the bytes"
+    assert index == (7.0, 3.5, 1.8, 1.0)
+
+
 @pytest.mark.parametrize(("size", "pages"), [(1000, [PAGE, 44]), (HELD // 2, [2] * 150), (HELD, [1] * 300)])
 def test_what_is_told_at_once_is_bounded_in_visits_and_in_bytes(size, pages):
     at = datetime(2026, 1, 1, tzinfo=UTC)
@@ -94,3 +113,13 @@ def test_what_is_told_at_once_is_bounded_in_visits_and_in_bytes(size, pages):
     assert [one for page in found for one in page] == told
     unread = [one._replace(result=None) for one in told]
     assert [len(page) for page in _pages(iter(unread))] == [PAGE, 44]
+
+
+def test_what_takes_long_is_told_by_time_so_that_a_kill_loses_little():
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    visit = Visit(1, "https://example.org/", 0, True, at, 0.1, 404)
+    told = [Told(Recorded(number, 1, at, "site", visit), None) for number in range(100)]
+    ticks = iter(range(10_000))
+    found = list(_pages(iter(told), clock=lambda: float(next(ticks))))
+    assert [one for page in found for one in page] == told
+    assert max(len(page) for page in found) <= int(SECONDS)

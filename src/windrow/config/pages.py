@@ -109,6 +109,7 @@ SOURCE = (
     Setting("url_query_parameters", QUERIES, [], "beside those of pages.url_query_parameters"),
     Setting("delay", MAYBE, "", "least time between two requests to a host of it; empty: as pages.delay says"),
     Setting("recrawl_interval", MAYBE, "", "when its pages are looked at again; empty: as pages.recrawl_interval says"),
+    Setting("every", MAYBE, "", "when its pages are looked at again, whatever is seen of them (7d); empty: adapted"),
     Setting("max_commands_per_run", count(0, 10**9), 0, "most of its pages in one run; 0: as [pages] says"),
     Setting("private", PRIVATE, [], "beside those of pages.private"),
 )
@@ -129,6 +130,7 @@ def source(one: Declared, values: Mapping[str, Value], around: Around) -> Source
     options |= {name: tuple(dict.fromkeys((*of(name), *values[name].value))) for name in _BOTH}
     for name in ("delay", "recrawl_interval"):
         options[name] = of(name) if values[name].value is None else values[name].value
+    options["every"] = values["every"].value
     options |= {"read_sitemaps": of("sitemaps"), "read_feeds": of("feeds"), "seeds": _seeds(one, values, around)}
     try:
         scope(options["seeds"], options["hosts"], options["paths"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -67,6 +67,10 @@ class Chronicle(Protocol):
 
     def settle(self, entries: Sequence[Any], checkpoint: int) -> None:
         """Take what visits told, up to the visit that the checkpoint names."""
+        ...
+
+    def changes(self, urls: Iterable[str]) -> Mapping[str, list[bool | None]]:
+        """Return of addresses whether each visit after the first with a content found another one, oldest first."""
         ...
 
     def owed(self, limit: int) -> list[int]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -22,6 +23,9 @@ PAGE = 256
 
 HELD = 16 << 20
 """Bytes of documents that are told in one transaction: what was read of them is in memory till then."""
+
+SECONDS = 5.0
+"""For which visits are gathered at most before they are told: what was read is lost with a process that is killed."""
 
 STRETCH = 4096
 """Visits drawn before all of them are told: the pool reads ahead, and what waits for its turn stays bounded."""
@@ -44,6 +48,7 @@ class Settling:
         self._chronicle = chronicle
         self._account = Account(run, run.collection.phase(step.phase))
         self._number = run.collection.steps.index(step)
+        self._sources = {source.name: source for source in run.harvest.sources}
         self._options = {name: str(value) for name, value in run.harvest.options.items()}
 
     def run(self) -> None:
@@ -159,7 +164,22 @@ class Settling:
         """Tell a page of visits in one transaction."""
         entries = [self._step.tell(one.recorded, one.result) for one in page]
         self._chronicle.settle([entry for entry in entries if entry is not None], page[-1].recorded.seq)
+        self._pace(page)
         self._count(page)
+
+    def _pace(self, page: list[Told]) -> None:
+        """Let the addresses of these visits be due when what is known of their content now says.
+
+        All that was ever seen of an address says it, so that telling a visit twice makes no difference.
+        """
+        crawl = self._run.collection.crawl
+        if crawl is None or crawl.interval is None:
+            return
+        visits = {one.recorded.visit.url: one.recorded for one in page if one.recorded.source in self._sources}
+        changes = self._chronicle.changes(visits)
+        with self._run.ledger.writing() as writer:
+            for url, seen in changes.items():
+                writer.addresses.pace(visits[url], crawl.interval(self._sources[visits[url].source], seen))
 
     def _count(self, page: list[Told]) -> None:
         run, failed = self._run, 0
@@ -201,16 +221,16 @@ def settle_step(run: Run, step: Settle) -> None:
             Settling(run, step, run.harvest.chronicle).run()
 
 
-def _pages(told: Iterator[Told]) -> Iterator[list[Told]]:
-    """Gather what is told together: so many visits, or fewer where a lot was read."""
+def _pages(told: Iterator[Told], clock: Callable[[], float] = time.monotonic) -> Iterator[list[Told]]:
+    """Gather what is told together: so many visits, or fewer where a lot was read or it takes long."""
     page: list[Told] = []
-    held = 0
+    held, began = 0, clock()
     for one in told:
         page.append(one)
         kept = one.recorded.visit.kept
         held += kept.size if kept and one.result is not None else 0
-        if len(page) == PAGE or held >= HELD:
+        if len(page) == PAGE or held >= HELD or clock() - began >= SECONDS:
             yield page
-            page, held = [], 0
+            page, held, began = [], 0, clock()
     if page:
         yield page

@@ -35,9 +35,9 @@ def test_a_site_may_be_crawled_more_often_than_daily():
 
 
 def test_what_counts_as_a_change():
-    assert changed(ExitCode.FILE_INGESTED, same=False) is True
+    assert changed(ExitCode.FILE_INGESTED, same=False) is None, "its content is not known before it is read"
     assert changed(ExitCode.FILE_INGESTED, same=True) is False
-    assert changed(ExitCode.REDIRECT, same=False) is True
+    assert changed(ExitCode.REDIRECT, same=False) is None
     assert changed(ExitCode.FILE_DID_NOT_CHANGE, same=False) is False
     assert changed(ExitCode.FILE_GONE, same=False) is None
     assert changed(ExitCode.SERVER_INTERNAL_ERROR, same=True) is None

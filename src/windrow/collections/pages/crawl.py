@@ -7,7 +7,7 @@ seconds.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from windrow.collections.pages import guide, recrawl
@@ -55,14 +55,26 @@ def rules(source: Source, origin: str, options: Mapping[str, Any]) -> Guide:  # 
     """Return the rules by which one origin of a site is walked."""
     agent = source.site.agent
     told = source.options
-    manner = Manner(site(source), agent, told["delay"], named=named(told["private"]), sitemaps=told["read_sitemaps"])
+    manner = Manner(
+        site(source), agent, told["delay"], named=named(told["private"]), sitemaps=told["read_sitemaps"],
+        hints=not told.get("every"),
+    )  # fmt: skip
     return Guide(manner, origin, References(agent, feeds=source.options["read_feeds"]))
 
 
 def again(source: Source, visit: Visit, interval: int, failures: int) -> tuple[int | None, int]:
     """Return when an address is due again and its next interval, in whole seconds."""
-    due, after = guide.again(visit, float(interval), failures, source.options["recrawl_interval"])
+    every = source.options.get("every")
+    due, after = guide.again(visit, float(every or interval), failures, source.options["recrawl_interval"])
+    if every and visit.kind != SITEMAP:
+        due, after = min(due, visit.started.timestamp() + every), every
     return int(due), max(1, int(after))
+
+
+def interval(source: Source, changes: Sequence[bool | None]) -> int:
+    """Return the interval of an address in whole seconds, from what its visits after the first one found."""
+    every, start = source.options.get("every"), source.options["recrawl_interval"]
+    return max(1, int(every or recrawl.interval(changes, start)))
 
 
 def word(status: int | None, reason: Reason | None, media: str) -> str:
@@ -79,6 +91,7 @@ CRAWL = Crawl(
     rules,
     again,
     word,
+    interval=interval,
     page=int(CrawlType.FILE_CRAWL),
     robots=int(CrawlType.ROBOTSTXT_FETCH),
     rest=int(recrawl.DAY),

@@ -48,7 +48,8 @@ class Manner:
 
     `delay` is the least delay in seconds where robots.txt names none; without `polite` the duration of
     requests does not count for it. `named` are the private hosts and networks that may be talked to;
-    without `sitemaps` those that robots.txt names are passed over.
+    without `sitemaps` those that robots.txt names are passed over; without `hints` nobody's word that a page changed
+    makes it due.
     """
 
     policy: Policy
@@ -57,6 +58,7 @@ class Manner:
     polite: bool = True
     named: Named = _NONE
     sitemaps: bool = True
+    hints: bool = True
 
 
 class Guide:
@@ -155,7 +157,8 @@ class Guide:
         if call.kind != SITEMAP and read.kind is not hint.Kind.FEED:
             return None
         pages = ((one, self._judge(parameter.clean(one.url))) for one in read.entries)
-        return [page._replace(hinted=one.modified) for one, page in pages if page]
+        hints = self._manner.hints
+        return [page._replace(hinted=one.modified if hints else None) for one, page in pages if page]
 
     def follow(self, base: str, reference: str) -> Found | None:
         """Resolve a reference against a normal address; None where no rule lets the crawl go there.
@@ -198,8 +201,10 @@ def again(visit: Visit, interval: float, failures: int, start: float) -> tuple[f
     """Return when an address is due again (seconds since 1970), and its next interval in seconds.
 
     `interval` is the one it had (0: none yet), `failures` counts those in a row, this one included, and
-    `start` is the site's own interval. A server's failure is looked at again after an hour, two, four
-    and so on, but not later than the interval says; a 4xx like any page. A sitemap is looked at every day.
+    `start` is the site's own interval. Whether the content changed is known once it has been read: `recrawl.interval`
+    says then what the interval is, and until then it is as it was. A server's failure is looked at again after an
+    hour, two, four and so on, but not later than the interval says; a 4xx like any page. A sitemap is looked at
+    every day.
     """
     before = interval or start
     if visit.kind == SITEMAP:

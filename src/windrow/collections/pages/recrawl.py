@@ -1,8 +1,9 @@
 """When a page is due again, and in which order pages are taken.
 
-The interval of a page begins with the site's `recrawl_interval`. A changed page halves it, an unchanged
-one lengthens it by half; it stays between a day and a year (or the configured interval, where that lies
-outside). An answer that tells nothing of the content - 4xx, 5xx, none - leaves it as it is.
+The interval of a page begins with the site's `recrawl_interval`. Each time its text or its description changed halves
+it, each time they did not, however the bytes differ, lengthens it by half; it stays between a day and a year (or the
+configured interval, where that lies outside). The first visit, and an answer that tells nothing of the content - 4xx,
+5xx, none - leaves it as it is. Where the site says `every`, that is the interval, whatever is seen.
 
 A sitemap or feed that tells of a change after the last look makes a page due, a day after that look at
 the earliest: some sites stamp every page with the present moment.
@@ -10,6 +11,7 @@ the earliest: some sites stamp every page with the present moment.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from windrow.collections.pages.code import ExitCode
@@ -37,17 +39,27 @@ def adapt(interval: float, *, changed: bool | None, start: float) -> float:
     return min(max(after, min(DAY, start)), max(YEAR, start))
 
 
-def changed(code: ExitCode, *, same: bool) -> bool | None:
-    """Tell whether a crawl found another content; `same` is whether bytes or target are as before.
+def interval(changes: Iterable[bool | None], start: float) -> float:
+    """Return the interval of a page from what its visits after the first one found, oldest first.
 
-    >>> changed(ExitCode.FILE_DID_NOT_CHANGE, same=False), changed(ExitCode.FILE_NOT_FOUND, same=False)
+    >>> interval([], 28 * DAY) / DAY, interval([True, False], 28 * DAY) / DAY
+    (28.0, 21.0)
+    """
+    found = start
+    for one in changes:
+        found = adapt(found, changed=one, start=start)
+    return found
+
+
+def changed(code: ExitCode, *, same: bool) -> bool | None:
+    """Tell what is known of a page's content before it is read; `same` is whether bytes or target are as before.
+
+    >>> changed(ExitCode.FILE_DID_NOT_CHANGE, same=False), changed(ExitCode.FILE_INGESTED, same=False)
     (False, None)
     """
     if code is ExitCode.FILE_DID_NOT_CHANGE:
         return False
-    if code in {ExitCode.FILE_INGESTED, ExitCode.PERMANENT_REDIRECT, ExitCode.REDIRECT}:
-        return not same
-    return None
+    return False if same and code is ExitCode.FILE_INGESTED else None
 
 
 def due(candidate: Candidate, start: float) -> float:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from windrow.engine.ledger.batch import Batch
 from windrow.engine.ledger.database import Database
 from windrow.engine.ledger.moment import spell
-from windrow.model import Found, Request
+from windrow.model import Found, Recorded, Request
 
 
 class HostRow(NamedTuple):
@@ -285,3 +285,11 @@ class AddressWriter:
         """Have addresses of a collection asked at a time (seconds since 1970; 1: next), or never again."""
         self._batch.flush()
         self._batch.database.execute_many("address_due_at", [(due, one, collection) for one in digests])
+        self._batch.database.execute_many("address_due_at", [(due, one) for one in digests])
+
+    def pace(self, visit: Recorded, pause: int) -> None:
+        """Put the interval of an address on record, in seconds, if this visit to it is its last."""
+        self._batch.flush()
+        values = {"digest": visit.visit.digest, "visit": visit.seq, "pause": pause}
+        started = int(visit.visit.started.timestamp())
+        self._batch.database.execute_many("address_paced", [values | {"started": started}])

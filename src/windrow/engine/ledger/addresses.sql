@@ -115,6 +115,12 @@ UPDATE address SET due = 1 WHERE host = ? AND due > 1;
 -- name: address_due_at
 UPDATE address SET due = ? WHERE digest = ? AND host IN (SELECT seq FROM host WHERE collection = ?);
 
+-- name: address_paced
+-- The interval of an address after its last visit, once its content is known. One that was made due sooner stays so.
+UPDATE address SET due = :started + :pause, pause = :pause
+WHERE digest = :digest AND failures = 0 AND due >= :started + pause - 1
+AND NOT EXISTS (SELECT 1 FROM visit v WHERE v.address = :digest AND v.seq > :visit);
+
 -- name: addresses_wrong
 -- Addresses that are due, or have a last capture, other than their visits say. Not those that are never due: they are
 -- known from elsewhere, or were taken down. Nor what others asked, which took no time that we know of.

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 
 from windrow.stores.summary.batch import Batch
 from windrow.stores.summary.duplicate import detect
@@ -10,6 +13,7 @@ from windrow.stores.summary.entry import Entry
 from windrow.stores.summary.follow import follow
 from windrow.stores.summary.reading import Readings, addresses
 from windrow.stores.summary.upgrade import upgrade
+from windrow.stores.summary.wording import HALF
 from windrow.stores.summary.writer import VISIT, Writer
 
 GROUPS = 500
@@ -24,6 +28,13 @@ _PRAGMAS = ("cache_size = -65536", "wal_autocheckpoint = 4096", "foreign_keys = 
 _SAME = """
 SELECT 1 FROM windrow_observation WHERE url_id = (SELECT url_id FROM url WHERE str_url = ?) AND payload = ?
 AND sight = 'content' AND identity <> x'' LIMIT 1
+"""
+
+
+_CONTENTS = """
+SELECT u.str_url, o.entity_generation_id, o.said FROM json_each(?) j
+CROSS JOIN url u ON u.str_url = j.value CROSS JOIN windrow_observation o ON o.url_id = u.url_id
+ORDER BY u.str_url, o.at, o.crawl_uuid
 """
 
 
@@ -51,6 +62,24 @@ class SummaryStore(Writer):
     def same(self, url: str, payload: str) -> bool:
         """Tell whether these bytes were read at this address before."""
         return bool(self._ask(_SAME, url, payload))
+
+    def changes(self, urls: Iterable[str]) -> dict[str, list[bool | None]]:
+        """Return of addresses whether each visit after the first with a content found another one, oldest first.
+
+        Another text or description is another content; where nothing was there, it is not known.
+        """
+        found: dict[str, list[bool | None]] = {}
+        for url, rows in groupby(self._ask(_CONTENTS, json.dumps(list(urls))), itemgetter(0)):
+            seen = found[url] = []
+            before: tuple[int, bytes] | None = None
+            for _, generation, said in rows:
+                if generation is None:
+                    seen += [None] if before is not None else []
+                    continue
+                content = (generation, said[:HALF] or (before[1] if before and before[0] == generation else b""))
+                seen += [content != before] if before is not None else []
+                before = content
+        return found
 
     def owed(self, limit: int) -> list[int]:
         """Return visits whose reading is to stand for a generation, and was not at hand."""
