@@ -285,11 +285,8 @@ class AddressWriter:
         """Have addresses of a collection asked at a time (seconds since 1970; 1: next), or never again."""
         self._batch.flush()
         self._batch.database.execute_many("address_due_at", [(due, one, collection) for one in digests])
-        self._batch.database.execute_many("address_due_at", [(due, one) for one in digests])
 
     def pace(self, visit: Recorded, pause: int) -> None:
         """Put the interval of an address on record, in seconds, if this visit to it is its last."""
         self._batch.flush()
-        values = {"digest": visit.visit.digest, "visit": visit.seq, "pause": pause}
-        started = int(visit.visit.started.timestamp())
-        self._batch.database.execute_many("address_paced", [values | {"started": started}])
+        self._batch.database.execute("address_paced", int(visit.visit.started.timestamp()), pause, visit.seq)

@@ -117,9 +117,10 @@ UPDATE address SET due = ? WHERE digest = ? AND host IN (SELECT seq FROM host WH
 
 -- name: address_paced
 -- The interval of an address after its last visit, once its content is known. One that was made due sooner stays so.
-UPDATE address SET due = :started + :pause, pause = :pause
-WHERE digest = :digest AND failures = 0 AND due >= :started + pause - 1
-AND NOT EXISTS (SELECT 1 FROM visit v WHERE v.address = :digest AND v.seq > :visit);
+UPDATE address SET due = ?1 + ?2, pause = ?2
+WHERE (digest, host) = (SELECT v.address, v.host FROM visit v WHERE v.seq = ?3)
+AND failures = 0 AND due >= ?1 + pause - 1
+AND NOT EXISTS (SELECT 1 FROM visit v WHERE v.address = address.digest AND v.host = address.host AND v.seq > ?3);
 
 -- name: addresses_wrong
 -- Addresses that are due, or have a last capture, other than their visits say. Not those that are never due: they are
