@@ -10,10 +10,12 @@ from typing import NamedTuple
 
 from windrow.app.crawled import due, following
 from windrow.contract import Collection, ItemStep, State
+from windrow.engine import rest
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.attempts import SourceRecord
 from windrow.engine.ledger.listings import WaitingOffer
-from windrow.engine.queue import AGAIN
+from windrow.engine.ledger.moment import now
+from windrow.engine.rest import AGAIN
 from windrow.engine.run import Harvest, Lot
 from windrow.engine.wish import heard_by
 from windrow.errors import UsageError, WindrowError
@@ -184,10 +186,11 @@ def _waiting(ledger: Ledger, collection: Collection, sources: Sequence[Source], 
     active = {source.name: source for source in sources if source.active}
     phase = collection.listing.first[0]
     offers: dict[int, list[WaitingOffer]] = {}
+    resting = {one.item for one in rest.resting(ledger, collection, now())}
     states: tuple[State, ...] = (collection.listing.first, (phase, Status.RUNNING), (phase, Status.FAILED))
     for at, status in states:
         for one in ledger.listings.waiting(collection.name, collection.listing.kind, (at, status)):
-            wanted = status is not Status.FAILED or one.reason in AGAIN
+            wanted = status is not Status.FAILED or (one.reason in AGAIN and one.item not in resting)
             if one.source in active and wanted and not bounds.leaves_out(one.modified):
                 offers.setdefault(one.item, []).append(one)
     pace = ledger.attempts.by_source()

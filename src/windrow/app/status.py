@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from windrow.app.crawled import Frontier, frontiers, visits
+from windrow.app.kind import KINDS, collection
 from windrow.app.summary import Phases, ReasonCount, SourceCount, Summary, count_reasons, phase_name, summarise
 from windrow.config import Workspace
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import now
 from windrow.engine.ledger.sessions import SourceSession
+from windrow.engine.rest import Resting, resting
 from windrow.model import Site, Source
 
 HELD = "held"
@@ -63,6 +65,7 @@ class Standing:
     sources: tuple[SourceState, ...]
     states: tuple[StateCount, ...]
     reasons: tuple[ReasonCount, ...]
+    resting: tuple[Resting, ...] = ()  # what failed in session after session, and when it is asked for again
 
 
 def stand(workspace: Workspace, ledger: Ledger, phases: Phases) -> Standing:
@@ -85,7 +88,14 @@ def stand(workspace: Workspace, ledger: Ledger, phases: Phases) -> Standing:
             for one in ledger.items.by_state()
         ),
         count_reasons([*ledger.items.by_reason(), *_crawl_reasons(ledger, turns, phases)]),
+        _resting(workspace, ledger),
     )  # fmt: skip
+
+
+def _resting(workspace: Workspace, ledger: Ledger) -> tuple[Resting, ...]:
+    names = sorted({source.collection for source in workspace.sources} & set(KINDS))
+    listed = [made for name in names if (made := collection(name)).crawl is None]
+    return tuple(one for made in listed for one in resting(ledger, made, now()))
 
 
 def _crawl_reasons(ledger: Ledger, turns: dict[str, list[SourceSession]], phases: Phases) -> list[tuple[str, int]]:

@@ -83,6 +83,7 @@ class Summary:
     reasons: tuple[ReasonCount, ...] = ()
     findings: tuple[FindingCount, ...] = ()
     troubles: tuple[str, ...] = ()  # what ended its failed tasks
+    notes: tuple[str, ...] = ()  # what it says beside: of items that rest, of the clock
     mended: tuple[str, ...] = ()  # what an earlier crash left, and what became of it
     outcomes: tuple[OutcomeCount, ...] = ()  # how the questions of its crawls ended
 
@@ -116,9 +117,14 @@ def summarise(ledger: Ledger, session: int, phases: Phases, mended: tuple[str, .
         reasons=count_reasons(whys),
         findings=tuple(FindingCount(*one) for one in ledger.items.found_between(span)),
         troubles=tuple(one.comment or one.reason or "" for one in tasks if one.failed),
+        notes=tuple(_note(one) for one in tasks if not one.failed and not one.source and one.comment),
         mended=mended,
         outcomes=crawled.outcomes,
     )
+
+
+def _note(task: TaskRow) -> str:
+    return f"{task.reason.meaning}: {task.comment}" if task.reason else task.comment or ""
 
 
 def count_reasons(rows: Iterable[tuple[str, int]]) -> tuple[ReasonCount, ...]:

@@ -11,6 +11,9 @@ from windrow.cli.voice import Voice
 if TYPE_CHECKING:
     from windrow.app.status import Standing
 
+RESTING = 20
+"""Items that rest, shown one by one."""
+
 
 @verb("status", examples=["windrow status", "windrow status --json"])
 def command(voice: Voice) -> int:
@@ -70,4 +73,9 @@ def _parts(standing: Standing) -> list[str]:
         parts += ["", table(["collection", "item", "phase", "status", "items"], standing.states)]
     if standing.reasons:
         parts += ["", table(["reason", "items", "meaning"], standing.reasons)]
+    if standing.resting:
+        rests = [(one.key, one.sessions, one.until, f"windrow retry {one.key}") for one in standing.resting[:RESTING]]
+        parts += ["", table(["rests", "failed in sessions", "asked for again after", "at once with"], rests)]
+        if len(standing.resting) > RESTING:
+            parts.append(f"and {len(standing.resting) - RESTING:,} more")
     return parts

@@ -22,6 +22,7 @@ def lines(summary: Summary) -> list[str]:
     text += [f"  {of(one.source, one.trouble)}" for one in summary.sources if one.trouble]
     told = tuple(f"{one.source}: " for one in summary.sources if one.trouble)
     text += [f"  {line}" for line in summary.troubles if not line.startswith(told)]
+    text += [f"  {line}" for line in summary.notes]
     if summary.outcomes:
         text.append(table(["answer", "times"], [one[1:] for one in summary.outcomes], "  "))
     if summary.phases:

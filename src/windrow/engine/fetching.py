@@ -13,10 +13,14 @@ from windrow.engine.message import Begun, Broken, Event, Grown, Lane, LaneEnded
 from windrow.engine.pace import host as site_host
 from windrow.engine.pace import paces
 from windrow.engine.queue import Queue, Wanted
+from windrow.engine.rest import told_pause
 from windrow.engine.retry import wait_before, worth_waiting
 from windrow.engine.run import Run
 from windrow.model import Fetched, Finding, Level, Source, Status
 from windrow.reasons import Reason
+
+NAMED = 5
+"""Items that are named where several rest."""
 
 
 @dataclass(slots=True)
@@ -46,6 +50,7 @@ class Fetching:
         self._in_hand: dict[int, Wanted] = {}
         self._paces = paces(run.harvest.sources)
         self._halted = False
+        self._ends: dict[int, tuple[str, Reason]] = {}  # items that failed at their last host: key and reason
         self._lanes: dict[int, tuple[str, int]] = {}  # source, and its breaks when the lane began
 
     def run(self) -> None:
@@ -76,9 +81,29 @@ class Fetching:
                         self._note(writer, event)
             run.tick()
         run.grown.clear()
+        self._tell_pauses()
         for host in self._hosts.values():
             self._close(host)
         run.progress.end()
+
+    def _tell_pauses(self) -> None:
+        """Put it on record which items rest from now on, and which are not tried again by themselves."""
+        run = self._run
+        phase = run.collection.listing.first[0]
+        tried = run.ledger.attempts.failed_sessions(list(self._ends))
+        with run.ledger.writing() as writer:
+            for item, (key, reason) in self._ends.items():
+                sessions = tried[item].number if item in tried else 0
+                told = told_pause(key, reason, sessions, now())
+                if told:
+                    writer.items.find(run.session, item, phase, [told])
+            if resting := self._queue.resting:
+                soonest = min(one.until for one in resting)
+                names = ", ".join(one.key for one in resting[:NAMED]) + (", ..." if len(resting) > NAMED else "")
+                comment = f"{len(resting)} rest, having failed in session after session: {names}; the first is asked"
+                comment += f" for again after {soonest:%Y-%m-%d %H:%M} UTC, at once with: windrow retry NAME"
+                task = writer.sessions.open_task(run.session, run.collection.name, "", phase)
+                run.close_task(task, comment, writer=writer)
 
     def _leave(self, within: float) -> None:
         """Put it on record which sources are left behind: what they had in hand goes on in the next run."""
@@ -193,6 +218,8 @@ class Fetching:
             return
         host.failed[got.reason] += 1
         self._next_host(wanted)
+        if not wanted.hosts:
+            self._ends[item] = (wanted.due.item.key, got.reason)
 
     def _cut(self, writer: LedgerWriter, wanted: Wanted, why: Broken) -> None:
         """Put on record that an attempt which had begun has failed, since its lane broke."""

@@ -13,30 +13,23 @@ from windrow.digest import combine, short
 from windrow.engine.due import Due, due
 from windrow.engine.ledger.attempts import LatestCapture, OpenFetch, SourceRecord
 from windrow.engine.ledger.listings import ItemOffer
-from windrow.engine.ledger.moment import spell
+from windrow.engine.ledger.moment import now, spell
+from windrow.engine.rest import AGAIN, Resting, divide
 from windrow.engine.run import Run
 from windrow.formats.warc import stamp
 from windrow.model import Finding, Host, Known, Level, Order, Source, Status
-from windrow.reasons import Reason
 
 WINDOW = 4096
 """Most items held in memory at a time."""
+
+PART = 500
+"""Items that are drawn from the ledger at a time."""
 
 LANE = 256
 FEW = 8
 """Most and least items of a lane, where there are as many: between two lanes a connection stands idle."""
 
 LANE_BYTES = 64 << 20
-
-AGAIN = frozenset({
-    Reason.DNS_FAILED, Reason.CONNECT_FAILED, Reason.TIMEOUT, Reason.SERVER_ERROR, Reason.RATE_LIMITED,
-    Reason.INTERRUPTED, Reason.PROTOCOL_ERROR, Reason.DISK_FULL, Reason.DISK_FAILED, Reason.SIZE_MISMATCH,
-    Reason.TLS_FAILED, Reason.WRONG_PASSWORD, Reason.NO_SECRET, Reason.HOST_KEY_UNKNOWN, Reason.HOST_KEY_CHANGED,
-    Reason.PERMISSION_DENIED, Reason.NOT_FOUND, Reason.NO_TRANSPORT, Reason.STEP_FAILED,
-})  # fmt: skip
-"""Failures that say nothing of the bytes: the next session tries again by itself, up to `SESSIONS` times."""
-
-SESSIONS = 5
 
 
 @dataclass(slots=True)
@@ -66,6 +59,7 @@ class Queue:
     held: int = 0  # items in memory, in hand or waiting
     drawn: int = 0
     nowhere: int = 0  # items that no available source offers
+    resting: list[Resting] = field(default_factory=list)  # what failed too often to be asked for now
     _stream: Iterator[Due] | None = None
     _ended: bool = False
     _open: dict[int, OpenFetch] = field(default_factory=dict)
@@ -76,11 +70,11 @@ class Queue:
             self.put(heapq.heappop(self.later)[2])
         if self._stream is None:
             self._open = {one.item: one for one in self.run.ledger.attempts.open_fetches()}
-            self._stream = _stream(self.run)
+            self._stream = _stream(self.run, self.resting)
         while not self._ended and self.held < WINDOW:
             limit = self.run.limit
             room = WINDOW if limit is None else limit - self.drawn
-            part = list(islice(self._stream, max(0, min(500, room))))
+            part = list(islice(self._stream, max(0, min(PART, room))))
             self._ended = not part
             for wanted in _hosted(self.run, part):
                 wanted.hosts = [host for host in wanted.hosts if host[0].name not in self.down]
@@ -130,24 +124,22 @@ class Queue:
         return self._ended and not self.held
 
 
-def _stream(run: Run) -> Iterator[Due]:
+def _stream(run: Run, resting: list[Resting]) -> Iterator[Due]:
     """Yield what should be fetched: new, cut, and failed in earlier sessions for a passing reason."""
     collection = run.collection
-    phase = collection.listing.first[0]
-    yield from due(run.ledger, collection, collection.listing.kind, [collection.listing.first, (phase, Status.RUNNING)])
-    failed: list[Due] = []
-    for one in due(run.ledger, collection, collection.listing.kind, [(phase, Status.FAILED)]):
-        if one.reason in AGAIN and one.since < run.session:
-            failed.append(one)
-        if len(failed) == 500:
-            yield from _not_given_up(run, failed)
-            failed.clear()
-    yield from _not_given_up(run, failed)
+    listing = collection.listing
+    phase = listing.first[0]
+    yield from due(run.ledger, collection, listing.kind, [listing.first, (phase, Status.RUNNING)])
+    failed = (one for one in due(run.ledger, collection, listing.kind, [(phase, Status.FAILED)]) if _earlier(run, one))
+    at = now()
+    while part := list(islice(failed, PART)):
+        wanted, rest = divide(run.ledger, part, at)
+        resting += rest
+        yield from wanted
 
 
-def _not_given_up(run: Run, failed: list[Due]) -> list[Due]:
-    tried = run.ledger.attempts.failed_sessions([one.item.id for one in failed])
-    return [one for one in failed if tried.get(one.item.id, 0) < SESSIONS]
+def _earlier(run: Run, one: Due) -> bool:
+    return one.reason in AGAIN and one.since < run.session
 
 
 def _hosted(run: Run, part: list[Due]) -> list[Wanted]:

@@ -168,9 +168,12 @@ class Outcome(NamedTuple):
     number: int
 
 
-class _ItemCount(NamedTuple):
+class FailedSessions(NamedTuple):
+    """How many sessions in a row tried an item without success, and when the last attempt ended."""
+
     item: int
     number: int
+    last: datetime
 
 
 class _OriginSeconds(NamedTuple):
@@ -193,9 +196,9 @@ class AttemptQueries:
         """Return how each source did so far."""
         return {one.source: one for one in self._database.rows(SourceRecord, "source_records")}
 
-    def failed_sessions(self, items: Sequence[int]) -> dict[int, int]:
-        """Return how many sessions in a row tried each item without success."""
-        return {one.item: one.number for one in self._database.rows_of(_ItemCount, "failed_sessions", items)}
+    def failed_sessions(self, items: Sequence[int]) -> dict[int, FailedSessions]:
+        """Return how many sessions in a row tried each item without success, and when the last one did."""
+        return {one.item: one for one in self._database.rows_of(FailedSessions, "failed_sessions", items)}
 
     def latest_captures(self, items: Sequence[int]) -> dict[int, LatestCapture]:
         """Return the latest good capture of each item that has one."""

@@ -23,8 +23,8 @@ SELECT source, count(*), sum(CASE WHEN reason IS NULL THEN 0 ELSE 1 END),
 FROM fetch_end GROUP BY source;
 
 -- name: failed_sessions
--- How many sessions in a row tried these items in vain since the last good or asked-for attempt.
-SELECT f.item, count(DISTINCT f.session) FROM fetch f JOIN fetch_end e ON e.fetch = f.seq
+-- How many sessions in a row tried these items in vain since an operator last asked for an attempt, and when the last did.
+SELECT f.item, count(DISTINCT f.session), max(e.at) FROM fetch f JOIN fetch_end e ON e.fetch = f.seq
 WHERE f.item IN ({marks}) AND e.reason IS NOT NULL
 AND f.seq > coalesce((SELECT max(m.seq) FROM move m WHERE m.item = f.item AND m.reason = 'retried'), 0)
 GROUP BY f.item;

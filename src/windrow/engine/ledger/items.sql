@@ -19,9 +19,10 @@ SELECT count(*) FROM standing WHERE collection = ? AND kind = ? AND phase = ? AN
 SELECT phase, status, fetch FROM standing WHERE item = ?;
 
 -- name: items_by_state
--- How many items stand where.
-SELECT collection, kind, phase, status, count(*) FROM standing GROUP BY collection, kind, phase, status
-ORDER BY collection, kind, phase, status;
+-- How many items stand where; of documents those that the latest fetch of their archive brought.
+SELECT s.collection, s.kind, s.phase, s.status, count(*) FROM standing s
+LEFT JOIN standing p ON p.item = s.parent WHERE p.item IS NULL OR p.fetch = s.fetch
+GROUP BY s.collection, s.kind, s.phase, s.status ORDER BY s.collection, s.kind, s.phase, s.status;
 
 -- name: children_by_state
 -- The children of these parents that their latest fetch brought, counted by state.
@@ -89,7 +90,8 @@ SELECT kind, level, count(*) FROM finding WHERE seq BETWEEN ? AND ? GROUP BY kin
 
 -- name: items_by_reason
 -- Why items do not go on: failed and cancelled ones by their reason; parents follow their children.
-SELECT s.reason, count(*) FROM standing s WHERE s.status >= 4 AND s.reason IS NOT NULL GROUP BY s.reason
+SELECT s.reason, count(*) FROM standing s LEFT JOIN standing p ON p.item = s.parent
+WHERE s.status >= 4 AND s.reason IS NOT NULL AND (p.item IS NULL OR p.fetch = s.fetch) GROUP BY s.reason
 UNION ALL SELECT reason, count(*) FROM refusal GROUP BY reason;
 
 -- name: item
