@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.collections.pages.reading import document
-from windrow.collections.pages.reading.description import Description, normal
+from windrow.collections.pages.reading.description import Description
 from windrow.collections.pages.reading.moment import seconds
+from windrow.formats.language import normal
 
 LONG = "This paragraph is long enough to stand in for the description that the page itself has not."
 
@@ -66,7 +67,11 @@ def test_any_text_is_a_moment_or_none(written: str) -> None:
 
 @pytest.mark.parametrize(
     ("tag", "expected"),
-    [("de", "de"), ("pt_BR", "pt-BR"), ("sr-latn-rs", "sr-Latn-RS"), ("es-419", "es-419"), ("x", None), ("", None)],
-)
-def test_language_tags(tag: str, expected: str | None) -> None:
+    [
+        ("de", "de"), ("pt_BR", "pt-BR"), ("sr-latn-rs", "sr-Latn-RS"), ("es-419", "es-419"), ("x", None), ("", None),
+        ("xx", None), ("english", None), ("ENG", "en"), ("gsw-CH", "gsw-CH"), ("en-QQ", "en"), ("iw", "he"),
+        ("undefined", None),
+    ],
+)  # fmt: skip
+def test_a_language_is_one_of_the_registry(tag: str, expected: str | None) -> None:
     assert normal(tag) == expected

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from windrow.collections.pages.code import Destination, Locality
 from windrow.collections.pages.reading import Link
+from windrow.collections.pages.reading import read as read_any
 from windrow.collections.pages.reading.link import Count, count, indexiness, links
 from windrow.collections.pages.reading.target import Compass
+from windrow.collections.pages.reference import References
 from windrow.formats.html import Mark, read
 
 HERE = "http://a.example/dir/page?q=1"
@@ -128,6 +130,11 @@ def test_a_form_is_a_link_and_what_lies_in_it_is_in_a_form() -> None:
         ("<a href=foo:bar>t</a>", None),
         ("<iframe src=/x></iframe>", Destination.EMBEDDED),
         ("<video src=/x></video>", Destination.VIDEO),
+        ("<img src=/x>", Destination.IMAGE),
+        ("<svg><a xlink:href=/x><text>t</text></a></svg>", Destination.FILE),
+        ("<link rel='next nofollow' href=/x>", Destination.FILE),
+        ("<link rel=prev type='text/html; charset=x' href=/x>", Destination.FILE),
+        ("<meta http-equiv=Refresh content='5; URL=/x'>", Destination.FILE),
         ("<link rel=alternate type=application/rss+xml href=/x>", Destination.FEED),
         ("<link rel='shortcut icon' href=/x>", Destination.ICON),
         ("<link rel=Icon href=/x sizes=any>", Destination.ICON),
@@ -143,16 +150,45 @@ def test_destinations(html: str, destination: int | None) -> None:
 def test_offers_of_the_head_come_last_and_only_those_with_an_address() -> None:
     html = """<link rel=icon href=data:,x><link rel=lexicon href=/l><link rel=icon><link rel=alternate hreflang=en>
     <link rel=icon href=i.png><link rel=alternate hreflang=fr href=//fr.a.example/ title="En français"><a href=/x>t</a>
-    <link rel=alternate media=print href=/p><link rel=stylesheet hreflang=fr href=/s>"""
+    <link rel=alternate media=print href=/p#q><link rel=stylesheet hreflang=fr href=/s><link rel=next type=x/y href=/n>"""
     assert [(link.url, link.html_tag, link.text, link.locality) for link in found(html)] == [
         ("http://a.example/x", "a", "t", Locality.IN),
+        ("http://a.example/p", "link", None, Locality.IN),
         ("http://fr.a.example/", "link", "En français", Locality.OUT),
         ("http://a.example/dir/i.png", "link", None, Locality.IN),
     ]
 
 
 def test_scripts_and_inline_images_are_no_links() -> None:
-    assert found("<a href='javascript:void(0)'>t</a><a href=data:x>t</a><img src=/x><a>t</a>") == []
+    assert found("<a href='javascript:void(0)'>t</a><a href=data:x>t</a><img src=data:x><a>t</a>") == []
+
+
+def test_what_a_crawl_follows_is_a_link_of_the_page() -> None:
+    html = """<meta http-equiv=refresh content="0;url='/r'"><link rel=next href=/n><link rel=prev href=/p><a href=/a>t</a>
+    <svg><a href=/s>t</a></svg><iframe src=/i></iframe><map><area href=/m></map>"""
+    _, followed = References("x")(HERE, {"content-type": "text/html"}, html.encode())
+    told = {link.url.removeprefix("http://a.example") for link in found(html)}
+    assert set(followed) <= told
+    assert {link.html_tag for link in found(html)} == {"meta", "link", "a", "iframe", "area"}
+
+
+def test_a_picture_in_a_link_is_a_link_of_its_own() -> None:
+    picture, link = sorted(found("<a href=/x><img src=/y.png alt=Tea></a>"), key=lambda one: one.html_tag, reverse=True)
+    assert (picture.url, picture.html_tag, picture.text) == ("http://a.example/y.png", "img", "Tea")
+    assert (link.url, link.text) == ("http://a.example/x", "Tea")
+
+
+def test_links_of_feeds_and_markdown_have_no_tag_of_html() -> None:
+    feed = (
+        b"<rss><channel><item><title>T</title><link>/a</link><description>&lt;a href='/b'&gt;b&lt;/a&gt;</description>"
+    )
+    for kind, body in (
+        ("application/rss+xml", feed + b"</item></channel></rss>"),
+        ("text/markdown", b"[a](/a) ![b](/b)"),
+    ):
+        told = read_any(body, HERE, {"content-type": kind}).links
+        assert {link.url for link in told} == {"http://a.example/a", "http://a.example/b"}
+        assert {link.html_tag for link in told} == {""}
 
 
 def test_the_base_element_moves_relative_links_and_not_the_locality() -> None:

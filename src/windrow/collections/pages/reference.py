@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from windrow.collections.pages.kind import mime
 from windrow.formats import directive, hint
 from windrow.formats.html import decode
+from windrow.formats.html.head import RELATIONS, refresh
 from windrow.formats.html.tree import parse
 from windrow.formats.url import normalise
 
@@ -21,7 +22,7 @@ _HINTS = frozenset(
     )
 )  # fmt: skip
 _WANTED = "a[href], area[href], iframe[src], frame[src], link[rel][href], meta[content], base[href]"
-_RELATED = frozenset({"next", "prev", "previous", "canonical", "alternate", "start", "index", "contents", "up"})
+_RELATED = RELATIONS | {"canonical"}
 
 
 class References:
@@ -60,7 +61,7 @@ class References:
             elif tag == "meta":
                 pair = (attributes.get("name") or "", attributes.get("content") or "")
                 asked = asked.join(directive.meta([pair], self._agent)) if pair[0] else asked
-                found += _refresh(attributes)
+                found += filter(None, (refresh(attributes),))
             elif len(found) < MOST:
                 found += self._reference(tag or "", attributes)
         return base or url, [] if asked.nofollow else found
@@ -78,13 +79,3 @@ class References:
             if kind and kind not in _PAGES and not (self._feeds and kind in _HINTS):
                 return
         yield written
-
-
-def _refresh(attributes: Mapping[str, str | None]) -> Iterator[str]:
-    """Yield the address that a `meta http-equiv=refresh` leads to (HTML standard, section 4.2.5.3)."""
-    if (attributes.get("http-equiv") or "").strip().lower() != "refresh":
-        return
-    _, mark, rest = (attributes.get("content") or "").partition("=")
-    before = (attributes.get("content") or "").partition("=")[0].strip().lower()
-    if mark and before.endswith("url"):
-        yield rest.strip().strip("'\"")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 _FEEDS = frozenset({"application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml"})
 _JSON_LD = "application/ld+json"
 _ASKS = re.compile(r"no(?:index|ne\b)|unavailable_after", re.IGNORECASE)
+_PAGES = frozenset({"text/html", "application/xhtml+xml"})
+RELATIONS = frozenset({"next", "prev", "previous", "alternate", "start", "index", "contents", "up"})
+"""Relations to other pages that a reader may go on to."""
 _ICONS = frozenset({"icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon"})
 _LONGEST = 10_000  # characters of one value
 _PUBLISHED = (
@@ -62,6 +65,15 @@ class Translation:
 
 
 @dataclass(frozen=True, slots=True)
+class Related:
+    """Another page that this one names as its relation, such as `next`; `refresh` where it leads on by itself."""
+
+    rel: str
+    href: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
 class Head:
     """What a page says of itself; an empty string where it says nothing. Addresses are as written."""
 
@@ -89,6 +101,7 @@ class Head:
     icons: tuple[str, ...] = ()
     """Addresses of the site's pictures of itself."""
     translations: tuple[Translation, ...] = ()
+    related: tuple[Related, ...] = ()
     json_ld: str = ""
     """The text of all JSON-LD."""
 
@@ -104,10 +117,13 @@ def head(tree: LexborHTMLParser) -> Head:
     links: list[tuple[str, dict[str, str | None]]] = []
     base = ""
     scripts: list[str] = []
+    refreshed: list[Related] = []
     for node in tree.css("meta, link, base, script"):  # names alone, in one search, are found soonest
         tag, attributes = node.tag, node.attributes
         if tag == "meta":
             _meta(attributes, named, graph)
+            if "http-equiv" in attributes and (href := refresh(attributes)):
+                refreshed.append(Related("refresh", href, ""))
         elif tag == "link":
             links.append(((attributes.get("rel") or "").lower(), attributes))
         elif tag == "base":
@@ -136,6 +152,7 @@ def head(tree: LexborHTMLParser) -> Head:
         feeds=tuple(_feeds(links)),
         icons=tuple(_icons(links)),
         translations=tuple(_translations(links)),
+        related=(*refreshed, *_related(links)),
         json_ld=json_ld,
     )
 
@@ -191,6 +208,25 @@ def _feeds(links: list[tuple[str, dict[str, str | None]]]) -> Iterator[Feed]:
         type_ = (attributes.get("type") or "").partition(";")[0].strip().lower()
         if "alternate" in rel.split() and type_ in _FEEDS and attributes.get("href"):
             yield Feed(type_, _text(attributes, "href"), _text(attributes, "title"))
+
+
+def refresh(attributes: Mapping[str, str | None]) -> str:
+    """Return the address that a `meta http-equiv=refresh` leads to (HTML standard, 4.2.5.3); empty where to none."""
+    if (attributes.get("http-equiv") or "").strip().lower() != "refresh":
+        return ""
+    before, mark, rest = (attributes.get("content") or "")[:_LONGEST].partition("=")
+    return rest.strip().strip("'\"") if mark and before.strip().lower().endswith("url") else ""
+
+
+def _related(links: list[tuple[str, dict[str, str | None]]]) -> Iterator[Related]:
+    """Yield other pages; feeds, translations, icons and the canonical address are told apart from them."""
+    for rel, attributes in links:
+        words = rel.split()
+        if RELATIONS.isdisjoint(words) or attributes.get("hreflang"):
+            continue
+        kind = (attributes.get("type") or "text/html").partition(";")[0].strip().lower()
+        if kind in _PAGES and (href := _text(attributes, "href")):
+            yield Related(next(word for word in words if word in RELATIONS), href, _text(attributes, "title"))
 
 
 def _icons(links: list[tuple[str, dict[str, str | None]]]) -> Iterator[str]:

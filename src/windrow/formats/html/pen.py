@@ -188,8 +188,11 @@ class Pen:
         name = tag.partition(b" ")[0]
         anchor = self._anchor
         if name == b"img":
+            spare = attribute(tag, _ALT)
             if anchor is not None and not anchor.spare:
-                anchor.spare = attribute(tag, _ALT)
+                anchor.spare = spare
+            if _SRC in tag and b' src="data:' not in tag:
+                self._anchors.append(Anchor("img", attribute(tag, _SRC), "", _tidy(spare), self._where(), False))
             return
         opening = _REFERS.get(name, _SRC)
         if opening in tag:

@@ -35,9 +35,10 @@ _START: dict[str, Act] = {
     **dict.fromkeys(("acronym", "data", "label", "span", "time"), Pen.apart),
     # parts words
     **dict.fromkeys(("input", "link", "meta", "mfrac", "mspace", "mtable", "mtd", "mtr", "picture", "source"), _SPACE),
-    **dict.fromkeys(("area", "audio", "embed", "iframe", "image", "img", "noembed", "noframes", "object", "video"),
+    **dict.fromkeys(("area", "audio", "embed", "frame", "iframe", "image", "img", "noembed", "noframes", "object",
+                     "video"),
                     Pen.refer),
-    **dict.fromkeys(("base", "basefont", "bgsound", "col", "frame", "hr", "keygen", "param", "track"), Pen.border),
+    **dict.fromkeys(("base", "basefont", "bgsound", "col", "hr", "keygen", "param", "track"), Pen.border),
     **dict.fromkeys(("code", "kbd", "q", "samp"), Pen.mark_up),
     "a": Pen.anchor,
     "br": Pen.line,

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from windrow.collections.pages.reading.moment import seconds
 from windrow.formats.html import Head, Mark, Outline, headline
+from windrow.formats.language import normal
 
 _PARAGRAPH = 80  # characters that make the first paragraph fit for a description
-_TAG = re.compile(r"([a-z]{2,3}|[a-z]{4,8})(?:[-_]([a-z]{4}))?(?:[-_]([a-z]{2}|[0-9]{3}))?(?:[-_].*)?", re.IGNORECASE)
 _LINES = int(Mark.PARAGRAPH)
 
 
@@ -59,17 +58,3 @@ def _paragraph(outline: Outline, chosen: Sequence[bool]) -> str | None:
         if keep and len(text) >= _PARAGRAPH and outline.boxes.marks[box] & _LINES:
             return " ".join(text.split())
     return None
-
-
-def normal(tag: str) -> str | None:
-    """Return a language tag as it is best written, without variants; None where it is no tag.
-
-    >>> normal("zh_hant-tw"), normal("EN-us-x-twain"), normal("12")
-    ('zh-Hant-TW', 'en-US', None)
-    """
-    found = _TAG.fullmatch(tag.strip())
-    if not found:
-        return None
-    language, script, region = found.groups()
-    parts = (language.lower(), script.title() if script else "", region.upper() if region else "")
-    return "-".join(filter(None, parts))

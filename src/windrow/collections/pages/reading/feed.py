@@ -7,15 +7,15 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from windrow.collections.pages.reading.blank import NOTHING, blank, index
-from windrow.collections.pages.reading.description import normal
 from windrow.collections.pages.reading.document import Document
-from windrow.collections.pages.reading.link import Link, links
+from windrow.collections.pages.reading.link import Link, bare, links
 from windrow.collections.pages.reading.markdown import UTF8
 from windrow.collections.pages.reading.moment import seconds
 from windrow.collections.pages.reading.pile import Pile, pile
 from windrow.formats import feed as news
 from windrow.formats import html
 from windrow.formats.html import Head
+from windrow.formats.language import normal
 
 if TYPE_CHECKING:
     from windrow.collections.pages.reading.said import Said
@@ -44,7 +44,7 @@ def feed(raw: bytes, url: str, said: Said) -> Document:
     )
     columns = zip(*(heap.fields() for heap in piles), strict=True)
     whole = Pile(*("\n".join(filter(None, column)) for column in columns))
-    return replace(blank(), pile=whole, description=described, links=told, encoding="utf-8")
+    return replace(blank(), pile=whole, description=described, links=bare(told), encoding="utf-8")
 
 
 def _entry(entry: news.Entry, url: str) -> tuple[Pile, list[Link]]:

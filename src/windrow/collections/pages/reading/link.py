@@ -48,14 +48,15 @@ class Link(NamedTuple):
     locality: int
     """A `Locality`."""
     html_tag: str
+    """The element that it is; empty where the document is not written in HTML."""
     text: str | None
 
 
 def links(outline: Outline, head: Head, url: str) -> list[Link]:
-    """Return the links of a page in its order, then its feeds, its versions in other languages, and its icons.
+    """Return the links of a page in its order, then its feeds, related pages, translations and icons.
 
-    Pictures, scripts and styles are no links: they are part of the page. References that mean no address, and those
-    to `javascript:` and `data:`, are left out.
+    Scripts and styles are no links. References that mean no address, and those to `javascript:` and `data:`, are left
+    out.
     """
     compass = Compass(url, head.base)
     found = []
@@ -84,17 +85,24 @@ def links(outline: Outline, head: Head, url: str) -> list[Link]:
     return found
 
 
+def bare(found: list[Link]) -> list[Link]:
+    """Return links of a document that is not written in HTML, though it was made HTML to be read."""
+    return [link._replace(html_tag="") for link in found]
+
+
 def _offers(head: Head, compass: Compass) -> Iterator[Link]:
     """Yield what the `link` elements of a page offer beside it."""
     offers = [(feed.href, Destination.FEED, feed.title) for feed in head.feeds]
+    offers += [(one.href, Destination.FILE, one.title) for one in head.related]
     offers += [(one.href, Destination.TRANSLATION, one.title) for one in head.translations]
     offers += [(href, Destination.ICON, "") for href in head.icons]
+    tags = {one.href: "meta" for one in head.related if one.rel == "refresh"}
     targets = compass.targets([href for href, _, _ in offers])
-    for (_, destination, title), target in zip(offers, targets, strict=True):
+    for (href, destination, title), target in zip(offers, targets, strict=True):
         if target is not None:
             yield Link(
                 target.url, target.fragment, False, False, False, 0, False, int(destination), target.locality,
-                "link", title or None,
+                tags.get(href, "link"), title or None,
             )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from windrow.collections.pages.reading.blank import index
 from windrow.collections.pages.reading.description import describe
 from windrow.collections.pages.reading.document import Document
-from windrow.collections.pages.reading.link import links
+from windrow.collections.pages.reading.link import bare, links
 from windrow.collections.pages.reading.moment import seconds
 from windrow.collections.pages.reading.pile import pile
 from windrow.collections.pages.reading.plain import plain
@@ -49,4 +49,4 @@ def markdown(raw: bytes, url: str, said: Said) -> Document:
         last_modified=said.last_modified,
         language=said.language,
     )
-    return Document(pile(outline, chosen), described, told, None, frozenset(), text.encoding)
+    return Document(pile(outline, chosen), described, bare(told), None, frozenset(), text.encoding)

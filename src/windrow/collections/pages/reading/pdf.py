@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from windrow.collections.pages.reading.blank import NOTHING, blank, index, link, paragraph
-from windrow.collections.pages.reading.description import normal
 from windrow.collections.pages.reading.document import Document
 from windrow.collections.pages.reading.moment import seconds
 from windrow.collections.pages.reading.pile import Pile
 from windrow.formats import pdf as portable
+from windrow.formats.language import normal
 from windrow.formats.paragraph import first, paragraphs
 from windrow.model import Finding, Level
 from windrow.reasons import Reason

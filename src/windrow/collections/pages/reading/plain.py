@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windrow.collections.pages.reading.blank import NOTHING, blank, paragraph
-from windrow.collections.pages.reading.description import normal
 from windrow.collections.pages.reading.document import Document
 from windrow.collections.pages.reading.moment import seconds
 from windrow.collections.pages.reading.pile import Pile
 from windrow.formats.html.charset import decode
+from windrow.formats.language import normal
 from windrow.formats.paragraph import first, paragraphs
 from windrow.model import Finding, Level
 from windrow.reasons import Reason

@@ -1,0 +1,41 @@
+"""Write the subtags that a language tag may hold: `python tools/languages.py [FOLDER]` writes `languages.txt`.
+
+FOLDER holds the lists of Debian's package iso-codes (ISO 639-2, -3 and -5, 15924, 3166-1). IANA's registry of language
+subtags has the same, but for the three letters of languages that have two, which the file maps to these.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+WRITTEN = Path(__file__).parent.parent / "src/windrow/formats/languages.txt"
+FOLDER = Path("/usr/share/iso-codes/json")
+OLD = "iw=he in=id ji=yi jw=jv mo=ro sh"
+"""Subtags that the registry calls deprecated, and what it prefers."""
+
+
+def listed(folder: Path, name: str) -> list[dict[str, Any]]:
+    """Return one list, such as `639-3`."""
+    found: list[dict[str, Any]] = json.loads((folder / f"iso_{name}.json").read_text())[name]
+    return found
+
+
+def main(folder: Path) -> None:
+    """Write a line for each sort of subtag: languages, scripts, regions."""
+    languages = set(OLD.split())
+    for one in [*listed(folder, "639-2"), *listed(folder, "639-3"), *listed(folder, "639-5")]:
+        short, long = one.get("alpha_2"), one["alpha_3"]
+        languages |= {short, f"{long}={short}"} if short else {long}
+        if short and (other := one.get("bibliographic")):
+            languages.add(f"{other}={short}")
+    languages -= {"qaa-qtz"}
+    scripts = {one["alpha_4"] for one in listed(folder, "15924")}
+    regions = {one["alpha_2"] for one in listed(folder, "3166-1")} | {"EU", "UN", "XK", "AC", "IC", "EA"}
+    WRITTEN.write_text("".join(" ".join(sorted(each)) + "\n" for each in (languages, scripts, regions)))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else FOLDER)
