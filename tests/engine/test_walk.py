@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import itertools
 import time
 from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import replace
@@ -15,6 +16,7 @@ from windrow.collections.pages import robot
 from windrow.digest import number
 from windrow.engine.asking import Asker
 from windrow.engine.message import Visited, Walk, WalkEnded
+from windrow.engine.pace import Turn
 from windrow.engine.sighting import Sightings
 from windrow.engine.walk import Walker
 from windrow.model import Call
@@ -66,7 +68,9 @@ def walk(tmp_path, answers, paths=("/a",), *, halt=None, host="127.0.0.9", limit
             told = Walk(1, source([f"{origin}/"]), origin, crawl, {"patience": patience})
             events = []
             keeper = Keeper(tmp_path / "archive", "windrow-1-1", limits, 1 << 30, "test")
-            walker = Walker(told, Asker(keeper, crawl.robots, crawl.large, unlimited), Sightings(), events.append)
+            walker = Walker(
+                told, Asker(keeper, crawl.robots, crawl.large, unlimited), Sightings(), events.append, Turn()
+            )
             walker.feed(tuple(Call(number(origin + path), origin + path) for path in paths))
             work = asyncio.create_task(walker.run())
             until = time.monotonic() + 20
@@ -249,3 +253,30 @@ def test_a_full_disk_says_nothing_of_an_address(tmp_path):
     events, _ = walk(tmp_path, {}, ("/a", "/b"), limits=replace(LIMITS, spare=1 << 60))
     assert ended(events) == (Reason.DISK_FULL, 2)
     assert pages(events) == 0
+
+
+def test_http_and_https_of_one_host_wait_in_one_line_and_each_reads_its_own_rules(tmp_path):
+    async def go():
+        async with server({}) as (first, asked), server({}) as (second, others):
+            events, turn = [], Turn()
+            keeper = Keeper(tmp_path / "archive", "windrow-1-1", LIMITS, 1 << 30, "test")
+            work = []
+            for seq, port in ((1, first), (2, second)):
+                origin = f"http://127.0.0.9:{port}"
+                told = Walk(seq, source([f"{origin}/"], delay=0.2), origin, CRAWL, {})
+                asker = Asker(keeper, CRAWL.robots, CRAWL.large, unlimited)
+                walker = Walker(told, asker, Sightings(), events.append, turn)
+                walker.feed(tuple(Call(number(f"{origin}/{at}"), f"{origin}/{at}") for at in range(4)))
+                work.append((walker, asyncio.create_task(walker.run())))
+            while pages(events) < 8:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+            for walker, task in work:
+                walker.halt()
+                await asyncio.wait_for(task, 5)
+            keeper.close()
+            return asked, others
+
+    asked, others = asyncio.run(go())
+    assert [path for _, path in asked] == [path for _, path in others] == ["/robots.txt", "/0", "/1", "/2", "/3"]
+    times = sorted(at for at, _ in [*asked, *others])
+    assert min(later - before for before, later in itertools.pairwise(times)) >= 0.19

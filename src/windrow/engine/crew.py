@@ -16,6 +16,7 @@ from windrow.engine.context import CONTEXT
 from windrow.engine.heartbeat import Watch
 from windrow.engine.message import Broken, Event, Feed, Halt, Keep, Lane, LaneEnded, Leave, Visited, Walk, WalkEnded
 from windrow.engine.pace import host
+from windrow.formats.url import parts
 from windrow.model import Fetched, Site
 from windrow.reasons import Reason
 
@@ -125,9 +126,9 @@ class Crew:
             self._members[member.pipe] = member
 
     def walk(self, walk: Walk) -> None:
-        """Give a host to the process with the least to do; it stays there."""
+        """Give an origin to the process that has others of its host, else to the one with the least to do."""
         self._fill()
-        member = min(self._members.values(), key=lambda one: one.load)
+        member = self._owner(parts(f"{walk.origin}/").host, min(self._members.values(), key=lambda one: one.load))
         member.walks[walk.host] = set()
         member.send(walk)
 

@@ -13,14 +13,17 @@ from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import Connection as Pipe
 from typing import Any
+from weakref import WeakValueDictionary
 
 from windrow.engine.asking import Asker
 from windrow.engine.heartbeat import Heartbeat, limit_memory
 from windrow.engine.lane import run_lane
 from windrow.engine.line import REST, Lines
 from windrow.engine.message import Event, Feed, Halt, Keep, Lane, LaneEnded, Leave, Walk
+from windrow.engine.pace import Turn
 from windrow.engine.sighting import Sightings
 from windrow.engine.walk import Walker
+from windrow.formats.url import parts
 from windrow.stores.archive import Keeper
 from windrow.transports.registry import transport_for
 
@@ -40,6 +43,7 @@ class Fetcher:
         self._lock = threading.Lock()
         self._lines = Lines()
         self._walkers: dict[int, Walker] = {}
+        self._turns: WeakValueDictionary[str, Turn] = WeakValueDictionary()
         self._sightings = Sightings()
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.get_running_loop()
@@ -98,13 +102,19 @@ class Fetcher:
                 elif isinstance(told, Walk):
                     reading = partial(self._heartbeat.reading, told.host)
                     asker = Asker(self._keeper, told.crawl.robots, told.crawl.large, reading)
-                    walker = self._walkers[told.host] = Walker(told, asker, self._sightings, self.report)
+                    walker = self._walkers[told.host] = Walker(
+                        told, asker, self._sightings, self.report, self._turn(told.origin)
+                    )
                     self._do(walker.run())
                 else:
                     self._start(told)
         except (EOFError, OSError):
             # The engine is gone: what it was not told, it will ask for again.
             os._exit(1)
+
+    def _turn(self, origin: str) -> Turn:
+        """Return what all origins of a host have in common."""
+        return self._turns.setdefault(parts(f"{origin}/").host, Turn())
 
     def _start(self, lane: Lane) -> None:
         transport = transport_for(lane.site.scheme)

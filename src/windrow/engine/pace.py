@@ -34,6 +34,25 @@ def paces(sources: Iterable[Source]) -> dict[str, float]:
     return found
 
 
+class Turn:
+    """The one line of waiting of a host: its origins, such as http and https, are asked one after another."""
+
+    __slots__ = ("__weakref__", "_until", "lock")
+
+    def __init__(self) -> None:
+        """Begin with a host that nobody asked."""
+        self.lock = asyncio.Lock()
+        self._until = 0.0
+
+    def left(self) -> float:
+        """Return for how many seconds the host is still to be left alone."""
+        return max(0.0, self._until - time.monotonic())
+
+    def rest(self, seconds: float) -> None:
+        """Leave the host alone for so long, whichever origin it was that made this necessary."""
+        self._until = max(self._until, time.monotonic() + seconds)
+
+
 class Turns:
     """Gives requests to a host their turn; used by every lane of one fetcher, from any thread.
 

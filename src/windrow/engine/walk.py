@@ -11,7 +11,7 @@ from dataclasses import replace
 from windrow.engine.asking import Asker, Came
 from windrow.engine.ledger.moment import now
 from windrow.engine.message import Broken, Event, Visited, Walk, WalkEnded
-from windrow.engine.pace import LONGEST, SHORTEST
+from windrow.engine.pace import LONGEST, SHORTEST, Turn
 from windrow.engine.sighting import Sightings
 from windrow.errors import TransportError, WindrowError
 from windrow.formats.url import parts
@@ -34,9 +34,12 @@ REFUSED_BY_RULES = frozenset({Reason.ROBOTS_DENIED, Reason.ROBOTS_UNREACHABLE})
 class Walker:
     """Walks one origin with one connection; addresses are given to it as it needs them."""
 
-    def __init__(self, walk: Walk, asker: Asker, sightings: Sightings, report: Callable[[Event], None]) -> None:
-        """Walk by the rules of the collection's guide."""
+    def __init__(
+        self, walk: Walk, asker: Asker, sightings: Sightings, report: Callable[[Event], None], turn: Turn
+    ) -> None:
+        """Walk by the rules of the collection's guide; `turn` is what all origins of the host have in common."""
         self._walk = walk
+        self._line = turn
         self._guide = walk.crawl.rules(walk.source, walk.origin, walk.options)
         self._asker = asker
         self._sightings = sightings
@@ -96,6 +99,8 @@ class Walker:
             self._report(Visited(self._walk.host, visit))
             return None
         came = await self._ask(visitor, known)
+        if isinstance(came, Broken):
+            return came
         pause = self._guide.pause(came.visit.seconds, came.status, came.wait)
         visited = self._read(known, came, _long(pause, came))
         self._report(visited)
@@ -111,8 +116,15 @@ class Walker:
         told = f"{self._harmful} answers could not be read within the limits of time and memory"
         return self._left(Reason.SITE_GIVEN_UP, told) if self._harmful >= HARMFUL else None
 
-    async def _ask(self, visitor: Visiting, known: Call) -> Came:
-        """Make one request, and once more at once where the guide takes its failure for a fluke."""
+    async def _ask(self, visitor: Visiting, known: Call) -> Came | Broken:
+        """Make one request when it is the origin's turn, and once more where its failure may be a fluke."""
+        async with self._line.lock:
+            left = self._line.left()
+            if left and (why := await self._pause(left)):
+                return why
+            return await self._request(visitor, known)
+
+    async def _request(self, visitor: Visiting, known: Call) -> Came:
         tries = 1
         came = await self._asker.ask(visitor, known)
         while self._guide.again(came.visit.reason, tries):
@@ -163,7 +175,9 @@ class Walker:
         call = Call(0, rules, kind=self._walk.crawl.robots)
         came = await self._ask(visitor, call)
         hops = 0
-        while target := self._guide.moved(came.visit.status or 0, came.visit.location, came.visit.url, hops):
+        while not isinstance(came, Broken) and (
+            target := self._guide.moved(came.visit.status or 0, came.visit.location, came.visit.url, hops)
+        ):
             pause = self._guide.pause(came.visit.seconds, came.status, came.wait)
             self._report(Visited(self._walk.host, came.visit, wait=_long(pause, came)))
             if why := await self._rest(pause):
@@ -181,6 +195,7 @@ class Walker:
         """Leave the host alone for as long as an answer made the guide want."""
         if pause is None:
             return self._left(Reason.SITE_GIVEN_UP, Reason.SITE_GIVEN_UP.meaning)
+        self._line.rest(pause)
         return await self._pause(pause)
 
     async def _pause(self, seconds: float) -> Broken | None:

@@ -66,9 +66,10 @@ def read(raw: bytes) -> Feed | None:
     if admitted.root not in {"rss", "RDF", "feed"}:
         return None
     root = xml.tree(admitted.content, recover=True)
-    if root is None:
-        raise StepError("nothing of the document can be read", Reason.NOT_WELL_FORMED)
-    return _atom(root) if admitted.root == "feed" else _rss(root)
+    try:
+        return _atom(root) if admitted.root == "feed" else _rss(root)
+    except UnicodeDecodeError:
+        raise StepError("it holds characters that are none", Reason.WRONG_ENCODING) from None
 
 
 def _rss(root: etree._Element) -> Feed:

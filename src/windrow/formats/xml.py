@@ -50,6 +50,10 @@ SHAPES = (
 DECLARED = re.compile(rb"""<\?xml\s[^>]*?\sencoding\s*=\s*["']([^"']{1,40})["']""")
 PROLOG = re.compile(rb"(?:\s+|<\?.*?\?>|<!--.*?-->)*+", re.DOTALL)
 ROOT = re.compile(rb"<(?:[^\s/>:]*:)?([^\s/>:]+)")
+_HALF = re.compile(
+    rb"&#(?:x0*+[dD][89a-fA-F][0-9a-fA-F]{2}(?![0-9a-fA-F])"
+    rb"|0*+5(?:529[6-9]|5[3-9]\d\d|6\d{3}|7[0-2]\d\d|73[0-3]\d|734[0-3])(?!\d));?"
+)
 
 _ENCODING = {
     etree.ErrorTypes.ERR_UNKNOWN_ENCODING,
@@ -118,14 +122,25 @@ def tree(content: bytes, *, recover: bool = False, bare: bool = False) -> etree.
     """
     parser = etree.XMLParser(recover=recover, remove_blank_text=bare, **OPTIONS)
     try:
-        root = etree.fromstring(content, parser)
+        root = etree.fromstring(mended(content) if recover else content, parser)
     except etree.XMLSyntaxError as error:
         raise refusal(error, parser.error_log) from None
     except MemoryError:
         raise StepError("no memory is left to parse it", Reason.MEMORY_LIMIT) from None
+    if root is None:
+        raise StepError("nothing of the document can be read", Reason.NOT_WELL_FORMED)
     if root.getroottree().docinfo.internalDTD is not None:
         raise StepError("a document type declaration is refused", Reason.DTD_FORBIDDEN)
     return root
+
+
+def mended(content: bytes) -> bytes:
+    """Replace references to halves of pairs: a parser that recovers takes them for characters, and no text holds them.
+
+    >>> mended(b"<a>&#xD83D;&#55357;&#x41;</a>").decode()
+    '<a>\ufffd\ufffd&#x41;</a>'
+    """
+    return _HALF.sub("\ufffd".encode(), content) if b"&#" in content else content
 
 
 def refusal(error: etree.XMLSyntaxError, log: Any) -> StepError:

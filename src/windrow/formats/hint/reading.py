@@ -80,7 +80,7 @@ def _marked(content: bytes, base: str) -> Hints:
 def _elements(content: bytes, tag: str, entry: Any) -> Iterator[tuple[str, str, str]]:
     """Yield what each entry says, and drop it."""
     options: dict[str, Any] = xml.OPTIONS | {"recover": True}
-    reader = etree.iterparse(io.BytesIO(content), events=("end",), tag=f"{{*}}{tag}", **options)
+    reader = etree.iterparse(io.BytesIO(xml.mended(content)), events=("end",), tag=f"{{*}}{tag}", **options)
     try:
         for _, element in reader:
             if element.getroottree().docinfo.internalDTD is not None:
@@ -118,6 +118,8 @@ def _gather(kind: Kind, found: Found, base: str) -> Hints:
                 refused += 1
             else:
                 entries.setdefault(url, Hint(url, moment(time)))
+    except UnicodeDecodeError:
+        return Hints(kind, tuple(entries.values()), Reason.WRONG_ENCODING, refused)
     except StepError as error:
         kept = () if error.reason is Reason.DTD_FORBIDDEN else tuple(entries.values())
         return Hints(kind, kept, error.reason, refused)
