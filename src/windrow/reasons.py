@@ -32,6 +32,7 @@ class Reason(StrEnum):
     UNSAFE_NAME = "unsafe_name", "the name holds a path separator, '..' or a control character"
     NOT_A_FILE = "not_a_file", "the entry is a directory, a link or a device"
     NOT_WANTED = "not_wanted", "a written rule leaves entries of this kind out"
+    BAD_LINE = "bad_line", "the line of an index of captures cannot be read"
     NO_LONGER_LISTED = "no_longer_listed", "the source does not offer it any more"
     NO_HOST = "no_host", "no available source offers it now"
     SOURCE_INACTIVE = "source_inactive", "the source or its centre is switched off"

@@ -62,6 +62,7 @@ class Met(NamedTuple):
     size: int = 0
     reason: Reason | None = None
     message: str = ""
+    digests: Mapping[str, str] = {}  # hex, by algorithm
 
 
 class _Form(NamedTuple):
@@ -207,6 +208,31 @@ def met(path: Path, start: int, limits: Limits) -> Iterator[Met]:
         raise ArchiveError(f"{path} cannot be read: {error.strerror}") from error
 
 
+def met_at(path: Path, offset: int, limits: Limits, take: Callable[[bytes], object], *algorithms: str) -> Met:
+    """Return the one record that begins at a place of a file; its payload is given to `take` piece by piece.
+
+    `digests` of what is returned has the payload's digests by the other algorithms that are named. Whatever is wrong is
+    the reason of what is returned. Raises `ArchiveError` like `met`.
+    """
+    try:
+        with path.open("rb", buffering=0) as raw:
+            file = cast(BinaryIO, raw)
+            form = _form(file)
+            if offset >= os.fstat(file.fileno()).st_size:
+                return Met(offset, 0, offset, reason=Reason.TRUNCATED, message="the file ends before this place")
+            try:
+                source = (_Gzip if form.packed else _Plain)(file, offset, limits.ratio)
+                return _record(source, offset, limits, form, (take, algorithms))
+            except _Trouble as trouble:
+                return Met(offset, 0, offset, reason=trouble.reason, message=str(trouble))
+    except OSError as error:
+        raise ArchiveError(f"{path} cannot be read: {error.strerror}", reason=_reason(error)) from error
+
+
+def _reason(error: OSError) -> Reason:
+    return Reason.NOT_FOUND if isinstance(error, FileNotFoundError) else Reason.DISK_FAILED
+
+
 def _met(file: BinaryIO, start: int, limits: Limits) -> Iterator[Met]:
     form, size = _form(file), os.fstat(file.fileno()).st_size
     make = _Gzip if form.packed else _Plain
@@ -245,8 +271,11 @@ def _form(file: BinaryIO) -> _Form:
     raise ArchiveError("it is no WARC file, nor one of ARC", hint="see docs/howto/read-warc-files.md")
 
 
-def _record(source: _Plain | _Gzip, at: int, limits: Limits, form: _Form) -> Met:
-    """Read one record."""
+_Taking = tuple[Callable[[bytes], object], tuple[str, ...]]
+
+
+def _record(source: _Plain | _Gzip, at: int, limits: Limits, form: _Form, taking: _Taking | None = None) -> Met:
+    """Read one record; `taking` is given its payload, and names more digests of it."""
     text, end = b"", b"\n" if form.line else END
     while end not in _BLANK.sub(b"", text, count=1):
         block = source.read(_HEAD) if len(text) < _HEAD else b""
@@ -267,15 +296,19 @@ def _record(source: _Plain | _Gzip, at: int, limits: Limits, form: _Form) -> Met
     head = b""
     if found.fields.get("content-type", "").lower().startswith("application/http"):
         head = body.head(_HEAD - found.length)
-    hasher = Hasher()
+    take, algorithms = taking or (None, ())
+    hasher = Hasher(*algorithms)
     large = body.left > limits.transfer
     for piece in body.pieces():
         if not large:
             hasher.update(piece)
+            if take is not None:
+                take(piece)
     after = source.end(body.rest)
     reason, message = (Reason.TOO_LARGE, f"more than {limits.transfer} bytes") if large else (None, "")
     size = 0 if large else hasher.size
-    return Met(at, after - at, after, found.kind, found.fields, head, hasher.digest(), size, reason, message)
+    others = {name: hasher.hex(name) for name in algorithms}
+    return Met(at, after - at, after, found.kind, found.fields, head, hasher.digest(), size, reason, message, others)
 
 
 class _Block:

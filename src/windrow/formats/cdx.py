@@ -1,0 +1,185 @@
+"""Index lines of web archives as values: CDX with 11 or 9 fields, other orders that a legend names, and CDXJ.
+
+A line is parsed by itself, and nothing in it is fatal: it is a capture, a legend, or a fault with its reason. What a
+collection wants of captures (a status, a media type, a digest of 32 letters) is not asked here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import date
+from typing import NamedTuple
+
+from windrow.reasons import Reason
+
+LONGEST = 64 * 1024
+"""Bytes of a line; longer ones are refused."""
+
+_MOMENT = re.compile(
+    r"(?!0000)\d{4}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:[01]\d|2[0-3])[0-5]\d[0-5]\d", re.ASCII
+).fullmatch
+_LEGEND = re.compile(rb" ?CDX((?: [A-Za-z])+)[ \r]*")
+_HALF = re.compile("[\ud800-\udfff]")
+_NOTHING: dict[str, None] = {"": None, "-": None}
+_STATUS = {"": None, "-": None} | {f"{code:03}": code for code in range(1000)}
+_DIGITS = 19  # that a number has fewer of
+_decode = json.JSONDecoder().decode
+_SAFE_DAY = "29"  # days before it are in every month
+
+
+class CdxLine(NamedTuple):
+    """A capture as an index has it.
+
+    `timestamp` has 14 digits and is a time of the calendar, in UTC. `digest` is as it is written, mostly base 32 of
+    SHA-1. `length` is that of the record in the file, compressed. None and empty text stand for `-` and what is absent;
+    bytes that are no UTF-8 are kept as Python keeps them in file names (PEP 383).
+    """
+
+    key: str
+    timestamp: str
+    url: str
+    mime: str
+    status: int | None
+    digest: str
+    length: int | None
+    offset: int | None
+    warc: str
+
+
+class CdxFault(NamedTuple):
+    """Why a line is no capture; `message` says more."""
+
+    reason: Reason
+    message: str
+
+
+class Layout(NamedTuple):
+    """At which place of a line each field stands; -1 for none. `fields` is how many a line has at least."""
+
+    fields: int
+    key: int
+    timestamp: int
+    url: int
+    mime: int
+    status: int
+    digest: int
+    length: int
+    offset: int
+    warc: int
+
+
+CDX_11 = Layout(11, 0, 1, 2, 3, 4, 5, 8, 9, 10)
+"""`CDX N b a m s k r M S V g`."""
+
+CDX_9 = Layout(9, 0, 1, 2, 3, 4, 5, -1, 7, 8)
+"""`CDX N b a m s k r V g`, without the length."""
+
+_BY_COUNT = {9: CDX_9}
+_LETTERS = {"key": "NA", "timestamp": "b", "url": "a", "mime": "m", "status": "s", "digest": "k", "length": "S",
+            "offset": "V", "warc": "g"}  # fmt: skip
+
+
+def parse_line(line: bytes, layout: Layout | None = None) -> CdxLine | CdxFault | Layout | None:
+    """Parse a line, by the legend that came before it where there was one; None for a blank line or a comment.
+
+    >>> parse_line(b"org,example)/ 20240301120000 http://example.org/ text/html 200 A - - 99 7 x.warc.gz").offset
+    7
+    >>> parse_line(b'org,example)/ 20240301120000 {"url": "http://example.org/", "status": "200"}').status
+    200
+    >>> parse_line(b" CDX N b a m s k r V g") == CDX_9
+    True
+    >>> parse_line(b"org,example)/ 20240230120000 http://example.org/ text/html 200 A - - 99 7 x.warc.gz").reason
+    <Reason.BAD_DATE: 'bad_date'>
+    """
+    if len(line) > LONGEST:
+        return CdxFault(Reason.TOO_LARGE, f"the line has {len(line)} bytes")
+    # The field's separators are those of ASCII; text parts at others too, but no text of ASCII does so by chance.
+    fields = line.decode("ascii").split() if line.isascii() else [_text(field) for field in line.split()]
+    count = len(fields)
+    if count > 2 and fields[2][0] == "{":
+        return _json_line(line)
+    if layout is None:
+        layout = _BY_COUNT.get(count, CDX_11)
+    if count < layout.fields or line[0] in b" #" or line[:4] == b"CDX ":
+        return _other(line, layout)
+    if layout is CDX_11:
+        key, timestamp, url, mime, status, digest, _, _, length, offset, warc = fields[:11]
+        return _line((key, timestamp, url, mime, status, digest, length, offset, warc))
+    return _line(tuple([fields[place] if place >= 0 else "-" for place in layout[1:]]))
+
+
+def _text(field: bytes) -> str:
+    return field.decode("utf-8", "surrogateescape")
+
+
+def _line(written: tuple[str, ...]) -> CdxLine | CdxFault:
+    """Make a capture of its fields as they are written, in their order."""
+    key, timestamp, url, mime, status, digest, length, offset, warc = written
+    if not _MOMENT(timestamp) or (timestamp[6:8] >= _SAFE_DAY and not _of_the_calendar(timestamp)):
+        return CdxFault(Reason.BAD_DATE, f"{timestamp[:40]!r} is no time of 14 digits")
+    if url in _NOTHING:
+        return CdxFault(Reason.BAD_ADDRESS, "the line names no address")
+    try:
+        code = _STATUS[status]
+        size = int(length) if length.isdecimal() and len(length) < _DIGITS else _NOTHING[length]
+        place = int(offset) if offset.isdecimal() and len(offset) < _DIGITS else _NOTHING[offset]
+    except KeyError:
+        return CdxFault(Reason.BAD_LINE, "status, length or offset is no number")
+    if mime == "-" or digest == "-" or warc == "-":
+        mime, digest, warc = ("" if text == "-" else text for text in (mime, digest, warc))
+    return CdxLine(key, timestamp, url, mime, code, digest, size, place, warc)
+
+
+def _of_the_calendar(timestamp: str) -> bool:
+    try:
+        date(int(timestamp[:4]), int(timestamp[4:6]), int(timestamp[6:8]))
+    except ValueError:
+        return False
+    return True
+
+
+def _json_line(line: bytes) -> CdxLine | CdxFault:
+    """Parse a line of CDXJ: key, time, and an object whose values are texts or numbers."""
+    key, timestamp, rest = line.split(None, 2)
+    try:
+        told = _decode(rest.decode("utf-8", "surrogateescape").rstrip())
+    except (ValueError, RecursionError):
+        return CdxFault(Reason.BAD_LINE, "the object behind the time is not JSON")
+    get = told.get
+    values = (get("url"), get("mime"), get("status"), get("digest"), get("length"), get("offset"), get("filename"))
+    written = [value if type(value) is str else _spelled(value) for value in values]
+    if "" in written and "" not in values:
+        return CdxFault(Reason.BAD_LINE, "a value of the object is neither text nor number")
+    if b"\\u" in rest and _HALF.search("".join(written)):
+        return CdxFault(Reason.BAD_LINE, "a value of the object holds half a character")
+    return _line((_text(key), _text(timestamp), *written))
+
+
+def _spelled(value: object) -> str:
+    """Spell what is no text: nothing as `-`, a number; all else is empty."""
+    if value is None:
+        return "-"
+    return str(value) if type(value) is int and abs(value) < 10**18 else ""
+
+
+def _other(line: bytes, layout: Layout) -> CdxFault | Layout | None:
+    """Say what a line is that is no capture."""
+    if found := _LEGEND.fullmatch(line.rstrip(b"\r\n")):
+        return _legend(found[1].decode().split())
+    begun = line[:1] == b" " or not line.strip() or line.startswith((b"#", b"filedesc:", b"!"))
+    if begun:
+        return None
+    return CdxFault(Reason.BAD_LINE, f"the line has {len(line.split())} fields, not {layout.fields}")
+
+
+def _legend(letters: list[str]) -> Layout | CdxFault:
+    """Return where a legend's fields stand."""
+    places = {
+        name: next((letters.index(letter) for letter in wanted if letter in letters), -1)
+        for name, wanted in _LETTERS.items()
+    }
+    missing = [name for name, place in places.items() if place < 0 and name != "length"]
+    if missing:
+        return CdxFault(Reason.UNSUPPORTED, f"the legend names no {', '.join(missing)}")
+    return Layout(len(letters), **places)

@@ -1,0 +1,132 @@
+"""Captures by their index: lines of files, and the payloads they point to."""
+
+import base64
+import gzip
+import hashlib
+import random
+import resource
+
+import pytest
+
+from tests.stores.letter import again, info, packed, page
+from windrow.digest import digest
+from windrow.errors import ArchiveError
+from windrow.formats.cdx import CdxFault, CdxLine
+from windrow.model import Limits
+from windrow.reasons import Reason
+from windrow.stores.archive import open_payload, read_index
+
+SHA = "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
+BODY = b"%PDF-1.5 " + random.Random(3).randbytes(50_000)
+
+
+def row(at):
+    return f"org,example)/{at} 20180301120000 http://example.org/{at} application/pdf 200 {SHA} - - 9 {at} a/b.warc.gz"
+
+
+@pytest.mark.parametrize("pack", [False, True])
+def test_an_index_is_read_line_by_line_and_from_any_line_on(tmp_path, pack):
+    lines = [" CDX N b a m s k r M S V g", *map(row, range(30_000)), "junk", "", "# note", row(7)]
+    content = "\n".join(lines).encode()
+    path = tmp_path / "x.cdx"
+    path.write_bytes(gzip.compress(content[:99_999]) + gzip.compress(content[99_999:]) if pack else content)
+    found = list(read_index(path))
+    assert len(found) == 30_002
+    assert [each.number for each in found[:2]] == [2, 3]
+    assert [type(each.line) for each in found[-2:]] == [CdxFault, CdxLine]
+    assert list(read_index(path, after=29_999)) == found[29_998:]
+
+
+def test_a_legend_holds_for_lines_read_later(tmp_path):
+    path = tmp_path / "x.cdx"
+    path.write_text(" CDX b N a m s k g V\n" + f"20180301120000 k http://a/ a/b 200 {SHA} x.warc 5\n" * 3)
+    assert [each.line.offset for each in read_index(path, after=2)] == [5, 5]
+
+
+def test_a_line_without_an_end_is_no_danger(tmp_path):
+    path = tmp_path / "x.cdx.gz"
+    path.write_bytes(gzip.compress(bytes(300 << 20).replace(b"\0", b"a") + b"\n" + row(1).encode()))
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    found = list(read_index(path))
+    assert [getattr(each.line, "reason", None) for each in found] == [Reason.TOO_LARGE, None]
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 400_000  # kB; the file itself was made here
+
+
+def test_a_gzip_file_that_breaks_off_ends_in_a_fault(tmp_path):
+    path = tmp_path / "x.cdx.gz"
+    path.write_bytes(gzip.compress("\n".join(map(row, range(5_000))).encode())[:-500])
+    *_, last = read_index(path)
+    assert last.line.reason is Reason.TRUNCATED
+    with pytest.raises(ArchiveError):
+        list(read_index(tmp_path / "none"))
+
+
+def sha1(body):
+    return base64.b32encode(hashlib.sha1(body).digest()).decode()
+
+
+@pytest.fixture(params=["plain", "gzip"])
+def file(request, tmp_path):
+    records = [info(), page("http://a.example/x.pdf", BODY), again("http://a.example/y.pdf", BODY)]
+    path = tmp_path / "x.warc"
+    path.write_bytes(packed(records) if request.param == "gzip" else b"".join(records))
+    sizes = [len(packed([each])) if request.param == "gzip" else len(each) for each in records]
+    return path, [0, sizes[0], sizes[0] + sizes[1]]
+
+
+@pytest.mark.parametrize("spelled", [sha1(BODY), f"sha1:{sha1(BODY).lower()}", digest(BODY), ""])
+def test_a_payload_is_opened_and_verified(file, spelled):
+    path, places = file
+    found = open_payload(path, places[1], Limits(), digest=spelled)
+    with found.view as view:
+        assert view.read() == BODY
+        view.seek(-5, 2)
+        assert view.read() == BODY[-5:]
+    assert (found.size, found.digest, found.status, found.verified) == (len(BODY), digest(BODY), 200, bool(spelled))
+    assert found.record["warc-target-uri"] == "http://a.example/x.pdf"
+
+
+def test_a_revisit_says_that_it_is_one(file):
+    path, places = file
+    found = open_payload(path, places[2], Limits(), digest=sha1(BODY))
+    assert (found.kind, found.size, found.verified) == ("revisit", 0, False)
+    found.view.close()
+
+
+@pytest.mark.parametrize(
+    ("shift", "given", "limits", "reason"),
+    [
+        (0, "A" * 32, Limits(), Reason.DIGEST_MISMATCH),
+        (3, "", Limits(), Reason.CORRUPT),
+        (10**9, "", Limits(), Reason.TRUNCATED),
+        (0, "", Limits(transfer=1_000), Reason.TOO_LARGE),
+        (0, "crc32:1", Limits(), Reason.UNSUPPORTED),
+    ],
+)
+def test_what_cannot_be_opened_has_its_reason(file, shift, given, limits, reason):
+    path, places = file
+    with pytest.raises(ArchiveError) as caught:
+        open_payload(path, places[1] + shift, limits, digest=given)
+    assert caught.value.reason is reason
+
+
+def test_a_file_that_is_not_there_has_its_reason(tmp_path):
+    with pytest.raises(ArchiveError) as caught:
+        open_payload(tmp_path / "none.warc.gz", 0, Limits())
+    assert caught.value.reason is Reason.NOT_FOUND
+
+
+def test_a_digest_of_what_is_in_the_chunks_is_verified_too(tmp_path):
+    chunked = b"5\r\nhello\r\n0\r\n\r\n"
+    path = tmp_path / "x.warc"
+    path.write_bytes(page("http://a.example/", chunked, b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"))
+    for body in (chunked, b"hello"):
+        with open_payload(path, 0, Limits(), digest=sha1(body)).view as view:
+            assert view.read() == chunked
+
+
+def test_real_lines_of_the_samples(shared):
+    paths = sorted((shared / "data/papers/cdx").glob("*.cdx"))
+    captures = [each.line for path in paths for each in read_index(path) if isinstance(each.line, CdxLine)]
+    assert len(captures) > 20
+    assert all(each.offset is not None and each.warc and len(each.digest) == 32 for each in captures)
