@@ -28,7 +28,7 @@ def main() -> int:
 
     into = Path(sys.argv[1])
     said = json.loads((into / "site.json").read_text())
-    warm([said["scheme"]])  # as windrow.app.drops does before it opens the databases
+    warm([said["scheme"]])  # as windrow.collections.drops.adapter.harvest does before it opens the databases
 
     from benchmarks.collection import EMPTY  # noqa: PLC0415
     from windrow.engine.run import Harvest  # noqa: PLC0415

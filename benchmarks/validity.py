@@ -27,7 +27,7 @@ from lxml import etree
 from benchmarks.comparison import Comparison, median_of, spread
 from benchmarks.daemon import Missing, find, place, scratch
 from benchmarks.gather import write
-from windrow.config.resource import SHIPPED
+from windrow.collections.drops.adapter.resources import SHIPPED
 from windrow.demo.document import experiments
 from windrow.model import Site
 
@@ -128,8 +128,8 @@ def lay_out(batch: Batch, folder: Path) -> list[Path]:
 
 def main() -> int:
     """Take every capture of a harvest through the step, and say how many there were and how many are not valid."""
+    from windrow.collections.drops.adapter.resources import schema  # noqa: PLC0415
     from windrow.collections.drops.collection import COLLECTION  # noqa: PLC0415
-    from windrow.config.resource import schema  # noqa: PLC0415
     from windrow.engine.message import Job  # noqa: PLC0415
     from windrow.engine.pool import Pool  # noqa: PLC0415
     from windrow.engine.worker import Desk  # noqa: PLC0415

@@ -12,23 +12,22 @@ from typing import Any, NamedTuple
 
 import click
 
-from windrow.app.compare import Compared
+from windrow.adapter import Document, Got, Note, Record, Reread
 from windrow.app.crawled import OutcomeCount
-from windrow.app.edition import Edition
-from windrow.app.forget import Burden
-from windrow.app.lookup import Hit, Mark, Told
-from windrow.app.origin import Came, Origin, Site
-from windrow.app.page import Asked as PageAsked
-from windrow.app.page import Page, Tombstone
 from windrow.app.question import Candidate
-from windrow.app.reread import Reread
 from windrow.app.scaffold import Prepared
 from windrow.app.schedule import Asked, Reads, Waiting
 from windrow.app.status import SourceState, Standing, StateCount
 from windrow.app.story import Event, Story
 from windrow.app.summary import FindingCount, PhaseCount, ReasonCount, SourceCount, Summary
-from windrow.app.trial import Document, Got, Note, Record
 from windrow.cli.root import root
+from windrow.collections.pages.adapter.compare import Compared
+from windrow.collections.pages.adapter.editions import Edition
+from windrow.collections.pages.adapter.lookup import Hit, Mark, Told
+from windrow.collections.pages.adapter.page_story import Asked as PageAsked
+from windrow.collections.pages.adapter.page_story import Page, Tombstone
+from windrow.collections.pages.adapter.site_story import Came, Origin, Site
+from windrow.collections.pages.adapter.takedown import Burden
 from windrow.collections.pages.difference import Change, Line
 from windrow.collections.pages.search.result import Part
 from windrow.engine.burial import Buried

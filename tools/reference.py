@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Iterator
 
-from windrow import errors
-from windrow.config import CENTRE_SETTINGS, SETTINGS, SOURCE_SETTINGS, Setting
-from windrow.config.setting import SOURCE
+from windrow import errors, registry
+from windrow.config import Setting, settings_of
+from windrow.config import settings as all_settings
 from windrow.reasons import Reason
+from windrow.settings.setting import SOURCE
 
 CODES = {
     0: "all went well",
@@ -41,9 +42,11 @@ def settings(which: str) -> str:
     """List the settings of the `workspace`, a `centre`, every `source`, or the sources of one collection alone."""
     shared = {setting.name: setting for setting in SOURCE}
     chosen: dict[str, Setting] = {
-        "workspace": SETTINGS, "centre": CENTRE_SETTINGS, "source": shared,
+        "workspace": all_settings(), "source": shared,
+        **{name: {each.name: each for each in known} for made in registry.installed().values()
+           for name, known in made.configuration.tables.items()},
         **{kind: {name: each for name, each in known.items() if name not in shared}
-           for kind, known in SOURCE_SETTINGS.items()},
+           for kind, known in settings_of(registry.installed()).items()},
     }[which]  # fmt: skip
     heads = ("setting", "holds", "default", "meaning")
     if which != "workspace":

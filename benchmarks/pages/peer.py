@@ -9,7 +9,7 @@ from typing import Any
 
 import tantivy
 
-from windrow.app.search import BM25
+from windrow.collections.pages.adapter.search import BM25
 from windrow.collections.pages.query import parse
 from windrow.collections.pages.query.match import match
 from windrow.collections.pages.query.tree import Phrase, Word, wanted

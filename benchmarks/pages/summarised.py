@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.pages.sample import Sample
-from windrow.app.indexing import index_pages
+from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.collections.pages.collection import COLLECTION
 from windrow.collections.pages.search.word import counted
 from windrow.digest import number

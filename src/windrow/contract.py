@@ -28,6 +28,7 @@ from windrow.model import (
     Visit,
 )
 from windrow.reasons import Reason
+from windrow.settings.configuration import Configuration
 
 State = tuple[int, Status]
 """A (phase id, status) pair; phase ids count from 1 in the order of `Collection.phases`."""
@@ -268,6 +269,7 @@ class Crawl:
     rules: Callable[[Source, str, Mapping[str, Any]], CrawlRules]
     again: Callable[[Source, Visit, int, int], tuple[int | None, int]]
     outcome: Callable[[int | None, Reason | None, str], str]
+    normal: Callable[[str], str]  # an address as it is kept; empty for what is none
     page: int  # the kind of a visit to a page
     robots: int  # and of one to the host's robots.txt
     rest: int = 86_400
@@ -291,6 +293,11 @@ class Collection:
     discovery: Discovery
     steps: tuple[Step, ...]
     adapter: str = ""
+    configuration: Configuration = Configuration()  # noqa: RUF009 frozen: it may be shared
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Go to other processes without the configuration, whose functions are made where they are declared."""
+        return Collection, (self.name, self.phases, self.discovery, self.steps, self.adapter)
 
     def phase(self, name: str) -> int:
         """Return the id of a phase."""

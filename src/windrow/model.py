@@ -102,6 +102,7 @@ class Source:
     pace: float = 0.0  # least seconds between two requests to its host
     options: Mapping[str, Any] = field(default_factory=dict)
     most: int = 0  # most addresses that a crawl asks for in one run; 0: all that are due
+    unusable: str = ""  # why its collection cannot be used
 
 
 LARGEST = 2**63 - 1

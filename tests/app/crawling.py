@@ -7,7 +7,7 @@ import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from windrow.app.crawler import CrawlerBooks
+from windrow.collections.pages.adapter.crawler_books import CrawlerBooks
 from windrow.digest import number
 from windrow.engine.ledger import Ledger
 from windrow.formats.url import parts

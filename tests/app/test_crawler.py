@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from tests.app.crawling import Crawl
 from tests.engine import strolling
-from windrow.app.crawler import CrawlerBooks, check_crawler
+from windrow.collections.pages.adapter.crawler_books import CrawlerBooks, check_crawler
 from windrow.collections.pages.identity import crawl_uuid
 from windrow.digest import number
 from windrow.engine.ledger import Ledger

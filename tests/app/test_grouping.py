@@ -10,8 +10,8 @@ import pytest
 
 from tests.collections.pages.place import Page, fill, schema
 from tests.stores.summary.test_near import prose
-from windrow.app.indexing import index_pages
-from windrow.app.search import Search
+from windrow.collections.pages.adapter.indexing import index_pages
+from windrow.collections.pages.adapter.search import Search
 from windrow.stores.connect import connect
 from windrow.stores.index.beside import there
 from windrow.stores.summary.follow import follow

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from tests.collections.pages.place import Page, fill, schema
-from windrow.app import indexing
-from windrow.app.indexing import index_pages, open_index, roll_path
-from windrow.app.search import Search
+from windrow.collections.pages.adapter import indexing
+from windrow.collections.pages.adapter.indexing import index_pages, open_index, roll_path
+from windrow.collections.pages.adapter.search import Search
 from windrow.collections.pages.search.word import counted
 from windrow.stores.connect import connect
 from windrow.stores.index import fulltext
@@ -113,7 +113,7 @@ def test_an_index_of_another_version_is_not_asked_and_not_removed(tmp_path: Path
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from windrow.app import indexing
+from windrow.collections.pages.adapter import indexing
 from windrow.stores.index import fulltext
 fulltext.BATCH, indexing.BATCH, indexing.COMMIT, left = 4, 3, 2, int(sys.argv[3])
 def pulse():

@@ -7,7 +7,7 @@ import pytest
 
 import windrow
 from tests.crash.place import STORE, finish, make, tables
-from windrow.app.replay import replay
+from windrow.collections.drops.adapter.replay import replay
 from windrow.engine.progress import Progress
 
 

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.collections.pages.place import Page, fill, schema
-from windrow.app.indexing import index_pages
-from windrow.app.search import Search
+from windrow.collections.pages.adapter.indexing import index_pages
+from windrow.collections.pages.adapter.search import Search
 from windrow.collections.pages.search.word import pieces, readable
 from windrow.stores.connect import connect
 from windrow.stores.index.beside import there

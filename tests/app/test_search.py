@@ -12,8 +12,8 @@ from hypothesis import given, settings
 
 from tests.collections.pages.place import Page, fill, schema
 from tests.collections.pages.query.test_parse import TYPED
-from windrow.app.indexing import index_pages
-from windrow.app.search import Search
+from windrow.collections.pages.adapter.indexing import index_pages
+from windrow.collections.pages.adapter.search import Search
 from windrow.stores.connect import connect
 from windrow.stores.index.beside import there
 

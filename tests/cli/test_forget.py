@@ -163,7 +163,7 @@ def test_nobody_is_asked_twice_and_nothing_goes_unasked(root: Path, village, win
 
 KILLED = """
 import os, signal, sys
-from windrow.app import forget
+from windrow.collections.pages.adapter import takedown as forget
 from windrow.engine import burial
 from windrow.engine.ledger.takedowns import TakedownWriter
 from windrow.stores.archive import erase

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from tests.app.test_search import PAGES
 from tests.collections.pages.place import fill, schema
-from windrow.app import Windrow, lookup
-from windrow.app.indexing import index_pages
+from windrow.app import Windrow
 from windrow.app.scaffold import prepare
 from windrow.cli.search import command
+from windrow.collections.pages.adapter import lookup
+from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.stores.connect import connect
 from windrow.stores.index.beside import there
 

@@ -10,12 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.config import SETTINGS, SOURCE_SETTINGS, default_toml, find, load, resources, trust
-from windrow.config.amount import duration, show_duration, show_size, size
-from windrow.config.setting import Setting, variable
+from windrow import registry
+from windrow.collections.drops.adapter.resources import resources
+from windrow.collections.drops.settings import drops_of
+from windrow.config import default_toml, find, load, settings, settings_of, trust
 from windrow.errors import ConfigError, NotAWorkspace
 from windrow.model import Limits, Secret
+from windrow.settings.amount import duration, show_duration, show_size, size
+from windrow.settings.setting import Setting, variable
 
+SETTINGS = settings()
+SOURCE_SETTINGS = settings_of(registry.installed())
 KEY = "SHA256:" + "A" * 43
 
 
@@ -115,10 +120,10 @@ def test_every_setting_of_a_source(root: Path, kind: str, setting: Setting) -> N
 def test_the_strongest_wins(root: Path) -> None:
     (root / "windrow.toml").write_text("[drops]\nattempts = 4\n")
     env = {"WINDROW_DROPS_ATTEMPTS": "5"}
-    assert load(root, {}).drops.attempts == 4
-    assert load(root, env).drops.attempts == 5
-    assert load(root, env, {"drops.attempts": 6}).drops.attempts == 6
-    assert load(root, env, {"drops.attempts": None}).drops.attempts == 5
+    assert load(root, {}).sections["drops"].attempts == 4
+    assert load(root, env).sections["drops"].attempts == 5
+    assert load(root, env, {"drops.attempts": 6}).sections["drops"].attempts == 6
+    assert load(root, env, {"drops.attempts": None}).sections["drops"].attempts == 5
 
 
 def test_attempts_of_a_source(root: Path) -> None:
@@ -159,7 +164,7 @@ def test_states_and_inactive_centres(root: Path) -> None:
     workspace = load(root, {})
     assert [s.active for s in workspace.sources] == [False, False, True]
     assert [s.options["state"] for s in workspace.sources] == ["maintenance", "available", "available"]
-    assert workspace.drops.centres[0].short_name == "Ucd"
+    assert drops_of(workspace.sections).centres[0].short_name == "Ucd"
 
 
 @pytest.mark.parametrize(
@@ -189,7 +194,6 @@ def test_states_and_inactive_centres(root: Path) -> None:
             ["source.a.collectionn", "source.a.collection?"],
         ),
         ("[source.a]\nurl = 'ftp://h/'", ["source.a.collection is missing"]),
-        ("[source.a]\nurl = 'ftp://h/'\ncollection = 'drop'", ["no collection 'drop'", "drops"]),
         ("[source.a]\nurl = 'gopher://h/'\ncollection = 'drops'", ["sftp"]),
         ("[source.a]\nurl = 'ftp:///x'\ncollection = 'drops'", ["host"]),
         ("[source.a]\nurl = 'ftp://h:99999/x'\ncollection = 'drops'", ["port"]),
@@ -209,6 +213,17 @@ def test_what_is_wrong_is_told_with_its_place(root: Path, text: str, words: list
         assert word in str(caught.value)
     assert caught.value.exit_code == 4
     assert caught.value.hint
+
+
+def test_a_source_of_a_collection_that_is_not_there_says_so_and_the_others_stand(root: Path) -> None:
+    (root / "windrow.toml").write_text(
+        "[drop]\nx = 1\n[source.a]\nurl = 'ftp://h/'\ncollection = 'drop'\n[source.b]\nurl = 'ftp://h/'\ncollection = 'drops'"
+    )
+    one, other = load(root, {}).sources
+    assert one.unusable == "no collection 'drop' is installed; there is: drops, pages"
+    assert not one.active
+    assert other.unusable == ""
+    assert other.active
 
 
 @pytest.mark.parametrize(
@@ -247,16 +262,16 @@ def test_the_secret_in_the_environment_is_not_in_what_is_shown(root: Path) -> No
 
 
 def test_a_mistyped_variable_is_refused_and_a_foreign_one_is_not(root: Path) -> None:
-    assert load(root, {"WINDROW_SHARED": "x", "WINDROW_WORKSPACE": "x", "OTHER": "x"}).drops.attempts == 3
+    assert load(root, {"WINDROW_SHARED": "x", "WINDROW_WORKSPACE": "x", "OTHER": "x"}).sections["drops"].attempts == 3
     with pytest.raises(ConfigError, match=r"WINDROW_LEDGR_PATH .* did you mean WINDROW_LEDGER_PATH"):
         load(root, {"WINDROW_LEDGR_PATH": "x"})
 
 
 def test_databases(root: Path) -> None:
-    assert load(root, {}).drops.tracker.url == f"sqlite:///{root}/tracker.sqlite"
+    assert drops_of(load(root, {}).sections).tracker.url == f"sqlite:///{root}/tracker.sqlite"
     told = load(root, {"WINDROW_DROPS_TRACKER": "mysql+pymysql://u@h/d", "WINDROW_DROPS_TRACKER_SECRET": "env:X"})
-    assert told.drops.tracker.url == "mysql+pymysql://u@h/d"
-    assert told.drops.tracker.secret == Secret("env:X")
+    assert drops_of(told.sections).tracker.url == "mysql+pymysql://u@h/d"
+    assert drops_of(told.sections).tracker.secret == Secret("env:X")
 
 
 def test_limits_default_to_the_models_own(root: Path) -> None:

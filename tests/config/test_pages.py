@@ -46,8 +46,11 @@ def test_what_is_in_force_for_a_site(root: Path) -> None:
 
 
 def test_the_contact_of_the_workspace_is_that_of_the_crawl(root: Path) -> None:
-    assert told(root, 'contact = "a@b.example"').pages.contact == "a@b.example"
-    assert told(root, 'contact = "a@b.example"\n[pages]\ncontact = "c@d.example"').pages.contact == "c@d.example"
+    assert told(root, 'contact = "a@b.example"').sections["pages"].contact == "a@b.example"
+    assert (
+        told(root, 'contact = "a@b.example"\n[pages]\ncontact = "c@d.example"').sections["pages"].contact
+        == "c@d.example"
+    )
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ SOURCE = 'url = "file://{base}/"\ncollection = "drops"\ncentre = "{centre}"\ncon
 RUN = """
 import sys
 from pathlib import Path
-from windrow.app.drops import harvest
+from windrow.collections.drops.adapter.harvest import harvest
 from windrow.config import load
 from windrow.engine.session import Session, Setup
 config = load(Path(sys.argv[1]))

@@ -51,7 +51,10 @@ def outcome(status, reason):
 
 
 STROLL = Collection(
-    name="stroll", phases=("get",), discovery=Crawl(seeds, rules, again, outcome, 0, 1, interval=paced), steps=()
+    name="stroll",
+    phases=("get",),
+    discovery=Crawl(seeds, rules, again, outcome, str, 0, 1, interval=paced),
+    steps=(),
 )
 
 

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 import windrow
 from tests.crash.place import STORE, TRACKER, finish, kill, make, reached, start, tables
 from windrow.app.checkup import check
-from windrow.app.replay import replay
+from windrow.collections.drops.adapter.replay import replay
 from windrow.collections.drops.phase import phase
 from windrow.engine.progress import Progress
 from windrow.errors import UsageError

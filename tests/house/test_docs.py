@@ -10,8 +10,8 @@ import pytest
 
 from tests.house.page import anchors, links, name, pages
 from tests.house.tree import ROOT
-from windrow import errors
-from windrow.config import CENTRE_SETTINGS, SETTINGS, SOURCE_SETTINGS
+from windrow import errors, registry
+from windrow.config import settings, settings_of
 from windrow.reasons import Reason
 
 
@@ -52,7 +52,9 @@ def test_every_reason_is_in_the_manual() -> None:
 
 def test_every_setting_is_in_the_manual() -> None:
     text = page("reference/config.md")
-    names = {*SETTINGS, *CENTRE_SETTINGS, *(name for known in SOURCE_SETTINGS.values() for name in known)}
+    known = registry.installed()
+    names = {*settings(), *(name for each in settings_of(known).values() for name in each)}
+    names |= {one.name for made in known.values() for rows in made.configuration.tables.values() for one in rows}
     assert [setting for setting in names if f"| `{setting}` |" not in text] == []
 
 

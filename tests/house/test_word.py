@@ -23,8 +23,13 @@ BANNED = tuple(
         ("api.anth", "ropic"),
     )
 )
-LOOPS = ("src/windrow/engine/worker.py", "src/windrow/engine/lane.py", "src/windrow/engine/walk.py")
-"""Where one document's failure, whatever it is, must not end the rest."""
+LOOPS = (
+    "src/windrow/engine/worker.py",
+    "src/windrow/engine/lane.py",
+    "src/windrow/engine/walk.py",
+    "src/windrow/registry.py",
+)
+"""Where one document's failure, or one package's, whatever it is, must not end the rest."""
 
 BARE = {"ValueError", "RuntimeError", "Exception", "KeyError", "TypeError", "OSError", "IndexError"}
 IMPURE_CALLS = {"open", "print", "input", "create_engine", "urlopen", "getenv"}
@@ -33,6 +38,7 @@ IMPURE_METHODS = {
     "getenv", "environ", "perf_counter", "monotonic",
 }  # fmt: skip
 PURE = ("src/windrow/collections/*", "src/windrow/formats/*")
+IMPURE_ROOMS = ("src/windrow/collections/*/adapter/*", "src/windrow/collections/*/database/*")
 
 
 def test_no_machine_or_registry_is_named() -> None:
@@ -80,6 +86,8 @@ def test_pure_parts_read_no_disk_clock_or_environment() -> None:
     found = []
     for path in python("src"):
         if not any(fnmatch(at(path), pure) for pure in PURE):
+            continue
+        if any(fnmatch(at(path), room) for room in IMPURE_ROOMS):
             continue
         for node in ast.walk(parsed(path)):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in IMPURE_CALLS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from windrow.app.kind import KINDS, join
+from windrow import registry
 from windrow.app.status import holder
 from windrow.config import Workspace
 from windrow.engine.check import Fault, check_archive, check_index, check_standing
@@ -35,7 +35,7 @@ def check(workspace: Workspace, ledger: Ledger) -> Checkup:
             done.bytes += found
     done.faults += check_index(ledger, workspace.archive.folder)
     done.faults += check_standing(ledger)
-    behind = [fault for kind in KINDS for fault in join(kind).check(workspace, ledger)]
+    behind = [fault for name in registry.installed() for fault in registry.adapter(name).check(workspace, ledger)]
     if behind and (who := holder(ledger)):
         raise Locked(
             f"{who} runs here now, and its books are being written", hint="windrow status, then: windrow check"

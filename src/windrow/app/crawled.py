@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
 
-from windrow.app.kind import KINDS, collection
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.attempts import VisitCount
 from windrow.engine.ledger.moment import now
 from windrow.reasons import Reason
+from windrow.registry import collection, installed
 
 UNASKED = frozenset(
     (
@@ -65,7 +65,7 @@ def visits(ledger: Ledger, span: tuple[int, int], kinds: Iterable[str]) -> Visit
     sources: dict[str, Counter[str]] = {}
     ends: Counter[tuple[str, str]] = Counter()
     reasons: Counter[str] = Counter()
-    crawls = {name: crawl for name in kinds if (crawl := collection(name).crawl)}
+    crawls = {name: crawl for name, made in installed().items() if (crawl := made.crawl)}
     for one in _counted(ledger, *span):
         mine = sources.setdefault(one.source, Counter())
         mine["fetched"] += one.number if one.status is not None else 0
@@ -114,10 +114,11 @@ def frontiers(ledger: Ledger) -> dict[str, Frontier]:
     """Return how the addresses of every source that was crawled stand now."""
     at = int(now().timestamp())
     found: dict[str, Frontier] = {}
+    crawls = {name: made.crawl for name, made in installed().items()}
     for one in ledger.addresses.by_source(at):
         moment = datetime.fromtimestamp(one.next_due, UTC) if one.next_due is not None else None
         before = found.get(one.source, Frontier())
-        crawl = collection(one.collection).crawl if one.collection in KINDS else None
+        crawl = crawls.get(one.collection)
         if crawl is not None and one.kind != crawl.page:
             found[one.source] = before._replace(due=before.due + one.due)
             continue

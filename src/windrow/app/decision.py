@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from windrow.app.kind import KINDS, collection, join
-from windrow.app.page import address
+from windrow import registry
 from windrow.config import Workspace
 from windrow.contract import Collection
 from windrow.digest import number
@@ -58,10 +57,9 @@ def decide(
     if reason and reason not in set(Reason):
         raise UsageError(f"there is no reason {reason!r}", hint="see docs/reference/reasons.md")
     wanted = Wanted(act, tuple(names), source, reason)
-    chosen = {kind: _chosen(ledger, collection(kind), wanted) for kind in KINDS}
+    chosen = {kind: _chosen(ledger, made, wanted) for kind, made in registry.installed().items()}
     told = {spelled for some in chosen.values() for one in some for spelled in (one.key, one.key.partition("/")[2])}
-    names = [address(name) or name for name in names]
-    missing = [name for name in names if name not in told]
+    missing = [name for name in names if not told & {name, *_spellings(name)}]
     if missing:
         raise UsageError(f"nothing is known as {missing[0]!r}", hint=f"windrow why {missing[0]}")
     if act == "cancel":  # what was ended before is not ended again
@@ -70,10 +68,15 @@ def decide(
     if found and not dry:
         for kind, some in chosen.items():
             if some:
-                made = collection(kind)
+                made = registry.collection(kind)
                 (WALKED if made.crawl else ACTS)[act](ledger, made, some)
-                join(kind).follow(workspace, ledger)
+                registry.adapter(kind).project(workspace, ledger)
     return found
+
+
+def _spellings(name: str) -> set[str]:
+    """Return how each collection that crawls spells an address."""
+    return {crawl.normal(name) for made in registry.installed().values() if (crawl := made.crawl)}
 
 
 def _chosen(ledger: Ledger, made: Collection, wanted: Wanted) -> list[Chosen]:
@@ -83,7 +86,7 @@ def _chosen(ledger: Ledger, made: Collection, wanted: Wanted) -> list[Chosen]:
         return choose(ledger, made, list(names) or _keys(ledger, made, act, reason, source))
     if not names:
         return addresses(ledger, made, act, source, reason)
-    return choose_addresses(ledger, made, [number(url) for name in names if (url := address(name))])
+    return choose_addresses(ledger, made, [number(url) for name in names if (url := made.crawl.normal(name))])
 
 
 def _keys(ledger: Ledger, made: Collection, act: str, reason: str, source: str) -> list[str]:

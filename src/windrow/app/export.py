@@ -8,14 +8,15 @@ from typing import BinaryIO, TextIO
 
 import sqlalchemy as sa
 
-from windrow.app.form import plain
-from windrow.app.secret import password
-from windrow.app.shelf import summaries
+from windrow.collections.drops.settings import drops_of
 from windrow.collections.drops.tracker import DATABASE, TRACKER
+from windrow.collections.pages.adapter.open_summary import summaries
 from windrow.config import Workspace
+from windrow.config.password import password
 from windrow.engine.indexing import lines
 from windrow.engine.ledger import Ledger
 from windrow.errors import WindrowError
+from windrow.form import plain
 from windrow.formats.terminal import escape_json
 from windrow.reasons import Reason
 from windrow.stores.connect import connect, guarded
@@ -26,7 +27,7 @@ from windrow.stores.summary.plain import copy, generations
 
 def tracker(workspace: Workspace, dialect: str, out: TextIO) -> int:
     """Write the tracker's 17 tables as SQL for the client of `dialect`; return the rows."""
-    place = workspace.drops.tracker
+    place = drops_of(workspace.sections).tracker
     engine = connect(named(place.url, DATABASE), password(place))
     try:
         path = engine.url.database if engine.dialect.name == "sqlite" else None

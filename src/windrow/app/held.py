@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from windrow.app.kind import KINDS
 from windrow.config import Workspace
 from windrow.engine.run import Lot
 from windrow.errors import ArchiveError, UsageError
+from windrow.registry import names as installed
 from windrow.stores.archive.stranger import vet
 
 COLLECTION = "pages"
@@ -25,7 +25,7 @@ def lots(workspace: Workspace, names: Sequence[str], source: str = "") -> tuple[
     A folder stands for all files below it that end like WARC files, any other file for the files that it names, a line
     each, from its own folder on. Each comes in by `source`, or by one that is called like it.
     """
-    known = {*KINDS, *(one.name for one in workspace.sources)}
+    known = {*installed(), *(one.name for one in workspace.sources)}
     paths = [Path(name) for name in names if name not in known]
     if not paths or not any(_meant(path) for path in paths):
         if source:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from windrow.app.kind import KINDS, collection, phases
-from windrow.app.naming import options
 from windrow.app.summary import phase_name
+from windrow.collections.drops.adapter.options import options
 from windrow.config import Workspace
 from windrow.contract import Collection, Listing
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.items import ItemKey
 from windrow.model import Entry, Offer, Site, Source
+from windrow.registry import installed, phases
 
 MOST = 50
 """Things listed, when a question may mean several."""
@@ -71,7 +71,7 @@ class Question:
         return [ItemKey(number, one.key) for number in numbers if (one := self._ledger.items.get(number))]
 
     def _keyed(self, what: str) -> list[ItemKey]:
-        plans = (collection(name).discovery for name in KINDS)
+        plans = (made.discovery for made in installed().values())
         folders = [folder for plan in plans if isinstance(plan, Listing) for folder in plan.folders]
         keys = [what, *(f"{folder}/{what}" for folder in folders)]
         return self._ledger.items.named(keys)
@@ -116,9 +116,8 @@ def clue(workspace: Workspace, what: str) -> str:
     """Say what would become of a file of this name, by running the rules on it; empty if nothing can be told."""
     folder, _, name = what.rpartition("/")
     folder = folder.rpartition("/")[2]
-    kinds = {source.collection for source in workspace.sources} or set(KINDS)
-    for kind in sorted(kinds & set(KINDS)):
-        plan = collection(kind)
+    kinds = {source.collection for source in workspace.sources} or set(installed())
+    for plan in (made for name, made in installed().items() if name in kinds):
         if plan.crawl is not None:
             if what.startswith(("http://", "https://")):
                 return "; the address belongs to none of the sites of this workspace"

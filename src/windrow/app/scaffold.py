@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from windrow.app.kind import KINDS, join
+from windrow import registry
 from windrow.config import default_toml, load
 from windrow.config.file import FOLDER, MAIN
 from windrow.engine.ledger import Ledger
@@ -82,8 +82,7 @@ class NewSource(NamedTuple):
 
 def add_source(root: Path, new: NewSource) -> Path:
     """Write `sources/NAME.toml`, checked by reading the whole configuration with it; return its path."""
-    if new.collection not in KINDS:
-        raise UsageError(f"there is no collection {new.collection!r}; there is: {', '.join(KINDS)}")
+    registry.collection(new.collection)
     if _SECRET.search(new.url):  # is never written, nor repeated
         raise UsageError("an address may not hold a password: name its place", hint="windrow new source --help")
     path = root / FOLDER / f"{new.name}.toml"
@@ -104,7 +103,7 @@ def add_source(root: Path, new: NewSource) -> Path:
         made = load(root)
         source = made.source(new.name)
         assert source is not None
-        join(new.collection).vet(made, source)
+        registry.adapter(new.collection).vet(made, source)
     except ConfigError as error:
         path.unlink()
         raise UsageError(str(error), hint="windrow new source --help") from None

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from windrow.app.crawled import Frontier, frontiers, visits
-from windrow.app.kind import KINDS, collection
 from windrow.app.summary import Phases, ReasonCount, SourceCount, Summary, count_reasons, phase_name, summarise
 from windrow.config import Workspace
 from windrow.engine.ledger import Ledger
@@ -16,6 +15,7 @@ from windrow.engine.ledger.moment import now
 from windrow.engine.ledger.sessions import SourceSession
 from windrow.engine.rest import Resting, resting
 from windrow.model import Site, Source
+from windrow.registry import installed
 
 HELD = "held"
 """The state of a source that is asked nothing: what is known of it came in WARC files."""
@@ -93,8 +93,8 @@ def stand(workspace: Workspace, ledger: Ledger, phases: Phases) -> Standing:
 
 
 def _resting(workspace: Workspace, ledger: Ledger) -> tuple[Resting, ...]:
-    names = sorted({source.collection for source in workspace.sources} & set(KINDS))
-    listed = [made for name in names if (made := collection(name)).crawl is None]
+    names = {source.collection for source in workspace.sources}
+    listed = [made for name, made in installed().items() if name in names and made.crawl is None]
     return tuple(one for made in listed for one in resting(ledger, made, now()))
 
 

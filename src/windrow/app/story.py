@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from windrow.app.kind import KINDS, collection, phases
 from windrow.app.question import Candidate, Question, clue, is_number
 from windrow.app.summary import Summary, phase_name, summarise
 from windrow.config import Workspace
@@ -15,10 +14,11 @@ from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.attempts import FetchRow
 from windrow.engine.ledger.listings import RefusalRow
 from windrow.errors import UsageError, WindrowError
+from windrow.registry import installed, phases
 
 if TYPE_CHECKING:
-    from windrow.app.origin import Site
-    from windrow.app.page import Page
+    from windrow.collections.pages.adapter.page_story import Page
+    from windrow.collections.pages.adapter.site_story import Site
 
 __all__ = ["Candidate", "Event", "Found", "Story", "tell"]
 
@@ -117,8 +117,8 @@ def _of_web(workspace: Workspace, ledger: Ledger, what: str) -> Found | None:
     """Tell of a page, of a site that is crawled, or of a host; None where it is none of them."""
     if not any(source.collection == "pages" for source in workspace.sources) and not ledger.addresses.hosts("pages"):
         return None
-    from windrow.app.origin import site_at, site_of  # noqa: PLC0415 not for those who only harvest drops
-    from windrow.app.page import page  # noqa: PLC0415
+    from windrow.collections.pages.adapter.page_story import page  # noqa: PLC0415
+    from windrow.collections.pages.adapter.site_story import site_at, site_of  # noqa: PLC0415 not for those who only harvest drops
 
     rules = what.endswith("/robots.txt") and site_at(workspace, ledger, what)
     if rules:
@@ -292,9 +292,9 @@ def _source(ledger: Ledger, name: str, kind: str, owner: str) -> Story:
 
 def _doing(kind: str, phase: int) -> str:
     """Say what a task of a phase does: what is listed is fetched in its first state's phase, and listed before."""
-    if kind not in KINDS:
+    made = installed().get(kind)
+    if made is None:
         return "listing"
-    made = collection(kind)
     if made.crawl is not None:
         return phase_name(phases(), kind, phase)
     return "fetching" if phase == made.listing.first[0] else "listing"

@@ -10,8 +10,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from windrow.app.kind import KINDS, collection, harvest, join, phases
 from windrow.errors import Stopped, UsageError
+from windrow.registry import adapter, collection, installed, phases
+from windrow.registry import names as known_names
 
 if TYPE_CHECKING:
     from windrow.app.schedule import Preview
@@ -64,14 +65,14 @@ class Windrow:
     def chosen(self, names: Sequence[str] = ()) -> dict[str, frozenset[str]]:
         """Return the names of the sources chosen, by collection: all, or the collections and sources named."""
         sources = {source.name: source.collection for source in self.config.sources}
-        unknown = [name for name in names if name not in sources and name not in KINDS]
+        unknown = [name for name in names if name not in sources and name not in known_names()]
         if unknown and Path(unknown[0]).is_dir():
             raise UsageError(
                 f"{unknown[0]!r} is a folder and no source; the zips in it can be adopted",
                 hint=f"windrow run --from unzip {unknown[0]}",
             )
         if unknown:
-            known = ", ".join(sorted({*sources, *KINDS})) or "none"
+            known = ", ".join(sorted({*sources, *known_names()})) or "none"
             raise UsageError(
                 f"there is no source or collection {unknown[0]!r}; there are: {known}", hint="windrow config"
             )
@@ -79,13 +80,13 @@ class Windrow:
         for name, kind in sources.items():
             if not names or name in names or kind in names:
                 found.setdefault(kind, set()).add(name)
-        return {kind: frozenset(found[kind]) for kind in KINDS if kind in found}
+        return {kind: frozenset(found[kind]) for kind in installed() if kind in found}
 
     def harvests(self, names: Sequence[str] = ()) -> list[Harvest]:
         """Return what is to be harvested: all, or the collections and sources named."""
         found = []
         for kind, chosen in self.chosen(names).items():
-            made = harvest(kind, self.config)
+            made = adapter(kind).harvest(self.config)
             found.append(replace(made, sources=tuple(one for one in made.sources if one.name in chosen)))
         return found
 
@@ -138,9 +139,9 @@ class Windrow:
 
     def _adopt(self, names: Sequence[str], first: str) -> tuple[Sequence[str], str]:
         """Make a folder of zips that are held already a source of this run; return what to harvest, and from where."""
-        from windrow.app.adoption import adopt
+        from windrow.collections.drops.adapter.adopt import adopt
 
-        known = {*KINDS, *(source.name for source in self.config.sources)}
+        known = {*known_names(), *(source.name for source in self.config.sources)}
         folders = [name for name in names if name not in known and Path(name).is_dir()]
         if not folders or first != "unzip":
             return names, first
@@ -160,14 +161,14 @@ class Windrow:
         if wished:
             raise UsageError("--again, --limit and --since are for what is fetched; files are taken in whole, and once")
         others = tuple(one for one in self.config.sources if one.collection != COLLECTION)
-        made = harvest(COLLECTION, replace(self.config, sources=others))
+        made = adapter(COLLECTION).harvest(replace(self.config, sources=others))
         return {COLLECTION: replace(made, lots=found)}
 
     def _tell(self, ledger: Ledger, session: int, mended: tuple[str, ...] = ()) -> Summary:
         """Return a session's summary, handed to the command of `run.notify` too."""
-        from windrow.app.form import message
         from windrow.app.notice import notify
         from windrow.app.summary import summarise
+        from windrow.form import message
 
         summary = summarise(ledger, session, phases(), mended)
         if self.config.run.notify:
@@ -197,7 +198,7 @@ class Windrow:
         try:
             found = []
             for kind, chosen in self.chosen(names).items():
-                join(kind).ready(self.config)
+                adapter(kind).ready(self.config)
                 sources = [source for source in self.config.sources if source.name in chosen]
                 part = span(collection(kind), first, last)
                 found.append(preview(ledger, collection(kind), sources, part, Bounds(limit, since)))
@@ -231,12 +232,12 @@ class Windrow:
 
     def search(self, text: str, *, offset: int = 0, limit: int = 10) -> Answer:
         """Search the pages; any text is a query, and `as-of:` in it searches them as they were."""
-        from windrow.app.lookup import look
+        from windrow.collections.pages.adapter.lookup import look
 
         return look(self.config, text, offset=offset, limit=limit)
 
     def forget(self, names: Sequence[str], reason: str = "") -> list[Buried]:
         """Take pages, hosts or sites down, and return what was removed; a tombstone with the reason stays."""
-        from windrow.app.forget import take_down
+        from windrow.collections.pages.adapter.takedown import take_down
 
         return take_down(self.config, self.setup, names, reason)

@@ -11,7 +11,7 @@ from windrow.cli.verb import option, verb
 from windrow.cli.voice import Voice, clean
 
 if TYPE_CHECKING:
-    from windrow.app.compare import Compared
+    from windrow.collections.pages.adapter.compare import Compared
 
 _COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[2m"}
 
@@ -33,7 +33,7 @@ def command(voice: Voice, url: str, since: str, until: str, context: int) -> Non
     DATE is a day, a month, a year or a time (2026-11-21, 2026-11, 2026, 2026-11-21T10:00); the version
     that was there at its end is meant. What stands in menus, footers and the like is only counted.
     """
-    from windrow.app.compare import compare  # noqa: PLC0415 `--help` needs no database
+    from windrow.collections.pages.adapter.compare import compare  # noqa: PLC0415 `--help` needs no database
 
     found = compare(voice.open().config, url, since, until, context=context)
     if voice.json:

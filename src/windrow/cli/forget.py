@@ -15,7 +15,7 @@ from windrow.cli.voice import Voice
 from windrow.errors import UsageError
 
 if TYPE_CHECKING:
-    from windrow.app.forget import Burden
+    from windrow.collections.pages.adapter.takedown import Burden
 
 
 @verb(
@@ -39,7 +39,7 @@ def command(voice: Voice, names: tuple[str, ...], **told: object) -> int:
     the time, the reason and who did it, and nothing of X is asked for again. Without X, what a killed
     `windrow forget` left undone is finished, and what another process that read a database kept from going.
     """
-    from windrow.app.forget import let_again, take_down, targets, weigh  # noqa: PLC0415 `--help` needs no ledger
+    from windrow.collections.pages.adapter.takedown import let_again, take_down, targets, weigh  # noqa: PLC0415 `--help` needs no ledger
 
     workspace = voice.open()
     if told["lift"]:

@@ -19,7 +19,7 @@ class Duration(click.ParamType):  # type: ignore[type-arg]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Refuse what is not a duration."""
-        from windrow.config.amount import duration  # noqa: PLC0415
+        from windrow.settings.amount import duration  # noqa: PLC0415
 
         try:
             duration(value)
@@ -46,7 +46,7 @@ class Day(click.ParamType):  # type: ignore[type-arg]
 
 def names(ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
     """Complete the names of sources and collections; silent where there is no workspace."""
-    from windrow.app.kind import KINDS  # noqa: PLC0415
+    from windrow.registry import names as known  # noqa: PLC0415
 
     voice = ctx.find_object(Voice) or Voice()
     folder = next(
@@ -57,7 +57,7 @@ def names(ctx: click.Context, _param: click.Parameter, begun: str) -> list[Compl
     except WindrowError:
         return []
     found = [CompletionItem(one.name, help=one.site.address()) for one in config.sources]
-    found += [CompletionItem(name, help="collection") for name in KINDS]
+    found += [CompletionItem(name, help="collection") for name in known()]
     return [item for item in found if str(item.value).startswith(begun)]
 
 
@@ -68,7 +68,7 @@ def sources(ctx: click.Context, param: click.Parameter, begun: str) -> list[Comp
 
 def phases(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
     """Complete the names of phases."""
-    from windrow.app.kind import phases as known  # noqa: PLC0415
+    from windrow.registry import phases as known  # noqa: PLC0415
 
     found = dict.fromkeys(name for each in known().values() for name in each)
     return [CompletionItem(name) for name in found if name.startswith(begun)]
@@ -76,6 +76,6 @@ def phases(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[Com
 
 def kinds(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
     """Complete the names of collections."""
-    from windrow.app.kind import KINDS  # noqa: PLC0415
+    from windrow.registry import names as known  # noqa: PLC0415
 
-    return [CompletionItem(name) for name in KINDS if name.startswith(begun)]
+    return [CompletionItem(name) for name in known() if name.startswith(begun)]

@@ -11,9 +11,9 @@ from windrow.cli.voice import Voice
 from windrow.reasons import Reason
 
 if TYPE_CHECKING:
-    from windrow.app.edition import Edition
-    from windrow.app.origin import Origin, Site
-    from windrow.app.page import Page, Tombstone
+    from windrow.collections.pages.adapter.editions import Edition
+    from windrow.collections.pages.adapter.page_story import Page, Tombstone
+    from windrow.collections.pages.adapter.site_story import Origin, Site
 
 _PDF = "application/pdf"
 _EXTRA = "PDF wants the extra: pip install 'windrow[pdf]', then windrow replay"

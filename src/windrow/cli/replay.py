@@ -8,7 +8,7 @@ from windrow.cli.verb import verb
 from windrow.cli.voice import Voice
 
 if TYPE_CHECKING:
-    from windrow.app.reread import Replayed
+    from windrow.adapter import Replayed
 
 
 @verb("replay", examples=["windrow replay", "windrow replay --json"])
@@ -19,14 +19,14 @@ def command(voice: Voice) -> int:
     captures came, and then take their place. Documents that end elsewhere than before are listed, versions of
     pages that say something else are counted.
     """
-    from windrow.app.kind import KINDS, join  # noqa: PLC0415 `--help` needs no engine
+    from windrow import registry  # noqa: PLC0415 `--help` needs no collection
     from windrow.engine.progress import Progress  # noqa: PLC0415
 
     workspace = voice.open()
     progress = Progress(quiet=voice.quiet or voice.json)
     told = 0
-    for kind in KINDS:
-        if done := join(kind).replay(workspace.config, workspace.setup, progress):
+    for kind in registry.installed():
+        if done := registry.adapter(kind).replay(workspace.config, workspace.setup, progress):
             _tell(voice, done, kind)
             told += 1
     if not told:
@@ -36,7 +36,7 @@ def command(voice: Voice) -> int:
 
 def _tell(voice: Voice, done: Replayed, kind: str) -> None:
     """Tell what came out differently."""
-    from windrow.app.kind import phases  # noqa: PLC0415
+    from windrow.registry import phases  # noqa: PLC0415
 
     if (made := done.versions) is not None:
         if voice.json:

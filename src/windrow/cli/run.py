@@ -103,13 +103,13 @@ def command(voice: Voice, *, dry_run: bool, quiet: bool, every: str | None, **as
 
 def _once(voice: Voice, wish: Wish) -> int:
     """Run one session and tell its summary."""
-    from windrow.app.kind import KINDS  # noqa: PLC0415
     from windrow.cli.live import Lines  # noqa: PLC0415
     from windrow.engine.progress import Progress  # noqa: PLC0415
+    from windrow.registry import names  # noqa: PLC0415
 
     progress = Lines(voice.message) if voice.json else Progress(quiet=voice.quiet)
     opened = voice.open(wish.flags)
-    if not opened.config.sources and all(name in KINDS for name in wish.names):
+    if not opened.config.sources and all(name in names() for name in wish.names):
         voice.talk("there are no sources, so nobody is asked; try: windrow new source NAME URL --collection pages")
     summary = opened.run(
         wish.names, progress=progress, first=wish.first, last=wish.last, limit=wish.limit, since=wish.since,

@@ -52,7 +52,7 @@ def command(voice: Voice, words: tuple[str, ...], limit: int, page: int, explain
     All of them are in docs/reference/search.md. A query with quotes goes in one argument; one that
     begins with two dashes goes behind a `--`.
     """
-    from windrow.app.lookup import hits, look, told  # noqa: PLC0415 `--help` needs no database
+    from windrow.collections.pages.adapter.lookup import hits, look, told  # noqa: PLC0415 `--help` needs no database
 
     text = " ".join(words)
     start = (page - 1) * limit
@@ -92,7 +92,7 @@ def _nearly(one: Result) -> str:
 
 
 def _date(one: Result) -> str:
-    from windrow.app.lookup import when  # noqa: PLC0415
+    from windrow.collections.pages.adapter.lookup import when  # noqa: PLC0415
 
     said = next((name for name in ("updated", "published") if getattr(one, name) is not None), "")
     at = when(getattr(one, said) if said else one.first_seen)

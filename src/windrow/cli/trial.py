@@ -13,7 +13,7 @@ from windrow.cli.voice import Voice
 from windrow.errors import NotAWorkspace
 
 if TYPE_CHECKING:
-    from windrow.app.trial import Part
+    from windrow.adapter import Part
     from windrow.config import Workspace
 
 
@@ -37,12 +37,12 @@ def command(voice: Voice, address: str, kind: str, limit: int) -> int:
     line and column, and records are printed; nothing is written. Without a workspace, the standard's
     own schemas and centres are used. The exit code is 1 where something was refused.
     """
-    from windrow.app.kind import join  # noqa: PLC0415
-    from windrow.app.trial import Document, Got  # noqa: PLC0415
+    from windrow.adapter import Document, Got  # noqa: PLC0415
+    from windrow.registry import adapter  # noqa: PLC0415
 
     refused = False
     printer = _Printer(voice, limit)
-    for part in join(kind).attempt(_workspace(voice), address):
+    for part in adapter(kind).attempt(_workspace(voice), address):
         refused |= isinstance(part, Document | Got) and part.reason is not None
         if voice.json:
             voice.message(type(part).__name__.lower(), part, spare=True)

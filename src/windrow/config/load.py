@@ -3,90 +3,113 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from windrow.config.declared import Around, declared
-from windrow.config.drops import CENTRES, centres, drops
+from windrow import registry
 from windrow.config.file import MAIN, Files, read
-from windrow.config.layer import Layers, flatten, settle, strangers
-from windrow.config.pages import pages
 from windrow.config.place import refuse_overlaps
-from windrow.config.section import SETTINGS
-from windrow.config.setting import variable
-from windrow.config.source import build, kinds, variables
+from windrow.config.source import build, declared, settings_of, variables
 from windrow.config.trust import pinned
-from windrow.config.workspace import Archive, Centre, Run, Value, Workspace
-from windrow.model import Limits, Source
+from windrow.config.workspace import Archive, Run, Workspace
+from windrow.contract import Collection
+from windrow.errors import ConfigError
+from windrow.model import Limits
+from windrow.settings.configuration import Given, Surroundings
+from windrow.settings.layers import Layers, flatten, settle, strangers
+from windrow.settings.setting import WORKSPACE, Setting, Value, variable
+
+
+def settings(collections: Mapping[str, Collection] | None = None) -> dict[str, Setting]:
+    """Return what windrow.toml may say, by dotted name: for all collections, and for each that can be used."""
+    known = registry.installed() if collections is None else collections
+    return {one.name: one for one in (*WORKSPACE, *(each for c in known.values() for each in c.configuration.settings))}
 
 
 def load(
     root: Path,
     environ: Mapping[str, str] | None = None,
     flags: Mapping[str, Any] | None = None,
-    collections: Collection[str] = (),
+    collections: Mapping[str, Collection] | None = None,
 ) -> Workspace:
     """Return what is configured in the workspace at `root`.
 
     `environ` is the environment (the process's own unless given), `flags` values from the command
     line by setting (`{"drops.attempts": 5}`), None among them counting as not given. `collections`
-    are the known kinds of source (unless given, those that are installed). Anything unknown, of a
+    are those that can be used (unless given, those that are installed). Anything unknown, of a
     wrong type or contradictory is a ConfigError that names file and setting.
     """
     root = root.resolve()
+    known = registry.installed() if collections is None else dict(collections)
     around = os.environ if environ is None else environ
     told = {name: value for name, value in (flags or {}).items() if value is not None}
     files = read(root)
-    told_of = declared(files)
-    strangers(around, [*map(variable, SETTINGS), *(name for one in told_of for name in variables(one))])
-    given = flatten(files.main.tree, (*SETTINGS, CENTRES, "source"), MAIN)
-    values = settle(SETTINGS.values(), Layers(told, around, given), root)
-    owners = centres(given.get(CENTRES, ([], MAIN))[0], root, MAIN)
-    shared = Around(
-        root,
-        around,
-        values["agent"].value or _agent(values["contact"].value),
-        values,
-        pinned(files.keys),
-        frozenset(centre.short_name.lower() for centre, _ in owners if not centre.is_active),
-    )
-    known = collections or kinds()
-    built = [build(one, shared, known) for one in told_of]
-    refuse_overlaps(root, values, (value for _, told_values in built for value in told_values))
-    return _workspace(files, owners, built, shared)
-
-
-def _workspace(
-    files: Files,
-    owners: list[tuple[Centre, tuple[Value, ...]]],
-    built: list[tuple[Source, tuple[Value, ...]]],
-    around: Around,
-) -> Workspace:
-    values = around.values
-
-    def of(name: str) -> Any:
-        return values[name].value
-
-    everything = [*values.values()]
-    for _, more in (*owners, *built):
-        everything += more
+    tables, of_sources = declared(files), settings_of(known)
+    own = settings(known)
+    strangers(around, [*map(variable, own), *(name for one in tables for name in variables(one, of_sources))])
+    arrays = {name: rows for made in known.values() for name, rows in made.configuration.tables.items()}
+    given = flatten(_usable(files, known), (*own, *arrays, "source"), MAIN)
+    values = settle(own.values(), Layers(told, around, given), root)
+    written = {name for name, one in own.items() if one.written}
+    refuse_overlaps(root, written, values, ())
+    rows = {name: _rows(given.get(name, ([], MAIN))[0], name, known_, root) for name, known_ in arrays.items()}
+    sections = {
+        name: made.configuration.section(
+            Given(root, MAIN, values, {each: rows[each] for each in made.configuration.tables})
+        )
+        for name, made in known.items()
+    }
+    agent = values["agent"].value or _agent(values["contact"].value)
+    keys = pinned(files.keys)
+    built = []
+    for one in tables:
+        kind = str(one.tree.get("collection", ""))
+        built.append(build(one, Surroundings(root, around, agent, values, keys, sections.get(kind)), known, of_sources))
+    of_sources_values = [value for _, some in built for value in some]
+    refuse_overlaps(root, written, values, of_sources_values)
+    everything = [*values.values(), *(value for each in rows.values() for row in each for value in row.values())]
     return Workspace(
-        root=around.root,
-        name=of("name") or around.root.name,
-        contact=of("contact"),
-        agent=around.agent,
-        ledger=of("ledger.path"),
-        archive=Archive(of("archive.folder"), of("archive.rotation")),
-        limits=Limits(**{field.name: of(f"limits.{field.name}") for field in fields(Limits)}),
-        run=Run(of("run.fetchers"), of("run.readers"), of("run.every"), of("run.notify")),
-        drops=drops(values, tuple(centre for centre, _ in owners), files.main),
-        pages=pages(values, of("contact")),
+        root=root,
+        name=values["name"].value or root.name,
+        contact=values["contact"].value,
+        agent=agent,
+        ledger=values["ledger.path"].value,
+        archive=Archive(values["archive.folder"].value, values["archive.rotation"].value),
+        limits=Limits(**{field.name: values[f"limits.{field.name}"].value for field in fields(Limits)}),
+        run=Run(*(values[f"run.{name}"].value for name in ("fetchers", "readers", "every", "notify"))),
+        sections=sections,
         sources=tuple(source for source, _ in built),
-        values=tuple(everything),
+        values=(*everything, *of_sources_values),
     )
+
+
+def _usable(files: Files, known: Mapping[str, Collection]) -> dict[str, Any]:
+    """Return windrow.toml without the tables of collections that are installed but cannot be loaded."""
+    broken = set(registry.names()) - set(known)
+    named = {file.tree.get("collection") for file in files.sources}
+    sources = files.main.tree.get("source", {})
+    named |= (
+        {tree.get("collection") for tree in sources.values() if isinstance(tree, dict)}
+        if isinstance(sources, dict)
+        else set()
+    )
+    left_out = broken | {name for name in named if isinstance(name, str) and name and name not in known}
+    return {name: value for name, value in files.main.tree.items() if name not in left_out}
+
+
+def _rows(tables: Any, name: str, known: tuple[Setting, ...], root: Path) -> list[dict[str, Value]]:
+    """Read the tables of an array, such as [[drops.centre]]."""
+    if not isinstance(tables, list) or not all(isinstance(tree, dict) for tree in tables):
+        raise ConfigError(f"{MAIN}: {name}: wanted tables [[{name}]]", hint=f"edit {root / MAIN}")
+    words = {setting.name: setting for setting in known}
+    found = []
+    for number, tree in enumerate(tables):
+        prefix = f"{name}[{number}]."
+        found.append(settle(known, Layers({}, {}, flatten(tree, words, MAIN, prefix), prefix), root))
+    return found
 
 
 def _agent(contact: str) -> str:

@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import NamedTuple
 
 from windrow.config.file import FOLDER, KEYS, MAIN
-from windrow.config.workspace import Value
 from windrow.errors import ConfigError
 from windrow.model import Secret
-
-WRITTEN = (
-    "ledger.path",
-    "archive.folder",
-    "pages.summary",
-    "pages.crawler",
-    "pages.index",
-    "drops.tracker",
-    "drops.store",
-)
-"""Settings that name a file or a folder in which windrow writes."""
+from windrow.settings.setting import Value
 
 _SIDECARS = ("-wal", "-shm", "-journal")
 """What SQLite puts behind a database's name for the files beside it."""
@@ -35,31 +25,36 @@ class _Place(NamedTuple):
     origin: str = ""
 
 
-def replay_folders(root: Path, summary: Path) -> tuple[Path, Path]:
-    """Return where a replay of the drops works, and one of the pages, beside their database."""
-    return root / ".replay", summary.parent / f".{summary.name}.replay"
+REPLAY = ".replay"
+"""The folder of a workspace in which a replay of items works."""
 
 
-def refuse_overlaps(root: Path, values: Mapping[str, Value], others: Iterator[Value]) -> None:
+def replay_folder(path: Path) -> Path:
+    """Return where a replay builds what will take the place of a database's file: beside it."""
+    return path.parent / f".{path.name}.replay"
+
+
+def refuse_overlaps(root: Path, names: AbstractSet[str], values: Mapping[str, Value], others: Iterable[Value]) -> None:
     """Raise ConfigError where a place in which windrow writes is another place's, lies in it or holds it.
 
-    `values` are the workspace's settings, `others` those of its sources. Places that are only read may coincide.
+    `names` are the settings that name such a place, `values` the workspace's settings, `others` those of its sources.
+    Places that are only read may coincide.
     """
-    written = [place for name in WRITTEN if (place := _place(values[name]))]
-    summary = Path(values["pages.summary"].value)
+    written = [place for name in values if name in names and (place := _place(values[name]))]
     reserved = [
         _Place(f"the folder {FOLDER} of the workspace", _real(root / FOLDER)),
         *(_Place(f"the file {name} of the workspace", _real(root / name)) for name in (MAIN, KEYS)),
-        *(_Place("the folder in which windrow replay works", _real(one)) for one in replay_folders(root, summary)),
+        _Place("the folder in which windrow replay works", _real(root / REPLAY)),
+        *(_Place("the folder in which windrow replay works", str(replay_folder(Path(one.path)))) for one in written),
     ]
-    read = [place for one in (*values.values(), *others) if one.name not in WRITTEN and (place := _place(one))]
+    read = [place for one in (*values.values(), *others) if one.name not in names and (place := _place(one))]
     whole = _real(root)
     for one in written:
         if _holds(one.path, whole):
             raise _wrong(root, one, "is the workspace itself" if one.path == whole else "holds the whole workspace")
     for number, one in enumerate(written):
         for other in (*written[number + 1 :], *reserved, *read):
-            first, second = (other, one) if one.origin == "default" and other.name in WRITTEN else (one, other)
+            first, second = (other, one) if one.origin == "default" and other.name in names else (one, other)
             if relation := _relation(first.path, second.path):
                 raise _wrong(root, first, f"{relation} {second.name} ({second.path})")
 

@@ -1,69 +1,95 @@
-"""Build the sources from their tables."""
+"""The sources: their own tables, and what is made of them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from importlib.metadata import entry_points
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 
-from windrow.config.declared import Around, Declared
-from windrow.config.layer import Layers, flatten, settle
-from windrow.config.section import SECTIONS, SOURCE_SETTINGS
-from windrow.config.setting import SOURCE, Setting, variable
-from windrow.config.workspace import Value
+from windrow.config.file import Files
+from windrow.contract import Collection
 from windrow.errors import ConfigError
-from windrow.model import Source
+from windrow.model import Site, Source
+from windrow.registry import names as installed
+from windrow.registry import trouble
+from windrow.settings.configuration import SourceTable, Surroundings
+from windrow.settings.layers import Layers, flatten, settle
+from windrow.settings.setting import SOURCE, Setting, Value, is_name, variable
 
-_OTHERS = "drops"  # a collection from elsewhere is listed as drops are
-
-
-def kinds() -> tuple[str, ...]:
-    """Return the names of the collections that are known: ours, and those that are installed."""
-    return tuple(sorted({*SECTIONS, *(entry.name for entry in entry_points(group="windrow.collections"))}))
-
-
-def build(one: Declared, around: Around, collections: Collection[str]) -> tuple[Source, tuple[Value, ...]]:
-    """Return a source, of one of the `collections`, and the values that it was made of."""
-    kind = _kind(one, around, collections)
-    section = SECTIONS[kind]
-    known = SOURCE_SETTINGS[kind]
-    _check_words(one, kind)
-    prefix = f"source.{one.name}."
-    layers = Layers({}, around.environ, flatten(one.tree, known, one.file, prefix), prefix)
-    values = settle(known.values(), layers, around.root)
-    return section.build(one, values, around), tuple(values.values())
+Known = Mapping[str, Mapping[str, Setting]]
+"""What a source may say, by its collection."""
 
 
-def variables(one: Declared) -> Iterator[str]:
+def settings_of(collections: Mapping[str, Collection]) -> dict[str, dict[str, Setting]]:
+    """Return what a source may say, by its collection."""
+    return {
+        name: {setting.name: setting for setting in (*SOURCE, *made.configuration.source)}
+        for name, made in collections.items()
+    }
+
+
+def declared(files: Files) -> list[SourceTable]:
+    """Return the tables of all sources: [source.NAME] in windrow.toml, and sources/NAME.toml."""
+    tables = files.main.tree.get("source", {})
+    if not isinstance(tables, dict) or not all(isinstance(tree, dict) for tree in tables.values()):
+        raise ConfigError(f"{files.main.name}: source: wanted tables [source.NAME]", hint="windrow config")
+    found = [SourceTable(name, files.main.name, tree) for name, tree in tables.items()]
+    found += [SourceTable(Path(file.name).stem, file.name, file.tree) for file in files.sources]
+    seen: dict[str, SourceTable] = {}
+    for one in found:
+        if not is_name(one.name):
+            raise ConfigError(f"{one.file}: {one.name[:80]!r} is not a name for a source: letters, digits, - and _")
+        twin = seen.setdefault(variable(one.name), one)
+        if twin is not one:
+            raise ConfigError(f"{one.file}: source {one.name} is declared as {twin.name} in {twin.file} too")
+    return found
+
+
+def variables(one: SourceTable, known: Known) -> Iterator[str]:
     """Return the environment variables that may say something of a source."""
-    names = {name for known in SOURCE_SETTINGS.values() for name in known}
+    names = {name for each in (SOURCE_NAMES, *known.values()) for name in each}
     return (variable(f"source.{one.name}.{name}") for name in names)
 
 
-def _kind(one: Declared, around: Around, collections: Collection[str]) -> str:
-    """Return the name of the section that reads a source."""
-    setting: Setting = next(each for each in SOURCE if each.name == "collection")
+SOURCE_NAMES = tuple(setting.name for setting in SOURCE)
+
+
+def build(
+    one: SourceTable, around: Surroundings, collections: Mapping[str, Collection], known: Known
+) -> tuple[Source, tuple[Value, ...]]:
+    """Return a source and the values that it was made of.
+
+    One of a collection that is not installed or cannot be loaded is there too, and says so: `Source.unusable`.
+    """
+    value = _collection(one, around, known)
+    kind = value.value
+    if kind not in collections:
+        return Source(one.name, kind, Site(""), active=False, unusable=trouble(kind)), (value,)
+    _check_words(one, kind, known)
+    prefix = f"source.{one.name}."
+    layers = Layers({}, around.environ, flatten(one.tree, known[kind], one.file, prefix), prefix)
+    values = settle(known[kind].values(), layers, around.root)
+    return collections[kind].configuration.build(one, values, around), tuple(values.values())
+
+
+def _collection(one: SourceTable, around: Surroundings, known: Known) -> Value:
+    """Return which collection a source is of."""
+    setting = next(each for each in SOURCE if each.name == "collection")
     prefix = f"source.{one.name}."
     given = {"collection": (one.tree["collection"], one.file)} if "collection" in one.tree else {}
     value = settle([setting], Layers({}, around.environ, given, prefix), around.root)["collection"]
-    names = ", ".join(collections)
     if not value.value:
-        flatten(
-            one.tree, {name for each in SOURCE_SETTINGS.values() for name in each}, one.file, prefix
-        )  # a typing error?
+        flatten(one.tree, {name for each in known.values() for name in each}, one.file, prefix)  # a typing error?
         raise ConfigError(
-            f"{one.file}: source.{one.name}.collection is missing; there is: {names}", hint=f"edit {one.file}"
+            f"{one.file}: source.{one.name}.collection is missing; there is: {', '.join(installed())}",
+            hint=f"edit {one.file}",
         )
-    if value.value not in collections:
-        raise ConfigError(
-            f"{value.origin}: {value.name}: no collection {value.value!r}; there is: {names}", hint=f"edit {one.file}"
-        )
-    return value.value if value.value in SECTIONS else _OTHERS
+    return value
 
 
-def _check_words(one: Declared, kind: str) -> None:
+def _check_words(one: SourceTable, kind: str, known: Known) -> None:
     """Refuse what another collection's sources say, and name that collection."""
     for name in one.tree:
-        owners = [each for each, known in SOURCE_SETTINGS.items() if name in known]
+        owners = [each for each, names in known.items() if name in names]
         if owners and kind not in owners:
             raise ConfigError(
                 f"{one.file}: source.{one.name}.{name} is for sources of {owners[0]}, and this is one of {kind}",

@@ -22,6 +22,9 @@ from windrow.engine.stepping import take_step
 from windrow.model import Fetched, Finding, Item, Member, Reading, Status
 from windrow.reasons import Reason
 
+SCRATCH = ("ledger.sqlite", "store")
+"""What is built in the folder in which a replay of items works."""
+
 
 class Change(NamedTuple):
     """A document that now ends elsewhere than before."""

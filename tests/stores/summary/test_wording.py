@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.stores.summary.test_near import prose
-from windrow.app.indexing import index_pages
-from windrow.app.search import Search
+from windrow.collections.pages.adapter.indexing import index_pages
+from windrow.collections.pages.adapter.search import Search
 from windrow.stores.database import reach
 from windrow.stores.index.version import _VERSIONS, Versions
 from windrow.stores.summary import Crawl, Entry, Sight, Summary, SummaryStore

@@ -1,5 +1,1 @@
-"""Zips of XML that partner centres drop on their servers, tracked from listing to loaded rows."""
-
-from windrow.collections.drops.collection import COLLECTION
-
-__all__ = ["COLLECTION"]
+"""Zips of XML that partner centres put on their servers, as the tracker of the data coordination centre has them."""

@@ -8,6 +8,7 @@ from windrow.collections.drops.phase import PHASES, parent, phase
 from windrow.collections.drops.plan import FOLDERS, plan
 from windrow.collections.drops.prefer import prefer
 from windrow.collections.drops.rows import rows
+from windrow.collections.drops.settings import CONFIGURATION
 from windrow.collections.drops.steps import check_xsd, open_member, unzip
 from windrow.contract import Check, Collection, Judge, Listing, Load, Members, Read, State, Summarise
 from windrow.model import Fetched, Member, Status
@@ -69,5 +70,6 @@ COLLECTION = Collection(
         members=Members(XML, member_state, parent, open_member),
     ),
     steps=STEPS,
-    adapter="windrow.app.drops",
+    adapter="windrow.collections.drops.adapter",
+    configuration=CONFIGURATION,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from windrow.collections.pages.crawl import CRAWL
 from windrow.collections.pages.reading import version
+from windrow.collections.pages.settings import CONFIGURATION
 from windrow.collections.pages.summarise import refers, summarise, tell, wants
 from windrow.contract import Collection, Derive, Settle
 
@@ -15,5 +16,6 @@ COLLECTION = Collection(
         Settle("summarise", f"1+{version()}", summarise, wants, tell, refers),
         Derive("index", "1"),
     ),
-    adapter="windrow.app.pages",
+    adapter="windrow.collections.pages.adapter",
+    configuration=CONFIGURATION,
 )

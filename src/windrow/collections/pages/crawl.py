@@ -86,11 +86,23 @@ def word(status: int | None, reason: Reason | None, media: str) -> str:
     return ended(status, reason, media).name.lower()
 
 
+def address(what: str) -> str:
+    """Return the normal address that a text names, as the crawl spells it; empty where it names none.
+
+    >>> address("https://Example.org/a?utm_source=x#top"), address("H.2026-01-12.1.impc.zip")
+    ('https://example.org/a', '')
+    """
+    if not what.startswith(("http://", "https://")):
+        return ""
+    return clean(url) if (url := normalise(what).url) else ""
+
+
 CRAWL = Crawl(
     seeds,
     rules,
     again,
     word,
+    address,
     interval=interval,
     page=int(CrawlType.FILE_CRAWL),
     robots=int(CrawlType.ROBOTSTXT_FETCH),

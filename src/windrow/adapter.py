@@ -1,0 +1,164 @@
+"""What joins a collection with a workspace: its configuration, stores and books. Loaded when it is used.
+
+A collection names its adapter as `module:name`; a module or an object with these functions will do. What is below
+`Adapter` each must have; the capabilities after it are optional, and every verb asks for its own (`capable`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, Protocol
+
+from windrow.config import Workspace
+from windrow.engine.check import Fault
+from windrow.engine.ledger import Ledger
+from windrow.engine.progress import Progress
+from windrow.engine.replay import Change
+from windrow.engine.run import Harvest
+from windrow.engine.session import Setup
+from windrow.model import Level, Source
+from windrow.reasons import Reason
+
+
+class Got(NamedTuple):
+    """The bytes that `windrow try` read: where from, how many, and whether their name is good."""
+
+    address: str
+    key: str
+    size: int
+    digest: str
+    seconds: float
+    reason: Reason | None = None
+
+
+class Document(NamedTuple):
+    """One document and what became of it: the last step it reached, and why it went no further."""
+
+    name: str
+    kind: str
+    size: int | None
+    digest: str
+    phase: str
+    reason: Reason | None = None
+    records: int = 0
+
+
+class Record(NamedTuple):
+    """One record as it would be loaded: the row that begins it, with its columns by name."""
+
+    document: str
+    kind: str
+    identifier: str
+    table: str
+    fields: Mapping[str, Any]
+
+
+class Note(NamedTuple):
+    """A finding in a document."""
+
+    document: str
+    phase: str
+    level: Level
+    kind: str
+    message: str
+    line: int | None = None
+    column: int | None = None
+
+
+Part = Got | Document | Record | Note
+"""One thing that `windrow try` tells."""
+
+
+class Reread(NamedTuple):
+    """How many versions of records there were before, are now, and say something else than any did before."""
+
+    session: int
+    before: int
+    after: int
+    changed: int
+
+
+class Replayed(NamedTuple):
+    """What a replay did: the session it is on record as, and what came out differently."""
+
+    session: int
+    changes: tuple[Change, ...] = ()
+    versions: Reread | None = None
+
+
+class Explanation(NamedTuple):
+    """What `windrow why` tells of one thing: as messages for programs (type and value), and as lines for people."""
+
+    messages: tuple[tuple[str, Any], ...]
+    lines: tuple[str, ...]
+
+
+class Export(NamedTuple):
+    """A form in which a collection writes what it holds; `write` returns how many rows or bytes (`unit`) it wrote."""
+
+    what: str
+    form: str
+    help: str
+    write: Any  # (Workspace, BinaryIO) -> int
+    unit: str = "rows"
+
+
+class Adapter(Protocol):
+    """What every collection answers."""
+
+    def harvest(self, workspace: Workspace) -> Harvest:
+        """Make the harvest that the configuration describes, its databases opened."""
+        ...
+
+    def ready(self, workspace: Workspace) -> None:
+        """Raise ConfigError for what a run would refuse to begin without; opens nothing."""
+        ...
+
+    def vet(self, workspace: Workspace, source: Source) -> None:
+        """Raise UsageError for a new source that a run would stop at."""
+        ...
+
+    def project(self, workspace: Workspace, ledger: Ledger) -> None:
+        """Bring the collection's books up to date after an operator decided something: people look there."""
+        ...
+
+    def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
+        """Compare the collection's own store and books with the ledger."""
+        ...
+
+    def replay(self, workspace: Workspace, setup: Setup, progress: Progress) -> Replayed | None:
+        """Read what is kept again with today's readers; None where there is nothing to rebuild."""
+        ...
+
+    def attempt(self, workspace: Workspace | None, address: str) -> Iterator[Part]:
+        """Get one thing, read it as the collection does, and keep nothing."""
+        ...
+
+
+class Explains(Protocol):
+    """Can tell the story of what is no item of the ledger, such as a page or a record."""
+
+    def explain(self, workspace: Workspace, ledger: Ledger, what: str) -> Explanation | None:
+        """Tell the story of what a person names; None where it is nothing of this collection's."""
+        ...
+
+
+class Adopts(Protocol):
+    """Can take documents that are held already."""
+
+    ADOPTED_AT: str
+    """The phase from which adopted documents go on."""
+
+    def adopt(self, workspace: Workspace, folder: Path) -> Source:
+        """Return a source over a folder of documents that are held already."""
+        ...
+
+
+class Exports(Protocol):
+    """Can write what it holds in the forms of its standard."""
+
+    EXPORTS: tuple[Export, ...]
+
+
+Writer = BinaryIO

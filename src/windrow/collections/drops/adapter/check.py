@@ -1,0 +1,93 @@
+"""Compare the store and the tracker of the drops with the ledger."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+import sqlalchemy as sa
+
+from windrow.collections.drops.collection import COLLECTION
+from windrow.collections.drops.element import TABLES
+from windrow.collections.drops.phase import PHASES
+from windrow.collections.drops.settings import drops_of
+from windrow.collections.drops.summary import SUMMARY
+from windrow.collections.drops.tracker import DATABASE, TRACKER
+from windrow.config import Workspace
+from windrow.config.password import password
+from windrow.contract import Load
+from windrow.engine.check import Fault
+from windrow.engine.ledger import Ledger
+from windrow.model import Status
+from windrow.stores.connect import READS, connect, guarded
+from windrow.stores.database import named
+from windrow.stores.tables import TableStore
+
+AGAIN = "empty the tracker (an SQLite file: move it away), then: windrow run"
+
+Count = tuple[str, int, int]
+"""Rows of one kind (zip, xml) in one state: phase and status."""
+
+
+def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
+    """Compare the rows of every loaded document with how many the ledger says were loaded."""
+    loads = [step.phase for step in COLLECTION.steps if isinstance(step, Load)]
+    told = [row for phase in loads for row in ledger.items.loaded(phase, COLLECTION.name)]
+    if not told:
+        return
+    store = TableStore(
+        drops_of(workspace.sections).store.url, TABLES, SUMMARY, password=password(drops_of(workspace.sections).store)
+    )
+    try:
+        there = store.census()
+    finally:
+        store.close()
+    for item, key, count in told:
+        if there.get(item) != count:
+            found = "no rows" if item not in there else f"{there[item]} rows"
+            yield Fault(f"store, {key}", f"has {found}; the ledger says {count}", "windrow replay")
+
+
+def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
+    """Compare the tracker's zips and documents, counted by state, with where the ledger has them."""
+    drops = drops_of(workspace.sections)
+    told = {(one.kind, one.phase, one.status): one.number for one in ledger.items.tracked("drops")}
+    if not told:
+        return
+    engine = connect(named(drops.tracker.url, DATABASE), password(drops.tracker))
+    with guarded(engine), engine.connect().execution_options(**READS) as connection:
+        if not sa.inspect(connection).has_table("zip_action"):
+            yield Fault("tracker", "has no tables yet; windrow run makes them")
+            return
+        books = {}
+        for kind, name in (("zip", "zip_action"), ("xml", "xml_file")):
+            table = TRACKER.tables[name]
+            state = (table.c.phase_id, table.c.status_id)
+            for phase, status, count in connection.execute(sa.select(*state, sa.func.count()).group_by(*state)):
+                books[kind, phase, status] = count
+    engine.dispose()
+    yield from _compared(books, told)
+
+
+def _compared(books: Mapping[Count, int], told: Mapping[Count, int]) -> Iterator[Fault]:
+    """Compare counts by kind and state; rows that others moved to the last phase are missing where we left them."""
+    last = len(PHASES)
+    moved = Counter[str]()
+    for (kind, phase, _), count in books.items():
+        moved[kind] += count if phase == last else 0
+    for key in sorted(books.keys() | told.keys()):
+        kind, phase, status = key
+        here, there = books.get(key, 0), told.get(key, 0)
+        if phase == last or here == there:
+            continue
+        if 0 < there - here <= moved[kind]:
+            moved[kind] -= there - here
+            continue
+        where = f"{here} at {PHASES[phase - 1]}, {Status(status).name.lower()}"
+        yield Fault(f"tracker, {kind}", f"has {where}; the ledger says {there}", AGAIN)
+
+
+def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
+    """Compare store and tracker with the ledger."""
+    yield from check_store(workspace, ledger)
+    yield from check_tracker(workspace, ledger)

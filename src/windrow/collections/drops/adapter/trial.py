@@ -1,0 +1,190 @@
+"""Read one file or address with a collection's own steps, print what is in it, and keep nothing."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from windrow.adapter import Document, Got, Note, Part, Record
+from windrow.collections.drops.adapter.options import options
+from windrow.collections.drops.adapter.resources import resources, schema
+from windrow.collections.drops.collection import COLLECTION
+from windrow.collections.drops.element import TABLES
+from windrow.collections.drops.settings import SHIPPED
+from windrow.config import Workspace
+from windrow.contract import Check, Collection, Judge, Load, Read, Rows, Step
+from windrow.engine.message import Job
+from windrow.engine.pool import Pool
+from windrow.engine.sample import sample
+from windrow.engine.worker import Desk
+from windrow.errors import ConfigError, UsageError
+from windrow.model import (
+    Entry,
+    Finding,
+    Item,
+    Kept,
+    Level,
+    Limits,
+    Member,
+    Offer,
+    Reading,
+    Resource,
+    Site,
+    Source,
+)
+from windrow.reasons import Reason
+from windrow.settings.address import SCHEMES, place
+from windrow.shape import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What a trial reads with: the steps, their files and limits, and the tables they fill."""
+
+    collection: Collection
+    resources: Mapping[str, Resource]
+    options: Mapping[str, str]
+    limits: Limits
+    tables: Mapping[str, Table]
+    sources: tuple[Source, ...] = ()
+    agent: str = "windrow"
+
+
+def bench(workspace: Workspace | None, address: str) -> Bench:
+    """Lay out a collection's steps, as a workspace declares them or else as they come with windrow."""
+    tables = {table.name: table for table in TABLES}
+    told = options(workspace, address.rpartition("/")[2])
+    if workspace is None:
+        return Bench(COLLECTION, {kind: schema(kind, path) for kind, path in SHIPPED.items()}, told, Limits(), tables)
+    found = resources(workspace)
+    return Bench(COLLECTION, found, told, workspace.limits, tables, workspace.sources, workspace.agent)
+
+
+def attempt(workspace: Workspace | None, address: str) -> Iterator[Part]:
+    """Get `address` into a folder of its own, read it, and yield what is found; the folder goes again."""
+    what = bench(workspace, address)
+    site, path, name = _where(what, address)
+    with tempfile.TemporaryDirectory(prefix="windrow-try-") as folder:
+        kept, seconds = sample(Path(folder), site, path, site.address(path), what.limits)
+        offer = _offer(what, path, name, kept.size)
+        key = offer.key if offer else name
+        reason = offer.reason if offer else None
+        yield Got(site.address(path), key, kept.size, kept.digest, round(seconds, 3), reason)
+        pool = Pool(Desk(what.collection, Path(folder), what.limits, what.resources), 1)
+        try:
+            yield from _Reader(what, pool, kept).read(key, whole=offer is None)
+        finally:
+            pool.close()
+
+
+def _where(what: Bench, address: str) -> tuple[Site, str, str]:
+    """Return the site, the path below its base, and the file's name; a configured source lends its access."""
+    if "://" not in address and not address.startswith("file:"):
+        file = Path(address).expanduser().absolute()
+        if not file.is_file():
+            raise UsageError(f"there is no file {file}, and an address begins with one of {', '.join(SCHEMES)}")
+        return Site("file", base=str(file.parent)), file.name, file.name
+    for source in what.sources:
+        base = source.site.address().rstrip("/") + "/"
+        if address.startswith(base):
+            path = address.removeprefix(base)
+            return source.site, path, path.rpartition("/")[2]
+    try:
+        found = place(address, Path.cwd())
+    except ConfigError as error:
+        raise UsageError(str(error), hint="windrow try --help") from None
+    folder, _, name = found.base.rpartition("/")
+    if not name:
+        raise UsageError(f"{address} is a folder; name a file in it")
+    site = Site(found.scheme, found.host, found.port, found.username, base=f"{folder}/", agent=what.agent)
+    return site, name, name
+
+
+def _offer(what: Bench, path: str, name: str, size: int) -> Offer | None:
+    """Judge the name as a listing would; None where the rules leave it out: then it is a document itself."""
+    folder = path.rpartition("/")[0].rpartition("/")[2]
+    folders = what.collection.listing.folders
+    entry = Entry(folder if folder in folders else folders[0], name, size)
+    source = Source("try", what.collection.name, Site("file"))
+    offers = what.collection.listing.plan(source, [entry], what.options)
+    return offers[0] if offers else None
+
+
+class _Reader:
+    """Takes one capture and all its documents through the steps."""
+
+    def __init__(self, what: Bench, pool: Pool, kept: Kept) -> None:
+        self._what = what
+        self._pool = pool
+        self._kept = kept
+
+    def read(self, key: str, *, whole: bool) -> Iterator[Part]:
+        """Read an archive and the documents in it, or a `whole` document by itself."""
+        plan = self._what.collection
+        if whole:
+            member = Member(key, self._kept.size, self._kept.digest, "")
+            yield from self._document(member, Item(1, plan.name, plan.members.kind, key, digest=self._kept.digest))
+            return
+        item = Item(1, plan.name, plan.listing.kind, key, digest=self._kept.digest)
+        members: list[Member] = []
+        for step in self._steps(Read):
+            reading = self._take(step, item)
+            if isinstance(reading, Reading):
+                yield from _notes(key, step, reading)
+                members += reading.members
+                if reading.reason:
+                    yield Document(
+                        key, plan.listing.kind, self._kept.size, self._kept.digest, step.phase, reading.reason
+                    )
+        for number, member in enumerate(sorted(members, key=lambda one: one.rank), 2):
+            one = Item(number, plan.name, plan.members.kind, f"{key}/{member.name}", 1, digest=member.digest)
+            yield from self._document(member, replace(one, member=member.name))
+
+    def _document(self, member: Member, item: Item) -> Iterator[Part]:
+        """Take one document through every step, until one refuses it."""
+        plan = self._what.collection
+        phase, reason = plan.phases[plan.members.state(member)[0] - 1], member.reason
+        records: list[Record] = []
+        for step in [] if reason else self._steps(Check, Load, Judge):
+            result = self._take(step, item)
+            phase = step.phase
+            if isinstance(result, Rows):
+                records = list(self._records(member.name, result))
+                continue
+            yield from _notes(member.name, step, result)
+            grave = any(one.level is Level.FATAL for one in result.findings)
+            reason = result.reason or (Reason.INTEGRITY_FATAL if grave else None)
+            if reason:
+                break
+        yield from records
+        yield Document(member.name, member.kind, member.size, member.digest, phase, reason, len(records))
+
+    def _steps(self, *kinds: type[Step]) -> list[Step]:
+        return [step for step in self._what.collection.steps if type(step) in kinds]
+
+    def _take(self, step: Step, item: Item) -> Any:
+        number = self._what.collection.steps.index(step)
+        job = Job(number, item, self._kept.place, dict(self._what.options))
+        return next(self._pool.run([job]))[1].result
+
+    def _records(self, document: str, rows: Rows) -> Iterator[Record]:
+        """Pair every record with the row that begins it, which has the record's own number."""
+        begun = {
+            line[0]: (table, line[4:]) for table, lines in rows.tables.items() for line in lines if line[0] == line[2]
+        }
+        for entity in rows.entities:
+            table, values = begun.get(entity.local, ("", ()))
+            names = [column.name for column in self._what.tables[table].columns] if table else []
+            fields = {name: value for name, value in zip(names, values, strict=False) if value is not None}
+            yield Record(document, entity.kind, entity.identifier, table, fields)
+
+
+def _notes(name: str, step: Step, reading: Reading) -> Iterator[Note]:
+    findings: tuple[Finding, ...] = reading.findings
+    if reading.reason and not findings:
+        findings = (Finding(reading.reason.title().replace("_", ""), reading.reason.meaning),)
+    for one in findings:
+        yield Note(name, step.phase, one.level, one.kind, one.message, one.line, one.column)

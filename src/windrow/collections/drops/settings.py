@@ -1,0 +1,223 @@
+"""What the collection `drops` may be told: [drops], its centres, and what its sources say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from windrow.errors import ConfigError
+from windrow.model import Site, Source
+from windrow.settings.configuration import Configuration, Database, Given, SourceTable, Surroundings, source_at_url
+from windrow.settings.kinds import DATABASE, DURATION, OPTIONAL, PATTERN, SECRET, SIZE, SWITCH, TEXT, TEXTS, count
+from windrow.settings.setting import Setting, Value
+
+_SCHEMAS = Path(__file__).parent / "schemas"
+SHIPPED = MappingProxyType(
+    {
+        "specimen": _SCHEMAS / "specimen_definition.xsd",
+        "experiment": _SCHEMAS / "procedure_definition.xsd",
+    }
+)
+"""The schemas that come with windrow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Centre:
+    """A centre as declared (tracker report, table centre)."""
+
+    short_name: str
+    full_name: str = ""
+    email: str = ""
+    phone: str = ""
+    address: str = ""
+    imits_name: str = ""
+    is_active: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Drops:
+    """What the collection `drops` is told. Empty patterns: the standard's own."""
+
+    tracker: Database
+    store: Database
+    listers: int
+    downloaders: int
+    attempts: int
+    list_within: float  # seconds; 0: however long it takes
+    fetch_within: float
+    zip_name: str
+    xml_name: str
+    schemas: Mapping[str, Path]  # specimen, experiment
+    lists: Mapping[str, Path]  # only those that are given
+    centres: tuple[Centre, ...]
+
+
+CENTRES = "drops.centre"
+
+SETTINGS = (
+    Setting("drops.tracker", DATABASE, "tracker.sqlite", "the tracker: a file, or a database's address", written=True),
+    Setting("drops.tracker_secret", SECRET, "", "where the password of the tracker's database is"),
+    Setting(
+        "drops.store", DATABASE, "drops.sqlite", "the loaded records: a file, or a database's address", written=True
+    ),
+    Setting("drops.store_secret", SECRET, "", "where the password of the records' database is"),
+    Setting("drops.listers", count(1, 64), 10, "sources that are listed at one time", "--listers"),
+    Setting("drops.downloaders", count(1, 64), 4, "transfers at one time", "--downloaders"),
+    Setting(
+        "drops.list_within", DURATION, "15 min", "time for all listings; slower sources are left behind; 0: no end"
+    ),
+    Setting(
+        "drops.fetch_within",
+        DURATION,
+        "6 h",
+        "time for all transfers; what is under way then goes on in the next run; 0: no end",
+    ),
+    Setting("drops.attempts", count(1, 20), 3, "attempts at one source before the next", "--attempts"),
+    Setting(
+        "drops.zip_name", PATTERN, "", "form of a zip's name, with groups centre, date, inc; empty: the standard's"
+    ),
+    Setting("drops.xml_name", PATTERN, "", "form of a document's name, with a group kind too; empty: the standard's"),
+    Setting("drops.schemas.specimen", OPTIONAL, "", "XSD of specimen documents; empty: the one shipped"),
+    Setting("drops.schemas.experiment", OPTIONAL, "", "XSD of experiment documents; empty: the one shipped"),
+    Setting("drops.lists.status_codes", OPTIONAL, "", "the known status codes"),
+    Setting("drops.lists.projects", OPTIONAL, "", "the known projects"),
+    Setting("drops.lists.pipelines", OPTIONAL, "", "IMPReSS: the known pipelines, procedures and parameters"),
+    Setting("drops.lists.strains", OPTIONAL, "", "the known strains"),
+    Setting("drops.lists.colonies", OPTIONAL, "", "iMITS: the known colonies (phenotype attempts)"),
+    Setting(
+        "drops.lists.parent_colonies", OPTIONAL, "", "iMITS: the colonies they come from (microinjection attempts)"
+    ),
+)
+
+_SITE = Site("")
+_KNOWN = Source("", "", _SITE)
+SOURCE = (
+    Setting("centre", TEXT, "", "short name of the centre that runs it", "--centre"),
+    Setting("secret", SECRET, "", "where its password is: env:NAME or file:PATH", "--secret"),
+    Setting("key", SECRET, "", "where its private SSH key is: file:PATH or env:NAME", "--key"),
+    Setting("connections", count(1, 64), _KNOWN.connections, "connections at one time"),
+    Setting("attempts", count(0, 20), 0, "attempts at one transfer; 0: as drops.attempts says"),
+    Setting("pace", DURATION, _KNOWN.pace, "least time between two requests to its host, whatever leads there"),
+    Setting("listing_timeout", DURATION, _SITE.listing_timeout, "longest time for the whole listing of a folder"),
+    Setting("least_rate", SIZE, _SITE.least_rate, "bytes a second that its transfers must bring; 0: any"),
+    Setting("passive", SWITCH, _SITE.passive, "FTP: we open the data connection"),
+    Setting("host_keys", TEXTS, [], "SFTP: pinned host keys, beside those that were trusted"),
+    Setting("manifest", TEXT, _SITE.manifest, "HTTPS: path of a list of names, in place of an index page"),
+    Setting("private", SWITCH, _SITE.private, "it may live at an address of a private network"),
+)
+
+CENTRE = (
+    Setting("short_name", TEXT, "", "the code that its files begin with"),
+    Setting("full_name", TEXT, "", "its name"),
+    Setting("email", TEXT, "", "whom to write to"),
+    Setting("phone", TEXT, "", "whom to call, with country and area code"),
+    Setting("address", TEXT, "", "postal address"),
+    Setting("imits_name", TEXT, "", "its name in iMITS"),
+    Setting("is_active", SWITCH, True, "its sources are asked"),
+)
+
+_ON_SITE = ("secret", "key", "passive", "manifest", "private", "listing_timeout", "least_rate")
+
+
+def source(table: SourceTable, values: Mapping[str, Value], around: Surroundings) -> Source:
+    """Make a source of what was declared: a site, and a folder there."""
+    made = source_at_url(table, values, around)
+    keys = dict.fromkeys((*values["host_keys"].value, *around.keys.get(table.name, ())))
+    site = replace(made.site, **{name: values[name].value for name in _ON_SITE}, host_keys=tuple(keys))
+    told = around.values["drops.attempts"]
+    attempts = values["attempts"].value
+    if not attempts or told.origin.startswith("flag"):
+        attempts = told.value
+    closed = {centre.short_name.lower() for centre in around.section.centres if not centre.is_active}
+    return replace(
+        made,
+        site=site,
+        owner=values["centre"].value,
+        active=made.active and values["centre"].value.lower() not in closed,
+        connections=values["connections"].value,
+        attempts=attempts,
+        pace=values["pace"].value,
+        options={"state": values["state"].value},
+    )
+
+
+def drops(given: Given) -> Drops:
+    """Gather what [drops] and its centres say."""
+
+    def of(name: str) -> Any:
+        return given.values[f"drops.{name}"].value
+
+    schemas = {kind: _file(given, f"drops.schemas.{kind}") or path for kind, path in SHIPPED.items()}
+    lists = {
+        name.rpartition(".")[2]: path
+        for name in given.values
+        if name.startswith("drops.lists.") and (path := _file(given, name))
+    }
+    return Drops(
+        tracker=Database(of("tracker"), of("tracker_secret")),
+        store=Database(of("store"), of("store_secret")),
+        listers=of("listers"),
+        downloaders=of("downloaders"),
+        attempts=of("attempts"),
+        list_within=of("list_within"),
+        fetch_within=of("fetch_within"),
+        zip_name=of("zip_name"),
+        xml_name=of("xml_name"),
+        schemas=schemas,
+        lists=lists,
+        centres=_centres(given),
+    )
+
+
+def _centres(given: Given) -> tuple[Centre, ...]:
+    """Read the tables [[drops.centre]]."""
+    made: dict[str, Centre] = {}
+    for values in given.rows[CENTRES]:
+        centre = Centre(**{name: value.value for name, value in values.items()})
+        if not centre.short_name or centre.short_name.lower() in made:
+            where = values["short_name"].name
+            raise ConfigError(f"{given.file}: {where} is missing or there twice", hint="windrow config")
+        made[centre.short_name.lower()] = centre
+    return tuple(made.values())
+
+
+def _file(given: Given, name: str) -> Path | None:
+    value = given.values[name]
+    path: Path | None = value.value
+    if path is not None and not path.is_file():
+        raise ConfigError(f"{value.origin}: {value.name}: there is no file {path}", hint=f"edit {given.file}")
+    return path
+
+
+def drops_of(sections: Mapping[str, Any]) -> Drops:
+    """Return what this collection is told, of the sections of a workspace's configuration."""
+    section: Drops = sections["drops"]
+    return section
+
+
+CONFIGURATION = Configuration(
+    settings=SETTINGS,
+    source=SOURCE,
+    tables={CENTRES: CENTRE},
+    section=drops,
+    build=source,
+    template="""\
+[drops]
+tracker = "tracker.sqlite"  # or "mysql+pymysql://user@host/phenodcc_tracker"
+# tracker_secret = "env:TRACKER_PASSWORD"
+
+# [[drops.centre]]
+# short_name = "H"
+# full_name = "MRC Harwell"
+
+# A source of drops:
+# [source.example]
+# url = "sftp://user@host/base/"
+# collection = "drops"
+# centre = "H"
+# secret = "env:EXAMPLE_PASSWORD"
+""",
+)

@@ -1,0 +1,145 @@
+"""One search of a workspace's pages, opened and closed again, as commands and pages show it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from windrow.collections.pages.adapter.indexing import is_current
+from windrow.collections.pages.adapter.open_summary import summaries
+from windrow.collections.pages.adapter.search import Search
+from windrow.collections.pages.search.result import Answer, Part, Piece, Result
+from windrow.collections.pages.settings import pages_of
+from windrow.config import Workspace
+from windrow.engine.ledger.moment import now
+from windrow.stores.index.beside import there
+
+BARE = "ranked by the full-text table alone; links and nearness count with the extra: pip install 'windrow[search]'"
+BEHIND = "the index beside the database is not there or of another version; windrow run --from index pages makes it"
+
+
+class Mark(NamedTuple):
+    """A stretch of the snippet that was searched for: its first character, and the one behind its last."""
+
+    start: int
+    end: int
+
+
+class Hit(NamedTuple):
+    """A page found.
+
+    `more` counts other addresses with the same text, `near` those among them whose text is only nearly the same, and
+    `standing` is the address that stands for all of them, where that is another one. `uncertain` is true where the
+    time asked for lies after the page was seen last and before it was known to be gone or changed.
+    """
+
+    rank: int
+    url: str
+    title: str
+    snippet: str
+    marks: tuple[Mark, ...]
+    description: str | None
+    language: str | None
+    published: datetime | None
+    updated: datetime | None
+    first_seen: datetime
+    last_seen: datetime
+    end: datetime | None
+    more: int
+    near: int
+    standing: str | None
+    uncertain: bool
+    score: float
+    generation: str
+    parts: tuple[Part, ...] = ()
+
+
+class Told(NamedTuple):
+    """The last line of a search: how it was understood, and whether there is more behind it.
+
+    `relaxed` is true where no page has all the words, and those with most of them are shown.
+    """
+
+    query: str
+    offset: int
+    results: int
+    further: bool
+    relaxed: bool
+    notes: tuple[str, ...]
+
+
+def look(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10) -> Answer:
+    """Search the pages of a workspace; any text is a query.
+
+    Raises WindrowError where there are none yet. Without the extra `search`, or before its index is
+    made, the full-text table answers, and a note says so.
+    """
+    with summaries(workspace) as engine:
+        folder = pages_of(workspace.sections).index
+        with closing(Search(engine, folder)) as search:
+            answer = search(text, now=int(now().timestamp()), offset=offset, limit=limit)
+        notes = () if is_current(folder) else (BEHIND if there() else BARE,)
+    return Answer(answer.results, answer.offset, answer.further, answer.relaxed, (*answer.notes, *notes))
+
+
+def hits(answer: Answer, *, explain: bool = False) -> list[Hit]:
+    """Return the results in the form that `--json` prints; the parts of scores only where asked for."""
+    return [_hit(answer.offset + number, one, explain=explain) for number, one in enumerate(answer.results, 1)]
+
+
+def told(text: str, answer: Answer) -> Told:
+    """Return what a search says of itself."""
+    return Told(text, answer.offset, len(answer.results), answer.further, answer.relaxed, answer.notes)
+
+
+def _hit(rank: int, one: Result, *, explain: bool) -> Hit:
+    return Hit(
+        rank,
+        one.url,
+        plain(one.title),
+        plain(one.snippet),
+        tuple(_marks(one.snippet)),
+        one.description,
+        one.language,
+        when(one.published),
+        when(one.updated),
+        datetime.fromtimestamp(one.first_seen, UTC),
+        datetime.fromtimestamp(one.last_seen, UTC),
+        when(one.end),
+        one.more,
+        one.near,
+        one.standing,
+        one.uncertain,
+        one.score,
+        str(UUID(bytes=one.uuid)),
+        one.parts if explain else (),
+    )
+
+
+def plain(pieces: Sequence[Piece]) -> str:
+    """Return a text without its marks."""
+    return "".join(piece.text for piece in pieces)
+
+
+def when(seconds: int | None) -> datetime | None:
+    """Return a time of the Summary Database, None where there is none or no calendar has it.
+
+    >>> when(0).isoformat()
+    '1970-01-01T00:00:00+00:00'
+    """
+    try:
+        return None if seconds is None else datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def _marks(pieces: Sequence[Piece]) -> list[Mark]:
+    found, at = [], 0
+    for piece in pieces:
+        if piece.hit:
+            found.append(Mark(at, at + len(piece.text)))
+        at += len(piece.text)
+    return found

@@ -1,0 +1,73 @@
+"""Read the kept pages again with today's readers: a new Summary Database beside the old one, then in its place."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from windrow.adapter import Replayed, Reread
+from windrow.collections.pages.adapter.harvest import harvest
+from windrow.collections.pages.adapter.indexing import follower
+from windrow.collections.pages.settings import pages_of
+from windrow.config import Workspace
+from windrow.config.place import replay_folder
+from windrow.engine.progress import Progress
+from windrow.engine.session import Session, Setup
+from windrow.errors import Stopped, StoreError
+from windrow.stores.index.folder import refuse_strange
+from windrow.stores.index.folder import remove as remove_index
+from windrow.stores.index.fulltext import go_on
+from windrow.stores.scratch import make_scratch, remove_scratch
+from windrow.stores.summary.plain import compare
+
+
+def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed | None:
+    """Rebuild the Summary Database from the captures, and the index from that; None where there is none yet.
+
+    The old one is in place until all is read; a stop leaves it as it is.
+    """
+    old = pages_of(workspace.sections).summary
+    if not old.is_file():
+        return None
+    refuse_strange(pages_of(workspace.sections).index)
+    folder = replay_folder(old)
+    new = folder / old.name
+    session = Session(setup, "replay pages", progress)
+    code: int | None = 1
+    try:
+        make_scratch(folder, [old.name])
+        with session.polite_stop():
+            made = harvest(workspace.told("pages", replace(pages_of(workspace.sections), summary=new)))
+            if made.books:
+                made.books.close()
+            session.harvest(replace(made, books=None, sources=()), phases=frozenset({"summarise"}), fetch=False)
+        if session.stops:
+            code = 130
+            raise Stopped("stopped before all was read; the Summary Database is as it was", hint="windrow replay")
+        _settle(new)
+        _settle(old)
+        told = compare(old, new)
+        new.replace(old)
+        remove_index(pages_of(workspace.sections).index)
+        follower(old, pages_of(workspace.sections).index)(go_on)
+        code = None
+    finally:
+        with suppress(StoreError, OSError):  # what cannot be removed now is told by the next replay
+            remove_scratch(folder, [old.name])
+        session.close(code)
+        session.ledger.close()
+    return Replayed(session.number, versions=Reread(session.number, *told))
+
+
+def _settle(path: Path) -> None:
+    """Bring what is written beside a database into its file, so that the file alone is all of it."""
+    try:
+        with closing(sqlite3.connect(path, timeout=30)) as link:
+            link.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            link.execute("PRAGMA journal_mode = DELETE").fetchall()
+    except sqlite3.Error as error:
+        raise StoreError(
+            f"{path} cannot be closed: {error}", hint="end what has it open; then: windrow replay"
+        ) from error

@@ -1,0 +1,98 @@
+"""Which rule speaks on an address now: the sites' own, and the robots.txt that its origin gave last."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from windrow.collections.pages import robot
+from windrow.collections.pages.code import CrawlType
+from windrow.collections.pages.crawl import site
+from windrow.collections.pages.policy import Verdict
+from windrow.collections.pages.settings import pages_of
+from windrow.config import Workspace
+from windrow.engine.ledger import Ledger
+from windrow.engine.ledger.moment import now
+from windrow.errors import WindrowError
+from windrow.formats.coding import plain
+from windrow.formats.robots import CAP
+from windrow.formats.url import parts
+from windrow.model import Place, Source
+from windrow.reasons import Reason
+from windrow.stores.archive import open_response
+
+_LOOKED_AT = 20
+"""Answers to the question for robots.txt that are gone through: the last of them that holds counts for a day."""
+
+
+class Judged(NamedTuple):
+    """What the rules say of an address now.
+
+    `source` is the site it belongs to, empty for none. `why` is the rule in words, empty where it may be
+    asked for.
+    """
+
+    source: str
+    reason: Reason | None
+    why: str
+
+
+def judge(workspace: Workspace, ledger: Ledger, url: str) -> Judged:
+    """Run the rules of the workspace's sites on a normal address again, without asking anybody."""
+    found = Judged("", Reason.OUT_OF_SCOPE, "it belongs to none of the sites of this workspace")
+    year = now().year
+    for source in workspace.sources:
+        if source.collection != "pages":
+            continue
+        policy = site(source)
+        verdict = policy.ask(url, year)
+        if verdict.reason is Reason.OUT_OF_SCOPE:
+            continue
+        if verdict.allowed:
+            verdict = policy.judge(url, year, standing(workspace, ledger, source, parts(url).origin).robots)
+        return Judged(source.name, verdict.reason, told(verdict))
+    return found
+
+
+def told(verdict: Verdict) -> str:
+    """Say which rule refuses an address.
+
+    >>> told(Verdict(Reason.ROBOTS_DENIED, "Disallow: /a", 4))
+    'robots.txt, line 4: Disallow: /a'
+    >>> told(Verdict(Reason.QUERY_DENIED, "q page"))
+    'query parameters that no rule allows: q page'
+    """
+    words = {
+        Reason.ROBOTS_DENIED: f"robots.txt, line {verdict.line}: {verdict.rule}",
+        Reason.POLICY_DENIED: f"do_not_crawl: {verdict.rule}",
+        Reason.QUERY_DENIED: f"query parameters that no rule allows: {verdict.rule}",
+        Reason.TRAP: f"it looks like a trap: {verdict.rule}",
+        Reason.UNSUPPORTED: f"files that end in .{verdict.rule} are not read",
+    }
+    return words.get(verdict.reason, verdict.reason.meaning) if verdict.reason else ""
+
+
+def standing(workspace: Workspace, ledger: Ledger, source: Source, origin: str) -> robot.Standing:
+    """Return the robots.txt that is in force at an origin, from what it answered so far.
+
+    Before its first answer all is allowed here: nobody knows what it says.
+    """
+    kind = int(CrawlType.ROBOTSTXT_FETCH)
+    visits = ledger.attempts.of_rules(origin, "pages", kind, _LOOKED_AT)
+    state = robot.NEW
+    for one in reversed(visits):
+        content = _content(workspace, one.place) if one.warc else b""
+        at = one.started.timestamp()
+        state = robot.stand(state, status=one.status, content=content, agent=source.site.agent, now=at)
+    return state if visits else robot.stand(robot.NEW, status=404, content=b"", agent="", now=0.0)
+
+
+def _content(workspace: Workspace, place: Place) -> bytes:
+    """Return the rules of a kept answer, without the coding they came in; nothing where that cannot be had."""
+    try:
+        kept = open_response(workspace.archive.folder, place)
+        with kept.view as view:
+            codings = {name: kept.fields[name] for name in ("content-encoding",) if name in kept.fields}
+            limits = pages_of(workspace.sections).limits
+            return plain(view.read(2 * CAP), codings, most=limits.member, ratio=limits.ratio)
+    except WindrowError:
+        return b""

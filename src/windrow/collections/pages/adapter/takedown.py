@@ -1,0 +1,186 @@
+"""Take pages and sites down: what of them is where, and the parts that remove it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from windrow.collections.pages.adapter.indexing import follower
+from windrow.collections.pages.crawl import address
+from windrow.collections.pages.settings import pages_of
+from windrow.config import Workspace
+from windrow.config.place import REPLAY, replay_folder
+from windrow.digest import number
+from windrow.engine.burial import Buried, Target, bury, kept_by_reader, lift
+from windrow.engine.ledger import Ledger
+from windrow.engine.ledger.moment import now
+from windrow.engine.ledger.takedowns import TargetCount
+from windrow.engine.replay import SCRATCH
+from windrow.engine.session import Session, Setup
+from windrow.errors import StoreError, UsageError
+from windrow.reasons import Reason
+from windrow.stores.index.folder import refuse_strange
+from windrow.stores.index.folder import remove as remove_index
+from windrow.stores.index.fulltext import go_on
+from windrow.stores.scratch import remove_scratch
+from windrow.stores.summary.follow import follow
+from windrow.stores.summary.forget import forget as remove
+from windrow.stores.summary.forget import forget_crawls, scour
+from windrow.stores.summary.store import SummaryStore
+
+KIND = "pages"
+
+
+class Burden(NamedTuple):
+    """What there is of a page or an origin that would be taken down; `bytes` as they lie in the archive."""
+
+    target: str
+    addresses: int
+    visits: int
+    captures: int
+    bytes: int
+
+
+def targets(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[Target]:
+    """Return what is meant by addresses, hosts and names of sites; a UsageError names what is not known."""
+    found: list[Target] = []
+    for name in names:
+        mine = list(_meant(workspace, ledger, name))
+        if not mine:
+            raise UsageError(f"nothing is known of {name!r} that could be taken down", hint=f"windrow why {name}")
+        found += mine
+    return list(dict.fromkeys(found))
+
+
+def _meant(workspace: Workspace, ledger: Ledger, name: str) -> Iterator[Target]:
+    if (url := address(name)) and ledger.addresses.is_known(KIND, number(url)):
+        yield Target(url, number(url))
+        return
+    source = workspace.source(name)
+    ours = source.name if source and source.collection == KIND else ""
+    host = "" if ours else name.removeprefix("http://").removeprefix("https://").rstrip("/").lower()
+    if ours or (host and "/" not in host):
+        for one in ledger.addresses.host_states(ours, host, 0):
+            if one.collection == KIND:
+                yield Target(one.origin, 0, one.seq)
+
+
+def weigh(ledger: Ledger, found: Sequence[Target]) -> list[Burden]:
+    """Count what would be taken down."""
+    return [_burden(one, ledger.takedowns.count(one.address, one.host)) for one in found]
+
+
+def _burden(one: Target, there: TargetCount) -> Burden:
+    return Burden(one.name, there.addresses, there.visits, there.captures, there.bytes)
+
+
+def take_down(workspace: Workspace, setup: Setup, names: Sequence[str], reason: str = "") -> list[Buried]:
+    """Take down what is named, and what an earlier run left undone; return what was removed, target by target.
+
+    Waits for nobody: Locked where a run is under way. Bytes, texts, versions, and entries of the index are
+    gone then; a tombstone with the reason stays, and nothing of it is asked for again. What another process that
+    reads a database keeps from going is told, and its tombstone stays open for the next call.
+    """
+    refuse_strange(pages_of(workspace.sections).index)
+    session = Session(setup, "forget")
+    code: int | None = 1
+    try:
+        found = targets(workspace, session.ledger, names)
+        done = bury(
+            session,
+            KIND,
+            found,
+            reason,
+            remove=_remover(workspace),
+            clean=lambda: _clean(workspace, session.lease.beat),
+        )
+        code = None
+    finally:
+        session.close(code)
+        session.ledger.close()
+    return done
+
+
+def let_again(workspace: Workspace, setup: Setup, names: Sequence[str]) -> int:
+    """Let what was taken down be asked for again by the next run; return how many tombstones that lifts."""
+    session = Session(setup, "forget --lift")
+    code: int | None = 1
+    try:
+        count = lift(session, targets(workspace, session.ledger, names))
+        code = None
+    finally:
+        session.close(code)
+        session.ledger.close()
+    return count
+
+
+def _remover(workspace: Workspace) -> Callable[[Target], int]:
+    def removed(target: Target) -> int:
+        which = {"origins": [target.name]} if target.host else {"urls": [target.name]}
+        count = 0
+        with _opened(pages_of(workspace.sections).summary) as link:
+            if link is not None:
+                count = remove(link, **which)
+        with _opened(pages_of(workspace.sections).crawler) as link:
+            if link is not None:
+                forget_crawls(link, **which)
+        return count
+
+    return removed
+
+
+def _clean(workspace: Workspace, beat: Callable[[], None]) -> tuple[str, ...]:
+    """Let followers see what is gone, and leave nothing of it in free places of files; tell where something stays.
+
+    The index beside the database is made anew: what is removed from one stays in its files for a while. What a
+    killed replay left unfinished goes.
+    """
+    place = pages_of(workspace.sections).summary
+    remove_scratch(workspace.root / REPLAY, SCRATCH)
+    remove_scratch(replay_folder(place), [place.name])
+    if place.is_file():
+        store = SummaryStore(f"sqlite:///{place}")
+        store.finish(int(now().timestamp()))
+        store.close()
+        with _opened(place) as link:
+            while link is not None and follow(link):
+                beat()
+        remove_index(pages_of(workspace.sections).index)
+
+        def pulse() -> bool:
+            beat()
+            return go_on()
+
+        follower(place, pages_of(workspace.sections).index)(pulse)
+    left: tuple[str, ...] = ()
+    for path in (place, pages_of(workspace.sections).crawler):
+        with _opened(path, writing=False) as link:
+            if link is not None and not scour(link, beat):
+                left += (kept_by_reader(path),)
+            beat()
+    return left
+
+
+@contextmanager
+def _opened(path: Path, *, writing: bool = True) -> Iterator[sqlite3.Connection | None]:
+    """Open a database in one transaction; None where there is none, or it has no tables yet."""
+    if not path.is_file():
+        yield None
+        return
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None, timeout=30)) as link:
+            link.execute("PRAGMA secure_delete = ON").fetchall()
+            if link.execute("SELECT 1 FROM sqlite_master WHERE name = 'url'").fetchone() is None:
+                yield None
+            elif writing:
+                link.execute("BEGIN IMMEDIATE")
+                yield link
+                link.execute("COMMIT")
+            else:
+                yield link
+    except sqlite3.Error as error:
+        reason = Reason.DISK_FULL if "full" in str(error) else Reason.STORE_FAILED
+        raise StoreError(f"{path}: {error}", reason=reason, hint="mend that, then: windrow forget") from error

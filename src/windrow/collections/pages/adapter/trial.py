@@ -1,0 +1,104 @@
+"""Get one page, or a file that holds one, read it as the collection does, and keep nothing."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from windrow.adapter import Document, Got, Note, Part, Record
+from windrow.collections.pages.adapter.harvest import agent_known
+from windrow.collections.pages.reading import Document as Page
+from windrow.collections.pages.reading import read
+from windrow.collections.pages.settings import LIMITS, pages_of
+from windrow.collections.pages.summarise import refusal
+from windrow.config import Workspace
+from windrow.digest import digest
+from windrow.engine.sample import sample
+from windrow.errors import UsageError
+from windrow.formats.coding import plain
+from windrow.formats.url import normalise, parts
+from windrow.model import Level, Limits, Site
+from windrow.stores.archive import open_response
+
+HERE = "http://localhost/"
+"""Where a file of this machine seems to lie, so that its relative links can be told."""
+
+PHASE = "summarise"
+
+
+class _Bytes(NamedTuple):
+    address: str  # for people
+    url: str
+    raw: bytes
+    fields: Mapping[str, str]
+    seconds: float
+
+
+def attempt(workspace: Workspace | None, address: str) -> Iterator[Part]:
+    """Get a page and yield what is found: its bytes, its pile, its description, and its links."""
+    limits = pages_of(workspace.sections).limits if workspace else LIMITS
+    found = _fetched(workspace, address, limits) if "://" in address else _file(address, limits)
+    yield Got(found.address, found.url, len(found.raw), digest(found.raw), round(found.seconds, 3))
+    body = plain(found.raw, found.fields, most=limits.member, ratio=limits.ratio)
+    page = read(body, found.url, found.fields)
+    records = list(_records(found.url, page))
+    for directive in sorted(page.robots):
+        yield Note(found.address, PHASE, Level.NOTE, "Robots", f"the page says {directive}")
+    for one in page.findings:
+        yield Note(found.address, PHASE, one.level, one.kind.title().replace("_", ""), one.message)
+    if page.canonical:
+        yield Note(found.address, PHASE, Level.NOTE, "Canonical", page.canonical)
+    yield from records
+    kind = page.mime.essence if page.mime else "unknown"
+    reason = refusal(page, found.fields, agent_known(workspace) if workspace else "")
+    yield Document(found.address, kind, len(body), digest(body), PHASE, reason, len(records))
+
+
+def _file(address: str, limits: Limits) -> _Bytes:
+    path = Path(address.removeprefix("file:")).expanduser()
+    if not path.is_file():
+        raise UsageError(f"there is no file {path}; an address begins with http:// or https://")
+    with path.open("rb") as file:
+        raw = file.read(limits.transfer + 1)
+    if len(raw) > limits.transfer:
+        raise UsageError(f"{path} is larger than pages.limits.transfer, {limits.transfer:,} bytes")
+    return _Bytes(str(path), normalise(path.name, HERE).url or HERE, raw, {}, 0.0)
+
+
+def _fetched(workspace: Workspace | None, address: str, limits: Limits) -> _Bytes:
+    """Ask for one address, which a person named; what redirects is told and not followed."""
+    url = normalise(address).url
+    if not url:
+        raise UsageError(f"{address[:200]!r} is not an address of the web", hint="windrow try --help")
+    where = parts(url)
+    agent = workspace.agent if workspace else "windrow"
+    site = Site(where.scheme, where.host.strip("[]"), where.port, agent=agent, timeout=limits.seconds)
+    with tempfile.TemporaryDirectory(prefix="windrow-try-") as folder:
+        kept, seconds = sample(Path(folder), site, url, url, limits)
+        answer = open_response(Path(folder), kept.place)
+        with answer.view as view:
+            return _Bytes(url, url, view.read(), answer.fields, seconds)
+
+
+def _records(url: str, page: Page) -> Iterator[Record]:
+    """Yield what would be loaded, by the tables of the Summary Database."""
+    pile = page.pile
+    if pile:
+        texts = zip(
+            ("text", "secondary_text", "big_headlines", "small_headlines", "code_text", "quote_text"),
+            pile.fields(),
+            strict=True,
+        )
+        yield _record(url, "text_pile", pile.digest().hex()[:16], dict(texts))
+    said = page.description
+    told = {name: getattr(said, name) for name in said.__dataclass_fields__}
+    yield _record(url, "document_description", said.title or url, told)
+    for link in page.links:
+        shown = {name: value for name, value in link._asdict().items() if name not in {"url", "location"}}
+        yield _record(url, "link_summary", link.url, shown)
+
+
+def _record(url: str, table: str, identifier: str, fields: Mapping[str, Any]) -> Record:
+    return Record(url, table, identifier, table, {name: value for name, value in fields.items() if value})

@@ -1,0 +1,96 @@
+"""How a collection declares what it may be told: tables of settings, and what is made of their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from windrow.errors import ConfigError
+from windrow.model import Secret, Site, Source
+from windrow.settings.address import place
+from windrow.settings.setting import Setting, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """A database's address in SQLAlchemy's spelling, without its password, and where that one is."""
+
+    url: str
+    secret: Secret | None = None
+
+
+class SourceTable(NamedTuple):
+    """A source's own table, before it is read."""
+
+    name: str
+    file: str
+    tree: dict[str, Any]
+
+
+class Given(NamedTuple):
+    """What a collection's section is made of.
+
+    `values` has every setting of the workspace, by its dotted name; `rows` those of each array of tables that the
+    collection declares, a mapping for every table. `file` names the file for errors.
+    """
+
+    root: Path
+    file: str
+    values: Mapping[str, Value]
+    rows: Mapping[str, Sequence[Mapping[str, Value]]]
+
+
+class Surroundings(NamedTuple):
+    """What all sources of a collection share: `keys` are trusted host keys, `section` what the collection is told."""
+
+    root: Path
+    environ: Mapping[str, str]
+    agent: str
+    values: Mapping[str, Value]
+    keys: Mapping[str, tuple[str, ...]]
+    section: Any = None
+
+
+def no_section(given: Given) -> Mapping[str, Any]:
+    """Return the values as they are, by name: enough for a collection that needs no type of its own."""
+    return {name: value.value for name, value in given.values.items()}
+
+
+def source_at_url(table: SourceTable, values: Mapping[str, Value], around: Surroundings) -> Source:
+    """Make a source that lives at its `url`; its options are the values of the collection's own source settings."""
+    url = values["url"]
+    if not url.value:
+        raise ConfigError(f"{table.file}: source.{table.name}.url is missing", hint=f"edit {table.file}")
+    try:
+        where = place(url.value, around.root)
+    except ConfigError as error:
+        raise ConfigError(f"{url.origin}: {url.name}: {error}", hint=f"edit {table.file}") from None
+    bundle = values["ca_bundle"].value
+    site = Site(
+        **where._asdict(),
+        **{name: values[name].value for name in ("timeout", "proxy", "family")},
+        ca_bundle=str(bundle) if bundle else "",
+        agent=around.agent,
+    )
+    options = {name: value.value for name, value in values.items()}
+    active = values["state"].value == "available"
+    return Source(table.name, values["collection"].value, site, active=active, options=options)
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """The settings of a collection and of its sources.
+
+    Names of `settings` are dotted and begin with the collection's name; those of `source` stand beside the ones that
+    all sources have. `tables` are arrays of tables such as [[NAME.thing]]. `section` makes of the values what the
+    adapter is given, `build` a source of its table; both raise ConfigError. `template` stands in a new windrow.toml.
+    """
+
+    settings: tuple[Setting, ...] = ()
+    source: tuple[Setting, ...] = ()
+    tables: Mapping[str, tuple[Setting, ...]] = field(default_factory=dict)
+    section: Callable[[Given], Any] = no_section
+    build: Callable[[SourceTable, Mapping[str, Value], Surroundings], Source] = source_at_url
+    template: str = ""

@@ -1,0 +1,113 @@
+"""The settings that all collections share: tables of name, kind, default and meaning.
+
+The loader, `windrow config` and the reference page are all made from these and from the tables of
+each collection beside them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NamedTuple
+
+from windrow.model import Limits, Site
+from windrow.settings.kinds import (
+    COMMAND,
+    DURATION,
+    OPEN,
+    OPTIONAL,
+    PATH,
+    SIZE,
+    TEXT,
+    Kind,
+    choice,
+    count,
+)
+
+PREFIX = "WINDROW_"
+
+
+class Setting(NamedTuple):
+    """One setting. `default` is spelled as TOML would.
+
+    A `flag` sets it too: of `windrow run` for the workspace's, of `windrow new source` for a source's. What is
+    `written` names a file or folder in which windrow writes, so that no other setting may name it too.
+    """
+
+    name: str
+    kind: Kind
+    default: Any
+    help: str
+    flag: str = ""
+    written: bool = False
+
+    @property
+    def env(self) -> str:
+        """Return the name of its environment variable.
+
+        >>> Setting("ledger.path", PATH, "", "").env
+        'WINDROW_LEDGER_PATH'
+        """
+        return variable(self.name)
+
+
+class Value(NamedTuple):
+    """One setting's value and where it came from.
+
+    `origin` is `default`, a file's name, `env NAME` or `flag --NAME`; `shown` is the value for
+    people, a place where it is a secret.
+    """
+
+    name: str
+    value: Any
+    shown: str
+    origin: str
+
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+
+
+def is_name(text: str) -> bool:
+    """Tell whether a text may name a source."""
+    return _NAME.fullmatch(text) is not None
+
+
+def variable(name: str) -> str:
+    """Spell a dotted name as an environment variable."""
+    return PREFIX + "".join(c if c.isalnum() else "_" for c in name).upper()
+
+
+_LIMITS = Limits()
+WORKSPACE = (
+    Setting("name", TEXT, "", "what this workspace is called; empty: its folder's name"),
+    Setting("contact", TEXT, "", "e-mail or page of the operator, told to servers and shown on pages"),
+    Setting("agent", TEXT, "", "how windrow names itself to web servers; empty: windrow, version, contact"),
+    Setting("ledger.path", PATH, "ledger.sqlite", "the file of the ledger", written=True),
+    Setting("archive.folder", PATH, "archive", "where the captures are kept, as WARC files", written=True),
+    Setting("archive.rotation", SIZE, "1 GiB", "a WARC file that has grown to this size is closed"),
+    Setting("limits.transfer", SIZE, _LIMITS.transfer, "most bytes of one transfer"),
+    Setting("limits.members", count(1, 10**7), _LIMITS.members, "most members of one archive"),
+    Setting("limits.member", SIZE, _LIMITS.member, "most bytes of one member, inflated"),
+    Setting("limits.total", SIZE, _LIMITS.total, "most bytes of all members of an archive, inflated"),
+    Setting("limits.ratio", count(1, 10**5), _LIMITS.ratio, "most bytes that one packed byte may become"),
+    Setting("limits.elements", count(1, 10**10), _LIMITS.elements, "most elements of one document"),
+    Setting("limits.seconds", DURATION, _LIMITS.seconds, "longest time to read one document"),
+    Setting("limits.memory", SIZE, _LIMITS.memory, "most memory to read one document"),
+    Setting("limits.spare", SIZE, _LIMITS.spare, "room that must stay free on the disk"),
+    Setting("limits.answer", DURATION, _LIMITS.answer, "longest time for the whole answer to one request of a crawl"),
+    Setting("run.fetchers", count(0, 64), 0, "processes that fetch; 0: as many as suit the machine"),
+    Setting("run.readers", count(0, 256), 0, "processes that read documents; 0: as many as suit the machine"),
+    Setting("run.every", DURATION, 0, "run again after this time; 0: run once", "--every"),
+    Setting("run.notify", COMMAND, "", "command that gets every session's summary, as JSON on its input"),
+)
+
+_SITE = Site("")
+SOURCE = (
+    Setting("url", TEXT, "", "where it is: scheme, user, host, port and base folder; never a password"),
+    Setting("collection", TEXT, "", "what is harvested there"),
+    Setting("state", choice("available", "maintenance", "removed"), "available", "only available is asked"),
+    Setting("timeout", DURATION, _SITE.timeout, "longest silence of the server"),
+    Setting("proxy", OPEN, _SITE.proxy, "HTTP proxy on the way there"),
+    Setting("ca_bundle", OPTIONAL, _SITE.ca_bundle, "certificates to trust there, instead of the system's"),
+    Setting("family", choice("any", "ipv4", "ipv6"), _SITE.family, "which addresses of the host to use"),
+)
+"""What a source of every collection may say."""
