@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from tests.collections.drops.sample import at, load, mouse, specimens, submission
@@ -128,3 +130,43 @@ def test_ids_are_exact(store: TableStore) -> None:
     asked = ["H_Case", "H_case", "H_blank ", "H_blank", "H_ümlaut \U0001f42d", "H_umlaut \U0001f42d"]
     assert store.known("specimen", asked) == {"H_Case", "H_blank ", "H_ümlaut \U0001f42d"}
     assert store.known("specimen", [f"H_{number}" for number in range(2000)]) == set()
+
+
+STEPS = (("a1", "add", "one"), ("b2", "edit", "two"), ("c3", "delete", "three"), ("d4", "add", "four"))
+
+
+@pytest.mark.parametrize("count", [3, 4])
+def test_records_are_current_by_the_order_of_submissions_whatever_order_they_arrive_in(
+    store: TableStore, store_url: str, count: int
+) -> None:
+    """Of each order of arrival, repeated or not, the result is that of one load in order."""
+    expected = {3: [], 4: [("four",)]}[count]
+    item = 0
+    for round_, order in enumerate(itertools.permutations(STEPS[:count])):
+        name = f"s{round_}"
+        for key, action, colony in (*order, order[0]):  # the first comes once more, as after a retry
+            item += 1
+            content = specimens(mouse(name, colony=colony))
+            made = submission(item, content, action, sort_key=key)
+            store.stage(made, load(content))
+            store.publish(item, at(item))
+        found = ask(store_url, f"SELECT colony_id FROM current_mouse WHERE specimen_id = '{name}'")
+        assert found == expected, order
+        assert len([one for one in store.history("specimen", f"H_{name}") if one.valid_from and not one.valid_to]) == 1
+
+
+def test_what_arrives_late_was_never_current_and_is_told_what_overrides_it(store: TableStore) -> None:
+    late, later = specimens(mouse("s1", colony="old")), specimens(mouse("s1", colony="new"))
+    store.stage(submission(1, later, "edit", sort_key="2", zip_name="H.2024-06-01.1.impc.zip"), load(later))
+    store.publish(1, at(1))
+    store.stage(submission(2, late, sort_key="1"), load(late))
+    for told in (store.publish(2, at(2)), store.publish(2, at(3))):  # told again as before
+        assert (told.current, told.ended) == (0, 0)
+        (finding,) = told.findings
+        assert (finding.kind, finding.level) == ("Overridden", Level.NOTE)
+        assert "H_s1" in finding.message
+        assert "edit/H.2024-06-01.1.impc.zip" in finding.message
+    for hours in (1, 2, 3):
+        assert [one.item for one in store.as_of("specimen", at(hours))] == [1]
+    store.withhold(1, at(4))  # taken back: the late one goes on
+    assert [one.item for one in store.as_of("specimen", at(4))] == [2]

@@ -56,6 +56,7 @@ _REMARKS = {
     "unknown_edit": ("UnknownRecord", Level.WARN, "edits what is not there; taken as new"),
     "unknown_delete": ("UnknownRecord", Level.WARN, "deletes what is not there"),
     "replaced": ("AlreadyKnown", Level.NOTE, "was current already; the newer one took its place"),
+    "overridden": ("Overridden", Level.NOTE, "is overridden by what is of a later date or increment"),
     "repeated": ("RecordRepeated", Level.WARN, "is more than once in the document; the last one counts"),
 }
 """Which effects are worth a finding: its kind, level and words."""
@@ -76,6 +77,7 @@ def publish(connection: sa.Connection, schema: Schema, item: int, at: datetime) 
             _take_place(connection, schema, row, at)
         else:
             _set(connection, schema, _ids(connection, schema, row.id), effect="same")
+            _raise_key(connection, schema, same, row.sort_key)
         connection.execute(statement.published(schema), {"its_id": row.id, "at": at, "same": same})
     return _told(connection, schema, row.id, same)
 
@@ -151,7 +153,11 @@ def chunks(values: Iterable[Any]) -> Iterator[list[Any]]:
 
 
 def _take_place(connection: sa.Connection, schema: Schema, row: Any, at: datetime) -> None:
-    """Put the submission's entities in force and end their predecessors."""
+    """Put the submission's entities in force and end their predecessors.
+
+    What stands in force with a later sort key stays: the submission's own entity is ended by it at once,
+    so that it never was current, as if both had been loaded in their order.
+    """
     last: dict[tuple[str, str], int] = {}
     repeated = []
     for number, kind, identifier in connection.execute(statement.entities_of(schema), {"its_id": row.id}):
@@ -159,14 +165,19 @@ def _take_place(connection: sa.Connection, schema: Schema, row: Any, at: datetim
             repeated.append(before)
         last[kind, identifier] = number
     held = connection.execute(statement.predecessors(schema), {"its_id": row.id}).all()
-    known_ones = {new for new, _, _, tombstone in held if not tombstone}
+    later = [one for one in held if one[4] > row.sort_key]
+    held = [one for one in held if one[4] <= row.sort_key]
+    known_ones = {new for new, _, _, tombstone, _ in held if not tombstone}
     effects = _EFFECTS[row.action]
     # Most documents are new as a whole: that takes one statement, and the others correct what is not.
     connection.execute(statement.in_force(schema), {"its_id": row.id, "at": at, "said": effects[False]})
     _set(connection, schema, known_ones.intersection(last.values()), effect=effects[True])
     _set(connection, schema, repeated, effect="repeated", valid_from=None)
-    _set(connection, schema, {old for _, old, _, _ in held}, valid_to=at, ended_by=row.id)
-    _soil(connection, schema, {owner for _, _, owner, _ in held})
+    for owner in {owner for _, _, owner, _, _ in later}:
+        mine = {new for new, _, by, _, _ in later if by == owner}.difference(repeated)
+        _set(connection, schema, mine, effect="overridden", valid_to=at, ended_by=owner)
+    _set(connection, schema, {old for _, old, _, _, _ in held}, valid_to=at, ended_by=row.id)
+    _soil(connection, schema, {owner for _, _, owner, _, _ in held})
 
 
 _EFFECTS = {
@@ -184,15 +195,28 @@ def _same(connection: sa.Connection, schema: Schema, row: Any) -> int | None:
     return found
 
 
+def _raise_key(connection: sa.Connection, schema: Schema, number: int, sort_key: str) -> None:
+    """Let a submission whose bytes came again stand where the later one would."""
+    submission = schema.submission
+    before = connection.scalar(sa.select(submission.c.sort_key).where(submission.c.id == number))
+    if before is not None and sort_key > before:
+        connection.execute(submission.update().where(submission.c.id == number).values(sort_key=sort_key))
+
+
 def _take_back(connection: sa.Connection, schema: Schema, submission: int) -> None:
-    """Undo a publication: what it ended goes on, up to whatever ended the submission's own."""
-    own, old = schema.newer, schema.older
+    """Undo a publication: what it ended goes on, up to whatever ended the submission's own.
+
+    Of several that it ended or overrode, the one with the latest sort key goes on.
+    """
+    own, old, owner = schema.newer, schema.older, schema.submission
     query = (
-        sa.select(old.c.id, old.c.submission_id, own.c.valid_to, own.c.ended_by)
+        sa.select(old.c.id, old.c.submission_id, own.c.valid_to, own.c.ended_by, own.c.id, owner.c.sort_key)
         .join(own, sa.and_(own.c.identifier == old.c.identifier, own.c.kind == old.c.kind))
+        .join(owner, owner.c.id == old.c.submission_id)
         .where(old.c.ended_by == submission, own.c.submission_id == submission, own.c.valid_from.is_not(None))
     )
-    freed = connection.execute(query).all()
+    latest = {row[4]: row for row in sorted(connection.execute(query), key=lambda row: (row.sort_key, row[0]))}
+    freed = [tuple(row)[:4] for row in latest.values()]
     for number, _, valid_to, ended_by in freed:
         _set(connection, schema, [number], valid_to=valid_to, ended_by=ended_by)
     _soil(connection, schema, {owner for _, owner, _, _ in freed})
@@ -212,15 +236,17 @@ def _told(connection: sa.Connection, schema: Schema, submission: int, same: int 
     findings: list[Finding] = []
     for effect in (effect for effect in _REMARKS if counts.get(effect)):
         kind, level, words = _REMARKS[effect]
-        query = sa.select(entity.c.kind, entity.c.identifier).where(
-            entity.c.submission_id == submission, entity.c.effect == effect
-        )
-        for what, identifier in connection.execute(query.order_by(entity.c.id).limit(MENTIONED)):
-            findings.append(Finding(kind, f"{what} {identifier} {words}", level))
+        owner = schema.submission
+        by = sa.case((entity.c.effect == "overridden", ": " + owner.c.action + "/" + owner.c.zip_name), else_="")
+        mine = (entity.c.submission_id == submission, entity.c.effect == effect)
+        query = sa.select(entity.c.kind, entity.c.identifier, by).where(*mine)
+        query = query.outerjoin(owner, owner.c.id == entity.c.ended_by)
+        for what, identifier, cause in connection.execute(query.order_by(entity.c.id).limit(MENTIONED)):
+            findings.append(Finding(kind, f"{what} {identifier} {words}{cause or ''}", level))
         if (more := counts[effect] - MENTIONED) > 0:
             findings.append(Finding(kind, f"{more} more of the same", level))
     ended = connection.scalar(statement.ended(schema), {"its_id": submission})
-    current = sum(counts.values()) - counts.get("repeated", 0)
+    current = sum(counts.values()) - counts.get("repeated", 0) - counts.get("overridden", 0)
     return Published(submission, current, ended or 0, tuple(findings))
 
 

@@ -143,6 +143,7 @@ class Schema:
             sa.Column("centre", sa.String(64), nullable=False),
             sa.Column("digest", sa.String(128), nullable=False, index=True),
             sa.Column("kind", sa.String(64), nullable=False),
+            sa.Column("sort_key", Name, nullable=False),  # a later one is of a later date and increment
             sa.Column("first_id", Whole, nullable=False),
             sa.Column("element_count", Whole, nullable=False),
             sa.Column("staged_at", Moment(), nullable=False),

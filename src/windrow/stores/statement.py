@@ -51,11 +51,12 @@ def in_force(schema: Schema) -> sa.Update:
 
 @once
 def predecessors(schema: Schema) -> sa.Select[Any]:
-    """Return (entity of submission `its_id`, the one in force before, its submission, tombstone?)."""
-    new, old = schema.newer, schema.older
+    """Return (entity of submission `its_id`, the one in force before, its submission, tombstone?, its sort key)."""
+    new, old, submission = schema.newer, schema.older, schema.submission
     return (
-        sa.select(new.c.id, old.c.id, old.c.submission_id, old.c.tombstone)
+        sa.select(new.c.id, old.c.id, old.c.submission_id, old.c.tombstone, submission.c.sort_key)
         .join(old, sa.and_(old.c.identifier == new.c.identifier, old.c.kind == new.c.kind))
+        .join(submission, submission.c.id == old.c.submission_id)
         .where(
             new.c.submission_id == sa.bindparam("its_id"),
             old.c.submission_id != sa.bindparam("its_id"),
@@ -95,4 +96,5 @@ def effects(schema: Schema) -> sa.Select[Any]:
 def ended(schema: Schema) -> sa.Select[Any]:
     """Count what submission `its_id` took the place of."""
     entity = schema.entity
-    return sa.select(sa.func.count()).select_from(entity).where(entity.c.ended_by == sa.bindparam("its_id"))
+    counted = sa.select(sa.func.count()).select_from(entity).where(entity.c.ended_by == sa.bindparam("its_id"))
+    return counted.where(entity.c.effect.is_distinct_from("overridden"))

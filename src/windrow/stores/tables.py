@@ -40,7 +40,11 @@ COUNTERS = ("element", "submission")
 
 
 class Submission(NamedTuple):
-    """A document to load. `item` is the ledger's id of it, `staged_at` aware, `digest` of its bytes."""
+    """A document to load. `item` is the ledger's id of it, `staged_at` aware, `digest` of its bytes.
+
+    Records are current by `sort_key`, whatever order their documents came in: of two with the same
+    identifier the one with the greater key, and where the keys are equal the one published last.
+    """
 
     item: int
     name: str
@@ -50,6 +54,7 @@ class Submission(NamedTuple):
     digest: str
     kind: str
     staged_at: datetime
+    sort_key: str = ""
 
 
 class TableStore:

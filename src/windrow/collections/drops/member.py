@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from windrow.collections.drops import name as names
 from windrow.collections.drops.name import Kind, XmlName, ZipName
-from windrow.collections.drops.plan import declared_centres
+from windrow.collections.drops.plan import FOLDERS, declared_centres
 from windrow.formats.zip import ZipMember
 from windrow.model import Finding, Item, Level, Member
 from windrow.reasons import Reason
@@ -24,6 +24,7 @@ class Rules(NamedTuple):
     zip: ZipName | None
     centres: tuple[str, ...]
     pattern: str
+    action: int = 0  # its place among add, edit, delete
 
     def member(self, entry: ZipMember, digest: str, md5: str) -> Member:
         """Return the XML file that an entry is, with the reason why it is not to be read, if any."""
@@ -37,12 +38,12 @@ class Rules(NamedTuple):
     def rank(self, found: XmlName, name: str) -> str:
         """Return a text whose order is the order of loading.
 
-        Specimens come before experiments; then by the zip's date and increment, the file's own,
-        and its name.
+        Specimens come before experiments; then by the zip's date and increment, what is to be done with
+        it (add, edit, delete), the file's own date and increment, and its name.
         """
         date, inc = (str(self.zip.date), self.zip.inc) if self.zip else ("", 0)
         order = 0 if found.kind is Kind.SPECIMEN else 1
-        return f"{order}.{date}.{inc:020d}.{found.date}.{found.inc:020d}.{name}"
+        return f"{order}.{date}.{inc:020d}.{self.action}.{found.date}.{found.inc:020d}.{name}"
 
 
 def announced(item: Item) -> str:
@@ -50,11 +51,22 @@ def announced(item: Item) -> str:
     return item.rank.partition(".")[0]
 
 
+def sort_key(rank: str) -> str:
+    """Return by what records are current, from the rank of their document: all but its kind.
+
+    >>> sort_key("1.2026-01-12.00000000000000000003.0.2026-01-12.00000000000000000001.x.xml")
+    '2026-01-12.00000000000000000003.0.2026-01-12.00000000000000000001.x.xml'
+    """
+    return rank.partition(".")[2]
+
+
 def rules(key: str, options: Mapping[str, str]) -> Rules:
     """Read what an action's key (`add/ZIPNAME`) and the options say."""
     centres = tuple(declared_centres(options))
     found = names.read_zip_name(zip_name(key), centres, options.get("zip_name") or names.ZIP)
-    return Rules(found if isinstance(found, ZipName) else None, centres, options.get("xml_name") or names.XML)
+    folder = key.partition("/")[0]
+    action = FOLDERS.index(folder) if folder in FOLDERS else 0
+    return Rules(found if isinstance(found, ZipName) else None, centres, options.get("xml_name") or names.XML, action)
 
 
 def zip_name(key: str) -> str:

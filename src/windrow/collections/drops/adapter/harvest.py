@@ -11,7 +11,7 @@ from windrow.collections.drops.adapter.tracker_books import Tracker, declared
 from windrow.collections.drops.collection import COLLECTION, SCHEMAS
 from windrow.collections.drops.declared import Declared, declare
 from windrow.collections.drops.element import TABLES
-from windrow.collections.drops.member import zip_name
+from windrow.collections.drops.member import sort_key, zip_name
 from windrow.collections.drops.name import XmlName, read_xml_name
 from windrow.collections.drops.reference import lists
 from windrow.collections.drops.settings import drops_of
@@ -46,7 +46,8 @@ class DropsStore:
         found = read_xml_name(item.member, self._centres, self._pattern)
         centre, kind = (found.centre, found.kind) if isinstance(found, XmlName) else ("", "")
         action = item.key.partition("/")[0]
-        line = (item.id, item.member, zip_name(item.key), action, centre, item.digest, str(kind), at)
+        key = sort_key(item.rank)
+        line = (item.id, item.member, zip_name(item.key), action, centre, item.digest, str(kind), at, key)
         self.tables.stage(Submission(*line), rows)
 
     def known(self, question: str, keys: set[str]) -> set[str]:
