@@ -1,5 +1,6 @@
 """The archive: what is kept can be read by us, by warcio and by FastWARC, and survives being cut."""
 
+import gzip
 import os
 from datetime import UTC, datetime, timedelta
 
@@ -10,10 +11,19 @@ from warcio.checker import Checker
 
 from windrow.digest import digest, warc
 from windrow.errors import ConfigError, DiskFull, TerminalFailure, TransientFailure
-from windrow.formats.warc import stamp
-from windrow.model import Known, Limits, Order
+from windrow.formats.warc import END, header, stamp
+from windrow.model import Known, Limits, Order, Place
 from windrow.reasons import Reason
-from windrow.stores.archive import Deposit, Keeper, alone, mark_ledger, mend, open_capture, refuse_other_ledger
+from windrow.stores.archive import (
+    Deposit,
+    Keeper,
+    alone,
+    mark_ledger,
+    mend,
+    open_capture,
+    open_response,
+    refuse_other_ledger,
+)
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 XML = b"<a>text</a>" * 50
@@ -197,6 +207,18 @@ def test_limits_of_size_and_disk_are_kept(folder):
     assert found.value.reason is Reason.TOO_LARGE
     with pytest.raises(DiskFull, match="must stay free"):
         put(keeper(folder, spare=1 << 60), XML)
+
+
+def test_an_answer_304_as_version_0_1_0_kept_it_is_read(folder):
+    head = b'HTTP/1.1 304 Not Modified\r\nETag: "2"\r\n\r\n'
+    profile = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+    fields = [("WARC-Record-ID", "<urn:uuid:1>"), ("WARC-Date", stamp(NOW)), ("WARC-Target-URI", "http://h/")]
+    fields += [("Content-Type", "application/http;msgtype=response"), ("WARC-Profile", profile)]
+    folder.mkdir()
+    record = gzip.compress(header("revisit", fields, len(head)) + head + END)
+    (folder / "windrow-000001-1-00001.warc.gz").write_bytes(record)
+    found = open_response(folder, Place("windrow-000001-1-00001.warc.gz", 0, len(record)))
+    assert (found.status, found.fields["etag"], found.view.read()) == (304, '"2"', b"")
 
 
 class TestMend:

@@ -11,6 +11,7 @@ from windrow.formats.http import media_type, read_head
 from windrow.formats.url import normalise, parts
 from windrow.model import Finding, Kept, Level, Place, Visit
 from windrow.reasons import Reason
+from windrow.stores.archive.erase import about
 from windrow.stores.archive.stranger import Met
 
 _TOLD = frozenset({"response", "resource", "revisit"})
@@ -69,7 +70,7 @@ def look(one: Met, warc: str, kind: int, method: str = "") -> Sight:
     """Say what a record of the file `warc` tells; `kind` is the collection's number for a page."""
     if one.reason is not None and one.reason is not Reason.TOO_LARGE:
         return _wrong(one, one.reason, one.message)
-    written = one.fields.get("warc-target-uri", "").strip("<> ")
+    written = about(one.fields) if _unmodified(one) else one.fields.get("warc-target-uri", "").strip("<> ")
     if word := _left_out(one, written, method):
         return Sight(skipped=word)
     found, at = normalise(written), _moment(one.fields.get("warc-date", ""))

@@ -13,6 +13,8 @@ from windrow.errors import ArchiveError
 from windrow.formats.http import unfold
 
 REVISIT = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+NOT_MODIFIED = "urn:not-modified:"
+"""What stands before the address of metadata that is an answer 304."""
 END = b"\r\n\r\n"
 BEGIN = re.compile(rb"[\r\n]*+WARC/(?:1\.[0-9]|0\.1[78])\r\n")
 """How a record begins, of every version that is read."""

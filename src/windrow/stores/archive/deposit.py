@@ -15,6 +15,7 @@ from windrow.errors import TerminalFailure, TransientFailure
 from windrow.formats.http import Head, media_type, read_head, validator
 from windrow.formats.warc import (
     END,
+    NOT_MODIFIED,
     REVISIT,
     header,
     open_header,
@@ -174,11 +175,11 @@ class Deposit:
             self._stamped = (self._at, stamp(self._at))
         return self._stamped[1]
 
-    def _fields(self) -> list[tuple[str, str]]:
+    def _fields(self, address: str = "") -> list[tuple[str, str]]:
         kind = "application/http;msgtype=response" if self._head else self._mime()
         fields = [("WARC-Record-ID", self._id), ("WARC-Date", self._stamp())]
         cut = [("WARC-Truncated", "length")] if self.cut else []
-        return [*fields, ("WARC-Target-URI", self._address), ("Content-Type", kind), *cut]
+        return [*fields, ("WARC-Target-URI", address or self._address), ("Content-Type", kind), *cut]
 
     def check(self) -> None:
         """Compare the size with those that were announced, or raise; what ended early may be gone on with."""
@@ -197,7 +198,9 @@ class Deposit:
         as an empty page by what replays archives.
         """
         if unchanged:
-            told = header("metadata", self._fields(), len(self._head)) + self._head + END
+            # Tools that index an archive would take metadata under the page's own address for a version of it.
+            fields = self._fields(NOT_MODIFIED + self._address)
+            told = header("metadata", fields, len(self._head)) + self._head + END
             return self._kept(self._order.last.digest, 0, self._write(told, plain=False), revisit=True)
         self.check()
         return self._finish_part(self._part) if self._part else self._finish_memory(self._all())
