@@ -143,7 +143,8 @@ def test_a_file_is_taken_in_once(write, tmp_path):
     assert (archive / taken.warc).read_bytes() == path.read_bytes()
     assert taken.warc == f"foreign/{taken.digest[7:]}.warc{'.gz' if path.suffix == '.gz' else ''}"
     assert take(archive, write(RECORDS, "other"), Limits(spare=0)) == taken
-    (archive / "foreign/.left").write_bytes(b"x")
+    for ending in ("", ".warc.gz", ".warc.gz.plain"):
+        (archive / f"foreign/.{'0' * 32}{ending}").write_bytes(b"x")
     sweep(archive)
     assert [one.name for one in (archive / "foreign").iterdir()] == [taken.warc.removeprefix("foreign/")]
 

@@ -24,8 +24,8 @@ FOREIGN = "foreign"
 """The folder below the archive's that holds them; they are named by their digest, so that twice is once."""
 
 _BLOCK = 1 << 20
-_BEGUN = re.compile(r"\.[0-9a-f]{32}")
-"""The name of a file until its digest is known."""
+_BEGUN = re.compile(r"\.[0-9a-f]{32}(?:\.warc\.gz(?:\.plain)?)?")
+"""The names of a file until its digest is known, and of what it is written anew as."""
 
 
 class Taken(NamedTuple):
