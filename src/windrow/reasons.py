@@ -28,6 +28,7 @@ class Reason(StrEnum):
     BAD_NAME = "bad_name", "the name does not follow the convention of its collection"
     BAD_DATE = "bad_date", "the date in the name is not a day of the calendar"
     UNKNOWN_CENTRE = "unknown_centre", "the name starts with a centre that is not declared"
+    OTHER_SPELLING = "other_spelling", "the source offers the same name in its own spelling, too"
     NAME_TOO_LONG = "name_too_long", "the name is longer than its standard allows"
     UNSAFE_NAME = "unsafe_name", "the name holds a path separator, '..' or a control character"
     NOT_A_FILE = "not_a_file", "the entry is a directory, a link or a device"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from windrow import registry
@@ -64,6 +64,7 @@ def decide(
         raise UsageError(f"nothing is known as {missing[0]!r}", hint=f"windrow why {missing[0]}")
     if act == "cancel":  # what was ended before is not ended again
         chosen = {kind: [one for one in some if one.state[1] is not Status.CANCELLED] for kind, some in chosen.items()}
+        _refuse_finished(chosen)
     found = [one for some in chosen.values() for one in some]
     if found and not dry:
         for kind, some in chosen.items():
@@ -72,6 +73,19 @@ def decide(
                 (WALKED if made.crawl else ACTS)[act](ledger, made, some)
                 registry.adapter(kind).project(workspace, ledger)
     return found
+
+
+def _refuse_finished(chosen: Mapping[str, Sequence[Chosen]]) -> None:
+    """Refuse to end an item that went all the way: what it brought is loaded, and would stay."""
+    for kind, some in chosen.items():
+        made = registry.collection(kind)
+        through = made.crawl is None and (made.phase(made.steps[-1].phase), Status.DONE)
+        for one in some:
+            if one.state == through:
+                raise UsageError(
+                    f"{one.key} is through already: what it brought is loaded, and cancelling would not take it out",
+                    hint="a zip in delete/ takes records out, windrow forget takes down what was kept",
+                )
 
 
 def _spellings(name: str) -> set[str]:

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 __all__ = ["Candidate", "Event", "Found", "Story", "tell"]
 
 
+DOCUMENTS, FINDINGS = 50, 20
+"""Documents of an archive whose findings its own story tells, and findings of each."""
+
+
 class Event(NamedTuple):
     """One thing that happened; what does not apply is None or empty.
 
@@ -146,6 +150,8 @@ def _story(ledger: Ledger, numbers: list[int]) -> Story:
         events += _listings(ledger, item.parent) + _attempts(ledger.attempts.fetch(item.fetch))
     events += _listings(ledger, number) + _attempts(ledger.attempts.of_item(number))
     events += _readings(ledger, number) + _findings(ledger, kind, number) + _moves(ledger, kind, number)
+    members = _members(ledger, kind, number, item.latest)
+    events += _within(ledger, kind, members)
     offered = [one.source for one in ledger.listings.offerers(item.parent or number) if one.present]
     return Story(
         number,
@@ -159,7 +165,7 @@ def _story(ledger: Ledger, numbers: list[int]) -> Story:
         (*offered, *ledger.imports.names(number)),
         within,
         tuple(sorted(events, key=lambda one: one.number)),
-        _members(ledger, kind, number, item.latest),
+        members,
         tuple(other for other in numbers if other != number),
     )
 
@@ -235,6 +241,16 @@ def _findings(ledger: Ledger, kind: str, item: int) -> list[Event]:
             )
         )  # fmt: skip
     return found
+
+
+def _within(ledger: Ledger, kind: str, members: Iterable[Candidate]) -> list[Event]:
+    """Tell what was found in the documents of an archive, for those that did not get through."""
+    failed = [one for one in members if one.status == "failed"][:DOCUMENTS]
+    return [
+        event._replace(told=f"{one.key.rpartition('/')[2]}: {event.told}")
+        for one in failed
+        for event in _findings(ledger, kind, one.number)[:FINDINGS]
+    ]
 
 
 def _moves(ledger: Ledger, kind: str, item: int) -> list[Event]:

@@ -76,6 +76,13 @@ class Windrow:
             raise UsageError(
                 f"there is no source or collection {unknown[0]!r}; there are: {known}", hint="windrow config"
             )
+        for source in self.config.sources:
+            state = source.options.get("state", "available")
+            if source.name in names and state in {"maintenance", "removed"}:
+                raise UsageError(
+                    f"the source {source.name} is not asked: its state is {state}",
+                    hint=f"set state in sources/{source.name}.toml to available",
+                )
         found: dict[str, set[str]] = {}
         for name, kind in sources.items():
             if not names or name in names or kind in names:

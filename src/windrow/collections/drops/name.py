@@ -71,6 +71,25 @@ def read_zip_name(name: str, centres: Iterable[str], pattern: str = ZIP) -> ZipN
     return ZipName(centre, _day(found), int(found["inc"])) if centre else Reason.UNKNOWN_CENTRE
 
 
+def own_spelling(name: str, centre: str, pattern: str = ZIP) -> str:
+    """Return a good zip's name with its centre spelled as it is declared: however spelled, it is one zip.
+
+    >>> own_spelling("h.2012-11-20.03.impc.zip", "H")
+    'H.2012-11-20.03.impc.zip'
+    """
+    found = zip_pattern(pattern).fullmatch(name)
+    return f"{name[: found.start('centre')]}{centre}{name[found.end('centre') :]}" if found else name
+
+
+def differs_by_case(name: str, pattern: str = ZIP) -> bool:
+    """Tell whether a bad zip's name would follow the convention if case made no difference.
+
+    >>> differs_by_case("H.2012-11-20.03.IMPC.zip")
+    True
+    """
+    return re.fullmatch(zip_pattern(pattern).pattern, name, re.ASCII | re.IGNORECASE) is not None
+
+
 def read_xml_name(name: str, centres: Iterable[str], pattern: str = XML) -> XmlName | Reason:
     """Read the name of an XML file, or say why it is none.
 

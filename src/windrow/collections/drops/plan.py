@@ -29,10 +29,25 @@ def plan(source: Source, entries: Sequence[Entry], options: Mapping[str, Any]) -
     centres = declared_centres(options)
     pattern = str(options.get("zip_name") or names.ZIP)
     files = {(_folder(entry), entry.name) for entry in entries if entry.is_file and entry.reason is None}
-    return [
+    offers = [
         _offer(entry, centres, pattern, files)
         for entry in entries
         if entry.reason or (_folder(entry) in FOLDERS and entry.name.endswith(SUFFIX))
+    ]
+    return _one_spelling(offers)
+
+
+def _one_spelling(offers: list[Offer]) -> list[Offer]:
+    """Keep one offer of each zip, that in the centre's own spelling if it is there; refuse the others."""
+    chosen: dict[str, Offer] = {}
+    for offer in offers:
+        if not offer.unkeyed and (offer.key not in chosen or offer.path == offer.key):
+            chosen[offer.key] = offer
+    return [
+        offer
+        if offer.unkeyed or chosen[offer.key] is offer
+        else offer._replace(key=offer.path, reason=Reason.OTHER_SPELLING, unkeyed=True)
+        for offer in offers
     ]
 
 
@@ -59,16 +74,19 @@ def _offer(entry: Entry, centres: list[str], pattern: str, files: set[tuple[str,
         return Offer(key, path, entry.size, entry.modified, reason=Reason.NOT_A_FILE, unkeyed=True)
     found = names.read_zip_name(entry.name, centres, pattern)
     if isinstance(found, Reason):
-        unkeyed = found is Reason.NAME_TOO_LONG or _unkeyed(entry.name)
+        # The tracker's names match without regard to case: a bad one must not share a good one's row.
+        alike = found is Reason.BAD_NAME and names.differs_by_case(entry.name, pattern)
+        unkeyed = found is Reason.NAME_TOO_LONG or alike or _unkeyed(entry.name)
         return Offer(key, path, entry.size, entry.modified, reason=found, unkeyed=unkeyed)
     sidecars = (entry.name + ending for ending in SIDECARS if (folder, entry.name + ending) in files)
     sidecar = next(sidecars, "")
+    name = names.own_spelling(entry.name, found.centre, pattern)
     return Offer(
-        key,
+        join(folder, name),
         path,
         entry.size,
         entry.modified,
-        rank=f"{found.date}.{found.inc:020d}.{entry.name}",
+        rank=f"{found.date}.{found.inc:020d}.{name}",
         owner=found.centre,
         sidecar=join(folder, sidecar) if sidecar else "",
     )

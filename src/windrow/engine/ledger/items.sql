@@ -103,8 +103,10 @@ FROM item i JOIN standing s ON s.item = i.seq WHERE i.seq = ?;
 SELECT seq, item_key FROM item WHERE item_key IN ({marks}) ORDER BY seq;
 
 -- name: items_by_tail
--- Items whose key ends in a slash and this name.
-SELECT seq, item_key FROM item WHERE substr(item_key, -length(?1)) = ?1 ORDER BY seq LIMIT ?2;
+-- Items whose key, or path at a source, ends in a slash and this name.
+SELECT seq, item_key FROM item WHERE substr(item_key, -length(?1)) = ?1
+UNION SELECT l.item, i.item_key FROM listing l JOIN item i ON i.seq = l.item
+WHERE substr('/' || l.path, -length(?1)) = ?1 ORDER BY 1 LIMIT ?2;
 
 -- name: items_by_owner
 SELECT seq, item_key FROM item WHERE lower(owner) = lower(?1) ORDER BY seq LIMIT ?2;
