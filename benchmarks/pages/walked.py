@@ -8,12 +8,12 @@ from typing import Any
 
 from windrow.collections.pages.crawl import CRAWL, site
 from windrow.collections.pages.guide import Guide, Manner
-from windrow.collections.pages.private import named
 from windrow.collections.pages.recrawl import DAY
 from windrow.collections.pages.reference import References
 from windrow.contract import Collection
 from windrow.formats.url import parts
 from windrow.model import Site, Source
+from windrow.politeness.private import named
 
 AGENT = "windrow-benchmark (+https://bench.example/)"
 OPTIONS = {

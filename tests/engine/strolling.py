@@ -7,7 +7,6 @@ from pathlib import Path
 from windrow.collections.pages.guide import Guide, Manner
 from windrow.collections.pages.guide import again as later
 from windrow.collections.pages.policy import policy
-from windrow.collections.pages.private import named
 from windrow.collections.pages.recrawl import interval
 from windrow.collections.pages.scope import scope
 from windrow.contract import Collection, Crawl
@@ -16,6 +15,7 @@ from windrow.engine.run import Harvest
 from windrow.engine.session import Session, Setup
 from windrow.formats.url import parts
 from windrow.model import Found, Limits, Site, Source
+from windrow.politeness.private import named
 
 HREF = re.compile(rb'href="([^"]*)"')
 WEEK = 7 * 86_400

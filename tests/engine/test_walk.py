@@ -12,7 +12,6 @@ from dataclasses import replace
 import pytest
 
 from tests.engine.roaming import CRAWL, LIMITS, source
-from windrow.collections.pages import robot
 from windrow.digest import number
 from windrow.engine.asking import Asker
 from windrow.engine.message import Visited, Walk, WalkEnded
@@ -20,6 +19,7 @@ from windrow.engine.pace import Turn
 from windrow.engine.sighting import Sightings
 from windrow.engine.walk import Walker
 from windrow.model import Call
+from windrow.politeness import robots_standing
 from windrow.reasons import Reason
 from windrow.stores.archive import Keeper
 from windrow.transports.straight import visitor
@@ -97,7 +97,7 @@ def ended(events):
 
 
 def test_a_host_whose_rules_fail_pauses_and_is_then_walked_by_them(tmp_path, monkeypatch):
-    monkeypatch.setattr(robot, "_FIRST", 0.3)
+    monkeypatch.setattr(robots_standing, "_FIRST", 0.3)
     answers = {"/robots.txt": [OUT_OF_ORDER, OUT_OF_ORDER, RULES]}
     events, asked = walk(tmp_path, answers, ("/a", "/no"))
     assert [path for _, path in asked] == ["/robots.txt"] * 3 + ["/a"]

@@ -4,11 +4,11 @@ import pytest
 
 from windrow.collections.pages.guide import Guide, Manner, again
 from windrow.collections.pages.policy import policy
-from windrow.collections.pages.private import named
 from windrow.collections.pages.recrawl import DAY
 from windrow.collections.pages.scope import scope
 from windrow.digest import number
 from windrow.model import Call, Kept, Place, Visit
+from windrow.politeness.private import named
 from windrow.reasons import Reason
 
 HOME = "https://example.org/"

@@ -16,7 +16,6 @@ from windrow.collections.pages.guide import SITEMAP, Guide, Manner
 from windrow.collections.pages.outcome import ended
 from windrow.collections.pages.parameter import clean
 from windrow.collections.pages.policy import Policy, policy
-from windrow.collections.pages.private import named
 from windrow.collections.pages.reference import References
 from windrow.collections.pages.scope import scope
 from windrow.contract import Crawl
@@ -24,6 +23,7 @@ from windrow.digest import number
 from windrow.formats.hint import CAP
 from windrow.formats.url import normalise, parts
 from windrow.model import Found, Source, Visit
+from windrow.politeness.private import named
 from windrow.reasons import Reason
 
 

@@ -6,18 +6,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from windrow.collections.pages import pace, parameter, private, recrawl, robot
+from windrow.collections.pages import parameter, recrawl
 from windrow.collections.pages.code import CrawlType
 from windrow.collections.pages.kind import mime
 from windrow.collections.pages.met import Met, Read
 from windrow.collections.pages.outcome import outcome
 from windrow.collections.pages.policy import Policy, Verdict, by_robots
-from windrow.collections.pages.private import Named
 from windrow.digest import number
 from windrow.formats import hint
 from windrow.formats.directive import header
 from windrow.formats.url import Resolver, parts
 from windrow.model import Call, Found, Visit
+from windrow.politeness import pace, private, robots_standing
+from windrow.politeness.private import Named
 from windrow.reasons import Reason
 
 SITEMAP = CrawlType.METADATA_CRAWL
@@ -71,7 +72,7 @@ class Guide:
         self._met = Met(read)
         self._resolver = Resolver(origin, _ROOM)
         self._pace = pace.Pace()
-        self._standing = robot.NEW
+        self._standing = robots_standing.NEW
         self._year = _NO_YEAR
         self._judged: dict[str, Found | None] = {}  # what `follow` said: pages repeat their links
         self._sitemaps = SITEMAPS  # how many may still be offered
@@ -90,13 +91,13 @@ class Guide:
         agent = self._manner.agent
         self._judged.clear()
         self._met.forget()
-        self._standing = robot.stand(self._standing, status=status, content=body, agent=agent, now=at)
+        self._standing = robots_standing.stand(self._standing, status=status, content=body, agent=agent, now=at)
         named = self._standing.robots.sitemaps if self._manner.sitemaps else ()
         return self._some(self._sitemap(url, 0) for url in named)
 
     def moved(self, status: int, location: str, base: str, hops: int) -> str:
         """Return where robots.txt has moved to; empty where such a redirect is not followed."""
-        return robot.follow(status, location, base, hops)
+        return robots_standing.follow(status, location, base, hops)
 
     def shut(self, at: float) -> float:
         """Return the seconds until robots.txt is tried again while it cannot be had; 0 where one is in force."""

@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 from windrow.collections.pages import parameter
 from windrow.collections.pages.kind import SKIPPED, promises
-from windrow.collections.pages.scope import Scope, host_fits, host_pattern, path_pattern, target
+from windrow.collections.pages.scope import Scope, path_pattern, target
 from windrow.collections.pages.trap import GUARD, Guard, trapped
 from windrow.formats.pattern import Pattern
 from windrow.formats.robots import Robots
 from windrow.formats.url import Parts, parts
+from windrow.politeness.host import host_fits, host_pattern
 from windrow.reasons import Reason
 
 

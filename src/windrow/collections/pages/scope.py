@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -10,8 +9,7 @@ from windrow.collections.pages.code import Locality
 from windrow.errors import ConfigError
 from windrow.formats.pattern import Pattern, canonical, pattern
 from windrow.formats.url import Parts, normalise, parts
-
-_HOST = re.compile(r"(?:\*|\.?[^\s/:*?#@\[\]]+|\[[0-9a-fA-F:.]+\])")
+from windrow.politeness.host import host_fits, host_pattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,26 +75,6 @@ def _origins(address: Parts) -> tuple[str, ...]:
     if address.port is not None:
         return (address.origin,)
     return (f"http://{address.host}", f"https://{address.host}")
-
-
-def host_pattern(text: str, setting: str) -> str:
-    """Read a host's name: `example.org` is this host, `.example.org` it and all below, `*` any.
-
-    >>> host_pattern(".B\u00fccher.Example", "hosts")
-    '.xn--bcher-kva.example'
-    """
-    if text == "*":
-        return text
-    if _HOST.fullmatch(text) and (url := normalise(f"http://{text.removeprefix('.')}/").url):
-        return ("." if text.startswith(".") else "") + parts(url).host
-    raise ConfigError(f"{setting}: {text[:200]!r} is not a host: example.org, .example.org or *")
-
-
-def host_fits(name: str, host: str) -> bool:
-    """Tell whether a host's normal name fits a pattern that `host_pattern` read."""
-    if name.startswith("."):
-        return host.endswith(name) or host == name[1:]
-    return name in {host, "*"}
 
 
 def path_pattern(text: str, setting: str) -> Pattern:

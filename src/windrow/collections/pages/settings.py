@@ -10,11 +10,12 @@ from typing import Any
 
 from windrow.collections.pages.parameter import rule
 from windrow.collections.pages.policy import policy
-from windrow.collections.pages.private import named
-from windrow.collections.pages.scope import host_pattern, path_pattern, scope
+from windrow.collections.pages.scope import path_pattern, scope
 from windrow.errors import ConfigError
 from windrow.formats.url import normalise, parts
 from windrow.model import Limits, Site, Source
+from windrow.politeness.host import host_pattern
+from windrow.politeness.private import named
 from windrow.settings.configuration import Configuration, Given, SourceTable, Surroundings
 from windrow.settings.kinds import DURATION, MAYBE, PATH, SIZE, SWITCH, TEXT, TEXTS, Kind, count
 from windrow.settings.setting import Setting, Value

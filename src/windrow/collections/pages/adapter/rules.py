@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from windrow.collections.pages import robot
 from windrow.collections.pages.code import CrawlType
 from windrow.collections.pages.crawl import site
 from windrow.collections.pages.policy import Verdict
@@ -17,6 +16,7 @@ from windrow.formats.coding import plain
 from windrow.formats.robots import CAP
 from windrow.formats.url import parts
 from windrow.model import Place, Source
+from windrow.politeness import robots_standing
 from windrow.reasons import Reason
 from windrow.stores.archive import open_response
 
@@ -71,19 +71,19 @@ def told(verdict: Verdict) -> str:
     return words.get(verdict.reason, verdict.reason.meaning) if verdict.reason else ""
 
 
-def standing(workspace: Workspace, ledger: Ledger, source: Source, origin: str) -> robot.Standing:
+def standing(workspace: Workspace, ledger: Ledger, source: Source, origin: str) -> robots_standing.Standing:
     """Return the robots.txt that is in force at an origin, from what it answered so far.
 
     Before its first answer all is allowed here: nobody knows what it says.
     """
     kind = int(CrawlType.ROBOTSTXT_FETCH)
     visits = ledger.attempts.of_rules(origin, "pages", kind, _LOOKED_AT)
-    state = robot.NEW
+    state = robots_standing.NEW
     for one in reversed(visits):
         content = _content(workspace, one.place) if one.warc else b""
         at = one.started.timestamp()
-        state = robot.stand(state, status=one.status, content=content, agent=source.site.agent, now=at)
-    return state if visits else robot.stand(robot.NEW, status=404, content=b"", agent="", now=0.0)
+        state = robots_standing.stand(state, status=one.status, content=content, agent=source.site.agent, now=at)
+    return state if visits else robots_standing.stand(robots_standing.NEW, status=404, content=b"", agent="", now=0.0)
 
 
 def _content(workspace: Workspace, place: Place) -> bytes:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.collections.pages.pace import (
+from windrow.politeness.pace import (
     FAILED,
     LIMITED,
     LONGEST,

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.collections.pages.private import named, refusal
 from windrow.errors import ConfigError
 from windrow.formats.url import normalise, parts
+from windrow.politeness.private import named, refusal
 from windrow.reasons import Reason
 
 PRIVATE = [

@@ -1,8 +1,8 @@
 import pytest
 
-from windrow.collections.pages.agent import user_agent
 from windrow.errors import ConfigError
 from windrow.formats.robots import token
+from windrow.politeness.user_agent import user_agent
 
 
 def test_the_pattern():

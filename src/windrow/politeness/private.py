@@ -10,8 +10,8 @@ import ipaddress
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from windrow.collections.pages.scope import host_fits, host_pattern
 from windrow.errors import ConfigError
+from windrow.politeness.host import host_fits, host_pattern
 from windrow.reasons import Reason
 
 _Number = ipaddress.IPv4Address | ipaddress.IPv6Address

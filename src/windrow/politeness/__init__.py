@@ -1,0 +1,1 @@
+"""How an origin is treated, whoever asks it: robots.txt, the pace, private addresses, and who we say we are. Pure."""
