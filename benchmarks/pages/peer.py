@@ -11,7 +11,7 @@ import tantivy
 
 from windrow.collections.pages.adapter.search import BM25
 from windrow.collections.pages.query import parse
-from windrow.collections.pages.query.match import match
+from windrow.collections.pages.query.condition import COLUMNS, scoped
 from windrow.collections.pages.query.tree import Phrase, Word, wanted
 
 _PLAIN = f"""
@@ -25,6 +25,11 @@ WHERE g.confirmed_end_unix_utc IS NULL AND NOT g.marked_duplicate ORDER BY s.sco
 """
 
 
+def _expression(text: str) -> str:
+    """Return the words and phrases of a query, all of which must be found."""
+    return " AND ".join(f"({scoped(COLUMNS, one)})" for one in wanted(parse(text).root))
+
+
 class Fts5:
     """FTS5's own bm25 query over the standard's table."""
 
@@ -35,11 +40,11 @@ class Fts5:
 
     def ids(self, text: str) -> list[int]:
         """Return the best ten rows, by the words alone."""
-        return [row[0] for row in self.link.execute(_PLAIN, (match(parse(text).root),))]
+        return [row[0] for row in self.link.execute(_PLAIN, (_expression(text),))]
 
     def urls(self, text: str, *, either: bool) -> list[str]:
         """Return the best ten pages; `either` looks for any of the words where no page has them all."""
-        found = [row[0] for row in self.link.execute(_KNOWN, (match(parse(text).root),))]
+        found = [row[0] for row in self.link.execute(_KNOWN, (_expression(text),))]
         words = [one.text.replace('"', '""') for one in wanted(parse(text).root)]
         if found or not either or len(words) < 2:
             return found

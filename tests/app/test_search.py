@@ -195,3 +195,29 @@ def test_words_that_no_page_has_together_are_loosened_and_told(search: Search) -
 def test_every_text_can_be_searched_for(place: Place, text: str) -> None:
     for search in place.searches.values():
         assert search(text, now=NOW).offset == 0
+
+
+def test_a_feed_and_a_listing_stand_below_the_page_whose_words_they_repeat(tmp_path: Path) -> None:
+    words = "Of the crossing of the strait in winter, by an old ferry."
+    others = "".join(f"\nOf another thing, number {n}, that was seen from the shore." for n in range(6))
+    pages = [
+        Page("https://a.example/blog/", words + others, "Blog", indexiness=60),
+        Page("https://a.example/feed", others + words, "Blog feed", kind=("application", "rss", "xml")),
+        Page(
+            "https://a.example/ferry", f"{words} It took a day. " + "The sea was calm, the sky was grey. " * 9, "Notes"
+        ),
+    ]
+    path = tmp_path / "summary.sqlite"
+    with sqlite3.connect(path) as link:
+        link.executescript(schema())
+        fill(link, pages)
+    link.close()
+    engine = connect(f"sqlite:///{path}", durable=False)
+    index_pages(engine, tmp_path / "index")
+    for search in (Search(engine), Search(engine, tmp_path / "index")):
+        for text in ("crossing strait", "ferry crossing winter"):
+            found = search(text, now=NOW).results
+            assert found[0].url == "https://a.example/ferry", (text, found)
+            assert {"listing"} <= {part.name for part in found[-1].parts}
+        search.close()
+    engine.dispose()

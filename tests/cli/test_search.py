@@ -15,7 +15,7 @@ from tests.collections.pages.place import fill, schema
 from windrow.app import Windrow
 from windrow.app.scaffold import prepare
 from windrow.cli.search import command
-from windrow.collections.pages.adapter import lookup
+from windrow.collections.pages.adapter import indexing, lookup
 from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.stores.connect import connect
 from windrow.stores.index.beside import there
@@ -68,7 +68,7 @@ def test_pages_follow_each_other(root: Path, windrow) -> None:
     assert [one["rank"] for one in second.of("result")] == list(range(21, 32))
     assert second.of("answer") == [
         {"type": "answer", "query": "walrus", "offset": 20, "results": 11, "further": False, "relaxed": False}
-        | {"notes": [] if there() else [lookup.BARE]}
+        | {"notes": []}
     ]
     assert windrow("search", "walrus", "--page", "9").err.endswith("nothing more is found\n")
 
@@ -152,6 +152,36 @@ def test_without_the_index_the_table_answers_and_says_so(
     monkeypatch.chdir(copy)
     said = windrow("search", "zebras")
     assert "https://copy.example/green" in said.out
-    assert said.err.splitlines()[0] == (lookup.BEHIND if there() else lookup.BARE)
+    assert said.err.splitlines()[0] == lookup.BEHIND or not there()
     monkeypatch.setattr(lookup, "there", lambda: False)
-    assert "pip install 'windrow[search]'" in windrow("search", "zebras").err
+    assert "pip install" not in windrow("search", "zebras").err
+    assert windrow("search", "zebras", "--json").of("answer")[0]["notes"] == []
+    assert "pip install 'windrow[search]'" in windrow("search", "zebras", "--explain").err
+
+
+def test_the_extra_is_told_of_once_when_pages_are_made_findable(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copyfile(root / "summary.sqlite", tmp_path / "summary.sqlite")
+    monkeypatch.setattr(indexing, "there", lambda: False)
+    follow = indexing.follower(tmp_path / "summary.sqlite", tmp_path / "index")
+    assert ["pip install 'windrow[search]'" in follow(lambda: True) for _ in range(3)] == [True, False, False]
+
+
+def test_check_misses_a_search_index_that_is_gone_or_behind(root: Path, tmp_path: Path) -> None:
+    shutil.copytree(root, tmp_path / "copy")
+    path, folder = tmp_path / "copy" / "summary.sqlite", tmp_path / "copy" / "index"
+    engine = connect(f"sqlite:///{path}", durable=False)
+    assert list(indexing.behind(engine, folder)) == []
+    with sqlite3.connect(path) as link:
+        fill(link, [PAGES[1].__class__("https://late.example/", "late", "Late")])
+        link.execute("DELETE FROM windrow_page_text WHERE rowid = 1")
+    link.close()
+    told = "; ".join(indexing.behind(engine, folder))
+    assert "1 pages are not in it as they are" in told
+    assert "windrow_page_text differs from the search index in 1 pages" in told
+    index_pages(engine, folder)
+    assert list(indexing.behind(engine, folder)) == []
+    shutil.rmtree(folder)
+    assert len(list(indexing.behind(engine, folder))) == 1
+    engine.dispose()

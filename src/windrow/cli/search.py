@@ -52,7 +52,8 @@ def command(voice: Voice, words: tuple[str, ...], limit: int, page: int, explain
     All of them are in docs/reference/search.md. A query with quotes goes in one argument; one that
     begins with two dashes goes behind a `--`.
     """
-    from windrow.collections.pages.adapter.lookup import hits, look, told  # noqa: PLC0415 `--help` needs no database
+    # `--help` needs no database
+    from windrow.collections.pages.adapter.lookup import BARE, bare, hits, look, told  # noqa: PLC0415
 
     text = " ".join(words)
     start = (page - 1) * limit
@@ -66,6 +67,8 @@ def command(voice: Voice, words: tuple[str, ...], limit: int, page: int, explain
         voice.drawn(_text(number, found, voice.lively, explain=explain))
     for note in answer.notes:
         voice.talk(note)
+    if explain and bare():
+        voice.talk(BARE)
     voice.talk(_told(answer, limit))
 
 

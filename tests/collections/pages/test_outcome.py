@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 import pytest
 
 from windrow.collections.pages.books import log
-from windrow.collections.pages.code import ExitCode
+from windrow.collections.pages.code import CrawlType, ExitCode
 from windrow.collections.pages.outcome import CONTENTFUL, outcome
 from windrow.collections.pages.summarise import tell
 from windrow.model import Kept, Place, Recorded, Visit
@@ -18,7 +18,7 @@ AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
     [
         (200, 20), (203, 20), (301, 31), (308, 31), (302, 32), (303, 32), (307, 32), (304, 34), (300, 42), (100, 42),
         (400, 40), (401, 40), (403, 40), (404, 44), (410, 41), (418, 40), (429, 49), (451, 40), (500, 50), (503, 50), (599, 50),
-        (600, 42), (0, 42),
+        (600, 42), (0, 42), (206, 42),
     ],
 )  # fmt: skip
 def test_statuses(status, code):
@@ -76,3 +76,11 @@ def test_what_nobody_measured_has_no_duration():
     visit = Visit(1, "https://example.org/a", 0, True, AT, 0.0, 404)
     assert log(Recorded(7, 1, AT, "site", visit), "me").milliseconds is None
     assert log(Recorded(7, 1, AT, "site", visit._replace(seconds=0.25)), "me").milliseconds == 250
+
+
+def test_a_part_of_a_file_and_a_sitemap_are_told_in_the_standards_codes():
+    assert outcome(206, None) is ExitCode.DID_NOT_UNDERSTAND_ANSWER
+    visit = Visit(1, "https://example.org/sitemap.xml", int(CrawlType.METADATA_CRAWL), True, AT, 0.5, 200)
+    assert log(Recorded(7, 1, AT, "site", visit), "me").kind == CrawlType.FILE_CRAWL
+    robots = visit._replace(kind=int(CrawlType.ROBOTSTXT_FETCH))
+    assert log(Recorded(7, 1, AT, "site", robots), "me").kind == CrawlType.ROBOTSTXT_FETCH

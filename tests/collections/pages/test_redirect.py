@@ -85,3 +85,13 @@ def test_hostile_headers_cost_little(header):
     begun = time.perf_counter()
     linked(header, "canonical")
     assert time.perf_counter() - begun < 1
+
+
+def test_a_location_in_raw_utf_8_is_what_its_server_means():
+    sent = "/caf\u00e9/\u6771".encode().decode("latin-1")
+    found = move(PAGE, 302, sent)
+    assert found is not None
+    assert found.url == "https://example.org/caf%C3%A9/%E6%9D%B1"
+    latin = move(PAGE, 302, "/caf\u00e9")
+    assert latin is not None
+    assert latin.url == "https://example.org/caf%C3%A9"

@@ -6,7 +6,7 @@ where it moved, a `redirect`. What was refused before it was asked has a row of 
 
 from __future__ import annotations
 
-from windrow.collections.pages.code import ExitCode
+from windrow.collections.pages.code import CrawlType, ExitCode
 from windrow.collections.pages.identity import agent_uuid, crawl_uuid
 from windrow.collections.pages.kind import READ, mime
 from windrow.collections.pages.outcome import CONTENTFUL, became
@@ -35,7 +35,8 @@ def log(one: Recorded, holder: str) -> Log:
         request = Request(visit.allowed, visit.status, visit.validators[0] or None, changed)
     return Log(
         one.seq, Agent(one.session, int(one.opened.timestamp()), agent_uuid(one.opened, one.session), holder),
-        visit.url, visit.kind, crawl_uuid(visit.started, one.session, visit.digest or number(visit.url), visit.kind),
+        visit.url, _kind(visit.kind),
+        crawl_uuid(visit.started, one.session, visit.digest or number(visit.url), visit.kind),
         int(visit.started.timestamp()), _took(visit), int(code), visit.message[:LONGEST] or None,
         request, _file(visit, changed), _redirect(visit, changed), bool(visit.digest), code in CONTENTFUL,
     )  # fmt: skip
@@ -49,6 +50,11 @@ def is_text(told: str) -> bool:
     """
     kind = mime(told)
     return kind is not None and (kind.type == "text" or (kind.essence in READ and kind.subtype != "pdf"))
+
+
+def _kind(kind: int) -> int:
+    """Return the standard's number: a sitemap is asked for as a file, and nothing as metadata (a HEAD request)."""
+    return int(CrawlType.FILE_CRAWL if kind == CrawlType.METADATA_CRAWL else kind)
 
 
 def _took(visit: Visit) -> int | None:

@@ -11,6 +11,7 @@ CONTENTFUL = frozenset({ExitCode.FILE_INGESTED, ExitCode.PERMANENT_REDIRECT, Exi
 """Codes of crawls that found something: they move the times and ETags that conditional requests use."""
 
 _STATUS = {
+    206: ExitCode.DID_NOT_UNDERSTAND_ANSWER,  # a part of a file, which nobody asked for
     301: ExitCode.PERMANENT_REDIRECT,
     308: ExitCode.PERMANENT_REDIRECT,
     302: ExitCode.REDIRECT,
@@ -69,7 +70,7 @@ def outcome(status: int | None, reason: Reason | None) -> ExitCode:
     >>> outcome(200, None), outcome(200, Reason.UNSUPPORTED), outcome(None, Reason.DNS_FAILED)
     (<ExitCode.FILE_INGESTED: 20>, <ExitCode.FILE_OF_UNKNOWN_TYPE: 29>, <ExitCode.DNS_ERROR: 107>)
     """
-    if status is not None and not 200 <= status < 300:
+    if status is not None and (status in _STATUS or not 200 <= status < 300):
         return _STATUS.get(status) or _CLASS.get(status // 100, ExitCode.DID_NOT_UNDERSTAND_ANSWER)
     if reason is None:
         return ExitCode.FILE_INGESTED if status is not None else ExitCode.DID_NOT_UNDERSTAND_ANSWER

@@ -50,10 +50,35 @@ def move(base: str, status: int, location: str) -> Move | None:
     permanent = status in PERMANENT
     if not location.strip():
         return Move("", permanent=permanent, reason=Reason.BAD_ADDRESS)
-    found = normalise(location, base)
+    found = normalise(spelt(location), base)
     if found.reason or found.url == base:
         return Move("", None, permanent, reason=found.reason or Reason.REDIRECTED)
     return Move(found.url, found.fragment, permanent)
+
+
+def spelt(value: str) -> str:
+    """Return a header's value as its server meant it: fields are read as Latin-1, and letters are mostly UTF-8.
+
+    >>> spelt("/caf\u00c3\u00a9"), spelt("/caf\u00e9")
+    ('/caf\u00e9', '/caf\u00e9')
+    """
+    if value.isascii():
+        return value
+    try:
+        return value.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return value
+
+
+def refreshed(value: str) -> str:
+    """Return the address in the value of a `Refresh` header or of `meta http-equiv=refresh`, empty where it has none.
+
+    >>> refreshed("0; URL='/new'"), refreshed("5;url=/a=b"), refreshed("30")
+    ('/new', '/a=b', '')
+    """
+    before, mark, rest = value[:_LONGEST].partition("=")
+    named = before.rpartition(";")[2].rpartition(",")[2].strip().lower() == "url"
+    return rest.strip().strip("'\"").strip() if mark and named else ""
 
 
 class Claim(StrEnum):
@@ -103,7 +128,7 @@ def linked(header: str, relation: str) -> list[str]:
     ['/b', 'c']
     """
     found: list[str] = []
-    text = header[:_LONGEST]
+    text = spelt(header[:_LONGEST])
     place = 0
     for _ in range(_LINKS):
         one = _TARGET.match(text, place)

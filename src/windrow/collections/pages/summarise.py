@@ -8,16 +8,17 @@ from dataclasses import astuple
 from typing import Any
 
 from windrow.collections.pages import identity
-from windrow.collections.pages.code import CrawlType
+from windrow.collections.pages.code import CrawlType, InformationSource
 from windrow.collections.pages.kind import Mime, mime
 from windrow.collections.pages.outcome import became
 from windrow.collections.pages.reading import Document, read
-from windrow.collections.pages.redirect import MOVED, canonical, linked, move
+from windrow.collections.pages.redirect import MOVED, canonical, linked, move, refreshed, spelt
 from windrow.contract import Task
 from windrow.errors import StepError
 from windrow.formats import directive
 from windrow.formats.coding import plain
 from windrow.formats.moment import moment
+from windrow.formats.url import normalise
 from windrow.model import Reading, Recorded, Visit
 from windrow.reasons import Reason
 from windrow.stores.summary.entry import Crawl, Entry, Move, Summary
@@ -83,11 +84,12 @@ def _kept(task: Task) -> bytes:
 def _page(found: Document, task: Task, size: int) -> Summary:
     """Put together what a document says; its text is left out where it asks for that or has none."""
     fields, url, kind = task.fields, task.item.key, found.mime
-    told = [found.canonical] if found.canonical else []
+    told = [*found.canonicals] or ([found.canonical] if found.canonical else [])
     links = tuple(tuple(link) for link in found.links[:LINKS])
     about = Summary(
         b"", links=_clean(links), size=size, mime=_type(kind),
         canonical=canonical(url, told + linked(fields.get("link", ""), "canonical")),
+        move=_onward(found, url, fields.get("refresh", "")),
     )  # fmt: skip
     pile = _clean(found.pile.fields())
     digest = type(found.pile)(*pile).digest()
@@ -99,6 +101,15 @@ def _page(found: Document, task: Task, size: int) -> Summary:
             identity=identity.of_file(kind, size, task.item.digest), reason=_unread(found), described=described
         )
     return about._replace(identity=digest, pile=pile, described=described)
+
+
+def _onward(found: Document, url: str, header: str) -> Move | None:
+    """Return where a page sends its readers on to: by its `Refresh` header, or else by its `meta` element."""
+    to = normalise(refreshed(spelt(header)), url) if refreshed(header) else None
+    if to is not None and to.url and to.url != url:
+        return Move(to.url, to.fragment, int(InformationSource.RESPONSE_HEADER))
+    on = found.refresh
+    return Move(on.url, on.fragment, int(InformationSource.FILE_METADATA)) if on is not None else None
 
 
 def _unread(found: Document) -> str:

@@ -82,6 +82,8 @@ class Head:
     language: str = ""
     """The `lang` of the root, as written."""
     canonical: str = ""
+    """The first address that it names as its own; `canonicals` has all of them."""
+    canonicals: tuple[str, ...] = ()
     base: str = ""
     """What relative addresses start from, where it is not the page's own address."""
     robots: frozenset[str] = frozenset()
@@ -135,11 +137,13 @@ def head(tree: LexborHTMLParser) -> Head:
     told = [*graph, *named.items()]
     properties = dict(reversed(told))
     root = tree.css_first("html")
+    own = tuple(filter(None, (_text(each, "href") for rel, each in links if "canonical" in rel.split())))
     return Head(
         title=_title(tree),
         description=named.get("description", ""),
         language=_text(root.attributes, "lang") if root is not None else "",
-        canonical=next((_text(each, "href") for rel, each in links if "canonical" in rel.split()), ""),
+        canonical=next(iter(own), ""),
+        canonicals=own,
         base=base,
         robots=frozenset(word.strip().lower() for word in named.get("robots", "").split(",") if word.strip()),
         asks=tuple(one for one in named.items() if _ASKS.search(one[1])),

@@ -33,6 +33,14 @@ def renewed(link: sa.Connection, name: str, version: str) -> bool:
     return not same
 
 
+def page_ids(engine: sa.Engine) -> set[int]:
+    """Return the pages that have a row; none where there is no such table."""
+    with guarded(engine), engine.connect().execution_options(**READS) as link, link.begin():
+        if link.exec_driver_sql("SELECT 1 FROM sqlite_master WHERE name = ?", (TABLE,)).first() is None:
+            return set()
+        return {int(row[0]) for row in link.exec_driver_sql(f"SELECT id FROM {TABLE}_docsize")}
+
+
 class PageTexts:
     """The rows of one Summary Database; each call is a transaction of its own."""
 
@@ -43,11 +51,6 @@ class PageTexts:
             if renewed(link, TABLE, version):
                 link.exec_driver_sql(f"DROP TABLE IF EXISTS {TABLE}")
             link.exec_driver_sql(_MADE[1])
-
-    def ids(self) -> set[int]:
-        """Return the pages that have a row."""
-        with guarded(self._engine), self._engine.connect().execution_options(**READS) as link, link.begin():
-            return {int(row[0]) for row in link.exec_driver_sql(f"SELECT id FROM {TABLE}_docsize")}
 
     def put(self, rows: Iterable[tuple[int, str, str, str, str, str]]) -> None:
         """Write pages in the place of those with the same ids: (id, title, description, headline, address, called)."""

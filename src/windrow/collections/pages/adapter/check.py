@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from windrow.collections.pages.adapter.crawler_books import check_crawler
-from windrow.collections.pages.adapter.indexing import SPELLING
+from windrow.collections.pages.adapter.indexing import SPELLING, behind
 from windrow.collections.pages.adapter.open_summary import there
 from windrow.collections.pages.collection import COLLECTION
 from windrow.collections.pages.reading import Pile
@@ -37,6 +37,8 @@ def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
                 yield Fault(told.summary.name, found, AGAIN)
             for line in _few(recount(engine, counted, SPELLING)):
                 yield Fault(told.summary.name, line, INDEX)
+            for line in behind(engine, told.index):
+                yield Fault(str(told.index), line, INDEX)
     yield from check_crawler(told.crawler, ledger)
 
 

@@ -16,7 +16,7 @@ from windrow.stores.index.beside import Beside, current, there
 from windrow.stores.index.folder import ROLL, begin_roll
 from windrow.stores.index.fulltext import Filled, Pulse, Spelling, fill, go_on
 from windrow.stores.index.generation import NO_LINKS, Generation, Links, PageText
-from windrow.stores.index.page_text import PageTexts
+from windrow.stores.index.page_text import PageTexts, page_ids
 from windrow.stores.index.roll import Roll, Rolled
 from windrow.stores.index.summary import Summary, findable
 
@@ -26,6 +26,10 @@ COMMIT = 20
 """Batches that are committed together; the next ones are begun when work goes on."""
 SPELLING = Spelling(readable, VERSION)
 """How texts are written into the full-text table."""
+
+
+EXTRA = "searches are faster and better ranked with the extra: pip install 'windrow[search]'"
+"""Said once in a workspace: when pages are made findable for the first time."""
 
 
 class Indexed(NamedTuple):
@@ -52,7 +56,7 @@ def index_pages(engine: sa.Engine, folder: Path, pulse: Pulse = go_on) -> Indexe
         begin_roll(folder)
     page_texts = PageTexts(engine, VERSION)
     with Roll(roll_path(folder)) as roll:
-        there_now, noted = page_texts.ids(), {number for number, _ in roll.stamps()}
+        there_now, noted = page_ids(engine), {number for number, _ in roll.stamps()}
         page_texts.remove(sorted(there_now - noted))
         roll.distrust(sorted(noted - there_now))
         return Indexed(filled, *_Renewal(Summary(engine), beside, page_texts, roll, pulse).run())
@@ -64,14 +68,16 @@ def follower(place: Path, folder: Path) -> Callable[[Pulse], str]:
     def follow(pulse: Pulse) -> str:
         if not place.is_file():
             return ""
+        told_of = roll_path(folder).exists()
         engine = connect(f"sqlite:///{place}", durable=False)
         try:
             done = index_pages(engine, folder, pulse)
         finally:
             engine.dispose()
         texts = done.filled
+        extra = "" if told_of or there() else f"; {EXTRA}"
         told = f"texts: {texts.added} added, {texts.changed} changed, {texts.removed} removed"
-        return f"{told}; pages: {done.put} put into the index, {done.removed} removed"
+        return f"{told}; pages: {done.put} put into the index, {done.removed} removed{extra}"
 
     return follow
 
@@ -98,27 +104,63 @@ def links_of(rolled: Rolled) -> Links:
     return Links(rolled.links, tuple((text, count) for text, count in json.loads(rolled.anchors)))
 
 
+def behind(engine: sa.Engine, folder: Path) -> Iterator[str]:
+    """Say what of the index is not as the Summary Database wants it, a line each; an empty list is good.
+
+    Nothing is changed, and no index is made. Raises StoreError where one of the two cannot be read.
+    """
+    summary = Summary(engine)
+    if there() and not is_current(folder):
+        if next(summary.states(), None) is not None:
+            yield "the search index is not there, or of another version"
+        return
+    if not roll_path(folder).exists():
+        if next(summary.states(), None) is not None:
+            yield "no page was made findable by its title, its address and what others call it"
+        return
+    with Roll(roll_path(folder)) as roll:
+        noted = {number for number, _ in roll.stamps()}
+        gone = changed = 0
+        for _, is_there in _differences(summary, roll):
+            changed += is_there
+            gone += not is_there
+    if changed:
+        yield f"the search index is behind: {changed:,} pages are not in it as they are"
+    if gone:
+        yield f"the search index is behind: {gone:,} pages are in it that are not there"
+    if there() and (count := len(open_index(folder))) != len(noted):
+        yield f"the search index has {count:,} pages, and should have {len(noted):,}"
+    if noted != (kept := page_ids(engine)):
+        yield f"windrow_page_text differs from the search index in {len(noted ^ kept):,} pages"
+
+
+def _differences(summary: Summary, roll: Roll) -> Iterator[tuple[int, bool]]:
+    """Yield the id of what has another stamp in the roll, or none, and of what is not there any more (False)."""
+    rolled = roll.stamps()
+    head = next(rolled, None)
+    for page in summary.states():
+        while head is not None and head[0] < page.id:
+            yield head[0], False
+            head = next(rolled, None)
+        if head is None or head[0] != page.id or head[1] != stamp(page):
+            yield page.id, True
+        if head is not None and head[0] == page.id:
+            head = next(rolled, None)
+    while head is not None:
+        yield head[0], False
+        head = next(rolled, None)
+
+
 def _compare(summary: Summary, roll: Roll) -> list[int]:
     """Note in the roll what has another stamp than there, and return what is not there any more."""
     gone: list[int] = []
-    rolled = roll.stamps()
-    head = next(rolled, None)
     changed: list[int] = []
-    for page in summary.states():
-        while head is not None and head[0] < page.id:
-            gone.append(head[0])
-            head = next(rolled, None)
-        if head is None or head[0] != page.id or head[1] != stamp(page):
-            changed.append(page.id)
-        if head is not None and head[0] == page.id:
-            head = next(rolled, None)
+    for number, is_there in _differences(summary, roll):
+        (changed if is_there else gone).append(number)
         if len(changed) == BATCH:
             _note(summary, roll, changed)
             changed = []
     _note(summary, roll, changed)
-    while head is not None:
-        gone.append(head[0])
-        head = next(rolled, None)
     return gone
 
 

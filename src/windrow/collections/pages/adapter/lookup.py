@@ -17,7 +17,7 @@ from windrow.config import Workspace
 from windrow.engine.ledger.moment import now
 from windrow.stores.index.beside import there
 
-BARE = "ranked by the full-text table alone; links and nearness count with the extra: pip install 'windrow[search]'"
+BARE = "ranked by the full-text tables; the extra is faster and ranks better: pip install 'windrow[search]'"
 BEHIND = "the index beside the database is not there or of another version; windrow run --from index pages makes it"
 
 
@@ -75,14 +75,19 @@ def look(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10) -
     """Search the pages of a workspace; any text is a query.
 
     Raises WindrowError where there are none yet. Without the extra `search`, or before its index is
-    made, the full-text table answers, and a note says so.
+    made, the full-text tables answer; a note says so where an index should be there.
     """
     with summaries(workspace) as engine:
         folder = pages_of(workspace.sections).index
         with closing(Search(engine, folder)) as search:
             answer = search(text, now=int(now().timestamp()), offset=offset, limit=limit)
-        notes = () if is_current(folder) else (BEHIND if there() else BARE,)
+        notes = (BEHIND,) if there() and not is_current(folder) else ()
     return Answer(answer.results, answer.offset, answer.further, answer.relaxed, (*answer.notes, *notes))
+
+
+def bare() -> bool:
+    """Say whether searches go without the extra `search`."""
+    return not there()
 
 
 def hits(answer: Answer, *, explain: bool = False) -> list[Hit]:

@@ -36,11 +36,19 @@ MOST = 20_000
 
 # Weights of the columns as the standard's own search has them (text_pile_id, any, title, description, ...).
 BM25 = "bm25(full_text_entity_index, 0, 0, 5.0, 1.5, 1.0, 0.75, 4.0, 2.1, 0.2, 0.0)"
-_MATCHED = f"""
-SELECT g.version_id AS id, coalesce(s.score, 0) AS score, -coalesce(s.score, 0) AS place FROM {FROM} LEFT JOIN
-  (SELECT rowid AS pile, -{BM25} AS score FROM full_text_entity_index WHERE full_text_entity_index MATCH ?) s
-  ON s.pile = g.text_pile_id WHERE {{where}}
+_SCORED = f"""
+LEFT JOIN (SELECT rowid AS pile, -{BM25} AS score FROM full_text_entity_index WHERE full_text_entity_index MATCH ?) s
+ON s.pile = g.text_pile_id
 """
+# The same for what others call a page: all else of its own row is ranked by the text, or by its parts.
+_CALLED = """
+LEFT JOIN (SELECT rowid AS page, -bm25(windrow_page_text, 0, 0, 0, 1.0, 4.0) AS score FROM windrow_page_text
+  WHERE windrow_page_text MATCH ?) t ON t.page = g.version_id
+"""
+_MATCHED = f"""
+SELECT g.version_id AS id, {{score}} AS score, -{{score}} AS place FROM {FROM} {{scored}} WHERE {{where}}
+"""
+_TEXT, _BOTH = "coalesce(s.score, 0)", "(coalesce(s.score, 0) + coalesce(t.score, 0))"
 _LISTED = f"""
 SELECT g.version_id AS id, 0 AS score,
   -coalesce(g.time_updated_unix_utc, g.time_created_unix_utc, g.first_seen_unix_utc) AS place
@@ -149,10 +157,15 @@ class Search:
         made = some(query, least(query, share), own=own) if share < 1 else whole(query, own=own)
         where = made.sql if copies(query) else f"{made.sql} AND NOT g.marked_duplicate"
         ranked = spoken(query)
-        sql = _LISTED if ranked is None else _MATCHED
+        sql, matched = _LISTED, tuple[str, ...]()
+        if ranked is not None:
+            called = spoken(query, ("address", "called")) if own else None
+            scored, score = (_SCORED, _TEXT) if called is None else (_SCORED + _CALLED, _BOTH)
+            sql = _MATCHED.replace("{scored}", scored).replace("{score}", score)
+            matched = (ranked,) if called is None else (ranked, called)
         relations = self._summary.relations()[0 if query.history else -1 :]
         parts = " UNION ALL ".join(sql.format(where=where, versions=one) for one in relations)
-        values = (*(() if ranked is None else (ranked,)), *made.values) * len(relations)
+        values = (*matched, *made.values) * len(relations)
         told = self._summary.ask(_ORDERED.format(parts=parts), (*values, BLOCK, offset))
         return [Found(*one) for one in told]
 

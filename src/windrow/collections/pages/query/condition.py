@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 from windrow.collections.pages.query.date import Span
 from windrow.collections.pages.query.filter import Host, Target
-from windrow.collections.pages.query.match import COLUMNS, match, scoped
 from windrow.collections.pages.query.parse import Query
-from windrow.collections.pages.query.tree import And, Filter, Node, Not, Or, Phrase, Word, asks, joined, wanted
+from windrow.collections.pages.query.tree import And, Filter, Node, Not, Or, Phrase, Word, asks, wanted
 from windrow.collections.pages.search.word import pieces
 
 FROM = """
@@ -41,6 +40,9 @@ KINDS = {
 """Short names of media types, each with `type/subtype` of those it means."""
 
 
+COLUMNS = ("title", "description", "text", "secondary_text", "big_headlines", "small_headlines")
+"""Where words are searched for in `full_text_entity_index`. What its columns for code and quotes have, `text` or
+`secondary_text` have too; there, lines that do not follow each other on the page do."""
 OWN = ("title", "description", "headline", "address", "called")
 """The columns of `windrow_page_text`."""
 _HEADLINES = ("big_headlines", "small_headlines")
@@ -114,10 +116,9 @@ def some(query: Query, least: int, *, own: bool) -> Condition:
     return _all([count, *kept, *_alive(query)])
 
 
-def spoken(query: Query) -> str | None:
-    """Return the expression by which the texts that a query finds are ranked: any of its words."""
-    either = joined(Or, list(wanted(query.root)))
-    return match(either) if either else None
+def spoken(query: Query, columns: tuple[str, ...] = COLUMNS) -> str | None:
+    """Return the expression by which what a query finds is ranked: any of its words, in some columns."""
+    return " OR ".join(f"({scoped(columns, one)})" for one in wanted(query.root)) or None
 
 
 def condition(node: Node, *, own: bool = False) -> Condition:
@@ -153,6 +154,16 @@ def _having(leaf: Word | Phrase | Filter, *, own: bool) -> Condition:
 
 _READ = {"title": "g.title", "headline": "g.primary_headline", "inurl": "windrow_address(u.str_url)"}
 """Where a filter's words are read where no table for words has them."""
+
+
+def scoped(columns: tuple[str, ...], leaf: Word | Phrase | Filter) -> str:
+    """Return the expression of a leaf's words, in their order, in some columns.
+
+    >>> scoped(("title", "text"), Word('the 5" gun', prefix=True))
+    '{title text} : "the 5 gun" *'
+    """
+    text, prefix = asks(leaf)
+    return f'{{{" ".join(columns)}}} : "{" ".join(pieces(text))}"{" *" if prefix else ""}'
 
 
 def sought(text: str, *, prefix: bool) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -116,10 +116,3 @@ def filters(node: Node | None) -> Iterator[Filter]:
     elif isinstance(node, And | Or):
         for part in node.parts:
             yield from filters(part)
-
-
-def every(node: Node, holds: Callable[[Node], bool]) -> bool:
-    """Say whether all leaves of a tree satisfy a test."""
-    if isinstance(node, And | Or):
-        return all(every(part, holds) for part in node.parts)
-    return every(node.part, holds) if isinstance(node, Not) else holds(node)

@@ -9,7 +9,7 @@ from windrow.collections.pages.reading.description import Description, describe
 from windrow.collections.pages.reading.link import Link, count, indexiness, links
 from windrow.collections.pages.reading.moment import seconds
 from windrow.collections.pages.reading.pile import Pile, pile
-from windrow.collections.pages.reading.target import Compass
+from windrow.collections.pages.reading.target import Compass, Target
 from windrow.formats.html import main_content, read
 from windrow.model import Finding
 
@@ -30,6 +30,10 @@ class Document:
     """What it is; None where that is not known, or its server says something else than its bytes."""
     findings: tuple[Finding, ...] = ()
     """Why there is no text, or not all of it."""
+    canonicals: tuple[str, ...] = ()
+    """All addresses that the page names as its own, itself among them; where they disagree, none counts."""
+    refresh: Target | None = None
+    """Where the page sends its readers on to, where that is another page."""
     asks: tuple[tuple[str, str], ...] = ()
     """What its `meta` elements may ask of robots: name and content."""
 
@@ -48,13 +52,17 @@ def document(raw: bytes, url: str, content_type: str = "", *, last_modified: str
     found = links(page.outline, page.head, url)
     index = indexiness(count(found, publishing_date=seconds(page.head.published) is not None))
     compass = Compass(url, page.head.base)
-    own = compass.target(page.head.canonical) if page.head.canonical else None
+    named = [target.url for target in compass.targets(page.head.canonicals) if target]
+    own = named[0] if len(set(named)) == 1 else compass.here
+    onward = next((compass.target(one.href) for one in page.head.related if one.rel == "refresh"), None)
     return Document(
         pile(page.outline, chosen),
         describe(page.head, page.outline, chosen, index=index, last_modified=last_modified, language=language),
         found,
-        own.url if own and own.url != compass.here else None,
+        own if own != compass.here else None,
         page.head.robots,
         page.encoding,
+        canonicals=tuple(dict.fromkeys(named)),
+        refresh=onward if onward and onward.url != compass.here else None,
         asks=page.head.asks,
     )

@@ -30,7 +30,7 @@ WEIGHTS: Mapping[str, float] = {
     "home": 0.6,
     "linked": 0.15,
     "fresh": 0.6,
-    "listing": 0.15,
+    "listing": 0.3,
     "copy": 0.4,
 }
 """What each part weighs. `--explain` shows them with the values."""
@@ -42,6 +42,7 @@ HALF = 90 * 86_400
 _FRESH = {"latest", "newest", "news", "recent", "recently", "today", "current", "now", "breaking", "update", "updates"}
 _MANY = 200  # pages that link somewhere: as good as it gets
 _PLACES = 60  # of one word in one text
+_FEEDS = {"application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml"}
 _DEEP = 50  # indexiness at which a page is a list for certain
 
 
@@ -85,7 +86,8 @@ def parts(sought: Sought, candidate: Candidate) -> tuple[Part, ...]:
     values["linked"] = min(1.0, math.log1p(candidate.links.pages) / math.log1p(_MANY))
     if sought.fresh or not sought.weights:
         values["fresh"] = _fresh(page, sought.now)
-    values["listing"] = -_listing(page) if len(sought.weights) > 1 else 0.0
+    meant = any(values.get(name) for name in ("title", "headline", "called", "address", "home"))
+    values["listing"] = -_listing(page) if len(sought.weights) > 1 or (sought.weights and not meant) else 0.0
     values["copy"] = -1.0 if page.canonical not in {None, page.url_id} else 0.0
     return tuple(Part(name, round(value, 4), WEIGHTS[name]) for name, value in values.items() if value)
 
@@ -200,5 +202,9 @@ def _fresh(page: Generation, now: int) -> float:
 
 
 def _listing(page: Generation) -> float:
-    """Say how far a page only leads to others: a query of several words wants what they lead to."""
-    return min(1.0, max(0, page.indexiness) / _DEEP)
+    """Say how far a page only leads to others: a query of several words wants what they lead to.
+
+    So does one word that a page has in its text alone. A feed repeats what its entries say.
+    """
+    feed = page.kind is not None and f"{page.kind}+{page.suffix}" in _FEEDS
+    return 1.0 if feed else min(1.0, max(0, page.indexiness) / _DEEP)
