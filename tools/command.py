@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from windrow.adapter import Document, Got, Note, Record, Reread
+from windrow.adapter import Document, Got, Note, Record, Reread, SourceChange
 from windrow.app.crawled import OutcomeCount
 from windrow.app.question import Candidate
 from windrow.app.scaffold import Prepared
@@ -83,6 +83,7 @@ MESSAGES = {
     "retry": Message("retry", "an item that was put back", _DECIDED),
     "cancel": Message("cancel", "an item that was ended", _DECIDED),
     "diff": Message("diff", "two versions of a page and what changed between them", Compared),
+    "source_change": Message("changes", "something that came, changed or went at a source", SourceChange),
     "would_forget": Message("forget", "what there is of something that would be taken down", Burden),
     "forgotten": Message("forget", "something that was taken down", Buried),
     "lifted": Message("forget --lift", "what may be asked for again", {"tombstones": "number"}),

@@ -6,7 +6,9 @@ A collection names its adapter as `module:name`; a module or an object with thes
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
@@ -104,6 +106,32 @@ class Export(NamedTuple):
     unit: str = "rows"
 
 
+class SourceChange(NamedTuple):
+    """Something came, changed or went at a source. `key` is its address or name; `difference` says in a line what.
+
+    `at` is when that was seen, in UTC; `kind` is new, changed or gone.
+    """
+
+    at: datetime
+    source: str
+    collection: str
+    kind: str
+    key: str
+    title: str
+    difference: str
+
+
+NEW, CHANGED, GONE = "new", "changed", "gone"
+"""What `SourceChange.kind` can be."""
+
+
+class Window(NamedTuple):
+    """Which changes are meant: those seen since a time, or those that the facts between two numbers tell of."""
+
+    since: datetime | None = None
+    facts: tuple[int, int] | None = None
+
+
 class Adapter(Protocol):
     """What every collection answers."""
 
@@ -141,6 +169,20 @@ class Explains(Protocol):
 
     def explain(self, workspace: Workspace, ledger: Ledger, what: str) -> Explanation | None:
         """Tell the story of what a person names; None where it is nothing of this collection's."""
+        ...
+
+
+class TellsChanges(Protocol):
+    """Knows from its own store what changed at its sources; of others, what their listings say is told."""
+
+    def changes(self, workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
+        """Yield what came, changed or went at the collection's sources."""
+        ...
+
+    def content(
+        self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]
+    ) -> Mapping[str, Counter[str]] | None:
+        """Count what `changes` yields between two facts, by source and kind; None where that is not known yet."""
         ...
 
 

@@ -203,6 +203,30 @@ def test_a_new_title_alone_is_a_version_in_why_diff_export_and_search(why, here,
     assert [one["title"] for one in lines if one["url"] == url] == ["New place", "Newer place"]
 
 
+def test_changes_of_text_title_and_presence_are_listed_once_and_bytes_alone_are_not(here, windrow, village) -> None:
+    origin = village.origin(0)
+    text = (village.roots[0] / "new.html").read_text()
+    time.sleep(1.1)
+    village.put(0, "new.html", text.replace("<title>New", "<title>Brand new"))
+    old = text.partition("<title>")[2].partition("<")[0]
+    village.put(0, "mayor.html", page("Mayor", "<p>The mayor is Jones.</p><p>It rains.</p><!-- token -->"))
+    run = windrow("run", "town", "--again", "--json")
+    assert run.code == 0
+    (summary,) = run.of("summary")
+    told = windrow("changes", "--json").of("source_change")
+    assert summary["changes"] == [{name: one[name] for name in one if name != "type"} for one in told]
+    assert [(one["kind"], one["key"], one["difference"]) for one in told] == [
+        ("changed", f"{origin}/new.html", f"title {old!r} -> {old.replace('New', 'Brand new')!r}")
+    ]
+    (town,) = (one for one in summary["sources"] if one["source"] == "town")
+    assert (town["new"], town["changed"], town["gone"], town["same_text"]) == (0, 1, 0, 1)
+    gone = windrow("changes", "--since", "2020-01-01", "--kind", "gone").out
+    assert gone.count("/lost.html") == 1
+    assert "/back.html" not in gone, "one 404 is not the end of a page"
+    assert windrow("changes", "--source", "nobody").code == 2
+    assert "<feed" in windrow("changes", "--as", "atom").out
+
+
 def test_nearly_equal_pages_are_told(why, here, windrow, village) -> None:
     """Of two long texts that differ in a word, each names the other."""
     words = " ".join(f"word{number} of the long story" for number in range(150))

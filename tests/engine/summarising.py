@@ -11,7 +11,7 @@ from windrow.engine.run import Harvest
 from windrow.engine.session import Session, Setup
 from windrow.formats.url import parts
 from windrow.model import Limits, Site, Source
-from windrow.stores.summary import SummaryStore
+from windrow.stores.summary.store import SummaryStore
 
 PAGES = replace(COLLECTION, discovery=STROLL.discovery)
 

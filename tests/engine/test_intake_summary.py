@@ -16,7 +16,7 @@ from tests.stores.letter import again, info, packed, page, record
 from windrow.engine.run import Harvest, Lot
 from windrow.engine.session import Session, Setup
 from windrow.model import Limits
-from windrow.stores.summary import SummaryStore
+from windrow.stores.summary.store import SummaryStore
 
 HERE = Path(__file__).parents[2]
 GENERATION = """

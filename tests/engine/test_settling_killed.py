@@ -14,7 +14,7 @@ import pytest
 from tests.engine.visited import HTML, Visits, summarise
 from tests.stores.summary.chronicle import rows, tables
 from windrow.engine import settling
-from windrow.stores.summary import SummaryStore
+from windrow.stores.summary.store import SummaryStore
 
 HERE = Path(__file__).parents[2]
 PAGES = 300

@@ -16,7 +16,7 @@ from windrow.formats.url import parts
 from windrow.model import Found, Kept, Known, Limits, Order, Visit
 from windrow.reasons import Reason
 from windrow.stores.archive import Deposit, Keeper
-from windrow.stores.summary import SummaryStore
+from windrow.stores.summary.store import SummaryStore
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 HTML = {"Content-Type": "text/html; charset=utf-8"}

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
+from windrow.app.changes import contents
 from windrow.app.crawled import Frontier, frontiers, visits
 from windrow.app.summary import Phases, ReasonCount, SourceCount, Summary, count_reasons, phase_name, summarise
 from windrow.config import Workspace
@@ -78,7 +79,7 @@ def stand(workspace: Workspace, ledger: Ledger, phases: Phases) -> Standing:
         workspace.name,
         workspace.root,
         holder(ledger),
-        summarise(ledger, last, phases) if last else None,
+        summarise(ledger, last, phases, contents=contents(workspace, ledger)) if last else None,
         _sources(workspace, ledger, turns, phases),
         tuple(
             StateCount(
@@ -124,7 +125,7 @@ def _sources(
         count = None
         if mine:
             number = mine[-1].session
-            summary = told.setdefault(number, summarise(ledger, number, phases))
+            summary = told.setdefault(number, summarise(ledger, number, phases, contents=contents(workspace, ledger)))
             count = next((one for one in summary.sources if one.source == source.name), None)
         state = _stands(workspace, source, mine, count or SourceCount(source.name))
         if frontier := walked.get(source.name):

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
+from windrow.app.changes import contents
 from windrow.app.question import Candidate, Question, clue, is_number
 from windrow.app.summary import Summary, phase_name, summarise
 from windrow.config import Workspace
@@ -94,7 +95,7 @@ def tell(workspace: Workspace, ledger: Ledger, what: str) -> Found:
         raise UsageError("nothing is named", hint="windrow why --help")
     question = Question(workspace, ledger)
     if is_number(what) and ledger.sessions.get(int(what)):
-        return Found(what, session=summarise(ledger, int(what), phases()))
+        return Found(what, session=summarise(ledger, int(what), phases(), contents=contents(workspace, ledger)))
     items = question.items(what)
     keys = {key for _, key in items}
     if len(keys) == 1:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
+from windrow.adapter import SourceChange
 from windrow.app.crawled import OutcomeCount, Visits, frontiers, visits
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.items import MoveCount
@@ -19,11 +20,20 @@ Phases = Mapping[str, tuple[str, ...]]
 """The names of each collection's phases, in order."""
 
 
+Contents = Callable[[tuple[int, int]], Mapping[str, Counter[str]]]
+"""Counts between two facts what came, changed or went, by source and kind."""
+
+
+def _nothing(_: tuple[int, int]) -> Mapping[str, Counter[str]]:
+    return {}
+
+
 class SourceCount(NamedTuple):
     """What a session did at one source; `received` in bytes, `trouble` why it could not be listed.
 
     Of a source that is crawled, `offered` counts the addresses known now, `moved` those that led elsewhere,
-    and `left` those that are due now.
+    and `left` those that are due now. There, what was read counts: `changed` has another text or description,
+    `same_text` only other bytes, and `gone` is counted once, when it is certain.
     """
 
     source: str
@@ -39,6 +49,7 @@ class SourceCount(NamedTuple):
     trouble: str = ""
     moved: int = 0
     left: int = 0
+    same_text: int = 0
 
 
 class PhaseCount(NamedTuple):
@@ -86,6 +97,8 @@ class Summary:
     notes: tuple[str, ...] = ()  # what it says beside: of items that rest, of the clock
     mended: tuple[str, ...] = ()  # what an earlier crash left, and what became of it
     outcomes: tuple[OutcomeCount, ...] = ()  # how the questions of its crawls ended
+    changes: tuple[SourceChange, ...] = ()  # what came, changed or went; the first 1,000
+    changes_left_out: bool = False
 
     @property
     def kept_all(self) -> bool:
@@ -93,8 +106,13 @@ class Summary:
         return not self.reasons and not self.troubles
 
 
-def summarise(ledger: Ledger, session: int, phases: Phases, mended: tuple[str, ...] = ()) -> Summary:
-    """Return what is on record of a session, which must be there."""
+def summarise(
+    ledger: Ledger, session: int, phases: Phases, mended: tuple[str, ...] = (), *, contents: Contents = _nothing
+) -> Summary:
+    """Return what is on record of a session, which must be there.
+
+    `contents` counts what came, changed or went between two facts, by source, where the bytes do not say it.
+    """
     row = ledger.sessions.get(session)
     assert row is not None
     span = row.span
@@ -112,7 +130,7 @@ def summarise(ledger: Ledger, session: int, phases: Phases, mended: tuple[str, .
         began=row.began,
         ended=row.ended,
         exit_code=row.outcome,
-        sources=_sources(ledger, span, tasks, refusals, crawled),
+        sources=_sources(ledger, span, tasks, refusals, crawled._replace(sources=_read(crawled, contents(span)))),
         phases=_phases(moves, phases),
         reasons=count_reasons(whys),
         findings=tuple(FindingCount(*one) for one in ledger.items.found_between(span)),
@@ -169,6 +187,21 @@ def _sources(
         SourceCount(name, offered.get(name, 0), trouble=trouble.get(name, ""), **mine)
         for name, mine in sorted(counts.items())
     )
+
+
+def _read(crawled: Visits, contents: Mapping[str, Counter[str]]) -> dict[str, Counter[str]]:
+    """Let what was read of pages say what came, changed and went, in place of their bytes."""
+    found = dict(crawled.sources)
+    for source, became in crawled.sources.items():
+        if source in contents:
+            told, mine = contents[source], Counter(became)
+            bytes_differ = mine["new"] + mine["changed"]
+            mine["failed"] += max(0, mine["gone"] - told["gone"])
+            mine.update({"same_text": max(0, bytes_differ - told["new"] - told["changed"])})
+            for kind in ("new", "changed", "gone"):
+                mine[kind] = told[kind]
+            found[source] = mine
+    return found
 
 
 def _phases(moves: Sequence[MoveCount], names: Phases) -> tuple[PhaseCount, ...]:

@@ -15,6 +15,7 @@ from windrow.registry import adapter, collection, installed, phases
 from windrow.registry import names as known_names
 
 if TYPE_CHECKING:
+    from windrow.adapter import SourceChange
     from windrow.app.schedule import Preview
     from windrow.app.status import Standing
     from windrow.app.story import Found
@@ -173,11 +174,14 @@ class Windrow:
 
     def _tell(self, ledger: Ledger, session: int, mended: tuple[str, ...] = ()) -> Summary:
         """Return a session's summary, handed to the command of `run.notify` too."""
+        from windrow.app.changes import MOST, contents, of_session
         from windrow.app.notice import notify
         from windrow.app.summary import summarise
         from windrow.form import message
 
-        summary = summarise(ledger, session, phases(), mended)
+        summary = summarise(ledger, session, phases(), mended, contents=contents(self.config, ledger))
+        found = of_session(self.config, ledger, session)
+        summary = replace(summary, changes=found[:MOST], changes_left_out=len(found) > MOST)
         if self.config.run.notify:
             told = message("summary", summary) | {"workspace": self.config.name, "folder": str(self.config.root)}
             if wrong := notify(self.config.run.notify, told, self.config.root):
@@ -234,6 +238,24 @@ class Windrow:
         ledger = self.ledger()
         try:
             return tell(self.config, ledger, str(what))
+        finally:
+            ledger.close()
+
+    def changes(self, since: datetime | None = None, *, source: str = "", kind: str = "") -> list[SourceChange]:
+        """Tell what came, changed or went at the sources, in the order of time: since a time, or in the last session.
+
+        `kind` is new, changed or gone.
+        """
+        from windrow.adapter import Window
+        from windrow.app.changes import changes
+
+        ledger = self.ledger()
+        try:
+            last = ledger.sessions.latest()
+            row = ledger.sessions.get(last) if last and since is None else None
+            window = Window(since, row.span if row else None)
+            found = changes(self.config, ledger, window, source=source, kind=kind) if last else ()
+            return sorted(found, key=lambda one: (one.at, one.source, one.key))
         finally:
             ledger.close()
 

@@ -20,6 +20,7 @@ COMMANDS = {
     "Look": {
         "search": "search",
         "status": "status",
+        "changes": "changes",
         "why": "why",
         "diff": "diff",
         "check": "check",

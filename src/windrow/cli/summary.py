@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from windrow.cli.changes import lines as changes
 from windrow.cli.table import of, size, span, table
 from windrow.cli.verb import EXITS
+
+_SHOWN = 20
+"""Changes that are shown at the end of a run."""
 
 if TYPE_CHECKING:
     from windrow.app.summary import Summary
@@ -16,7 +20,7 @@ def lines(summary: Summary) -> list[str]:
     text = [_head(summary), *(f"mended: {line}" for line in summary.mended)]
     if summary.sources:
         head = ["source", "offered", "new", "changed", "gone", "refused", "fetched", "same", "failed", "received"]
-        walked = ["moved", "left"] if summary.outcomes else []
+        walked = ["moved", "left", "same text"] if summary.outcomes else []
         rows = [(*one[:9], size(one.received), *one[11:][: len(walked)]) for one in summary.sources]
         text.append(table([*head, *walked], rows, "  "))
     text += [f"  {of(one.source, one.trouble)}" for one in summary.sources if one.trouble]
@@ -30,6 +34,10 @@ def lines(summary: Summary) -> list[str]:
         text.append(table(head, [one[1:] for one in summary.phases], "  "))
     if summary.reasons:
         text.append(table(["reason", "items", "meaning"], summary.reasons, "  "))
+    if summary.changes:
+        shown = changes(summary.changes[:_SHOWN])
+        more = len(summary.changes) > _SHOWN or summary.changes_left_out
+        text += ["changes:", *(f"  {line}" for line in shown), *(["  and more: windrow changes"] if more else [])]
     if summary.findings:
         text.append(table(["finding", "level", "times"], summary.findings, "  "))
     if not summary.kept_all:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from windrow.stores.summary import Crawl, Entry, Sight, Summary, SummaryStore
-from windrow.stores.summary.entry import Mime, Move
+from windrow.stores.summary.entry import Crawl, Entry, Mime, Move, Summary
+from windrow.stores.summary.generation import Sight
+from windrow.stores.summary.store import SummaryStore
 
 URLS = ("http://a.example/1", "http://a.example/2", "https://a.example/2", "http://b.example/1")
 TEXTS = "ABC"

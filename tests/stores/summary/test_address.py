@@ -3,8 +3,10 @@
 import pytest
 
 from tests.stores.summary.chronicle import ask
-from windrow.stores.summary import Crawl, Entry, Sight, Summary, SummaryStore
 from windrow.stores.summary.address import Origin, origin, split
+from windrow.stores.summary.entry import Crawl, Entry, Summary
+from windrow.stores.summary.generation import Sight
+from windrow.stores.summary.store import SummaryStore
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from windrow.errors import StoreError
-from windrow.stores.summary import SummaryStore
+from windrow.stores.summary.store import SummaryStore
 
 TABLES = {
     # the base schema 0.1.0

@@ -10,8 +10,8 @@ import pytest
 from tests.stores.summary.test_near import prose
 from tests.stores.summary.test_wording import NOW, crawl
 from windrow.collections.pages.reading import Pile
-from windrow.stores.summary import SummaryStore
 from windrow.stores.summary.sound import faults
+from windrow.stores.summary.store import SummaryStore
 
 URLS = [f"https://{name}.example/" for name in "abc"]
 

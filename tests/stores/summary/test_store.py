@@ -24,8 +24,8 @@ from tests.stores.summary.chronicle import (
     title,
     uuid,
 )
-from windrow.stores.summary import Sight, SummaryStore
-from windrow.stores.summary.generation import Observation, fold
+from windrow.stores.summary.generation import Observation, Sight, fold
+from windrow.stores.summary.store import SummaryStore
 
 WHAT = st.sampled_from([*TEXTS, *TEXTS, "file", "move", "same", "missing", "gone", "unknown"])
 EVENTS = st.lists(st.tuples(st.sampled_from(URLS), st.integers(0, 9), WHAT), max_size=14).map(

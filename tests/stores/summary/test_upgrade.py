@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 from tests.stores.summary.chronicle import URLS, Event, ask, pay, rows, tables, tell
-from windrow.stores.summary import SummaryStore
+from windrow.stores.summary.store import SummaryStore
 
 EARLIER = Path(__file__).with_name("earlier.sql")
 """Made by version 0.1.0 from `EVENTS`, before it told versions apart by their descriptions; without its full text."""

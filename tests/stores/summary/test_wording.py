@@ -15,9 +15,10 @@ from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.collections.pages.adapter.search import Search
 from windrow.stores.database import reach
 from windrow.stores.index.version import _VERSIONS, Versions
-from windrow.stores.summary import Crawl, Entry, Sight, Summary, SummaryStore
-from windrow.stores.summary.entry import Mime
+from windrow.stores.summary.entry import Crawl, Entry, Mime, Summary
 from windrow.stores.summary.forget import forget
+from windrow.stores.summary.generation import Sight
+from windrow.stores.summary.store import SummaryStore
 
 NOW = 1_750_000_000
 DAY = 86_400

@@ -72,6 +72,18 @@ class ListingRow(NamedTuple):
     modified: datetime | None
 
 
+class ListedChange(NamedTuple):
+    """What a source said of an item, with the item's name and the size that it had there before."""
+
+    at: datetime
+    source: str
+    event: str
+    key: str
+    path: str
+    size: int | None
+    before: int | None
+
+
 class RefusalRow(NamedTuple):
     """An entry of a listing whose name fits no table."""
 
@@ -156,6 +168,10 @@ class ListingQueries:
     def refused(self, name: str) -> list[RefusalRow]:
         """Return refused entries by path, by the last part of it, or by source and path."""
         return self._database.rows(RefusalRow, "refusals_named", name, f"/{name}")
+
+    def changes(self, collection: str, span: tuple[int, int]) -> Iterator[ListedChange]:
+        """Yield what the sources of a collection said between two facts, in order."""
+        return self._database.stream(ListedChange, "listed_changes", *span, collection)
 
     def listed_between(self, span: tuple[int, int]) -> list[ListingCount]:
         """Count what listings said between two facts."""

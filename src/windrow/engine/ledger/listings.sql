@@ -52,3 +52,9 @@ WHERE s.collection = ? AND s.kind = ? AND s.phase = ? AND s.status = ? ORDER BY 
 -- Offers that are there or not, other than the last listing says.
 SELECT o.source, o.item, o.present, l.event FROM offering o JOIN listing l ON l.seq = (SELECT max(k.seq)
     FROM listing k WHERE k.source = o.source AND k.item = o.item) WHERE o.present <> (l.event <> 'gone');
+
+-- name: listed_changes
+SELECT l.at, l.source, l.event, i.item_key, l.path, l.size, (
+    SELECT p.size FROM listing p WHERE p.item = l.item AND p.source = l.source AND p.seq < l.seq
+    ORDER BY p.seq DESC LIMIT 1)
+FROM listing l JOIN item i ON i.seq = l.item WHERE l.seq BETWEEN ? AND ? AND i.collection = ? ORDER BY l.seq;

@@ -43,6 +43,11 @@ class Version(NamedTuple):
     words: int
     indexed: bool
 
+    @property
+    def end_or_never(self) -> int:
+        """Return the end, or what is greater than all times."""
+        return 2**62 if self.end is None else self.end
+
 
 _VERSIONS = f"""
 SELECT g.version_id, g.entity_generation_id, g.entity_generation_uuid, g.first_seen_unix_utc, g.last_seen_unix_utc,
@@ -60,6 +65,15 @@ FROM {{versions}} g
 {BESIDE}
 WHERE g.url_id = ? AND g.url_fragment IS NULL ORDER BY g.first_seen_unix_utc, g.entity_generation_id, g.version_id > 0
 """
+LIGHT = f"""
+SELECT g.url_id, g.version_id, g.entity_generation_id, g.entity_generation_uuid, g.first_seen_unix_utc,
+  g.last_seen_unix_utc, g.confirmed_end_unix_utc, g.text_pile_id, g.title, g.primary_headline, g.description,
+  g.primary_language, m.mime_type || '/' || m.mime_subtype, g.file_size, c.str_url, t.str_url, NULL, 0, 0, 0, 0, 0
+FROM {{versions}} g
+{BESIDE}
+WHERE g.url_id IN (SELECT value FROM json_each(?)) AND g.url_fragment IS NULL
+"""
+"""The versions of some addresses, without what is counted of each."""
 _TEXTS = (
     "SELECT text_pile_id, text, secondary_text FROM text_pile WHERE text_pile_id IN (SELECT value FROM json_each(?))"
 )

@@ -25,6 +25,9 @@ CREATE TABLE IF NOT EXISTS windrow_observation (
   PRIMARY KEY (url_id, at, crawl_uuid)
 ) WITHOUT ROWID;
 
+-- What a session saw is found by its visits.
+CREATE INDEX IF NOT EXISTS windrow_observation_by_visit ON windrow_observation (visit);
+
 -- Generations that another crawl describes than before, whose reading was not at hand.
 CREATE TABLE IF NOT EXISTS windrow_owed (
   entity_generation_id INTEGER PRIMARY KEY REFERENCES entity_generation,

@@ -1,0 +1,80 @@
+"""What changed at the sources: every collection answers with the same values, for one list over all of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+
+from windrow.adapter import CHANGED, GONE, NEW, SourceChange, Window
+from windrow.config import Workspace
+from windrow.engine.ledger import Ledger
+from windrow.errors import UsageError
+from windrow.registry import adapter, collection, installed
+
+MOST = 1_000
+"""Changes of one session that are handed on with its summary."""
+
+
+def changes(
+    workspace: Workspace, ledger: Ledger, window: Window, *, source: str = "", kind: str = ""
+) -> Iterator[SourceChange]:
+    """Yield what changed, collection by collection: at all sources or at one, of all kinds or of one.
+
+    Raises UsageError for a source that nobody knows.
+    """
+    sources = {one.name: one.collection for one in workspace.sources}
+    if source and source not in sources:
+        raise UsageError(f"there is no source {source!r}", hint="windrow status")
+    for name in installed():
+        if not source or sources[source] == name:
+            for one in _answers(name, workspace, ledger, window):
+                if (not source or one.source == source) and (not kind or one.kind == kind):
+                    yield one
+
+
+def _answers(name: str, workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
+    answer = getattr(adapter(name), "changes", None)
+    if answer is not None:
+        yield from answer(workspace, ledger, window)
+    elif collection(name).crawl is None:
+        yield from of_listings(ledger, name, window)
+
+
+def contents(workspace: Workspace, ledger: Ledger) -> Callable[[tuple[int, int]], Mapping[str, Counter[str]]]:
+    """Return what counts the changes between two facts by source, for collections whose bytes do not say them."""
+
+    def count(facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
+        found: dict[str, Counter[str]] = {}
+        for name in installed():
+            answer = getattr(adapter(name), "content", None)
+            found |= (answer(workspace, ledger, facts) or {}) if answer else {}
+        return found
+
+    return count
+
+
+def of_session(workspace: Workspace, ledger: Ledger, session: int) -> tuple[SourceChange, ...]:
+    """Return the first changes that a session saw, `MOST` of them and one where there are more."""
+    row = ledger.sessions.get(session)
+    if row is None:
+        return ()
+    return tuple(islice(changes(workspace, ledger, Window(facts=row.span)), MOST + 1))
+
+
+def of_listings(ledger: Ledger, collection: str, window: Window) -> Iterator[SourceChange]:
+    """Yield what the listings of a collection's sources said."""
+    for one in ledger.listings.changes(collection, window.facts or (0, 2**62)):
+        if window.since is not None and one.at < window.since:
+            continue
+        kind = NEW if one.event == "listed" else one.event
+        said = f"{one.size:,} bytes" if one.size is not None else ""
+        if kind == CHANGED and one.before != one.size:
+            said = f"size {_bytes(one.before)} -> {_bytes(one.size)}"
+        elif kind == CHANGED:
+            said = "another date"
+        yield SourceChange(one.at, one.source, collection, kind, one.key, one.path, "" if kind == GONE else said)
+
+
+def _bytes(size: int | None) -> str:
+    return "unknown" if size is None else f"{size:,} bytes"

@@ -1,0 +1,100 @@
+"""What changed on the pages of the sites: the versions that began or ended, as the Summary Database tells them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from windrow.adapter import CHANGED, GONE, NEW, SourceChange, Window
+from windrow.collections.pages.adapter.editions import contents
+from windrow.collections.pages.adapter.open_summary import there
+from windrow.collections.pages.difference import difference
+from windrow.config import Workspace
+from windrow.engine.ledger import Ledger
+from windrow.formats.url import parts
+from windrow.stores.index.timeline import Timeline, timelines
+from windrow.stores.index.version import Version, Versions
+from windrow.stores.summary.sound import reached
+
+COLLECTION = "pages"
+
+
+class Turn(NamedTuple):
+    """What happened at an address: `before` and `after` are its versions then, None for none."""
+
+    at: int
+    kind: str
+    before: Version | None
+    after: Version | None
+
+
+def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
+    """Yield the pages that came, changed in text or description, or went, in no order."""
+    sources = {host.origin: host.source for host in ledger.addresses.hosts(COLLECTION)}
+    with there(workspace) as engine:
+        if engine is None:
+            return
+        reader = Versions(engine)
+        since = int(window.since.timestamp()) if window.since else None
+        for line in timelines(engine, since=since, visits=window.facts):
+            for turn in turns(line):
+                shown = turn.after or turn.before
+                assert shown is not None
+                yield SourceChange(
+                    datetime.fromtimestamp(turn.at, UTC),
+                    sources.get(parts(line.url).origin, ""),
+                    COLLECTION,
+                    turn.kind,
+                    line.url,
+                    shown.title or shown.headline or "",
+                    _said(reader, turn),
+                )
+
+
+def turns(line: Timeline) -> Iterator[Turn]:
+    """Yield what happened at an address within the window.
+
+    A redirect is no page: only that a page became one, or one a page, is told. A page is gone when its version ends
+    and no other begins then; after that, its absence is nothing new.
+    """
+    before: Version | None = None
+    for number, one in enumerate(line.versions):
+        replaced = before is not None and before.end == one.first
+        if one.first in line.visited:
+            if replaced:
+                yield Turn(one.first, CHANGED, before, one)
+            elif one.redirect is None:
+                yield Turn(one.first, NEW, before, one)
+        after = line.versions[number + 1] if number + 1 < len(line.versions) else None
+        ended = one.end is not None and (after is None or after.first != one.end)
+        if ended and one.end is not None and one.end in line.visited and one.redirect is None:
+            yield Turn(one.end, GONE, one, None)
+        before = one
+
+
+def _said(reader: Versions, turn: Turn) -> str:
+    """Say in a line what is other than before."""
+    if turn.kind == CHANGED and turn.before is not None and turn.after is not None:
+        return str(difference(contents(reader, turn.before), contents(reader, turn.after)))
+    if turn.kind == NEW and turn.before is not None and turn.before.end is not None:
+        return f"there again; it was gone on {datetime.fromtimestamp(turn.before.end, UTC):%Y-%m-%d}"
+    return ""
+
+
+def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]] | None:
+    """Count the pages of each source that came, changed or went, by what was read of them.
+
+    None where not all that was asked for in that time has been read yet.
+    """
+    sources = {host.origin: host.source for host in ledger.addresses.hosts(COLLECTION)}
+    found: dict[str, Counter[str]] = {name: Counter() for name in sources.values()}
+    with there(workspace) as engine:
+        if engine is None or reached(engine) < min(facts[1], ledger.attempts.last_visit()):
+            return None
+        for line in timelines(engine, visits=facts):
+            source = sources.get(parts(line.url).origin)
+            if source is not None:
+                found[source].update(turn.kind for turn in turns(line))
+    return found

@@ -1,0 +1,75 @@
+"""What is told as new, changed and gone of a page's versions, and how the list looks as a feed and as a page."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from tests.stores.summary.chronicle import URLS, Event, tell
+from windrow.adapter import SourceChange
+from windrow.app.changes_page import atom, html
+from windrow.collections.pages.adapter.changes import turns
+from windrow.stores.index.timeline import timelines
+from windrow.stores.summary.store import SummaryStore
+
+AT = datetime(2026, 11, 21, 10, tzinfo=UTC)
+CHANGE = SourceChange(
+    AT, "blog", "pages", "changed", "https://b.example/?a=1&b=2", "<T> \x01 & more", 'title "A" -> "<B>"'
+)
+
+
+def told(events: list[tuple[int, str, int]], **window: Any) -> list[tuple[int, str]]:
+    """Return what is told of an address: the time and the kind of each turn."""
+    store = SummaryStore("sqlite://")
+    try:
+        tell(store, [Event(URLS[0], *one) for one in events])
+        return [(one.at, one.kind) for line in timelines(store.engine, **window) for one in turns(line)]
+    finally:
+        store.close()
+
+
+@pytest.mark.parametrize(
+    ("events", "kinds"),
+    [
+        ([(1, "A", 1), (2, "A", 3), (3, "same", 4)], [(1, "new")]),
+        ([(1, "A", 1), (2, "B", 3)], [(1, "new"), (2, "changed")]),
+        ([(1, "A", 1), (2, "A", 2)], [(1, "new"), (2, "changed")]),  # another title
+        ([(1, "A", 1), (2, "missing", 2)], [(1, "new")]),
+        ([(1, "A", 1), (2, "missing", 2), (3, "missing", 3), (4, "missing", 4)], [(1, "new"), (3, "gone")]),
+        ([(1, "A", 1), (2, "gone", 2), (3, "A", 3)], [(1, "new"), (2, "gone"), (3, "new")]),
+        ([(1, "A", 1), (2, "move", 2), (3, "gone", 3)], [(1, "new"), (2, "changed")]),
+        ([(1, "move", 1)], []),
+    ],
+)
+def test_what_is_told_of_a_page_is_new_changed_and_gone_once(events, kinds) -> None:
+    assert told(events, since=0) == kinds
+
+
+def test_only_what_the_window_saw_is_told() -> None:
+    events = [(1, "A", 1), (2, "missing", 2), (3, "missing", 3), (4, "missing", 4), (5, "B", 5)]
+    assert told(events, visits=(3, 3)) == [(3, "gone")]
+    assert told(events, visits=(4, 4)) == [], "it ended before, and is not gone again"
+    assert told(events, visits=(5, 9)) == [(5, "new")]
+    assert told(events, since=4) == [(5, "new")]
+
+
+def test_a_list_of_changes_is_a_feed_that_xml_can_hold() -> None:
+    feed = ET.fromstring(atom([CHANGE], "my & workspace", AT))
+    name = "{http://www.w3.org/2005/Atom}"
+    (entry,) = feed.findall(f"{name}entry")
+    assert entry.findtext(f"{name}title") == "changed: <T> \N{REPLACEMENT CHARACTER} & more"
+    link = entry.find(f"{name}link")
+    assert link is not None
+    assert link.attrib["href"] == CHANGE.key
+    assert entry.findtext(f"{name}updated") == "2026-11-21T10:00:00Z"
+    assert entry.findtext(f"{name}summary") == 'blog: title "A" -> "<B>"'
+
+
+def test_a_page_of_changes_is_escaped() -> None:
+    page = html([CHANGE], "<w>")
+    assert "<T>" not in page
+    assert '<a href="https://b.example/?a=1&amp;b=2">' in page
+    assert "Nothing changed" in html([], "w")
