@@ -31,6 +31,8 @@ def test_the_same_readers_give_the_same_tables(harvested):
     with sqlite3.connect(harvested / "drops.sqlite") as store, sqlite3.connect(harvested / "ledger.sqlite") as ledger:
         items = {row[0] for row in ledger.execute("SELECT seq FROM item WHERE kind = 'xml'")}
         assert {row[0] for row in store.execute("SELECT item FROM submission")} <= items
+    with sqlite3.connect(harvested / "tracker.sqlite") as tracker:  # its session is closed there, too
+        assert tracker.execute("SELECT count(*) FROM crawling_session WHERE finish_time IS NULL").fetchone() == (0,)
     finish(harvested)
     assert tables(harvested) == before
 

@@ -40,6 +40,22 @@ def test_two_sources_offer_different_bytes(place):
     assert len(made.findings(KEY)) == 1
 
 
+def test_a_second_host_that_appears_later_with_other_bytes_under_one_name_is_noticed(place):
+    made = place()
+    put(made.folder("own", "H"), NAME, CONTENT)
+    assert made.run().code == 0
+    put(made.folder("copy", "J"), NAME, OTHER)
+    for _ in range(2):  # told once
+        assert made.run().code == 0
+        ((kind, message),) = made.findings(KEY)
+        assert kind == "ContentDiffers"
+        for word in ("own", "copy", str(len(CONTENT)), str(len(OTHER)), f"windrow retry {KEY}"):
+            assert word in message
+    assert made.zip_log(NAME) == [(kind, message)]
+    assert digests(made) == [("own", len(CONTENT))]
+    made.whole(KEY)
+
+
 def test_bytes_that_change_wait_for_a_retry(place):
     made = place()
     good = made.healthy()

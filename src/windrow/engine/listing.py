@@ -148,6 +148,7 @@ def _compare(run: Run, writer: LedgerWriter, source: str, item: int, offer: Offe
         writer.items.move(run.session, item, collection.listing.first, Reason.RETRIED)
     if known is None or not known.present:
         writer.listings.add(run.session, source, item, offer, "listed")
+        _compare_hosts(run, writer, source, item, offer)
         return
     if known[2:] == (offer.path, True, offer.size, offer.modified, offer.sidecar):
         return
@@ -157,3 +158,19 @@ def _compare(run: Run, writer: LedgerWriter, source: str, item: int, offer: Offe
         message = f"{source} now offers {offer.size} bytes of {offer.modified}, before {known.size} bytes of {before}"
         finding = Finding("ContentChanged", f"{message}; windrow retry {offer.key}", Level.WARN)
         writer.items.find(run.session, item, collection.listing.first[0], [finding])
+
+
+def _compare_hosts(run: Run, writer: LedgerWriter, source: str, item: int, offer: Offer) -> None:
+    """Tell where a source that comes later offers another size under the name of bytes that are held already.
+
+    Of equal sizes nothing can be told before the bytes are compared: they are fetched only by a retry.
+    """
+    if offer.size is None or not run.ledger.attempts.latest_captures([item]):
+        return
+    others = [one for one in run.ledger.listings.offerers(item) if one.source != source and one.present]
+    differing = [one for one in others if one.size not in {None, offer.size}]
+    if differing:
+        sizes = ", ".join(f"{one.source} {one.size}" for one in differing)
+        message = f"{source} now offers {offer.size} bytes under this name, beside {sizes}; windrow retry {offer.key}"
+        finding = Finding("ContentDiffers", message, Level.WARN)
+        writer.items.find(run.session, item, run.collection.listing.first[0], [finding])

@@ -153,6 +153,10 @@ class Session:
             Fetching(run, down).run()
         sweep(self.setup.archive)
 
+    def follow(self, books: Books) -> None:
+        """Bring these books up to date, with the session's own end, and close them when it closes."""
+        self._books.append(books)
+
     def close(self, outcome: int | None = None) -> int:
         """Put the end on record, give the lease back, and return the exit code."""
         code = outcome if outcome is not None else 130 if self.stops else SOME_FAILED if self.failed else 0

@@ -56,6 +56,7 @@ def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed |
         made = harvest(beside)
         assert isinstance(made.store, DropsStore)
         assert made.books is not None
+        session.follow(made.books)
         keep = Keep(setup.archive, session.number, setup.limits, setup.rotate, setup.agent)
         pool = Pool(Desk(made.collection, setup.archive, setup.limits, made.resources), setup.workers)
         renamed = Renamed(made.store, session.ledger, scratch, session.number)
@@ -69,8 +70,6 @@ def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed |
             pool.close()
             scratch.close()
             made.store.tables.close()
-        made.books.catch_up(session.ledger)
-        made.books.close()
         if store:
             _swap(aside, store)
         remove_scratch(folder, SCRATCH)
