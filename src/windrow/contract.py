@@ -205,6 +205,10 @@ class CrawlRules(Protocol):
         """
         ...
 
+    def endless(self, call: Call, body: bytes) -> bool:
+        """Take what a new address brought; tell whether the origin has nothing but endless rows of known content."""
+        ...
+
     def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
         """Return the base and the references of a document, as they are written in it.
 

@@ -33,19 +33,24 @@ class Answering:
 
 
 @contextmanager
-def answering(answers: Mapping[tuple[str, str], bytes], hosts: tuple[str, ...] = (GOOD, BAD)) -> Iterator[Answering]:
-    """Give each path of each host its answer; others are missing."""
+def answering(
+    answers: Mapping[tuple[str, str], bytes], hosts: tuple[str, ...] = (GOOD, BAD), keeps: frozenset[str] = frozenset()
+) -> Iterator[Answering]:
+    """Give each path of each host its answer; others are missing. After those of `keeps` the line stays open."""
     made = Answering()
     ready, over = threading.Event(), asyncio.Event()
     loops: list[asyncio.AbstractEventLoop] = []
 
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            path = (await reader.readuntil(b"\r\n\r\n")).split(b" ")[1].decode()
-            host = str(writer.get_extra_info("sockname")[0])
-            made.asked.append((host, path))
-            writer.write(answers.get((host, path), MISSING))
-            await writer.drain()
+            while True:
+                path = (await reader.readuntil(b"\r\n\r\n")).split(b" ")[1].decode()
+                host = str(writer.get_extra_info("sockname")[0])
+                made.asked.append((host, path))
+                writer.write(answers.get((host, path), MISSING))
+                await writer.drain()
+                if path not in keeps:
+                    break
         writer.close()
 
     async def serve() -> None:

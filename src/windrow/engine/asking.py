@@ -20,6 +20,7 @@ RULES = 1 << 20
 """Bytes of the rules of a host that are fetched; RFC 9309, section 2.5, wants 500 KiB at least."""
 
 NOT_MODIFIED = 304
+PARTIAL = 206
 
 Reading = Callable[[int], AbstractContextManager[None]]
 """Makes the block in which bytes of an address (0: of the host's rules) are read, within limits of time."""
@@ -83,6 +84,8 @@ class Asker:
                 reason, message = error.reason, str(error)
             except MemoryError:
                 reason, message = Reason.MEMORY_LIMIT, Reason.MEMORY_LIMIT.meaning
+        if not reason and (strange := _strange(reply.status, fields)):
+            (reason, message), body = strange, b""
         if reply.cut:
             reason, message, deposit.cut = Reason.TOO_LARGE, f"more than {bounds.most} bytes", True
         try:
@@ -98,6 +101,15 @@ class Asker:
 def _visit(call: Call, started: datetime, clock: float) -> Visit:
     """Return a question that is over, though nothing is said yet of its answer."""
     return Visit(call.digest, call.url, call.kind, True, started, time.monotonic() - clock)
+
+
+def _strange(status: int, fields: Mapping[str, str]) -> tuple[Reason, str] | None:
+    """Tell why an answer is not what was asked for: a part of it, or in a coding that nobody said to take."""
+    if status == PARTIAL:
+        return Reason.PROTOCOL_ERROR, "a part of it (206), though all of it was asked for"
+    told = fields.get("transfer-encoding", "").lower().split(",")
+    strange = [one.strip() for one in told if one.strip() not in {"", "chunked", "identity"}]
+    return (Reason.UNSUPPORTED, f"sent in {', '.join(strange)[:200]}, unasked") if strange else None
 
 
 def _codings(fields: Mapping[str, str]) -> dict[str, str]:

@@ -123,6 +123,8 @@ class Crawling:
             told = ", ".join(f"{reason} {count}" for reason, count in tally.reasons.most_common(5))
             comment = f"{name}: {tally.visits} asked, {tally.found} found" + (f" ({told})" if told else "")
             comment += f"; {tally.broken}" if tally.broken else ""
+            most = self._sources[name].most
+            comment += f"; no more were asked, for one run asks {most} at most" if 0 < most <= tally.given else ""
             self._run.close_task(tally.task, comment, tally.why if tally.failed else None, failed=tally.failed)
 
     def _feed(self) -> None:

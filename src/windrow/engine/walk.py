@@ -106,6 +106,8 @@ class Walker:
         self._report(visited)
         if why := self._harmed(visited.visit):
             return why
+        if not known.last.digest and visited.visit.status == OK and self._guide.endless(known, came.body):
+            return self._left(Reason.TRAP, "its new addresses bring nothing but what is known from others")
         return await self._rest(pause) if pause != 0 else self._stopped()
 
     def _harmed(self, visit: Visit) -> Broken | None:
@@ -127,6 +129,8 @@ class Walker:
     async def _request(self, visitor: Visiting, known: Call) -> Came:
         tries = 1
         came = await self._asker.ask(visitor, known)
+        for _ in range(visitor.stale):
+            self._report(Visited(self._walk.host, _unanswered(came.visit)))
         while self._guide.again(came.visit.reason, tries):
             # Without its digest it says nothing of the address: another visit follows at once.
             self._report(Visited(self._walk.host, came.visit._replace(digest=0)))
@@ -237,6 +241,12 @@ class Walker:
     def _fresh(self, found: list[Found]) -> tuple[Found, ...]:
         """Leave out what was offered lately, unless it is said to have changed."""
         return tuple(one for one in found if self._sightings.fresh(one.digest) or one.hinted)
+
+
+def _unanswered(visit: Visit) -> Visit:
+    """Return the attempt before a visit, over a line that was closed at the other end meanwhile."""
+    about = Visit(0, visit.url, visit.kind, visit.allowed, visit.started, 0.0, reason=Reason.INTERRUPTED)
+    return about._replace(message="the line was closed without an answer, and the question asked again over a new one")
 
 
 def _unread(visit: Visit, error: Exception) -> Visit:

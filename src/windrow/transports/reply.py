@@ -39,6 +39,9 @@ class Reply(NamedTuple):
 class Visiting(Protocol):
     """A session with one origin."""
 
+    stale: int
+    """How often the last visit was asked over a line that was closed without an answer, and then over a new one."""
+
     async def __aenter__(self) -> Self:
         """Return the session."""
         ...

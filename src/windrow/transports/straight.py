@@ -47,6 +47,7 @@ class Straight:
         self._fields = _lines(fields)
         self._public = _lines({name: value for name, value in fields.items() if name.lower() not in _SECRET})
         self._line: Line | None = None
+        self.stale = 0
 
     async def __aenter__(self) -> Self:
         """Return the session."""
@@ -80,6 +81,7 @@ class Straight:
 
     async def _ask(self, told: bytes, taken: _Taken, where: str, seconds: float) -> None:
         """Send a request over the line that is open, or over a new one where it has gone stale."""
+        self.stale = 0
         while True:
             line = self._line
             if line is None or not line.usable:
@@ -91,6 +93,7 @@ class Straight:
             try:
                 await line.ask(told, AnswerReader(where, taken.begin, taken.write), seconds, self._site.timeout)
             except Stale:
+                self.stale += 1
                 continue
             except Enough:
                 taken.cut = True

@@ -27,6 +27,8 @@ from windrow.transports.request import Alien, WebConnection, failure
 class Visitor(WebConnection):
     """A session with one origin that takes redirects and errors for what they are."""
 
+    stale = 0  # its library asks once
+
     def __init__(self, site: Site, judge: Judge) -> None:
         """Prepare; every connection is opened to a number that `judge` does not refuse."""
         self._judge = judge

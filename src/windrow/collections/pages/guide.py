@@ -12,6 +12,7 @@ from windrow.collections.pages.kind import mime
 from windrow.collections.pages.met import Met, Read
 from windrow.collections.pages.outcome import outcome
 from windrow.collections.pages.policy import Policy, Verdict, by_robots
+from windrow.collections.pages.trap import Row
 from windrow.digest import number
 from windrow.formats import hint
 from windrow.formats.directive import header
@@ -75,6 +76,7 @@ class Guide:
         self._standing = robots_standing.NEW
         self._year = _NO_YEAR
         self._judged: dict[str, Found | None] = {}  # what `follow` said: pages repeat their links
+        self._row = Row()
         self._sitemaps = SITEMAPS  # how many may still be offered
 
     def robots(self, at: float) -> str:
@@ -134,6 +136,10 @@ class Guide:
         took = seconds if self._manner.polite else 0.0
         self._pace = self._pace.step(pace.Answer(status, took, wait), delay)
         return None if self._pace.given_up else self._pace.wait(delay)
+
+    def endless(self, call: Call, body: bytes) -> bool:
+        """Take what a new address brought; tell whether the origin gives nothing but what is known already."""
+        return call.kind != SITEMAP and self._row.endless(body)
 
     def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
         """Return the base of a page and those of its references that no page before it had.

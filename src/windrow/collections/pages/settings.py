@@ -97,7 +97,9 @@ SETTINGS = (
     Setting("pages.user_agent", TEXT, "", "the whole user agent, in place of OPERATOR-crawler (for CONTACT)"),
     Setting("pages.delay", DURATION, 1, "least time between two requests to a host that asks for no other"),
     Setting("pages.recrawl_interval", DURATION, "4 weeks", "when a page is looked at again, until it is known better"),
-    Setting("pages.max_commands_per_run", count(0, 10**9), 0, "most pages of a site that one run asks for; 0: all due"),
+    Setting(
+        "pages.max_commands_per_run", count(0, 10**9), 100_000, "most pages of a site that one run asks for; 0: all due"
+    ),
     Setting("pages.do_not_crawl", DENIED, [], "paths, or hosts and paths, that are not asked for on any site"),
     Setting("pages.url_query_parameters", QUERIES, [], "query parameters that addresses of all sites may have"),
     Setting("pages.private", PRIVATE, [], "hosts and networks that may be private; no others are talked to"),

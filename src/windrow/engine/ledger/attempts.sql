@@ -94,11 +94,13 @@ FROM visit v JOIN host h ON h.seq = v.host WHERE v.seq BETWEEN ? AND ? AND v.add
 GROUP BY h.collection, h.source, v.kind, v.status, v.reason, v.mime, v.revisit, earlier;
 
 -- name: session_rules
--- Hosts whose rules could not be had in a session, and why.
-SELECT h.source, h.origin, v.status, v.reason, v.message FROM visit v JOIN host h ON h.seq = v.host
-WHERE v.seq BETWEEN ? AND ? AND h.collection = ? AND v.kind = ? AND (v.reason IS NOT NULL OR v.status >= 500
-    OR v.status = 429)
-GROUP BY h.origin ORDER BY v.seq;
+-- Hosts whose rules could not be had in a session, and why; of several attempts the last counts.
+SELECT source, origin, status, reason, message FROM (
+    SELECT h.source, h.origin, v.status, v.reason, v.message, max(v.seq) AS last FROM visit v
+    JOIN host h ON h.seq = v.host
+    WHERE v.seq BETWEEN ? AND ? AND h.collection = ? AND v.kind = ? GROUP BY h.origin
+) WHERE (reason IS NOT NULL AND reason <> 'too_large') OR status >= 500 OR status = 429
+ORDER BY last;
 
 -- name: host_seconds
 -- How long each host took for an answer, in seconds.

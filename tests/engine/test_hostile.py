@@ -1,0 +1,136 @@
+"""Whole runs over a host that answers with all that is bad, beside one that is good: the run ends, nothing is silent."""
+
+from __future__ import annotations
+
+import gzip
+import time
+
+from tests.engine.roaming import LIMITS, faults, roam, source, told
+from tests.servers.hostile import BAD, GOOD, answer, answering
+from windrow.engine.ledger import Ledger
+
+PAGES = 20
+
+
+def long_head(more):
+    return answer(b"<a href=/ok>x</a>", more=more)
+
+
+def packed(body, level=9):
+    return answer(gzip.compress(body, level), more="Content-Encoding: gzip\r\n")
+
+
+HOSTILE = {
+    "status-spaces": b"HTTP/1.1 200" + b" " * 60_000 + b"\r\r\n\r\n",
+    "open-tags": answer(b"<a" * 200_000),
+    "charset": answer(b"<p>x", kind="text/html; charset=" + " " * 60_000),
+    "link-quotes": long_head("Link: <a>" + '; a="' * 40 + "\r\n"),
+    "link-long": long_head("Link: " + "<a>; rel=next, " * 4_000 + "\r\n"),
+    "robots-tag": long_head("X-Robots-Tag: " + "unavailable_after: 1, " * 2_500 + "\r\n"),
+    "formats": answer(b"<p>" + b"".join(b"<b id=%d>" % at for at in range(3_000)) + b"<p>x" * 9_000),
+    "formats-packed": packed(b"<p>" + b"".join(b"<i id=%d>" % at for at in range(3_000)) + b"<p>x" * 300_000),
+    "paragraphs": answer(b"<p>" * 1_200_000),
+    "nested": answer(b"<div>" * 300_000),
+    "options": answer(b"<select>" + b"<option>x<optgroup>" * 200_000),
+    "comments": answer(b"<!--" * 900_000),
+    "metas": answer(b"<meta name=robots content=noarchive>" * 200_000),
+    "links": packed(b"".join(b"<a href=http://h%d.example/>" % at for at in range(200_000))),
+    "attributes": packed(b"<a " + b"".join(b"a%d=1 " % at for at in range(300_000)) + b">"),
+    "feed": answer(b"<rss><channel>" + b"<item><link>/ok</link></item>" * 200_000, kind="application/rss+xml"),
+    "feed-half": answer(b"<rss><channel><item><link>&#xD800;</link></item>", kind="application/rss+xml"),
+    "feed-locations": answer(b"<feed><entry>" + b"<link/>" * 500_000, kind="application/atom+xml"),
+    "json": answer(b'{"version":"https://jsonfeed.org/version/1","items":' + b"[" * 900_000, kind="application/feed+json"),
+    "chunks": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: text/html\r\n\r\n"
+    + b"1\r\nx\r\n" * 500_000 + b"0\r\n\r\n",
+    "later": answer(b"", "503 Busy", more="Retry-After: Sat, 21 Nov 99999999999 12:00:00 +99999999\r\n"),
+    "dates": long_head("Date: Sat, 21 Nov 99999999999 12:00:00 GMT\r\nLast-Modified: Sat, 21 Nov -1 12:00:00 GMT\r\n"
+                       "Expires: 99999999999\r\n"),
+    "folds": b"HTTP/1.1 200 OK\r\nA: b" + b"\r\n " * 20_000 + b"\r\n\r\n",
+    "bomb": packed(bytes(200 << 20), 6),
+    "part": answer(b"<a href=/unseen>x</a>", "206 Partial Content", more="Content-Range: bytes 0-20/9999\r\n"),
+    "coded": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\nContent-Type: text/html\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+    "bare": b'HTTP/1.1 200 OK\nContent-Type: text/html\nETag: "bare"\nConnection: close\n\n<a href=/found>x</a>',
+}  # fmt: skip
+RULES = b"User-agent: *\n" + b"Disallow" + b" " * 490_000 + b"x\nSitemap: /map.xml\n"
+MAP = b"<urlset>" + b"<url><loc>/ok</loc><lastmod>99999999999-01-01</lastmod></url>" * 600_000
+REASONS = {
+    "status-spaces": "protocol_error", "paragraphs": "too_many_elements", "bomb": "bomb_ratio", "part": "protocol_error",
+    "coded": "unsupported",
+}  # fmt: skip
+
+
+def test_a_host_that_answers_with_all_that_is_bad_is_crawled_to_its_end_beside_a_good_one(tmp_path):
+    answers = {(GOOD, f"/{one}"): answer(b"<a href=/%d>x</a>" % (one + 1)) for one in range(PAGES)}
+    answers |= {(BAD, f"/{name}"): bad for name, bad in HOSTILE.items()}
+    answers[BAD, "/"] = answer(b"".join(b"<a href=/%s>x</a>" % name.encode() for name in HOSTILE))
+    with answering(answers) as server:
+        answers[BAD, "/robots.txt"] = answer(
+            RULES.replace(b"/map", server.origin(BAD).encode() + b"/map"), kind="text/plain"
+        )
+        answers[BAD, "/map.xml"] = packed(MAP)
+        began = time.monotonic()
+        roam(tmp_path, source([f"{server.origin(GOOD)}/0", f"{server.origin(BAD)}/"]), limits=LIMITS)
+        assert time.monotonic() - began < 120
+    rows = told(
+        tmp_path,
+        "SELECT a.url, v.status, v.reason, v.message, v.etag FROM visit v JOIN address a ON a.digest = v.address",
+    )
+    seen = {url.rpartition("/")[2]: rest for url, *rest in rows}
+    assert set(HOSTILE) <= set(seen)
+    assert {f"{one}" for one in range(PAGES)} <= set(seen)
+    assert {name: seen[name][1] for name in REASONS} == REASONS
+    assert {name for name in HOSTILE if seen[name][1] in {"step_failed", "worker_died"}} == set(), seen
+    assert seen["bare"][3] == '"bare"'
+    assert "found" in seen
+    assert "unseen" not in seen
+    assert [one for one in told(tmp_path, "SELECT message FROM visit WHERE kind = 2") if "Error" in str(one[0])] == []
+    assert faults(tmp_path) == []
+
+
+class Endless(dict):
+    """A host whose pages go on for ever, all the same but for a number."""
+
+    def get(self, key, default=None):
+        host, path = key
+        if host == BAD and path.startswith("/num/"):
+            at = int(path.rpartition("/")[2])
+            return answer(b"<h1>Nothing here</h1> page %d <a href=/num/%d>next</a>" % (at, at + 1))
+        return super().get(key, default)
+
+
+def test_a_host_of_an_endless_row_of_the_same_text_is_left_for_the_run_and_told(tmp_path):
+    with answering(Endless()) as server:
+        code = roam(tmp_path, source([f"{server.origin(BAD)}/num/1"]))
+        asked = len([path for _, path in server.asked if path.startswith("/num/")])
+    assert 100 < asked < 200
+    assert code == 3
+    assert told(tmp_path, "SELECT reason FROM task_end WHERE failed") == [("trap",)]
+
+
+def test_rules_that_failed_once_and_then_came_are_no_trouble_of_the_source(tmp_path):
+    answers = {(GOOD, "/0"): answer(b"x"), (GOOD, "/robots.txt"): answer(status="503 Busy")}
+
+    def failed():
+        ledger = Ledger(tmp_path / "ledger.sqlite")
+        try:
+            return [one.status for one in ledger.attempts.rules_failed_between((0, 1 << 60), "roam", 1)]
+        finally:
+            ledger.close()
+
+    with answering(answers) as server:
+        assert roam(tmp_path, source([f"{server.origin(GOOD)}/0"])) == 3
+        assert failed() == [503]
+        answers[GOOD, "/robots.txt"] = answer(b"User-agent: *\nAllow: /", kind="text/plain")
+        assert roam(tmp_path, source([f"{server.origin(GOOD)}/0"])) == 0
+        assert failed() == []
+
+
+def test_each_attempt_at_a_connection_closed_without_an_answer_is_on_record(tmp_path):
+    path = "/closed"
+    keeps = answer(f"<a href={path}>x</a>".encode()).replace(b"Connection: close\r\n", b"")
+    with answering({(GOOD, "/0"): keeps, (GOOD, path): b""}, keeps=frozenset({"/0", "/robots.txt"})) as server:
+        roam(tmp_path, source([f"{server.origin(GOOD)}/0"]))
+        asked = [one for _, one in server.asked].count(path)
+    rows = told(tmp_path, "SELECT reason FROM visit WHERE reason = 'interrupted'")
+    assert asked == 3
+    assert len(rows) == asked
