@@ -187,3 +187,8 @@ def test_what_is_no_database_is_refused(tmp_path):
     (tmp_path / "summary.sqlite").write_bytes(b"no database at all, but quite a text of more than a page" * 100)
     with pytest.raises(StoreError):
         SummaryStore(f"sqlite:///{tmp_path}/summary.sqlite")
+
+
+def test_the_texts_that_have_a_word_are_found_without_reading_all(link: sqlite3.Connection) -> None:
+    sql = "EXPLAIN QUERY PLAN SELECT text_pile_id FROM token_statistics WHERE token_id = 1"
+    assert [row[3].split()[0] for row in link.execute(sql)] == ["SEARCH"]

@@ -49,3 +49,6 @@ CREATE TABLE IF NOT EXISTS windrow_regroup (
 CREATE INDEX IF NOT EXISTS windrow_crawl_by_generation ON crawl_summary (entity_generation_id);
 CREATE INDEX IF NOT EXISTS windrow_duplicate_by_original
   ON duplicate_summary (duplicate_of_entity_generation_id, duplicate_status_end_unix_utc);
+
+-- From a word to the texts that have it: the table itself stands in the order of texts.
+CREATE INDEX IF NOT EXISTS windrow_token_statistics_by_token ON token_statistics (token_id, text_pile_id);
