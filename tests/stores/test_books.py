@@ -360,3 +360,18 @@ def test_no_server_and_no_url():
     with pytest.raises(ConfigError) as caught:
         Books("sesame", METADATA, "shelf")
     assert "sesame" not in str(caught.value)
+
+
+def test_tables_that_were_dropped_and_made_anew_are_filled_again_from_the_first_fact(url):
+    """On a server the checkpoint outlives the tables: it is kept in a schema, or database, of its own."""
+    for _ in range(2):
+        made = Books(url, METADATA, "shelf", adopt=ADOPT)
+        assert made.checkpoint() == 0
+        made.apply([author("x"), book("b1", "x")], 17)
+        assert made.checkpoint() == 17
+        assert rows(made, "book", "id", "title") == [(1, "b1")]
+        made.close()
+        made = Books(url, METADATA, "shelf", adopt=ADOPT)  # what is there stays as it is
+        assert made.checkpoint() == 17
+        METADATA.drop_all(made.engine)
+        made.close()

@@ -47,6 +47,11 @@ class Books:
         self.engine = reach(named(url, database), password)
         self.links = Links(self.engine, name)
         with guarded(self.engine):
+            there = set(sa.inspect(self.engine).get_table_names())
+            if there.isdisjoint(metadata.tables):
+                # On a server the checkpoint is kept elsewhere, and may tell of tables that were dropped since.
+                with self.engine.begin() as connection:
+                    self.links.clear(connection)
             metadata.create_all(self.engine)
 
     def seed(self, seeds: Iterable[Seed]) -> int:

@@ -100,6 +100,12 @@ class Links:
                 hint=f"let an administrator run: {grant};",
             ) from error
 
+    def clear(self, connection: sa.Connection) -> None:
+        """Begin anew: no row stands for any key, and nothing was projected."""
+        for table in (self.link, self.checkpoint):
+            connection.execute(table.delete().where(table.c.books == self._name))
+        self.forget()
+
     def forget(self) -> None:
         """Drop what is remembered: after a transaction that was rolled back."""
         self._known.clear()
