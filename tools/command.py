@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from windrow.adapter import Document, Got, Note, Record, Reread, SourceChange
+from windrow.adapter import Burden, Document, Got, Note, Record, Reread, SourceChange
 from windrow.app.crawled import OutcomeCount
 from windrow.app.question import Candidate
 from windrow.app.scaffold import Prepared
@@ -27,7 +27,6 @@ from windrow.collections.pages.adapter.lookup import Hit, Mark, Told
 from windrow.collections.pages.adapter.page_story import Asked as PageAsked
 from windrow.collections.pages.adapter.page_story import Page, Tombstone
 from windrow.collections.pages.adapter.site_story import Came, Origin, Site
-from windrow.collections.pages.adapter.takedown import Burden
 from windrow.collections.pages.difference import Change, Line
 from windrow.collections.pages.search.result import Part
 from windrow.engine.burial import Buried

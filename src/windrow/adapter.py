@@ -7,10 +7,10 @@ A collection names its adapter as `module:name`; a module or an object with thes
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TextIO
 
 from windrow.config import Workspace
 from windrow.engine.check import Fault
@@ -89,20 +89,39 @@ class Replayed(NamedTuple):
     versions: Reread | None = None
 
 
-class Explanation(NamedTuple):
-    """What `windrow why` tells of one thing: as messages for programs (type and value), and as lines for people."""
+class Burden(NamedTuple):
+    """What there is of something that would be taken down; `bytes` as they lie in the archive."""
 
-    messages: tuple[tuple[str, Any], ...]
+    target: str
+    addresses: int
+    visits: int
+    captures: int
+    bytes: int
+
+
+class Message(NamedTuple):
+    """A line of JSON: its type and its value; with `spare`, fields that say nothing are left out."""
+
+    type: str
+    value: Any
+    spare: bool = False
+
+
+class Explanation(NamedTuple):
+    """What `windrow why` tells of one thing: the value itself, messages for programs, and lines for people."""
+
+    subject: Any
+    messages: tuple[Message, ...]
     lines: tuple[str, ...]
 
 
 class Export(NamedTuple):
-    """A form in which a collection writes what it holds; `write` returns how many rows or bytes (`unit`) it wrote."""
+    """What a collection can write, and in which forms; `help` says what that is, `unit` what is counted."""
 
     what: str
-    form: str
+    forms: tuple[str, ...]
     help: str
-    write: Any  # (Workspace, BinaryIO) -> int
+    write: Callable[[Workspace, str, TextIO], int]  # to a UTF-8 stream; bytes go to its `buffer`
     unit: str = "rows"
 
 
@@ -172,6 +191,14 @@ class Explains(Protocol):
         ...
 
 
+class Foresees(Protocol):
+    """Can say what would become of a name that is not on the ledger."""
+
+    def clue(self, workspace: Workspace, what: str) -> str:
+        """Run the rules on a name; empty where they say nothing of it."""
+        ...
+
+
 class TellsChanges(Protocol):
     """Knows from its own store what changed at its sources; of others, what their listings say is told."""
 
@@ -197,10 +224,66 @@ class Adopts(Protocol):
         ...
 
 
+class ImportsWarc(Protocol):
+    """Can read WARC files of other makers as if it had asked for what is in them."""
+
+    IMPORTS_WARC: bool
+
+
 class Exports(Protocol):
     """Can write what it holds in the forms of its standard."""
 
     EXPORTS: tuple[Export, ...]
 
 
-Writer = BinaryIO
+class Compares(Protocol):
+    """Can show what changed between two versions of one thing."""
+
+    def compare(self, workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Any:
+        """Compare two versions; UsageError where there are none."""
+        ...
+
+
+class Searches(Protocol):
+    """Can search what it holds."""
+
+    def search(self, workspace: Workspace, text: str, *, offset: int, limit: int, explain: bool) -> SearchAnswer:
+        """Search; any text is a query."""
+        ...
+
+
+class Forgets(Protocol):
+    """Can take down what it holds, so that nothing stays but a tombstone."""
+
+    def weigh(self, workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[Burden]:
+        """Count what would be taken down; UsageError names what is not known."""
+        ...
+
+    def take_down(self, workspace: Workspace, setup: Setup, names: Sequence[str], reason: str) -> list[Any]:
+        """Take down what is named, and what an earlier run left undone."""
+        ...
+
+    def let_again(self, workspace: Workspace, setup: Setup, names: Sequence[str]) -> int:
+        """Lift tombstones; return how many."""
+        ...
+
+
+class SearchResult(NamedTuple):
+    """One thing found. Title and snippet are pieces of text, each with whether it is what was searched for."""
+
+    title: Sequence[tuple[str, bool]]
+    url: str
+    about: str
+    snippet: Sequence[tuple[str, bool]]
+    remarks: tuple[str, ...]
+    message: Message
+
+
+class SearchAnswer(NamedTuple):
+    """Some results of a search, and what is said of it: notes, whether there is more, and the message that ends it."""
+
+    results: tuple[SearchResult, ...]
+    notes: tuple[str, ...]
+    further: bool
+    relaxed: bool
+    message: Message

@@ -77,6 +77,12 @@ def phases() -> dict[str, tuple[str, ...]]:
     return {name: found.phases for name, found in installed().items()}
 
 
+def capable(verb: str) -> dict[str, Any]:
+    """Return the adapters that can do what an optional verb asks, by the name of their collection."""
+    found = {name: adapter(name) for name in installed()}
+    return {name: one for name, one in found.items() if hasattr(one, verb)}
+
+
 def adapter(name: str) -> Any:
     """Load what joins a collection with a workspace, as its `adapter` names it."""
     found = collection(name)

@@ -90,7 +90,7 @@ def workspace(tmp_path: Path, partner: Path, monkeypatch: pytest.MonkeyPatch) ->
     """A workspace that knows the partner as `harwell`; it is the current folder."""
     root = tmp_path / "workspace"
     prepare(root)
-    add_source(root, NewSource("harwell", f"file://{partner}", "drops", "H"))
+    add_source(root, NewSource("harwell", f"file://{partner}", "drops", {"centre": "H"}))
     monkeypatch.chdir(root)
     return root
 

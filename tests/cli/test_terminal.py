@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import put
-from windrow.cli.table import table
 from windrow.cli.voice import Voice, clean
+from windrow.display import table
 from windrow.formats.terminal import escape, escape_json
 
 ACTING = [chr(code) for code in (*range(0x20), *range(0x7F, 0xA0), 0x61C, 0x200E, 0x200F, *range(0x202A, 0x202F),

@@ -6,13 +6,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from windrow.app.summary import phase_name
-from windrow.collections.drops.adapter.options import options
 from windrow.config import Workspace
-from windrow.contract import Collection, Listing
+from windrow.contract import Listing
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.items import ItemKey
-from windrow.model import Entry, Offer, Site, Source
-from windrow.registry import installed, phases
+from windrow.registry import capable, installed, phases
 
 MOST = 50
 """Things listed, when a question may mean several."""
@@ -114,24 +112,6 @@ def is_number(what: str) -> bool:
 
 def clue(workspace: Workspace, what: str) -> str:
     """Say what would become of a file of this name, by running the rules on it; empty if nothing can be told."""
-    folder, _, name = what.rpartition("/")
-    folder = folder.rpartition("/")[2]
     kinds = {source.collection for source in workspace.sources} or set(installed())
-    for plan in (made for name, made in installed().items() if name in kinds):
-        if plan.crawl is not None:
-            if what.startswith(("http://", "https://")):
-                return "; the address belongs to none of the sites of this workspace"
-            continue
-        inside = folder in plan.listing.folders
-        offers = _planned(workspace, plan, Entry(folder if inside else plan.listing.folders[0], name or what))
-        if offers and offers[0].reason:
-            return f"; a file of this name would be refused: {offers[0].reason.meaning}"
-        if offers:
-            return "; its name is good, but no source has offered it so far"
-        if inside or "." in name:
-            return "; by rule, files of this name are left out without a row: they are not what is harvested"
-    return ""
-
-
-def _planned(workspace: Workspace, plan: Collection, entry: Entry) -> list[Offer]:
-    return plan.listing.plan(Source("", plan.name, Site("")), [entry], options(workspace))
+    told = (one.clue(workspace, what) for name, one in capable("clue").items() if name in kinds)
+    return next(filter(None, told), "")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from windrow import registry
@@ -70,14 +72,12 @@ def _write(path: Path, text: str) -> bool:
 
 
 class NewSource(NamedTuple):
-    """What `windrow new source` is told; empty means not told."""
+    """What `windrow new source` is told; `more` has settings of the collection's sources by name."""
 
     name: str
     url: str
     collection: str
-    centre: str = ""
-    secret: str = ""
-    key: str = ""
+    more: Mapping[str, str] = MappingProxyType({})
 
 
 def add_source(root: Path, new: NewSource) -> Path:
@@ -91,10 +91,11 @@ def add_source(root: Path, new: NewSource) -> Path:
     known = {source.name: source for source in load(root).sources}
     if new.name in known or path.exists():
         raise UsageError(f"there is a source {new.name} already; {path} is left as it is", hint="windrow config")
-    lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in new._asdict().items() if value]
+    told = {"url": new.url, "collection": new.collection, **new.more}
+    lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in told.items()]
     try:
         path.parent.mkdir(exist_ok=True)
-        written = _write(path, "\n".join(lines[1:]) + "\n")
+        written = _write(path, "\n".join(lines) + "\n")
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror}") from error
     if not written:

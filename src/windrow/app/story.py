@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from windrow.adapter import Explanation
 from windrow.app.changes import contents
 from windrow.app.question import Candidate, Question, clue, is_number
 from windrow.app.summary import Summary, phase_name, summarise
@@ -15,11 +16,7 @@ from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.attempts import FetchRow
 from windrow.engine.ledger.listings import RefusalRow
 from windrow.errors import UsageError, WindrowError
-from windrow.registry import installed, phases
-
-if TYPE_CHECKING:
-    from windrow.collections.pages.adapter.page_story import Page
-    from windrow.collections.pages.adapter.site_story import Site
+from windrow.registry import capable, installed, phases
 
 __all__ = ["Candidate", "Event", "Found", "Story", "tell"]
 
@@ -77,12 +74,11 @@ class Story(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What a question found: one story, or a page's or site's, a session's summary, or things it may mean."""
+    """What a question found: a story, what collections explain, a session's summary, or things it may mean."""
 
     asked: str
     story: Story | None = None
-    page: Page | None = None
-    site: Site | None = None
+    explained: tuple[Explanation, ...] = ()  # by the collections whose it is
     session: Summary | None = None
     candidates: tuple[Candidate, ...] = ()
     more: int = 0  # candidates that are not listed
@@ -107,35 +103,19 @@ def tell(workspace: Workspace, ledger: Ledger, what: str) -> Found:
 
 def _elsewhere(workspace: Workspace, ledger: Ledger, question: Question, what: str) -> Found:
     """Tell of what is no item: a page or site, a refused name, a source, a centre."""
-    if found := _of_web(workspace, ledger, what):
-        return found
+    told = (one.explain(workspace, ledger, what) for one in capable("explain").values())
+    explained = tuple(one for one in told if one is not None)
+    source = workspace.source(what)
+    if explained:
+        story = _source(ledger, source.name, source.collection, source.owner) if source else None
+        return Found(what, story=story, explained=explained)
     if refused := ledger.listings.refused(what):
         return Found(what, _refusal(what, refused))
-    if source := workspace.source(what):
+    if source:
         return Found(what, _source(ledger, source.name, source.collection, source.owner))
     if owned := question.owned(what):
         return Found(what, candidates=question.candidates(owned), more=max(0, question.total - len(owned)))
     raise WindrowError(f"nothing is known of {what!r}{clue(workspace, what)}", hint="windrow status")
-
-
-def _of_web(workspace: Workspace, ledger: Ledger, what: str) -> Found | None:
-    """Tell of a page, of a site that is crawled, or of a host; None where it is none of them."""
-    if not any(source.collection == "pages" for source in workspace.sources) and not ledger.addresses.hosts("pages"):
-        return None
-    from windrow.collections.pages.adapter.page_story import page  # noqa: PLC0415
-    from windrow.collections.pages.adapter.site_story import site_at, site_of  # noqa: PLC0415 not for those who only harvest drops
-
-    rules = what.endswith("/robots.txt") and site_at(workspace, ledger, what)
-    if rules:
-        return Found(what, site=rules)
-    if found := page(workspace, ledger, what):
-        return Found(what, page=found)
-    source = workspace.source(what)
-    if source and source.collection == "pages":
-        story = _source(ledger, source.name, source.collection, source.owner)
-        return Found(what, story=story, site=site_of(workspace, ledger, source))
-    host = site_at(workspace, ledger, what)
-    return Found(what, site=host) if host and source is None else None
 
 
 def _story(ledger: Ledger, numbers: list[int]) -> Story:

@@ -10,17 +10,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from windrow.errors import Stopped, UsageError
-from windrow.registry import adapter, collection, installed, phases
+from windrow.errors import ConfigError, Stopped, UsageError
+from windrow.registry import adapter, capable, collection, installed, phases
 from windrow.registry import names as known_names
 
 if TYPE_CHECKING:
-    from windrow.adapter import SourceChange
+    from windrow.adapter import SearchAnswer, SourceChange
     from windrow.app.schedule import Preview
     from windrow.app.status import Standing
     from windrow.app.story import Found
     from windrow.app.summary import Summary
-    from windrow.collections.pages.search.result import Answer
     from windrow.config import Workspace
     from windrow.engine.burial import Buried
     from windrow.engine.ledger import Ledger
@@ -68,10 +67,11 @@ class Windrow:
         sources = {source.name: source.collection for source in self.config.sources}
         unknown = [name for name in names if name not in sources and name not in known_names()]
         if unknown and Path(unknown[0]).is_dir():
-            raise UsageError(
-                f"{unknown[0]!r} is a folder and no source; the zips in it can be adopted",
-                hint=f"windrow run --from unzip {unknown[0]}",
-            )
+            for one in capable("adopt").values():
+                raise UsageError(
+                    f"{unknown[0]!r} is a folder and no source; the documents in it can be adopted",
+                    hint=f"windrow run --from {one.ADOPTED_AT} {unknown[0]}",
+                )
         if unknown:
             known = ", ".join(sorted({*sources, *known_names()})) or "none"
             raise UsageError(
@@ -89,6 +89,11 @@ class Windrow:
             if not names or name in names or kind in names:
                 found.setdefault(kind, set()).add(name)
         return {kind: frozenset(found[kind]) for kind in installed() if kind in found}
+
+    def unusable(self, names: Sequence[str] = ()) -> tuple[str, ...]:
+        """Say of each source chosen why its collection cannot be used, where it cannot."""
+        chosen = (one for one in self.config.sources if not names or one.name in names or one.collection in names)
+        return tuple(f"source {one.name}: {one.unusable}" for one in chosen if one.unusable)
 
     def harvests(self, names: Sequence[str] = ()) -> list[Harvest]:
         """Return what is to be harvested: all, or the collections and sources named."""
@@ -124,6 +129,9 @@ class Windrow:
         names, first = self._adopt(names, first)
         held = self._held(names, source, wished=bool(again or limit or since))
         chosen = held or self.chosen(names)
+        unusable = self.unusable(names)
+        if unusable and not chosen:
+            raise ConfigError(unusable[0], hint="install the package that has it, or remove the source")
         parts = {kind: span(collection(kind), first, last) for kind in chosen}
         session = Session(self.setup, command, progress)
         code: int | None = 1
@@ -140,39 +148,41 @@ class Windrow:
         finally:
             try:
                 session.close(code)
-                summary = self._tell(session.ledger, session.number, tuple(session.mended))
+                summary = self._tell(session.ledger, session.number, tuple(session.mended), unusable)
             finally:
                 session.ledger.close()
         return summary
 
     def _adopt(self, names: Sequence[str], first: str) -> tuple[Sequence[str], str]:
-        """Make a folder of zips that are held already a source of this run; return what to harvest, and from where."""
-        from windrow.collections.drops.adapter.adopt import adopt
-
+        """Make a folder of documents that are held already a source of this run; return what to harvest, from where."""
         known = {*known_names(), *(source.name for source in self.config.sources)}
         folders = [name for name in names if name not in known and Path(name).is_dir()]
-        if not folders or first != "unzip":
+        makers = [one for one in capable("adopt").values() if first == one.ADOPTED_AT] if folders and first else []
+        if not makers:
             return names, first
         if len(names) > 1:
-            raise UsageError("one folder at a time can be adopted", hint=f"windrow run --from unzip {folders[0]}")
-        source = adopt(self.config, Path(folders[0]))
+            raise UsageError("one folder at a time can be adopted", hint=f"windrow run --from {first} {folders[0]}")
+        source = makers[0].adopt(self.config, Path(folders[0]))
         self.config = replace(self.config, sources=(*self.config.sources, source))
         return (source.name,), ""
 
     def _held(self, names: Sequence[str], source: str, *, wished: bool = False) -> dict[str, Harvest]:
         """Return what is to be taken in, where WARC files are named and not sources; `wished` is what does not go."""
-        from windrow.app.held import COLLECTION, lots
+        from windrow.app.warc_names import importer, lots
 
         found = lots(self.config, names, source)
         if not found:
             return {}
         if wished:
             raise UsageError("--again, --limit and --since are for what is fetched; files are taken in whole, and once")
-        others = tuple(one for one in self.config.sources if one.collection != COLLECTION)
-        made = adapter(COLLECTION).harvest(replace(self.config, sources=others))
-        return {COLLECTION: replace(made, lots=found)}
+        collection = importer()
+        others = tuple(one for one in self.config.sources if one.collection != collection)
+        made = adapter(collection).harvest(replace(self.config, sources=others))
+        return {collection: replace(made, lots=found)}
 
-    def _tell(self, ledger: Ledger, session: int, mended: tuple[str, ...] = ()) -> Summary:
+    def _tell(
+        self, ledger: Ledger, session: int, mended: tuple[str, ...] = (), unusable: tuple[str, ...] = ()
+    ) -> Summary:
         """Return a session's summary, handed to the command of `run.notify` too."""
         from windrow.app.changes import MOST, contents, of_session
         from windrow.app.notice import notify
@@ -182,6 +192,9 @@ class Windrow:
         summary = summarise(ledger, session, phases(), mended, contents=contents(self.config, ledger))
         found = of_session(self.config, ledger, session)
         summary = replace(summary, changes=found[:MOST], changes_left_out=len(found) > MOST)
+        if unusable:  # the others were harvested
+            code = summary.exit_code or ConfigError.exit_code
+            summary = replace(summary, exit_code=code, troubles=(*summary.troubles, *unusable))
         if self.config.run.notify:
             told = message("summary", summary) | {"workspace": self.config.name, "folder": str(self.config.root)}
             if wrong := notify(self.config.run.notify, told, self.config.root):
@@ -199,8 +212,8 @@ class Windrow:
         source: str = "",
     ) -> list[Preview]:
         """Tell what `run` would ask and from whom; opens no connection and writes nothing."""
-        from windrow.app.held import lots
         from windrow.app.schedule import Bounds, preview, span, taken
+        from windrow.app.warc_names import lots
 
         names, first = self._adopt(names, first)
         if files := lots(self.config, names, source):
@@ -259,14 +272,14 @@ class Windrow:
         finally:
             ledger.close()
 
-    def search(self, text: str, *, offset: int = 0, limit: int = 10) -> Answer:
-        """Search the pages; any text is a query, and `as-of:` in it searches them as they were."""
-        from windrow.collections.pages.adapter.lookup import look
+    def search(self, text: str, *, offset: int = 0, limit: int = 10) -> SearchAnswer:
+        """Search what was harvested; any text is a query, and `as-of:` in it searches them as they were."""
+        from windrow.app.search import search
 
-        return look(self.config, text, offset=offset, limit=limit)
+        return search(self.config, text, offset=offset, limit=limit)
 
     def forget(self, names: Sequence[str], reason: str = "") -> list[Buried]:
         """Take pages, hosts or sites down, and return what was removed; a tombstone with the reason stays."""
-        from windrow.collections.pages.adapter.takedown import take_down
+        from windrow.app.takedown import take_down
 
         return take_down(self.config, self.setup, names, reason)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from windrow.cli.kind import Day, names
-from windrow.cli.table import show
 from windrow.cli.verb import option, verb
 from windrow.cli.voice import Voice, clean
+from windrow.display import show
 
 if TYPE_CHECKING:
     from windrow.adapter import SourceChange

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from windrow.cli.kind import sources
-from windrow.cli.table import table
 from windrow.cli.verb import branch, verb
 from windrow.cli.voice import Voice
+from windrow.display import table
 from windrow.errors import ConfigError, UsageError
 
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from windrow.cli.table import show
 from windrow.cli.verb import option, verb
 from windrow.cli.voice import Voice, clean
+from windrow.display import show
 
 if TYPE_CHECKING:
     from windrow.collections.pages.adapter.compare import Compared
@@ -33,7 +33,7 @@ def command(voice: Voice, url: str, since: str, until: str, context: int) -> Non
     DATE is a day, a month, a year or a time (2026-11-21, 2026-11, 2026, 2026-11-21T10:00); the version
     that was there at its end is meant. What stands in menus, footers and the like is only counted.
     """
-    from windrow.collections.pages.adapter.compare import compare  # noqa: PLC0415 `--help` needs no database
+    from windrow.app.compare import compare  # noqa: PLC0415 `--help` needs no database
 
     found = compare(voice.open().config, url, since, until, context=context)
     if voice.json:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from windrow.cli.kind import sources
-from windrow.cli.table import counted, size, table
 from windrow.cli.verb import option, verb
 from windrow.cli.voice import Voice
+from windrow.display import counted, size, table
 from windrow.errors import UsageError
 
 if TYPE_CHECKING:
-    from windrow.collections.pages.adapter.takedown import Burden
+    from windrow.adapter import Burden
 
 
 @verb(
@@ -39,7 +39,7 @@ def command(voice: Voice, names: tuple[str, ...], **told: object) -> int:
     the time, the reason and who did it, and nothing of X is asked for again. Without X, what a killed
     `windrow forget` left undone is finished, and what another process that read a database kept from going.
     """
-    from windrow.collections.pages.adapter.takedown import let_again, take_down, targets, weigh  # noqa: PLC0415 `--help` needs no ledger
+    from windrow.app.takedown import let_again, take_down, weigh  # noqa: PLC0415 `--help` needs no ledger
 
     workspace = voice.open()
     if told["lift"]:
@@ -50,7 +50,7 @@ def command(voice: Voice, names: tuple[str, ...], **told: object) -> int:
         return 0
     ledger = workspace.ledger()
     try:
-        found = weigh(ledger, targets(workspace.config, ledger, names))
+        found = weigh(workspace.config, ledger, names)
     finally:
         ledger.close()
     if names and (told["dry"] or not told["yes"]):

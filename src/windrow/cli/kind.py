@@ -79,3 +79,10 @@ def kinds(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[Comp
     from windrow.registry import names as known  # noqa: PLC0415
 
     return [CompletionItem(name) for name in known() if name.startswith(begun)]
+
+
+def exports(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Complete what can be exported."""
+    from windrow.app.export import forms  # noqa: PLC0415
+
+    return [CompletionItem(name, help=one.help) for name, one in forms().items() if name.startswith(begun)]

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
 import click
 
+from windrow.cli.declared import DeclaredOptions
 from windrow.cli.kind import kinds
-from windrow.cli.verb import branch, option, verb
+from windrow.cli.verb import SECTIONS, branch, option, verb
 from windrow.cli.voice import Voice
+
+if TYPE_CHECKING:
+    from windrow.settings.setting import Setting
 
 
 @branch(
@@ -20,8 +27,21 @@ def command(_ctx: click.Context) -> None:
     """Begin a source."""
 
 
+class NewOptions(DeclaredOptions):
+    """`new source`, with the flags of the collections' source settings."""
+
+    section = SECTIONS
+
+    def declared(self) -> Iterable[Setting]:
+        """Return the settings of the sources of all collections."""
+        from windrow.registry import installed  # noqa: PLC0415
+
+        return (setting for made in installed().values() for setting in made.configuration.source)
+
+
 @verb(
     "source",
+    shape=NewOptions,
     examples=[
         "windrow new source harwell sftp://harvest@drop.example.org/out/ --collection drops --centre H",
         "windrow new source jax https://drop.example.org/jax/ --collection drops --centre J --secret env:JAX_PASSWORD",
@@ -31,10 +51,7 @@ def command(_ctx: click.Context) -> None:
 @click.argument("name", metavar="NAME")
 @click.argument("url", metavar="URL")
 @option("--collection", metavar="KIND", required=True, shell_complete=kinds, help="What is harvested there.")
-@option("--centre", metavar="H", default="", help="drops: short name of the centre that runs it.")
-@option("--secret", metavar="PLACE", default="", help="Where its password is: env:NAME or file:PATH.")
-@option("--key", metavar="PLACE", default="", help="Where its private SSH key is: file:PATH or env:NAME.")
-def source(voice: Voice, *, name: str, url: str, collection: str, centre: str, secret: str, key: str) -> int:
+def source(voice: Voice, *, name: str, url: str, collection: str, **told: str | None) -> int:
     """Write sources/NAME.toml from what is given; nothing is asked there yet.
 
     URL has scheme, user, host, port and base folder, never a password; of a site, it is where the crawl
@@ -44,7 +61,9 @@ def source(voice: Voice, *, name: str, url: str, collection: str, centre: str, s
     from windrow.app.scaffold import NewSource, add_source  # noqa: PLC0415
 
     config = voice.open().config
-    path = add_source(config.root, NewSource(name, url, collection, centre, secret, key))
+    path = add_source(
+        config.root, NewSource(name, url, collection, {key: value for key, value in told.items() if value})
+    )
     if voice.json:
         voice.message("new_source", {"name": name, "path": path})
         return 0

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from windrow.cli.declared import DeclaredOptions
 from windrow.cli.kind import Day, Duration, names, phases
-from windrow.cli.table import apart, size, span, table
 from windrow.cli.verb import option, verb
 from windrow.cli.voice import Voice
+from windrow.display import apart, size, span, table
 
 if TYPE_CHECKING:
     from windrow.app.schedule import Preview
     from windrow.app.summary import Summary
+    from windrow.settings.setting import Setting
 
 WHAT = "What to harvest"
 HOW = "How"
@@ -48,8 +50,21 @@ class Wish:
         return told.encode("utf-8", "backslashreplace").decode()  # names of files may be of any bytes
 
 
+class Harvest(DeclaredOptions):
+    """`run`, with the flags of the collections' settings."""
+
+    section = PACE
+
+    def declared(self) -> Iterable[Setting]:
+        """Return the settings of all collections."""
+        from windrow.registry import installed  # noqa: PLC0415
+
+        return (setting for made in installed().values() for setting in made.configuration.settings)
+
+
 @verb(
     "run",
+    shape=Harvest,
     examples=[
         "windrow run",
         "windrow run harwell --limit 10 --dry-run",
@@ -70,9 +85,6 @@ class Wish:
 @option("--dry-run", is_flag=True, section=HOW, help="Only tell what would be asked, from whom; connects to nobody.")
 @option("--every", type=Duration(), metavar="TIME", section=HOW, help="Run again after this time (6h), until stopped.")
 @option("--quiet", is_flag=True, section=HOW, help="No progress and no summary; errors are still told.")
-@option("--listers", type=click.IntRange(1, 64), metavar="N", section=PACE, help="Sources listed at one time.")
-@option("--downloaders", type=click.IntRange(1, 64), metavar="N", section=PACE, help="Transfers at one time.")
-@option("--attempts", type=click.IntRange(1, 20), metavar="N", section=PACE, help="Attempts at one source.")
 def command(voice: Voice, *, dry_run: bool, quiet: bool, every: str | None, **asked: Any) -> int:
     """Harvest: all sources, or the collections and sources named.
 
@@ -87,7 +99,7 @@ def command(voice: Voice, *, dry_run: bool, quiet: bool, every: str | None, **as
     the second stops at once; the next run goes on from there. The summary goes to standard error.
     """
     voice.quiet = quiet
-    flags = {f"drops.{name}": asked.pop(name) for name in ("listers", "downloaders", "attempts")}
+    flags = {name.replace("__", "."): asked.pop(name) for name in list(asked) if "__" in name}
     wish = Wish(flags={**flags, "run.every": every}, **asked)
     if dry_run:
         return _preview(voice, wish)

@@ -11,7 +11,7 @@ from windrow.cli.verb import Verb, option, verb
 from windrow.cli.voice import Voice, clean
 
 if TYPE_CHECKING:
-    from windrow.collections.pages.search.result import Answer, Piece, Result
+    from windrow.adapter import SearchAnswer, SearchResult
 
 
 class Words(Verb):
@@ -52,71 +52,44 @@ def command(voice: Voice, words: tuple[str, ...], limit: int, page: int, explain
     All of them are in docs/reference/search.md. A query with quotes goes in one argument; one that
     begins with two dashes goes behind a `--`.
     """
-    # `--help` needs no database
-    from windrow.collections.pages.adapter.lookup import BARE, bare, hits, look, told  # noqa: PLC0415
+    from windrow.app.search import search  # noqa: PLC0415 `--help` needs no database
 
-    text = " ".join(words)
     start = (page - 1) * limit
-    answer = look(voice.open().config, text, offset=start, limit=limit)
+    answer = search(voice.open().config, " ".join(words), offset=start, limit=limit, explain=explain)
     if voice.json:
-        for one in hits(answer, explain=explain):
-            voice.message("result", one)
-        voice.message("answer", told(text, answer))
+        for one in answer.results:
+            voice.message(one.message.type, one.message.value)
+        voice.message(answer.message.type, answer.message.value)
         return
     for number, found in enumerate(answer.results, start + 1):
-        voice.drawn(_text(number, found, voice.lively, explain=explain))
+        voice.drawn(_text(number, found, voice.lively))
     for note in answer.notes:
         voice.talk(note)
-    if explain and bare():
-        voice.talk(BARE)
-    voice.talk(_told(answer, limit))
+    voice.talk(_told(answer, start, limit))
 
 
-def _text(number: int, one: Result, lively: bool, *, explain: bool) -> str:
+def _text(number: int, one: SearchResult, lively: bool) -> str:
     head = f"{number:>3}. {_drawn(one.title, lively)}"
-    about = " ".join(filter(None, [_date(one), one.language or ""]))
-    lines = [head, f"     {clean(one.url)}" + (f"  ({clean(about)})" if about else "")]
+    lines = [head, f"     {clean(one.url)}" + (f"  ({clean(one.about)})" if one.about else "")]
     if snippet := _drawn(one.snippet, lively):
         lines.append(f"     {snippet}")
-    if one.uncertain:
-        lines.append("     not sure: it was seen before that time, and found changed or gone after it")
-    if one.more:
-        lines.append(f"     and {one.more:,} more with the same text{_nearly(one)}")
-    if explain:
-        parts = "  ".join(f"{part.name} {part.value:.2f} x {part.weight:g}" for part in one.parts)
-        lines.append(f"     score {one.score:.3f} = {parts}")
+    lines += [f"     {clean(remark)}" for remark in one.remarks]
     return "\n".join(lines) + "\n"
 
 
-def _nearly(one: Result) -> str:
-    """Say of how many that is nearly so, and which page stands for all of them."""
-    near = " or nearly" if 0 < one.near < one.more else ", nearly" if one.near else ""
-    return near + (f", foremost {clean(one.standing)}" if one.standing else "")
-
-
-def _date(one: Result) -> str:
-    from windrow.collections.pages.adapter.lookup import when  # noqa: PLC0415
-
-    said = next((name for name in ("updated", "published") if getattr(one, name) is not None), "")
-    at = when(getattr(one, said) if said else one.first_seen)
-    told = f"{said or 'seen'} {at:%Y-%m-%d}" if at else ""
-    end = when(one.end)
-    return f"{told}, until {end:%Y-%m-%d}" if end else told
-
-
-def _drawn(pieces: Sequence[Piece], lively: bool) -> str:
+def _drawn(pieces: Sequence[tuple[str, bool]], lively: bool) -> str:
     """Return a text in one line, its hits bold where a person reads it."""
     found = []
-    for piece in pieces:
-        text = clean(" ".join(f".{piece.text}.".split())[1:-1])
-        found.append(f"\x1b[1m{text}\x1b[0m" if piece.hit and lively else text)
+    for piece, hit in pieces:
+        text = clean(" ".join(f".{piece}.".split())[1:-1])
+        found.append(f"\x1b[1m{text}\x1b[0m" if hit and lively else text)
     return "".join(found).strip()
 
 
-def _told(answer: Answer, limit: int) -> str:
+def _told(answer: SearchAnswer, start: int, limit: int) -> str:
     if not answer.results:
-        return "nothing more is found" if answer.offset else "nothing is found"
-    last = answer.offset + len(answer.results)
-    said = f"{answer.offset + 1} to {last}" + (", and there is more" if answer.further else ", and that is all")
+        return "nothing more is found" if start else "nothing is found"
+    last = start + len(answer.results)
+    said = f"{start + 1} to {last}" + (", and there is more" if answer.further else ", and that is all")
     said += "; no page has all these words, so those with most of them are shown" if answer.relaxed else ""
     return f"{said}; the next: --page {last // limit + 1}" if answer.further else said

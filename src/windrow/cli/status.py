@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windrow.cli.table import of, show, table
 from windrow.cli.verb import EXITS, verb
 from windrow.cli.voice import Voice
+from windrow.display import of, show, table
 
 if TYPE_CHECKING:
     from windrow.app.status import Standing

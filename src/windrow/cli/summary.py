@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windrow.cli.changes import lines as changes
-from windrow.cli.table import of, size, span, table
 from windrow.cli.verb import EXITS
+from windrow.display import of, size, span, table
 
 _SHOWN = 20
 """Changes that are shown at the end of a run."""

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windrow.cli.kind import kinds
-from windrow.cli.table import show
 from windrow.cli.verb import option, verb
 from windrow.cli.voice import Voice
+from windrow.display import show
 from windrow.errors import NotAWorkspace
 
 if TYPE_CHECKING:

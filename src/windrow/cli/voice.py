@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from windrow.cli.table import Table
+from windrow.display import Table
 from windrow.errors import WindrowError
 from windrow.formats.terminal import escape, escape_json
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from windrow.cli.kind import sources
-from windrow.cli.table import Table, show, table
 from windrow.cli.verb import verb
 from windrow.cli.voice import Voice
+from windrow.display import Table, show, table
 from windrow.reasons import Reason
 
 if TYPE_CHECKING:
@@ -42,13 +42,12 @@ def command(voice: Voice, what: str) -> int:
             voice.message("summary", found.session)
         else:
             voice.data(lines(found.session))
-    elif found.page is not None or found.site is not None:
-        from windrow.cli.page import tell, tell_site  # noqa: PLC0415
-
-        if found.page is not None:
-            tell(voice, found.page)
-        if found.site is not None:
-            tell_site(voice, found.site)
+    for one in found.explained:
+        if voice.json:
+            for message in one.messages:
+                voice.message(*message[:2], spare=message.spare)
+        else:
+            voice.data(one.lines)
     if found.story is not None:
         if voice.json:
             _stream(voice, found.story)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from windrow.collections.drops.declared import Declared
+from windrow.collections.drops.plan import FOLDERS, plan
 from windrow.collections.drops.seed import CENTRES
 from windrow.collections.drops.settings import drops_of
 from windrow.config import Workspace
 from windrow.engine.ledger.moment import now
+from windrow.model import Entry, Site, Source
 
 
 def options(workspace: Workspace | None, name: str = "") -> dict[str, str]:
@@ -22,3 +24,19 @@ def options(workspace: Workspace | None, name: str = "") -> dict[str, str]:
     drops = drops_of(workspace.sections)
     centres = ",".join(Declared(now(), drops.centres).names)
     return {"centres": centres, "zip_name": drops.zip_name, "xml_name": drops.xml_name, "today": today}
+
+
+def clue(workspace: Workspace, what: str) -> str:
+    """Say what would become of a file of this name, by running the rules on it; empty if nothing can be told."""
+    folder, _, name = what.rpartition("/")
+    folder = folder.rpartition("/")[2]
+    inside = folder in FOLDERS
+    entry = Entry(folder if inside else FOLDERS[0], name or what)
+    offers = plan(Source("", "drops", Site("")), [entry], options(workspace))
+    if offers and offers[0].reason:
+        return f"; a file of this name would be refused: {offers[0].reason.meaning}"
+    if offers:
+        return "; its name is good, but no source has offered it so far"
+    if inside or "." in name:
+        return "; by rule, files of this name are left out without a row: they are not what is harvested"
+    return ""

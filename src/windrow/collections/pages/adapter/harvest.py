@@ -92,3 +92,10 @@ def vet(workspace: Workspace, source: Source) -> None:
 def project(workspace: Workspace, ledger: Ledger) -> None:
     """Do nothing: what an operator decides about addresses is no crawl, and stands in no book of the standard."""
     del workspace, ledger
+
+
+def clue(workspace: Workspace, what: str) -> str:
+    """Say why an address is not known."""
+    if workspace.of(COLLECTION.name) and what.startswith(("http://", "https://")):
+        return "; the address belongs to none of the sites of this workspace"
+    return ""

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 from uuid import UUID
 
+from windrow.adapter import Message, SearchAnswer, SearchResult
 from windrow.collections.pages.adapter.indexing import is_current
 from windrow.collections.pages.adapter.open_summary import summaries
 from windrow.collections.pages.adapter.search import Search
@@ -148,3 +149,41 @@ def _marks(pieces: Sequence[Piece]) -> list[Mark]:
             found.append(Mark(at, at + len(piece.text)))
         at += len(piece.text)
     return found
+
+
+def search(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10, explain: bool = False) -> SearchAnswer:
+    """Search the pages, and put what is found as every collection's results are put."""
+    answer = look(workspace, text, offset=offset, limit=limit)
+    results = tuple(
+        SearchResult(
+            one.title,
+            one.url,
+            " ".join(filter(None, [_date(one), one.language or ""])),
+            one.snippet,
+            _remarks(one, explain=explain),
+            Message("result", hit),
+        )
+        for one, hit in zip(answer.results, hits(answer, explain=explain), strict=True)
+    )
+    notes = (*answer.notes, BARE) if explain and bare() else answer.notes
+    return SearchAnswer(results, notes, answer.further, answer.relaxed, Message("answer", told(text, answer)))
+
+
+def _remarks(one: Result, *, explain: bool) -> tuple[str, ...]:
+    said = ["not sure: it was seen before that time, and found changed or gone after it"] if one.uncertain else []
+    if one.more:
+        near = " or nearly" if 0 < one.near < one.more else ", nearly" if one.near else ""
+        foremost = f", foremost {one.standing}" if one.standing else ""
+        said.append(f"and {one.more:,} more with the same text{near}{foremost}")
+    if explain:
+        parts = "  ".join(f"{part.name} {part.value:.2f} x {part.weight:g}" for part in one.parts)
+        said.append(f"score {one.score:.3f} = {parts}")
+    return tuple(said)
+
+
+def _date(one: Result) -> str:
+    said = next((name for name in ("updated", "published") if getattr(one, name) is not None), "")
+    at = when(getattr(one, said) if said else one.first_seen)
+    shown = f"{said or 'seen'} {at:%Y-%m-%d}" if at else ""
+    end = when(one.end)
+    return f"{shown}, until {end:%Y-%m-%d}" if end else shown

@@ -6,8 +6,8 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import NamedTuple
 
+from windrow.adapter import Burden
 from windrow.collections.pages.adapter.indexing import follower
 from windrow.collections.pages.crawl import address
 from windrow.collections.pages.settings import pages_of
@@ -34,16 +34,6 @@ from windrow.stores.summary.store import SummaryStore
 KIND = "pages"
 
 
-class Burden(NamedTuple):
-    """What there is of a page or an origin that would be taken down; `bytes` as they lie in the archive."""
-
-    target: str
-    addresses: int
-    visits: int
-    captures: int
-    bytes: int
-
-
 def targets(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[Target]:
     """Return what is meant by addresses, hosts and names of sites; a UsageError names what is not known."""
     found: list[Target] = []
@@ -68,8 +58,9 @@ def _meant(workspace: Workspace, ledger: Ledger, name: str) -> Iterator[Target]:
                 yield Target(one.origin, 0, one.seq)
 
 
-def weigh(ledger: Ledger, found: Sequence[Target]) -> list[Burden]:
+def weigh(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[Burden]:
     """Count what would be taken down."""
+    found = targets(workspace, ledger, names)
     return [_burden(one, ledger.takedowns.count(one.address, one.host)) for one in found]
 
 

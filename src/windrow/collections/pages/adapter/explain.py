@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING
 
-from windrow.cli.table import counted, show, span
-from windrow.cli.voice import Voice
+from windrow.adapter import Explanation, Message
+from windrow.collections.pages.adapter.editions import Edition
+from windrow.collections.pages.adapter.page_story import Page, Tombstone, page
+from windrow.collections.pages.adapter.site_story import Origin, Site, site_at, site_of
+from windrow.collections.pages.collection import COLLECTION
+from windrow.config import Workspace
+from windrow.display import counted, show, span
+from windrow.engine.ledger import Ledger
 from windrow.reasons import Reason
-
-if TYPE_CHECKING:
-    from windrow.collections.pages.adapter.editions import Edition
-    from windrow.collections.pages.adapter.page_story import Page, Tombstone
-    from windrow.collections.pages.adapter.site_story import Origin, Site
 
 _PDF = "application/pdf"
 _EXTRA = "PDF wants the extra: pip install 'windrow[pdf]', then windrow replay"
@@ -34,30 +34,36 @@ _TOLD = frozenset(("refused", "forgotten", "cancelled"))
 _VAIN = "there when it was last had, and asked for in vain since; it ends when that is certain"
 
 
-def tell(voice: Voice, page: Page) -> None:
-    """Print the story of a page."""
-    if voice.json:
-        told = page._asdict()
-        versions, events = told.pop("versions"), told.pop("events")
-        voice.message("page", told)
-        for one in versions:
-            voice.message("version", one)
-        for each in events:
-            voice.message("visit", each, spare=True)
-    else:
-        voice.data(_page(page))
+def explain(workspace: Workspace, ledger: Ledger, what: str) -> Explanation | None:
+    """Tell the story of a page, of a site that is crawled, or of a host; None where it is none of them."""
+    if not workspace.of(COLLECTION.name) and not ledger.addresses.hosts(COLLECTION.name):
+        return None
+    if what.endswith("/robots.txt") and (rules := site_at(workspace, ledger, what)):
+        return of_site(rules)
+    if found := page(workspace, ledger, what):
+        return of_page(found)
+    source = workspace.source(what)
+    if source is not None:
+        return of_site(site_of(workspace, ledger, source)) if source.collection == COLLECTION.name else None
+    host = site_at(workspace, ledger, what)
+    return of_site(host) if host else None
 
 
-def tell_site(voice: Voice, site: Site) -> None:
-    """Print what is known of a site."""
-    if voice.json:
-        told = site._asdict()
-        origins = told.pop("origins")
-        voice.message("site", told)
-        for one in origins:
-            voice.message("origin", one)
-    else:
-        voice.data(_site(site))
+def of_page(told_of: Page) -> Explanation:
+    """Put the story of a page into messages and lines."""
+    told = told_of._asdict()
+    versions, events = told.pop("versions"), told.pop("events")
+    messages = [Message("page", told), *(Message("version", one) for one in versions)]
+    messages += [Message("visit", one, spare=True) for one in events]
+    return Explanation(told_of, tuple(messages), tuple(_page(told_of)))
+
+
+def of_site(site: Site) -> Explanation:
+    """Put what is known of a site into messages and lines."""
+    told = site._asdict()
+    origins = told.pop("origins")
+    messages = (Message("site", told), *(Message("origin", one) for one in origins))
+    return Explanation(site, messages, tuple(_site(site)))
 
 
 def _page(page: Page) -> Iterator[str]:

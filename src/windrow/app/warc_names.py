@@ -9,14 +9,19 @@ from pathlib import Path
 from windrow.config import Workspace
 from windrow.engine.run import Lot
 from windrow.errors import ArchiveError, UsageError
+from windrow.registry import capable
 from windrow.registry import names as installed
 from windrow.stores.archive.stranger import vet
 
-COLLECTION = "pages"
 ENDINGS = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz")
 _LIST = 1 << 26  # bytes
 _OTHER = re.compile(r"[^\w-]+", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+
+
+def importer() -> str:
+    """Return the collection that reads WARC files of other makers."""
+    return next(iter(capable("IMPORTS_WARC")), "")
 
 
 def lots(workspace: Workspace, names: Sequence[str], source: str = "") -> tuple[Lot, ...]:
@@ -31,10 +36,11 @@ def lots(workspace: Workspace, names: Sequence[str], source: str = "") -> tuple[
         if source:
             raise UsageError("--as names the source of WARC files, and none is named", hint="windrow run --help")
         return ()
-    beside = [name for name in names if name in known and name != COLLECTION]
+    collection = importer()
+    beside = [name for name in names if name in known and name != collection]
     if beside:
         raise UsageError(f"{beside[0]} is harvested, and files are taken in: one at a time", hint="windrow run --help")
-    others = {one.name for one in workspace.sources if one.collection != COLLECTION}
+    others = {one.name for one in workspace.sources if one.collection != collection}
     if source and (not _NAME.fullmatch(source) or source in others):
         raise UsageError(f"--as {source[:100]}: not a name, or one of a source of another collection")
     found = {path.resolve(): path for each in paths for path in _files(each)}

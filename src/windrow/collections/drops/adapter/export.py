@@ -1,0 +1,47 @@
+"""The tracker as SQL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TextIO
+
+import sqlalchemy as sa
+
+from windrow.adapter import Export
+from windrow.collections.drops.settings import drops_of
+from windrow.collections.drops.tracker import DATABASE, TRACKER
+from windrow.config import Workspace
+from windrow.config.password import password
+from windrow.errors import WindrowError
+from windrow.reasons import Reason
+from windrow.stores.connect import connect, guarded
+from windrow.stores.database import named
+from windrow.stores.dump import dump
+
+
+def tracker(workspace: Workspace, dialect: str, out: TextIO) -> int:
+    """Write the tracker's 17 tables as SQL for the client of `dialect`; return the rows."""
+    place = drops_of(workspace.sections).tracker
+    engine = connect(named(place.url, DATABASE), password(place))
+    try:
+        path = engine.url.database if engine.dialect.name == "sqlite" else None
+        if path and not Path(path).exists():
+            raise WindrowError(f"there is no tracker yet: {path}", hint="windrow run drops", reason=Reason.NOT_FOUND)
+        with guarded(engine):
+            empty = not sa.inspect(engine).has_table("zip_file")
+        if empty:
+            told = place.url if path is None else path
+            raise WindrowError(f"the tracker is empty: {told}", hint="windrow run drops", reason=Reason.NOT_FOUND)
+        return dump(engine, TRACKER, dialect, out)
+    finally:
+        engine.dispose()
+
+
+EXPORTS = (
+    Export(
+        "tracker",
+        ("mysql", "postgresql", "sqlite"),
+        "its tables as SQL, which makes them, fills them and drops nothing; load it into an empty database",
+        tracker,
+    ),
+)

@@ -1,0 +1,43 @@
+"""The Summary Database as a file, and as lines."""
+
+from __future__ import annotations
+
+import json
+from typing import TextIO
+
+from windrow.adapter import Export
+from windrow.collections.pages.adapter.open_summary import summaries
+from windrow.config import Workspace
+from windrow.form import plain
+from windrow.formats.terminal import escape_json
+from windrow.stores.summary.plain import copy, generations
+
+
+def summary(workspace: Workspace, form: str, out: TextIO) -> int:
+    """Write the Summary Database as one SQLite file, as it is now; return its bytes."""
+    del form
+    with summaries(workspace) as engine:
+        return copy(engine, out.buffer)
+
+
+def pages(workspace: Workspace, form: str, out: TextIO) -> int:
+    """Write a line of JSON for every generation of the Summary Database; return how many."""
+    del form
+    count = 0
+    with summaries(workspace) as engine:
+        for one in generations(engine):
+            out.write(escape_json(json.dumps(plain(one), ensure_ascii=False)) + "\n")
+            count += 1
+    return count
+
+
+EXPORTS = (
+    Export(
+        "summary",
+        ("sqlite",),
+        "the Summary Database, a whole file as it is at one moment, whoever writes meanwhile",
+        summary,
+        unit="bytes",
+    ),
+    Export("pages", ("jsonl",), "a line for each version of each page", pages),
+)

@@ -1,0 +1,23 @@
+"""Nobody but a collection itself names it."""
+
+from __future__ import annotations
+
+import ast
+
+from tests.house.tree import ROOT, at, parsed, python
+from windrow.registry import names
+
+ROOMS = ("app", "cli", "config", "engine", "settings", "stores", "transports", "formats")
+
+
+def test_no_other_room_spells_a_collections_name() -> None:
+    """Texts for people may give one as an example; a value of the program may not."""
+    found = []
+    for path in python("src"):
+        parts = path.relative_to(ROOT / "src" / "windrow").parts
+        if len(parts) > 1 and parts[0] not in ROOMS:
+            continue
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found += [at(path, node) for name in names() if node.value == name or node.value.startswith(f"{name}.")]
+    assert found == []
