@@ -12,6 +12,7 @@ from windrow.app.crawled import Frontier, frontiers, visits
 from windrow.app.summary import Phases, ReasonCount, SourceCount, Summary, count_reasons, phase_name, summarise
 from windrow.config import Workspace
 from windrow.engine.ledger import Ledger
+from windrow.engine.ledger.lease import is_dead
 from windrow.engine.ledger.moment import now
 from windrow.engine.ledger.sessions import SourceSession
 from windrow.engine.rest import Resting, resting
@@ -107,9 +108,9 @@ def _crawl_reasons(ledger: Ledger, turns: dict[str, list[SourceSession]], phases
 
 
 def holder(ledger: Ledger) -> str:
-    """Say who runs the workspace now; empty for nobody, or a holder whose lease has run out."""
+    """Say who runs the workspace now; empty for nobody, or a holder whose lease has run out or who is dead."""
     lease = ledger.sessions.lease()
-    return lease.holder if lease and lease.expires > now() else ""
+    return lease.holder if lease and lease.expires > now() and not is_dead(lease.holder) else ""
 
 
 def _sources(

@@ -90,9 +90,27 @@ def tell(workspace: Workspace, ledger: Ledger, what: str) -> Found:
     if not what:
         raise UsageError("nothing is named", hint="windrow why --help")
     question = Question(workspace, ledger)
-    if is_number(what) and ledger.sessions.get(int(what)):
-        return Found(what, session=summarise(ledger, int(what), phases(), contents=contents(workspace, ledger)))
-    items = question.items(what)
+    number = what.removeprefix("session ")
+    if is_number(number) and (session := ledger.sessions.numbered(int(number))):
+        return Found(what, session=summarise(ledger, session, phases(), contents=contents(workspace, ledger)))
+    return _numbered(ledger, _found(workspace, ledger, question, what))
+
+
+def _numbered(ledger: Ledger, found: Found) -> Found:
+    """Call sessions in events by what people call them: 1, 2, 3."""
+    numbers = ledger.sessions.numbers()
+    if story := found.story:
+        events = tuple(one._replace(session=numbers.get(one.session, one.session)) for one in story.events)
+        found = found._replace(story=story._replace(events=events))
+    if page := found.page:
+        asked = tuple(one._replace(session=numbers.get(one.session, one.session)) for one in page.events)
+        found = found._replace(page=page._replace(events=asked))
+    return found
+
+
+def _found(workspace: Workspace, ledger: Ledger, question: Question, what: str) -> Found:
+    """Tell of items: one, or all that may be meant; else of what is no item."""
+    items = question.items(what.removeprefix("item "))
     keys = {key for _, key in items}
     if len(keys) == 1:
         return Found(what, _story(ledger, [number for number, _ in items]))

@@ -81,7 +81,10 @@ class ReasonCount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """One session, from its begin to its end; `exit_code` is None while it is under way."""
+    """One session, from its begin to its end; `exit_code` is None while it is under way.
+
+    `archive` is how the names of the WARC files begin that it wrote.
+    """
 
     session: int
     command: str
@@ -99,6 +102,7 @@ class Summary:
     outcomes: tuple[OutcomeCount, ...] = ()  # how the questions of its crawls ended
     changes: tuple[SourceChange, ...] = ()  # what came, changed or went; the first 1,000
     changes_left_out: bool = False
+    archive: str = ""
 
     @property
     def kept_all(self) -> bool:
@@ -124,7 +128,7 @@ def summarise(
     whys += [(one.reason, one.number) for one in refusals]
     whys += crawled.reasons
     return Summary(
-        session=row.seq,
+        session=row.number,
         command=row.command,
         holder=row.holder,
         began=row.began,
@@ -138,6 +142,7 @@ def summarise(
         notes=tuple(_note(one) for one in tasks if not one.failed and not one.source and one.comment),
         mended=mended,
         outcomes=crawled.outcomes,
+        archive=f"windrow-{row.seq:06}",
     )
 
 

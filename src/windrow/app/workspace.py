@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from windrow.engine.ledger import Ledger
     from windrow.engine.progress import Progress
     from windrow.engine.run import Harvest
-    from windrow.engine.session import Setup
+    from windrow.engine.session import Session, Setup
 
 
 class Windrow:
@@ -124,6 +125,7 @@ class Windrow:
         """
         from windrow.app.schedule import again as put_back
         from windrow.app.schedule import span
+        from windrow.engine.release import release
         from windrow.engine.session import Session
 
         names, first = self._adopt(names, first)
@@ -133,25 +135,23 @@ class Windrow:
         if unusable and not chosen:
             raise ConfigError(unusable[0], hint="install the package that has it, or remove the source")
         parts = {kind: span(collection(kind), first, last) for kind in chosen}
-        session = Session(self.setup, command, progress)
-        code: int | None = 1
-        try:
-            with session.polite_stop():
-                for one in held.values() if held else self.harvests(names):
-                    part = parts[one.collection.name]
-                    if again:
-                        put_back(session.ledger, session.number, one, part)
-                    session.harvest(one, phases=part.phases, limit=limit, fetch=part.fetch and not held, since=since)
+        with Session(self.setup, command, progress) as session:
             code = None
-        except (KeyboardInterrupt, Stopped):
-            code = 130
-        finally:
             try:
-                session.close(code)
-                summary = self._tell(session.ledger, session.number, tuple(session.mended), unusable)
-            finally:
-                session.ledger.close()
-        return summary
+                with session.polite_stop():
+                    for one in held.values() if held else self.harvests(names):
+                        part = parts[one.collection.name]
+                        fetch = part.fetch and not held
+                        if again:
+                            put_back(session.ledger, session.number, one, part)
+                        session.harvest(one, phases=part.phases, limit=limit, fetch=fetch, since=since)
+            except (KeyboardInterrupt, Stopped):
+                code = 130
+            except BaseException as error:
+                release([partial(session.close, 1, error), partial(self._tell_of, session, unusable)], error)
+                raise
+            session.close(code)
+            return self._tell_of(session, unusable)
 
     def _adopt(self, names: Sequence[str], first: str) -> tuple[Sequence[str], str]:
         """Make a folder of documents that are held already a source of this run; return what to harvest, from where."""
@@ -179,6 +179,9 @@ class Windrow:
         others = tuple(one for one in self.config.sources if one.collection != collection)
         made = adapter(collection).harvest(replace(self.config, sources=others))
         return {collection: replace(made, lots=found)}
+
+    def _tell_of(self, session: Session, unusable: tuple[str, ...]) -> Summary:
+        return self._tell(session.ledger, session.number, tuple(session.mended), unusable)
 
     def _tell(
         self, ledger: Ledger, session: int, mended: tuple[str, ...] = (), unusable: tuple[str, ...] = ()

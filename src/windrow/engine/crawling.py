@@ -6,6 +6,8 @@ import math
 import time
 from collections import Counter
 from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
 
 from windrow.contract import Crawl
 from windrow.engine.ledger import LedgerWriter
@@ -13,7 +15,9 @@ from windrow.engine.ledger.addresses import DueAddress
 from windrow.engine.ledger.moment import now
 from windrow.engine.message import Event, Feed, Visited, Walk, WalkEnded
 from windrow.engine.pace import LONGEST
+from windrow.engine.release import Close, release
 from windrow.engine.run import Run
+from windrow.errors import Stopped
 from windrow.formats.warc import stamp
 from windrow.model import Call, Found, Known, Source, Visit
 from windrow.reasons import Reason
@@ -103,8 +107,19 @@ class Crawling:
                     for event in events:
                         self._note(writer, event)
             run.tick()
-        self._close()
-        run.progress.end()
+
+    def __enter__(self) -> Self:
+        """Hold the sources' tasks, and end them at the end of the block."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the sources' tasks, as failed with an error; a run that is stopped at once leaves them open."""
+        parts: list[Close] = [self._run.progress.end]
+        if not isinstance(error, KeyboardInterrupt | Stopped):
+            parts.insert(0, lambda: self._close(error))
+        release(parts, error)
 
     def _start(self) -> None:
         """Put the sources' first addresses on record; hosts that were taken down stay alone."""
@@ -117,7 +132,7 @@ class Crawling:
                 self._tallies[source.name].origins.update(one.origin for one in seeds)
                 self._put(writer, source, 0, seeds)
 
-    def _close(self) -> None:
+    def _close(self, error: BaseException | None) -> None:
         """Put the end of every source's task on record."""
         for name, tally in self._tallies.items():
             told = ", ".join(f"{reason} {count}" for reason, count in tally.reasons.most_common(5))
@@ -125,7 +140,9 @@ class Crawling:
             comment += f"; {tally.broken}" if tally.broken else ""
             most = self._sources[name].most
             comment += f"; no more were asked, for one run asks {most} at most" if 0 < most <= tally.given else ""
-            self._run.close_task(tally.task, comment, tally.why if tally.failed else None, failed=tally.failed)
+            comment += f"; {error}" if error else ""
+            failed, why = tally.failed or error is not None, tally.why if tally.failed else None
+            self._run.close_task(tally.task, comment, getattr(error, "reason", None) or why, failed=failed)
 
     def _feed(self) -> None:
         """Give every walker that runs short more addresses."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from types import FrameType
-from typing import Any
+from types import FrameType, TracebackType
+from typing import Any, Self
 
 from windrow.contract import Check, Collection, Derive, Judge, Load, Read, Settle, Step, Summarise
 from windrow.digest import digest
@@ -28,12 +29,13 @@ from windrow.engine.loading import load_step
 from windrow.engine.message import Keep
 from windrow.engine.pool import Pool
 from windrow.engine.progress import Progress
+from windrow.engine.release import Close, release, released
 from windrow.engine.run import Books, Harvest, Run
 from windrow.engine.settling import settle_step
 from windrow.engine.stepping import take_step
 from windrow.engine.wish import heard_by
 from windrow.engine.worker import Desk
-from windrow.errors import WindrowError
+from windrow.errors import Stopped, WindrowError
 from windrow.model import Limits
 from windrow.reasons import Reason
 from windrow.stores.archive import alone, mark_ledger, mend, refuse_other_ledger, sweep
@@ -66,7 +68,11 @@ class Setup:
 
 
 class Session:
-    """One run of a workspace, from lease to summary."""
+    """One run of a workspace, from lease to summary.
+
+    `number` is its place among the facts of the ledger, and in the names of its WARC files; `ordinal` what people are
+    told: 1 for the first session, 2 for the second.
+    """
 
     def __init__(self, setup: Setup, command: str, progress: Progress | None = None) -> None:
         """Take the lease, put the session on record, and mend what a crash left."""
@@ -76,6 +82,7 @@ class Session:
         self.stops = 0
         self.failed = 0
         self._books: list[Books] = []
+        self._closed = False
         lease = None
         try:
             lease = self.lease = Lease(self.ledger)
@@ -91,6 +98,8 @@ class Session:
                     task = writer.sessions.open_task(self.number, "", "", 1)
                     ended = f"the last session ended at {last}"
                     writer.sessions.close_task(task, Reason.CLOCK_WENT_BACK, ended, failed=False)
+            row = self.ledger.sessions.get(self.number)
+            self.ordinal = row.number if row else 0  # what people call it: 1, 2, 3
             mark_ledger(setup.archive, self._identity())
         except BaseException:
             if lease is not None:
@@ -110,32 +119,36 @@ class Session:
         warm({site.scheme for site in sites}, _modules(harvest.collection))
         self._books += [harvest.books] if harvest.books else []
         keep = Keep(setup.archive, self.number, setup.limits, setup.rotate, setup.agent)
-        crew = Crew(keep, setup.fetchers)
-        pool = Pool(Desk(harvest.collection, setup.archive, setup.limits, harvest.resources), setup.workers)
-        run = Run(
-            harvest, self.ledger, self.lease, crew, pool, self.number, setup.archive, setup.limits,
-            self.progress, lambda: self.stops, limit, since,
-        )  # fmt: skip
-        try:
-            if harvest.lots:
-                Intake(run).run()
-            if fetch:
-                self._fetch(run)
-            crew.close()
-            for step in harvest.collection.steps:
-                if self.stops:
-                    break
-                if phases is None or step.phase in phases:
-                    WORK[type(step)](run, step)
-                    run.tick()
-        finally:
-            self.failed += run.failed
-            crew.close(at_once=self.stops > 1)
-            pool.close(at_once=self.stops > 1)
-            for one in (harvest.store, harvest.chronicle):
-                if one:
-                    one.close()
+        stores = [one.close for one in (harvest.store, harvest.chronicle) if one]
+        with ExitStack() as held:
+            held.enter_context(released(*stores))
+            crew = Crew(keep, setup.fetchers)
+            held.enter_context(released(lambda: crew.close(at_once=self.stops > 1)))
+            pool = Pool(Desk(harvest.collection, setup.archive, setup.limits, harvest.resources), setup.workers)
+            held.enter_context(released(lambda: pool.close(at_once=self.stops > 1)))
+            run = Run(
+                harvest, self.ledger, self.lease, crew, pool, self.number, setup.archive, setup.limits,
+                self.progress, lambda: self.stops, limit, since,
+            )  # fmt: skip
+            try:
+                self._phases(run, phases, fetch=fetch)
+            finally:
+                self.failed += run.failed
         run.tick(force=True)
+
+    def _phases(self, run: Run, phases: frozenset[str] | None, *, fetch: bool) -> None:
+        """Take in files, ask the sources, and take the steps that were asked for, one after the other."""
+        if run.harvest.lots:
+            Intake(run).run()
+        if fetch:
+            self._fetch(run)
+        run.crew.close()
+        for step in run.collection.steps:
+            if self.stops:
+                break
+            if phases is None or step.phase in phases:
+                WORK[type(step)](run, step)
+                run.tick()
 
     def _identity(self) -> str:
         """Return what tells this ledger from all others; empty before its first session."""
@@ -145,7 +158,8 @@ class Session:
     def _fetch(self, run: Run) -> None:
         """Ask the sources: by the links of their pages where the collection is walked, else by their listings."""
         if crawl := run.harvest.collection.crawl:
-            Crawling(run, crawl).run()
+            with Crawling(run, crawl) as crawling:
+                crawling.run()
         else:
             down = list_all(run)
             if self.stops:
@@ -157,17 +171,37 @@ class Session:
         """Bring these books up to date, with the session's own end, and close them when it closes."""
         self._books.append(books)
 
-    def close(self, outcome: int | None = None) -> int:
-        """Put the end on record, give the lease back, and return the exit code."""
+    def close(self, outcome: int | None = None, error: BaseException | None = None) -> int:
+        """Put the end on record, give the lease back, and return the exit code; the ledger stays open for reading.
+
+        All of it is done, whatever fails: the first error is raised at the end, or noted on the one under way.
+        """
+        self._closed = True
         code = outcome if outcome is not None else 130 if self.stops else SOME_FAILED if self.failed else 0
-        index_archive(self.ledger, self.setup.archive)
+        parts: list[Close] = [lambda: index_archive(self.ledger, self.setup.archive), lambda: self._put_end(code)]
+        for books in self._books:
+            parts += [partial(books.catch_up, self.ledger), books.close]
+        release([*parts, self.lease.release], error)
+        return code
+
+    def _put_end(self, code: int) -> None:
         with self.ledger.writing() as writer:
             writer.sessions.close(self.number, code)
-        for books in self._books:
-            books.catch_up(self.ledger)
-            books.close()
-        self.lease.release()
-        return code
+
+    def __enter__(self) -> Self:
+        """Hold the session, and close it with its ledger at the end of the block."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close what is still open; an error is what ends the session with exit code 1, a stop with 130."""
+        parts: list[Close] = [self.ledger.close]
+        if not self._closed:
+            stopped = isinstance(error, KeyboardInterrupt | Stopped)
+            code = 130 if stopped else 1 if error else None
+            parts.insert(0, lambda: self.close(code, error))
+        release(parts, error)
 
     @contextmanager
     def polite_stop(self) -> Iterator[None]:

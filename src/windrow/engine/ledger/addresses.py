@@ -251,8 +251,9 @@ class AddressWriter:
 
     def add(self, host: int, via: int, found: Iterable[Found]) -> None:
         """Put addresses on record; those that are known stay as they are."""
-        for one in found:
-            self._batch.row("address", one.digest, host, one.url, via, one.place, one.kind)
+        some = [*found]
+        self._batch.rows("address", [(one.digest, host, one.url, via, one.place, one.kind) for one in some])
+        for one in some:
             if (asked := one.request) is not None:
                 headers = json.dumps(asked.headers)
                 self._batch.row("request", one.digest, host, asked.method, headers, asked.body, asked.context)

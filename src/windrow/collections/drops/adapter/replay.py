@@ -20,6 +20,7 @@ from windrow.engine.crew import Crew
 from windrow.engine.message import Keep
 from windrow.engine.pool import Pool
 from windrow.engine.progress import Progress
+from windrow.engine.release import released
 from windrow.engine.replay import SCRATCH, Renamed
 from windrow.engine.replay import replay as read_again
 from windrow.engine.run import Run
@@ -43,9 +44,7 @@ def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed |
         return None
     store = _file(workspace)
     folder = workspace.root / REPLAY
-    session = Session(setup, "replay", progress)
-    code: int | None = 1
-    try:
+    with Session(setup, "replay", progress) as session:
         make_scratch(folder, SCRATCH)
         scratch = session.ledger.copy_unread(folder / SCRATCH[0])
         beside, aside = workspace, folder / SCRATCH[1]
@@ -64,20 +63,12 @@ def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed |
             replace(made, store=renamed, books=None), scratch, session.lease, Crew(keep, 0), pool, session.number,
             setup.archive, setup.limits, progress, lambda: session.stops,
         )  # fmt: skip
-        try:
+        with released(pool.close, scratch.close, made.store.tables.close):
             changes = tuple(read_again(run, session.ledger))
-        finally:
-            pool.close()
-            scratch.close()
-            made.store.tables.close()
         if store:
             _swap(aside, store)
         remove_scratch(folder, SCRATCH)
-        code = None
-    finally:
-        session.close(code)
-        session.ledger.close()
-    return Replayed(session.number, changes)
+    return Replayed(session.ordinal, changes)
 
 
 def _file(workspace: Workspace) -> Path | None:

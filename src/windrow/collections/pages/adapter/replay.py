@@ -14,6 +14,7 @@ from windrow.collections.pages.settings import pages_of
 from windrow.config import Workspace
 from windrow.config.place import replay_folder
 from windrow.engine.progress import Progress
+from windrow.engine.release import released
 from windrow.engine.session import Session, Setup
 from windrow.errors import Stopped, StoreError
 from windrow.stores.index.folder import refuse_strange
@@ -34,9 +35,12 @@ def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed |
     refuse_strange(pages_of(workspace.sections).index)
     folder = replay_folder(old)
     new = folder / old.name
-    session = Session(setup, "replay pages", progress)
-    code: int | None = 1
-    try:
+
+    def remove() -> None:
+        with suppress(StoreError, OSError):  # what cannot be removed now is told by the next replay
+            remove_scratch(folder, [old.name])
+
+    with Session(setup, "replay pages", progress) as session, released(remove):
         make_scratch(folder, [old.name])
         with session.polite_stop():
             made = harvest(workspace.told("pages", replace(pages_of(workspace.sections), summary=new)))
@@ -44,7 +48,6 @@ def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed |
                 made.books.close()
             session.harvest(replace(made, books=None, sources=()), phases=frozenset({"summarise"}), fetch=False)
         if session.stops:
-            code = 130
             raise Stopped("stopped before all was read; the Summary Database is as it was", hint="windrow replay")
         _settle(new)
         _settle(old)
@@ -52,13 +55,7 @@ def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed |
         new.replace(old)
         remove_index(pages_of(workspace.sections).index)
         follower(old, pages_of(workspace.sections).index)(go_on)
-        code = None
-    finally:
-        with suppress(StoreError, OSError):  # what cannot be removed now is told by the next replay
-            remove_scratch(folder, [old.name])
-        session.close(code)
-        session.ledger.close()
-    return Replayed(session.number, versions=Reread(session.number, *told))
+    return Replayed(session.ordinal, versions=Reread(session.ordinal, *told))
 
 
 def _settle(path: Path) -> None:

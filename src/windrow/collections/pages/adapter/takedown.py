@@ -76,11 +76,9 @@ def take_down(workspace: Workspace, setup: Setup, names: Sequence[str], reason: 
     reads a database keeps from going is told, and its tombstone stays open for the next call.
     """
     refuse_strange(pages_of(workspace.sections).index)
-    session = Session(setup, "forget")
-    code: int | None = 1
-    try:
+    with Session(setup, "forget") as session:
         found = targets(workspace, session.ledger, names)
-        done = bury(
+        return bury(
             session,
             KIND,
             found,
@@ -88,24 +86,12 @@ def take_down(workspace: Workspace, setup: Setup, names: Sequence[str], reason: 
             remove=_remover(workspace),
             clean=lambda: _clean(workspace, session.lease.beat),
         )
-        code = None
-    finally:
-        session.close(code)
-        session.ledger.close()
-    return done
 
 
 def let_again(workspace: Workspace, setup: Setup, names: Sequence[str]) -> int:
     """Let what was taken down be asked for again by the next run; return how many tombstones that lifts."""
-    session = Session(setup, "forget --lift")
-    code: int | None = 1
-    try:
-        count = lift(session, targets(workspace, session.ledger, names))
-        code = None
-    finally:
-        session.close(code)
-        session.ledger.close()
-    return count
+    with Session(setup, "forget --lift") as session:
+        return lift(session, targets(workspace, session.ledger, names))
 
 
 def _remover(workspace: Workspace) -> Callable[[Target], int]:

@@ -1,0 +1,92 @@
+"""What a session holds is given back whatever fails, and the first error is the one that is told."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from windrow.app.status import holder as running
+from windrow.engine.ledger import Lease, Ledger
+from windrow.engine.ledger.lease import holder
+from windrow.engine.release import release, released
+from windrow.engine.session import Session, Setup
+from windrow.errors import StoreError
+from windrow.model import Limits
+
+
+class Books:
+    """Books that fail where they are told to, and note what was done with them."""
+
+    def __init__(self, name: str, log: list[str], failing: str = "") -> None:
+        self.name, self.log, self.failing = name, log, failing
+
+    def catch_up(self, _ledger: Ledger) -> None:
+        self._do("catch up")
+
+    def close(self) -> None:
+        self._do("close")
+
+    def _do(self, what: str) -> None:
+        self.log.append(f"{self.name}: {what}")
+        if what == self.failing:
+            raise StoreError(f"{self.name} cannot {what}")
+
+
+def opened(root: Path) -> Session:
+    return Session(Setup(root / "ledger.sqlite", root / "archive", Limits()), "test")
+
+
+def test_a_session_closes_all_books_and_gives_the_lease_back_though_one_fails(tmp_path: Path) -> None:
+    log: list[str] = []
+    session = opened(tmp_path)
+    session._books = [Books("first", log, "catch up"), Books("second", log, "close"), Books("third", log)]
+    with pytest.raises(StoreError, match="first cannot catch up") as told:
+        session.close()
+    assert told.value.__notes__ == ["and then: StoreError: second cannot close"]
+    assert log == [f"{name}: {what}" for name in ("first", "second", "third") for what in ("catch up", "close")]
+    assert session.ledger.sessions.lease() is None
+    assert session.ledger.sessions.has_ended(session.number)
+    session.ledger.close()
+    with opened(tmp_path) as again:
+        assert again.ordinal == 2
+
+
+def test_a_session_that_ends_with_an_error_is_closed_and_the_error_is_told(tmp_path: Path) -> None:
+    log: list[str] = []
+    with pytest.raises(StoreError, match="the disk is gone") as told, opened(tmp_path) as session:
+        session._books = [Books("tracker", log, "catch up")]
+        raise StoreError("the disk is gone")
+    assert told.value.__notes__ == ["and then: StoreError: tracker cannot catch up"]
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    assert ledger.sessions.lease() is None
+    row = ledger.sessions.get(1)
+    assert row is not None
+    assert row.outcome == 1
+    ledger.close()
+
+
+def test_all_parts_are_called_and_the_first_error_is_raised() -> None:
+    called = []
+
+    def part(name: str, error: str = "") -> None:
+        called.append(name)
+        if error:
+            raise ValueError(error)
+
+    with pytest.raises(ValueError, match="one") as told:
+        release([lambda: part("a", "one"), lambda: part("b"), lambda: part("c", "two")])
+    assert (called, told.value.__notes__) == (["a", "b", "c"], ["and then: ValueError: two"])
+    with pytest.raises(KeyError) as inner, released(lambda: part("d", "three")):
+        raise KeyError("block")
+    assert inner.value.__notes__ == ["and then: ValueError: three"]
+
+
+def test_status_does_not_say_that_a_dead_process_is_running(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    Lease(ledger)
+    assert f"pid {os.getpid()} " in running(ledger)
+    with ledger.database.transaction():
+        dead = holder().replace(f"pid {os.getpid()} ", "pid 999999 ")
+        ledger.database.connection.execute("UPDATE lease SET holder = ?", (dead,))
+    assert running(ledger) == ""
+    ledger.close()
