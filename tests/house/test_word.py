@@ -28,8 +28,9 @@ LOOPS = (
     "src/windrow/engine/lane.py",
     "src/windrow/engine/walk.py",
     "src/windrow/registry.py",
+    "src/windrow/engine/release.py",
 )
-"""Where one document's failure, or one package's, whatever it is, must not end the rest."""
+"""Where the failure of one document, package or part that is given back, whatever it is, must not end the rest."""
 
 BARE = {"ValueError", "RuntimeError", "Exception", "KeyError", "TypeError", "OSError", "IndexError"}
 IMPURE_CALLS = {"open", "print", "input", "create_engine", "urlopen", "getenv"}

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from windrow.app.tracker import Tracker
+from windrow.collections.drops.adapter.tracker_books import Tracker
 from windrow.config import load
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.query import migrations
