@@ -102,9 +102,6 @@ def _numbered(ledger: Ledger, found: Found) -> Found:
     if story := found.story:
         events = tuple(one._replace(session=numbers.get(one.session, one.session)) for one in story.events)
         found = found._replace(story=story._replace(events=events))
-    if page := found.page:
-        asked = tuple(one._replace(session=numbers.get(one.session, one.session)) for one in page.events)
-        found = found._replace(page=page._replace(events=asked))
     return found
 
 

@@ -96,7 +96,15 @@ def page(workspace: Workspace, ledger: Ledger, what: str) -> Page | None:
     versions, others = editions(workspace, url)
     if known is None and not versions and not judged.source:
         return None
-    visits = [_asked(one) for one in ledger.attempts.of_address(known.host, known.digest)] if known else []
+    numbers = ledger.sessions.numbers()  # what people call sessions
+    visits = (
+        [
+            _asked(one)._replace(session=numbers.get(one.session, one.session))
+            for one in ledger.attempts.of_address(known.host, known.digest)
+        ]
+        if known
+        else []
+    )
     graves = tombstones(ledger, number(url), known.host) if known else ()
     state, reason = _state(known, visits, versions, judged.reason)
     if any(one.lifted is None for one in graves):
