@@ -11,15 +11,6 @@ if TYPE_CHECKING:
 MOST = 60_000  # the greatest sum of all trees, in units of a leaf
 
 
-def module(said: str, **forests: str) -> str:
-    """Return the module that holds forests that were spelled, by their names."""
-    lines = ['"""The forests that tell main content, made by `tools/teach.py`.', "", said, '"""', ""]
-    lines += ["from windrow.formats.html.forest import Forest, grown"]
-    for name, text in forests.items():
-        lines += ["", f'{name}: Forest = grown("""', text, '""")']
-    return "\n".join([*lines, ""])
-
-
 def spelled(booster: lightgbm.Booster, names: Sequence[str]) -> str:
     """Return a forest that was taught with these traits as a text."""
     trees = [tree["tree_structure"] for tree in booster.dump_model()["tree_info"]]
@@ -33,11 +24,10 @@ def spelled(booster: lightgbm.Booster, names: Sequence[str]) -> str:
     low = [min(_leaves(tree)) for tree in trees]
     scale = sum(max(_leaves(tree)) - least for tree, least in zip(trees, low, strict=True)) / MOST
     lines = [f"{scale!r} {sum(low)!r}"]
-    for trait in traits:
-        lines += _folded(f"{names[trait]}: " + " ".join(map(str, ordered[trait])))
+    lines += [f"{names[trait]}: " + " ".join(map(str, ordered[trait])) for trait in traits]
     lines.append("")
     for tree, least in zip(trees, low, strict=True):
-        lines += _folded(" ".join(_questions(tree, traits, ordered, least, scale)))
+        lines.append(" ".join(_questions(tree, traits, ordered, least, scale)))
     return "\n".join(lines)
 
 
@@ -69,13 +59,3 @@ def _questions(
     yield f"{traits.index(trait)}.{bounds[trait].index(_bound(tree))}"
     yield from _questions(tree["left_child"], traits, bounds, least, scale)
     yield from _questions(tree["right_child"], traits, bounds, least, scale)
-
-
-def _folded(line: str) -> list[str]:
-    """Fold a line at 118 characters; what goes on in the next line is marked by a backslash."""
-    found = []
-    while len(line) > 118:
-        cut = line.rindex(" ", 0, 117)
-        found.append(line[:cut] + " \\")
-        line = line[cut + 1 :]
-    return [*found, line]

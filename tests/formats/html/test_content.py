@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 from benchmarks.pages.quality import score
 
 from windrow.formats.html import main_content, read
+from windrow.formats.html.weight import DIGEST, written
 
 TEXT = "This is a sentence of the article, and it goes on for a while, as sentences of articles do. " * 4
 ARTICLE = f"""<title>Tea - The Site</title><header><nav><ul><li><a href=/>Home</a><li><a href=/b>Shop</a></ul></nav></header>
@@ -49,6 +51,28 @@ def test_a_page_without_text_has_no_main_content() -> None:
 
 def test_a_single_line_is_main_content() -> None:
     assert text("<p>Only this.") == ["Only this."]
+
+
+def test_teasers_behind_the_box_of_the_text_are_not_main_content() -> None:
+    teasers = "".join(
+        f"<div class=story><h3><a href=/{n}>Story {n}</a></h3><p>A teaser of story {n} is a sentence as long as those of "
+        f"the article itself, and tells what number {n} is about.</p></div>"
+        for n in range(4)
+    )
+    found = text(
+        f"<div id=wrap><div class=post><h1>Tea</h1><p>{TEXT}<p>{TEXT} more<p>{TEXT} still</div>{teasers}</div>"
+    )
+    assert found[-1] == f"{TEXT.strip()} still"
+
+
+def test_a_second_copy_of_the_text_counts_once() -> None:
+    copy = f"<p>{TEXT}<p>{TEXT} more"
+    found = text(f"<div class=post>{copy}</div><div class=print>{copy}</div>")
+    assert sorted(found) == [TEXT.strip(), f"{TEXT.strip()} more"]
+
+
+def test_the_forests_are_those_that_were_taught() -> None:
+    assert hashlib.sha256(written()).hexdigest() == DIGEST
 
 
 def test_headlines_code_and_quotations_of_a_short_page_are_main_content() -> None:

@@ -33,6 +33,15 @@ def test_means_weigh_blocks_by_their_words() -> None:
     assert found["likely path"] == [39, 39, 26]
 
 
+def test_the_box_of_the_text_tells_what_stands_before_and_behind_it() -> None:
+    page = read(b"<p>head<div><p>one two three four<p>five six seven</div><p>tail<p>end").outline
+    opinion = Opinion(view(page, Hint()), [0.1, 0.9, 0.8, 0.3, 0.0])
+    found = {name: list(trait(opinion)) for name, trait in OF_OPINION.items()}
+    assert found["side 0.8"] == [1, 0, 0, 2, 2]
+    assert found["behind 0.8"] == [0, 0, 0, 1, 2]
+    assert found["apart 0.8"] == [1, 0, 0, 1, 1]
+
+
 def test_what_was_heard_is_added_to_the_traits() -> None:
     page = Traits(view(read(HTML.encode()).outline, Hint()))
     page.hear(LIKELY)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 
 from windrow.formats.html.forest import judge
 from windrow.formats.html.hint import Hint
@@ -14,6 +15,11 @@ from windrow.formats.html.view import view
 from windrow.formats.html.weight import FIRST, SECOND
 
 _MAIN, _ARTICLE = int(Mark.MAIN | Mark.CENTRE), int(Mark.ARTICLE | Mark.POST)
+_SENTENCE = 12  # words of a block that is prose
+_COPIED = 8  # words of a block that is not repeated by chance
+_SURE = 0.5
+_ENOUGH = 100  # words of sure prose that tell where the text lies
+_MOSTLY, _HALF, _NEARLY_ALL = 0.85, 0.6, 0.9
 _BRIEF = 100  # words
 _BESIDE = HIDDEN | int(Mark.NAV | Mark.NAVIGATION | Mark.ASIDE | Mark.FOOTER | Mark.FORM | Mark.CHOICE | Mark.BUTTON)
 _CAUTION = 0.7
@@ -35,14 +41,53 @@ def main_content(outline: Outline, hint: Hint | None = None) -> list[bool]:
         return [False] * len(outline.blocks.text)
     traits = Traits(seen)
     traits.hear(judge(FIRST, traits))
-    likely = judge(SECOND, traits)
-    least = threshold(likely, [outline.blocks.words[at] for at in seen.kept])
+    return select(outline, seen.kept, judge(SECOND, traits))
+
+
+def select(outline: Outline, kept: Sequence[int], likely: Sequence[float]) -> list[bool]:
+    """Say of each block whether it is taken; `likely` is what the forests say of those in `kept`."""
+    least = threshold(likely, [outline.blocks.words[at] for at in kept])
+    taken = {at: chance for at, chance in zip(kept, likely, strict=True) if chance >= least}
     chosen = [False] * len(outline.blocks.text)
-    for at, chance in zip(seen.kept, likely, strict=True):
-        chosen[at] = chance >= least
+    for at in _once(outline, _until(outline, taken)):
+        chosen[at] = True
     for at in _brief(outline):
         chosen[at] = True
     return chosen
+
+
+def _until(outline: Outline, taken: Mapping[int, float]) -> list[int]:
+    """Leave out what follows the box that holds the sure prose: it is seldom the page's, but teasers of other pages.
+
+    On a page that is mostly prose, the box is the innermost one that holds more than half of it; on any other page it
+    must hold nearly all, since lists and products have a box for each of their texts.
+    """
+    boxes, blocks = outline.boxes, outline.blocks
+    sure = [0] * len(blocks.words)
+    prose = 0
+    for at, chance in taken.items():
+        size = blocks.words[at]
+        if size >= _SENTENCE and blocks.linked[at] * 3 < size:
+            prose += size
+            sure[at] = size if chance >= _SURE else 0
+    running = list(accumulate(sure, initial=0))
+    if running[-1] < _ENOUGH:
+        return list(taken)
+    mostly = prose >= _MOSTLY * sum(blocks.words[at] for at in taken)
+    least = running[-1] * (_HALF if mostly else _NEARLY_ALL)
+    holds = [at for at in range(len(boxes.tag)) if running[boxes.last[at]] - running[boxes.first[at]] >= least]
+    end = boxes.last[max(holds, key=lambda at: (boxes.depth[at], at))]
+    return [at for at in taken if at < end]
+
+
+def _once(outline: Outline, taken: Iterable[int]) -> Iterator[int]:
+    """Yield blocks, but for those that another box has held before: some pages have a second copy of their text."""
+    up, blocks = outline.boxes.up, outline.blocks
+    known: dict[str, int] = {}
+    for at in taken:
+        over = up[blocks.box[at]]
+        if blocks.words[at] < _COPIED or known.setdefault(blocks.text[at], over) == over:
+            yield at
 
 
 def _brief(outline: Outline) -> list[int]:

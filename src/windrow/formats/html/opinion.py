@@ -8,16 +8,22 @@ from itertools import accumulate, repeat
 from operator import add, mul, sub
 
 from windrow.formats.html.extent import picker
+from windrow.formats.html.grade import counted
 from windrow.formats.html.view import ABOVE, View
 
 _STEPS = 50
 _NEAR = 5  # blocks on both sides
+_SURE, _PROSE = 0.7, 12
+"""A block of so many words that is so likely is surely of the text."""
+CENTRES = (0.5, 0.8)
+"""Of all that is likely, to find the innermost box that holds as much: the box of the text."""
+_BEFORE, _BEHIND = 1, 2
 
 
 class Opinion:
     """Likelihoods of blocks, and their means by box, each block weighed by its words; both in grades too."""
 
-    __slots__ = ("by_box", "graded", "likely", "mass", "view", "words")
+    __slots__ = ("by_box", "centres", "graded", "likely", "mass", "view", "words")
 
     def __init__(self, view: View, likely: Sequence[float]) -> None:
         """Sum up the likelihoods of the blocks that were judged."""
@@ -36,7 +42,10 @@ class Opinion:
             running = list(accumulate(column, initial=0.0))
             sums.append(map(sub, last(running), first(running)))
         self.graded = _grade(likely)
-        self.by_box = _grade([mass / size if size else 0.0 for size, mass in zip(*sums, strict=True)])
+        whole, held = map(list, sums)
+        self.by_box = _grade([mass / size if size else 0.0 for size, mass in zip(whole, held, strict=True)])
+        self.centres = {share: _centre(held, boxes.depth, share) for share in CENTRES}
+        """For each of `CENTRES`, the box."""
 
 
 Trait = Callable[[Opinion], bytes]
@@ -81,6 +90,58 @@ def _near(opinion: Opinion) -> bytes:
     return _grade([(wished[b] - wished[a]) / (taken[b] - taken[a]) for a, b in zip(low, high, strict=True)])
 
 
+def _centre(held: Sequence[float], depth: Sequence[int], share: float) -> int:
+    """Return the innermost box that holds more than this share of the whole."""
+    least = held[0] * share
+    return max((at for at, mass in enumerate(held) if mass >= least), key=depth.__getitem__)
+
+
+def _side(opinion: Opinion, share: float) -> bytes:
+    """Tell whether a block lies in the box of the text, before, or behind it."""
+    boxes, centre = opinion.view.outline.boxes, opinion.centres[share]
+    first, last = boxes.first[centre], boxes.last[centre]
+    return bytes([_BEFORE if at < first else _BEHIND if at >= last else 0 for at in opinion.view.kept])
+
+
+def _behind(opinion: Opinion, share: float) -> bytes:
+    """Count the blocks that are judged since the end of the box of the text."""
+    last = opinion.view.outline.boxes.last[opinion.centres[share]]
+    return counted([max(0, at - last + 1) for at in opinion.view.kept])
+
+
+def _apart(opinion: Opinion, share: float) -> bytes:
+    """Count the boxes between a block's own and the box of the text that it lies in, or the one around both."""
+    boxes, centre = opinion.view.outline.boxes, opinion.centres[share]
+    around = {centre: 0}
+    steps = 0
+    while centre > 0:
+        centre = boxes.up[centre]
+        steps += 1
+        around[centre] = steps
+    found: dict[int, int] = {}
+    for home in opinion.view.above[0](range(len(boxes.up))):
+        box = home
+        if home in found:
+            continue
+        while box not in around:
+            box = boxes.up[box]
+        found[home] = around[box]
+    return counted([found[home] for home in opinion.view.above[0](range(len(boxes.up)))])
+
+
+def _since(opinion: Opinion, *, words: bool, back: bool) -> bytes:
+    """Count the blocks, or words, to the last or the next sure one."""
+    told = []
+    gone = 9_999
+    order = zip(opinion.likely, opinion.words, strict=True)
+    for chance, size in reversed(list(order)) if back else order:
+        if chance >= _SURE and size >= _PROSE:
+            gone = 0
+        told.append(gone)
+        gone += size if words else 1
+    return counted(told[::-1] if back else told)
+
+
 OF_OPINION: dict[str, Trait] = {
     "likely": lambda opinion: opinion.graded,
     **{f"likely {by:+}": partial(_shift, by=by) for by in (-2, -1, 1, 2)},
@@ -89,5 +150,11 @@ OF_OPINION: dict[str, Trait] = {
     "likely path": _path,
     "likely near": _near,
     "likely page": lambda opinion: opinion.by_box[:1] * len(opinion.likely),
+    **{f"side {share}": partial(_side, share=share) for share in CENTRES},
+    **{f"behind {share}": partial(_behind, share=share) for share in CENTRES},
+    **{f"apart {share}": partial(_apart, share=share) for share in CENTRES},
+    "sure since": partial(_since, words=False, back=False),
+    "sure until": partial(_since, words=False, back=True),
+    "sure words": partial(_since, words=True, back=False),
     "likely most": lambda opinion: bytes([max(opinion.graded)]) * len(opinion.likely),
 }
