@@ -103,8 +103,8 @@ def decode(raw: bytes, content_type: str = "") -> Text:
     for mark, name in _MARKS:
         if raw.startswith(mark):
             return Text(raw[len(mark) :].decode(_CODEC[name], "replace"), name, "bom")
-    declared, source = _declared(raw, content_type)
     utf8 = _utf8(raw)
+    declared, source = _declared(raw, content_type, late=utf8 is None)
     if declared is None:
         return Text(utf8, "utf-8", "content") if utf8 is not None else _single(raw)
     if utf8 is not None and _ascii_like(declared):
@@ -117,13 +117,13 @@ def decode(raw: bytes, content_type: str = "") -> Text:
     return Text(text, declared, source)
 
 
-def _declared(raw: bytes, content_type: str) -> tuple[str | None, str]:
+def _declared(raw: bytes, content_type: str, *, late: bool) -> tuple[str | None, str]:
     found = _CHARSET.search(content_type)
     name = known(found[1]) if found else None
     if name:
         return name, "header"
     meta = _META.search(_COMMENT.sub(b"", raw[:_LOOKED_AT]))
-    if meta is None and not raw.isascii():
+    if meta is None and late:
         meta = _META.search(_UNREAD.sub(b"", raw[:_LATE]))
     name = known(meta[1].decode("latin-1")) if meta else None
     # a meta element that can be read is not UTF-16, whatever it says

@@ -81,6 +81,8 @@ def silence(tree: LexborHTMLParser, text: str) -> None:
     of a drawing stay, and so do those within the line that are hidden, or that edit a section of a wiki; their text
     goes. `text` is what the tree was made of.
     """
+    if "<svg" in text:
+        _unfold(tree)
     for node in reversed(tree.css(_SILENT)):  # what lies within another goes first
         tag = node.tag
         if tag == "iframe":
@@ -91,18 +93,19 @@ def silence(tree: LexborHTMLParser, text: str) -> None:
             shown.insert_child(node.text() or "")
             node.replace_with(shown)
         else:
-            if tag == "svg":
-                _unfold(tree, node)
             node.decompose()
     if _EDIT in text:
         _hush(tree.css(f".{_EDIT}"))
 
 
-def _unfold(tree: LexborHTMLParser, drawing: LexborNode) -> None:
-    """Put the links of a drawing before it, labelled with their text."""
-    for link in drawing.css("a"):
+def _unfold(tree: LexborHTMLParser) -> None:
+    """Put the links of drawings before them, labelled with their text."""
+    for link in tree.css("svg a"):
         href = link.attributes.get("href") or link.attributes.get("xlink:href")
-        if href:
+        drawing = link.parent
+        while drawing is not None and drawing.tag != "svg":
+            drawing = drawing.parent
+        if href and drawing is not None:
             bare = tree.create_node("a")
             bare.attrs["href"] = href
             bare.attrs["aria-label"] = " ".join((link.text() or "").split())
