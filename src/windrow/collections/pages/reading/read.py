@@ -20,7 +20,7 @@ from windrow.formats.sniff import root, sniff
 from windrow.model import Finding, Level
 from windrow.reasons import Reason
 
-_VERSION = "1"
+_VERSION = "2"
 _FEEDS = frozenset(("application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/feed+json"))
 _MAY_BE_FEEDS = frozenset(("application/xml", "text/xml", "application/json", "text/json"))
 _MARKDOWN = frozenset(("text/markdown", "text/x-markdown"))
