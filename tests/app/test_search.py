@@ -221,3 +221,17 @@ def test_a_feed_and_a_listing_stand_below_the_page_whose_words_they_repeat(tmp_p
             assert {"listing"} <= {part.name for part in found[-1].parts}
         search.close()
     engine.dispose()
+
+
+def test_scores_of_the_tables_are_looked_up_and_not_read_for_each_page(place: Place) -> None:
+    asked: list[tuple[str, tuple[object, ...]]] = []
+    search = Search(place.engine)
+    ask = search._summary.ask
+    search._summary.ask = lambda sql, values: asked.append((sql, values)) or ask(sql, values)  # type: ignore[method-assign]
+    search("walrus", now=NOW)
+    (sql, values) = next(one for one in asked if "MATERIALIZED" in one[0])
+    with sqlite3.connect(place.path) as link:
+        plan = [row[3] for row in link.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
+    link.close()
+    assert not [step for step in plan if step.startswith(("SCAN s ", "SCAN t "))], plan
+    search.close()

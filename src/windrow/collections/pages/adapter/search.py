@@ -36,15 +36,16 @@ MOST = 20_000
 
 # Weights of the columns as the standard's own search has them (text_pile_id, any, title, description, ...).
 BM25 = "bm25(full_text_entity_index, 0, 0, 5.0, 1.5, 1.0, 0.75, 4.0, 2.1, 0.2, 0.0)"
-_SCORED = f"""
-LEFT JOIN (SELECT rowid AS pile, -{BM25} AS score FROM full_text_entity_index WHERE full_text_entity_index MATCH ?) s
-ON s.pile = g.text_pile_id
-"""
+# Made once each: within the joins they would be asked again for every version.
+_TEXTS_SCORED = f"""s AS MATERIALIZED (
+  SELECT rowid AS pile, -{BM25} AS score FROM full_text_entity_index WHERE full_text_entity_index MATCH ?)"""
 # The same for what others call a page: all else of its own row is ranked by the text, or by its parts.
-_CALLED = """
-LEFT JOIN (SELECT rowid AS page, -bm25(windrow_page_text, 0, 0, 0, 1.0, 4.0) AS score FROM windrow_page_text
-  WHERE windrow_page_text MATCH ?) t ON t.page = g.version_id
-"""
+_PAGES_SCORED = """t AS MATERIALIZED (
+  SELECT rowid AS page, -bm25(windrow_page_text, 0, 0, 0, 1.0, 4.0) AS score FROM windrow_page_text
+  WHERE windrow_page_text MATCH ?)"""
+# Grouped, though each is there once: that has an order by which it is looked up, and without it is read for each row.
+_BY_TEXT = "LEFT JOIN (SELECT pile, max(score) AS score FROM s GROUP BY pile) s ON s.pile = g.text_pile_id"
+_BY_PAGE = "LEFT JOIN (SELECT page, max(score) AS score FROM t GROUP BY page) t ON t.page = g.version_id"
 _MATCHED = f"""
 SELECT g.version_id AS id, {{score}} AS score, -{{score}} AS place FROM {FROM} {{scored}} WHERE {{where}}
 """
@@ -157,16 +158,17 @@ class Search:
         made = some(query, least(query, share), own=own) if share < 1 else whole(query, own=own)
         where = made.sql if copies(query) else f"{made.sql} AND NOT g.marked_duplicate"
         ranked = spoken(query)
-        sql, matched = _LISTED, tuple[str, ...]()
+        sql, made_first, matched = _LISTED, "", tuple[str, ...]()
         if ranked is not None:
             called = spoken(query, ("address", "called")) if own else None
-            scored, score = (_SCORED, _TEXT) if called is None else (_SCORED + _CALLED, _BOTH)
+            scored, score = (_BY_TEXT, _TEXT) if called is None else (f"{_BY_TEXT} {_BY_PAGE}", _BOTH)
             sql = _MATCHED.replace("{scored}", scored).replace("{score}", score)
+            made_first = f"WITH {_TEXTS_SCORED}" + ("" if called is None else f", {_PAGES_SCORED}")
             matched = (ranked,) if called is None else (ranked, called)
         relations = self._summary.relations()[0 if query.history else -1 :]
         parts = " UNION ALL ".join(sql.format(where=where, versions=one) for one in relations)
-        values = (*matched, *made.values) * len(relations)
-        told = self._summary.ask(_ORDERED.format(parts=parts), (*values, BLOCK, offset))
+        values = (*matched, *made.values * len(relations))
+        told = self._summary.ask(f"{made_first} {_ORDERED.format(parts=parts)}", (*values, BLOCK, offset))
         return [Found(*one) for one in told]
 
     def _ids(self, leaf: Filter) -> tuple[int, ...]:
