@@ -20,8 +20,7 @@ _SAME = 12  # of those that were looked at, in a row, before an origin is found 
 _LARGE = 1 << 18  # bytes of a page that is not looked at: nobody generates such without content
 _SHORT = 2_000  # bytes of a text whose numbers do not make it another one: a calendar's, a counter's
 _KEPT = 10_000  # texts remembered
-_TAG = re.compile(rb"<[^<>]*+>?|\s++")
-_NUMBER = re.compile(rb"[0-9]++")
+_TAG = re.compile(rb"<[^<>]*+>?")
 _ERA = range(1500, 3000)  # other numbers of four digits are no years
 
 
@@ -108,9 +107,9 @@ class Row:
         self._new += 1
         if self._new % _SAMPLED:
             return False
-        text = b"" if len(body) > _LARGE else _TAG.sub(b"", body)
+        text = b"" if len(body) > _LARGE else _TAG.sub(b"", body).translate(None, b" \t\n\f\r")
         if len(text) < _SHORT:
-            text = _NUMBER.sub(b"", text)
+            text = text.translate(None, b"0123456789")
         told = hash(text) if len(body) <= _LARGE else hash(body)
         self._same = self._same + 1 if told in self._texts else 0
         if len(self._texts) < _KEPT:
