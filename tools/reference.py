@@ -15,7 +15,7 @@ CODES = {
     0: "all went well",
     1: "something failed that has no number of its own",
     2: "the command line makes no sense",
-    3: "some sources failed, the others went well",
+    3: "some sources failed, or all of them: the others were harvested, and what they did not give is told",
     4: "the configuration is wrong",
     5: "another run holds the workspace",
     130: "the person stopped it",

@@ -137,7 +137,7 @@ def test_a_source_that_cannot_be_listed_gives_3(workspace, partner, windrow) -> 
     said = windrow("run")
     assert said.code == 3
     assert "lost: " in said.err
-    assert "some sources failed" in said.err
+    assert "1 of 2 sources failed" in said.err
     rows = {one["source"]: one for one in windrow("status", "--json").messages[0]["sources"]}
     assert rows["lost"]["trouble"]
     assert rows["lost"]["last_good"] is None

@@ -126,14 +126,18 @@ def frontiers(ledger: Ledger) -> dict[str, Frontier]:
     return found
 
 
-def due(ledger: Ledger, kind: str) -> dict[str, dict[str, int]]:
-    """Return how many addresses of each source are due now, by origin."""
+EVER = 2**62
+"""A time in UNIX seconds that comes after every time at which an address is due."""
+
+
+def due(ledger: Ledger, kind: str, *, again: bool = False) -> dict[str, dict[str, int]]:
+    """Return how many addresses of each source are due, by origin: now, or with `again` at any time."""
     found: dict[str, dict[str, int]] = {}
-    for one in ledger.addresses.due_by_host(kind, int(now().timestamp())):
+    for one in ledger.addresses.due_by_host(kind, EVER if again else int(now().timestamp())):
         found.setdefault(one.source, {})[one.origin] = one.number
     return found
 
 
-def following(ledger: Ledger, kind: str, source: str, most: int) -> list[str]:
+def following(ledger: Ledger, kind: str, source: str, most: int, *, again: bool = False) -> list[str]:
     """Return the addresses of a source that would be asked first, at most so many."""
-    return ledger.addresses.next_of_source(kind, source, int(now().timestamp()), most)
+    return ledger.addresses.next_of_source(kind, source, EVER if again else int(now().timestamp()), most)

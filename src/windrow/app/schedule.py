@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from typing import NamedTuple
 
 from windrow.app.crawled import due, following
@@ -64,10 +65,11 @@ def span(collection: Collection, first: str = "", last: str = "") -> Span:
 
 
 class Bounds(NamedTuple):
-    """How much to fetch at most, and what is too old."""
+    """How much to fetch at most, what is too old, and whether what is done is fetched once more."""
 
     limit: int | None = None
     since: datetime | None = None
+    again: bool = False
 
     def leaves_out(self, modified: datetime | None) -> bool:
         """Tell whether something of this date is too old; what has no date is not."""
@@ -119,6 +121,8 @@ class Preview:
 
 def preview(ledger: Ledger, collection: Collection, sources: Sequence[Source], part: Span, bounds: Bounds) -> Preview:
     """Return what a run of these sources would ask, from whom, and how much."""
+    if bounds.again:
+        _refuse_without_fetching(part)
     if collection.crawl:
         return walk(ledger, collection, sources, part, bounds)
     waiting = _waiting(ledger, collection, sources, bounds) if part.fetch else ()
@@ -158,7 +162,7 @@ def walk(ledger: Ledger, collection: Collection, sources: Sequence[Source], part
     crawl = collection.crawl
     if crawl is None or not part.fetch:
         return Preview((), (), _documents(ledger, collection, part))
-    waits = due(ledger, collection.name)
+    waits = due(ledger, collection.name, again=bounds.again)
     pace = ledger.attempts.seconds_by_origin(collection.name)
     room = SHOWN if bounds.limit is None else min(bounds.limit, SHOWN)
     asked, waiting = [], []
@@ -176,7 +180,10 @@ def walk(ledger: Ledger, collection: Collection, sources: Sequence[Source], part
             Asked(source.name, collection.name, address, ROBOTS, source.active, why_not, bound, 0, round(seconds, 1))
         )
         if source.active:
-            urls = [*following(ledger, collection.name, source.name, room), *(one.url for one in fresh)]
+            urls = [
+                *following(ledger, collection.name, source.name, room, again=bounds.again),
+                *(one.url for one in fresh),
+            ]
             waiting += [Waiting(url, source.name, url, None) for url in urls[:room]]
     return Preview(tuple(asked), tuple(waiting[:room]), _documents(ledger, collection, part))
 
@@ -184,23 +191,40 @@ def walk(ledger: Ledger, collection: Collection, sources: Sequence[Source], part
 def _waiting(ledger: Ledger, collection: Collection, sources: Sequence[Source], bounds: Bounds) -> tuple[Waiting, ...]:
     """Return what is new, cut or failed for a passing reason, from its best host."""
     active = {source.name: source for source in sources if source.active}
+    offers: dict[int, dict[str, WaitingOffer]] = {}
+    for one in chain(_due(ledger, collection), _done(ledger, collection, active) if bounds.again else ()):
+        if one.source in active and not bounds.leaves_out(one.modified):
+            offers.setdefault(one.item, {}).setdefault(one.source, one)
+    pace = ledger.attempts.by_source()
+    found = []
+    for mine in list(offers.values())[: bounds.limit]:
+        hosts = [_host(active[source], pace.get(source)) for source in mine]
+        owner = next(iter(mine.values())).owner
+        best = collection.listing.prefer(owner, hosts)[0].source
+        offer = mine[best]
+        found.append(Waiting(offer.key, best, active[best].site.address(offer.path), offer.size))
+    return tuple(found)
+
+
+def _due(ledger: Ledger, collection: Collection) -> Iterator[WaitingOffer]:
+    """Yield who offers what is new, cut, or failed for a passing reason and does not rest."""
     phase = collection.listing.first[0]
-    offers: dict[int, list[WaitingOffer]] = {}
     resting = {one.item for one in rest.resting(ledger, collection, now())}
     states: tuple[State, ...] = (collection.listing.first, (phase, Status.RUNNING), (phase, Status.FAILED))
     for at, status in states:
         for one in ledger.listings.waiting(collection.name, collection.listing.kind, (at, status)):
-            wanted = status is not Status.FAILED or (one.reason in AGAIN and one.item not in resting)
-            if one.source in active and wanted and not bounds.leaves_out(one.modified):
-                offers.setdefault(one.item, []).append(one)
-    pace = ledger.attempts.by_source()
-    found = []
-    for mine in list(offers.values())[: bounds.limit]:
-        hosts = [_host(active[one.source], pace.get(one.source)) for one in mine]
-        best = collection.listing.prefer(mine[0].owner, hosts)[0].source
-        offer = next(one for one in mine if one.source == best)
-        found.append(Waiting(offer.key, best, active[best].site.address(offer.path), offer.size))
-    return tuple(found)
+            if status is not Status.FAILED or (one.reason in AGAIN and one.item not in resting):
+                yield one
+
+
+def _done(ledger: Ledger, collection: Collection, names: Iterable[str]) -> Iterator[WaitingOffer]:
+    """Yield what `--again` puts back: all that these sources offer and that is done or failed."""
+    untouched = {collection.listing.first, collection.listing.refused}
+    for source in names:
+        for one in ledger.listings.of_source(source):
+            item = ledger.items.get(one.item) if one.present else None
+            if item and (item.phase, item.status) not in untouched:
+                yield WaitingOffer(one.item, one.key, item.owner, source, one.path, one.size, one.modified, None)
 
 
 def _host(source: Source, pace: SourceRecord | None) -> Host:
@@ -259,10 +283,15 @@ def _wake(_number: int, _frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def again(ledger: Ledger, session: int, harvest: Harvest, part: Span) -> int:
-    """Put back what the sources of a harvest offer, done or failed, so that it is fetched once more."""
+def _refuse_without_fetching(part: Span) -> None:
+    """Raise UsageError where fetching once more is asked of a part of a run that fetches nothing."""
     if not part.fetch:
         raise UsageError("--again fetches once more, and --from leaves fetching out", hint="windrow replay")
+
+
+def again(ledger: Ledger, session: int, harvest: Harvest, part: Span) -> int:
+    """Put back what the sources of a harvest offer, done or failed, so that it is fetched once more."""
+    _refuse_without_fetching(part)
     if harvest.collection.crawl:
         with ledger.writing() as writer:
             names = {source.name for source in harvest.sources}

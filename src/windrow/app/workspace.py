@@ -212,6 +212,7 @@ class Windrow:
         last: str = "",
         limit: int | None = None,
         since: datetime | None = None,
+        again: bool = False,
         source: str = "",
     ) -> list[Preview]:
         """Tell what `run` would ask and from whom; opens no connection and writes nothing."""
@@ -228,7 +229,7 @@ class Windrow:
                 adapter(kind).ready(self.config)
                 sources = [source for source in self.config.sources if source.name in chosen]
                 part = span(collection(kind), first, last)
-                found.append(preview(ledger, collection(kind), sources, part, Bounds(limit, since)))
+                found.append(preview(ledger, collection(kind), sources, part, Bounds(limit, since, again)))
             return found
         finally:
             ledger.close()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from windrow.cli.kind import Day, names
+from windrow.cli.kind import Day, sources
 from windrow.cli.verb import option, verb
 from windrow.cli.voice import Voice, clean
 from windrow.display import show
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     examples=["windrow changes --since 2026-11-01", "windrow changes --source blog --kind changed --as atom"],
 )
 @option("--since", type=Day(), metavar="WHEN", help="What was seen since then (UTC); else what the last session saw.")
-@option("--source", default="", metavar="NAME", shell_complete=names, help="At this source only.")
+@option("--source", default="", metavar="NAME", shell_complete=sources, help="At this source only.")
 @option("--kind", type=click.Choice(["new", "changed", "gone"]), help="Of this kind only.")
 @option("--as", "form", type=click.Choice(["text", "atom", "html"]), default="text", help="text, atom or html.")
 def command(voice: Voice, since: datetime | None, source: str, kind: str | None, form: str) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from windrow.cli.kind import reasons, sources
 from windrow.cli.verb import option, verb
 from windrow.cli.voice import Voice
 
@@ -36,10 +37,12 @@ def _decide(act: str, voice: Voice, names: tuple[str, ...], **narrowed: Any) -> 
 def _options(function: Callable[..., Any]) -> Callable[..., Any]:
     for decorator in (
         click.argument("names", nargs=-1, metavar="[NAME]..."),
-        option("--source", default="", metavar="SOURCE", section="Which", help="Those that this source offers."),
-        option("--reason", default="", metavar="WORD", section="Which", help="Those that stand so for this reason."),
+        option("--source", default="", metavar="SOURCE", shell_complete=sources, section="Which",
+               help="Those that this source offers."),
+        option("--reason", default="", metavar="WORD", shell_complete=reasons, section="Which",
+               help="Those that stand so for this reason."),
         option("--dry-run", "dry", is_flag=True, help="Only say which."),
-    ):
+    ):  # fmt: skip
         function = decorator(function)
     return function
 

@@ -81,6 +81,20 @@ def kinds(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[Comp
     return [CompletionItem(name) for name in known() if name.startswith(begun)]
 
 
+def kind_names() -> tuple[str, ...]:
+    """Return the names of the collections that are installed."""
+    from windrow.registry import names as known  # noqa: PLC0415
+
+    return known()
+
+
+def reasons(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Complete the words of the closed list of reasons."""
+    from windrow.reasons import Reason  # noqa: PLC0415
+
+    return [CompletionItem(one.value, help=one.meaning) for one in Reason if one.startswith(begun)]
+
+
 def exports(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
     """Complete what can be exported."""
     from windrow.app.export import forms  # noqa: PLC0415

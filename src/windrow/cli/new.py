@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from windrow.cli.declared import DeclaredOptions
-from windrow.cli.kind import kinds
+from windrow.cli.kind import kind_names, kinds
 from windrow.cli.verb import SECTIONS, branch, option, verb
 from windrow.cli.voice import Voice
 
@@ -50,7 +50,8 @@ class NewOptions(DeclaredOptions):
 )
 @click.argument("name", metavar="NAME")
 @click.argument("url", metavar="URL")
-@option("--collection", metavar="KIND", required=True, shell_complete=kinds, help="What is harvested there.")
+@option("--collection", metavar="KIND", required=True, shell_complete=kinds, values=kind_names,
+        help="What is harvested there.")  # fmt: skip
 def source(voice: Voice, *, name: str, url: str, collection: str, **told: str | None) -> int:
     """Write sources/NAME.toml from what is given; nothing is asked there yet.
 

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import click
 
-from windrow.cli.verb import Branch, shared
+from windrow.cli.verb import WHOLE, Branch, shared
 from windrow.cli.voice import Unspoken, Voice, spell_strange
 from windrow.errors import WindrowError
 from windrow.reasons import Reason
@@ -55,7 +55,7 @@ class Root(Branch):
         for part, names in COMMANDS.items():
             with formatter.section(part):
                 rows = [(name.ljust(width), self.get_command(ctx, name)) for name in names]
-                formatter.write_dl([(name, found.get_short_help_str(80)) for name, found in rows if found])
+                formatter.write_dl([(name, found.get_short_help_str(WHOLE)) for name, found in rows if found])
 
 
 def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
@@ -66,7 +66,7 @@ def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
         ctx.exit(0)
 
 
-@click.group("windrow", cls=Root, invoke_without_command=True)
+@click.group("windrow", cls=Root, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."
 )

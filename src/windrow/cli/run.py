@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from windrow.cli.declared import DeclaredOptions
-from windrow.cli.kind import Day, Duration, names, phases
+from windrow.cli.kind import Day, Duration, names, phases, sources
 from windrow.cli.verb import option, verb
 from windrow.cli.voice import Voice
 from windrow.display import apart, size, span, table
@@ -75,7 +75,8 @@ class Harvest(DeclaredOptions):
     ],
 )
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=names)
-@option("--as", "source", metavar="NAME", default="", section=WHAT, help="The source that WARC files come in by.")
+@option("--as", "source", metavar="NAME", default="", shell_complete=sources, section=WHAT,
+        help="The source that WARC files come in by.")  # fmt: skip
 @option("--limit", type=click.IntRange(1), metavar="N", section=WHAT, help="Fetch at most N items.")
 @option("--since", type=Day(), metavar="DATE", section=WHAT, help="Leave out what its source dates before DATE (UTC).")
 @option("--from", "first", metavar="PHASE", default="", shell_complete=phases, section=WHAT,
@@ -143,8 +144,9 @@ def tell(voice: Voice, summary: Summary) -> None:
 
 def _preview(voice: Voice, wish: Wish) -> int:
     plans = voice.open(wish.flags).preview(
-        wish.names, first=wish.first, last=wish.last, limit=wish.limit, since=wish.since, source=wish.source
-    )
+        wish.names, first=wish.first, last=wish.last, limit=wish.limit, since=wish.since, again=wish.again,
+        source=wish.source,
+    )  # fmt: skip
     asked = any(source.asked for plan in plans for source in plan.sources)
     for plan in plans:
         if voice.json:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windrow.cli.verb import EXITS, verb
+from windrow.cli.summary import meaning
+from windrow.cli.verb import verb
 from windrow.cli.voice import Voice
 from windrow.display import of, show, table
 
@@ -41,8 +42,7 @@ def _head(standing: Standing) -> str:
     elif last.ended is None:
         text += f"; session {last.session} was cut short; the next run goes on from there"
     else:
-        meaning = EXITS.get(last.exit_code or 0, "failed")
-        text += f"; session {last.session} ended {show(last.ended)} UTC: {meaning}"
+        text += f"; session {last.session} ended {show(last.ended)} UTC: {meaning(last)}"
     return text
 
 

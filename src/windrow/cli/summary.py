@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from windrow.cli.changes import lines as changes
 from windrow.cli.verb import EXITS
-from windrow.display import of, size, span, table
+from windrow.display import counted, of, size, span, table
+
+SOURCES_FAILED = 3
 
 _SHOWN = 20
 """Changes that are shown at the end of a run."""
@@ -49,7 +51,19 @@ def _head(summary: Summary) -> str:
     if summary.ended is None or summary.exit_code is None:
         return f"session {summary.session} began {summary.began:%Y-%m-%d %H:%M:%S} and has not ended"
     took = span((summary.ended - summary.began).total_seconds())
-    meaning = EXITS.get(summary.exit_code, "failed")
-    left = sum(one.items for one in summary.reasons)
-    meaning += f", {left:,} refused or failed" if left and not summary.exit_code else ""
-    return f"session {summary.session} took {took}: {meaning}"
+    return f"session {summary.session} took {took}: {meaning(summary)}"
+
+
+def meaning(summary: Summary) -> str:
+    """Say how a session ended: all well only where nothing failed; what a rule left out is no failure."""
+    code = summary.exit_code or 0
+    if code == SOURCES_FAILED:
+        broken = sum(bool(one.trouble) for one in summary.sources)
+        return f"{broken:,} of {counted(len(summary.sources), 'source')} failed" if broken else EXITS[code]
+    if code:
+        return EXITS.get(code, "failed")
+    refused = sum(one.refused for one in summary.sources)
+    failed = max(sum(one.items for one in summary.reasons) - refused, sum(one.failed for one in summary.sources))
+    told = [f"{refused:,} refused"] if refused else []
+    told += [f"{failed:,} failed"] if failed else []
+    return f"done, {', '.join(told)}" if told else EXITS[0]

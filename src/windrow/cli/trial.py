@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from windrow.cli.kind import kinds
+from windrow.cli.kind import kind_names, kinds
 from windrow.cli.verb import option, verb
 from windrow.cli.voice import Voice
 from windrow.display import show
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     ],
 )
 @click.argument("address", metavar="ADDRESS")
-@option("--as", "kind", metavar="KIND", required=True, shell_complete=kinds, help="Read it as this collection does.")
+@option("--as", "kind", metavar="KIND", required=True, shell_complete=kinds, values=kind_names,
+        help="Read it as this collection does.")  # fmt: skip
 @option("--limit", type=click.IntRange(0), metavar="N", default=20, show_default=True,
         help="Print at most N records and N findings of a document; --json prints all.")  # fmt: skip
 def command(voice: Voice, address: str, kind: str, limit: int) -> int:

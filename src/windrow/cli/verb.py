@@ -15,12 +15,15 @@ EXITS = {
     0: "all well",
     1: "failed",
     2: "wrong usage",
-    3: "some sources failed",
+    3: "some or all sources failed",
     4: "wrong configuration",
     5: "locked by another run",
     130: "stopped",
 }
 """The exit codes and their meaning, the same for every command."""
+
+WHOLE = 200
+"""Characters of a command's one line in a list of commands: none is cut, long ones are wrapped."""
 
 COMMON = "For every command"
 SECTIONS = "Options"
@@ -29,10 +32,21 @@ SECTIONS = "Options"
 class Option(click.Option):
     """An option that stands in a named part of the help."""
 
-    def __init__(self, *names: Any, section: str = SECTIONS, **more: Any) -> None:
-        """Take what click takes, and the part's name."""
+    def __init__(
+        self, *names: Any, section: str = SECTIONS, values: Callable[[], Iterable[str]] | None = None, **more: Any
+    ) -> None:
+        """Take what click takes, the part's name, and what the option may be, to be listed in its help."""
         super().__init__(*names, **more)
         self.section = section
+        self._values = values
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return the option and its help, which lists the values that it may have."""
+        record = super().get_help_record(ctx)
+        if record is None or self._values is None or not self.help:
+            return record
+        text = f"{self.help.removesuffix('.')}: {', '.join(self._values())}."
+        return record[0], record[1].replace(self.help, text, 1)
 
 
 class _Shape(click.Command):
@@ -84,7 +98,7 @@ class Branch(_Shape, click.Group):
         """Write the commands below, each with its one line."""
         with formatter.section("Commands"):
             found = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
-            formatter.write_dl([(name, each.get_short_help_str(90)) for name, each in found if each])
+            formatter.write_dl([(name, each.get_short_help_str(WHOLE)) for name, each in found if each])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -46,8 +46,15 @@ def agent_of(workspace: Workspace) -> str:
         return user_agent(told.operator, told.contact, told.user_agent)
     except ConfigError as error:
         name, _, wanted = str(error).partition(": ")
-        value = next(one for one in workspace.values if one.name == f"pages.{name}")
+        value = _said(workspace, name)
         raise ConfigError(f"{_place(value)}: {wanted}", hint=_mend(workspace, value)) from None
+
+
+def _said(workspace: Workspace, name: str) -> Value:
+    """Return a setting of [pages]; where only the workspace's own contact is given, that one."""
+    values = {one.name: one for one in workspace.values}
+    value, whole = values[f"pages.{name}"], values.get(name)
+    return whole if value.origin == "default" and whole is not None and whole.value else value
 
 
 def agent_known(workspace: Workspace) -> str:
@@ -71,7 +78,8 @@ def _mend(workspace: Workspace, value: Value) -> str:
     where = workspace.root / "windrow.toml"
     if value.origin.startswith("env "):
         return f"unset {value.origin.removeprefix('env ')}"
-    return f'{word} = "{example}" below [pages] in {where}' if example else f"edit {where}"
+    part = "below [pages] in" if "." in value.name else "at the top of"
+    return f'{word} = "{example}" {part} {where}' if example else f"edit {where}"
 
 
 def ready(workspace: Workspace) -> None:

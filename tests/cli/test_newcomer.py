@@ -1,0 +1,124 @@
+"""What somebody who uses windrow for the first time is told."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+from click.shell_completion import ShellComplete
+from tools.reference import codes
+
+from tests.cli.conftest import OPERATOR, start
+from windrow.cli.root import root as command_line
+from windrow.reasons import Reason
+from windrow.registry import names
+
+
+def completed(*words: str) -> set[str]:
+    """Return what a shell offers after some words; the last one is begun."""
+    *before, begun = words
+    made = ShellComplete(command_line, {}, "windrow", "_WINDROW_COMPLETE")
+    return {one.value for one in made.get_completions(before, begun)}
+
+
+def test_again_in_a_dry_run_counts_all_that_a_listed_source_would_be_asked_for(workspace, windrow) -> None:
+    windrow("run")
+    assert [one["waiting"] for one in windrow("run", "--dry-run", "--json").of("would_ask")] == [0]
+    said = windrow("run", "--again", "--dry-run", "--json")
+    assert [one["waiting"] for one in said.of("would_ask")] == [3]
+    assert len(said.of("would_fetch")) == 3
+    fetched = windrow("run", "--again", "--json").of("summary")[0]["sources"][0]["fetched"]
+    assert fetched == 3
+    assert windrow("run", "--again", "--from", "xsd", "--dry-run").code == 2
+
+
+def test_again_in_a_dry_run_counts_all_pages_of_a_crawl(crawled, small, windrow) -> None:
+    assert [one["waiting"] for one in windrow("run", "one", "--dry-run", "--json").of("would_ask")] == [0]
+    said = windrow("run", "one", "--again", "--dry-run", "--json")
+    assert [one["waiting"] for one in said.of("would_ask")] == [9]
+    assert len(said.of("would_fetch")) == 9
+
+
+def test_all_sources_failed_is_3_as_the_table_of_exit_codes_says(workspace, partner, windrow) -> None:
+    (workspace / "sources" / "harwell.toml").write_text(
+        f'url = "file://{partner}/nowhere"\ncollection = "drops"\ncentre = "H"\n'
+    )
+    said = windrow("run")
+    assert said.code == 3
+    assert "1 of 1 source failed" in said.err
+    assert "1 of 1 source failed" in windrow("status").err
+    (row,) = [line for line in codes().splitlines() if line.startswith("| 3 ")]
+    assert "or all of them" in row
+
+
+def test_all_well_is_not_said_where_something_was_refused_or_failed(workspace, partner, windrow) -> None:
+    said = windrow("run")
+    first = said.err.splitlines()[0]
+    assert "all well" not in first
+    assert first.endswith("done, 2 refused, 1 failed")
+    for path in [*partner.rglob("*9*.zip"), *partner.rglob("*02-31*.zip"), *partner.rglob("XX*")]:
+        path.unlink()
+    assert windrow("run").err.splitlines()[0].endswith(": all well")
+
+
+@pytest.mark.parametrize(
+    "line", ['contact = "me"\n[pages]\noperator = "t"\n', '[pages]\noperator = "t"\ncontact = "me"\n']
+)
+def test_a_contact_that_reaches_nobody_is_called_wrong_and_not_missing(root, small, windrow, line) -> None:
+    text = (root / "windrow.toml").read_text()
+    (root / "windrow.toml").write_text(text.replace(OPERATOR, line))
+    said = windrow("run")
+    assert said.code == 4
+    assert "contact: wanted the address of a web page or of a mailbox" in said.err
+    assert "missing" not in said.err
+
+
+def test_status_after_a_kill_does_not_say_running_now(root, small, windrow) -> None:
+    text = (root / "windrow.toml").read_text()
+    (root / "windrow.toml").write_text(text.replace('"1 ms"', '"2 s"'))
+    run = start("run", "one", cwd=root)
+    deadline = time.monotonic() + 60
+    while "running now" not in windrow("status").err and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.kill(run.pid, signal.SIGKILL)
+    run.communicate(timeout=30)
+    told = windrow("status").err
+    assert "running now" not in told
+    assert "session 1 was cut short" in told
+
+
+def test_sessions_are_numbered_from_1_wherever_they_are_shown(workspace, windrow) -> None:
+    runs = [windrow("run") for _ in range(3)]
+    assert [one.err.split()[1] for one in runs] == ["1", "2", "3"]
+    assert "; session 3 ended" in windrow("status").err
+    assert windrow("status", "--json").messages[0]["last"]["session"] == 3
+    assert windrow("why", "2").out.startswith("session 2 ")
+    story = windrow("why", "H.2026-01-13.9.impc.zip", "--json")
+    assert {one["session"] for one in story.of("event")} == {1}
+    assert {one["session"] for one in windrow("why", "harwell", "--json").of("event")} == {1, 2, 3}
+
+
+def test_h_is_help(windrow) -> None:
+    assert windrow("-h").out == windrow("--help").out
+    assert windrow("run", "-h").out == windrow("run", "--help").out
+
+
+def test_no_line_of_the_help_is_cut(windrow) -> None:
+    for words in ((), ("new",), ("config",)):
+        text = windrow(*words, "--help").out.partition("Examples:")[0].partition("\n")[2]
+        assert [line for line in text.splitlines() if line.endswith("...") and "Usage" not in line] == []
+
+
+def test_the_help_lists_the_kinds_of_collections(windrow) -> None:
+    for words in (("new", "source"), ("try",)):
+        assert f": {', '.join(names())}." in " ".join(windrow(*words, "--help").out.split())
+
+
+def test_a_shell_completes_sources_and_reasons(workspace, windrow) -> None:
+    assert "harwell" in completed("run", "--as", "")
+    assert completed("retry", "--source", "har") == completed("cancel", "--source", "h") == {"harwell"}
+    assert completed("changes", "--source", "") == {"harwell"}
+    assert completed("retry", "--reason", "not_well") == {Reason.NOT_WELL_FORMED}
+    assert completed("try", "--as", "") == set(names())
