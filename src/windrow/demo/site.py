@@ -95,9 +95,11 @@ def _harbour(at: Addresses, day: int) -> dict[str, Answer]:
 
 def _museum(at: Addresses, day: int) -> dict[str, Answer]:
     """Make a site with a feed, broken markup and an old encoding; one of its pages goes, and another comes."""
-    news = "/news/whale.html" if day == 1 else "/news/compass.html"
+    news, title = (
+        ("/news/whale.html", "A whale in the bay") if day == 1 else ("/news/compass.html", "A compass was given")
+    )
     feed = (
-        f'<rss version="2.0"><channel><title>Museum</title><item><title>News</title><link>{at[MUSEUM]}{news}</link>'
+        f'<rss version="2.0"><channel><title>Museum</title><item><title>{title}</title><link>{at[MUSEUM]}{news}</link>'
         "</item></channel></rss>"
     )
     broken = (
