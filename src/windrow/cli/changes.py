@@ -36,12 +36,13 @@ def command(voice: Voice, since: datetime | None, source: str, kind: str | None,
         for one in found:
             voice.message("source_change", one)
     elif form == "text":
-        voice.data("\n".join(lines(found)) or "nothing changed")
+        voice.data(lines(found) or ["nothing changed"])
     else:
         from windrow.app.changes_page import atom, html  # noqa: PLC0415 `--help` needs no feeds
 
         name = opened.config.name
-        voice.data(atom(found, name, datetime.now(UTC)) if form == "atom" else html(found, name))
+        # a file of its own kind, whose lines and escapes are its own
+        voice.drawn(atom(found, name, datetime.now(UTC)) if form == "atom" else html(found, name))
 
 
 def lines(found: list[SourceChange] | tuple[SourceChange, ...]) -> list[str]:
