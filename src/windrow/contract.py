@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from windrow.model import (
@@ -41,6 +42,7 @@ class Task:
     `view` is a seekable read-only file over exactly the document's bytes. `known` holds what the
     store answered to the step's questions, by name, `fields` those of the HTTP response that was kept,
     by names in lower case; of a list that came in several lines they are joined (`windrow.formats.http`).
+    `source` is where a visit belongs to, as it is configured now (None where it is no more), and `visited` its time.
     """
 
     item: Item
@@ -50,6 +52,8 @@ class Task:
     options: Mapping[str, str]
     known: Mapping[str, Any] = field(default_factory=dict)
     fields: Mapping[str, str] = field(default_factory=dict)
+    source: Source | None = None
+    visited: datetime | None = None
 
 
 class Entity(NamedTuple):
@@ -133,7 +137,9 @@ class Settle:
     `run` reads the bytes in the pool, where `wants` says that they are to be read. `tell` joins the visit with what
     came of that (None where its bytes were not read, a Reading where reading failed) to an entry of the version
     store, or None. `refers` says of an answer without bytes of its own whether its fields let those be read again that
-    it refers to.
+    it refers to. `expires` says until when (seconds since 1970) what was read holds: the address is due then; None
+    where it holds as long as the bytes. `known_as` names the bytes of an answer together with what its head says of
+    them: those that the version store knows by this name are not read again; by itself it is their digest.
     """
 
     phase: str
@@ -142,6 +148,8 @@ class Settle:
     wants: Callable[[Recorded], bool]
     tell: Callable[[Recorded, Any], Any]
     refers: Callable[[Recorded, Mapping[str, str]], bool] | None = None
+    expires: Callable[[Any], int | None] | None = None
+    known_as: Callable[[Recorded], str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,8 @@
 """A crawl becomes a Summary Database: documents, files, redirects, what is gone and what came back."""
 
+import os
 import sqlite3
+import time
 from contextlib import closing
 from datetime import UTC, datetime
 
@@ -101,6 +103,41 @@ def test_a_page_whose_bytes_alone_differ_is_asked_less_often_and_a_first_visit_i
     a, b, index = zip(*intervals, strict=True)
     assert a == b == (7.0, 10.5, 15.8, 23.6), "the text stays, whatever the bytes"
     assert index == (7.0, 3.5, 1.8, 1.0)
+
+
+def test_a_page_is_due_when_it_says_that_it_is_unavailable_and_then_it_is_no_more_found(site, tmp_path):
+    write, origin, folder = site
+    until = int(datetime.now(UTC).timestamp()) + 4
+    asked = datetime.fromtimestamp(until, UTC).strftime("%d %b %Y %H:%M:%S GMT")
+    write("a.html", f'<meta name="robots" content="unavailable_after: {asked}"><title>A</title><p>soon gone')
+    write("b.html", "<title>B</title><p>stays")
+    assert gather(tmp_path, origin, folder) == 0
+    with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as link:
+        dues = dict(link.execute("SELECT substr(url, -6), due FROM address").fetchall())
+    assert dues["a.html"] == until
+    assert dues["b.html"] > until + 86_400
+    assert states(tmp_path, folder)[0] == ("a.html", "soon gone", 1, "A")
+    while datetime.now(UTC).timestamp() < until:
+        time.sleep(0.1)
+    assert gather(tmp_path, origin, folder) == 0, "nobody made it due but itself"
+    assert ask(tmp_path, "SELECT status_code FROM http_summary ORDER BY crawl_summary_id DESC LIMIT 1") == [(304,)]
+    found = [(path, text, is_open) for path, text, is_open, _ in states(tmp_path, folder)]
+    assert found[:2] == [("a.html", "soon gone", 0), ("a.html", None, 1)]
+
+
+def test_the_same_bytes_with_another_last_modified_are_described_anew(site, nginx, tmp_path):
+    write, origin, folder = site
+    write("a.html", "<title>A</title><p>text")
+    page = nginx.root / tmp_path.name / "a.html"
+    updated = "SELECT time_updated_unix_utc FROM document_description WHERE title = 'A'"
+    for at in (1_700_000_000, 1_700_005_000):
+        os.utime(page, (at, at))
+        assert gather(tmp_path, origin, folder) == 0
+        assert ask(tmp_path, updated) == [(at,)]
+        due_again(tmp_path)
+    revisits = "SELECT count(*) FROM visit WHERE revisit AND status = 200"
+    with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as link:
+        assert link.execute(revisits).fetchone() == (1,), "its bytes were known"
 
 
 @pytest.mark.parametrize(("size", "pages"), [(1000, [PAGE, 44]), (HELD // 2, [2] * 150), (HELD, [1] * 300)])

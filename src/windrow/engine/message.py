@@ -141,6 +141,8 @@ class Job(NamedTuple):
     place: Place  # of the capture it lies in
     options: Mapping[str, str]
     head: Place | None = None  # of the answer that brought those bytes again, where that is another one
+    source: Source | None = None  # that of a visit
+    visited: datetime | None = None
 
 
 class Done(NamedTuple):

@@ -65,6 +65,10 @@ class Chronicle(Protocol):
         """Tell whether it knows what these bytes said at this address."""
         ...
 
+    def passing(self, url: str, payload: str) -> bool:
+        """Tell whether what these bytes said at this address was not for all times."""
+        ...
+
     def settle(self, entries: Sequence[Any], checkpoint: int) -> None:
         """Take what visits told, up to the visit that the checkpoint names."""
         ...
@@ -137,6 +141,7 @@ class Harvest:
     list_within: float = 0.0  # seconds for all listings together, 0 for no bound; then slow ones are left behind
     fetch_within: float = 0.0  # and for all transfers
     limits: Limits | None = None  # where they are not those of the workspace
+    reread: bool = False  # what is kept is read anew: when addresses are due stays as it is
     lots: tuple[Lot, ...] = ()  # WARC files of other makers, to be taken in
 
 

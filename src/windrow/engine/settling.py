@@ -127,11 +127,15 @@ class Settling:
         kept = one.visit.kept
         if kept is None:
             return None
-        if kept.revisit and self._refers(one, kept):
+        if kept.revisit and (self._chronicle.passing(one.visit.url, kept.digest) or self._refers(one, kept)):
             return self._place(one.visit, kept)
-        if not self._step.wants(one) or (kept.revisit and self._chronicle.same(one.visit.url, kept.digest)):
+        if not self._step.wants(one) or (kept.revisit and self._known(one, kept)):
             return None
         return self._place(one.visit, kept)
+
+    def _known(self, one: Recorded, kept: Kept) -> bool:
+        known_as = self._step.known_as
+        return self._chronicle.same(one.visit.url, known_as(one) if known_as else kept.digest)
 
     def _refers(self, one: Recorded, kept: Kept) -> bool:
         """Tell whether the head of an answer with known bytes says what they do not."""
@@ -158,7 +162,8 @@ class Settling:
             digest=kept.digest if kept else "",
         )  # fmt: skip
         head = kept.place if kept and kept.revisit else None
-        return Job(self._number, item, place, self._options, head)
+        source = self._sources.get(one.source)
+        return Job(self._number, item, place, self._options, head, source, one.visit.started)
 
     def _settle(self, page: list[Told]) -> None:
         """Tell a page of visits in one transaction."""
@@ -173,13 +178,22 @@ class Settling:
         All that was ever seen of an address says it, so that telling a visit twice makes no difference.
         """
         crawl = self._run.collection.crawl
-        if crawl is None or crawl.interval is None:
+        if crawl is None or crawl.interval is None or self._run.harvest.reread:
             return
         visits = {one.recorded.visit.url: one.recorded for one in page if one.recorded.source in self._sources}
         changes = self._chronicle.changes(visits)
         with self._run.ledger.writing() as writer:
             for url, seen in changes.items():
                 writer.addresses.pace(visits[url], crawl.interval(self._sources[visits[url].source], seen))
+            for one in page:
+                if one.recorded.visit.url in visits and (until := self._expiry(one)) is not None:
+                    writer.addresses.due_by(one.recorded, until)
+
+    def _expiry(self, one: Told) -> int | None:
+        """Return until when what was read holds, where it does not hold as long as its bytes."""
+        if self._step.expires is None or one.result is None or isinstance(one.result, Reading):
+            return None
+        return self._step.expires(one.result)
 
     def _count(self, page: list[Told]) -> None:
         run, failed = self._run, 0
@@ -205,7 +219,7 @@ class Settling:
         by_seq: Mapping[int, Recorded] = {one.seq: one for one in visits}
         for one in visits:
             kept = one.visit.kept
-            if kept is not None and (wants(one) or (kept.revisit and self._refers(one, kept))):
+            if kept is not None and (wants(one) or self._wanted(one) is not None):
                 jobs.append(self._job(one, self._place(one.visit, kept)))
             else:
                 yield one.seq, tell(one, None)

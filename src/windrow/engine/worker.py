@@ -75,7 +75,10 @@ def run_job(desk: Desk, reader: Reader, job: Job) -> Any:
         assert not isinstance(step, Summarise | Derive)
         names = () if isinstance(step, Settle) else step.resources
         resources = {name: desk.resources[name] for name in names if name in desk.resources}
-        return step.run(Task(job.item, view, desk.limits, resources, job.options, fields=fields))
+        task = Task(
+            job.item, view, desk.limits, resources, job.options, fields=fields, source=job.source, visited=job.visited
+        )
+        return step.run(task)
     except WindrowError as error:
         return Reading(error.reason or Reason.STEP_FAILED, (_finding(error),))
     except MemoryError:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import io
+from datetime import UTC, datetime
 
 import pytest
 
-from windrow.collections.pages.summarise import LINKS, summarise
+from windrow.collections.pages.summarise import LINKS, known_as, summarise
 from windrow.contract import Task
-from windrow.model import Item, Limits, Status
+from windrow.model import Item, Kept, Limits, Place, Recorded, Site, Source, Status, Visit
 
 URL = "https://example.org/a"
 DATED = {"content-type": "text/html", "date": "Sat, 21 Nov 2026 19:00:00 GMT"}
 
 
-def read(body: str, **fields: str):
+def read(body: str, *, source: Source | None = None, visited: datetime | None = None, dated=True, **fields: str):
     item = Item(1, "pages", "page", URL, phase=2, status=Status.RUNNING, digest="sha256:0")
-    told = DATED | {name.replace("_", "-"): value for name, value in fields.items()}
+    told = (DATED if dated else {"content-type": "text/html"}) | {
+        name.replace("_", "-"): value for name, value in fields.items()
+    }
     options = {"agent": "tester-crawler (for https://example.org/bot)"}
-    return summarise(Task(item, io.BytesIO(body.encode()), Limits(), {}, options, fields=told))
+    task = Task(item, io.BytesIO(body.encode()), Limits(), {}, options, fields=told, source=source, visited=visited)
+    return summarise(task)
 
 
 @pytest.mark.parametrize(
@@ -79,3 +83,54 @@ def test_pages_before_and_behind_are_links():
         ("https://example.org/2", "link"),
         ("https://example.org/0", "link"),
     ]
+
+
+def site(hosts=(), paths=()):
+    told = {"seeds": ("https://example.org/a",), "hosts": hosts, "paths": paths}
+    return Source("blog", "pages", Site("https", "example.org", None), options=told)
+
+
+BODY = (
+    "<main><ul><li><a href=https://wiki.example.net/1>One</a><li><a href=https://wiki.example.net/2>Two</a>"
+    "<li><a href=/shop>Shop</a><li><a href=https://elsewhere.example/>Away</a><li><a href=#x>Here</a></ul></main>"
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "reach", "index"),
+    [
+        (None, [2, 2, 1, 2, 0], -3),
+        (site(), [2, 2, 1, 2, 0], -3),
+        (site(hosts=(".example.net",)), [1, 1, 1, 2, 0], 1),
+        (site(hosts=("*",)), [2, 2, 1, 2, 0], -3),  # any host may be crawled, and is no part of the site by that
+        (site(hosts=("wiki.example.net",), paths=("/a", "/1")), [1, 2, 2, 2, 0], -3),
+    ],
+)
+def test_locality_and_indexiness_know_the_hosts_and_paths_that_the_source_names_as_its_own(source, reach, index):
+    found = read(BODY, source=source)
+    assert [link[8] for link in found.links] == reach
+    assert found.described[-1] == index
+
+
+def test_unavailable_after_holds_without_a_date_by_the_time_of_the_visit():
+    body = '<meta name=robots content="unavailable_after: 25 Jun 2026 15:00:00 GMT"><main><p>Some words of it.</main>'
+    before, after = datetime(2026, 6, 25, 14, 59, tzinfo=UTC), datetime(2026, 6, 25, 15, tzinfo=UTC)
+    open_ = read(body, dated=False, visited=before)
+    assert (open_.reason, open_.until, open_.headed) == ("", int(after.timestamp()), True)
+    closed = read(body, dated=False, visited=after)
+    assert (closed.reason, closed.pile, closed.until) == ("expired", None, None)
+    assert read(body, visited=before).reason == "expired", "where the server says when it is, that counts"
+
+
+def test_bytes_are_known_by_what_their_head_says_of_them_too():
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def name(mime, modified):
+        kept = Kept("sha256:0", 9, Place("a", 0, 9), mime=mime)
+        return known_as(
+            Recorded(1, 1, at, "blog", Visit(1, URL, 0, True, at, 0.1, 200, kept, validators=("", modified)))
+        )
+
+    assert name("", "") == "sha256:0"
+    names = {name(mime, when) for mime in ("text/html", "text/plain") for when in ("", "Sat, 21 Nov 2026 19:00:00 GMT")}
+    assert len(names) == 4

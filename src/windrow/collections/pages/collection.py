@@ -5,7 +5,7 @@ from __future__ import annotations
 from windrow.collections.pages.crawl import CRAWL
 from windrow.collections.pages.reading import version
 from windrow.collections.pages.settings import CONFIGURATION
-from windrow.collections.pages.summarise import refers, summarise, tell, wants
+from windrow.collections.pages.summarise import expires, known_as, refers, summarise, tell, wants
 from windrow.contract import Collection, Derive, Settle
 
 COLLECTION = Collection(
@@ -13,7 +13,7 @@ COLLECTION = Collection(
     phases=("crawl", "summarise", "index"),
     discovery=CRAWL,
     steps=(
-        Settle("summarise", f"1+{version()}", summarise, wants, tell, refers),
+        Settle("summarise", f"1+{version()}", summarise, wants, tell, refers, expires, known_as),
         Derive("index", "1"),
     ),
     adapter="windrow.collections.pages.adapter",

@@ -34,6 +34,12 @@ class Scope:
         """Tell whether an address lies on one of the site's hosts, whatever its path."""
         return address.origin in self.origins or (address.port is None and self._named(address.host))
 
+    @property
+    def alone(self) -> bool:
+        """Tell whether it is one host as a whole, which every page of it knows without being told."""
+        places = {origin.partition("://")[2] for origin in self.origins}
+        return len(places) == 1 and not self.hosts and not self.paths
+
     def _named(self, host: str) -> bool:
         """Tell whether a host is one of those named beside the seeds."""
         return any(host_fits(one, host) for one in self.hosts)

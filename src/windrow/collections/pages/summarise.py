@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import astuple
+from datetime import UTC, datetime
+from functools import lru_cache
+from hashlib import blake2b
 from typing import Any
 
 from windrow.collections.pages import identity
@@ -13,15 +16,17 @@ from windrow.collections.pages.kind import Mime, mime
 from windrow.collections.pages.outcome import became
 from windrow.collections.pages.reading import Document, read
 from windrow.collections.pages.redirect import MOVED, canonical, linked, move, refreshed, spelt
+from windrow.collections.pages.scope import Scope, scope
 from windrow.contract import Task
 from windrow.errors import StepError
 from windrow.formats import directive
 from windrow.formats.coding import plain
+from windrow.formats.directive import Directives
 from windrow.formats.moment import moment
 from windrow.formats.url import normalise
-from windrow.model import Reading, Recorded, Visit
+from windrow.model import Reading, Recorded, Source, Visit
 from windrow.reasons import Reason
-from windrow.stores.summary.entry import Crawl, Entry, Move, Summary
+from windrow.stores.summary.entry import HEADED, Crawl, Entry, Move, Summary
 from windrow.stores.summary.entry import Mime as Type
 from windrow.stores.summary.generation import Sight
 
@@ -33,10 +38,8 @@ LINKS = 20_000
 
 _SAME = 304
 _SIGHTS = {_SAME: Sight.SAME, 404: Sight.MISSING, 410: Sight.GONE}
-HEADED = "headed"
-"""Behind the digest of bytes whose head says something of its own: others with these bytes do not repeat them."""
-
 _PARTIAL = 206
+_BEGIN = datetime.fromtimestamp(0, UTC)  # nothing expires where no time is known
 _HIDING = re.compile(r"no(?:index|ne\b)|unavailable_after", re.IGNORECASE)
 _REASONS = frozenset(one.value for one in Reason)
 
@@ -61,7 +64,37 @@ def summarise(task: Task) -> Summary:
         raw = plain(_kept(task), fields, most=MOST, ratio=task.limits.ratio)
     except StepError as error:
         return _file(kind, None, task.item.digest, error.reason)
-    return _page(read(raw, task.item.key, fields), task, len(raw))._replace(headed=_hides(fields))
+    found = _page(read(raw, task.item.key, fields, _site(task.source)), task, len(raw))
+    return found._replace(headed=_hides(fields) or found.until is not None)
+
+
+def known_as(one: Recorded) -> str:
+    """Name the bytes of an answer with what its head says of them; empty where none came.
+
+    The same bytes with another media type or date are described anew.
+    """
+    kept, modified = one.visit.kept, one.visit.validators[1]
+    if kept is None or not (kept.mime or modified):
+        return kept.digest if kept else ""
+    return f"{kept.digest} {blake2b(f'{kept.mime} {modified}'.encode(), digest_size=8).hexdigest()}"
+
+
+def expires(summary: Summary) -> int | None:
+    """Return when a page is no more to be found, in seconds since 1970; None where it does not say."""
+    return summary.until
+
+
+def _site(source: Source | None) -> Scope | None:
+    """Return the site of a source: `*` names no host, and so none is its own by that."""
+    if source is None or "seeds" not in source.options:
+        return None
+    told = source.options
+    return _scope(tuple(told["seeds"]), tuple(one for one in told["hosts"] if one != "*"), tuple(told["paths"]))
+
+
+@lru_cache(maxsize=64)
+def _scope(seeds: tuple[str, ...], hosts: tuple[str, ...], paths: tuple[str, ...]) -> Scope:
+    return scope(seeds, hosts, paths)
 
 
 def refers(one: Recorded, fields: Mapping[str, str]) -> bool:
@@ -93,8 +126,10 @@ def _page(found: Document, task: Task, size: int) -> Summary:
     )  # fmt: skip
     pile = _clean(found.pile.fields())
     digest = type(found.pile)(*pile).digest()
-    if reason := refusal(found, fields, task.options.get("agent", "")):
+    asked, now = asks(found, fields, task.options.get("agent", "")), answered(fields, task.visited)
+    if reason := asked.refusal(now):
         return about._replace(identity=identity.of_hidden(digest, reason), reason=reason.value)
+    about = about._replace(until=int(asked.until.timestamp()) if asked.until else None)
     described = _clean(astuple(found.description))
     if not any(pile):
         return about._replace(
@@ -120,13 +155,14 @@ def _unread(found: Document) -> str:
     return "" if found.encoding or found.mime is None else Reason.UNSUPPORTED.value
 
 
-def refusal(found: Document, fields: Mapping[str, str], agent: str) -> Reason | None:
-    """Return why a page asks not to be found, in its header or in itself."""
-    asked = directive.header(fields.get("x-robots-tag", "").split("\n"), agent).join(directive.meta(found.asks, agent))
-    sent = moment(fields.get("date", ""))
-    if sent is None:
-        return Reason.NOINDEX if asked.noindex else None
-    return asked.refusal(sent)
+def asks(found: Document, fields: Mapping[str, str], agent: str) -> Directives:
+    """Return what a page asks of those who keep and show it, in its header and in itself."""
+    return directive.header(fields.get("x-robots-tag", "").split("\n"), agent).join(directive.meta(found.asks, agent))
+
+
+def answered(fields: Mapping[str, str], visited: datetime | None) -> datetime:
+    """Return when an answer was given: as it says itself, else when it was asked for."""
+    return moment(fields.get("date", "")) or visited or _BEGIN
 
 
 def _file(kind: Mime | None, size: int | None, mark: str, reason: Reason) -> Summary:
@@ -169,13 +205,15 @@ def tell(one: Recorded, result: Summary | Reading | None) -> Entry | None:
     if visit.status is None and visit.reason is not Reason.TOO_LARGE:
         return None
     sight, summary = _saw(visit, result)
-    payload = visit.kept.digest if visit.kept else ""
+    payload = known_as(one)
+    if summary and summary.headed and visit.kept:
+        payload = f"{visit.kept.digest} {HEADED}"
     crawl = Crawl(
         one.seq, visit.url, int(visit.started.timestamp()),
         identity.crawl_uuid(visit.started, one.session, visit.digest, visit.kind), sight,
         identity.agent_uuid(one.opened, one.session), visit.kind, visit.allowed, int(became(visit)),
         round(visit.seconds * 1000) if visit.seconds else None, visit.status, visit.validators[0] or None,
-        f"{payload} {HEADED}" if summary and summary.headed else payload,
+        payload,
     )  # fmt: skip
     return Entry(crawl, summary)
 

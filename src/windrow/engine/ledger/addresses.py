@@ -291,3 +291,8 @@ class AddressWriter:
         """Put the interval of an address on record, in seconds, if this visit to it is its last."""
         self._batch.flush()
         self._batch.database.execute("address_paced", int(visit.visit.started.timestamp()), pause, visit.seq)
+
+    def due_by(self, visit: Recorded, until: int) -> None:
+        """Have an address asked at a time (seconds since 1970) at the latest, if this visit to it is its last."""
+        self._batch.flush()
+        self._batch.database.execute("address_due_by", until, visit.seq)

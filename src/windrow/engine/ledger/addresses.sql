@@ -122,6 +122,12 @@ WHERE (digest, host) = (SELECT v.address, v.host FROM visit v WHERE v.seq = ?3)
 AND failures = 0 AND due >= ?1 + pause - 1
 AND NOT EXISTS (SELECT 1 FROM visit v WHERE v.address = address.digest AND v.host = address.host AND v.seq > ?3);
 
+-- name: address_due_by
+-- What its last visit brought holds until then; one that is never due stays so.
+UPDATE address SET due = ?1 WHERE (digest, host) = (SELECT v.address, v.host FROM visit v WHERE v.seq = ?2)
+AND due > ?1
+AND NOT EXISTS (SELECT 1 FROM visit v WHERE v.address = address.digest AND v.host = address.host AND v.seq > ?2);
+
 -- name: addresses_wrong
 -- Addresses that are due, or have a last capture, other than their visits say. Not those that are never due: they are
 -- known from elsewhere, or were taken down. Nor what others asked, which took no time that we know of.

@@ -9,6 +9,9 @@ from windrow.stores.summary.generation import Sight
 PILE = 64
 """Bytes of an identity that is the digest of a text pile; any other has fewer."""
 
+HEADED = "headed"
+"""Behind the digest of bytes that do not say by themselves what was there: who else brings them must be read."""
+
 
 class Crawl(NamedTuple):
     """One crawl, in the columns of `crawl_summary` and `http_summary`. Times are UNIX seconds.
@@ -55,7 +58,7 @@ class Summary(NamedTuple):
     `document_description` after the first. Each link is `(url, fragment, nofollow, me, tag, location,
     contains_headline, destination, locality, html_tag, text)`; the bits of `location` are the fifteen
     flags in their order, the first lowest. `headed` is true of what the bytes alone would not say: another
-    answer with these bytes may be something else.
+    answer with these bytes may be something else. `until` (UNIX seconds) is when it may not be found any more.
     """
 
     identity: bytes
@@ -69,6 +72,7 @@ class Summary(NamedTuple):
     canonical: str = ""
     move: Move | None = None
     headed: bool = False
+    until: int | None = None
 
 
 class Entry(NamedTuple):

@@ -9,7 +9,7 @@ from operator import itemgetter
 
 from windrow.stores.summary.batch import Batch
 from windrow.stores.summary.duplicate import detect
-from windrow.stores.summary.entry import Entry
+from windrow.stores.summary.entry import HEADED, Entry
 from windrow.stores.summary.follow import follow
 from windrow.stores.summary.reading import Readings, addresses
 from windrow.stores.summary.upgrade import upgrade
@@ -62,6 +62,10 @@ class SummaryStore(Writer):
     def same(self, url: str, payload: str) -> bool:
         """Tell whether these bytes were read at this address before."""
         return bool(self._ask(_SAME, url, payload))
+
+    def passing(self, url: str, payload: str) -> bool:
+        """Tell whether what these bytes said at this address holds for some time only, or was said by their head."""
+        return bool(self._ask(_SAME, url, f"{payload} {HEADED}"))
 
     def changes(self, urls: Iterable[str]) -> dict[str, list[bool | None]]:
         """Return of addresses whether each visit after the first with a content found another one, oldest first.

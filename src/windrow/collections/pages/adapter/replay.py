@@ -46,7 +46,7 @@ def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed |
             made = harvest(workspace.told("pages", replace(pages_of(workspace.sections), summary=new)))
             if made.books:
                 made.books.close()
-            session.harvest(replace(made, books=None, sources=()), phases=frozenset({"summarise"}), fetch=False)
+            session.harvest(replace(made, books=None, reread=True), phases=frozenset({"summarise"}), fetch=False)
         if session.stops:
             raise Stopped("stopped before all was read; the Summary Database is as it was", hint="windrow replay")
         _settle(new)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from windrow.collections.pages.adapter.harvest import agent_known
 from windrow.collections.pages.reading import Document as Page
 from windrow.collections.pages.reading import read
 from windrow.collections.pages.settings import LIMITS, pages_of
-from windrow.collections.pages.summarise import refusal
+from windrow.collections.pages.summarise import answered, asks
 from windrow.config import Workspace
 from windrow.digest import digest
 from windrow.engine.sample import sample
@@ -52,7 +53,8 @@ def attempt(workspace: Workspace | None, address: str) -> Iterator[Part]:
         yield Note(found.address, PHASE, Level.NOTE, "Canonical", page.canonical)
     yield from records
     kind = page.mime.essence if page.mime else "unknown"
-    reason = refusal(page, found.fields, agent_known(workspace) if workspace else "")
+    asked = asks(page, found.fields, agent_known(workspace) if workspace else "")
+    reason = asked.refusal(answered(found.fields, datetime.now(UTC)))
     yield Document(found.address, kind, len(body), digest(body), PHASE, reason, len(records))
 
 

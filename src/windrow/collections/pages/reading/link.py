@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 from windrow.collections.pages.code import Destination, Locality
 from windrow.collections.pages.reading.target import Compass
+from windrow.collections.pages.scope import Scope, locality
 from windrow.formats.html import Head, Mark, Outline
+from windrow.formats.url import normalise, parts
 
 LOCATIONS = tuple(Mark)[:15]
 """The parts of a page that a link's location signature tells of, in the order of the table's columns."""
@@ -16,6 +18,7 @@ _AWAY = int(Mark.NAV | Mark.ASIDE)
 _EDGE = int(Mark.HEADER | Mark.FOOTER)
 _CENTRE = int(Mark.MAIN | Mark.ARTICLE)
 _HEADLINE, _LIST = int(Mark.HEADLINE), int(Mark.LIST)
+_WEB = ("http://", "https://")
 _OUT, _SELF = int(Locality.OUT), int(Locality.SELF)
 
 
@@ -85,6 +88,18 @@ def links(outline: Outline, head: Head, url: str) -> list[Link]:
     return found
 
 
+def placed(found: list[Link], url: str, site: Scope) -> list[Link]:
+    """Return the links of a page with how far they reach from its site; all as they are where it lies outside."""
+    here = normalise(url).url
+    if not here or not site.holds(parts(here)):
+        return found
+    page = parts(here)
+    return [
+        link._replace(locality=int(locality(page, parts(link.url), site))) if link.url.startswith(_WEB) else link
+        for link in found
+    ]
+
+
 def bare(found: list[Link]) -> list[Link]:
     """Return links of a document that is not written in HTML, though it was made HTML to be read."""
     return [link._replace(html_tag="") for link in found]
@@ -124,15 +139,15 @@ def count(found: list[Link], *, publishing_date: bool) -> Count:
     once: in a headline before in a list.
     """
     tally = [0, 0, 0, 0, 0]
-    for _, _, _, _, _, where, headline, _, locality, tag, text in found:
+    for _, _, _, _, _, where, headline, _, reach, tag, text in found:
         if where & _AWAY or tag != "a" or not text:
             continue
         if where & _EDGE and not where & _CENTRE:
             continue
-        if locality == _OUT:
+        if reach == _OUT:
             tally[4] += 1
             continue
-        step = 0 if locality == _SELF else 2
+        step = 0 if reach == _SELF else 2
         if headline or where & _HEADLINE:
             tally[step] += 1
         elif where & _LIST:

@@ -9,10 +9,12 @@ from windrow.collections.pages.kind import Mime, mime
 from windrow.collections.pages.reading.blank import blank
 from windrow.collections.pages.reading.document import Document, document
 from windrow.collections.pages.reading.feed import feed
+from windrow.collections.pages.reading.link import count, indexiness, placed
 from windrow.collections.pages.reading.markdown import markdown
 from windrow.collections.pages.reading.pdf import pdf
 from windrow.collections.pages.reading.plain import plain
 from windrow.collections.pages.reading.said import Said
+from windrow.collections.pages.scope import Scope
 from windrow.errors import MissingExtra, StepError
 from windrow.formats import language
 from windrow.formats import pdf as portable
@@ -33,12 +35,13 @@ def version() -> str:
     return "+".join([_VERSION, *(name for name, there in extras if there)])
 
 
-def read(raw: bytes, url: str, fields: Mapping[str, str]) -> Document:
+def read(raw: bytes, url: str, fields: Mapping[str, str], site: Scope | None = None) -> Document:
     r"""Read a document's bytes, without transfer and content codings, as they came from this address.
 
     `fields` are the response's, by name in lower case. HTML, plain text, Markdown, feeds and PDF are read; any other
     document, and one that cannot be read, has no text, and findings that say why. Where the server does not say what
     it is, or says what its first bytes deny, these decide (WHATWG MIME Sniffing); in the latter case `mime` is None.
+    How far links reach is told by the hosts and paths of `site`, where the page lies in it, else by its own host.
 
     >>> found = read(b"# Tea\n\nPour *hot* water.", "http://a.example/", {"content-type": "text/markdown"})
     >>> found.description.title, found.pile.text
@@ -57,7 +60,17 @@ def read(raw: bytes, url: str, fields: Mapping[str, str]) -> Document:
     except StepError as error:
         why = f"{error}; {error.hint}" if error.hint else str(error)
         read_ = blank(Finding(error.reason.value if error.reason else "unread", why, Level.WARN))
-    return _told(read_, found.essence, claimed, conflict=found.conflict)
+    return _told(_placed(read_, url, site), found.essence, claimed, conflict=found.conflict)
+
+
+def _placed(found: Document, url: str, site: Scope | None) -> Document:
+    """Say of the links of a page how far they reach from its site; its indexiness is made of that."""
+    if site is None or site.alone or not found.links:
+        return found
+    links = placed(found.links, url, site)
+    before, after = (indexiness(count(some, publishing_date=False)) for some in (found.links, links))
+    said = replace(found.description, indexiness=found.description.indexiness + after - before)
+    return replace(found, links=links, description=said)
 
 
 def _reader(essence: str, raw: bytes, url: str) -> Callable[[bytes, str, Said], Document]:

@@ -1,9 +1,9 @@
 -- Our own tables beside the standard's: what its tables are folded from, and what is still to be done.
 
 -- What every crawl of an address saw. `identity` says what was there: the digest of its text pile (64 bytes) or,
--- of what has no text, a hash of 32; `reason` why it has none. `payload` is the digest of the bytes that came,
--- `visit` the ledger's number of the visit, and the rest is what `crawl_summary` and `http_summary` say of it;
--- `said` is a hash of what it calls itself, empty where it was not read.
+-- of what has no text, a hash of 32; `reason` why it has none. `payload` is the digest of the bytes that came, and
+-- behind it a hash of what their head said of them; `visit` the ledger's number of the visit, and the rest is what
+-- `crawl_summary` and `http_summary` say of it; `said` is a hash of what it calls itself, empty where it was not read.
 CREATE TABLE IF NOT EXISTS windrow_observation (
   url_id INTEGER NOT NULL REFERENCES url,
   at INTEGER NOT NULL,
