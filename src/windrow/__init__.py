@@ -2,14 +2,54 @@
 
     import windrow
 
-    if __name__ == "__main__":
-        print(windrow.open("farm").run().exit_code)
+    print(windrow.open("farm").run().exit_code)
 
-A run starts processes of its own, which read the script that started them once more: a script must
-keep what it does under that `if`.
+`windrow.open(folder)` has a method for every command of the command line: docs/reference/python.md.
 """
 
 from windrow.app import Windrow
 from windrow.app import Windrow as open  # noqa: A004, N813 `windrow.open(dir)` reads as it should
+from windrow.errors import (
+    ArchiveError,
+    ConfigError,
+    DiskFull,
+    LedgerError,
+    Locked,
+    MissingExtra,
+    NotAWorkspace,
+    StepError,
+    Stopped,
+    StoreError,
+    StoreUnreachable,
+    TerminalFailure,
+    TransientFailure,
+    TransportError,
+    UsageError,
+    WindrowError,
+)
+from windrow.reasons import Reason
 
-__all__ = ["Windrow", "open"]
+init = Windrow.init
+
+__all__ = [
+    "ArchiveError",
+    "ConfigError",
+    "DiskFull",
+    "LedgerError",
+    "Locked",
+    "MissingExtra",
+    "NotAWorkspace",
+    "Reason",
+    "StepError",
+    "Stopped",
+    "StoreError",
+    "StoreUnreachable",
+    "TerminalFailure",
+    "TransientFailure",
+    "TransportError",
+    "UsageError",
+    "Windrow",
+    "WindrowError",
+    "init",
+    "open",
+]

@@ -278,6 +278,11 @@ class SearchResult(NamedTuple):
     remarks: tuple[str, ...]
     message: Message
 
+    @property
+    def details(self) -> Any:
+        """All that its collection tells of it; a `Hit` for a page."""
+        return self.message.value
+
 
 class SearchAnswer(NamedTuple):
     """Some results of a search, and what is said of it: notes, whether there is more, and the message that ends it."""

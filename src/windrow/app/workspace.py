@@ -4,42 +4,133 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, date, datetime, time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from windrow.errors import ConfigError, Stopped, UsageError
 from windrow.registry import adapter, capable, collection, installed, phases
 from windrow.registry import names as known_names
 
 if TYPE_CHECKING:
-    from windrow.adapter import SearchAnswer, SourceChange
+    from windrow.adapter import Burden, Part, Replayed, SearchAnswer, SourceChange
+    from windrow.app.checkup import Checkup
+    from windrow.app.scaffold import Prepared
     from windrow.app.schedule import Preview
     from windrow.app.status import Standing
     from windrow.app.story import Found
     from windrow.app.summary import Summary
+    from windrow.collections.pages.adapter.compare import Compared
     from windrow.config import Workspace
     from windrow.engine.burial import Buried
     from windrow.engine.ledger import Ledger
+    from windrow.engine.operator import Chosen
     from windrow.engine.progress import Progress
     from windrow.engine.run import Harvest
     from windrow.engine.session import Session, Setup
+
+Names = str | Path | Sequence[str | Path]
+"""One name, or several: of sources and collections, or what else a verb takes."""
+
+Day = date | datetime
+"""A moment; without a time zone it is in UTC, and a date is the beginning of that day."""
+
+
+def _listed(names: Names) -> tuple[str, ...]:
+    """Return names as a list, for one alone too.
+
+    >>> _listed("blog")
+    ('blog',)
+    """
+    return (str(names),) if isinstance(names, str | Path) else tuple(str(one) for one in names)
+
+
+def _moment(day: Day | None) -> datetime | None:
+    """Return a moment in UTC.
+
+    >>> _moment(date(2026, 11, 21))
+    datetime.datetime(2026, 11, 21, 0, 0, tzinfo=datetime.timezone.utc)
+    """
+    if day is None:
+        return None
+    found = day if isinstance(day, datetime) else datetime.combine(day, time())
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _spelled(day: Day | str) -> str:
+    """Spell a day as the search language has it: a date, or a time in UTC."""
+    if not isinstance(day, datetime):
+        return str(day)
+    return (day.astimezone(UTC) if day.tzinfo else day).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 class Windrow:
     """A workspace and what can be done with it."""
 
     def __init__(
-        self, start: Path | str = ".", flags: Mapping[str, Any] | None = None, *, named: Path | None = None
+        self, start: Path | str | None = None, flags: Mapping[str, Any] | None = None, *, named: Path | None = None
     ) -> None:
-        """Open the workspace at `start` or above it, or the one `named` on a command line."""
+        """Open the workspace at `start` or above it; without `start`, the one that a command would use here.
+
+        `flags` are settings that win over all others, by name; `named` is the workspace of a command line.
+        """
         from windrow.config import find, load
 
-        root = find(Path(start), os.environ, named)
+        root = find(Path(start or "."), os.environ if start is None else {}, named)
+        self._flags = flags
         self.config: Workspace = load(root, flags=flags)
+
+    @classmethod
+    def init(cls, folder: Path | str = ".") -> Windrow:
+        """Make a workspace in a folder, or upgrade the one that is there, and open it; nothing is overwritten."""
+        from windrow.app.scaffold import prepare
+
+        return cls(named=prepare(Path(folder)).folder)
+
+    def prepare(self) -> Prepared:
+        """Bring the workspace up to date as `init` does, and return what was done; safe to repeat."""
+        from windrow.app.scaffold import prepare
+
+        return prepare(self.config.root)
+
+    def new_source(self, name: str, url: str, *, collection: str, **settings: str) -> Path:
+        """Write `sources/NAME.toml`, checked with the rest of the configuration; return its path.
+
+        `settings` are those of the collection's sources, such as `centre="H"`. Nobody is asked.
+        """
+        from windrow.app.scaffold import NewSource, add_source
+
+        path = add_source(self.config.root, NewSource(name, url, collection, settings))
+        self._reload()
+        return path
+
+    def trust(self, source: str, fingerprint: str) -> bool:
+        """Pin the host key that a source's SFTP server shows; return False where it was pinned already.
+
+        `fingerprint` is as ssh prints it (`SHA256:...`), or a public key.
+        """
+        from windrow.config import trust
+
+        if self.config.source(source) is None:
+            known = ", ".join(one.name for one in self.config.sources) or "none"
+            raise UsageError(f"there is no source {source!r}; there are: {known}", hint="windrow config")
+        try:
+            new = trust(self.config.root, source, fingerprint)
+        except ConfigError as error:
+            if error.__cause__ is not None:  # the disk's fault, not that of what was typed
+                raise
+            raise UsageError(str(error), hint="windrow config trust --help") from None
+        self._reload()
+        return new
+
+    def _reload(self) -> None:
+        """Read the configuration again, after one of its files was written."""
+        from windrow.config import load
+
+        self.config = load(self.config.root, flags=self._flags)
 
     @property
     def setup(self) -> Setup:
@@ -63,7 +154,7 @@ class Windrow:
 
         return Ledger(self.config.ledger if self.config.ledger.exists() else Path(":memory:"))
 
-    def chosen(self, names: Sequence[str] = ()) -> dict[str, frozenset[str]]:
+    def _chosen(self, names: Sequence[str] = ()) -> dict[str, frozenset[str]]:
         """Return the names of the sources chosen, by collection: all, or the collections and sources named."""
         sources = {source.name: source.collection for source in self.config.sources}
         unknown = [name for name in names if name not in sources and name not in known_names()]
@@ -91,33 +182,33 @@ class Windrow:
                 found.setdefault(kind, set()).add(name)
         return {kind: frozenset(found[kind]) for kind in installed() if kind in found}
 
-    def unusable(self, names: Sequence[str] = ()) -> tuple[str, ...]:
+    def _unusable(self, names: Sequence[str] = ()) -> tuple[str, ...]:
         """Say of each source chosen why its collection cannot be used, where it cannot."""
         chosen = (one for one in self.config.sources if not names or one.name in names or one.collection in names)
         return tuple(f"source {one.name}: {one.unusable}" for one in chosen if one.unusable)
 
-    def harvests(self, names: Sequence[str] = ()) -> list[Harvest]:
+    def _harvests(self, names: Sequence[str] = ()) -> list[Harvest]:
         """Return what is to be harvested: all, or the collections and sources named."""
         found = []
-        for kind, chosen in self.chosen(names).items():
+        for kind, chosen in self._chosen(names).items():
             made = adapter(kind).harvest(self.config)
             found.append(replace(made, sources=tuple(one for one in made.sources if one.name in chosen)))
         return found
 
     def run(
         self,
-        names: Sequence[str] = (),
+        names: Names = (),
         *,
         progress: Progress | None = None,
         first: str = "",
         last: str = "",
         limit: int | None = None,
-        since: datetime | None = None,
+        since: Day | None = None,
         again: bool = False,
         command: str = "run",
         source: str = "",
     ) -> Summary:
-        """Harvest, tell the command of `run.notify`, and return what was done.
+        """Harvest all sources, or the sources and collections named; hand the summary to `run.notify`, and return it.
 
         `first` and `last` are phases, `limit` the most items to fetch, `since` leaves out what its
         source dated earlier, `again` does done work of the chosen sources once more. WARC files of other
@@ -128,10 +219,11 @@ class Windrow:
         from windrow.engine.release import release
         from windrow.engine.session import Session
 
-        names, first = self._adopt(names, first)
+        names, first = self._adopt(_listed(names), first)
+        since = _moment(since)
         held = self._held(names, source, wished=bool(again or limit or since))
-        chosen = held or self.chosen(names)
-        unusable = self.unusable(names)
+        chosen = held or self._chosen(names)
+        unusable = self._unusable(names)
         if unusable and not chosen:
             raise ConfigError(unusable[0], hint="install the package that has it, or remove the source")
         parts = {kind: span(collection(kind), first, last) for kind in chosen}
@@ -139,7 +231,7 @@ class Windrow:
             code = None
             try:
                 with session.polite_stop():
-                    for one in held.values() if held else self.harvests(names):
+                    for one in held.values() if held else self._harvests(names):
                         part = parts[one.collection.name]
                         fetch = part.fetch and not held
                         if again:
@@ -206,36 +298,36 @@ class Windrow:
 
     def preview(
         self,
-        names: Sequence[str] = (),
+        names: Names = (),
         *,
         first: str = "",
         last: str = "",
         limit: int | None = None,
-        since: datetime | None = None,
+        since: Day | None = None,
         again: bool = False,
         source: str = "",
     ) -> list[Preview]:
-        """Tell what `run` would ask and from whom; opens no connection and writes nothing."""
+        """Return what `run` would ask and from whom; opens no connection and writes nothing."""
         from windrow.app.schedule import Bounds, preview, span, taken
         from windrow.app.warc_names import lots
 
-        names, first = self._adopt(names, first)
+        names, first = self._adopt(_listed(names), first)
         if files := lots(self.config, names, source):
             return [taken(files)]
         ledger = self.ledger()
         try:
             found = []
-            for kind, chosen in self.chosen(names).items():
+            for kind, chosen in self._chosen(names).items():
                 adapter(kind).ready(self.config)
                 sources = [source for source in self.config.sources if source.name in chosen]
                 part = span(collection(kind), first, last)
-                found.append(preview(ledger, collection(kind), sources, part, Bounds(limit, since, again)))
+                found.append(preview(ledger, collection(kind), sources, part, Bounds(limit, _moment(since), again)))
             return found
         finally:
             ledger.close()
 
     def status(self) -> Standing:
-        """Tell how every source stands, and how many items stand where and why."""
+        """Return how every source stands, and how many items stand where and why."""
         from windrow.app.status import stand
 
         ledger = self.ledger()
@@ -245,7 +337,7 @@ class Windrow:
             ledger.close()
 
     def why(self, what: str | int) -> Found:
-        """Tell the whole story of an address, file, record, source, centre or number.
+        """Return the whole story of an address, file, record, source, centre or number.
 
         Where several things are meant, they are listed; what is not known is a WindrowError that
         says what was looked for.
@@ -258,14 +350,17 @@ class Windrow:
         finally:
             ledger.close()
 
-    def changes(self, since: datetime | None = None, *, source: str = "", kind: str = "") -> list[SourceChange]:
-        """Tell what came, changed or went at the sources, in the order of time: since a time, or in the last session.
+    def changes(self, since: Day | None = None, *, source: str = "", kind: str = "") -> list[SourceChange]:
+        """Return what came, changed or went at the sources, in the order of time: since a time, or in the last session.
 
         `kind` is new, changed or gone.
         """
-        from windrow.adapter import Window
+        from windrow.adapter import CHANGED, GONE, NEW, Window
         from windrow.app.changes import changes
 
+        if kind not in {"", NEW, CHANGED, GONE}:
+            raise UsageError(f"there is no kind {kind!r} of changes; there are {NEW}, {CHANGED} and {GONE}")
+        since = _moment(since)
         ledger = self.ledger()
         try:
             last = ledger.sessions.latest()
@@ -276,14 +371,106 @@ class Windrow:
         finally:
             ledger.close()
 
-    def search(self, text: str, *, offset: int = 0, limit: int = 10) -> SearchAnswer:
-        """Search what was harvested; any text is a query, and `as-of:` in it searches them as they were."""
+    def search(self, text: str, *, offset: int = 0, limit: int = 10, explain: bool = False) -> SearchAnswer:
+        """Search what was harvested; any text is a query, and `as-of:` in it searches the pages as they were.
+
+        With `explain`, each result says what its score is made of.
+        """
         from windrow.app.search import search
 
-        return search(self.config, text, offset=offset, limit=limit)
+        return search(self.config, text, offset=offset, limit=limit, explain=explain)
 
-    def forget(self, names: Sequence[str], reason: str = "") -> list[Buried]:
-        """Take pages, hosts or sites down, and return what was removed; a tombstone with the reason stays."""
+    def diff(self, name: str, since: Day | str = "", until: Day | str = "", *, context: int = 2) -> Compared:
+        """Compare two versions of a page: as it was at the end of `since`, and at the end of `until`.
+
+        Without `until` the latest version is meant, without `since` the one before the other. `context` is how many
+        unchanged lines are shown around changed ones.
+        """
+        from windrow.app.compare import compare
+
+        found: Compared = compare(self.config, name, _spelled(since), _spelled(until), context=context)
+        return found
+
+    def try_(self, address: str, collection: str) -> Iterator[Part]:
+        """Read one file or address as a collection does, yield what is in it, and keep nothing."""
+        return iter(adapter(collection).attempt(self.config, address))
+
+    def retry(self, names: Names = (), *, source: str = "", reason: str = "", dry_run: bool = False) -> list[Chosen]:
+        """Put failed or cancelled items back to be fetched by the next run, and return them.
+
+        Without names, all that failed of a source or for a reason. With `dry_run` they are only returned.
+        """
+        return self._decide("retry", names, source=source, reason=reason, dry=dry_run)
+
+    def cancel(self, names: Names = (), *, source: str = "", reason: str = "", dry_run: bool = False) -> list[Chosen]:
+        """End items, so that no run fetches or reads them, and return them.
+
+        Without names, all that waits of a source or for a reason. With `dry_run` they are only returned.
+        """
+        return self._decide("cancel", names, source=source, reason=reason, dry=dry_run)
+
+    def _decide(self, act: str, names: Names, **narrowed: Any) -> list[Chosen]:
+        from windrow.app.decision import decide
+
+        ledger = self.ledger()
+        try:
+            return decide(self.config, ledger, act, _listed(names), **narrowed)
+        finally:
+            ledger.close()
+
+    def replay(self, progress: Progress | None = None) -> dict[str, Replayed]:
+        """Read every kept capture again with today's readers, and return what came out differently, by collection."""
+        from windrow.engine.progress import Progress
+
+        done = {
+            name: adapter(name).replay(self.config, self.setup, progress or Progress(quiet=True))
+            for name in installed()
+        }
+        return {name: one for name, one in done.items() if one is not None}
+
+    def check(self) -> Checkup:
+        """Read every capture back, compare ledger, archive and stores, and return what does not agree."""
+        from windrow.app.checkup import check
+
+        ledger = self.ledger()
+        try:
+            return check(self.config, ledger)
+        finally:
+            ledger.close()
+
+    def export(self, what: str, form: str, to: Path | str | TextIO) -> int:
+        """Write what the workspace holds to a file or stream (UTF-8, with a `buffer`); return the number of rows.
+
+        `what` and `form` are those of `windrow export`, such as `pages` as `jsonl`.
+        """
+        from windrow.app.export import export
+
+        if isinstance(to, str | Path):
+            with Path(to).open("w", encoding="utf-8") as file:
+                return export(self.config, what, form, file)[0]
+        return export(self.config, what, form, to)[0]
+
+    def would_forget(self, names: Names) -> list[Burden]:
+        """Count what `forget` would take down; nothing is changed."""
+        from windrow.app.takedown import weigh
+
+        ledger = self.ledger()
+        try:
+            return weigh(self.config, ledger, _listed(names))
+        finally:
+            ledger.close()
+
+    def forget(self, names: Names = (), reason: str = "") -> list[Buried]:
+        """Take pages, hosts or sites down, and return what was removed; a tombstone with the reason stays.
+
+        Without names, what an earlier call left undone is finished.
+        """
         from windrow.app.takedown import take_down
 
-        return take_down(self.config, self.setup, names, reason)
+        return take_down(self.config, self.setup, _listed(names), reason)
+
+    def lift(self, names: Names) -> int:
+        """Let what was taken down be asked for again; return how many tombstones were lifted."""
+        from windrow.app.takedown import let_again
+
+        return let_again(self.config, self.setup, _listed(names))

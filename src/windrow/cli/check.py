@@ -12,14 +12,7 @@ def command(voice: Voice) -> int:
 
     Exit code 1 if anything does not agree; each disagreement is a line.
     """
-    from windrow.app.checkup import check  # noqa: PLC0415 `--help` needs no ledger
-
-    workspace = voice.open()
-    ledger = workspace.ledger()
-    try:
-        done = check(workspace.config, ledger)
-    finally:
-        ledger.close()
+    done = voice.open().check()
     for fault in done.faults:
         if voice.json:
             voice.message("fault", fault)

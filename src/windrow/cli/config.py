@@ -8,7 +8,6 @@ from windrow.cli.kind import sources
 from windrow.cli.verb import branch, verb
 from windrow.cli.voice import Voice
 from windrow.display import table
-from windrow.errors import ConfigError, UsageError
 
 
 @branch("config", examples=["windrow config", "windrow config trust harwell SHA256:..."], alone=True)
@@ -47,18 +46,7 @@ def trust(voice: Voice, source: str, fingerprint: str) -> int:
     FINGERPRINT is as ssh prints it (SHA256:...), or a public key; compare it with what the server's
     operator tells you. It is kept in host_keys.toml.
     """
-    from windrow.config import trust as pin  # noqa: PLC0415
-
-    config = voice.open().config
-    if config.source(source) is None:
-        known = ", ".join(one.name for one in config.sources) or "none"
-        raise UsageError(f"there is no source {source!r}; there are: {known}", hint="windrow config")
-    try:
-        new = pin(config.root, source, fingerprint)
-    except ConfigError as error:
-        if error.__cause__ is not None:  # the disk's fault, not that of what was typed
-            raise
-        raise UsageError(str(error), hint="windrow config trust --help") from None
+    new = voice.open().trust(source, fingerprint)
     if voice.json:
         voice.message("trust", {"source": source, "fingerprint": fingerprint, "new": new})
     else:

@@ -15,21 +15,15 @@ _SAID = {"retry": ("put back to be fetched again", "windrow run"), "cancel": ("e
 
 
 def _decide(act: str, voice: Voice, names: tuple[str, ...], **narrowed: Any) -> int:
-    from windrow.app.decision import decide  # noqa: PLC0415 `--help` needs no ledger
-
-    workspace = voice.open()
-    ledger = workspace.ledger()
-    try:
-        found = decide(workspace.config, ledger, act, names, **narrowed)
-    finally:
-        ledger.close()
+    opened = voice.open()
+    found = (opened.retry if act == "retry" else opened.cancel)(names, **narrowed)
     for one in found:
         if voice.json:
             voice.message(act, {"key": one.key, "phase": one.state[0], "status": one.state[1].name.lower()})
         else:
             voice.data(one.key)
     done, following = _SAID[act]
-    done = f"would be {done}" if narrowed["dry"] else done
+    done = f"would be {done}" if narrowed["dry_run"] else done
     voice.talk(f"{len(found)} {done}; next: {following}")
     return 0
 
@@ -41,7 +35,7 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
                help="Those that this source offers."),
         option("--reason", default="", metavar="WORD", shell_complete=reasons, section="Which",
                help="Those that stand so for this reason."),
-        option("--dry-run", "dry", is_flag=True, help="Only say which."),
+        option("--dry-run", is_flag=True, help="Only say which."),
     ):  # fmt: skip
         function = decorator(function)
     return function

@@ -33,9 +33,7 @@ def command(voice: Voice, url: str, since: str, until: str, context: int) -> Non
     DATE is a day, a month, a year or a time (2026-11-21, 2026-11, 2026, 2026-11-21T10:00); the version
     that was there at its end is meant. What stands in menus, footers and the like is only counted.
     """
-    from windrow.app.compare import compare  # noqa: PLC0415 `--help` needs no database
-
-    found = compare(voice.open().config, url, since, until, context=context)
+    found = voice.open().diff(url, since, until, context=context)
     if voice.json:
         voice.message("diff", found)
     else:

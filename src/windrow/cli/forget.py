@@ -39,27 +39,21 @@ def command(voice: Voice, names: tuple[str, ...], **told: object) -> int:
     the time, the reason and who did it, and nothing of X is asked for again. Without X, what a killed
     `windrow forget` left undone is finished, and what another process that read a database kept from going.
     """
-    from windrow.app.takedown import let_again, take_down, weigh  # noqa: PLC0415 `--help` needs no ledger
-
     workspace = voice.open()
     if told["lift"]:
-        count = let_again(workspace.config, workspace.setup, names)
+        count = workspace.lift(names)
         if voice.json:
             voice.message("lifted", {"tombstones": count})
         voice.talk(f"{count} may be asked for again; next: windrow run pages" if count else "no tombstone stands there")
         return 0
-    ledger = workspace.ledger()
-    try:
-        found = weigh(workspace.config, ledger, names)
-    finally:
-        ledger.close()
+    found = workspace.would_forget(names)
     if names and (told["dry"] or not told["yes"]):
         _tell(voice, found)
     if told["dry"]:
         return 0
     if names and not told["yes"]:  # what was left undone was meant when it was begun
         _ask(len(found))
-    done = take_down(workspace.config, workspace.setup, names, str(told["reason"]))
+    done = workspace.forget(names, str(told["reason"]))
     for one in done:
         if voice.json:
             voice.message("forgotten", one)

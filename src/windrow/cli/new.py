@@ -59,12 +59,8 @@ def source(voice: Voice, *, name: str, url: str, collection: str, **told: str | 
     begins. A file that is there is not overwritten, and one that the configuration would refuse is not left
     behind.
     """
-    from windrow.app.scaffold import NewSource, add_source  # noqa: PLC0415
-
-    config = voice.open().config
-    path = add_source(
-        config.root, NewSource(name, url, collection, {key: value for key, value in told.items() if value})
-    )
+    settings = {key: value for key, value in told.items() if value}
+    path = voice.open().new_source(name, url, collection=collection, **settings)
     if voice.json:
         voice.message("new_source", {"name": name, "path": path})
         return 0

@@ -19,17 +19,12 @@ def command(voice: Voice) -> int:
     captures came, and then take their place. Documents that end elsewhere than before are listed, versions of
     pages that say something else are counted.
     """
-    from windrow import registry  # noqa: PLC0415 `--help` needs no collection
-    from windrow.engine.progress import Progress  # noqa: PLC0415
+    from windrow.engine.progress import Progress  # noqa: PLC0415 `--help` needs no engine
 
-    workspace = voice.open()
-    progress = Progress(quiet=voice.quiet or voice.json)
-    told = 0
-    for kind in registry.installed():
-        if done := registry.adapter(kind).replay(workspace.config, workspace.setup, progress):
-            _tell(voice, done, kind)
-            told += 1
-    if not told:
+    replayed = voice.open().replay(Progress(quiet=voice.quiet or voice.json))
+    for kind, done in replayed.items():
+        _tell(voice, done, kind)
+    if not replayed:
         voice.talk("nothing is summarised so far, so there is nothing to read again; next: windrow run")
     return 0
 

@@ -52,10 +52,8 @@ def command(voice: Voice, words: tuple[str, ...], limit: int, page: int, explain
     All of them are in docs/reference/search.md. A query with quotes goes in one argument; one that
     begins with two dashes goes behind a `--`.
     """
-    from windrow.app.search import search  # noqa: PLC0415 `--help` needs no database
-
     start = (page - 1) * limit
-    answer = search(voice.open().config, " ".join(words), offset=start, limit=limit, explain=explain)
+    answer = voice.open().search(" ".join(words), offset=start, limit=limit, explain=explain)
     if voice.json:
         for one in answer.results:
             voice.message(one.message.type, one.message.value)

@@ -50,7 +50,7 @@ class Voice:
         """Open the workspace that is meant."""
         from windrow.app import Windrow  # noqa: PLC0415 `--help` needs no workspace
 
-        return Windrow(".", flags, named=self.workspace)
+        return Windrow(flags=flags, named=self.workspace)
 
     def data(self, text: str | Iterable[str]) -> None:
         """Print what was asked for: a line, or lines, of which a table is one."""

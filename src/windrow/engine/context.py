@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Iterable
-from multiprocessing import forkserver
+from multiprocessing import forkserver, spawn
+from multiprocessing.process import BaseProcess
+from threading import local
+from typing import Any
 
 CONTEXT = multiprocessing.get_context("forkserver")
 
@@ -16,11 +19,48 @@ SOMETIMES = {"sftp": "windrow.transports.remote", "http": _WEB, "https": _WEB}
 CONTEXT.set_forkserver_preload([*ALWAYS])
 
 
+class _Script(local):
+    """Whether the process that this thread starts is to leave the script of its parent unread."""
+
+    left_out = False
+
+
+_script = _Script()
+_needed: set[str] = set()
+"""The modules that processes need: `__main__` among them only where a collection's functions are in the script."""
+
+_prepare = spawn.get_preparation_data
+
+
+def _prepared(name: str) -> dict[str, Any]:
+    """Say what a new process does first, without reading its parent's script where that is left out."""
+    found = _prepare(name)
+    if _script.left_out:
+        found = {key: value for key, value in found.items() if not key.startswith("init_main_")}
+    return found
+
+
+# A process of multiprocessing runs the script that started its parent once more, which would begin a second run
+# where the script has no `if __name__ == "__main__"`. There is no setting for this. Other users of multiprocessing
+# in this process, and other threads, get what they always did.
+spawn.get_preparation_data = _prepared
+
+
+def start(process: BaseProcess) -> None:
+    """Start a process without running the script that started this one, unless its steps are in that script."""
+    _script.left_out = "__main__" not in _needed
+    try:
+        process.start()
+    finally:
+        _script.left_out = False
+
+
 def warm(schemes: Iterable[str] = (), modules: Iterable[str] = ()) -> None:
     """Start the server, so that it imports while we do something else; nothing happens where it runs.
 
     `modules` are those of a collection's functions, which readers and fetchers need.
     """
-    needed = {SOMETIMES[one] for one in schemes if one in SOMETIMES} | set(modules)
+    _needed.update(modules := set(modules))
+    needed = {SOMETIMES[one] for one in schemes if one in SOMETIMES} | modules
     CONTEXT.set_forkserver_preload([*ALWAYS, *sorted(needed - {"__main__"})])
     forkserver.ensure_running()

@@ -12,7 +12,7 @@ from multiprocessing.process import BaseProcess
 from queue import SimpleQueue
 from typing import Any
 
-from windrow.engine.context import CONTEXT
+from windrow.engine.context import CONTEXT, start
 from windrow.engine.heartbeat import Watch
 from windrow.engine.message import Broken, Event, Feed, Halt, Keep, Lane, LaneEnded, Leave, Visited, Walk, WalkEnded
 from windrow.engine.pace import host
@@ -44,7 +44,7 @@ class _Member:
         told = (theirs, prefix, keep, self.watch.board)
         self.process: BaseProcess = CONTEXT.Process(target=_fetch, args=told, daemon=True)
         self.overdue = False  # it was ended since it did not report any more
-        self.process.start()
+        start(self.process)
         theirs.close()
         self._outbox: SimpleQueue[Told] = SimpleQueue()
         threading.Thread(target=self._post, daemon=True).start()

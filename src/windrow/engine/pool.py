@@ -12,7 +12,7 @@ from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 
 from windrow.engine import worker
-from windrow.engine.context import CONTEXT
+from windrow.engine.context import CONTEXT, start
 from windrow.engine.message import Done, Job
 from windrow.model import Finding, Reading
 from windrow.reasons import Reason
@@ -59,7 +59,7 @@ class _Worker:
         self.pipe, theirs = CONTEXT.Pipe()
         self.at = worker.counter()
         self.process: BaseProcess = CONTEXT.Process(target=worker.main, args=(theirs, desk, self.at), daemon=True)
-        self.process.start()
+        start(self.process)
         theirs.close()
         self.batch: _Batch | None = None
         self.sent: list[int] = []

@@ -1,0 +1,173 @@
+"""The Python API: every verb of the command line is a method, and scripts as people write them work."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import os
+import re
+import subprocess
+import sys
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import get_type_hints
+
+import pytest
+from tools.command import MESSAGES, PARTS
+from tools.python_api import RESULTS
+
+import windrow
+from tests.house.tree import ROOT
+from windrow import errors
+from windrow.cli.root import COMMANDS
+from windrow.demo.document import drop
+
+ELSEWHERE = {"demo": "a command only", "completion": "of shells only", "config": "an attribute"}
+SPELLED = {"try": "try_", "new": "new_source"}
+NAME = drop("H", "2026-01-12", 1)[0]
+
+
+@pytest.fixture
+def farm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> windrow.Windrow:
+    """A workspace with a folder of two zips as its source, opened from somewhere else."""
+    for name in [name for name in os.environ if name.startswith("WINDROW_")]:
+        monkeypatch.delenv(name)
+    made = windrow.init(tmp_path / "farm")
+    folder = tmp_path / "farm" / "partner"
+    for number in (1, 2):
+        name, content = drop("H", "2026-01-12", number)
+        (folder / "add").mkdir(parents=True, exist_ok=True)
+        (folder / "add" / name).write_bytes(content)
+    made.new_source("blog", "file:partner", collection="drops", centre="H")
+    return made
+
+
+@pytest.fixture
+def clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WINDROW_WORKSPACE", raising=False)
+
+
+def verbs() -> list[str]:
+    return [SPELLED.get(name, name) for part in COMMANDS.values() for name in part if name not in ELSEWHERE]
+
+
+def public() -> dict[str, object]:
+    found = {
+        name: each for name, each in vars(windrow.Windrow).items() if not name.startswith("_") and name != "ledger"
+    }
+    return {name: getattr(windrow.Windrow, name) for name, each in found.items() if not isinstance(each, property)}
+
+
+@pytest.mark.parametrize("verb", verbs())
+def test_every_verb_of_the_command_line_is_a_method(verb: str) -> None:
+    assert inspect.getdoc(getattr(windrow.Windrow, verb))
+
+
+def test_every_method_is_in_the_reference() -> None:
+    text = (ROOT / "docs/reference/python.md").read_text()
+    told = " ".join(str(inspect.signature(each).return_annotation) for each in public().values())
+    named = set(re.findall(r"[A-Z]\w+", told)) - {
+        "Windrow",
+        "Iterator",
+        "Path",
+        "Part",
+        "Setup",
+        "Ledger",
+        "Harvest",
+    }
+    assert named <= {one.__name__ for one in RESULTS}
+    assert [name for name in public() if f"### {name}\n" not in text] == []
+    assert [verb for verb in verbs() if f"### {verb}\n" not in text] == []
+
+
+def test_all_errors_can_be_caught_by_a_name_of_windrow() -> None:
+    tree = [one for one in vars(errors).values() if isinstance(one, type) and issubclass(one, errors.WindrowError)]
+    assert [one.__name__ for one in tree if getattr(windrow, one.__name__, None) is not one] == []
+    assert {one.__name__ for one in tree} <= set(windrow.__all__)
+
+
+def test_a_script_without_a_main_guard_runs_once(farm, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys, windrow\n"
+        "print('begun', flush=True)\n"
+        "summary = windrow.open(sys.argv[1]).run('blog')\n"
+        "print(summary.exit_code, sum(source.fetched for source in summary.sources))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(script), str(farm.config.root)], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "begun\n0 2\n"), done.stderr
+
+
+def test_other_processes_of_multiprocessing_still_know_their_script(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import multiprocessing, windrow, windrow.engine.context\n"
+        "def double(n):\n    return 2 * n\n"
+        "if __name__ == '__main__':\n"
+        "    print(multiprocessing.get_context('forkserver').Pool(1).map(double, [1, 2]))\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (0, "[2, 4]\n"), done.stderr
+
+
+def test_a_name_by_itself_is_one_name(farm) -> None:
+    assert [one.source for one in farm.preview("blog")[0].sources] == ["blog"]
+    with pytest.raises(windrow.UsageError, match="'nobody'"):
+        farm.run("nobody")
+
+
+def test_a_folder_that_is_named_wins_over_the_environment(farm, tmp_path: Path, monkeypatch) -> None:
+    other = windrow.init(tmp_path / "other")
+    monkeypatch.setenv("WINDROW_WORKSPACE", str(other.config.root))
+    assert windrow.open(farm.config.root).config.root == farm.config.root
+    assert windrow.open().config.root == other.config.root
+
+
+def test_the_life_of_a_workspace_in_python(farm, tmp_path: Path) -> None:
+    begun = datetime.now(UTC)
+    read = list(farm.try_(str(farm.config.root / "partner" / "add" / NAME), "drops"))
+    assert [type(one).__name__ for one in read][-1] == "Document"
+    summary = farm.run("blog", since=date(2000, 1, 1))
+    assert summary.exit_code == 0
+    assert summary.began >= begun.replace(microsecond=0)
+    assert farm.status().sources[0].items == 2
+    assert farm.why(NAME).story.events[0].at.tzinfo is UTC
+    assert {one.kind for one in farm.changes(datetime.now(UTC).date())} == {"new"}
+    assert farm.changes(datetime(2100, 1, 1)) == []  # noqa: DTZ001 without a zone it is UTC
+    with pytest.raises(windrow.UsageError, match="no kind"):
+        farm.changes(kind="odd")
+    assert farm.check().faults == []
+    assert [one.key for one in farm.retry(NAME, dry_run=True)] == [f"add/{NAME}"]
+    assert [one.key for one in farm.retry(NAME)] == [f"add/{NAME}"]
+    assert [one.key for one in farm.cancel(NAME)] == [f"add/{NAME}"]
+    assert farm.replay()["drops"].changes is not None
+    assert farm.export("tracker", "sqlite", tmp_path / "tracker.sql") > 0
+    assert "phase" in (tmp_path / "tracker.sql").read_text()
+    stream = io.StringIO()
+    assert farm.export("captures", "cdxj", stream) == len(stream.getvalue().splitlines()) > 0
+    assert farm.prepare().changed is False
+    assert farm.trust("blog", "SHA256:dLXaMBaGYlLYWXcXG1kOVkZ5eKHGWoPPLlzPCBQ6cTo") is True
+
+
+def test_pages_in_python(farm) -> None:
+    """What needs a crawl says so with an error of windrow, whose hint names the next command."""
+    for ask in (lambda: farm.search("tea"), lambda: farm.diff("https://example.org/", date(2026, 1, 1))):
+        with pytest.raises(windrow.WindrowError) as told:
+            ask()
+        assert told.value.hint
+    with pytest.raises(windrow.WindrowError):
+        farm.would_forget("https://example.org/")
+
+
+def test_times_in_results_are_datetimes() -> None:
+    """No field of a result that is named like a time holds a number."""
+    named = re.compile(r"^(at|.*_at|began|ended|.*_seen|published|updated|due|.*_due|since|until|last_good)$")
+    wrong = []
+    for one in [*(each.shape for each in MESSAGES.values() if isinstance(each.shape, type)), *PARTS, *RESULTS]:
+        hints = get_type_hints(one)
+        wrong += [
+            f"{one.__name__}.{name}" for name in hints if named.match(name) and "datetime" not in str(hints[name])
+        ]
+    assert wrong == ["Origin.due"]  # a count of addresses, as its docstring says
