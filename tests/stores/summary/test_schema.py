@@ -72,7 +72,7 @@ KEYS = {
     "http_summary": "crawl_summary_id",
     "file_summary": "entity_generation_id",
     "redirect_summary": "entity_generation_id",
-    "link_summary": "entity_generation_id link_summary_id",
+    "link_summary": "link_summary_id entity_generation_id",
     "document_description": "entity_generation_id",
     "text_pile": "text_pile_id",
     "token": "token_id",

@@ -84,3 +84,20 @@ def test_opening_an_upgraded_database_again_changes_nothing(tmp_path: Path) -> N
     again = SummaryStore(f"sqlite:///{tmp_path / 'summary.sqlite'}")
     assert rows(again) == before
     again.close()
+
+
+def test_links_made_before_get_the_key_of_the_standard_and_stay_as_they_are(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(":memory:")) as link:
+        link.executescript(EARLIER.read_text(encoding="utf-8"))
+        before = link.execute("SELECT * FROM link_summary ORDER BY link_summary_id").fetchall()
+    store = restored(tmp_path)
+    assert ask(store, "SELECT * FROM link_summary ORDER BY link_summary_id") == before
+    shape = "SELECT type, name, tbl_name FROM sqlite_master WHERE tbl_name LIKE '%link%' ORDER BY name"
+    key = "SELECT name FROM pragma_table_info('link_summary') WHERE pk > 0 ORDER BY pk"
+    fresh_ = SummaryStore("sqlite://")
+    assert ask(store, shape) == ask(fresh_, shape)
+    assert ask(store, key) == ask(fresh_, key) == [("link_summary_id",), ("entity_generation_id",)]
+    plan = ask(store, "EXPLAIN QUERY PLAN SELECT text FROM link_summary WHERE entity_generation_id = 1")
+    assert "windrow_link_by_generation" in plan[0][3], "the links of a page are found without reading all"
+    fresh_.close()
+    store.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -17,6 +18,11 @@ LAYOUT, VERSION = "windrow.layout", 2
 """The key in `unobtanium_database_info` of the version of our own tables, and that version."""
 
 _CHUNK = 500
+
+_LINKS = re.compile(r"^CREATE (?:TABLE|INDEX) link_summary", re.MULTILINE)
+_LINK_KEY = """
+SELECT group_concat(name) FROM (SELECT name FROM pragma_table_info('link_summary') WHERE pk > 0 ORDER BY pk)
+"""
 
 _TOLD = "SELECT value FROM unobtanium_database_info WHERE key = ?"
 _TELL = "INSERT INTO unobtanium_database_info VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
@@ -65,6 +71,7 @@ def upgrade(link: sqlite3.Connection, catalogue: Catalogue, readings: Readings) 
     """
     row = link.execute(_TOLD, (LAYOUT,)).fetchone()
     made = link.execute(_TABLE, ("windrow_observation",)).fetchone() is not None
+    _rekey_links(link)
     old = made and (row is None or int(row[0]) < VERSION)
     if old:
         _set_aside(link)
@@ -76,6 +83,19 @@ def upgrade(link: sqlite3.Connection, catalogue: Catalogue, readings: Readings) 
         for some in _chunks(link.execute(_SEVERAL).fetchall(), _CHUNK):
             Batch(link, catalogue, readings).refold(dict(some))
     link.execute(_TELL, (LAYOUT, str(VERSION)))
+
+
+def _rekey_links(link: sqlite3.Connection) -> None:
+    """Give the table of links the key that the standard names, where an earlier version made it with another."""
+    if link.execute(_LINK_KEY).fetchone() != ("link_summary_id,entity_generation_id",):
+        link.execute("DROP INDEX IF EXISTS link_summary_by_target")
+        link.execute("DROP INDEX IF EXISTS windrow_link_by_generation")
+        link.execute("ALTER TABLE link_summary RENAME TO windrow_earlier_link")
+        for statement in statements("summary"):
+            if _LINKS.search(statement):
+                link.execute(statement)
+        link.execute("INSERT INTO link_summary SELECT * FROM windrow_earlier_link ORDER BY link_summary_id")
+        link.execute("DROP TABLE windrow_earlier_link")
 
 
 def _set_aside(link: sqlite3.Connection) -> None:

@@ -46,6 +46,7 @@ CREATE TABLE IF NOT EXISTS windrow_regroup (
 );
 
 -- What refers to a generation is found without reading everything.
+CREATE INDEX IF NOT EXISTS windrow_link_by_generation ON link_summary (entity_generation_id);
 CREATE INDEX IF NOT EXISTS windrow_crawl_by_generation ON crawl_summary (entity_generation_id);
 CREATE INDEX IF NOT EXISTS windrow_duplicate_by_original
   ON duplicate_summary (duplicate_of_entity_generation_id, duplicate_status_end_unix_utc);

@@ -99,7 +99,7 @@ CREATE TABLE link_summary (
   link_locality INTEGER NOT NULL,
   html_tag_name VARCHAR,
   text VARCHAR,
-  PRIMARY KEY (entity_generation_id, link_summary_id)
+  PRIMARY KEY (link_summary_id, entity_generation_id)
 ) WITHOUT ROWID;
 CREATE INDEX link_summary_by_target ON link_summary (link_to_url);
 
