@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from tests.app.crawling import Crawl
 from tests.engine import strolling
+from tests.engine.visited import Visits, summarise
 from windrow.collections.pages.adapter.crawler_books import CrawlerBooks, check_crawler
 from windrow.collections.pages.identity import crawl_uuid
 from windrow.digest import number
@@ -241,3 +242,37 @@ def test_a_real_crawl_is_in_the_books(nginx: Any, tmp_path: Path, texts: bool) -
     assert [row[2] for row in found["agent"]] == [0], "the session ended"
     assert list(check_crawler(tmp_path / "crawler.sqlite", session.ledger)) == []
     session.ledger.close()
+
+
+def test_the_books_say_the_parameters_of_media_types_and_which_address_a_file_names_as_its_original(
+    tmp_path: Path,
+) -> None:
+    a, b, c = (f"https://a.example/{name}" for name in "abc")
+    latin = {"Content-Type": "text/html; charset=iso-8859-1"}
+    copy = b"<!doctype html><link rel=canonical href=/b><title>T</title><main><p>A copy"
+    with Visits(tmp_path) as visits:
+        visits.answer(a, copy, at=10)
+        visits.answer(b, b"<!doctype html><title>T</title><main><p>Caf\xe9", at=20, fields=latin)
+        visits.answer(c, b"\x89PNG\r\n\x1a\n", at=30, fields={"Content-Type": "image/png"})
+        visits.answer(a, copy, at=40)
+    assert summarise(tmp_path) == 0
+    ledger, path = Ledger(tmp_path / "ledger.sqlite"), tmp_path / "crawler.sqlite"
+    files = (
+        "SELECT u.str_url, c.str_url, mime_type, mime_subtype, name, value FROM file f JOIN url u ON u.url_id = f.url_id"
+        " LEFT JOIN url c ON c.url_id = f.canonical_url_id LEFT JOIN mimetype USING (mimetype_id)"
+        " LEFT JOIN mime_parameter USING (mimetype_id) ORDER BY file_id"
+    )
+    expected = [
+        (a, b, "text", "html", "charset", "utf-8"),
+        (b, None, "text", "html", "charset", "iso-8859-1"),
+        (c, None, "image", "png", None, None),
+        (a, b, "text", "html", "charset", "utf-8"),
+    ]
+    for piece in (100_000, 1):  # the second time in books made anew
+        books = CrawlerBooks(path, "test-crawler", summary=tmp_path / "summary.sqlite", piece=piece)
+        books.catch_up(ledger)
+        books.close()
+        with closing(sqlite3.connect(path)) as link:
+            assert link.execute(files).fetchall() == expected
+        path.unlink()
+    ledger.close()

@@ -10,8 +10,12 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 
+from windrow.stores.summary.described import Described
 from windrow.stores.summary.log import Log
 from windrow.stores.summary.writer import ADDRESS, VISIT, Writer
+
+DESCRIBED = "windrow.described"
+"""Key in `unobtanium_database_info`: the last visit whose file has on record what was read of it."""
 
 _AGENT = """
 INSERT INTO agent (agent_id, time_started_unix_utc, agent_uuid, name, http_user_agent) VALUES (?, ?, ?, ?, ?)
@@ -110,6 +114,19 @@ class CrawlerStore(Writer):
             rows = [(urls[one],) for one in addresses]
             self._link.executemany("INSERT INTO crawl_candidate (url_id) VALUES (?) ON CONFLICT DO NOTHING", rows)
             self._come(ADDRESS, checkpoint)
+
+    def describe(self, files: Sequence[Described], checkpoint: int) -> None:
+        """Add what was read of files: the parameters of their media types, and their originals."""
+        with self._writing():
+            urls = self._catalogue.urls({one.canonical for one in files if one.canonical})
+            canonicals = [(urls[one.canonical], one.visit) for one in files if one.canonical]
+            self._link.executemany("UPDATE file SET canonical_url_id = ? WHERE file_id = ?", canonicals)
+            kinds = [(one.mime, one.visit) for one in files if one.mime and one.mime.parameters]
+            mime = self._catalogue.mime
+            rows = [(mime(kind), visit, mime(kind._replace(parameters=()))) for kind, visit in kinds]
+            # What the server called something else than it is keeps the server's word.
+            self._link.executemany("UPDATE file SET mimetype_id = ? WHERE file_id = ? AND mimetype_id = ?", rows)
+            self._come(DESCRIBED, checkpoint)
 
     def running(self) -> list[int]:
         """Return the agents that are not known to have ended."""

@@ -15,7 +15,8 @@ from windrow.formats.coding import plain
 from windrow.formats.html.charset import decode
 from windrow.model import Place
 from windrow.stores.archive.view import open_response
-from windrow.stores.summary.crawler import CrawlerStore
+from windrow.stores.summary.crawler import DESCRIBED, CrawlerStore
+from windrow.stores.summary.described import described
 from windrow.stores.summary.writer import ADDRESS
 
 COLLECTION = "pages"
@@ -42,16 +43,18 @@ class CrawlerBooks:
     """The crawler database, kept equal to what the ledger tells."""
 
     def __init__(
-        self, path: Path, user_agent: str = "", *, archive: Path | None = None, piece: int = PIECE, turn: float = TURN,
-        rest: float = REST,
+        self, path: Path, user_agent: str = "", *, archive: Path | None = None, summary: Path | None = None,
+        piece: int = PIECE, turn: float = TURN, rest: float = REST,
     ) -> None:  # fmt: skip
         """Open the database in a file, making what is missing of it; `user_agent` is who crawls from now on.
 
-        With the folder of the archive, the source texts of files that come from now on are kept too.
+        With the folder of the archive, the source texts of files that come from now on are kept too; from the Summary
+        Database come the parameters of media types, and which address a file names as its original.
         """
         self.store = CrawlerStore(f"sqlite:///{path}")
         self._user_agent = user_agent
         self._archive = archive
+        self._summary = summary
         self._piece = piece
         self._turn, self._rest = turn, rest
 
@@ -68,6 +71,8 @@ class CrawlerBooks:
         if not running:
             self._agents(ledger)
             until = time.monotonic() + self._rest
+            while self._describe() and time.monotonic() <= until:
+                pass
         while self._offers(ledger) and time.monotonic() <= until:
             pass
 
@@ -109,6 +114,16 @@ class CrawlerBooks:
         if found:
             self.store.offer([one.url for one in found], found[-1].place)
         return len(found) == self._piece
+
+    def _describe(self) -> bool:
+        """Project what was read of some files, and tell whether there may be more."""
+        if self._summary is None:
+            return False
+        after = self.store.checkpoint(DESCRIBED)
+        files, upto = described(self._summary, after, self.store.checkpoint(), self._piece)
+        if upto > after:
+            self.store.describe(files, upto)
+        return len(files) == self._piece
 
     def _agents(self, ledger: Ledger) -> None:
         """Put on record which sessions ended; one that was killed never does."""

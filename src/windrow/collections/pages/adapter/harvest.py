@@ -32,7 +32,9 @@ def harvest(workspace: Workspace) -> Harvest:
         COLLECTION,
         sources,
         options={"agent": agent},
-        books=CrawlerBooks(told.crawler, agent, archive=workspace.archive.folder if told.file_text else None),
+        books=CrawlerBooks(
+            told.crawler, agent, archive=workspace.archive.folder if told.file_text else None, summary=told.summary
+        ),
         chronicle=SummaryStore(f"sqlite:///{told.summary}"),
         derivations={"index": follower(told.summary, told.index)},
         limits=told.limits,
