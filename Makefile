@@ -55,6 +55,7 @@ spelling: $(VENV)/dev.stamp  ## codespell
 
 docs: $(VENV)/dev.stamp  ## write the generated parts of the manual anew, then check all pages
 	$(BIN)/cog -r -I tools $(PAGES)
+	$(BIN)/python tools/man_page.py man/windrow.1
 	$(BIN)/pytest -q tests/house/test_docs.py tests/house/test_snippets.py
 
 check: lint types layers spelling test  ## all of the above that changes nothing

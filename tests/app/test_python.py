@@ -22,7 +22,12 @@ from windrow import errors
 from windrow.cli.root import COMMANDS
 from windrow.demo.document import drop
 
-ELSEWHERE = {"demo": "a command only", "completion": "of shells only", "config": "an attribute"}
+ELSEWHERE = {
+    "demo": "a command only",
+    "completion": "of shells only",
+    "help": "the manual itself",
+    "config": "an attribute",
+}
 SPELLED = {"try": "try_", "new": "new_source"}
 NAME = drop("H", "2026-01-12", 1)[0]
 

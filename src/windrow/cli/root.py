@@ -27,7 +27,7 @@ COMMANDS = {
         "export": "export",
     },
     "Decide": {"retry": "decide:retry", "cancel": "decide:cancel", "forget": "forget"},
-    "Shell": {"completion": "completion"},
+    "More": {"help": "help", "completion": "completion"},
 }
 """Every command, in the order of the help: part, name, and its module here, which holds `command` or what is named."""
 

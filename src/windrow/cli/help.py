@@ -1,0 +1,77 @@
+"""`windrow help`: the manual, as it came with this version."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+
+import windrow
+from windrow.cli.verb import verb
+from windrow.cli.voice import Voice
+from windrow.display import table
+from windrow.errors import UsageError, WindrowError
+
+
+def manual() -> dict[str, Path]:
+    """Return the pages of the manual by name, such as `howto/export`: those in the package, else the checkout's."""
+    package = Path(windrow.__file__).parent
+    for folder in (package / "manual", package.parent.parent / "docs"):
+        if (folder / "glossary.md").is_file():
+            found = sorted(folder.rglob("*.md"))
+            return {str(path.relative_to(folder).with_suffix("")): path for path in found if path.stem != "README"}
+    raise WindrowError("the manual did not come with this installation", hint="windrow --help")
+
+
+def _topics(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[CompletionItem]:
+    try:
+        return [CompletionItem(name) for name in manual() if name.startswith(begun)]
+    except WindrowError:
+        return []
+
+
+@verb(
+    "help", examples=["windrow help", "windrow help run", "windrow help first-crawl", "windrow help reference/search"]
+)
+@click.argument("topic", metavar="[TOPIC]", required=False, shell_complete=_topics)
+@click.pass_context
+def command(ctx: click.Context, voice: Voice, topic: str | None) -> None:
+    """Show a page of the manual, or the help of a command.
+
+    TOPIC is the name of a command or of a page; the last part of a page's name will do where no command is
+    called so. Without TOPIC, the pages are listed. Pages are Markdown, as they stand in docs/.
+    """
+    root = ctx.find_root()
+    assert isinstance(root.command, click.Group)
+    if topic and (found := root.command.get_command(root, topic)):
+        _print(voice, topic, found.get_help(click.Context(found, root, topic)))
+        return
+    pages = manual()
+    if not topic:
+        _list(voice, pages)
+        return
+    meant = [name for name in pages if topic.removesuffix(".md").removeprefix("docs/") in {name, Path(name).name}]
+    if not meant:
+        raise UsageError(f"the manual has no page {topic!r}, and there is no such command", hint="windrow help")
+    _print(voice, meant[0], pages[meant[0]].read_text(encoding="utf-8"))
+
+
+def _print(voice: Voice, name: str, text: str) -> None:
+    if voice.json:
+        voice.message("manual_page", {"name": name, "text": text})
+    else:
+        voice.drawn(text.rstrip("\n"))
+
+
+def _list(voice: Voice, pages: dict[str, Path]) -> None:
+    rows = []
+    for name, path in pages.items():
+        with path.open(encoding="utf-8") as file:
+            rows.append((name, file.readline().lstrip("# ").strip()))
+    if voice.json:
+        for name, title in rows:
+            voice.message("topic", {"name": name, "title": title})
+        return
+    voice.data(table(["page", "title"], rows))
+    voice.talk("read one with: windrow help PAGE")

@@ -1,0 +1,69 @@
+"""Write the manual page man/windrow.1 from the commands: `make docs` runs this.
+
+python3 tools/man_page.py man/windrow.1
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from command import verbs
+from windrow.cli.verb import EXITS
+
+
+def escaped(text: str) -> str:
+    r"""Spell text for roff.
+
+    >>> print(escaped("--json"))
+    \-\-json
+    """
+    spelled = text.replace("\\", "\\e").replace("-", "\\-")
+    return re.sub(r"(?m)^([.'])", r"\\&\1", spelled)
+
+
+def page() -> str:
+    """Return the whole page."""
+    lines = [
+        '.TH WINDROW 1 "" "windrow" "User Commands"',
+        ".SH NAME",
+        "windrow \\- harvest other people's documents, keep every byte, and answer for each of them",
+        ".SH SYNOPSIS",
+        ".B windrow",
+        '.RI [ OPTIONS "] " COMMAND " [" ARGS ]...',
+        ".SH COMMANDS",
+    ]
+    commands = list(verbs())
+    for name, found in commands[1:]:
+        lines += [f".SS {escaped(name)}", *_described(found)]
+    lines += [".SH OPTIONS OF EVERY COMMAND", *_options(commands[0][1], every=True), ".SH EXIT STATUS"]
+    for code, meaning in EXITS.items():
+        lines += [".TP", f".B {code}", escaped(meaning)]
+    lines += [".SH SEE ALSO", "The manual:", ".B windrow help"]
+    return "\n".join(lines) + "\n"
+
+
+def _described(found: click.Command) -> Iterator[str]:
+    for part in (found.help or "").split("\n\n"):
+        yield from (".PP", escaped(" ".join(part.replace("\b", "").split())))
+    yield from _options(found, every=False)
+
+
+def _options(found: click.Command, *, every: bool) -> Iterator[str]:
+    """Yield a command's options: those that every command has, or its own."""
+    context = click.Context(found)
+    for each in found.get_params(context):
+        record = each.get_help_record(context) if isinstance(each, click.Option) else None
+        shared = getattr(each, "section", "") == "For every command" or "--help" in each.opts
+        if record and shared == every:
+            yield from (".TP", f".B {escaped(record[0])}", escaped(" ".join(record[1].split())))
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv[1])
+    target.parent.mkdir(exist_ok=True)
+    target.write_text(page(), encoding="utf-8")
