@@ -15,6 +15,7 @@ from windrow.model import (
     Call,
     Entry,
     Fetched,
+    Finding,
     Found,
     Host,
     Item,
@@ -33,6 +34,111 @@ from windrow.settings.configuration import Configuration
 
 State = tuple[int, Status]
 """A (phase id, status) pair; phase ids count from 1 in the order of `Collection.phases`."""
+
+
+class Request(NamedTuple):
+    """What is asked of a source, or of a service.
+
+    `name` and `context` are its discovery's own words for it and come back with the answer. A low `priority` goes
+    first. It is due again `every` so many seconds; None: once. One that is `only_if_new` is asked, and asked again,
+    where the answer that leads to it offered something that was not known. `service` names one that is declared;
+    empty: the source itself. A URL may be relative to that of the answer, or of the source.
+    """
+
+    url: str
+    name: str = ""
+    method: str = "GET"
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+    priority: int = 0
+    context: str = ""
+    every: int | None = None
+    only_if_new: bool = False
+    service: str = ""
+
+
+class Answer(NamedTuple):
+    """What came of a request: `view` is a seekable file over the body without its codings, `fields` are lower case.
+
+    An answer that did not change has the bytes, and the status, of the one that brought them.
+    """
+
+    request: Request
+    status: int
+    fields: Mapping[str, str]
+    view: BinaryIO
+    at: datetime
+    unchanged: bool = False
+
+
+class Offering(NamedTuple):
+    """Something that an answer has: what it is known by, where in the answer it lies, and its own address.
+
+    `part` is (offset, length) in the answer's plain body, empty for the whole.
+    """
+
+    key: str
+    part: tuple[int, int] | tuple[()] = ()
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What an answer leads to.
+
+    `learned` is kept for the source, over what was learned before, as JSON. `end` says in words that nothing follows
+    and why ("the last page"), `skip` why the answer was of no use.
+    """
+
+    requests: tuple[Request, ...] = ()
+    offers: tuple[Offering, ...] = ()
+    learned: Mapping[str, Any] = field(default_factory=dict)
+    end: str = ""
+    skip: Reason | None = None
+    findings: tuple[Finding, ...] = ()
+
+
+class Ask(NamedTuple):
+    """What a Settle step needs of a service that its collection declares, before it can go on.
+
+    The step is run again when all that it asked for is answered, with the answers by `name` in `Task.answers`; it must
+    return the same requests then as before. `path` is joined with the service's address.
+    """
+
+    name: str
+    service: str
+    path: str = ""
+    method: str = "POST"
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+
+
+class Skip(NamedTuple):
+    """Why a step makes nothing of a document, or of the thing in it that is known by a key."""
+
+    reason: Reason
+    key: str = ""
+    message: str = ""
+
+
+class Waits(NamedTuple):
+    """What a version store is told in place of an Ask: its name, and the ledger's number for what is asked."""
+
+    name: str
+    address: int
+
+
+class Observation(NamedTuple):
+    """What a document says of one thing: a JSON value, None where it says that the thing is gone.
+
+    `text` is what is searched for, `at` when its source says it was so; None: when it was fetched.
+    """
+
+    key: str
+    value: Mapping[str, Any] | None
+    text: str = ""
+    at: datetime | None = None
+    url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +160,14 @@ class Task:
     fields: Mapping[str, str] = field(default_factory=dict)
     source: Source | None = None
     visited: datetime | None = None
+    offers: tuple[Offering, ...] = ()  # what lies in a document that was found by requests
+    answers: Mapping[str, Answer] = field(default_factory=dict)  # of services, to what the step asked
+
+    def part(self, offer: Offering) -> bytes:
+        """Read what is an offer's of the document."""
+        offset, length = offer.part or (0, -1)
+        self.view.seek(offset)
+        return self.view.read(length)
 
 
 class Entity(NamedTuple):
@@ -130,6 +244,35 @@ class Summarise(ItemStep):
     """Bring the store's summaries up to date with all that waits for it."""
 
 
+OK, NOT_MODIFIED = 200, 304
+REQUEST, ROBOTS, ASK = 1, 2, 3
+"""What a visit was for, where a collection finds by requests: a request of its discovery, robots.txt, a step's Ask."""
+
+
+class Observed(NamedTuple):
+    """What a Settle step made of one visit: observations, skips, and what it still asks for."""
+
+    visit: int
+    at: datetime
+    url: str
+    source: str
+    results: tuple[Observation | Skip | Ask | Waits, ...] = ()
+
+
+def has_document(recorded: Recorded) -> bool:
+    """Tell whether a visit brought a document, or that the one known did not change."""
+    return recorded.visit.kind == REQUEST and recorded.visit.status in {OK, NOT_MODIFIED}
+
+
+def observed(recorded: Recorded, result: Any) -> Observed | None:
+    """Join a visit with what its step made of it: one result, or several."""
+    if result is None or isinstance(result, Reading):
+        return None
+    several = (result,) if isinstance(result, Observation | Skip | Ask) else tuple(result)
+    visit = recorded.visit
+    return Observed(recorded.seq, visit.started, visit.url, recorded.source, several)
+
+
 @dataclass(frozen=True, slots=True)
 class Settle:
     """Make of each visit, in the order of the ledger, what the version store takes.
@@ -145,8 +288,8 @@ class Settle:
     phase: str
     version: str
     run: Callable[[Task], Any]
-    wants: Callable[[Recorded], bool]
-    tell: Callable[[Recorded, Any], Any]
+    wants: Callable[[Recorded], bool] = has_document
+    tell: Callable[[Recorded, Any], Any] = observed
     refers: Callable[[Recorded, Mapping[str, str]], bool] | None = None
     expires: Callable[[Any], int | None] | None = None
     known_as: Callable[[Recorded], str] | None = None
@@ -289,7 +432,26 @@ class Crawl:
     interval: Callable[[Source, Sequence[bool | None]], int] | None = None
 
 
-Discovery = Listing | Crawl
+def no_origins(source: Source) -> tuple[str, ...]:  # noqa: ARG001 the shape of `Requests.origins`
+    """Return no origins beside the source's own."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """Find what there is by asking for it: some first requests, and what each answer leads to.
+
+    Both are pure. `begin` is called when a run begins, `follow` for every answer of a source in the order in which
+    they came, in the pool; both are given what was learned of the source so far. `origins` are those beside the
+    source's own that may be asked, such as `https://static.example.org`.
+    """
+
+    begin: Callable[[Source, Mapping[str, Any]], tuple[Request, ...]]
+    follow: Callable[[Source, Mapping[str, Any], Answer], Turn]
+    origins: Callable[[Source], tuple[str, ...]] = no_origins
+
+
+Discovery = Listing | Crawl | Requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,5 +491,10 @@ class Collection:
 
     @property
     def crawl(self) -> Crawl | None:
-        """Return how its sites are crawled; None where they are listed."""
+        """Return how its sites are crawled; None where they are listed, or asked by requests."""
         return self.discovery if isinstance(self.discovery, Crawl) else None
+
+    @property
+    def requests(self) -> Requests | None:
+        """Return how its sources are asked; None where they are listed or crawled."""
+        return self.discovery if isinstance(self.discovery, Requests) else None

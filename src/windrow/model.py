@@ -208,7 +208,7 @@ class Fetched(NamedTuple):
     checksum: str = ""  # the side-car's word, `md5:...` or `sha256:...`, when it was checked
 
 
-class Request(NamedTuple):
+class HttpRequest(NamedTuple):
     """What is asked at an address where that is no plain GET.
 
     `context` is a text that the discovery which found the address gave it for itself, such as the page of an API.
@@ -233,7 +233,7 @@ class Found(NamedTuple):
     place: int = 0
     kind: int = 0
     hinted: datetime | None = None
-    request: Request | None = None
+    request: HttpRequest | None = None
 
 
 class Call(NamedTuple):
@@ -246,6 +246,7 @@ class Call(NamedTuple):
     last: Known = Known()
     kind: int = 0
     place: int = 0
+    request: HttpRequest | None = None
 
 
 class Visit(NamedTuple):

@@ -7,7 +7,7 @@ import pytest
 
 from windrow.digest import number
 from windrow.engine.ledger import Ledger
-from windrow.model import Found, Kept, Place, Request, Visit
+from windrow.model import Found, HttpRequest, Kept, Place, Visit
 
 ORIGIN = "https://example.org"
 URL = f"{ORIGIN}/a.html"
@@ -75,7 +75,7 @@ def test_via_stays_within_the_collection(ledger: Ledger, hosts: dict[str, int]) 
 
 
 def test_an_address_carries_a_request_that_is_no_plain_get(ledger: Ledger, hosts: dict[str, int]) -> None:
-    asked = Request("POST", (("Content-Type", "text/xml"), ("Accept", "*/*")), b"<a/>\0\xff", '{"page": 2}')
+    asked = HttpRequest("POST", (("Content-Type", "text/xml"), ("Accept", "*/*")), b"<a/>\0\xff", '{"page": 2}')
     with ledger.writing() as writer:
         writer.addresses.add(hosts["news"], 0, [Found(7, ORIGIN, URL, place=-1, request=asked)])
     assert [one.digest for one in ledger.addresses.due(hosts["news"], 9, 9)] == [7, number(URL)]

@@ -14,7 +14,7 @@ from windrow.formats.coding import plain
 from windrow.model import Call, Order, Visit
 from windrow.reasons import Reason
 from windrow.stores.archive import Deposit, Keeper
-from windrow.transports.reply import Bounds, Reply, Visiting
+from windrow.transports.reply import GET, Bounds, Reply, Visiting
 
 RULES = 1 << 20
 """Bytes of the rules of a host that are fetched; RFC 9309, section 2.5, wants 500 KiB at least."""
@@ -61,10 +61,14 @@ class Asker:
         asked = {"If-None-Match": call.etag} if call.etag else {}
         if call.modified:
             asked["If-Modified-Since"] = call.modified
+        request = call.request or GET
+        if request.method != "GET":
+            asked = {}
+        asked |= dict(request.headers)
         deposit = Deposit(self._keeper, Order(0, call.url, last=call.last), call.url, started)
         bounds = self._bounds(call.kind)
         try:
-            reply = await visitor.visit(call.url, asked, deposit, bounds)
+            reply = await visitor.visit(call.url, asked, deposit, bounds, request)
         except TransportError as error:
             return _failed(_visit(call, started, clock), deposit, error)
         except BaseException:

@@ -5,15 +5,19 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
 from windrow.contract import Crawl
+from windrow.engine.answers import context_of
+from windrow.engine.following import Following
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.addresses import DueAddress
 from windrow.engine.ledger.moment import now
 from windrow.engine.message import Event, Feed, Visited, Walk, WalkEnded
+from windrow.engine.origin_rules import SERVICE
 from windrow.engine.pace import LONGEST
 from windrow.engine.release import Close, release
 from windrow.engine.run import Run
@@ -59,6 +63,7 @@ class _Tally:
     found: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
     origins: set[str] = field(default_factory=set)  # those that it begins at
+    ended: str = ""  # why nothing follows, where that is told
     broken: str = ""
     failed: bool = False
     why: Reason | None = None
@@ -67,11 +72,12 @@ class _Tally:
 class Crawling:
     """The dispatcher of a crawl: addresses out to the crew, visits in, every one on the ledger."""
 
-    def __init__(self, run: Run, crawl: Crawl) -> None:
-        """Crawl the active sources of a run's harvest."""
+    def __init__(self, run: Run, crawl: Crawl, sources: Sequence[Source] | None = None) -> None:
+        """Crawl the active sources of a run's harvest, or those given."""
         self._run = run
         self._crawl = crawl
-        self._sources = {source.name: source for source in run.harvest.sources if source.active}
+        asked = run.harvest.sources if sources is None else sources
+        self._sources = {source.name: source for source in asked if source.active}
         phase = 1
         self._tallies = {name: _Tally(run.open_task(phase, name)) for name in self._sources}
         self._hosts: dict[int, _Host] = {}
@@ -84,6 +90,9 @@ class Crawling:
         self._rests = run.ledger.addresses.rests(int(time.time()))
         self._part()
         self._hungry = set(self._hosts)  # hosts to look at: they may be short of addresses
+        requests = run.collection.requests
+        self._following = Following(run, requests, self._begun()) if requests else None
+        self._began = int(time.time())
         self._out = 0  # addresses in hand, of all hosts
         self._given = 0
         self._halted = False
@@ -99,9 +108,10 @@ class Crawling:
             elif not self._halted:
                 self._halted = True
                 run.crew.halt()
-            if not self._out:
+            busy = not run.stopping() and self._follow()
+            if not self._out and not busy:
                 break
-            events = run.crew.events(0.05)
+            events = run.crew.events(0.0 if busy else 0.05)
             if events:
                 with run.ledger.writing() as writer:
                     for event in events:
@@ -121,6 +131,23 @@ class Crawling:
             parts.insert(0, lambda: self._close(error))
         release(parts, error)
 
+    def _begun(self) -> list[Source]:
+        """Return the sources that are asked by requests: a service is asked by steps alone."""
+        return [one for one in self._sources.values() if SERVICE not in one.options]
+
+    def _follow(self) -> bool:
+        """Follow answers that are on the ledger; tell whether there were any."""
+        if self._following is None:
+            return False
+        outcomes = self._following.step(self._put)
+        for one in outcomes:
+            tally = self._tallies[one.source]
+            tally.found += one.found
+            tally.ended = one.end or tally.ended
+            if one.reason:
+                tally.reasons[one.reason] += 1
+        return bool(outcomes)
+
     def _start(self) -> None:
         """Put the sources' first addresses on record; hosts that were taken down stay alone."""
         run = self._run
@@ -128,15 +155,21 @@ class Crawling:
             self._hosts[seq].left = True
         with run.ledger.writing() as writer:
             for source in self._sources.values():
-                seeds = self._crawl.seeds(source, run.harvest.options)
+                seeds = self._seeds(source)
                 self._tallies[source.name].origins.update(one.origin for one in seeds)
                 self._put(writer, source, 0, seeds)
+
+    def _seeds(self, source: Source) -> Sequence[Found]:
+        if self._following is None:
+            return self._crawl.seeds(source, self._run.harvest.options)
+        return () if SERVICE in source.options else self._following.begin(source)
 
     def _close(self, error: BaseException | None) -> None:
         """Put the end of every source's task on record."""
         for name, tally in self._tallies.items():
             told = ", ".join(f"{reason} {count}" for reason, count in tally.reasons.most_common(5))
             comment = f"{name}: {tally.visits} asked, {tally.found} found" + (f" ({told})" if told else "")
+            comment += f"; {tally.ended}" if tally.ended else ""
             comment += f"; {tally.broken}" if tally.broken else ""
             most = self._sources[name].most
             comment += f"; no more were asked, for one run asks {most} at most" if 0 < most <= tally.given else ""
@@ -165,13 +198,19 @@ class Crawling:
         tally, most = self._tallies[host.source.name], host.source.most
         room = share if run.limit is None else min(share, run.limit - self._given)
         room = min(room, most - tally.given) if most else room
-        rows = run.ledger.addresses.due(host.seq, int(time.time()), room + len(host.hand)) if room > 0 else []
+        # What is asked by requests may be due again every second: a run asks what was due when it began.
+        at = self._began if self._following else int(time.time())
+        rows = run.ledger.addresses.due(host.seq, at, room + len(host.hand)) if room > 0 else []
         fresh = [row for row in rows if row.digest not in host.hand][:room]
         host.dry = len(fresh) < room
         if not fresh or (not host.walked and not self._begin(host)):
             return
-        host.hand.update((row.digest, (row.pause, row.failures, row.kind)) for row in fresh)
-        run.crew.feed(Feed(host.seq, tuple(_call(row) for row in fresh)))
+        asked = run.ledger.addresses.requests(host.seq, [row.digest for row in fresh]) if self._following else {}
+        for row in fresh:
+            told = asked.get(row.digest)
+            pause = context_of(told).get("every") or 0 if told else row.pause
+            host.hand[row.digest] = (pause, row.failures, row.kind)
+        run.crew.feed(Feed(host.seq, tuple(_call(row)._replace(request=asked.get(row.digest)) for row in fresh)))
         self._out += len(fresh)
         self._given += len(fresh)
         tally.given += len(fresh)
@@ -219,11 +258,13 @@ class Crawling:
         if visit.reason:
             tally.reasons[visit.reason] += 1
         tally.found += len(event.found)
+        if self._following is not None:
+            self._following.stir(host.source.name)
         if event.found:
             self._put(writer, host.source, visit.digest, event.found)
         run.progress.step(1, failed)
 
-    def _put(self, writer: LedgerWriter, source: Source, via: int, found: tuple[Found, ...] | list[Found]) -> None:
+    def _put(self, writer: LedgerWriter, source: Source, via: int, found: Sequence[Found]) -> None:
         """Put addresses on record, each below its host."""
         by_host: dict[int, list[Found]] = {}
         for one in found:

@@ -7,7 +7,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from windrow.contract import Crawl
+from windrow.contract import Crawl, Offering
+from windrow.engine.answers import Kept
 from windrow.model import Call, Entry, Fetched, Found, Item, Limits, Order, Place, Site, Source, Visit
 from windrow.reasons import Reason
 
@@ -143,6 +144,8 @@ class Job(NamedTuple):
     head: Place | None = None  # of the answer that brought those bytes again, where that is another one
     source: Source | None = None  # that of a visit
     visited: datetime | None = None
+    offers: tuple[Offering, ...] = ()
+    answers: Mapping[str, Kept] = {}
 
 
 class Done(NamedTuple):

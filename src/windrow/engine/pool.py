@@ -10,12 +10,16 @@ from itertools import islice
 from multiprocessing.connection import Connection as Pipe
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
+from typing import Any, TypeVar
 
 from windrow.engine import worker
+from windrow.engine.answers import FollowJob
 from windrow.engine.context import CONTEXT, start
 from windrow.engine.message import Done, Job
 from windrow.model import Finding, Reading
 from windrow.reasons import Reason
+
+AnyJob = TypeVar("AnyJob", Job, FollowJob)
 
 BATCH = 16
 AHEAD = 4
@@ -25,7 +29,7 @@ AHEAD = 4
 class _Batch:
     """Jobs that travel together, and what is known of them so far."""
 
-    def __init__(self, number: int, jobs: tuple[Job, ...]) -> None:
+    def __init__(self, number: int, jobs: tuple[Any, ...]) -> None:
         self.number = number
         self.jobs = jobs
         self.done: dict[int, Done] = {}
@@ -76,15 +80,15 @@ class Pool:
         self._workers: dict[Pipe, _Worker] = {}
 
     def run(
-        self, jobs: Iterable[Job], *, batch: int | None = None, pulse: Callable[[], object] | None = None
-    ) -> Iterator[tuple[Job, Done]]:
+        self, jobs: Iterable[AnyJob], *, batch: int | None = None, pulse: Callable[[], object] | None = None
+    ) -> Iterator[tuple[AnyJob, Done]]:
         """Yield each job with its result, in order; `jobs` is drawn from as room allows.
 
         `pulse` is called at least once a second while results are waited for: a document may take its time.
         """
         stream = iter(jobs)
         waiting: deque[_Batch] = deque()
-        ready: dict[int, list[tuple[Job, Done]]] = {}
+        ready: dict[int, list[tuple[AnyJob, Done]]] = {}
         drawn = given = 0
         ended = False
         while True:

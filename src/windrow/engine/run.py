@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from windrow.contract import Collection, Rows
+from windrow.contract import Collection, Rows, Waits
 from windrow.engine.crew import Crew
 from windrow.engine.ledger import Lease, Ledger, LedgerWriter
 from windrow.engine.ledger.moment import now
@@ -54,7 +54,7 @@ class Store(Protocol):
         ...
 
 
-class Chronicle(Protocol):
+class VersionStore(Protocol):
     """Where what a collection's visits saw becomes the history of its addresses; every call is one transaction."""
 
     def checkpoint(self) -> int:
@@ -91,6 +91,15 @@ class Chronicle(Protocol):
 
     def close(self) -> None:
         """Close the connections."""
+        ...
+
+
+@runtime_checkable
+class WaitingStore(VersionStore, Protocol):
+    """A version store that remembers which visits wait for answers of services."""
+
+    def waiting(self, after: int) -> Mapping[int, Sequence[Waits]]:
+        """Return some visits after a given one whose step asked services, and was not taken with their answers yet."""
         ...
 
 
@@ -133,7 +142,7 @@ class Harvest:
     options: Mapping[str, Any] = field(default_factory=dict)
     store: Store | None = None
     books: Books | None = None
-    chronicle: Chronicle | None = None
+    chronicle: VersionStore | None = None
     derivations: Mapping[str, Derivation] = field(default_factory=dict)  # by phase
     listers: int = 4
     downloaders: int = 4
@@ -142,6 +151,7 @@ class Harvest:
     fetch_within: float = 0.0  # and for all transfers
     limits: Limits | None = None  # where they are not those of the workspace
     reread: bool = False  # what is kept is read anew: when addresses are due stays as it is
+    services: tuple[Source, ...] = ()  # what steps may ask, each as a source that has its option `service`
     lots: tuple[Lot, ...] = ()  # WARC files of other makers, to be taken in
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-from windrow.contract import Check, Collection, Derive, Judge, Load, Read, Settle, Step, Summarise
+from windrow.contract import Check, Collection, Derive, Judge, Listing, Load, Read, Settle, Step, Summarise
 from windrow.digest import digest
 from windrow.engine.context import warm
 from windrow.engine.crawling import Crawling
@@ -27,6 +27,7 @@ from windrow.engine.ledger.moment import now, spell
 from windrow.engine.listing import list_all
 from windrow.engine.loading import load_step
 from windrow.engine.message import Keep
+from windrow.engine.origin_rules import ASKED_AS_CRAWL
 from windrow.engine.pool import Pool
 from windrow.engine.progress import Progress
 from windrow.engine.release import Close, release, released
@@ -115,7 +116,9 @@ class Session:
         """Run a harvest's phases in order; each begins when the one before is through for every item."""
         setup = replace(self.setup, limits=harvest.limits or self.setup.limits)
         # A crawl has lines of its own, unless they go through a proxy.
-        sites = [one.site for one in harvest.sources if one.site.proxy or not harvest.collection.crawl]
+        sites = [
+            one.site for one in harvest.sources if one.site.proxy or isinstance(harvest.collection.discovery, Listing)
+        ]
         warm({site.scheme for site in sites}, _modules(harvest.collection))
         self._books += [harvest.books] if harvest.books else []
         keep = Keep(setup.archive, self.number, setup.limits, setup.rotate, setup.agent)
@@ -157,7 +160,8 @@ class Session:
 
     def _fetch(self, run: Run) -> None:
         """Ask the sources: by the links of their pages where the collection is walked, else by their listings."""
-        if crawl := run.harvest.collection.crawl:
+        crawl = ASKED_AS_CRAWL if run.collection.requests else run.collection.crawl
+        if crawl:
             with Crawling(run, crawl) as crawling:
                 crawling.run()
         else:
@@ -221,4 +225,6 @@ class Session:
 def _modules(collection: Collection) -> set[str]:
     """Return the modules of the functions that readers and fetchers run for a collection."""
     modules = {one.run.__module__ for one in collection.steps if not isinstance(one, Summarise | Derive)}
+    if collection.requests:
+        modules.add(collection.requests.follow.__module__)
     return modules | ({collection.crawl.rules.__module__} if collection.crawl else set())

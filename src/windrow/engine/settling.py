@@ -8,14 +8,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
-from windrow.contract import Settle
+from windrow import model
+from windrow.contract import ASK, Ask, Observation, Observed, Settle, Skip, Waits
 from windrow.engine.account import Account
+from windrow.engine.answers import Kept
 from windrow.engine.message import Job
-from windrow.engine.run import Chronicle, Run
+from windrow.engine.run import Run, VersionStore, WaitingStore
+from windrow.engine.services import Asking
 from windrow.engine.stepping import PASSING
 from windrow.engine.sweep import seldom
-from windrow.errors import ArchiveError, StoreError
-from windrow.model import Item, Kept, Place, Reading, Recorded, Status, Visit
+from windrow.errors import ArchiveError, StoreError, WindrowError
+from windrow.model import Finding, Item, Place, Reading, Recorded, Status, Visit
+from windrow.reasons import Reason
 from windrow.stores.archive import open_response
 
 PAGE = 256
@@ -41,13 +45,14 @@ class Told(NamedTuple):
 class Settling:
     """One settle step at work."""
 
-    def __init__(self, run: Run, step: Settle, chronicle: Chronicle) -> None:
+    def __init__(self, run: Run, step: Settle, chronicle: VersionStore) -> None:
         """Tell the chronicle of one harvest."""
         self._run = run
         self._step = step
         self._chronicle = chronicle
         self._account = Account(run, run.collection.phase(step.phase))
         self._number = run.collection.steps.index(step)
+        self._asking = Asking(run)
         self._sources = {source.name: source for source in run.harvest.sources}
         self._options = {name: str(value) for name, value in run.harvest.options.items()}
 
@@ -58,6 +63,7 @@ class Settling:
         try:
             self._agree()
             self._tell_all()
+            self._answer()
             self._pay()
             if not run.stopping():
                 chronicle.finish(int(run.clock().timestamp()), self._pulse)
@@ -101,7 +107,8 @@ class Settling:
             for one in visits:
                 if run.stopping():
                     return
-                yield one
+                if one.visit.kind != ASK or not run.collection.requests:  # a service's answer is no document
+                    yield one
             last = visits[-1].seq
 
     def _read(self, visits: Iterable[Recorded]) -> Iterator[Told]:
@@ -133,11 +140,11 @@ class Settling:
             return None
         return self._place(one.visit, kept)
 
-    def _known(self, one: Recorded, kept: Kept) -> bool:
+    def _known(self, one: Recorded, kept: model.Kept) -> bool:
         known_as = self._step.known_as
         return self._chronicle.same(one.visit.url, known_as(one) if known_as else kept.digest)
 
-    def _refers(self, one: Recorded, kept: Kept) -> bool:
+    def _refers(self, one: Recorded, kept: model.Kept) -> bool:
         """Tell whether the head of an answer with known bytes says what they do not."""
         if self._step.refers is None:
             return False
@@ -148,7 +155,7 @@ class Settling:
         answer.view.close()
         return self._step.refers(one, answer.fields)
 
-    def _place(self, visit: Visit, kept: Kept) -> Place:
+    def _place(self, visit: Visit, kept: model.Kept) -> Place:
         if not kept.revisit:
             return kept.place
         captures = self._run.ledger.captures
@@ -162,13 +169,76 @@ class Settling:
             digest=kept.digest if kept else "",
         )  # fmt: skip
         head = kept.place if kept and kept.revisit else None
+        offers = self._run.ledger.requests.offers(one.seq) if self._run.collection.requests else ()
         source = self._sources.get(one.source)
-        return Job(self._number, item, place, self._options, head, source, one.visit.started)
+        return Job(self._number, item, place, self._options, head, source, one.visit.started, offers)
+
+    def _answer(self) -> None:
+        """Have services asked, and take the step again for visits whose answers are there, as long as that helps."""
+        store = self._chronicle
+        if self._run.collection.requests is None or not isinstance(store, WaitingStore):
+            return
+        while not self._run.stopping():
+            after, helped = 0, False
+            while not self._run.stopping() and (waiting := store.waiting(after)):
+                after = max(waiting)
+                kept = {seq: self._asking.answers(waits) for seq, waits in waiting.items()}
+                ready = {seq: answers for seq, answers in kept.items() if answers is not None}
+                if ready:
+                    self._settle_page(list(self._answered(ready)), store.checkpoint())
+                    helped = True
+            if not after or (not helped and not self._asking.fetch()):
+                return
+
+    def _answered(self, ready: Mapping[int, Mapping[str, Kept]]) -> Iterator[Told]:
+        """Take the step again for visits, with the answers that each waited for."""
+        jobs, by_seq = [], {}
+        for one in self._run.ledger.attempts.visits_named([*ready]):
+            place = self._wanted(one)
+            if place is None:
+                yield Told(one, Reading(Reason.NOT_FOUND))
+                continue
+            by_seq[one.seq] = one
+            jobs.append(self._job(one, place)._replace(answers=ready[one.seq]))
+        for job, done in self._run.pool.run(jobs, pulse=self._run.tick):
+            one, result = by_seq[job.item.id], done.result
+            again = [ask for ask in _results(result) if isinstance(ask, Ask)]
+            if again and all(ask.name in ready[one.seq] for ask in again):
+                told = Finding("AskedTwice", f"the step asks again for {again[0].name!r}, which is answered")
+                result = Reading(Reason.STEP_FAILED, (told,))
+            yield Told(one, result)
+
+    def _entries(self, page: list[Told]) -> list[Any]:
+        """Return what the version store takes; what steps ask of services is put on the ledger first."""
+        if self._run.collection.requests is None:
+            return [self._step.tell(one.recorded, one.result) for one in page]
+        entries, wanted = [], []
+        for number, one in enumerate(page):
+            try:
+                asks = [(ask.name, *self._asking.found(ask)) for ask in _results(one.result) if isinstance(ask, Ask)]
+            except WindrowError as error:
+                failed = Reading(error.reason or Reason.STEP_FAILED, (Finding("BadRequest", str(error)),))
+                page[number] = one = Told(one.recorded, failed)  # noqa: PLW2901 the fault takes its place
+                asks = []
+            wanted += [(one.recorded, source, found) for _, source, found in asks]
+            entry = self._step.tell(one.recorded, one.result)
+            if entry is None and isinstance(one.result, Reading):
+                visit = one.recorded.visit
+                entry = Observed(one.recorded.seq, visit.started, visit.url, one.recorded.source, _failed(one.result))
+            if asks and isinstance(entry, Observed):
+                entry = entry._replace(results=tuple(Waits(name, found.digest) for name, _, found in asks))
+            entries.append(entry)
+        if wanted:
+            self._asking.put(wanted)
+        return entries
 
     def _settle(self, page: list[Told]) -> None:
         """Tell a page of visits in one transaction."""
-        entries = [self._step.tell(one.recorded, one.result) for one in page]
-        self._chronicle.settle([entry for entry in entries if entry is not None], page[-1].recorded.seq)
+        self._settle_page(page, page[-1].recorded.seq)
+
+    def _settle_page(self, page: list[Told], upto: int) -> None:
+        entries = self._entries(page)
+        self._chronicle.settle([entry for entry in entries if entry is not None], upto)
         self._pace(page)
         self._count(page)
 
@@ -233,6 +303,21 @@ def settle_step(run: Run, step: Settle) -> None:
     if run.harvest.chronicle is not None:
         with seldom():
             Settling(run, step, run.harvest.chronicle).run()
+
+
+def _results(result: Any) -> tuple[Any, ...]:
+    """Return what a step made of a document as a row of results."""
+    if result is None or isinstance(result, Reading):
+        return ()
+    return (result,) if isinstance(result, Ask | Skip | Observation) else tuple(result)
+
+
+def _failed(reading: Reading) -> tuple[Skip, ...]:
+    """Return a failed reading as something that is skipped, with its first finding."""
+    if reading.reason is None:
+        return ()
+    told = reading.findings[0].message if reading.findings else ""
+    return (Skip(reading.reason, "", told),)
 
 
 def _pages(told: Iterator[Told], clock: Callable[[], float] = time.monotonic) -> Iterator[list[Told]]:

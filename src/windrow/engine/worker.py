@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import pickle
 import resource
 import signal
@@ -11,9 +12,10 @@ from collections.abc import Mapping
 from ctypes import c_longlong
 from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, cast
 
-from windrow.contract import Collection, Derive, Settle, Summarise, Task
+from windrow.contract import Answer, Collection, Derive, Settle, Summarise, Task
+from windrow.engine.answers import FollowJob, Kept, Lead, body_of, follow
 from windrow.engine.context import CONTEXT
 from windrow.engine.message import Done, Job
 from windrow.errors import WindrowError
@@ -63,22 +65,10 @@ class Reader:
         return {**before, **answer.fields} if answer.status == NOT_MODIFIED else answer.fields
 
 
-def run_job(desk: Desk, reader: Reader, job: Job) -> Any:
-    """Run one step on one document; whatever goes wrong becomes a reading with a reason."""
-    step = desk.collection.steps[job.step]
+def run_job(desk: Desk, reader: Reader, job: Job | FollowJob) -> Any:
+    """Run one step on one document, or follow one answer; whatever goes wrong becomes a reading with a reason."""
     try:
-        view, fields, _ = reader.open(job.place)
-        if job.head is not None:
-            fields = reader.fields(job.head, fields)
-        if job.item.member:
-            view = desk.collection.members.open(view, job.item.member, desk.limits)
-        assert not isinstance(step, Summarise | Derive)
-        names = () if isinstance(step, Settle) else step.resources
-        resources = {name: desk.resources[name] for name in names if name in desk.resources}
-        task = Task(
-            job.item, view, desk.limits, resources, job.options, fields=fields, source=job.source, visited=job.visited
-        )
-        return step.run(task)
+        return _take_step(desk, reader, job) if isinstance(job, Job) else _follow(desk, reader, job)
     except WindrowError as error:
         return Reading(error.reason or Reason.STEP_FAILED, (_finding(error),))
     except MemoryError:
@@ -87,6 +77,49 @@ def run_job(desk: Desk, reader: Reader, job: Job) -> Any:
         return Reading(Reason.STEP_FAILED, (_finding(error),))
     except Exception as error:  # noqa: BLE001 a step's own fault must not end the run, nor be silent
         return Reading(Reason.STEP_FAILED, (_finding(error),))
+
+
+def _follow(desk: Desk, reader: Reader, job: FollowJob) -> Lead:
+    assert desk.collection.requests is not None
+    kept = job.answer
+    view, fields, _ = reader.open(kept.place)
+    return follow(desk.collection.requests, job, view, fields, desk.limits)
+
+
+def _take_step(desk: Desk, reader: Reader, job: Job) -> Any:
+    step = desk.collection.steps[job.step]
+    answers = {name: _answered(desk, reader, kept) for name, kept in job.answers.items()}
+    view, fields, _ = reader.open(job.place)
+    if job.head is not None:
+        fields = reader.fields(job.head, fields)
+    if job.item.member:
+        view = desk.collection.members.open(view, job.item.member, desk.limits)
+    if desk.collection.requests is not None:
+        view = body_of(view, fields, desk.limits)
+    assert not isinstance(step, Summarise | Derive)
+    names = () if isinstance(step, Settle) else step.resources
+    resources = {name: desk.resources[name] for name in names if name in desk.resources}
+    return step.run(
+        Task(
+            job.item,
+            view,
+            desk.limits,
+            resources,
+            job.options,
+            fields=fields,
+            source=job.source,
+            visited=job.visited,
+            offers=job.offers,
+            answers=answers,
+        )
+    )
+
+
+def _answered(desk: Desk, reader: Reader, kept: Kept) -> Answer:
+    """Open what a service answered, apart from what is opened next."""
+    view, fields, _ = reader.open(kept.place)
+    content = io.BytesIO(body_of(view, fields, desk.limits).read(desk.limits.member))
+    return Answer(kept.request, kept.status, fields, cast(BinaryIO, content), kept.at)
 
 
 def packed(desk: Desk, result: Any, began: float) -> bytes:
@@ -122,7 +155,7 @@ def main(pipe: Pipe, desk: Desk, at: Any) -> None:
     gc.set_threshold(_RARELY)
     while True:
         try:
-            jobs: list[Job] | None = pipe.recv()
+            jobs: list[Job | FollowJob] | None = pipe.recv()
         except (EOFError, OSError):
             return
         if jobs is None:

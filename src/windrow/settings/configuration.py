@@ -80,12 +80,27 @@ def source_at_url(table: SourceTable, values: Mapping[str, Value], around: Surro
 
 
 @dataclass(frozen=True, slots=True)
+class Service:
+    """A service that a collection's steps may ask: `setting` is the dotted name of the setting that has its address.
+
+    No robots.txt is asked there: it is named by who runs the workspace. `delay` is the least pause between two
+    requests, in seconds.
+    """
+
+    name: str
+    setting: str
+    methods: tuple[str, ...] = ("POST",)
+    delay: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Configuration:
     """The settings of a collection and of its sources.
 
     Names of `settings` are dotted and begin with the collection's name; those of `source` stand beside the ones that
-    all sources have. `tables` are arrays of tables such as [[NAME.thing]]. `section` makes of the values what the
-    adapter is given, `build` a source of its table; both raise ConfigError. `template` stands in a new windrow.toml.
+    all sources have; `services` are those that steps may ask. `tables` are arrays of tables such as [[NAME.thing]].
+    `section` makes of the values what the adapter is given, `build` a source of its table; both raise ConfigError.
+    `template` stands in a new windrow.toml.
     """
 
     settings: tuple[Setting, ...] = ()
@@ -94,3 +109,4 @@ class Configuration:
     section: Callable[[Given], Any] = no_section
     build: Callable[[SourceTable, Mapping[str, Value], Surroundings], Source] = source_at_url
     template: str = ""
+    services: tuple[Service, ...] = ()

@@ -46,13 +46,13 @@ def response_head(version: tuple[int, int], status: int, reason: str, fields: It
     return b"\r\n".join(lines) + b"\r\n\r\n"
 
 
-def request_head(target: str, fields: Mapping[str, str]) -> bytes:
+def request_head(target: str, fields: Mapping[str, str], method: str = "GET") -> bytes:
     r"""Spell a request's head as it was sent, but for what is secret in it.
 
     >>> request_head("/a?b", {"Host": "h", "Authorization": "Basic eDp5"})
     b'GET /a?b HTTP/1.1\r\nHost: h\r\n\r\n'
     """
-    lines = [f"GET {target} HTTP/1.1".encode()]
+    lines = [f"{method} {target} HTTP/1.1".encode()]
     for name, value in fields.items():
         spelt = name.encode()
         if spelt.lower() not in _SECRET:

@@ -6,11 +6,15 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
+from windrow.model import HttpRequest
 from windrow.reasons import Reason
 from windrow.transports.contract import Sink
 
 BARE = frozenset({204, 304})
 """Statuses without a body, whatever length they tell."""
+
+GET = HttpRequest()
+"""A plain GET."""
 
 Judge = Callable[[str, str], Reason | None]
 """Host and the number that it resolved to -> why it may not be talked to there."""
@@ -52,6 +56,8 @@ class Visiting(Protocol):
         """End it."""
         ...
 
-    async def visit(self, url: str, asked: Mapping[str, str], sink: Sink, bounds: Bounds) -> Reply:
+    async def visit(
+        self, url: str, asked: Mapping[str, str], sink: Sink, bounds: Bounds, request: HttpRequest = GET
+    ) -> Reply:
         """Ask for a URL of this origin and put the answer's body into the sink, as it comes."""
         ...

@@ -20,14 +20,14 @@ from windrow.errors import TerminalFailure, TransientFailure
 from windrow.formats.answer import AnswerHead, AnswerReader
 from windrow.formats.coding import ASKED
 from windrow.formats.http import read_head
-from windrow.model import Site
+from windrow.model import HttpRequest, Site
 from windrow.reasons import Reason
 from windrow.transports.contract import Sink
 from windrow.transports.dial import FAMILY, context
 from windrow.transports.head import fields_of, pause
 from windrow.transports.line import Enough, Line, Stale
 from windrow.transports.path import at, behind, shown
-from windrow.transports.reply import BARE, Bounds, Judge, Reply, Visiting
+from windrow.transports.reply import BARE, GET, Bounds, Judge, Reply, Visiting
 from windrow.transports.trouble import Foreign, network
 
 _FRAMING = re.compile(rb"\r\n(transfer-encoding|content-length)[ \t]*:", re.IGNORECASE)
@@ -60,12 +60,22 @@ class Straight:
         if self._line:
             self._line.close()
 
-    async def visit(self, url: str, asked: Mapping[str, str], sink: Sink, bounds: Bounds) -> Reply:
-        """Ask for a URL of this origin and put the answer's body into the sink, as it comes."""
+    async def visit(
+        self, url: str, asked: Mapping[str, str], sink: Sink, bounds: Bounds, request: HttpRequest = GET
+    ) -> Reply:
+        """Ask for a URL of this origin and put the answer's body into the sink, as it comes.
+
+        What may change something there is sent once only: over a line that is new, so that none can have gone stale.
+        """
         where = shown(url, 1000)
-        first, last = f"GET {behind(self._origin, url)} HTTP/1.1\r\n", _lines(asked) + "\r\n"
-        kept = (first + self._public + last).encode()
-        told = kept if self._public == self._fields else (first + self._fields + last).encode()
+        first, last = f"{request.method} {behind(self._origin, url)} HTTP/1.1\r\n", _lines(asked) + "\r\n"
+        body = request.body
+        if request.method != "GET":
+            last = f"Content-Length: {len(body)}\r\n{last}"
+            if self._line:
+                self._line.close()
+        kept = (first + self._public + last).encode() + body
+        told = kept if self._public == self._fields else (first + self._fields + last).encode() + body
         taken = _Taken(sink, bounds, where, kept)
         try:
             await self._ask(told, taken, where, bounds.seconds)

@@ -15,12 +15,12 @@ from yarl import URL
 from windrow.errors import TerminalFailure, TransientFailure
 from windrow.formats.coding import ASKED
 from windrow.formats.http import joined
-from windrow.model import Site
+from windrow.model import HttpRequest, Site
 from windrow.reasons import Reason
 from windrow.transports.contract import Sink
 from windrow.transports.head import pause, request_head, response_head
 from windrow.transports.path import at, behind, shown
-from windrow.transports.reply import BARE, Bounds, Judge, Reply
+from windrow.transports.reply import BARE, GET, Bounds, Judge, Reply
 from windrow.transports.request import Alien, WebConnection, failure
 
 
@@ -40,7 +40,9 @@ class Visitor(WebConnection):
             raise TerminalFailure(f"{at(self._site)}: {address[0]}: {reason.meaning}", reason)
         return socket.socket(family, kind, number)
 
-    async def visit(self, url: str, asked: Mapping[str, str], sink: Sink, bounds: Bounds) -> Reply:
+    async def visit(
+        self, url: str, asked: Mapping[str, str], sink: Sink, bounds: Bounds, request: HttpRequest = GET
+    ) -> Reply:
         """Ask for a URL of this origin and put the answer's body into the sink, as it comes."""
         where, host = shown(url, 1000), self._site.host
         behind(self._origin, url)
@@ -50,8 +52,13 @@ class Visitor(WebConnection):
         try:
             async with (
                 asyncio.timeout(bounds.seconds),
-                self._session.get(
-                    URL(url, encoded=True), headers=headers, allow_redirects=False, proxy=self._proxy
+                self._session.request(
+                    request.method,
+                    URL(url, encoded=True),
+                    headers=headers,
+                    data=request.body or None,
+                    allow_redirects=False,
+                    proxy=self._proxy,
                 ) as response,
             ):
                 version = response.version or aiohttp.HttpVersion11
@@ -61,7 +68,8 @@ class Visitor(WebConnection):
                     response_head(
                         (version.major, version.minor), response.status, response.reason or "", response.raw_headers
                     ),
-                    request_head(response.url.raw_path_qs, response.request_info.headers),
+                    request_head(response.url.raw_path_qs, response.request_info.headers, request.method)
+                    + request.body,
                 )
                 cut = await _take(response, length or 0, sink, bounds, where)
                 after = response.headers.get("Retry-After", "")

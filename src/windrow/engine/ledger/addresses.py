@@ -10,7 +10,7 @@ from typing import NamedTuple
 from windrow.engine.ledger.batch import Batch
 from windrow.engine.ledger.database import Database
 from windrow.engine.ledger.moment import spell
-from windrow.model import Found, Recorded, Request
+from windrow.model import Found, HttpRequest, Recorded
 
 
 class HostRow(NamedTuple):
@@ -177,11 +177,11 @@ class AddressQueries:
         """Return what to ask of a host next: new addresses first."""
         return self._database.rows(DueAddress, "addresses_due", host, at, limit)
 
-    def requests(self, host: int, digests: Sequence[int]) -> dict[int, Request]:
+    def requests(self, host: int, digests: Sequence[int]) -> dict[int, HttpRequest]:
         """Return what is asked at those of a host's addresses where that is no plain GET, by their digests."""
         found = self._database.rows_of(_RequestRow, "requests", digests, host)
         return {
-            one.digest: Request(one.method, tuple(map(tuple, json.loads(one.headers))), one.body, one.context)
+            one.digest: HttpRequest(one.method, tuple(map(tuple, json.loads(one.headers))), one.body, one.context)
             for one in found
         }
 

@@ -52,6 +52,11 @@ _WRITE |= {
     "hinted": queries()["address_hinted"],
     "rest": "INSERT INTO rest VALUES (?, ?) ON CONFLICT (origin) DO UPDATE SET until = max(until, excluded.until)",
     "request": "INSERT INTO request VALUES (?,?,?,?,?,?) ON CONFLICT DO NOTHING",
+    "followed": "INSERT INTO followed VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING",
+    "learned": "INSERT INTO learned VALUES (?,?,?,?) ON CONFLICT DO UPDATE SET value = excluded.value",
+    "offered": "INSERT INTO offered VALUES (?,?,?,?,?,?) ON CONFLICT DO NOTHING",
+    "offer_known": "INSERT INTO offer_known VALUES (?,?,?,?) ON CONFLICT DO NOTHING",
+    "asked_again": queries()["ask_again"],
 }
 
 

@@ -12,6 +12,7 @@ from windrow.engine.ledger.captures import CaptureQueries
 from windrow.engine.ledger.database import Database
 from windrow.engine.ledger.items import ItemQueries
 from windrow.engine.ledger.listings import ListingQueries
+from windrow.engine.ledger.requests import RequestQueries
 from windrow.engine.ledger.sessions import SessionQueries
 from windrow.engine.ledger.takedowns import TakedownQueries
 from windrow.engine.ledger.warc_imports import ImportQueries
@@ -35,6 +36,7 @@ class Ledger:
         self.attempts = AttemptQueries(self.database)
         self.addresses = AddressQueries(self.database)
         self.captures = CaptureQueries(self.database)
+        self.requests = RequestQueries(self.database)
         self.takedowns = TakedownQueries(self.database)
         self.imports = ImportQueries(self.database)
 

@@ -10,6 +10,7 @@ from windrow.engine.ledger.batch import Batch
 from windrow.engine.ledger.database import Database
 from windrow.engine.ledger.items import ItemWriter
 from windrow.engine.ledger.listings import ListingWriter
+from windrow.engine.ledger.requests import RequestWriter
 from windrow.engine.ledger.sessions import SessionWriter
 from windrow.engine.ledger.takedowns import TakedownWriter
 from windrow.engine.ledger.warc_imports import ImportWriter
@@ -26,6 +27,7 @@ class LedgerWriter:
         self.listings = ListingWriter(batch)
         self.attempts = AttemptWriter(batch)
         self.addresses = AddressWriter(batch)
+        self.requests = RequestWriter(batch)
         self.takedowns = TakedownWriter(batch)
         self.imports = ImportWriter(batch)
 

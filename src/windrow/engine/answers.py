@@ -1,0 +1,191 @@
+"""Answers to requests, made plain for the functions of a collection: runs in the killable pool."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, BinaryIO, NamedTuple, cast
+
+from windrow.contract import ASK, REQUEST, Answer, Ask, Request, Requests, Turn
+from windrow.digest import number
+from windrow.errors import StepError
+from windrow.formats.coding import plain
+from windrow.formats.url import normalise, parts
+from windrow.model import Finding, Found, HttpRequest, Level, Limits, Place, Source
+from windrow.reasons import Reason
+
+METHODS = frozenset({"GET", "POST"})
+HOPS = 5
+"""Redirects of one request that are followed."""
+
+MOST = 10_000
+"""Requests, and offers, that one answer may lead to."""
+
+_KEY = 512
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+
+
+class Kept(NamedTuple):
+    """An answer as the ledger has it: what was asked, and where its bytes lie.
+
+    `head` is the place of the answer that brought known bytes again; `url` that of the request.
+    """
+
+    request: Request
+    url: str
+    status: int
+    at: datetime
+    place: Place
+    head: Place | None = None
+    location: str = ""
+
+
+class FollowJob(NamedTuple):
+    """One answer to be followed."""
+
+    source: Source
+    learned: Mapping[str, Any]
+    answer: Kept
+
+
+class Lead(NamedTuple):
+    """What following made of an answer: its turn, and its requests as addresses of the ledger, by `only_if_new`."""
+
+    turn: Turn
+    found: tuple[Found, ...] = ()
+    if_new: tuple[Found, ...] = ()
+
+
+def body_of(view: BinaryIO, fields: Mapping[str, str], limits: Limits) -> BinaryIO:
+    """Return a body without its codings; raises StepError for one that is larger than a document may be."""
+    if "content-encoding" not in fields:
+        return view
+    raw = view.read(limits.member + 1)
+    if len(raw) > limits.member:
+        raise StepError(f"more than {limits.member} bytes", Reason.TOO_LARGE)
+    codings = {"content-encoding": fields["content-encoding"]}
+    return cast(BinaryIO, io.BytesIO(plain(raw, codings, most=limits.member, ratio=limits.ratio)))
+
+
+def packed(request: Request, hops: int = 0) -> str:
+    """Write what a request is to its discovery, for the ledger."""
+    told = {"name": request.name, "context": request.context, "every": request.every, "hops": hops}
+    return json.dumps({name: value for name, value in told.items() if value})
+
+
+def context_of(asked: HttpRequest | None) -> dict[str, Any]:
+    """Read what a request is to its discovery."""
+    found: dict[str, Any] = json.loads(asked.context) if asked and asked.context else {}
+    return found
+
+
+def request_of(url: str, asked: HttpRequest | None) -> Request:
+    """Return a request as its discovery made it."""
+    told, made = context_of(asked), asked or HttpRequest()
+    return Request(
+        url, told.get("name", ""), made.method, made.headers, made.body, context=told.get("context", ""),
+        every=told.get("every"),
+    )  # fmt: skip
+
+
+def found_of(request: Request, base: str, *, kind: int = REQUEST, hops: int = 0) -> Found:
+    """Return a request as an address of the ledger; StepError for one that cannot be asked."""
+    if request.method not in METHODS:
+        raise StepError(f"the method {request.method[:20]!r} is none of GET and POST", Reason.UNSUPPORTED)
+    if request.method == "GET" and request.body:
+        raise StepError("a GET has no body", Reason.UNSUPPORTED)
+    for name, value in request.headers:
+        if not _TOKEN.fullmatch(name) or not value.isprintable() or not value.isascii():
+            raise StepError(f"{name[:40]!r} is no header, or its value is none", Reason.BAD_ADDRESS)
+    url = normalise(request.url, base).url
+    if not url:
+        raise StepError(f"{request.url[:200]!r} is no address of the web", Reason.BAD_ADDRESS)
+    asked = HttpRequest(request.method, tuple(request.headers), bytes(request.body), packed(request, hops))
+    return Found(key_of(url, asked), parts(url).origin, url, int(request.priority), kind, None, asked)
+
+
+def key_of(url: str, asked: HttpRequest) -> int:
+    """Return the number that the ledger knows a request by: that of its URL for a plain GET.
+
+    >>> key_of("https://a.example/", HttpRequest()) == number("https://a.example/")
+    True
+    """
+    if asked.method == "GET" and not asked.headers:
+        return number(url)
+    spelled = "\n".join((asked.method, url, *(f"{name.lower()}: {value}" for name, value in asked.headers)))
+    return number(f"{spelled}\n\n{asked.body.hex()}")
+
+
+def ask_of(ask: Ask, base: str) -> Found:
+    """Return what a step asks of a service as an address of the ledger."""
+    url = f"{base.rstrip('/')}/{ask.path.lstrip('/')}" if ask.path else base
+    return found_of(Request(url, ask.name, ask.method, ask.headers, ask.body), base, kind=ASK)
+
+
+def follow(discovery: Requests, job: FollowJob, view: BinaryIO, fields: Mapping[str, str], limits: Limits) -> Lead:
+    """Run a discovery on an answer; what it makes of it is checked here, where a fault ends one document only."""
+    kept, source = job.answer, job.source
+    unchanged = kept.head is not None
+    answer = Answer(kept.request, kept.status, fields, body_of(view, fields, limits), kept.at, unchanged)
+    turn = discovery.follow(source, job.learned, answer)
+    if not isinstance(turn, Turn):
+        raise StepError(f"the discovery returned {type(turn).__name__}, no Turn", Reason.STEP_FAILED)
+    json.dumps(dict(turn.learned))
+    for offer in turn.offers:
+        if not offer.key or len(offer.key) > _KEY:
+            raise StepError(
+                f"the key {offer.key[:60]!r} of an offer has not 1 to {_KEY} characters", Reason.STEP_FAILED
+            )
+    if len(turn.requests) > MOST or len(turn.offers) > MOST:
+        raise StepError(f"more than {MOST} requests or offers in one answer", Reason.TOO_LARGE)
+    findings = list(turn.findings)
+    found: list[Found] = []
+    if_new: list[Found] = []
+    allowed = allowed_origins(discovery, source)
+    for request in turn.requests:
+        try:
+            one = found_of(request, kept.url)
+        except StepError as error:
+            findings.append(Finding("BadRequest", str(error)))
+            continue
+        if one.origin not in allowed:
+            findings.append(Finding("OutOfScope", f"{one.url} is not at an origin of {source.name}", Level.WARN))
+            continue
+        (if_new if request.only_if_new else found).append(one)
+    made = Turn((), tuple(turn.offers), dict(turn.learned), turn.end, turn.skip, tuple(findings))
+    return Lead(made, tuple(found), tuple(if_new))
+
+
+def redirect(discovery: Requests, source: Source, kept: Kept, hops: int) -> Lead:
+    """Follow a redirect: the same is asked for where it leads, at the origins of the source alone."""
+    request = kept.request
+    if kept.status not in {307, 308}:
+        request = request._replace(method="GET", body=b"")
+    try:
+        found = found_of(request._replace(url=kept.location), kept.url, hops=hops + 1)
+    except StepError as error:
+        return Lead(Turn(skip=Reason.REDIRECTED, findings=(Finding("BadRedirect", str(error)),)))
+    if found.origin not in allowed_origins(discovery, source) or hops >= HOPS:
+        return Lead(Turn(skip=Reason.REDIRECTED, findings=(Finding("Redirected", f"to {found.url}"),)))
+    return Lead(Turn(), (found,))
+
+
+def allowed_origins(discovery: Requests, source: Source) -> frozenset[str]:
+    """Return the origins at which a source may be asked."""
+    return frozenset(
+        {source_address(source), *discovery.origins(source)} - {""} | {parts(source_address(source)).origin}
+    )
+
+
+def source_address(source: Source) -> str:
+    """Return the address of a source, to which requests are relative."""
+    return normalise(source.site.address("")).url or normalise(source.site.address("/")).url
+
+
+def begin(discovery: Requests, source: Source, learned: Mapping[str, Any]) -> Sequence[Found]:
+    """Return what a source begins with."""
+    base = source_address(source)
+    return [found_of(one, base) for one in discovery.begin(source, learned)]

@@ -1,0 +1,132 @@
+"""What is found by requests: what answers led to, what was learned of sources, and what they offered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from windrow.contract import Offering
+from windrow.engine.ledger.attempts import recorded
+from windrow.engine.ledger.batch import Batch
+from windrow.engine.ledger.database import Database
+from windrow.model import Finding, HttpRequest, Level, Recorded
+from windrow.reasons import Reason
+
+
+class Followed(NamedTuple):
+    """What an answer led to: how many requests and offers, how many of these were not known; `ending` says why none."""
+
+    visit: int
+    requests: int
+    offers: int
+    fresh: int
+    reason: Reason | None
+    ending: str
+    findings: str
+
+    def told(self) -> list[Finding]:
+        """Return its findings."""
+        return [Finding(kind, message, Level(level)) for kind, message, level in json.loads(self.findings)]
+
+
+class _LearnedRow(NamedTuple):
+    name: str
+    value: str
+
+
+class _OfferRow(NamedTuple):
+    key: str
+    offset: int
+    length: int
+    url: str
+
+
+class _KnownRow(NamedTuple):
+    name: str
+
+
+class _RequestRow(NamedTuple):
+    digest: int
+    method: str
+    headers: str
+    body: bytes
+    context: str
+
+
+class RequestQueries:
+    """What is asked of requests."""
+
+    def __init__(self, database: Database) -> None:
+        """Ask this database."""
+        self._database = database
+
+    def followed_upto(self, collection: str, source: str) -> int:
+        """Return the last visit of a source that was followed, 0 before the first."""
+        return int(self._database.value("followed_last", collection, source))
+
+    def followed(self, visit: int) -> Followed | None:
+        """Return what an answer led to."""
+        return self._database.first(Followed, "followed_of", visit)
+
+    def latest(self, collection: str, source: str, limit: int) -> list[Followed]:
+        """Return what the last answers of a source led to, the latest first."""
+        return self._database.rows(Followed, "followed_latest", collection, source, limit)
+
+    def learned(self, collection: str, source: str) -> dict[str, Any]:
+        """Return what was learned of a source."""
+        rows = self._database.rows(_LearnedRow, "learned", collection, source)
+        return {one.name: json.loads(one.value) for one in rows}
+
+    def visits(self, collection: str, source: str, after: int, kind: int, limit: int) -> list[Recorded]:
+        """Return visits of a source after a given one, of one kind."""
+        return self._database.mapped(recorded, "visits_of_source", collection, source, after, kind, limit)
+
+    def offers(self, visit: int) -> tuple[Offering, ...]:
+        """Return what an answer offered, in its order."""
+        rows = self._database.rows(_OfferRow, "offers_of", visit)
+        return tuple(Offering(one.key, () if one.length < 0 else (one.offset, one.length), one.url) for one in rows)
+
+    def known(self, collection: str, source: str, keys: Sequence[str]) -> set[str]:
+        """Return those of the keys that a source offered before."""
+        return {one.name for one in self._database.rows_of(_KnownRow, "offers_known", keys, collection, source)}
+
+    def asked(self, visit: int) -> HttpRequest | None:
+        """Return what a visit asked, where that is not the URL alone."""
+        one = self._database.first(_RequestRow, "visit_request", visit)
+        if one is None:
+            return None
+        return HttpRequest(one.method, tuple(map(tuple, json.loads(one.headers))), one.body, one.context)
+
+    def last_answer(self, collection: str, address: int) -> int:
+        """Return the visit that answered a request and needs no other one, 0 where there is none."""
+        return int(self._database.value("last_answer", collection, address) or 0)
+
+
+class RequestWriter:
+    """What is written of requests."""
+
+    def __init__(self, batch: Batch) -> None:
+        """Gather with the other parts of a writer."""
+        self._batch = batch
+
+    def follow(self, collection: str, source: str, followed: Followed) -> None:
+        """Put on record what an answer led to: the source's following got as far as this."""
+        self._batch.row("followed", followed.visit, collection, source, *followed[1:])
+
+    def learn(self, collection: str, source: str, learned: Mapping[str, Any]) -> None:
+        """Put on record what was learned of a source, over what was learned before."""
+        for name, value in learned.items():
+            self._batch.row("learned", collection, source, name, json.dumps(value))
+
+    def offer(self, collection: str, source: str, visit: int, offers: Iterable[Offering]) -> None:
+        """Put on record what an answer offers."""
+        for number, one in enumerate(offers):
+            offset, length = one.part or (0, -1)
+            self._batch.row("offered", visit, number, one.key, offset, length, one.url)
+            self._batch.row("offer_known", collection, source, one.key, visit)
+
+    def ask_again(self, host: int, digests: Iterable[int]) -> None:
+        """Have addresses of a host asked next, once what was gathered is written."""
+        for one in digests:
+            self._batch.row("asked_again", one, host)

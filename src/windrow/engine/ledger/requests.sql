@@ -1,0 +1,43 @@
+-- What is found by requests.
+
+-- name: followed_last
+SELECT coalesce(max(visit), 0) FROM followed WHERE collection = ? AND source = ?;
+
+-- name: followed_of
+SELECT visit, requests, offers, fresh, reason, ending, findings FROM followed WHERE visit = ?;
+
+-- name: followed_latest
+-- The last answers of a source that were followed, the latest first.
+SELECT visit, requests, offers, fresh, reason, ending, findings FROM followed WHERE collection = ? AND source = ?
+ORDER BY visit DESC LIMIT ?;
+
+-- name: learned
+SELECT name, value FROM learned WHERE collection = ? AND source = ?;
+
+-- name: visits_of_source
+-- Visits of one source after a given one that were for a kind of thing, in the order of the ledger.
+SELECT v.seq, v.session, s.at, h.source, v.address, a.url, v.kind, v.allowed, v.started, v.seconds, v.status, v.reason,
+       v.message, v.digest, v.size, v.warc, v.place_offset, v.place_length, v.revisit, v.mime, v.etag, v.modified, v.location
+FROM visit v CROSS JOIN host h ON h.seq = v.host AND h.collection = ? AND h.source = ?
+CROSS JOIN address a ON a.digest = v.address AND a.host = v.host
+CROSS JOIN session s ON s.seq = v.session
+WHERE v.seq > ? AND v.kind = ? ORDER BY v.seq LIMIT ?;
+
+-- name: offers_of
+SELECT name, part_offset, part_length, url FROM offered WHERE visit = ? ORDER BY ordinal;
+
+-- name: offers_known
+SELECT name FROM offer_known WHERE collection = ? AND source = ? AND name IN ({marks});
+
+-- name: visit_request
+-- What a visit asked.
+SELECT r.digest, r.method, r.headers, r.body, r.context FROM visit v JOIN request r ON r.digest = v.address AND r.host = v.host
+WHERE v.seq = ?;
+
+-- name: last_answer
+-- The last answer to a request that needs no other one: its visit.
+SELECT v.seq FROM visit v JOIN host h ON h.seq = v.host AND h.collection = ? WHERE v.address = ?
+AND v.status IS NOT NULL AND v.status < 500 AND v.status <> 429 AND v.warc <> '' AND v.reason IS NULL ORDER BY v.seq DESC LIMIT 1;
+
+-- name: ask_again
+UPDATE address SET due = 0 WHERE digest = ? AND host = ?;

@@ -1,0 +1,149 @@
+"""The rules of one origin that is asked by requests: its robots.txt, its pace, and who may be talked to there."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from typing import Any
+
+from windrow.contract import ASK, REQUEST, ROBOTS, Crawl
+from windrow.model import Call, Found, Source, Visit
+from windrow.politeness import pace, private, robots_standing
+from windrow.politeness.private import Named, named
+from windrow.reasons import Reason
+
+__all__ = ["ASKED_AS_CRAWL", "OriginRules", "retry_at"]
+
+DELAY = 1.0
+"""Seconds between two requests where neither the source nor its robots.txt names any."""
+
+SERVICE = "service"
+"""The option of a source that is a service which steps ask: its name."""
+
+_MINUTE, _DAY = 60, 86_400
+_GONE = frozenset({400, 401, 403, 404, 405, 406, 410, 414, 422, 451})
+"""Statuses that another request of the same kind would have too."""
+
+
+class OriginRules:
+    """`windrow.contract.CrawlRules` for an origin whose answers are no pages: nothing in them is followed here."""
+
+    def __init__(self, source: Source, origin: str) -> None:
+        """Begin with nothing known: robots.txt comes first, but for a service, which has none."""
+        self._origin = origin
+        self._agent = source.site.agent
+        self._is_service = SERVICE in source.options
+        self._delay = float(source.options.get("delay", source.pace or DELAY))
+        self._named = _named(source)
+        self._pace = pace.Pace()
+        self._standing = robots_standing.NEW
+
+    def robots(self, at: float) -> str:
+        """Return the address of robots.txt when it is due."""
+        due = not self._is_service and at >= self._standing.due
+        return f"{self._origin}/robots.txt" if due else ""
+
+    def ruled(self, at: float, status: int | None, body: bytes) -> list[Found]:
+        """Take robots.txt, or that there is none to be had."""
+        self._standing = robots_standing.stand(self._standing, status=status, content=body, agent=self._agent, now=at)
+        return []
+
+    def moved(self, status: int, location: str, base: str, hops: int) -> str:
+        """Return where robots.txt has moved to; empty where such a redirect is not followed."""
+        return robots_standing.follow(status, location, base, hops)
+
+    def shut(self, at: float) -> float:
+        """Return the seconds until robots.txt is tried again while it cannot be had."""
+        if self._is_service or not self._standing.robots.refusal:
+            return 0.0
+        return max(self._standing.due - at, 0.001)
+
+    def private(self, host: str, number: str) -> Reason | None:
+        """Tell why a host may not be talked to at the number that its name resolved to."""
+        return private.refusal(host, number, self._named)
+
+    def refusal(self, url: str, kind: int = REQUEST) -> Reason | None:  # noqa: ARG002 the shape of CrawlRules
+        """Tell why an address may not be asked now."""
+        if self._pace.given_up:
+            return Reason.SITE_GIVEN_UP
+        if self._is_service:
+            return None
+        return self._standing.robots.ask("/" + url.split("/", 3)[3]).reason
+
+    def again(self, reason: Reason | None, tries: int) -> bool:
+        """Tell whether to ask once more at once: most failed connections are over at the second try."""
+        return pace.fluke(reason, tries)
+
+    def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
+        """Return the seconds to wait after an answer; None where the origin is given up for the run."""
+        delay = self._delay if self._is_service else pace.least(self._standing.robots.delay, self._delay)
+        took = 0.0 if self._is_service else seconds  # how long a service computes says nothing of its load
+        self._pace = self._pace.step(pace.Answer(status, took, wait), delay)
+        return None if self._pace.given_up else self._pace.wait(delay)
+
+    def endless(self, call: Call, body: bytes) -> bool:
+        """Say no: whether a source has an end its discovery sees."""
+        del call, body
+        return False
+
+    def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
+        """Return no links: what an answer leads to its discovery says."""
+        del fields, body
+        return url, []
+
+    def follow(self, base: str, reference: str) -> Found | None:
+        """Follow nothing."""
+        del base, reference
+        return None
+
+    def hints(self, call: Call, fields: Mapping[str, str], body: bytes) -> list[Found] | None:
+        """Return none."""
+        del call, fields, body
+        return []
+
+
+def _named(source: Source) -> Named:
+    """Return what may be private: what the source lists, and its own host where that is a number or this machine."""
+    host = source.site.host.strip("[]")
+    told = named(source.options.get("private", ()))
+    if host == "localhost":
+        return Named((*told.hosts, host), told.networks)
+    try:
+        return Named(told.hosts, (*told.networks, ipaddress.ip_network(host)))
+    except ValueError:
+        return told
+
+
+def rules(source: Source, origin: str, options: Mapping[str, Any]) -> OriginRules:  # noqa: ARG001 see Crawl.rules
+    """Return the rules of one origin of a source."""
+    return OriginRules(source, origin)
+
+
+def retry_at(source: Source, visit: Visit, every: int, failures: int) -> tuple[int | None, int]:  # noqa: ARG001
+    """Return when a request is due again: after `every` seconds (0: once), sooner where it failed and may not again."""
+    at = int(visit.started.timestamp())
+    if visit.reason is Reason.ROBOTS_DENIED:
+        return at + (every or _DAY), every
+    if failures and visit.status not in _GONE:
+        wait = min(_MINUTE * 2 ** min(max(failures - 1, 0), 20), _DAY)
+        return at + (min(wait, every) if every else wait), every
+    return (at + every if every else None), every
+
+
+def outcome(status: int | None, reason: Reason | None, media: str) -> str:  # noqa: ARG001 the shape of Crawl.outcome
+    """Name what came of a request: its reason, or its status."""
+    return str(reason) if reason else f"status {status}" if status and status >= 300 else "answered"
+
+
+def no_seeds(source: Source, options: Mapping[str, Any]) -> list[Found]:  # noqa: ARG001 the shape of Crawl.seeds
+    """Return none: what a source begins with is asked of its discovery, which is told what was learned."""
+    return []
+
+
+def normal(address: str) -> str:
+    """Return an address as it is kept: requests are kept as their discovery spelled them."""
+    return address if address.startswith(("http://", "https://")) else ""
+
+
+ASKED_AS_CRAWL = Crawl(no_seeds, rules, retry_at, outcome, normal, page=REQUEST, robots=ROBOTS, large={ASK: 1 << 30})
+"""How walkers ask what is found by requests: as they ask the pages of a crawl."""

@@ -1,0 +1,461 @@
+"""A ready adapter for collections of JSON records: `ADAPTER = RecordAdapter(COLLECTION)` is all that they need.
+
+The records are in one SQLite file (`windrow.stores.records`), named by the setting `NAME.store` where the collection
+declares it (`windrow.settings.asked.store_of`), else `NAME.db` in the workspace.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import sqlite3
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, TextIO, cast
+
+from windrow.adapter import (
+    Burden,
+    Document,
+    Explanation,
+    Export,
+    Got,
+    Message,
+    Note,
+    Part,
+    Record,
+    Replayed,
+    Reread,
+    SearchAnswer,
+    SearchResult,
+)
+from windrow.config import Workspace
+from windrow.config.place import replay_folder
+from windrow.contract import Answer, Ask, Collection, Observation, Settle, Skip, Task, Turn
+from windrow.contract import Request as Wanted
+from windrow.digest import digest, number
+from windrow.engine.answers import allowed_origins, body_of
+from windrow.engine.burial import Buried, Target, bury, kept_by_reader, lift
+from windrow.engine.check import Fault
+from windrow.engine.ledger import Ledger
+from windrow.engine.ledger.addresses import AddressRow
+from windrow.engine.ledger.moment import now, spell
+from windrow.engine.origin_rules import SERVICE
+from windrow.engine.progress import Progress
+from windrow.engine.release import released
+from windrow.engine.run import Harvest
+from windrow.engine.sample import sample
+from windrow.engine.session import Session, Setup
+from windrow.errors import ConfigError, Stopped, StoreError, UsageError, WindrowError
+from windrow.formats.url import normalise, parts
+from windrow.model import Item, Level, Limits, Site, Source
+from windrow.settings.address import place
+from windrow.stores.archive import open_response
+from windrow.stores.records import RecordStore, Version
+from windrow.stores.scratch import make_scratch, remove_scratch
+
+_SHOWN = 20
+"""Visits, and versions, that `windrow why` tells of one thing."""
+
+
+class SearchTold(NamedTuple):
+    """The last line of a search: how it was understood, and whether there is more behind it."""
+
+    query: str
+    offset: int
+    results: int
+    further: bool
+    relaxed: bool
+    notes: tuple[str, ...]
+
+
+class RecordAdapter:
+    """Joins a collection that finds by requests, and settles records, with a workspace."""
+
+    def __init__(self, collection: Collection) -> None:
+        """Join this collection; it has a discovery `Requests` and one Settle step."""
+        assert collection.requests is not None
+        self._collection = collection
+        self._requests = collection.requests
+        self._step = next(one for one in collection.steps if isinstance(one, Settle))
+        name = collection.name
+        self.EXPORTS = (Export(name, ("jsonl",), "a line for each version of each record", self._export),)
+
+    # What every collection answers.
+
+    def harvest(self, workspace: Workspace) -> Harvest:
+        """Make the harvest that the configuration describes, its store opened."""
+        sources = workspace.of(self._collection.name)
+        self._refuse_twins(sources)
+        return Harvest(
+            self._collection,
+            sources,
+            options=self._options(workspace),
+            chronicle=RecordStore(self._path(workspace)),
+            services=self._services(workspace),
+        )
+
+    def ready(self, workspace: Workspace) -> None:
+        """Refuse sources that share an origin, and services without a good address."""
+        self._refuse_twins(workspace.of(self._collection.name))
+        self._services(workspace)
+
+    def vet(self, workspace: Workspace, source: Source) -> None:
+        """Refuse a source whose origin another one asks already."""
+        with suppress(KeyError):
+            self._refuse_twins((*workspace.of(self._collection.name), source))
+
+    def project(self, workspace: Workspace, ledger: Ledger) -> None:
+        """Do nothing: there are no books beside the records."""
+        del workspace, ledger
+
+    def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
+        """Look through the store, and compare how far it got with the ledger."""
+        path = self._path(workspace)
+        again = f"remove {path}; the next windrow run makes it anew"
+        for one in ledger.takedowns.open():
+            if one.collection == self._collection.name:
+                yield Fault(one.target, "is being taken down, and that was cut short", "windrow forget finishes it")
+        with self._store(workspace) as store:
+            if store is None:
+                return
+            reached, last = store.checkpoint(), ledger.attempts.last_visit()
+            if reached > last:
+                yield Fault(path.name, f"tells of visit {reached}; the ledger ends with visit {last}", again)
+            for line in store.faults():
+                yield Fault(path.name, line, again)
+
+    def replay(self, workspace: Workspace, setup: Setup, progress: Progress) -> Replayed | None:
+        """Rebuild the store from the captures beside the old one, compare, and swap; None where there is none yet."""
+        old = self._path(workspace)
+        if not old.is_file():
+            return None
+        folder = replay_folder(old)
+        new = folder / old.name
+
+        def remove() -> None:
+            with suppress(StoreError, OSError):  # what cannot be removed now is told by the next replay
+                remove_scratch(folder, [old.name])
+
+        name = self._collection.name
+        with Session(setup, f"replay {name}", progress) as session, released(remove):
+            make_scratch(folder, [old.name])
+            with session.polite_stop():
+                made = Harvest(
+                    self._collection, (), options=self._options(workspace), chronicle=RecordStore(new),
+                    services=self._services(workspace),
+                )  # fmt: skip
+                # Asks were answered already: without sources to fetch from, nobody is asked again.
+                session.harvest(replace(made, services=tuple(map(_silent, made.services))), fetch=False)
+            if session.stops:
+                raise Stopped(f"stopped before all was read; {old.name} is as it was", hint="windrow replay")
+            told = _compare(old, new)
+            _close(new)
+            _close(old)
+            new.replace(old)
+        return Replayed(session.ordinal, versions=Reread(session.ordinal, *told))
+
+    def attempt(self, workspace: Workspace | None, address: str) -> Iterator[Part]:
+        """Ask for one address by GET, follow it and take the step on it; services are not asked."""
+        url = normalise(address).url
+        if not url:
+            raise UsageError(f"{address[:200]!r} is not an address of the web", hint="windrow try --help")
+        source = self._source_at(workspace, url)
+        limits = replace(workspace.limits if workspace else Limits(), transfer=1 << 28)
+        with tempfile.TemporaryDirectory(prefix="windrow-try-") as folder:
+            kept, seconds = sample(Path(folder), source.site, url, url, limits)
+            answer = open_response(Path(folder), kept.place)
+            with answer.view as view:
+                content = body_of(view, answer.fields, limits).read()
+        yield Got(url, url, len(content), digest(content), round(seconds, 3))
+        asked = Answer(Wanted(url), answer.status or 0, answer.fields, _file(content), now())
+        turn = self._requests.follow(source, {}, asked)
+        yield from self._told(url, turn)
+        item = Item(0, self._collection.name, "visit", url)
+        task = Task(item, _file(content), limits, {}, self._spelled_options(workspace), fields=answer.fields,
+                    offers=turn.offers)  # fmt: skip
+        made = self._step.run(task)
+        results = () if made is None else (made,) if isinstance(made, Observation | Skip | Ask) else tuple(made)
+        count = 0
+        for one in results:
+            if isinstance(one, Observation):
+                count += 1
+                yield Record(url, self._collection.name, one.key, self._collection.name, one.value or {})
+            elif isinstance(one, Skip):
+                yield Note(url, self._step.phase, Level.WARN, str(one.reason), one.message or one.reason.meaning)
+            elif isinstance(one, Ask):
+                told = f"{one.name}: {one.method} to {one.service}, {len(one.body)} bytes; a run asks it"
+                yield Note(url, self._step.phase, Level.NOTE, "Ask", told)
+        yield Document(url, self._collection.name, len(content), digest(content), self._step.phase, turn.skip, count)
+
+    def _told(self, url: str, turn: Turn) -> Iterator[Part]:
+        """Tell what following an answer led to."""
+        phase = self._collection.phases[0]
+        for finding in turn.findings:
+            yield Note(url, phase, finding.level, finding.kind, finding.message)
+        for one in turn.requests:
+            yield Note(url, phase, Level.NOTE, "Request", f"{one.method} {one.url}")
+        if turn.end:
+            yield Note(url, phase, Level.NOTE, "End", turn.end)
+
+    # What it can besides.
+
+    def explain(self, workspace: Workspace, ledger: Ledger, what: str) -> Explanation | None:
+        """Tell the history of a record, by its key; or what became of an address, and what it led to."""
+        with self._store(workspace) as store:
+            if store is not None and store.known(what):
+                return self._record(ledger, store, what)
+            skipped = store.skipped(key=what) if store else []
+            if skipped:
+                lines = [f"{what}: nothing was made of it"]
+                lines += [f"  {one.url}: {one.reason} {one.message}".rstrip() for one in skipped]
+                return Explanation(what, tuple(Message("skipped", one) for one in skipped), tuple(lines))
+            row = self._address(ledger, what)
+            return self._visited(ledger, store, row) if row else None
+
+    def _address(self, ledger: Ledger, what: str) -> AddressRow | None:
+        url = normalise(what).url if what.startswith(("http://", "https://")) else ""
+        return ledger.addresses.get(self._collection.name, number(url)) if url else None
+
+    def _record(self, ledger: Ledger, store: RecordStore, key: str) -> Explanation:
+        history = store.history(key)
+        lines = [f"{key}: a record of {self._collection.name}, {_state(history[-1])}"]
+        for one in [one for one in history if one.change != "same"][-_SHOWN:]:
+            lines.append(f"  {spell(one.at)}  {one.change}  {one.url}")
+            found = ledger.attempts.visits_named([one.visit])
+            if found and (kept := found[0].visit.kept):
+                lines.append(
+                    f"      from visit {one.visit}: {kept.place.warc} at {kept.place.offset}, {kept.digest[:19]}"
+                )
+        same = sum(one.change == "same" for one in history)
+        if same:
+            lines.append(f"  seen without a change {same} times, last {spell(history[-1].at)}")
+        messages = [
+            Message("record", {"key": key, "collection": self._collection.name, "versions": len(history) - same})
+        ]
+        messages += [Message("version", one) for one in history]
+        return Explanation(key, tuple(messages), tuple(lines))
+
+    def _visited(self, ledger: Ledger, store: RecordStore | None, row: AddressRow) -> Explanation:
+        lines = [f"{row.url}: asked for {self._collection.name}, source {row.source}"]
+        if row.via_url:
+            lines.append(f"  found at {row.via_url}")
+        messages = [Message("address", row)]
+        for visit in ledger.attempts.of_address(row.host, row.digest)[-_SHOWN:]:
+            came = f"status {visit.status}" if visit.status else "no answer"
+            why = f"; {visit.reason}: {visit.message}" if visit.reason else ""
+            lines.append(
+                f"  {spell(visit.started)}  {came}{why}" + (f"  {visit.warc} at {visit.offset}" if visit.warc else "")
+            )
+            messages.append(Message("visit", visit, spare=True))
+            if followed := ledger.requests.followed(visit.seq):
+                told = f"led to {followed.requests} requests and {followed.offers} offers, {followed.fresh} of them new"
+                lines.append(f"      {told}" + (f"; {followed.ending}" if followed.ending else ""))
+                if followed.reason:
+                    lines.append(f"      of no use: {followed.reason}")
+                lines += [f"      {one.kind}: {one.message}" for one in followed.told()]
+                messages.append(Message("followed", followed))
+        if store is not None:
+            for one in store.skipped(url=row.url):
+                lines.append(f"  skipped {one.key or 'the document'}: {one.reason} {one.message}".rstrip())
+                messages.append(Message("skipped", one))
+        if row.due is not None:
+            lines.append("  due next" if row.due <= 1 else f"  due again at {spell(_at(row.due))}")
+        return Explanation(row, tuple(messages), tuple(lines))
+
+    def search(self, workspace: Workspace, text: str, *, offset: int, limit: int, explain: bool) -> SearchAnswer:
+        """Search the texts that the collection gave its records; all words must occur."""
+        del explain
+        with self._store(workspace) as store:
+            if store is None:
+                raise WindrowError(
+                    f"there are no records of {self._collection.name} yet", hint=f"windrow run {self._collection.name}"
+                )
+            found = store.search(text, offset, limit + 1)
+        further, found = len(found) > limit, found[:limit]
+        results = tuple(
+            SearchResult(
+                ((one.key, False),), one.url, self._collection.name, one.snippet, (),
+                Message("record", {"key": one.key, "url": one.url, "collection": self._collection.name,
+                                   "score": round(one.score, 6), "value": json.loads(one.json)}),
+            )
+            for one in found
+        )  # fmt: skip
+        told = SearchTold(text, offset, len(results), further, relaxed=False, notes=())
+        return SearchAnswer(results, (), further, relaxed=False, message=Message("search", told))
+
+    def _export(self, workspace: Workspace, form: str, out: TextIO) -> int:
+        """Write a line of JSON for each version of each record."""
+        del form
+        count = 0
+        with self._store(workspace) as store:
+            for one in store.versions() if store else ():
+                told = {"key": one.key, "at": one.at.isoformat(), "change": one.change, "source": one.source,
+                        "url": one.url, "visit": one.visit, "digest": one.digest, "value": one.value}  # fmt: skip
+                out.write(json.dumps(told, ensure_ascii=False) + "\n")
+                count += 1
+        return count
+
+    def weigh(self, workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[Burden]:
+        """Count what would be taken down."""
+        targets = self._targets(workspace, ledger, names)
+        return [Burden(one.name, *ledger.takedowns.count(one.address, one.host)) for one in targets]
+
+    def take_down(self, workspace: Workspace, setup: Setup, names: Sequence[str], reason: str = "") -> list[Buried]:
+        """Take down addresses, origins, or records with the addresses that told of them; finish what was begun."""
+        with Session(setup, "forget") as session:
+            found = self._targets(workspace, session.ledger, names)
+            return bury(
+                session, self._collection.name, found, reason,
+                remove=lambda target: self._removed(workspace, session.ledger, target),
+                clean=lambda: self._clean(workspace, session),
+            )  # fmt: skip
+
+    def let_again(self, workspace: Workspace, setup: Setup, names: Sequence[str]) -> int:
+        """Lift tombstones; return how many."""
+        with Session(setup, "forget --lift") as session:
+            return lift(session, self._targets(workspace, session.ledger, names))
+
+    def _targets(self, workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[Target]:
+        found: list[Target] = []
+        for name in names:
+            mine = list(self._meant(workspace, ledger, name))
+            if not mine:
+                raise UsageError(f"nothing is known of {name!r} that could be taken down", hint=f"windrow why {name}")
+            found += mine
+        return list(dict.fromkeys(found))
+
+    def _meant(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[Target]:
+        with self._store(workspace) as store:
+            visits = store.visits_of(name) if store else []
+        for one in ledger.attempts.visits_named(visits):
+            yield Target(one.visit.url, one.visit.digest)
+        if visits:
+            return
+        if row := self._address(ledger, name):
+            yield Target(row.url, row.digest)
+            return
+        source = workspace.source(name)
+        if source and source.collection == self._collection.name:
+            for state in ledger.addresses.host_states(name, "", 0):
+                if state.collection == self._collection.name:
+                    yield Target(state.origin, 0, state.seq)
+
+    def _removed(self, workspace: Workspace, ledger: Ledger, target: Target) -> int:
+        visits = [one.visit for one in ledger.takedowns.captures(target.address, target.host)]
+        with self._store(workspace) as store:
+            return store.forget(visits) if store else 0
+
+    def _clean(self, workspace: Workspace, session: Session) -> tuple[str, ...]:
+        path = self._path(workspace)
+        remove_scratch(replay_folder(path), [path.name])
+        with self._store(workspace) as store:
+            if store is not None and not store.scour(session.lease.beat):
+                return (kept_by_reader(path),)
+        return ()
+
+    # Its settings.
+
+    def _path(self, workspace: Workspace) -> Path:
+        told = self._values(workspace).get(f"{self._collection.name}.store")
+        return Path(told) if told else workspace.root / f"{self._collection.name}.db"
+
+    def _values(self, workspace: Workspace | None) -> dict[str, Any]:
+        return {one.name: one.value for one in workspace.values} if workspace else {}
+
+    def _options(self, workspace: Workspace | None) -> dict[str, Any]:
+        """Return the collection's own settings by name: its steps are given them as texts."""
+        prefix = f"{self._collection.name}."
+        values = self._values(workspace)
+        return {name.removeprefix(prefix): value for name, value in values.items() if name.startswith(prefix)}
+
+    def _spelled_options(self, workspace: Workspace | None) -> dict[str, str]:
+        return {name: str(value) for name, value in self._options(workspace).items()}
+
+    def _services(self, workspace: Workspace) -> tuple[Source, ...]:
+        """Return the services that have an address, each as a source that only steps ask."""
+        values, found = self._values(workspace), []
+        for one in self._collection.configuration.services:
+            url = values.get(one.setting)
+            if not url:
+                continue
+            where = place(str(url), workspace.root)
+            if where.scheme not in {"http", "https"}:
+                raise ConfigError(f"{one.setting}: wanted an address of the web", hint="windrow config")
+            site = Site(**where._asdict(), agent=workspace.agent)
+            options = {SERVICE: one.name, "methods": one.methods, "delay": one.delay}
+            found.append(Source(one.name, self._collection.name, site, options=options))
+        return tuple(found)
+
+    def _refuse_twins(self, sources: Sequence[Source]) -> None:
+        seen: dict[str, str] = {}
+        for one in sources:
+            for origin in allowed_origins(self._requests, one):
+                other = seen.setdefault(origin, one.name)
+                if other != one.name:
+                    raise ConfigError(
+                        f"the sources {other} and {one.name} both ask {origin}: an origin is asked for one of them",
+                        hint="make them one source",
+                    )
+
+    def _source_at(self, workspace: Workspace | None, url: str) -> Source:
+        origin = parts(url).origin
+        for one in workspace.of(self._collection.name) if workspace else ():
+            if origin in allowed_origins(self._requests, one):
+                return one
+        where = parts(url)
+        agent = workspace.agent if workspace else "windrow"
+        site = Site(where.scheme, where.host.strip("[]"), where.port, agent=agent)
+        return Source("try", self._collection.name, site)
+
+    @contextmanager
+    def _store(self, workspace: Workspace) -> Iterator[RecordStore | None]:
+        path = self._path(workspace)
+        if not path.is_file():
+            yield None
+            return
+        store = RecordStore(path)
+        try:
+            yield store
+        finally:
+            store.close()
+
+
+def _silent(service: Source) -> Source:
+    """Return a service that is not asked: what it answered is on the ledger."""
+    return replace(service, active=False)
+
+
+def _state(last: Version) -> str:
+    return "gone" if last.change == "gone" or not last.json else "there when it was last looked at"
+
+
+def _at(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _file(content: bytes) -> BinaryIO:
+    return cast(BinaryIO, io.BytesIO(content))
+
+
+def _compare(old: Path, new: Path) -> tuple[int, int, int]:
+    """Count versions before and now, and those of now that none before said."""
+    with closing(RecordStore(old)) as before, closing(RecordStore(new)) as after:
+        said = {(one.key, one.digest, one.change) for one in before.versions()}
+        made = [(one.key, one.digest, one.change) for one in after.versions()]
+        return len(said), len(made), sum(one not in said for one in made)
+
+
+def _close(path: Path) -> None:
+    """Bring what is written beside a database into its file, so that the file alone is all of it."""
+    try:
+        with closing(sqlite3.connect(path, timeout=30)) as link:
+            link.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            link.execute("PRAGMA journal_mode = DELETE").fetchall()
+    except sqlite3.Error as error:
+        raise StoreError(
+            f"{path} cannot be closed: {error}", hint="end what has it open; then: windrow replay"
+        ) from error

@@ -1,0 +1,368 @@
+"""A store of JSON records with their history, for collections whose standard has no tables of its own.
+
+Every observation of a record is kept: its key, when its source says it was so, the visit, and the value. Versions are
+no rows: they are what the observations of a key say in the order of time, so that the order in which these come makes
+no difference, nor does it when one comes twice.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from windrow.contract import Observation, Observed, Skip, Waits
+from windrow.digest import digest
+from windrow.errors import DiskFull, StoreError
+from windrow.reasons import Reason
+from windrow.stores.wal import empty_wal
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS record (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE);
+CREATE TABLE IF NOT EXISTS value (
+    id INTEGER PRIMARY KEY, digest TEXT NOT NULL UNIQUE, json TEXT NOT NULL, text TEXT NOT NULL
+);
+-- `value` is NULL where a source says that the record is gone.
+CREATE TABLE IF NOT EXISTS observation (
+    record INTEGER NOT NULL REFERENCES record, at TEXT NOT NULL, visit INTEGER NOT NULL, value INTEGER REFERENCES value,
+    source TEXT NOT NULL, url TEXT NOT NULL, PRIMARY KEY (record, at, visit)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS observation_by_visit ON observation (visit);
+CREATE INDEX IF NOT EXISTS observation_by_value ON observation (value);
+CREATE TABLE IF NOT EXISTS skipped (
+    visit INTEGER NOT NULL, key TEXT NOT NULL, url TEXT NOT NULL, reason TEXT NOT NULL, message TEXT NOT NULL,
+    PRIMARY KEY (visit, key)
+) WITHOUT ROWID;
+-- Visits whose step asked services, and what it waits for.
+CREATE TABLE IF NOT EXISTS waiting (visit INTEGER PRIMARY KEY, asks TEXT NOT NULL);
+CREATE VIRTUAL TABLE IF NOT EXISTS current_text USING fts5(key, text, tokenize = 'unicode61 remove_diacritics 2');
+CREATE VIEW IF NOT EXISTS history AS
+SELECT r.key AS key, o.at AS at, o.visit AS visit, o.source AS source, o.url AS url,
+    CASE WHEN o.value IS NULL AND o.before IS NULL AND o.number > 1 THEN 'same'
+        WHEN o.value IS NULL THEN 'gone' WHEN o.before IS NULL THEN 'new' WHEN o.value = o.before THEN 'same'
+        ELSE 'changed' END AS change,
+    v.digest AS digest, v.json AS json, o.record AS record
+FROM (SELECT *, lag(value) OVER w AS before, row_number() OVER w AS number FROM observation
+      WINDOW w AS (PARTITION BY record ORDER BY at, visit)) o
+JOIN record r ON r.id = o.record LEFT JOIN value v ON v.id = o.value;
+"""
+
+_LATEST = """
+SELECT o.value FROM observation o WHERE o.record = ? ORDER BY o.at DESC, o.visit DESC LIMIT 1
+"""
+
+_WRONG_TEXTS = """
+SELECT count(*) FROM record r LEFT JOIN current_text c ON c.rowid = r.id WHERE coalesce(c.text, '') <> coalesce((
+    SELECT v.text FROM observation o LEFT JOIN value v ON v.id = o.value
+    WHERE o.record = r.id ORDER BY o.at DESC, o.visit DESC LIMIT 1), '')
+"""
+
+_ORPHANS = "DELETE FROM value WHERE NOT EXISTS (SELECT 1 FROM observation o WHERE o.value = value.id)"
+_CHUNK = 400
+
+
+class Version(NamedTuple):
+    """What a source said of a record at a time: `change` is new, changed, same or gone; `json` is empty for gone."""
+
+    key: str
+    at: datetime
+    visit: int
+    source: str
+    url: str
+    change: str
+    digest: str
+    json: str
+
+    @property
+    def value(self) -> Any:
+        """The record, None where it is gone."""
+        return json.loads(self.json) if self.json else None
+
+
+class Skipped(NamedTuple):
+    """Why nothing was made of a document (`key` empty), or of a thing in it."""
+
+    visit: int
+    key: str
+    url: str
+    reason: Reason
+    message: str
+
+
+class Hit(NamedTuple):
+    """A record that was found; `snippet` has pieces of its text, each with whether it is what was searched for."""
+
+    key: str
+    url: str
+    snippet: tuple[tuple[str, bool], ...]
+    score: float
+    json: str
+
+
+class RecordStore:
+    """`windrow.engine.run.VersionStore` over one SQLite file."""
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        """Open the file, making its tables."""
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with self._guarded():
+            where = f"{path.absolute().as_uri()}?mode=ro" if read_only else str(path)
+            self._link = sqlite3.connect(where, isolation_level=None, timeout=30, uri=read_only)
+            if not read_only:
+                self._link.execute("PRAGMA journal_mode = WAL").fetchall()
+                self._link.execute("PRAGMA synchronous = FULL")
+                self._link.executescript(_SCHEMA)
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            if "disk is full" in str(error):
+                raise DiskFull(f"no room for {self.path}") from error
+            raise StoreError(f"{self.path}: {error}") from error
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        with self._guarded():
+            self._link.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self._link.execute("ROLLBACK")
+                raise
+            self._link.execute("COMMIT")
+
+    # What the engine asks and writes.
+
+    def checkpoint(self) -> int:
+        """Return the last visit that was told, 0 at first."""
+        found = self._link.execute("SELECT value FROM meta WHERE name = 'checkpoint'").fetchone()
+        return int(found[0]) if found else 0
+
+    def same(self, url: str, payload: str) -> bool:
+        """Say no: that a record is still there is an observation too."""
+        del url, payload
+        return False
+
+    def passing(self, url: str, payload: str) -> bool:
+        """Say no: what bytes said is not bound to a time here."""
+        del url, payload
+        return False
+
+    def settle(self, entries: Sequence[Any], checkpoint: int) -> None:
+        """Take what visits told, up to a visit; what one told before is replaced."""
+        with self._writing():
+            touched: set[int] = set()
+            for entry in entries:
+                touched |= self._take(entry)
+            for record in touched:
+                self._renew(record)
+            self._link.execute(
+                "INSERT INTO meta VALUES ('checkpoint', ?)"
+                " ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
+                (checkpoint,),
+            )
+
+    def _take(self, entry: Observed) -> set[int]:
+        run = self._link.execute
+        touched = {one for (one,) in run("SELECT record FROM observation WHERE visit = ?", (entry.visit,))}
+        for table in ("observation", "skipped", "waiting"):
+            run(f"DELETE FROM {table} WHERE visit = ?", (entry.visit,))
+        waits = [tuple(one) for one in entry.results if isinstance(one, Waits)]
+        if waits:
+            run("INSERT INTO waiting VALUES (?, ?)", (entry.visit, json.dumps(waits)))
+            return touched
+        for one in entry.results:
+            if isinstance(one, Observation):
+                touched.add(self._observe(entry, one))
+            elif isinstance(one, Skip):
+                told = (entry.visit, one.key, entry.url, str(one.reason), one.message[:2000])
+                run("INSERT INTO skipped VALUES (?,?,?,?,?) ON CONFLICT DO NOTHING", told)
+        return touched
+
+    def _observe(self, entry: Observed, one: Observation) -> int:
+        run = self._link.execute
+        run("INSERT INTO record (key) VALUES (?) ON CONFLICT DO NOTHING", (one.key,))
+        record = int(run("SELECT id FROM record WHERE key = ?", (one.key,)).fetchone()[0])
+        value = None
+        if one.value is not None:
+            spelled = json.dumps(one.value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+            name = digest(f"{spelled}\n{one.text}".encode("utf-8", "replace"))
+            run(
+                "INSERT INTO value (digest, json, text) VALUES (?,?,?) ON CONFLICT DO NOTHING",
+                (name, spelled, one.text),
+            )
+            value = run("SELECT id FROM value WHERE digest = ?", (name,)).fetchone()[0]
+        told = (record, _spell(one.at or entry.at), entry.visit, value, entry.source, one.url or entry.url)
+        run("INSERT INTO observation VALUES (?,?,?,?,?,?) ON CONFLICT DO UPDATE SET value = excluded.value", told)
+        return record
+
+    def _renew(self, record: int) -> None:
+        """Let the full text say what a record says now."""
+        run = self._link.execute
+        run("DELETE FROM current_text WHERE rowid = ?", (record,))
+        last = run(_LATEST, (record,)).fetchone()
+        if last is None:
+            run("DELETE FROM record WHERE id = ?", (record,))
+        elif last[0] is not None:
+            run(
+                "INSERT INTO current_text (rowid, key, text) SELECT r.id, r.key, v.text FROM record r, value v"
+                " WHERE r.id = ? AND v.id = ?",
+                (record, last[0]),
+            )
+
+    def waiting(self, after: int) -> Mapping[int, Sequence[Waits]]:
+        """Return some visits after a given one whose step asked services, and was not taken with their answers yet."""
+        text = "SELECT visit, asks FROM waiting WHERE visit > ? ORDER BY visit LIMIT 256"
+        rows = self._link.execute(text, (after,)).fetchall()
+        return {visit: [Waits(*one) for one in json.loads(asks)] for visit, asks in rows}
+
+    def changes(self, urls: Iterable[str]) -> Mapping[str, list[bool | None]]:
+        """Return nothing: when a request is due again its discovery says."""
+        del urls
+        return {}
+
+    def owed(self, limit: int) -> list[int]:
+        """Return no visits: none is to be read once more."""
+        del limit
+        return []
+
+    def pay(self, readings: Mapping[int, Any]) -> None:
+        """Take nothing, since nothing is owed."""
+
+    def finish(self, at: int, pulse: Callable[[], bool]) -> int:
+        """Remove values that no observation has any more, such as those of a visit that was told anew."""
+        del at, pulse
+        with self._writing():
+            return self._link.execute(_ORPHANS).rowcount
+
+    def close(self) -> None:
+        """Close the file."""
+        self._link.close()
+
+    # What people ask.
+
+    def count(self) -> tuple[int, int]:
+        """Count the records that are there now, and the versions of all."""
+        with self._guarded():
+            now = self._link.execute("SELECT count(*) FROM current_text").fetchone()[0]
+            versions = self._link.execute("SELECT count(*) FROM history WHERE change <> 'same'").fetchone()[0]
+        return int(now), int(versions)
+
+    def history(self, key: str = "", visit: int = 0) -> list[Version]:
+        """Return what was said of a record, oldest first; or what one visit said."""
+        where = "record = (SELECT id FROM record WHERE key = ?)" if key else "visit = ?"
+        return list(self._versions(f"WHERE {where} ORDER BY key, at, visit", key or visit))
+
+    def versions(self) -> Iterator[Version]:
+        """Yield every version of every record: what says the same as before is left out."""
+        return self._versions("WHERE change <> 'same' ORDER BY key, at, visit")
+
+    def _versions(self, rest: str, *values: Any) -> Iterator[Version]:
+        text = (
+            f"SELECT key, at, visit, source, url, change, coalesce(digest, ''), coalesce(json, '') FROM history {rest}"
+        )
+        with self._guarded():
+            for row in self._link.execute(text, values):
+                yield Version(row[0], datetime.fromisoformat(row[1]), *row[2:])
+
+    def skipped(self, key: str = "", url: str = "") -> list[Skipped]:
+        """Return why nothing was made of a document or of what is known by a key."""
+        text = (
+            "SELECT visit, key, url, reason, message FROM skipped WHERE (? <> '' AND key = ?) OR (? <> '' AND url = ?)"
+        )
+        with self._guarded():
+            rows = self._link.execute(text, (key, key, url, url)).fetchall()
+        return [Skipped(one[0], one[1], one[2], Reason(one[3]), one[4]) for one in rows]
+
+    def search(self, text: str, offset: int, limit: int) -> list[Hit]:
+        """Return records that have all the words of a text, the best first; any text will do."""
+        words = " ".join(f'"{word.replace(chr(34), "")}"' for word in text.split() if word.strip('"'))
+        if not words:
+            return []
+        query = """
+            SELECT c.key, snippet(current_text, 1, char(2), char(3), '...', 24), bm25(current_text), c.rowid
+            FROM current_text c WHERE current_text MATCH ? ORDER BY bm25(current_text), c.key LIMIT ? OFFSET ?
+        """
+        with self._guarded():
+            rows = self._link.execute(query, (words, limit, offset)).fetchall()
+            return [
+                Hit(key, *self._shown(record, snippet), -score, self._json(record))
+                for key, snippet, score, record in rows
+            ]
+
+    def _shown(self, record: int, snippet: str) -> tuple[str, tuple[tuple[str, bool], ...]]:
+        url = self._link.execute(
+            "SELECT url FROM observation WHERE record = ? ORDER BY at DESC, visit DESC LIMIT 1", (record,)
+        ).fetchone()[0]
+        pieces: list[tuple[str, bool]] = []
+        for number, part in enumerate(snippet.split("\x02")):
+            marked, _, after = part.partition("\x03") if number else ("", "", part)
+            pieces += [(marked, True)] * bool(marked) + [(after, False)] * bool(after)
+        return str(url), tuple(pieces)
+
+    def _json(self, record: int) -> str:
+        value = self._link.execute(_LATEST, (record,)).fetchone()[0]
+        return str(self._link.execute("SELECT json FROM value WHERE id = ?", (value,)).fetchone()[0])
+
+    def known(self, key: str) -> bool:
+        """Tell whether there was a record of this key."""
+        return self._link.execute("SELECT 1 FROM record WHERE key = ?", (key,)).fetchone() is not None
+
+    def visits_of(self, key: str) -> list[int]:
+        """Return the visits that said something of a record."""
+        text = "SELECT visit FROM observation WHERE record = (SELECT id FROM record WHERE key = ?) ORDER BY visit"
+        return [visit for (visit,) in self._link.execute(text, (key,))]
+
+    def faults(self) -> Iterator[str]:
+        """Yield in a sentence each where the tables do not agree."""
+        with self._guarded():
+            for (line,) in self._link.execute("PRAGMA integrity_check"):
+                if line != "ok":
+                    yield str(line)
+            for name, spelled, text in self._link.execute("SELECT digest, json, text FROM value"):
+                if digest(f"{spelled}\n{text}".encode("utf-8", "replace")) != name:
+                    yield f"a value is not what its digest {name[:19]} says"
+            wrong = self._link.execute(_WRONG_TEXTS).fetchone()[0]
+            if wrong:
+                yield f"the full text of {wrong} records is not what they say now"
+
+    # Taking down.
+
+    def forget(self, visits: Iterable[int]) -> int:
+        """Remove what visits said; return how many observations that were. Nothing of it stays in free pages."""
+        self._link.execute("PRAGMA secure_delete = ON").fetchall()
+        count, numbers = 0, list(visits)
+        with self._writing():
+            touched: set[int] = set()
+            for start in range(0, len(numbers), _CHUNK):
+                part = numbers[start : start + _CHUNK]
+                marks = ",".join("?" * len(part))
+                touched |= {one for (one,) in self._link.execute(
+                    f"SELECT record FROM observation WHERE visit IN ({marks})", part)}  # fmt: skip
+                for table in ("observation", "skipped", "waiting"):
+                    gone = self._link.execute(f"DELETE FROM {table} WHERE visit IN ({marks})", part)
+                    count += gone.rowcount if table == "observation" else 0
+            for record in touched:
+                self._renew(record)
+            self._link.execute(_ORPHANS)
+            # What is deleted from the full text stays in its segments until they are merged.
+            self._link.execute("INSERT INTO current_text (current_text) VALUES ('optimize')")
+        return count
+
+    def scour(self, pulse: Callable[[], object]) -> bool:
+        """Leave nothing of what was removed in the file's log; False where another process holds it."""
+        return empty_wal(self._link, pulse)
+
+
+def _spell(at: datetime) -> str:
+    """Spell a time in UTC, so that texts sort as times do; one without a zone is taken for UTC."""
+    aware = at if at.tzinfo else at.replace(tzinfo=UTC)
+    return aware.astimezone(UTC).isoformat(timespec="microseconds")

@@ -1,0 +1,37 @@
+"""A workspace of the toy collection, run in this process, without its wheel."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from windrow.config import load
+from windrow.engine.session import Session, Setup
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "toy_collection" / "src"))
+
+from windrow_glossary.collection import ADAPTER, COLLECTION
+
+__all__ = ["ADAPTER", "COLLECTION", "configured", "run", "setup_of"]
+
+
+def configured(root, server, **source):
+    """Write a workspace that asks the toy's servers, and load it."""
+    told = {"delay": "0s", "every": "1s"} | source
+    lines = "".join(f'{name} = "{value}"\n' for name, value in told.items())
+    (root / "windrow.toml").write_text(
+        f'[glossary]\ndefiner = "{server.definer}"\nlanguage = "la"\n\n'
+        f'[source.words]\ncollection = "glossary"\nurl = "{server.url}"\n{lines}'
+    )
+    return load(root, environ={}, collections={"glossary": COLLECTION})
+
+
+def setup_of(workspace):
+    return Setup(workspace.ledger, workspace.archive.folder, workspace.limits, fetchers=1, workers=1)
+
+
+def run(workspace, *, limit=None, phases=None, collection=COLLECTION):
+    """Run one session; return its exit code."""
+    with Session(setup_of(workspace), "run") as session:
+        harvest = replace(ADAPTER.harvest(workspace), collection=collection)
+        session.harvest(harvest, limit=limit, phases=phases)
+    return session

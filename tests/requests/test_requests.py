@@ -1,0 +1,133 @@
+"""Finding by requests, from end to end in this process: paging, what is known already, asks by POST, versions."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.requests.glossary import ADAPTER, configured, run
+from tests.toy_collection.server import Glossary
+from windrow.engine.ledger import Ledger
+
+ROOT = Path(__file__).parent.parent.parent
+
+STRIDE = 9
+"""Commits between two at which a run is killed: over several runs of the test, every kind of them is met."""
+
+
+@pytest.fixture
+def server():
+    served = Glossary()
+    yield served
+    served.close()
+
+
+def records(workspace):
+    with ADAPTER._store(workspace) as store:
+        return {one.key: one for one in store.versions()}
+
+
+def test_paging_brings_every_record_and_each_is_defined_by_the_service_that_is_asked_by_post(tmp_path, server):
+    workspace = configured(tmp_path, server)
+    run(workspace)
+    assert [one for one in server.asked if one.startswith("GET")] == [
+        "GET /robots.txt",
+        *(f"GET /terms?page={page}" for page in range(1, 5)),
+    ]
+    asked = [one for one in server.asked if one.startswith("POST")]
+    assert len(asked) == len(set(asked)) == 10
+    assert '"language": "la"' in asked[0]
+    found = records(workspace)
+    assert len(found) == 10
+    assert found["t7"].value == {"term": "word7", "definition": "what word7 means, in la"}
+    assert found["t7"].at.isoformat() == "2026-01-07T00:00:00+00:00"
+
+
+def test_a_second_run_pages_only_until_what_is_known_and_asks_the_service_only_for_what_is_new(tmp_path, server):
+    workspace = configured(tmp_path, server)
+    run(workspace)
+    server.asked.clear()
+    server.add(11)
+    time.sleep(1.1)
+    run(workspace)
+    assert [one for one in server.asked if "terms" in one] == ["GET /terms?page=1", "GET /terms?page=2"]
+    assert len([one for one in server.asked if one.startswith("POST")]) == 1
+    assert len(records(workspace)) == 11
+    ledger = Ledger(workspace.ledger)
+    assert ledger.requests.learned("glossary", "words") == {"complete": True, "pages": 5}
+    ledger.close()
+
+
+def told(workspace):
+    """Return all that is to be the same however a run was cut: records, versions, learned, offers."""
+    with ADAPTER._store(workspace) as store:
+        versions = sorted((one.key, one.at, one.change, one.digest, one.json) for one in store.versions())
+        assert not store.waiting(0)
+        assert not list(store.faults())
+    ledger = Ledger(workspace.ledger)
+    learned = ledger.requests.learned("glossary", "words")
+    followed = ledger.requests.latest("glossary", "words", 100)
+    ledger.close()
+    return versions, learned, [(one.requests, one.offers, one.fresh, one.ending) for one in followed]
+
+
+def cut(root, server, when, number):
+    """Run the toy until it is killed at its n-th commit; tell whether it was."""
+    workspace = configured(root, server, every="1h")
+    command = [sys.executable, "-m", "tests.requests.killed", str(root), str(number), when]
+    done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, timeout=120)
+    assert done.returncode in {0, -signal.SIGKILL}, done.stderr.decode()
+    return workspace, done.returncode != 0
+
+
+def test_a_back_fill_that_is_limited_goes_on_in_its_middle(tmp_path, server):
+    workspace = configured(tmp_path, server, every="1h")
+    run(workspace, limit=2)
+    assert len([one for one in server.asked if "terms" in one]) == 2
+    run(workspace)
+    assert [one for one in server.asked if "terms" in one] == [f"GET /terms?page={page}" for page in range(1, 5)]
+    assert len(records(workspace)) == 10
+
+
+def test_a_run_killed_at_a_commit_is_gone_on_with_and_tells_the_same(tmp_path, server):
+    (tmp_path / "whole").mkdir()
+    whole = configured(tmp_path / "whole", server, every="1h")
+    run(whole)
+    expected = told(whole)
+    number, cuts = 1, 0
+    while True:
+        root = tmp_path / f"cut{number}"
+        root.mkdir()
+        workspace, killed = cut(root, server, "before" if number % 2 else "after", number)
+        if not killed:
+            break
+        cuts += 1
+        run(workspace)
+        assert told(workspace) == expected, f"killed at commit {number}"
+        number += STRIDE
+    assert cuts >= 3
+
+
+def test_a_service_that_fails_is_asked_again_by_a_later_run_and_the_others_are_settled(tmp_path, server):
+    server.failing = 2
+    workspace = configured(tmp_path, server)
+    run(workspace)
+    first = records(workspace)
+    ledger = Ledger(workspace.ledger)
+    with ledger.writing() as writer:
+        waiting = ledger.addresses.failing("glossary", "definer", "")
+        writer.addresses.due_at("glossary", [one.digest for one in waiting], 1)
+    ledger.close()
+    assert waiting
+    run(workspace)
+    assert len(records(workspace)) == 10 > len(first)
+    assert len(told(workspace)[0]) == 10
+
+
+def test_robots_txt_holds_for_the_api_and_is_not_asked_of_a_service(tmp_path, server):
+    server.robots = "User-agent: *\nDisallow: /terms"
+    run(configured(tmp_path, server))
+    assert server.asked == ["GET /robots.txt"]
