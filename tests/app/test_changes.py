@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.crash.place import finish, make
 from tests.stores.summary.chronicle import URLS, Event, tell
-from windrow.adapter import SourceChange
+from windrow.adapter import SourceChange, Window
+from windrow.app.changes import changes
 from windrow.app.changes_page import atom, html
 from windrow.collections.pages.adapter.changes import turns
+from windrow.config import load
+from windrow.demo.document import drop
+from windrow.engine.ledger import Ledger
+from windrow.errors import UsageError
 from windrow.stores.index.timeline import timelines
 from windrow.stores.summary.store import SummaryStore
 
@@ -73,3 +80,37 @@ def test_a_page_of_changes_is_escaped() -> None:
     assert "<T>" not in page
     assert '<a href="https://b.example/?a=1&amp;b=2">' in page
     assert "Nothing changed" in html([], "w")
+
+
+def test_what_came_changed_and_went_at_a_drop_is_told_by_what_its_listings_say(tmp_path: Path) -> None:
+    root = make(tmp_path, zips=2, documents=1)
+    finish(root)
+    workspace = load(root)
+    ledger = Ledger(workspace.ledger)
+
+    def listed(**asked: str) -> set[tuple[str, str, str]]:
+        row = ledger.sessions.get(ledger.sessions.latest() or 0)
+        assert row is not None
+        return {(one.source, one.kind, one.key) for one in changes(workspace, ledger, Window(facts=row.span), **asked)}
+
+    first, second = (f"add/H.2026-01-12.{number}.impc.zip" for number in range(2))
+    assert {("h", "new", first), ("h", "new", second), ("j", "new", first)} <= listed()
+    assert {kind for _, kind, _ in listed()} == {"new"}
+    sizes = [one.difference for one in changes(workspace, ledger, Window(), source="h")]
+    assert sizes
+    assert all(one.endswith(" bytes") for one in sizes)
+    folder = root / "drop/H/add"
+    (folder / "H.2026-01-12.1.impc.zip").unlink()
+    name, content = drop("H", "2026-01-12", 0, 2)
+    (folder / name).write_bytes(content)
+    name, content = drop("H", "2026-01-14", 5, 1)
+    (folder / name).write_bytes(content)
+    finish(root)
+    assert listed() == {("h", "changed", first), ("h", "gone", second), ("h", "new", f"add/{name}")}
+    assert listed(kind="gone", source="h") == {("h", "gone", second)}
+    assert listed(source="j") == set(), "nothing changed there"
+    finish(root)
+    assert listed() == set(), "and nothing since"
+    with pytest.raises(UsageError):
+        listed(source="nobody")
+    ledger.close()

@@ -1,10 +1,16 @@
-import random
+from datetime import UTC, datetime
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from windrow.collections.pages import crawl
 from windrow.collections.pages.code import ExitCode
-from windrow.collections.pages.recrawl import DAY, YEAR, Candidate, adapt, changed, due, rank
+from windrow.collections.pages.guide import SITEMAP
+from windrow.collections.pages.recrawl import DAY, YEAR, adapt, changed
+from windrow.formats.http import joined
+from windrow.model import Call, Kept, Place, Site, Source, Visit
+from windrow.reasons import Reason
 
 START = 28 * DAY
 
@@ -43,26 +49,47 @@ def test_what_counts_as_a_change():
     assert changed(ExitCode.SERVER_INTERNAL_ERROR, same=True) is None
 
 
-def test_when_a_page_is_due():
-    assert due(Candidate("u"), START) == 0.0
-    assert due(Candidate("u", 100.0), START) == 100.0 + START
-    assert due(Candidate("u", 100.0, 5 * DAY), START) == 100.0 + 5 * DAY
-    assert due(Candidate("u", 100.0, 5 * DAY, hinted=99.0), START) == 100.0 + 5 * DAY
-    assert due(Candidate("u", 100.0, 5 * DAY, hinted=101.0), START) == 100.0 + DAY
-    assert due(Candidate("u", 100.0, 3600.0, hinted=1e12), START) == 100.0 + 3600.0
+WEEK = 7 * DAY
+AT = datetime(2026, 11, 21, tzinfo=UTC)
+URL = "https://example.org/a"
 
 
-def test_the_order_of_candidates():
-    ordered = [
-        Candidate("https://h/"),
-        Candidate("https://h/a"),
-        Candidate("https://h/b?c/d/e"),
-        Candidate("https://h/a/b"),
-        Candidate("https://h/z", 1.0),
-        Candidate("https://h/a", 2.0),
-        Candidate("https://h/b", 2.0),
-        Candidate("https://h/a/b", 0.5),
-    ]
-    mixed = ordered[:]
-    random.Random(4).shuffle(mixed)
-    assert sorted(mixed, key=rank) == ordered
+def weekly(every: float | None = WEEK) -> Source:
+    none = ("hosts", "paths", "sitemaps", "feeds", "do_not_crawl", "url_query_parameters", "private")
+    options = dict.fromkeys(none, ()) | {"seeds": ("https://example.org/",), "delay": 1.0, "every": every}
+    options |= {"recrawl_interval": START, "read_sitemaps": True, "read_feeds": True}
+    return Source("blog", "pages", Site("https", "example.org", None, agent="tester"), options=options)
+
+
+def visit(status, *, same=False, kind=0, reason=None):
+    kept = Kept("sha256:0", 9, Place("a", 0, 9), same) if status == 200 else None
+    return Visit(1, URL, kind, True, AT, 0.1, status, kept, reason)
+
+
+@pytest.mark.parametrize("seen", [[], [True] * 9, [False] * 9, [None, True, None]])
+def test_every_is_the_interval_of_a_page_whatever_is_seen_of_it(seen):
+    assert crawl.interval(weekly(), seen) == WEEK
+    assert (crawl.interval(weekly(None), seen) == START) == (seen == [])
+
+
+@pytest.mark.parametrize("interval", [0, DAY, START])
+@pytest.mark.parametrize("told", [visit(200), visit(200, same=True), visit(304), visit(404), visit(410)])
+def test_every_is_a_floor_and_a_ceiling_for_when_a_page_is_due(told, interval):
+    assert crawl.again(weekly(), told, int(interval), 0) == (AT.timestamp() + WEEK, WEEK)
+
+
+def test_a_failure_is_looked_at_sooner_than_every_and_never_later():
+    down = visit(None, reason=Reason.CONNECT_FAILED)
+    assert crawl.again(weekly(), down, int(WEEK), 1) == (AT.timestamp() + 3600, WEEK)
+    assert crawl.again(weekly(), down, int(WEEK), 30) == (AT.timestamp() + WEEK, WEEK)
+    assert crawl.again(weekly(1800.0), down, 1800, 3) == (AT.timestamp() + 1800, 1800)
+
+
+def test_a_sitemap_is_looked_at_daily_and_makes_no_page_due_before_every():
+    assert crawl.again(weekly(), visit(200, kind=SITEMAP), 0, 0) == (AT.timestamp() + DAY, DAY)
+    body = f"<urlset><url><loc>{URL}</loc><lastmod>2026-11-20</lastmod></url></urlset>".encode()
+    for every, hinted in ((WEEK, None), (None, datetime(2026, 11, 20, tzinfo=UTC))):
+        rules = crawl.rules(weekly(every), "https://example.org", {})
+        rules.ruled(0.0, 404, b"")
+        found = rules.hints(Call(1, "https://example.org/map.xml", kind=SITEMAP), joined([]), body)
+        assert [(one.url, one.hinted) for one in found] == [(URL, hinted)]

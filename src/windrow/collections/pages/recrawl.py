@@ -1,4 +1,4 @@
-"""When a page is due again, and in which order pages are taken.
+"""When a page is due again.
 
 The interval of a page begins with the site's `recrawl_interval`. Each time its text or its description changed halves
 it, each time they did not, however the bytes differ, lengthens it by half; it stays between a day and a year (or the
@@ -12,21 +12,11 @@ the earliest: some sites stamp every page with the present moment.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from windrow.collections.pages.code import ExitCode
 
 DAY = 86_400.0
 YEAR = 365 * DAY
-
-
-class Candidate(NamedTuple):
-    """A page that may be crawled. Times are seconds since 1970, `interval` seconds; None is never, or not told."""
-
-    url: str
-    last: float | None = None  # when it was crawled last
-    interval: float | None = None
-    hinted: float | None = None  # when a sitemap or feed says that it changed
 
 
 def adapt(interval: float, *, changed: bool | None, start: float) -> float:
@@ -60,30 +50,6 @@ def changed(code: ExitCode, *, same: bool) -> bool | None:
     if code is ExitCode.FILE_DID_NOT_CHANGE:
         return False
     return False if same and code is ExitCode.FILE_INGESTED else None
-
-
-def due(candidate: Candidate, start: float) -> float:
-    """Return the moment at which a page may be crawled again; one never crawled is due at once.
-
-    >>> due(Candidate("https://h/"), 28 * DAY), due(Candidate("https://h/", 0.0, hinted=5.0), 28 * DAY) == DAY
-    (0.0, True)
-    """
-    if candidate.last is None:
-        return 0.0
-    interval = candidate.interval if candidate.interval is not None else start
-    if candidate.hinted is not None and candidate.hinted > candidate.last:
-        interval = min(interval, DAY)
-    return candidate.last + interval
-
-
-def rank(candidate: Candidate) -> tuple[bool, int, float, str]:
-    """Return the key that candidates are sorted by: the new ones, those of few segments, the oldest, by address.
-
-    >>> new, old, deep = Candidate("https://h/b"), Candidate("https://h/", 1.0), Candidate("https://h/a/b")
-    >>> [one.url for one in sorted((old, deep, new), key=rank)]
-    ['https://h/b', 'https://h/a/b', 'https://h/']
-    """
-    return (candidate.last is not None, segments(candidate.url), candidate.last or 0.0, candidate.url)
 
 
 def segments(url: str) -> int:
