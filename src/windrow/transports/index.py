@@ -58,7 +58,7 @@ def manifest(folder: str, address: str, text: str) -> Entries:
     r"""Read a manifest: one name a line, below the source's base, `add/NAME`; blank lines are passed over.
 
     >>> manifest("add", "https://h/list.txt", "add/a.zip\nedit/b.zip\n")
-    [Entry(folder='add', name='a.zip', size=None, modified=None, is_file=True)]
+    [Entry(folder='add', name='a.zip', size=None, modified=None, is_file=True, reason=None)]
     """
     start = f"{folder.strip('/')}/" if folder.strip("/") else ""
     entries: dict[str, Entry] = {}

@@ -81,7 +81,7 @@ def columns(folder: str, lines: Iterable[str]) -> list[Entry] | None:
     like neither, among others that do, is an entry with the reason PROTOCOL_ERROR.
 
     >>> columns("", ["total 4", "-rw-r--r-- 1 u g 20480 Nov 21 11:35 two  blanks.zip"])
-    [Entry(folder='', name='two  blanks.zip', size=20480, modified=None, is_file=True)]
+    [Entry(folder='', name='two  blanks.zip', size=20480, modified=None, is_file=True, reason=None)]
     """
     found: list[Entry] = []
     strange: list[Entry] = []

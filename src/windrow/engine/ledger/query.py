@@ -10,7 +10,7 @@ from importlib.resources import files
 def queries() -> dict[str, str]:
     """Return every query by its name.
 
-    >>> queries()["seq"].startswith("SELECT value")
+    >>> queries()["last_seq"].startswith("SELECT value")
     True
     """
     texts = [entry.read_text(encoding="utf-8") for entry in files(__package__).iterdir() if entry.name.endswith(".sql")]
