@@ -55,7 +55,6 @@ def test_a_b_a_with_confirmations_between(tmp_path):
         ([(20, 404), (30, 503), (40, 404)], 40),
         ([(20, 410)], 20),
         ([(20, 404), (30, 200), (40, 404)], None),
-        ([(20, 410), (30, 200)], None),
         ([(20, 503), (30, 503), (40, 403)], None),
     ],
 )
@@ -67,6 +66,14 @@ def test_gone_missing_and_back(tmp_path, told, end):
     assert summarise(tmp_path) == 0
     last = max([at for at, status in told if status == 200], default=10)
     assert generations(tmp_path) == [(A, "A", 10, last, end)]
+
+
+def test_a_page_that_comes_back_after_its_end_is_another_generation(tmp_path):
+    with Visits(tmp_path) as visits:
+        for at, status in ((10, 200), (20, 410), (30, 200)):
+            visits.answer(A, page("A") if status == 200 else b"no", at=at, status=status)
+    assert summarise(tmp_path) == 0
+    assert generations(tmp_path) == [(A, "A", 10, 10, 20), (A, "A", 30, 30, None)]
 
 
 @pytest.mark.parametrize(
