@@ -9,6 +9,7 @@ from itertools import islice
 from windrow.adapter import CHANGED, GONE, NEW, SourceChange, Window
 from windrow.config import Workspace
 from windrow.engine.ledger import Ledger
+from windrow.engine.origin_rules import walked
 from windrow.errors import UsageError
 from windrow.registry import adapter, collection, installed
 
@@ -37,7 +38,7 @@ def _answers(name: str, workspace: Workspace, ledger: Ledger, window: Window) ->
     answer = getattr(adapter(name), "changes", None)
     if answer is not None:
         yield from answer(workspace, ledger, window)
-    elif collection(name).crawl is None:
+    elif walked(collection(name)) is None:
         yield from of_listings(ledger, name, window)
 
 

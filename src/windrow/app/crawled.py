@@ -11,6 +11,7 @@ from typing import NamedTuple
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.attempts import VisitCount
 from windrow.engine.ledger.moment import now
+from windrow.engine.origin_rules import walked
 from windrow.reasons import Reason
 from windrow.registry import collection, installed
 
@@ -65,7 +66,7 @@ def visits(ledger: Ledger, span: tuple[int, int], kinds: Iterable[str]) -> Visit
     sources: dict[str, Counter[str]] = {}
     ends: Counter[tuple[str, str]] = Counter()
     reasons: Counter[str] = Counter()
-    crawls = {name: crawl for name, made in installed().items() if (crawl := made.crawl)}
+    crawls = {name: crawl for name, made in installed().items() if (crawl := walked(made))}
     for one in _counted(ledger, *span):
         mine = sources.setdefault(one.source, Counter())
         mine["fetched"] += one.number if one.status is not None else 0
@@ -86,7 +87,7 @@ def _troubles(ledger: Ledger, span: tuple[int, int], kinds: Iterable[str]) -> di
     """Tell of each source the first host whose rules could not be had, and of how many that is true."""
     found: dict[str, list[str]] = {}
     for kind in kinds:
-        if crawl := collection(kind).crawl:
+        if crawl := walked(collection(kind)):
             failures = ledger.attempts.rules_failed_between(span, kind, crawl.robots)
             for source, origin, status, reason, message in failures:
                 why = message or (reason.meaning if reason else f"the server answers {status}")
@@ -114,7 +115,7 @@ def frontiers(ledger: Ledger) -> dict[str, Frontier]:
     """Return how the addresses of every source that was crawled stand now."""
     at = int(now().timestamp())
     found: dict[str, Frontier] = {}
-    crawls = {name: made.crawl for name, made in installed().items()}
+    crawls = {name: walked(made) for name, made in installed().items()}
     for one in ledger.addresses.by_source(at):
         moment = datetime.fromtimestamp(one.next_due, UTC) if one.next_due is not None else None
         before = found.get(one.source, Frontier())

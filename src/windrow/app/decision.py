@@ -20,6 +20,7 @@ from windrow.engine.operator import (
     retry,
     retry_addresses,
 )
+from windrow.engine.origin_rules import walked
 from windrow.errors import UsageError
 from windrow.model import Status
 from windrow.reasons import Reason
@@ -70,7 +71,7 @@ def decide(
         for kind, some in chosen.items():
             if some:
                 made = registry.collection(kind)
-                (WALKED if made.crawl else ACTS)[act](ledger, made, some)
+                (WALKED if walked(made) else ACTS)[act](ledger, made, some)
                 registry.adapter(kind).project(workspace, ledger)
     return found
 
@@ -79,7 +80,7 @@ def _refuse_finished(chosen: Mapping[str, Sequence[Chosen]]) -> None:
     """Refuse to end an item that went all the way: what it brought is loaded, and would stay."""
     for kind, some in chosen.items():
         made = registry.collection(kind)
-        through = made.crawl is None and (made.phase(made.steps[-1].phase), Status.DONE)
+        through = walked(made) is None and (made.phase(made.steps[-1].phase), Status.DONE)
         for one in some:
             if one.state == through:
                 raise UsageError(
@@ -90,17 +91,18 @@ def _refuse_finished(chosen: Mapping[str, Sequence[Chosen]]) -> None:
 
 def _spellings(name: str) -> set[str]:
     """Return how each collection that crawls spells an address."""
-    return {crawl.normal(name) for made in registry.installed().values() if (crawl := made.crawl)}
+    return {crawl.normal(name) for made in registry.installed().values() if (crawl := walked(made))}
 
 
 def _chosen(ledger: Ledger, made: Collection, wanted: Wanted) -> list[Chosen]:
     """Find what is meant of one collection."""
     act, names, source, reason = wanted
-    if made.crawl is None:
+    crawl = walked(made)
+    if crawl is None:
         return choose(ledger, made, list(names) or _keys(ledger, made, act, reason, source))
     if not names:
         return addresses(ledger, made, act, source, reason)
-    return choose_addresses(ledger, made, [number(url) for name in names if (url := made.crawl.normal(name))])
+    return choose_addresses(ledger, made, [number(url) for name in names if (url := crawl.normal(name))])
 
 
 def _keys(ledger: Ledger, made: Collection, act: str, reason: str, source: str) -> list[str]:

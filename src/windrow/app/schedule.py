@@ -16,6 +16,7 @@ from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.attempts import SourceRecord
 from windrow.engine.ledger.listings import WaitingOffer
 from windrow.engine.ledger.moment import now
+from windrow.engine.origin_rules import walked
 from windrow.engine.rest import AGAIN
 from windrow.engine.run import Harvest, Lot
 from windrow.engine.wish import heard_by
@@ -123,7 +124,7 @@ def preview(ledger: Ledger, collection: Collection, sources: Sequence[Source], p
     """Return what a run of these sources would ask, from whom, and how much."""
     if bounds.again:
         _refuse_without_fetching(part)
-    if collection.crawl:
+    if walked(collection):
         return walk(ledger, collection, sources, part, bounds)
     waiting = _waiting(ledger, collection, sources, bounds) if part.fetch else ()
     pace = ledger.attempts.by_source()
@@ -159,7 +160,7 @@ def _why_not(source: Source) -> str:
 
 def walk(ledger: Ledger, collection: Collection, sources: Sequence[Source], part: Span, bounds: Bounds) -> Preview:
     """Return what a crawl of these sources would ask: what is due of what is known, and seeds that are new."""
-    crawl = collection.crawl
+    crawl = walked(collection)
     if crawl is None or not part.fetch:
         return Preview((), (), _documents(ledger, collection, part))
     waits = due(ledger, collection.name, again=bounds.again)
@@ -292,7 +293,7 @@ def _refuse_without_fetching(part: Span) -> None:
 def again(ledger: Ledger, session: int, harvest: Harvest, part: Span) -> int:
     """Put back what the sources of a harvest offer, done or failed, so that it is fetched once more."""
     _refuse_without_fetching(part)
-    if harvest.collection.crawl:
+    if walked(harvest.collection):
         with ledger.writing() as writer:
             names = {source.name for source in harvest.sources}
             hosts = ledger.addresses.hosts(harvest.collection.name)

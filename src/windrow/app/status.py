@@ -15,6 +15,7 @@ from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.lease import is_dead
 from windrow.engine.ledger.moment import now
 from windrow.engine.ledger.sessions import SourceSession
+from windrow.engine.origin_rules import walked
 from windrow.engine.rest import Resting, resting
 from windrow.model import Site, Source
 from windrow.registry import installed
@@ -96,7 +97,7 @@ def stand(workspace: Workspace, ledger: Ledger, phases: Phases) -> Standing:
 
 def _resting(workspace: Workspace, ledger: Ledger) -> tuple[Resting, ...]:
     names = {source.collection for source in workspace.sources}
-    listed = [made for name, made in installed().items() if name in names and made.crawl is None]
+    listed = [made for name, made in installed().items() if name in names and walked(made) is None]
     return tuple(one for made in listed for one in resting(ledger, made, now()))
 
 

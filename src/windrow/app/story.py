@@ -15,6 +15,7 @@ from windrow.digest import short
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.attempts import FetchRow
 from windrow.engine.ledger.listings import RefusalRow
+from windrow.engine.origin_rules import walked
 from windrow.errors import UsageError, WindrowError
 from windrow.registry import capable, installed, phases
 
@@ -307,6 +308,6 @@ def _doing(kind: str, phase: int) -> str:
     made = installed().get(kind)
     if made is None:
         return "listing"
-    if made.crawl is not None:
+    if walked(made) is not None:
         return phase_name(phases(), kind, phase)
     return "fetching" if phase == made.listing.first[0] else "listing"

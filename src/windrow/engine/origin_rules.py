@@ -6,13 +6,12 @@ import ipaddress
 from collections.abc import Mapping
 from typing import Any
 
-from windrow.contract import ASK, REQUEST, ROBOTS, Crawl
+from windrow.contract import ASK, REQUEST, ROBOTS, Collection, Crawl
+from windrow.formats.url import normalise
 from windrow.model import Call, Found, Source, Visit
 from windrow.politeness import pace, private, robots_standing
 from windrow.politeness.private import Named, named
 from windrow.reasons import Reason
-
-__all__ = ["ASKED_AS_CRAWL", "OriginRules", "retry_at"]
 
 DELAY = 1.0
 """Seconds between two requests where neither the source nor its robots.txt names any."""
@@ -141,9 +140,14 @@ def no_seeds(source: Source, options: Mapping[str, Any]) -> list[Found]:  # noqa
 
 
 def normal(address: str) -> str:
-    """Return an address as it is kept: requests are kept as their discovery spelled them."""
-    return address if address.startswith(("http://", "https://")) else ""
+    """Return an address as it is kept; empty where a text names none."""
+    return normalise(address).url if address.startswith(("http://", "https://")) else ""
 
 
 ASKED_AS_CRAWL = Crawl(no_seeds, rules, retry_at, outcome, normal, page=REQUEST, robots=ROBOTS, large={ASK: 1 << 30})
 """How walkers ask what is found by requests: as they ask the pages of a crawl."""
+
+
+def walked(collection: Collection) -> Crawl | None:
+    """Return how a collection's origins are walked: by its own rules, or as requests are; None where it is listed."""
+    return ASKED_AS_CRAWL if collection.requests else collection.crawl

@@ -27,7 +27,7 @@ from windrow.engine.ledger.moment import now, spell
 from windrow.engine.listing import list_all
 from windrow.engine.loading import load_step
 from windrow.engine.message import Keep
-from windrow.engine.origin_rules import ASKED_AS_CRAWL
+from windrow.engine.origin_rules import walked
 from windrow.engine.pool import Pool
 from windrow.engine.progress import Progress
 from windrow.engine.release import Close, release, released
@@ -160,8 +160,7 @@ class Session:
 
     def _fetch(self, run: Run) -> None:
         """Ask the sources: by the links of their pages where the collection is walked, else by their listings."""
-        crawl = ASKED_AS_CRAWL if run.collection.requests else run.collection.crawl
-        if crawl:
+        if crawl := walked(run.collection):
             with Crawling(run, crawl) as crawling:
                 crawling.run()
         else:
