@@ -19,6 +19,7 @@ from windrow.model import (
     Found,
     Host,
     Item,
+    LeftOut,
     Limits,
     Member,
     Offer,
@@ -323,57 +324,48 @@ class CrawlRules(Protocol):
 
     def robots(self, at: float) -> str:
         """Return the address of the rules to ask first; empty while those that are known are young enough."""
-        ...
 
     def ruled(self, at: float, status: int | None, body: bytes) -> list[Found]:
         """Take the rules that the host gave, or its failure to give any; return what they say to ask."""
-        ...
 
     def moved(self, status: int, location: str, base: str, hops: int) -> str:
         """Return where the rules have moved to; empty where such a redirect is not followed."""
-        ...
 
     def shut(self, at: float) -> float:
         """Return for how many seconds nothing may be asked but the rules once more; 0 where something may."""
-        ...
 
     def private(self, host: str, number: str) -> Reason | None:
         """Tell why a host may not be talked to at the number that its name resolved to."""
-        ...
 
     def refusal(self, url: str, kind: int = 0) -> Reason | None:
         """Tell why an address may not be asked now."""
-        ...
 
     def again(self, reason: Reason | None, tries: int) -> bool:
         """Tell whether to ask once more at once after so many tries."""
-        ...
 
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
         """Return how long to leave the host alone after an answer; None to leave it for this run.
 
         `seconds` is how long the answer took, `wait` what the host asked for.
         """
-        ...
 
     def endless(self, call: Call, body: bytes) -> bool:
         """Take what a new address brought; tell whether the origin has nothing but endless rows of known content."""
-        ...
 
     def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
         """Return the base and the references of a document, as they are written in it.
 
         Those that an earlier document of the origin had may be left out.
         """
-        ...
 
     def follow(self, base: str, reference: str) -> Found | None:
         """Resolve a reference; None where no rule lets the crawl go there."""
-        ...
+
+    def left_out(self) -> list[LeftOut]:
+        """Return the addresses that rules kept out since this was asked last; those of other sites are none."""
 
     def hints(self, call: Call, fields: Mapping[str, str], body: bytes) -> list[Found] | None:
         """Return what a document of hints names, such as a sitemap; None where it is a document to be read."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,7 +408,8 @@ class Crawl:
     the media type of what was kept, empty where none is known. A hint that an address changed makes
     it due, `rest` seconds after the last visit at the earliest. `interval` gives those seconds for an address of a
     source once its content is known: from whether each visit after the first one found another content, oldest first,
-    None where it told nothing of that. `large` has the bytes of an answer of
+    None where it told nothing of that. `barren` says why a seed gave nothing, and what mends that; empty where it gave
+    something, or nobody was asked. `large` has the bytes of an answer of
     those kinds that may be larger than a page.
     """
 
@@ -430,6 +423,7 @@ class Crawl:
     rest: int = 86_400
     large: Mapping[int, int] = field(default_factory=dict)
     interval: Callable[[Source, Sequence[bool | None]], int] | None = None
+    barren: Callable[[Source, Visit], str] | None = None
 
 
 def no_origins(source: Source) -> tuple[str, ...]:  # noqa: ARG001 the shape of `Requests.origins`

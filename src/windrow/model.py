@@ -249,6 +249,15 @@ class Call(NamedTuple):
     request: HttpRequest | None = None
 
 
+class LeftOut(NamedTuple):
+    """An address that a rule keeps out of a crawl: `rule` says which, as a person reads it."""
+
+    digest: int
+    url: str
+    reason: Reason
+    rule: str
+
+
 class Visit(NamedTuple):
     """One question of a crawl and its answer. Times are UTC, durations seconds.
 

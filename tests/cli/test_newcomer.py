@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from datetime import UTC, datetime
 
 import pytest
 from click.shell_completion import ShellComplete
@@ -12,6 +13,11 @@ from tools.reference import codes
 
 from tests.cli.conftest import OPERATOR, start
 from windrow.cli.root import root as command_line
+from windrow.collections.pages.crawl import barren
+from windrow.collections.pages.policy import policy
+from windrow.collections.pages.scope import scope
+from windrow.formats.url import parts
+from windrow.model import Site, Source, Visit
 from windrow.reasons import Reason
 from windrow.registry import names
 
@@ -122,3 +128,61 @@ def test_a_shell_completes_sources_and_reasons(workspace, windrow) -> None:
     assert completed("changes", "--source", "") == {"harwell"}
     assert completed("retry", "--reason", "not_well") == {Reason.NOT_WELL_FORMED}
     assert completed("try", "--as", "") == set(names())
+
+
+def test_a_seed_that_leads_to_another_host_is_told_with_the_line_that_mends_it(root, small, windrow) -> None:
+    text = (root / "windrow.toml").read_text().replace(f"{small.origin(0)}/", f"{small.origin(0)}/away")
+    (root / "windrow.toml").write_text(text)
+    said = windrow("run", "one")
+    assert said.code == 3
+    mend = f"the seed {small.origin(0)}/away leads to {small.origin(1)}, which is no host of this source"
+    assert mend in said.err
+    assert mend in windrow("status").out
+    again = windrow("run", "one")
+    assert (again.code, mend in again.err, mend in windrow("status").out) == (3, True, True)
+
+
+def test_the_only_seed_that_is_not_there_is_told_and_gives_3(root, small, windrow) -> None:
+    text = (root / "windrow.toml").read_text().replace(f"{small.origin(0)}/", f"{small.origin(0)}/nowhere")
+    (root / "windrow.toml").write_text(text)
+    said = windrow("run", "one")
+    assert said.code == 3
+    assert "/nowhere gave no page: the server answers 404" in said.err
+    assert "1 of 1 source failed" in said.err
+    assert "/nowhere gave no page" in windrow("status").out
+
+
+def test_a_seed_of_another_host_is_mended_by_naming_it() -> None:
+    options = {"seeds": ("https://example.org/",), "hosts": (), "paths": (), "do_not_crawl": (),
+               "url_query_parameters": ()}  # fmt: skip
+    source = Source("blog", "pages", Site("https", "example.org"), options=options)
+    moved = Visit(1, "https://example.org/", 0, True, datetime.now(UTC), 0.1, 301, location="https://example.net/")
+    assert barren(source, moved).endswith('if it is the same site: hosts = ["example.net"]')
+    for inside in ("https://www.example.org/", "http://example.org/", "/start"):
+        assert barren(source, moved._replace(location=inside)) == ""
+    assert barren(source, moved._replace(status=200, location="")) == ""
+
+
+def test_www_and_apex_of_a_name_are_one_site_unless_said() -> None:
+    for seed in ("https://example.org/", "https://www.example.org/"):
+        made = scope([seed])
+        assert made.holds(parts("https://example.org/a"))
+        assert made.holds(parts("http://www.example.org/a"))
+        assert not made.holds(parts("https://other.example.org/a"))
+    apart = policy(scope(["https://example.org/"]), do_not_crawl=["www.example.org"])
+    assert apart.ask("https://www.example.org/", 2026).reason is Reason.POLICY_DENIED
+
+
+def test_addresses_that_rules_leave_out_are_counted_by_source_and_rule(root, small, windrow) -> None:
+    said = windrow("run", "one", "--json")
+    told = {one["rule"]: (one["source"], one["reason"], one["addresses"]) for one in said.of("summary")[0]["left_out"]}
+    assert told["robots.txt, line 2: Disallow: /shut/"] == ("one", "robots_denied", 1)
+    assert told["query parameters that no rule allows: sort"] == ("one", "query_denied", 1)
+    assert told["files that end in .png are not read"] == ("one", "unsupported", 1)
+    assert len(told) == 3
+    shown = windrow("why", "1").out
+    assert f"{small.origin(0)}/shut/x.html" in shown
+    windrow("run", "one")
+    standing = windrow("status")
+    assert "files that end in .png are not read" in standing.out
+    assert len(windrow("status", "--json").messages[0]["left_out"]) == 3

@@ -31,6 +31,7 @@ SERVER = """
     listen 127.0.0.1:{port}; root {root}; index index.html;
     location = /robots.txt {{ gzip on; gzip_min_length 1; gzip_types text/plain; }}
     location /old.html {{ return 301 /new.html; }}
+    location /away {{ return 301 http://127.0.0.1:{next}/; }}
     location /packed.html {{ add_header Content-Encoding gzip; }}
     location /gone.html {{ return 410; }}
     location /broken.html {{ return 500; }}
@@ -93,7 +94,10 @@ def village() -> Iterator[Village]:
         roots = [folder / f"site{number}" for number in range(3)]
         for root in roots:
             root.mkdir()
-        servers = "".join(SERVER.format(port=port, root=root) for port, root in zip(ports, roots, strict=True))
+        servers = "".join(
+            SERVER.format(port=port, root=root, next=ports[(ports.index(port) + 1) % len(ports)])
+            for port, root in zip(ports, roots, strict=True)
+        )
         user = f"user {owner};" if owner else ""
         (folder / "nginx.conf").write_text(HTTP.format(folder=folder, user=user, servers=servers))
         (folder / "access.log").touch()

@@ -15,6 +15,7 @@ from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.lease import is_dead
 from windrow.engine.ledger.moment import now
 from windrow.engine.ledger.sessions import SourceSession
+from windrow.engine.left_out import RuleCount
 from windrow.engine.origin_rules import walked
 from windrow.engine.rest import Resting, resting
 from windrow.model import Site, Source
@@ -69,6 +70,7 @@ class Standing:
     states: tuple[StateCount, ...]
     reasons: tuple[ReasonCount, ...]
     resting: tuple[Resting, ...] = ()  # what failed in session after session, and when it is asked for again
+    left_out: tuple[RuleCount, ...] = ()  # what rules left out of each source, in the last session that met such links
 
 
 def stand(workspace: Workspace, ledger: Ledger, phases: Phases) -> Standing:
@@ -92,7 +94,24 @@ def stand(workspace: Workspace, ledger: Ledger, phases: Phases) -> Standing:
         ),
         count_reasons([*ledger.items.by_reason(), *_crawl_reasons(ledger, turns, phases)]),
         _resting(workspace, ledger),
+        _left_out(workspace, ledger),
     )  # fmt: skip
+
+
+def _left_out(workspace: Workspace, ledger: Ledger) -> tuple[RuleCount, ...]:
+    """Return what rules left out of each crawled source: a session that reads no page anew meets no link."""
+    crawled = {name for name, made in installed().items() if made.crawl is not None}
+    found: list[RuleCount] = []
+    for source in workspace.sources:
+        if source.collection not in crawled:
+            continue
+        rules = [
+            (one.session, told)
+            for one in ledger.sessions.tasks_of_source(source.name)
+            if one.reason and one.comment and (told := RuleCount.read(source.name, one.reason, one.comment))
+        ]
+        found += [told for session, told in rules if session == rules[-1][0]]
+    return tuple(found)
 
 
 def _resting(workspace: Workspace, ledger: Ledger) -> tuple[Resting, ...]:

@@ -14,6 +14,7 @@ from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.items import MoveCount
 from windrow.engine.ledger.listings import RefusalCount
 from windrow.engine.ledger.sessions import TaskRow
+from windrow.engine.left_out import RuleCount
 from windrow.reasons import Reason
 
 Phases = Mapping[str, tuple[str, ...]]
@@ -99,6 +100,7 @@ class Summary:
     troubles: tuple[str, ...] = ()  # what ended its failed tasks
     notes: tuple[str, ...] = ()  # what it says beside: of items that rest, of the clock
     mended: tuple[str, ...] = ()  # what an earlier crash left, and what became of it
+    left_out: tuple[RuleCount, ...] = ()  # addresses that rules of its crawls left out
     outcomes: tuple[OutcomeCount, ...] = ()  # how the questions of its crawls ended
     changes: tuple[SourceChange, ...] = ()  # what came, changed or went; the first 1,000
     changes_left_out: bool = False
@@ -141,9 +143,20 @@ def summarise(
         troubles=tuple(one.comment or one.reason or "" for one in tasks if one.failed),
         notes=tuple(_note(one) for one in tasks if not one.failed and not one.source and one.comment),
         mended=mended,
+        left_out=left_out(tasks),
         outcomes=crawled.outcomes,
         archive=f"windrow-{row.seq:06}",
     )
+
+
+def left_out(tasks: Iterable[TaskRow]) -> tuple[RuleCount, ...]:
+    """Return what rules left out, by source and rule."""
+    told = (
+        RuleCount.read(one.source, one.reason, one.comment)
+        for one in tasks
+        if one.source and one.reason and one.comment and not one.failed
+    )
+    return tuple(one for one in told if one)
 
 
 def _note(task: TaskRow) -> str:

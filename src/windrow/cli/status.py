@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windrow.cli.summary import meaning
+from windrow.cli.summary import left_out, meaning
 from windrow.cli.verb import verb
 from windrow.cli.voice import Voice
 from windrow.display import of, show, table
@@ -69,6 +69,8 @@ def _parts(standing: Standing) -> list[str]:
     ]
     if troubles := [of(one.source, one.trouble) for one in standing.sources if one.trouble]:
         parts += ["", *troubles]
+    if standing.left_out:
+        parts += ["", *left_out(standing.left_out)]
     if standing.states:
         parts += ["", table(["collection", "item", "phase", "status", "items"], standing.states)]
     if standing.reasons:

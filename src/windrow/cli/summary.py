@@ -14,7 +14,10 @@ _SHOWN = 20
 """Changes that are shown at the end of a run."""
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from windrow.app.summary import Summary
+    from windrow.engine.left_out import RuleCount
 
 
 def lines(summary: Summary) -> list[str]:
@@ -31,6 +34,7 @@ def lines(summary: Summary) -> list[str]:
     text += [f"  {line}" for line in summary.notes]
     if summary.outcomes:
         text.append(table(["answer", "times"], [one[1:] for one in summary.outcomes], "  "))
+    text += left_out(summary.left_out)
     if summary.phases:
         head = ["item", "phase", "done", "cancelled", "failed"]
         text.append(table(head, [one[1:] for one in summary.phases], "  "))
@@ -52,6 +56,17 @@ def _head(summary: Summary) -> str:
         return f"session {summary.session} began {summary.began:%Y-%m-%d %H:%M:%S} and has not ended"
     took = span((summary.ended - summary.began).total_seconds())
     return f"session {summary.session} took {took}: {meaning(summary)}"
+
+
+def left_out(rules: Sequence[RuleCount]) -> list[str]:
+    """Spell what rules left out, a line for each; the first part of a table."""
+    if not rules:
+        return []
+    return [
+        table(
+            ["source", "left out", "rule", "such as"], [(o.source, o.addresses, o.rule, o.example) for o in rules], "  "
+        )
+    ]
 
 
 def meaning(summary: Summary) -> str:

@@ -16,6 +16,7 @@ from windrow.engine.following import Following
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.addresses import DueAddress
 from windrow.engine.ledger.moment import now
+from windrow.engine.left_out import RuleCount
 from windrow.engine.message import Event, Feed, Visited, Walk, WalkEnded
 from windrow.engine.origin_rules import SERVICE
 from windrow.engine.pace import LONGEST
@@ -34,6 +35,16 @@ OUT = 32_768
 
 LEAST = 8
 """Addresses given to a host's walker however many hosts there are."""
+
+SEEDS = 5
+"""Seeds that gave nothing and are told of."""
+
+RULES = 50
+"""Rules of a source whose left-out addresses are counted each by itself."""
+
+OTHER_RULES = "other rules"
+NOT_MODIFIED = 304
+REDIRECT = 300
 
 _UNKNOWN = Known()
 
@@ -64,6 +75,10 @@ class _Tally:
     reasons: Counter[str] = field(default_factory=Counter)
     origins: set[str] = field(default_factory=set)  # those that it begins at
     ended: str = ""  # why nothing follows, where that is told
+    seeds: set[int] = field(default_factory=set)  # the pages that it begins at, and those that they lead to
+    pages: int = 0  # answers that gave a page, or said that it is the same
+    barren: list[str] = field(default_factory=list)  # why seeds gave nothing
+    left: dict[tuple[Reason, str], tuple[int, str]] = field(default_factory=dict)  # by rule: how many, and the first
     broken: str = ""
     failed: bool = False
     why: Reason | None = None
@@ -157,6 +172,7 @@ class Crawling:
             for source in self._sources.values():
                 seeds = self._seeds(source)
                 self._tallies[source.name].origins.update(one.origin for one in seeds)
+                self._tallies[source.name].seeds.update(one.digest for one in seeds if one.kind == self._crawl.page)
                 self._put(writer, source, 0, seeds)
 
     def _seeds(self, source: Source) -> Sequence[Found]:
@@ -167,6 +183,9 @@ class Crawling:
     def _close(self, error: BaseException | None) -> None:
         """Put the end of every source's task on record."""
         for name, tally in self._tallies.items():
+            if error is None:
+                self._blame_seeds(name, tally)
+                self._leave_out(name, tally)
             told = ", ".join(f"{reason} {count}" for reason, count in tally.reasons.most_common(5))
             comment = f"{name}: {tally.visits} asked, {tally.found} found" + (f" ({told})" if told else "")
             comment += f"; {tally.ended}" if tally.ended else ""
@@ -176,6 +195,44 @@ class Crawling:
             comment += f"; {error}" if error else ""
             failed, why = tally.failed or error is not None, tally.why if tally.failed else None
             self._run.close_task(tally.task, comment, getattr(error, "reason", None) or why, failed=failed)
+
+    def _blame_seeds(self, name: str, tally: _Tally) -> None:
+        """Let a source fail whose seeds gave nothing, in this run or, where it asked nobody, when they were asked."""
+        if not tally.visits and not tally.given:
+            tally.barren = self._earlier(name, tally)
+        if tally.barren and not tally.pages:
+            tally.failed = True
+            tally.broken = "; ".join(filter(None, [*tally.barren[:SEEDS], tally.broken]))
+
+    def _earlier(self, name: str, tally: _Tally) -> list[str]:
+        """Return why the seeds of a source gave nothing when they were asked last; nothing where one gave a page."""
+        run, found = self._run, []
+        barren = self._crawl.barren
+        for digest in sorted(tally.seeds)[: SEEDS + 1] if barren else ():
+            known = run.ledger.addresses.get(run.collection.name, digest)
+            last = run.ledger.attempts.of_address(known.host, digest)[-1:] if known else []
+            if known is None or not last:
+                return []
+            one = last[0]
+            visit = Visit(digest, known.url, one.kind, one.allowed, one.started, one.seconds, one.status)
+            visit = visit._replace(reason=one.reason, message=one.message or "", location=one.location or "")
+            told = barren(self._sources[name], visit) if barren else ""
+            if not told:
+                return []
+            found.append(told)
+        if found and any(one.source == name and one.pages for one in run.ledger.addresses.by_source(int(time.time()))):
+            return []
+        return found
+
+    def _leave_out(self, name: str, tally: _Tally) -> None:
+        """Put on record what rules left out of a source, as a task of each rule."""
+        run = self._run
+        rules = sorted(tally.left.items(), key=lambda one: -one[1][0])
+        with run.ledger.writing() as writer:
+            for (reason, rule), (count, url) in rules:
+                task = writer.sessions.open_task(run.session, run.collection.name, name, 1)
+                told = RuleCount(name, reason, rule, count, url).spelt()
+                writer.sessions.close_task(task, reason, told, failed=False)
 
     def _feed(self) -> None:
         """Give every walker that runs short more addresses."""
@@ -260,9 +317,27 @@ class Crawling:
         tally.found += len(event.found)
         if self._following is not None:
             self._following.stir(host.source.name)
+        self._weigh_seed(host.source, tally, event)
+        for one in event.left:
+            rule = (one.reason, one.rule) if len(tally.left) < RULES else (one.reason, OTHER_RULES)
+            count, first = tally.left.get(rule, (0, one.url))
+            tally.left[rule] = (count + 1, first)
         if event.found:
             self._put(writer, host.source, visit.digest, event.found)
         run.progress.step(1, failed)
+
+    def _weigh_seed(self, source: Source, tally: _Tally, event: Visited) -> None:
+        """Note whether a visit gave a page, and of a seed, why it gave none."""
+        visit, barren = event.visit, self._crawl.barren
+        if visit.kind != self._crawl.page or visit.status is None:
+            return
+        tally.pages += visit.status == NOT_MODIFIED or (visit.status < REDIRECT and not visit.reason)
+        if barren is None or visit.digest not in tally.seeds:
+            return
+        if told := barren(source, visit):
+            tally.barren.append(told)
+        elif visit.location:
+            tally.seeds.update(one.digest for one in event.found)
 
     def _put(self, writer: LedgerWriter, source: Source, via: int, found: Sequence[Found]) -> None:
         """Put addresses on record, each below its host."""

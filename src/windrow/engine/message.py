@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from windrow.contract import Crawl, Offering
 from windrow.engine.answers import Kept
-from windrow.model import Call, Entry, Fetched, Found, Item, Limits, Order, Place, Site, Source, Visit
+from windrow.model import Call, Entry, Fetched, Found, Item, LeftOut, Limits, Order, Place, Site, Source, Visit
 from windrow.reasons import Reason
 
 
@@ -106,7 +106,7 @@ class Feed(NamedTuple):
 
 
 class Visited(NamedTuple):
-    """What came of one address, and the addresses that it offers.
+    """What came of one address, the addresses that it offers, and those that a rule leaves out.
 
     `wait` is for how many seconds the host is to be left alone, where that is long enough to be put on record.
     """
@@ -115,6 +115,7 @@ class Visited(NamedTuple):
     visit: Visit
     found: tuple[Found, ...] = ()
     wait: float | None = None
+    left: tuple[LeftOut, ...] = ()
 
 
 class WalkEnded(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any
 
 from windrow.contract import ASK, REQUEST, ROBOTS, Collection, Crawl
 from windrow.formats.url import normalise
-from windrow.model import Call, Found, Source, Visit
+from windrow.model import Call, Found, LeftOut, Source, Visit
 from windrow.politeness import pace, private, robots_standing
 from windrow.politeness.private import Named, named
 from windrow.reasons import Reason
@@ -94,6 +94,10 @@ class OriginRules:
         """Follow nothing."""
         del base, reference
         return None
+
+    def left_out(self) -> list[LeftOut]:
+        """Return none: nothing is followed."""
+        return []
 
     def hints(self, call: Call, fields: Mapping[str, str], body: bytes) -> list[Found] | None:
         """Return none."""

@@ -216,7 +216,9 @@ class Walker:
         """Return the visit with what it offers; a page that its reader fails at must not end the walk, run for run."""
         try:
             with self._asker.reading(known.digest):
-                return Visited(self._walk.host, came.visit, self._found(known, came), wait)
+                found = self._found(known, came)
+                left = tuple(one for one in self._guide.left_out() if self._sightings.fresh(one.digest))
+                return Visited(self._walk.host, came.visit, found, wait, left)
         except Exception as error:  # noqa: BLE001 as above: a fault of ours
             return Visited(self._walk.host, _unread(came.visit, error), wait=wait)
 

@@ -18,9 +18,10 @@ def test_a_seed_stands_for_its_origin():
     assert site.seeds == ("https://example.org/start", "http://127.0.0.1:8080/")
     assert holds(site, "https://example.org/other?x")
     assert holds(site, "http://example.org/")
+    assert holds(site, "https://www.example.org/")
     assert holds(site, "http://127.0.0.1:8080/x")
     for other in (
-        "https://www.example.org/",
+        "https://blog.example.org/",
         "https://example.org:8443/",
         "http://127.0.0.1/",
         "https://127.0.0.1:8080/",

@@ -16,6 +16,7 @@ from windrow.collections.pages.guide import SITEMAP, Guide, Manner
 from windrow.collections.pages.outcome import ended
 from windrow.collections.pages.parameter import clean
 from windrow.collections.pages.policy import Policy, policy
+from windrow.collections.pages.redirect import move
 from windrow.collections.pages.reference import References
 from windrow.collections.pages.scope import scope
 from windrow.contract import Crawl
@@ -25,6 +26,8 @@ from windrow.formats.url import normalise, parts
 from windrow.model import Found, Source, Visit
 from windrow.politeness.private import named
 from windrow.reasons import Reason
+
+NOT_MODIFIED = 304
 
 
 def site(source: Source) -> Policy:
@@ -77,6 +80,26 @@ def interval(source: Source, changes: Sequence[bool | None]) -> int:
     return max(1, int(every or recrawl.interval(changes, start)))
 
 
+def barren(source: Source, visit: Visit) -> str:
+    """Say why a seed gave no page, with the line that mends it; empty where it gave one, or was not asked for."""
+    if visit.status is None or (visit.status < 300 and not visit.reason):
+        return ""
+    if visit.location:
+        found = move(visit.url, visit.status, visit.location)
+        where = parts(found.url) if found and found.url else None
+        if where is None:
+            return f"the seed {visit.url} leads nowhere: {visit.location[:200]!r}"
+        if site(source).scope.owns(where):
+            return ""
+        told = f"the seed {visit.url} leads to {where.origin}, which is no host of this source"
+        line = f'hosts = ["{where.host}"]' if where.port is None else f'seeds = ["{where.origin}/"]'
+        return f"{told}; if it is the same site: {line}"
+    if visit.status == NOT_MODIFIED:
+        return ""
+    why = visit.message or (visit.reason.meaning if visit.reason else f"the server answers {visit.status}")
+    return f"the seed {visit.url} gave no page: {why}; if it has moved, mend seeds"
+
+
 def word(status: int | None, reason: Reason | None, media: str) -> str:
     """Name the exit code of a request that brought such a file, as the Summary Database has it.
 
@@ -104,6 +127,7 @@ CRAWL = Crawl(
     word,
     address,
     interval=interval,
+    barren=barren,
     page=int(CrawlType.FILE_CRAWL),
     robots=int(CrawlType.ROBOTSTXT_FETCH),
     rest=int(recrawl.DAY),

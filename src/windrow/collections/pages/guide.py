@@ -11,13 +11,13 @@ from windrow.collections.pages.code import CrawlType
 from windrow.collections.pages.kind import mime
 from windrow.collections.pages.met import Met, Read
 from windrow.collections.pages.outcome import outcome
-from windrow.collections.pages.policy import Policy, Verdict, by_robots
+from windrow.collections.pages.policy import Policy, Verdict, by_robots, told
 from windrow.collections.pages.trap import Row
 from windrow.digest import number
 from windrow.formats import hint
 from windrow.formats.directive import header
 from windrow.formats.url import Resolver, parts
-from windrow.model import Call, Found, Visit
+from windrow.model import Call, Found, LeftOut, Visit
 from windrow.politeness import pace, private, robots_standing
 from windrow.politeness.private import Named
 from windrow.reasons import Reason
@@ -30,6 +30,9 @@ DEEP = 3
 
 SITEMAPS = 10_000
 """Sitemaps that one walk offers."""
+
+LEFT = 10_000
+"""Addresses of one answer that are told as left out."""
 
 FEEDS = frozenset((
     "application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/feed+json", "application/xml",
@@ -78,6 +81,7 @@ class Guide:
         self._judged: dict[str, Found | None] = {}  # what `follow` said: pages repeat their links
         self._row = Row()
         self._sitemaps = SITEMAPS  # how many may still be offered
+        self._left: list[LeftOut] = []
 
     def robots(self, at: float) -> str:
         """Return the address of robots.txt when it is due at a time (seconds since 1970), else an empty text."""
@@ -181,6 +185,16 @@ class Guide:
         found = self._judged[url] = self._judge(parameter.clean(url)) if url else None
         return found
 
+    def left_out(self) -> list[LeftOut]:
+        """Return the addresses of the site's own hosts that rules kept out since this was asked last."""
+        left, self._left = self._left, []
+        return left
+
+    def _leave(self, url: str, verdict: Verdict) -> None:
+        """Note that a rule keeps an address out."""
+        if verdict.reason and len(self._left) < LEFT:
+            self._left.append(LeftOut(number(url), url, verdict.reason, told(verdict)))
+
     def _sitemap(self, url: str, depth: int, modified: datetime | None = None) -> Found | None:
         """Return a sitemap that may be asked for, now or by its own origin's leave."""
         where = parts(url)
@@ -197,10 +211,18 @@ class Guide:
     def _judge(self, url: str) -> Found | None:
         """Return what may be asked for at a clean address, now or by its own origin's leave."""
         address = parts(url)
-        if self._manner.policy.weigh(address, self._year).reason:
+        verdict = self._manner.policy.weigh(address, self._year)
+        if verdict.reason:
+            if verdict.reason is not Reason.OUT_OF_SCOPE:
+                self._leave(url, verdict)
+            elif self._manner.policy.scope.owns(address):
+                self._leave(url, Verdict(Reason.OUT_OF_SCOPE, "paths"))
             return None
-        if url.startswith(f"{self._origin}/") and by_robots(url, self._standing.robots).reason is Reason.ROBOTS_DENIED:
-            return None
+        if url.startswith(f"{self._origin}/"):
+            verdict = by_robots(url, self._standing.robots)
+            if verdict.reason is Reason.ROBOTS_DENIED:
+                self._leave(url, verdict)
+                return None
         return Found(number(url), address.origin, url, recrawl.segments(url))
 
 

@@ -36,6 +36,25 @@ class Verdict(NamedTuple):
 ALLOWED = Verdict()
 
 
+def told(verdict: Verdict) -> str:
+    """Say which rule refuses an address.
+
+    >>> told(Verdict(Reason.ROBOTS_DENIED, "Disallow: /a", 4))
+    'robots.txt, line 4: Disallow: /a'
+    >>> told(Verdict(Reason.QUERY_DENIED, "q page"))
+    'query parameters that no rule allows: q page'
+    """
+    words = {
+        Reason.ROBOTS_DENIED: f"robots.txt, line {verdict.line}: {verdict.rule}",
+        Reason.POLICY_DENIED: f"do_not_crawl: {verdict.rule}",
+        Reason.QUERY_DENIED: f"query parameters that no rule allows: {verdict.rule}",
+        Reason.TRAP: f"it looks like a trap: {verdict.rule}",
+        Reason.OUT_OF_SCOPE: "none of the source's paths fits it" if verdict.rule else "",
+        Reason.UNSUPPORTED: f"files that end in .{verdict.rule} are not read",
+    }
+    return (words.get(verdict.reason) or verdict.reason.meaning) if verdict.reason else ""
+
+
 class Denied(NamedTuple):
     """One rule of `do_not_crawl`: a path's pattern, on one host or on all."""
 

@@ -11,6 +11,8 @@ from windrow.formats.pattern import Pattern, canonical, pattern
 from windrow.formats.url import Parts, normalise, parts
 from windrow.politeness.host import host_fits, host_pattern
 
+_SCHEMES = ("http", "https")
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:
@@ -48,8 +50,8 @@ class Scope:
 def scope(seeds: Iterable[str], hosts: Iterable[str] = (), paths: Iterable[str] = ()) -> Scope:
     """Make a site of its seeds (whole addresses), hosts (`example.org`, `.example.org`) and paths.
 
-    A seed on the usual port stands for both http and https. Paths are patterns as robots.txt writes
-    them; the seeds must fit them. What is not well written raises ConfigError.
+    A seed on the usual port stands for both http and https, and for its name with and without `www.`. Paths are
+    patterns as robots.txt writes them; the seeds must fit them. What is not well written raises ConfigError.
 
     >>> site = scope(["https://example.org/blog/"], hosts=[".example.net"], paths=["/blog/"])
     >>> site.holds(parts("http://www.example.net/blog/1")), site.holds(parts("https://example.org/shop"))
@@ -80,7 +82,21 @@ def _origins(address: Parts) -> tuple[str, ...]:
     """Return the origins that an address stands for."""
     if address.port is not None:
         return (address.origin,)
-    return (f"http://{address.host}", f"https://{address.host}")
+    return tuple(f"{scheme}://{host}" for host in (address.host, *_other_name(address.host)) for scheme in _SCHEMES)
+
+
+def _other_name(host: str) -> tuple[str, ...]:
+    """Return the name under which most sites answer too: with `www.`, or without it.
+
+    >>> _other_name("example.org"), _other_name("www.example.org"), _other_name("127.0.0.1"), _other_name("www.org")
+    (('www.example.org',), ('example.org',), (), ())
+    """
+    if "." not in host or host.startswith("[") or host.replace(".", "").isdecimal():
+        return ()
+    if host.startswith("www."):
+        apex = host.removeprefix("www.")
+        return (apex,) if "." in apex else ()
+    return (f"www.{host}",)
 
 
 def path_pattern(text: str, setting: str) -> Pattern:

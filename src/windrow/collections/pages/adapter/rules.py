@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from windrow.collections.pages.code import CrawlType
 from windrow.collections.pages.crawl import site
-from windrow.collections.pages.policy import Verdict
+from windrow.collections.pages.policy import told
 from windrow.collections.pages.settings import pages_of
 from windrow.config import Workspace
 from windrow.engine.ledger import Ledger
@@ -51,24 +51,6 @@ def judge(workspace: Workspace, ledger: Ledger, url: str) -> Judged:
             verdict = policy.judge(url, year, standing(workspace, ledger, source, parts(url).origin).robots)
         return Judged(source.name, verdict.reason, told(verdict))
     return found
-
-
-def told(verdict: Verdict) -> str:
-    """Say which rule refuses an address.
-
-    >>> told(Verdict(Reason.ROBOTS_DENIED, "Disallow: /a", 4))
-    'robots.txt, line 4: Disallow: /a'
-    >>> told(Verdict(Reason.QUERY_DENIED, "q page"))
-    'query parameters that no rule allows: q page'
-    """
-    words = {
-        Reason.ROBOTS_DENIED: f"robots.txt, line {verdict.line}: {verdict.rule}",
-        Reason.POLICY_DENIED: f"do_not_crawl: {verdict.rule}",
-        Reason.QUERY_DENIED: f"query parameters that no rule allows: {verdict.rule}",
-        Reason.TRAP: f"it looks like a trap: {verdict.rule}",
-        Reason.UNSUPPORTED: f"files that end in .{verdict.rule} are not read",
-    }
-    return words.get(verdict.reason, verdict.reason.meaning) if verdict.reason else ""
 
 
 def standing(workspace: Workspace, ledger: Ledger, source: Source, origin: str) -> robots_standing.Standing:
