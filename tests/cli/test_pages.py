@@ -74,7 +74,8 @@ def test_again_is_conditional_and_tells_what_changed(root, small, windrow) -> No
     assert asked["/new.html"].if_none_match.startswith('"')
     assert (asked["/b.html"].status, asked["/a.html"].status) == (200, 404)
     (one,) = said.of("summary")[0]["sources"]
-    assert (one["same"], one["changed"], one["gone"], one["new"]) == (4, 1, 1, 0)
+    # one 404 may be an accident: what is gone is told when the next one says so too
+    assert (one["same"], one["changed"], one["gone"], one["new"]) == (4, 1, 0, 0)
 
 
 def test_a_dry_run_asks_nobody_and_tells_what_would_be_asked(root, small, windrow) -> None:

@@ -82,7 +82,7 @@ def test_an_edited_page_has_two_versions_and_the_difference(why, windrow, villag
     assert [one["status"] for one in visits] == [200, 200, 200]
     assert all(one["indexed"] and one["words"] == 6 for one in versions)
     told = windrow("diff", f"{village.origin(0)}/mayor.html").out.splitlines()
-    assert told[2:4] == ["-The mayor is Smith.", "+The mayor is Jones."]
+    assert told[2:5] == [" Mayor", "-The mayor is Smith.", "+The mayor is Jones."]
     same = windrow("diff", f"{village.origin(0)}/mayor.html", "--from", here[1], "--to", here[2], "--json").of("diff")
     assert (same[0]["summary"], same[0]["lines"]) == ("nothing that is compared", [])
 
