@@ -69,6 +69,9 @@ class Line(NamedTuple):
     path: str
 
 
+LETTERS = str.maketrans("0123456789", "abcdefghij")
+
+
 @dataclass
 class Sites:
     """The web, where it is, and what of it may be asked for."""
@@ -100,9 +103,9 @@ class Sites:
     def page(self, name: str, path: str, links: Iterable[str] = (), *, wanted: bool, head: str = "") -> None:
         """Put a page with links below a host."""
         anchors = "".join(f'<li><a href="{link}">a link</a>' for link in links)
-        self.put(
-            name, path, f"<!doctype html><title>{path}</title>{head}<p>The page {path} of {name}.<ul>{anchors}</ul>"
-        )
+        told = path.translate(LETTERS)  # pages that differ by numbers alone would be a row without end
+        body = f"{head}<p>The page {path} of {name}, which tells of {told}.<ul>{anchors}</ul>"
+        self.put(name, path, f"<!doctype html><title>{path}</title>{body}")
         if wanted:
             self.want(name, path)
 
