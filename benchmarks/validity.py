@@ -27,7 +27,7 @@ from lxml import etree
 from benchmarks.comparison import Comparison, median_of, spread
 from benchmarks.daemon import Missing, find, place, scratch
 from benchmarks.gather import write
-from windrow.collections.drops.adapter.resources import SHIPPED
+from windrow.collections.drops.settings import SHIPPED
 from windrow.demo.document import experiments
 from windrow.model import Site
 

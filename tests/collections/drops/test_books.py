@@ -14,8 +14,8 @@ from windrow.collections.drops.books import grown, project
 from windrow.collections.drops.declared import Declared, declare
 from windrow.collections.drops.phase import phase
 from windrow.collections.drops.seed import seeds
+from windrow.collections.drops.settings import Centre
 from windrow.collections.drops.tracker import NATURAL, TRACKER
-from windrow.config.workspace import Centre
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.facts import facts
 from windrow.model import Fetched, Finding, Level, Member, Offer, Reading, Secret, Site, Source, Status
