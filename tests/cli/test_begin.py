@@ -114,7 +114,7 @@ def test_the_demo_plays_in_a_folder_named_from_here(tmp_path, monkeypatch, windr
     monkeypatch.chdir(tmp_path)
     said = windrow("demo", "here/it")
     assert said.code == 0
-    rows = {line.split()[0]: line for line in said.out.splitlines() if line}
+    rows = {line.split()[0]: line for line in reversed(said.out.splitlines()) if line.strip()}  # the first of each name
     for source in ("h", "j", "ucd", "wtsi"):
         assert re.match(rf"{source} +\w+ +available +\d{{4}}-", rows[source])
     for site, items, changed in (("harbour", 7, 1), ("museum", 8, 1), ("shop", 16, 0), ("manor", 0, 0)):

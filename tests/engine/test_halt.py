@@ -56,7 +56,7 @@ def test_the_first_wish_to_stop_finishes_what_is_in_hand(sites, begun, tmp_path)
     done = told(tmp_path, "SELECT count(*) FROM visit WHERE kind = 0")[0][0]
     assert 10 <= done < 128
     assert told(tmp_path, "SELECT count(*) FROM address WHERE due = 0")[0][0] > 10
-    assert told(tmp_path, "SELECT failed FROM task_end") == [(0,)]
+    assert told(tmp_path, "SELECT DISTINCT failed FROM task_end") == [(0,)]
     assert faults(tmp_path) == []
 
 

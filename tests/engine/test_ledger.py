@@ -60,7 +60,7 @@ def test_the_previous_schema_is_upgraded_with_its_rows_and_a_copy_is_kept(tmp_pa
     old = sqlite3.connect(path)
     for number, text in earlier:
         old.executescript(f"{text}\nPRAGMA user_version = {number};")
-    old.execute("INSERT INTO session VALUES (1, '2026-01-01T00:00:00.000000Z', 'me', 'run')")
+    old.execute("INSERT INTO session VALUES (1, '2026-01-01T00:00:00.000000Z', 'me', 'run', 1)")
     old.execute("UPDATE counter SET value = 1")
     old.commit()
     old.close()
