@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -56,6 +55,7 @@ from windrow.settings.address import place
 from windrow.stores.archive import open_response
 from windrow.stores.records import RecordStore, Version
 from windrow.stores.scratch import make_scratch, remove_scratch
+from windrow.stores.wal import close_into_file
 
 _SHOWN = 20
 """Visits, and versions, that `windrow why` tells of one thing."""
@@ -153,8 +153,8 @@ class RecordAdapter:
             if session.stops:
                 raise Stopped(f"stopped before all was read; {old.name} is as it was", hint="windrow replay")
             told = _compare(old, new)
-            _close(new)
-            _close(old)
+            close_into_file(new)
+            close_into_file(old)
             new.replace(old)
         return Replayed(session.ordinal, versions=Reread(session.ordinal, *told))
 
@@ -447,15 +447,3 @@ def _compare(old: Path, new: Path) -> tuple[int, int, int]:
         said = {(one.key, one.digest, one.change) for one in before.versions()}
         made = [(one.key, one.digest, one.change) for one in after.versions()]
         return len(said), len(made), sum(one not in said for one in made)
-
-
-def _close(path: Path) -> None:
-    """Bring what is written beside a database into its file, so that the file alone is all of it."""
-    try:
-        with closing(sqlite3.connect(path, timeout=30)) as link:
-            link.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            link.execute("PRAGMA journal_mode = DELETE").fetchall()
-    except sqlite3.Error as error:
-        raise StoreError(
-            f"{path} cannot be closed: {error}", hint="end what has it open; then: windrow replay"
-        ) from error

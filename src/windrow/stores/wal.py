@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
 from time import monotonic, sleep
+
+from windrow.errors import StoreError
 
 PATIENCE = 30.0
 """Seconds that other processes are given to end their transactions."""
@@ -29,3 +33,15 @@ def empty_wal(link: sqlite3.Connection, pulse: Callable[[], object] = lambda: No
     finally:
         link.execute(f"PRAGMA busy_timeout = {before}")
     return True
+
+
+def close_into_file(path: Path) -> None:
+    """Bring what is written beside a database into its file, so that the file alone is all of it."""
+    try:
+        with closing(sqlite3.connect(path, timeout=30)) as link:
+            link.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            link.execute("PRAGMA journal_mode = DELETE").fetchall()
+    except sqlite3.Error as error:
+        raise StoreError(
+            f"{path} cannot be closed: {error}", hint="end what has it open; then: windrow replay"
+        ) from error

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import replace
-from pathlib import Path
 
 from windrow.adapter import Replayed, Reread
 from windrow.collections.pages.adapter.harvest import harvest
@@ -22,6 +20,7 @@ from windrow.stores.index.folder import remove as remove_index
 from windrow.stores.index.fulltext import go_on
 from windrow.stores.scratch import make_scratch, remove_scratch
 from windrow.stores.summary.plain import compare
+from windrow.stores.wal import close_into_file
 
 
 def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed | None:
@@ -49,22 +48,10 @@ def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed |
             session.harvest(replace(made, books=None, reread=True), phases=frozenset({"summarise"}), fetch=False)
         if session.stops:
             raise Stopped("stopped before all was read; the Summary Database is as it was", hint="windrow replay")
-        _settle(new)
-        _settle(old)
+        close_into_file(new)
+        close_into_file(old)
         told = compare(old, new)
         new.replace(old)
         remove_index(pages_of(workspace.sections).index)
         follower(old, pages_of(workspace.sections).index)(go_on)
     return Replayed(session.ordinal, versions=Reread(session.ordinal, *told))
-
-
-def _settle(path: Path) -> None:
-    """Bring what is written beside a database into its file, so that the file alone is all of it."""
-    try:
-        with closing(sqlite3.connect(path, timeout=30)) as link:
-            link.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            link.execute("PRAGMA journal_mode = DELETE").fetchall()
-    except sqlite3.Error as error:
-        raise StoreError(
-            f"{path} cannot be closed: {error}", hint="end what has it open; then: windrow replay"
-        ) from error
