@@ -44,18 +44,17 @@ from windrow.engine.ledger.addresses import AddressRow
 from windrow.engine.ledger.moment import now, spell
 from windrow.engine.origin_rules import SERVICE
 from windrow.engine.progress import Progress
-from windrow.engine.release import released
+from windrow.engine.rebuild import rebuild
 from windrow.engine.run import Harvest
 from windrow.engine.sample import sample
 from windrow.engine.session import Session, Setup
-from windrow.errors import ConfigError, Stopped, StoreError, UsageError, WindrowError
+from windrow.errors import ConfigError, UsageError, WindrowError
 from windrow.formats.url import normalise, parts
 from windrow.model import Item, Level, Limits, Site, Source
 from windrow.settings.address import place
 from windrow.stores.archive import open_response
 from windrow.stores.records import RecordStore, Version
-from windrow.stores.scratch import make_scratch, remove_scratch
-from windrow.stores.wal import close_into_file
+from windrow.stores.scratch import remove_scratch
 
 _SHOWN = 20
 """Visits, and versions, that `windrow why` tells of one thing."""
@@ -133,29 +132,18 @@ class RecordAdapter:
         old = self._path(workspace)
         if not old.is_file():
             return None
-        folder = replay_folder(old)
-        new = folder / old.name
+        new = replay_folder(old) / old.name
+        with Session(setup, f"replay {self._collection.name}", progress) as session:
 
-        def remove() -> None:
-            with suppress(StoreError, OSError):  # what cannot be removed now is told by the next replay
-                remove_scratch(folder, [old.name])
-
-        name = self._collection.name
-        with Session(setup, f"replay {name}", progress) as session, released(remove):
-            make_scratch(folder, [old.name])
-            with session.polite_stop():
+            def build() -> None:
                 made = Harvest(
                     self._collection, (), options=self._options(workspace), chronicle=RecordStore(new),
                     services=self._services(workspace),
                 )  # fmt: skip
                 # Asks were answered already: without sources to fetch from, nobody is asked again.
                 session.harvest(replace(made, services=tuple(map(_silent, made.services))), fetch=False)
-            if session.stops:
-                raise Stopped(f"stopped before all was read; {old.name} is as it was", hint="windrow replay")
-            told = _compare(old, new)
-            close_into_file(new)
-            close_into_file(old)
-            new.replace(old)
+
+            told = rebuild(session, old, new, build, lambda: _compare(old, new))
         return Replayed(session.ordinal, versions=Reread(session.ordinal, *told))
 
     def attempt(self, workspace: Workspace | None, address: str) -> Iterator[Part]:

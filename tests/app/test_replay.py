@@ -1,6 +1,8 @@
 """A replay by the same readers gives the same tables; by other readers, what a first reading by them would."""
 
+import os
 import shutil
+import signal
 import sqlite3
 
 import pytest
@@ -9,6 +11,7 @@ import windrow
 from tests.crash.place import STORE, finish, make, tables
 from windrow.collections.drops.adapter.replay import replay
 from windrow.engine.progress import Progress
+from windrow.errors import Stopped
 
 
 @pytest.fixture(scope="module")
@@ -53,3 +56,19 @@ def test_other_readers_give_what_a_first_reading_by_them_would(harvested, tmp_pa
     finish(fresh)
     assert {name: tables(harvested)[name] for name in STORE} == {name: tables(fresh)[name] for name in STORE}
     assert tables(harvested)["zip_action"] == tables(fresh)["zip_action"]
+
+
+def test_a_stopped_replay_leaves_store_and_ledger_as_they_were(harvested, monkeypatch):
+    def stop(run, _):
+        if not run.stopping():
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr("windrow.engine.replay.load_step", stop)
+    before = tables(harvested)
+    with sqlite3.connect(harvested / "ledger.sqlite") as ledger:
+        moves = ledger.execute("SELECT count(*) FROM move").fetchone()
+        with pytest.raises(Stopped, match=r"drops\.sqlite is as it was"):
+            again(harvested)
+        assert ledger.execute("SELECT count(*) FROM move").fetchone() == moves
+    assert tables(harvested) == before
+    assert not (harvested / ".replay").exists()

@@ -85,7 +85,10 @@ class Renamed:
 
 
 def replay(run: Run, real: Ledger) -> Iterator[Change]:
-    """Read every capture again and yield what changed; `run.ledger` is the scratch copy."""
+    """Read every capture again and yield what changed; `run.ledger` is the scratch copy.
+
+    A stop ends it before anything is put on the real ledger.
+    """
     for at, captures in _sessions(run):
         run.clock = lambda at=at: at  # type: ignore[misc]
         with run.ledger.writing() as writer:
@@ -98,6 +101,8 @@ def replay(run: Run, real: Ledger) -> Iterator[Change]:
                 take_step(run, step)
             elif isinstance(step, Load | Judge | Summarise):
                 load_step(run, step)
+        if run.stopping():
+            return
     yield from _differences(run, real)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from dataclasses import replace
 
 from windrow.adapter import Replayed, Reread
@@ -12,15 +11,12 @@ from windrow.collections.pages.settings import pages_of
 from windrow.config import Workspace
 from windrow.config.place import replay_folder
 from windrow.engine.progress import Progress
-from windrow.engine.release import released
+from windrow.engine.rebuild import rebuild
 from windrow.engine.session import Session, Setup
-from windrow.errors import Stopped, StoreError
 from windrow.stores.index.folder import refuse_strange
 from windrow.stores.index.folder import remove as remove_index
 from windrow.stores.index.fulltext import go_on
-from windrow.stores.scratch import make_scratch, remove_scratch
 from windrow.stores.summary.plain import compare
-from windrow.stores.wal import close_into_file
 
 
 def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed | None:
@@ -32,26 +28,16 @@ def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed |
     if not old.is_file():
         return None
     refuse_strange(pages_of(workspace.sections).index)
-    folder = replay_folder(old)
-    new = folder / old.name
+    new = replay_folder(old) / old.name
+    with Session(setup, "replay pages", progress) as session:
 
-    def remove() -> None:
-        with suppress(StoreError, OSError):  # what cannot be removed now is told by the next replay
-            remove_scratch(folder, [old.name])
-
-    with Session(setup, "replay pages", progress) as session, released(remove):
-        make_scratch(folder, [old.name])
-        with session.polite_stop():
+        def build() -> None:
             made = harvest(workspace.told("pages", replace(pages_of(workspace.sections), summary=new)))
             if made.books:
                 made.books.close()
             session.harvest(replace(made, books=None, reread=True), phases=frozenset({"summarise"}), fetch=False)
-        if session.stops:
-            raise Stopped("stopped before all was read; the Summary Database is as it was", hint="windrow replay")
-        close_into_file(new)
-        close_into_file(old)
-        told = compare(old, new)
-        new.replace(old)
+
+        told = rebuild(session, old, new, build, lambda: compare(old, new))
         remove_index(pages_of(workspace.sections).index)
         follower(old, pages_of(workspace.sections).index)(go_on)
     return Replayed(session.ordinal, versions=Reread(session.ordinal, *told))

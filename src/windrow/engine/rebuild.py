@@ -1,0 +1,47 @@
+"""Build a database anew beside the one in use, compare the two, and let the new one take its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TypeVar
+
+from windrow.engine.release import released
+from windrow.engine.session import Session
+from windrow.errors import Stopped, StoreError
+from windrow.stores.scratch import make_scratch, remove_scratch
+from windrow.stores.wal import close_into_file
+
+Compared = TypeVar("Compared")
+
+
+def rebuild(
+    session: Session, old: Path, new: Path, build: Callable[[], object], compare: Callable[[], Compared],
+    *, scratch: Sequence[str] = (),
+) -> Compared:  # fmt: skip
+    """Have `build` make the database `new`, and put it in the place of `old`; return what `compare` says of the two.
+
+    The folder of `new` is made for this and removed at the end; `scratch` are other files that `build` makes in it.
+    Until the swap `old` is as it was: a stop (then Stopped is raised), an error and a kill leave it alone. Where there
+    is no file `new` after all, because its database is on a server, nothing is swapped.
+    """
+    names = [*scratch, new.name]
+
+    def remove() -> None:
+        with suppress(StoreError, OSError):  # what cannot be removed now is told by the next replay
+            remove_scratch(new.parent, names)
+
+    with released(remove):
+        make_scratch(new.parent, names)
+        with session.polite_stop():
+            build()
+        if session.stops:
+            raise Stopped(f"stopped before all was read; {old.name} is as it was", hint="windrow replay")
+        compared = compare()
+        if new.is_file():
+            for path in (new, old):
+                if path.is_file():
+                    close_into_file(path)
+            new.replace(old)
+    return compared
