@@ -163,6 +163,7 @@ class Task:
     visited: datetime | None = None
     offers: tuple[Offering, ...] = ()  # what lies in a document that was found by requests
     answers: Mapping[str, Answer] = field(default_factory=dict)  # of services, to what the step asked
+    request: Request | None = None  # what a visit asked, where its collection finds by requests
 
     def part(self, offer: Offering) -> bytes:
         """Read what is an offer's of the document."""

@@ -164,7 +164,7 @@ class RecordAdapter:
         yield from self._told(url, turn)
         item = Item(0, self._collection.name, "visit", url)
         task = Task(item, _file(content), limits, {}, self._spelled_options(workspace), fields=answer.fields,
-                    offers=turn.offers)  # fmt: skip
+                    offers=turn.offers, request=asked.request)  # fmt: skip
         made = self._step.run(task)
         results = () if made is None else (made,) if isinstance(made, Observation | Skip | Ask) else tuple(made)
         count = 0

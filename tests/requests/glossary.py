@@ -5,13 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from windrow.config import load
+from windrow.contract import Observation, Settle
 from windrow.engine.session import Session, Setup
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "toy_collection" / "src"))
 
 from windrow_glossary.collection import ADAPTER, COLLECTION
 
-__all__ = ["ADAPTER", "COLLECTION", "configured", "run", "setup_of"]
+__all__ = ["ADAPTER", "COLLECTION", "NAMING", "configured", "run", "setup_of"]
 
 
 def configured(root, server, **source):
@@ -25,6 +26,11 @@ def configured(root, server, **source):
     return load(root, environ={}, collections={"glossary": COLLECTION})
 
 
+def name_requests(task):
+    """Record, for each thing that an answer offers, as what that answer was asked for."""
+    return [Observation(offer.key, {"asked": task.request.name, "url": task.request.url}) for offer in task.offers]
+
+
 def setup_of(workspace):
     return Setup(workspace.ledger, workspace.archive.folder, workspace.limits, fetchers=1, workers=1)
 
@@ -35,3 +41,7 @@ def run(workspace, *, limit=None, phases=None, collection=COLLECTION):
         harvest = replace(ADAPTER.harvest(workspace), collection=collection)
         session.harvest(harvest, limit=limit, phases=phases)
     return session
+
+
+NAMING = replace(COLLECTION, steps=(Settle("define", "1", name_requests),))
+"""The same collection with a step that only tells what was asked."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.requests.glossary import ADAPTER, configured, run
+from tests.requests.glossary import ADAPTER, NAMING, configured, run
 from tests.toy_collection.server import Glossary
 from windrow.engine.ledger import Ledger
 
@@ -131,3 +131,18 @@ def test_robots_txt_holds_for_the_api_and_is_not_asked_of_a_service(tmp_path, se
     server.robots = "User-agent: *\nDisallow: /terms"
     run(configured(tmp_path, server))
     assert server.asked == ["GET /robots.txt"]
+
+
+def test_a_step_is_told_what_was_asked_and_the_store_tells_what_each_visit_said(tmp_path, server):
+    workspace = configured(tmp_path, server)
+    run(workspace, collection=NAMING)
+    found = records(workspace)
+    assert {one.value["asked"] for one in found.values()} == {"page"}
+    assert found["t7"].value["url"] == f"{server.url}terms?page=2"
+    with ADAPTER._store(workspace) as store:
+        visits = sorted({one.visit for one in found.values()})
+        said = store.told(visits)
+        assert sorted(one.key for one in said) == sorted(found)
+        assert [one.visit for one in said] == sorted(one.visit for one in said)
+        assert {one.source for one in said} == {"words"}
+        assert store.told([]) == []

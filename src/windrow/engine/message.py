@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from windrow.contract import Crawl, Offering
+from windrow.contract import Crawl, Offering, Request
 from windrow.engine.answers import Kept
 from windrow.model import Call, Entry, Fetched, Found, Item, LeftOut, Limits, Order, Place, Site, Source, Visit
 from windrow.reasons import Reason
@@ -147,6 +147,7 @@ class Job(NamedTuple):
     visited: datetime | None = None
     offers: tuple[Offering, ...] = ()
     answers: Mapping[str, Kept] = {}
+    request: Request | None = None
 
 
 class Done(NamedTuple):

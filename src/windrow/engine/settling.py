@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from windrow import model
 from windrow.contract import ASK, Ask, Observation, Observed, Settle, Skip, Waits
 from windrow.engine.account import Account
-from windrow.engine.answers import Kept
+from windrow.engine.answers import Kept, request_of
 from windrow.engine.message import Job
 from windrow.engine.run import Run, VersionStore, WaitingStore
 from windrow.engine.services import Asking
@@ -169,9 +169,11 @@ class Settling:
             digest=kept.digest if kept else "",
         )  # fmt: skip
         head = kept.place if kept and kept.revisit else None
-        offers = self._run.ledger.requests.offers(one.seq) if self._run.collection.requests else ()
+        queries = self._run.ledger.requests if self._run.collection.requests else None
+        offers = queries.offers(one.seq) if queries else ()
+        request = request_of(one.visit.url, queries.asked(one.seq)) if queries else None
         source = self._sources.get(one.source)
-        return Job(self._number, item, place, self._options, head, source, one.visit.started, offers)
+        return Job(self._number, item, place, self._options, head, source, one.visit.started, offers, request=request)
 
     def _answer(self) -> None:
         """Have services asked, and take the step again for visits whose answers are there, as long as that helps."""

@@ -111,6 +111,7 @@ def _take_step(desk: Desk, reader: Reader, job: Job) -> Any:
             visited=job.visited,
             offers=job.offers,
             answers=answers,
+            request=job.request,
         )
     )
 

@@ -94,6 +94,18 @@ class Skipped(NamedTuple):
     message: str
 
 
+class Told(NamedTuple):
+    """What a visit said of one thing: `json` is its record, empty where it is gone or where there is a `reason`."""
+
+    visit: int
+    key: str
+    url: str
+    source: str
+    json: str
+    reason: Reason | None = None
+    message: str = ""
+
+
 class Hit(NamedTuple):
     """A record that was found; `snippet` has pieces of its text, each with whether it is what was searched for."""
 
@@ -272,6 +284,23 @@ class RecordStore:
         with self._guarded():
             for row in self._link.execute(text, values):
                 yield Version(row[0], datetime.fromisoformat(row[1]), *row[2:])
+
+    def told(self, visits: Sequence[int]) -> list[Told]:
+        """Return all that some visits said, in their order, what was skipped last; some hundreds of them at most."""
+        marks = ",".join("?" * len(visits))
+        said = f"""
+            SELECT o.visit, r.key, o.url, o.source, coalesce(v.json, '') FROM observation o
+            JOIN record r ON r.id = o.record LEFT JOIN value v ON v.id = o.value
+            WHERE o.visit IN ({marks}) ORDER BY o.visit, r.id
+        """
+        skipped = f"""
+            SELECT visit, key, url, reason, message FROM skipped WHERE visit IN ({marks}) ORDER BY visit, key
+        """
+        with self._guarded():
+            found = [Told(*row) for row in self._link.execute(said, visits)]
+            for visit, key, url, reason, message in self._link.execute(skipped, visits):
+                found.append(Told(visit, key, url, "", "", Reason(reason), message))
+        return sorted(found, key=lambda one: one.visit)
 
     def skipped(self, key: str = "", url: str = "") -> list[Skipped]:
         """Return why nothing was made of a document or of what is known by a key."""
