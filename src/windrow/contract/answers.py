@@ -1,0 +1,116 @@
+"""What a collection's functions are given and return: requests, answers and what follows from them, records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, BinaryIO, NamedTuple
+
+from windrow.model import Finding
+from windrow.reasons import Reason
+
+
+class Request(NamedTuple):
+    """What is asked of a source, or of a service.
+
+    `name` and `context` are its discovery's own words for it and come back with the answer. A low `priority` goes
+    first. It is due again `every` so many seconds; None: once. One that is `only_if_new` is asked, and asked again,
+    where the answer that leads to it offered something that was not known. `service` names one that is declared;
+    empty: the source itself. A URL may be relative to that of the answer, or of the source.
+    """
+
+    url: str
+    name: str = ""
+    method: str = "GET"
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+    priority: int = 0
+    context: str = ""
+    every: int | None = None
+    only_if_new: bool = False
+    service: str = ""
+
+
+class Answer(NamedTuple):
+    """What came of a request: `view` is a seekable file over the body without its codings, `fields` are lower case.
+
+    An answer that did not change has the bytes, and the status, of the one that brought them.
+    """
+
+    request: Request
+    status: int
+    fields: Mapping[str, str]
+    view: BinaryIO
+    at: datetime
+    unchanged: bool = False
+
+
+class Offering(NamedTuple):
+    """Something that an answer has: what it is known by, where in the answer it lies, and its own address.
+
+    `part` is (offset, length) in the answer's plain body, empty for the whole.
+    """
+
+    key: str
+    part: tuple[int, int] | tuple[()] = ()
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What an answer leads to.
+
+    `learned` is kept for the source, over what was learned before, as JSON. `end` says in words that nothing follows
+    and why ("the last page"), `skip` why the answer was of no use.
+    """
+
+    requests: tuple[Request, ...] = ()
+    offers: tuple[Offering, ...] = ()
+    learned: Mapping[str, Any] = field(default_factory=dict)
+    end: str = ""
+    skip: Reason | None = None
+    findings: tuple[Finding, ...] = ()
+
+
+class Ask(NamedTuple):
+    """What a Settle step needs of a service that its collection declares, before it can go on.
+
+    The step is run again when all that it asked for is answered, with the answers by `name` in `Task.answers`; it must
+    return the same requests then as before. `path` is joined with the service's address.
+    """
+
+    name: str
+    service: str
+    path: str = ""
+    method: str = "POST"
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+
+
+class Skip(NamedTuple):
+    """Why a step makes nothing of a document, or of the thing in it that is known by a key."""
+
+    reason: Reason
+    key: str = ""
+    message: str = ""
+
+
+class Waits(NamedTuple):
+    """What a version store is told in place of an Ask: its name, and the ledger's number for what is asked."""
+
+    name: str
+    address: int
+
+
+class Observation(NamedTuple):
+    """What a document says of one thing: a JSON value, None where it says that the thing is gone.
+
+    `text` is what is searched for, `at` when its source says it was so; None: when it was fetched.
+    """
+
+    key: str
+    value: Mapping[str, Any] | None
+    text: str = ""
+    at: datetime | None = None
+    url: str = ""

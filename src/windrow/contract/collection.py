@@ -1,0 +1,56 @@
+"""A collection as one value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from windrow.contract.discoveries import Crawl, Discovery, Listing, Members, Requests
+from windrow.contract.steps import Step
+from windrow.settings.configuration import Configuration
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """A kind of harvest, as one value: found through its entry point in `windrow.collections`.
+
+    Finding and fetching is the first of its `phases`, or all that come before the first of its `steps`. `adapter`
+    names what joins it with a workspace's configuration and stores, as `module:name`; it is loaded when it is used.
+    """
+
+    name: str
+    phases: tuple[str, ...]
+    discovery: Discovery
+    steps: tuple[Step, ...]
+    adapter: str = ""
+    configuration: Configuration = Configuration()  # noqa: RUF009 frozen: it may be shared
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Go to other processes without the configuration, whose functions are made where they are declared."""
+        return Collection, (self.name, self.phases, self.discovery, self.steps, self.adapter)
+
+    def phase(self, name: str) -> int:
+        """Return the id of a phase."""
+        return self.phases.index(name) + 1
+
+    @property
+    def listing(self) -> Listing:
+        """Return how its sources are listed; only what works on listings asks."""
+        assert isinstance(self.discovery, Listing)
+        return self.discovery
+
+    @property
+    def members(self) -> Members:
+        """Return what lies in its captures; only what works on members asks."""
+        assert self.listing.members is not None
+        return self.listing.members
+
+    @property
+    def crawl(self) -> Crawl | None:
+        """Return how its sites are crawled; None where they are listed, or asked by requests."""
+        return self.discovery if isinstance(self.discovery, Crawl) else None
+
+    @property
+    def requests(self) -> Requests | None:
+        """Return how its sources are asked; None where they are listed or crawled."""
+        return self.discovery if isinstance(self.discovery, Requests) else None

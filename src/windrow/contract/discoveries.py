@@ -1,0 +1,153 @@
+"""How a collection finds what there is: four discoveries, and the rules and values that they are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, Protocol
+
+from windrow.contract.answers import Answer, Request, Turn
+from windrow.contract.steps import State
+from windrow.model import Call, Entry, Fetched, Found, Host, LeftOut, Limits, Member, Offer, Source, Visit
+from windrow.reasons import Reason
+
+
+class Planner(Protocol):
+    """Turn a listing into offers: a pure function."""
+
+    def __call__(self, source: Source, entries: Sequence[Entry], options: Mapping[str, Any]) -> list[Offer]:
+        """Return one offer, good or refused, for each entry that is not left out by rule."""
+        ...
+
+
+class CrawlRules(Protocol):
+    """The rules by which one origin is crawled, and what they learned from its answers.
+
+    Made in the process that asks; it opens nothing and asks no clock: times are given to it. The
+    fields of answers are by name in lower case.
+    """
+
+    def robots(self, at: float) -> str:
+        """Return the address of the rules to ask first; empty while those that are known are young enough."""
+
+    def ruled(self, at: float, status: int | None, body: bytes) -> list[Found]:
+        """Take the rules that the host gave, or its failure to give any; return what they say to ask."""
+
+    def moved(self, status: int, location: str, base: str, hops: int) -> str:
+        """Return where the rules have moved to; empty where such a redirect is not followed."""
+
+    def shut(self, at: float) -> float:
+        """Return for how many seconds nothing may be asked but the rules once more; 0 where something may."""
+
+    def private(self, host: str, number: str) -> Reason | None:
+        """Tell why a host may not be talked to at the number that its name resolved to."""
+
+    def refusal(self, url: str, kind: int = 0) -> Reason | None:
+        """Tell why an address may not be asked now."""
+
+    def again(self, reason: Reason | None, tries: int) -> bool:
+        """Tell whether to ask once more at once after so many tries."""
+
+    def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
+        """Return how long to leave the host alone after an answer; None to leave it for this run.
+
+        `seconds` is how long the answer took, `wait` what the host asked for.
+        """
+
+    def endless(self, call: Call, body: bytes) -> bool:
+        """Take what a new address brought; tell whether the origin has nothing but endless rows of known content."""
+
+    def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
+        """Return the base and the references of a document, as they are written in it.
+
+        Those that an earlier document of the origin had may be left out.
+        """
+
+    def follow(self, base: str, reference: str) -> Found | None:
+        """Resolve a reference; None where no rule lets the crawl go there."""
+
+    def left_out(self) -> list[LeftOut]:
+        """Return the addresses that rules kept out since this was asked last; those of other sites are none."""
+
+    def hints(self, call: Call, fields: Mapping[str, str], body: bytes) -> list[Found] | None:
+        """Return what a document of hints names, such as a sitemap; None where it is a document to be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """Documents within a capture: items of `kind`, whose states make their parent's."""
+
+    kind: str
+    state: Callable[[Member], State]  # where a document begins
+    parent: Callable[[Mapping[State, int]], State]  # children counted by state -> parent's state
+    open: Callable[[BinaryIO, str, Limits], BinaryIO]  # capture, member's name -> its bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Find what there is in the folders of a source.
+
+    What is listed becomes an item of `kind`, at `first` or, when its name is no good, at `refused`;
+    a good transfer takes it through the states of `arrived`, a bad one to that of `failed`.
+    """
+
+    folders: tuple[str, ...]  # below a source's base
+    kind: str
+    first: State
+    refused: State
+    plan: Planner
+    prefer: Callable[[str, Sequence[Host]], list[Host]]  # owner, hosts -> hosts, best first
+    arrived: Callable[[Fetched], tuple[State, ...]]
+    failed: Callable[[Reason], State]
+    members: Members | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Crawl:
+    """Find what there is by following links from page to page.
+
+    `seeds` gives a source's first addresses, `rules` those of one of its origins, and `again`
+    the state of an address of a source after a visit: when it is due (seconds since 1970, None for
+    never) and the seconds after which it may have changed, from those it had and the failures in a
+    row. `outcome` is the collection's word for what came of a request, by its status, its reason and
+    the media type of what was kept, empty where none is known. A hint that an address changed makes
+    it due, `rest` seconds after the last visit at the earliest. `interval` gives those seconds for an address of a
+    source once its content is known: from whether each visit after the first one found another content, oldest first,
+    None where it told nothing of that. `barren` says why a seed gave nothing, and what mends that; empty where it gave
+    something, or nobody was asked. `large` has the bytes of an answer of
+    those kinds that may be larger than a page.
+    """
+
+    seeds: Callable[[Source, Mapping[str, Any]], list[Found]]
+    rules: Callable[[Source, str, Mapping[str, Any]], CrawlRules]
+    again: Callable[[Source, Visit, int, int], tuple[int | None, int]]
+    outcome: Callable[[int | None, Reason | None, str], str]
+    normal: Callable[[str], str]  # an address as it is kept; empty for what is none
+    page: int  # the kind of a visit to a page
+    robots: int  # and of one to the host's robots.txt
+    rest: int = 86_400
+    large: Mapping[int, int] = field(default_factory=dict)
+    interval: Callable[[Source, Sequence[bool | None]], int] | None = None
+    barren: Callable[[Source, Visit], str] | None = None
+
+
+def no_origins(source: Source) -> tuple[str, ...]:  # noqa: ARG001 the shape of `Requests.origins`
+    """Return no origins beside the source's own."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """Find what there is by asking for it: some first requests, and what each answer leads to.
+
+    Both are pure. `begin` is called when a run begins, `follow` for every answer of a source in the order in which
+    they came, in the pool; both are given what was learned of the source so far. `origins` are those beside the
+    source's own that may be asked, such as `https://static.example.org`.
+    """
+
+    begin: Callable[[Source, Mapping[str, Any]], tuple[Request, ...]]
+    follow: Callable[[Source, Mapping[str, Any], Answer], Turn]
+    origins: Callable[[Source], tuple[str, ...]] = no_origins
+
+
+Discovery = Listing | Crawl | Requests
