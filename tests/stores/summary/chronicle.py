@@ -109,6 +109,10 @@ _VERSIONS = """
 SELECT str_url, first_seen_unix_utc, last_seen_unix_utc, confirmed_end_unix_utc, title, primary_language, indexiness
 FROM windrow_version JOIN url USING (url_id)
 """
+_PAST_LINKS = """
+SELECT u.str_url, hex(l.linked), t.str_url, l.text FROM windrow_past_link l JOIN url u ON u.url_id = l.url_id
+JOIN url t ON t.url_id = l.link_to_url
+"""
 _DUPLICATES = """
 SELECT s.str_url, o.str_url FROM duplicate_summary d
 JOIN entity_generation g ON g.entity_generation_id = d.subject_entity_generation_id JOIN url s ON s.url_id = g.url_id
@@ -129,6 +133,7 @@ def tables(store: SummaryStore) -> dict[str, Any]:
         "links": len(ask(store, "SELECT 1 FROM link_summary")),
         "owed": ask(store, "SELECT * FROM windrow_owed"),
         "versions": sorted(ask(store, _VERSIONS), key=repr),
+        "past links": sorted(ask(store, _PAST_LINKS)),
     }
 
 

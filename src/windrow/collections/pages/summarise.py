@@ -26,7 +26,7 @@ from windrow.formats.moment import moment
 from windrow.formats.url import normalise
 from windrow.model import Reading, Recorded, Source, Visit
 from windrow.reasons import Reason
-from windrow.stores.summary.entry import HEADED, Crawl, Entry, Move, Summary
+from windrow.stores.summary.entry import HEADED, Crawl, Entry, Move, Summary, hash_of_links
 from windrow.stores.summary.entry import Mime as Type
 from windrow.stores.summary.generation import Sight
 
@@ -118,9 +118,10 @@ def _page(found: Document, task: Task, size: int) -> Summary:
     """Put together what a document says; its text is left out where it asks for that or has none."""
     fields, url, kind = task.fields, task.item.key, found.mime
     told = [*found.canonicals] or ([found.canonical] if found.canonical else [])
-    links = tuple(tuple(link) for link in found.links[:LINKS])
+    links = _clean(tuple(tuple(link) for link in found.links[:LINKS]))
     about = Summary(
-        b"", links=_clean(links), size=size, mime=_type(kind),
+        b"", links=links, linked=hash_of_links((link[0], link[10] or "") for link in links), size=size,
+        mime=_type(kind),
         canonical=canonical(url, told + linked(fields.get("link", ""), "canonical")),
         move=_onward(found, url, fields.get("refresh", "")),
     )  # fmt: skip

@@ -15,6 +15,7 @@ from windrow.stores.connect import READS, guarded
 from windrow.stores.index.generation import Generation, Links
 from windrow.stores.index.page_text import TABLE
 from windrow.stores.summary.join import LATEST, PAST, PLAIN
+from windrow.stores.summary.past_links import SINCE
 
 LINKS = 1_000
 """Links to one URL that are looked at."""
@@ -60,6 +61,7 @@ WHERE g.text_pile_id IN (SELECT value FROM json_each(?)) AND {known} GROUP BY 1
 """
 
 
+_LINKS_SINCE = "SELECT value FROM unobtanium_database_info WHERE key = ?"
 _TOLD = "SELECT 1 FROM sqlite_master WHERE name = ?"
 _GROUPED = """
 SELECT generation_id, representative_id FROM windrow_representative
@@ -195,6 +197,17 @@ class Summary:
         """Say whether pages' own texts are in a table of ours: a database of another maker has none."""
         with self._read() as link:
             return self._has(link, TABLE)
+
+    def keeps_links(self) -> bool:
+        """Say whether links of pages are kept as they were: a database of another maker has those of now."""
+        with self._read() as link:
+            return self._has(link, "windrow_past_link")
+
+    def links_since(self) -> int | None:
+        """Return since when links of the past are kept, in UNIX seconds; None where they always were."""
+        with self._read() as link:
+            row = link.execute(_LINKS_SINCE, (SINCE,)).fetchone()
+            return int(row[0]) if row else None
 
     def _paired(self, sql: str, ids: Iterable[int]) -> dict[int, int]:
         with self._read() as link:

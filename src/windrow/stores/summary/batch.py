@@ -13,18 +13,20 @@ from typing import Any
 from windrow.stores.summary.catalogue import Catalogue
 from windrow.stores.summary.entry import PILE, Crawl, Entry, Summary
 from windrow.stores.summary.generation import Generation, Observation, Sight
+from windrow.stores.summary.past_links import held, keep_present, keep_read, linked, prune
 from windrow.stores.summary.reading import Readings, addresses
-from windrow.stores.summary.version import Version, versions
+from windrow.stores.summary.version import Folded, Version, versions
 from windrow.stores.summary.wording import Past, Sighting, keep, known_past, past, record, said
 
 _OBSERVE = f"""
-INSERT INTO windrow_observation VALUES ({",".join("?" * 17)})
+INSERT INTO windrow_observation VALUES ({",".join("?" * 18)})
 ON CONFLICT (url_id, at, crawl_uuid) DO UPDATE SET sight = excluded.sight, identity = excluded.identity,
-payload = excluded.payload, reason = excluded.reason, visit = excluded.visit, said = excluded.said
+payload = excluded.payload, reason = excluded.reason, visit = excluded.visit, said = excluded.said,
+linked = excluded.linked
 """
 _SEEN = """
 SELECT url_id, at, crawl_uuid, sight, identity, entity_generation_id, visit, agent_uuid, crawl_type,
-  was_robotstxt_approved, exit_code, request_duration_ms, status_code, etag, said, payload
+  was_robotstxt_approved, exit_code, request_duration_ms, status_code, etag, said, payload, linked
 FROM windrow_observation WHERE url_id IN (SELECT value FROM json_each(?)) ORDER BY url_id, at, crawl_uuid
 """
 _KNOWN = """
@@ -39,7 +41,7 @@ _READ = """
 SELECT entity_generation_id, visit FROM windrow_reading WHERE entity_generation_id IN (SELECT value FROM json_each(?))
 """
 _PAYLOAD = """
-SELECT identity, reason, said FROM windrow_observation
+SELECT identity, reason, said, linked FROM windrow_observation
 WHERE url_id = ? AND payload = ? AND sight = 'content' AND identity <> x'' ORDER BY at, crawl_uuid LIMIT 1
 """
 _CRAWL = """
@@ -77,6 +79,7 @@ class Batch:
         self._joined: list[Row] = []
         self._read: list[Row] = []
         self._past: set[Past] = set()
+        self._past_links: dict[int, set[bytes]] = {}
         self._reads: Mapping[int, int] = {}
         self._left: list[Row] = []
         self._apart: list[Row] = []
@@ -96,7 +99,26 @@ class Batch:
         self._observe(entries, urls)
         self._settle({urls[one.crawl.url]: one.crawl.url for one in entries}, summaries)
         self._readings.write(self._stands, urls)
+        self._keep_links(entries, urls)
         keep(self._link, summaries, urls, self._catalogue)
+
+    def _keep_links(self, entries: Sequence[Entry], urls: Mapping[str, int]) -> None:
+        """Keep the links of readings that do not describe their generation, and of no others."""
+        told = ((urls[crawl.url], one) for crawl, one in entries if one is not None)
+        keep_read(self._link, ((url_id, one) for url_id, one in told if url_id in self._past_links), urls)
+        prune(self._link, self._past_links)
+
+    def _keep_past_links(
+        self, url_id: int, folded: Folded, by_crawl: Mapping[bytes, Row], described_by: Mapping[int, Row | None]
+    ) -> None:
+        """Keep the present links of an address's generations that one of them had, and will not have any more."""
+        sets = [{by_crawl[read][16] for read in one.made.readings} for one in folded.versions]
+        needed = set().union(*(some for some in sets if len(some) > 1))
+        missing = needed - self._past_links.get(url_id, set())
+        if missing:
+            rows = described_by.items()
+            keep_present(self._link, [number for number, row in rows if row is not None and row[16] in missing])
+            self._past_links.setdefault(url_id, set())
 
     def refold(self, ids: Mapping[int, str]) -> None:
         """Make the generations of addresses, by their numbers, what follows from what is on record of them."""
@@ -113,6 +135,7 @@ class Batch:
         self._owing = self._owing_now(generations)
         self._reads = dict(self._link.execute(_READ, (generations,)))
         before = known_past(self._link, (one for some in known.values() for one in some))
+        self._past_links = held(self._link, ids)
         gone: set[int] = set()
         for url_id, rows in seen.items():
             gone |= self._fold(url_id, ids[url_id], rows, known.get(url_id, {}))
@@ -123,7 +146,7 @@ class Batch:
         rows: list[Row] = []
         for crawl, summary in entries:
             identity, reason = (summary.identity, summary.reason) if summary else (b"", "")
-            words = said(summary)
+            words, links = said(summary), linked(summary)
             url_id = urls[crawl.url]
             sight = crawl.sight
             if sight is Sight.CONTENT and summary is None:
@@ -131,9 +154,9 @@ class Batch:
                 self._link.executemany(_OBSERVE, rows)
                 rows.clear()
                 found = self._link.execute(_PAYLOAD, (url_id, crawl.payload)).fetchone()
-                identity, reason, words = found or (b"", "", b"")
+                identity, reason, words, links = found or (b"", "", b"", b"")
                 sight = Sight.CONTENT if found else Sight.UNKNOWN
-            rows.append((*_row(url_id, crawl, sight, identity, reason), words))
+            rows.append((*_row(url_id, crawl, sight, identity, reason), words, links))
         self._link.executemany(_OBSERVE, rows)
 
     def _piles(self, summaries: Sequence[Summary], seen: Mapping[int, list[Row]]) -> Mapping[bytes, int]:
@@ -153,6 +176,9 @@ class Batch:
         by_visit = {row[6]: row for row in rows}
         left = dict(by_crawl)
         folded = versions(seen, known)
+        self._keep_past_links(
+            url_id, folded, by_crawl, {number: by_visit.get(self._reads.get(number, 0)) for number in known}
+        )
         for one in folded.versions:
             made = one.made
             pile = self._pile_ids[made.identity] if len(made.identity) == PILE else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from hashlib import blake2b
 from typing import NamedTuple
 
 from windrow.stores.summary.generation import Sight
@@ -58,7 +60,8 @@ class Summary(NamedTuple):
     `document_description` after the first. Each link is `(url, fragment, nofollow, me, tag, location,
     contains_headline, destination, locality, html_tag, text)`; the bits of `location` are the fifteen
     flags in their order, the first lowest. `headed` is true of what the bytes alone would not say: another
-    answer with these bytes may be something else. `until` (UNIX seconds) is when it may not be found any more.
+    answer with these bytes may be something else. `until` (UNIX seconds) is when it may not be found any more;
+    `linked` is the hash of the links, where the reader made it.
     """
 
     identity: bytes
@@ -73,6 +76,7 @@ class Summary(NamedTuple):
     move: Move | None = None
     headed: bool = False
     until: int | None = None
+    linked: bytes = b""
 
 
 class Entry(NamedTuple):
@@ -80,3 +84,14 @@ class Entry(NamedTuple):
 
     crawl: Crawl
     summary: Summary | None = None
+
+
+def hash_of_links(links: Iterable[tuple[str, str]]) -> bytes:
+    """Return the hash of a set of links: addresses and texts, in whatever order and however often.
+
+    >>> tea = ("http://a.example/", "tea")
+    >>> hash_of_links([tea, tea]) == hash_of_links([tea])
+    True
+    """
+    lines = "\n".join(sorted({f"{url} {text}" for url, text in links}))
+    return blake2b(lines.encode("utf-8", "backslashreplace"), digest_size=8).digest()

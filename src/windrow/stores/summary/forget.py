@@ -74,6 +74,7 @@ WHERE said IN (SELECT said FROM temp.worded EXCEPT SELECT said FROM windrow_obse
 """
 _UNNAMED = "AND url_id NOT IN (SELECT canonical_url_id FROM windrow_wording WHERE canonical_url_id IS NOT NULL)"
 _UNSEEN = "AND NOT EXISTS (SELECT 1 FROM windrow_observation o WHERE o.url_id = url.url_id)"
+_UNLINKED = "AND NOT EXISTS (SELECT 1 FROM windrow_past_link p WHERE p.link_to_url = url.url_id)"
 _EMPTY = "DELETE FROM origin WHERE origin_id NOT IN (SELECT origin_id FROM url)"
 
 
@@ -96,6 +97,9 @@ def forget(link: sqlite3.Connection, *, urls: Iterable[str] = (), origins: Itera
         run("INSERT OR IGNORE INTO windrow_touched SELECT id FROM temp.buried")
         run("INSERT OR IGNORE INTO windrow_regroup SELECT pile FROM temp.buried WHERE pile IS NOT NULL")
         _observations(link, asked, worded="windrow_wording" in known)
+    if "windrow_past_link" in known:
+        run(f"INSERT INTO temp.linked SELECT link_to_url FROM windrow_past_link WHERE url_id {_AMONG}", asked)
+        run(f"DELETE FROM windrow_past_link WHERE url_id {_AMONG}", asked)
     run(_ORIGINALS)
     if {"windrow_page_text", "windrow_past"} <= known:
         run(f"DELETE FROM windrow_page_text WHERE rowid IN ({_PAST_OF_OURS})")
@@ -104,8 +108,8 @@ def forget(link: sqlite3.Connection, *, urls: Iterable[str] = (), origins: Itera
             run(f"DELETE FROM {table} WHERE {which}")
     run(f"DELETE FROM entity_generation WHERE entity_generation_id IN {_OURS}")
     _texts(link)
-    seen = _UNSEEN if "windrow_observation" in known else ""
-    run(_UNUSED + seen + (_UNNAMED if "windrow_wording" in known else ""))
+    beside = {"windrow_observation": _UNSEEN, "windrow_wording": _UNNAMED, "windrow_past_link": _UNLINKED}
+    run(_UNUSED + "".join(unless for table, unless in beside.items() if table in known))
     run(_EMPTY)
     return count
 

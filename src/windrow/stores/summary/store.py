@@ -11,6 +11,7 @@ from windrow.stores.summary.batch import Batch
 from windrow.stores.summary.duplicate import detect
 from windrow.stores.summary.entry import HEADED, Entry
 from windrow.stores.summary.follow import follow
+from windrow.stores.summary.past_links import keep_present, prune
 from windrow.stores.summary.reading import Readings, addresses
 from windrow.stores.summary.upgrade import upgrade
 from windrow.stores.summary.wording import HALF
@@ -99,11 +100,13 @@ class SummaryStore(Writer):
                     if entry is not None and entry.summary is not None:
                         told[number] = entry.summary
                         read.append((number, visit))
+            relinked = keep_present(self._link, told)
             self._readings.clear(told)
             self._readings.write(told, self._catalogue.urls(addresses(told.values())))
             rows = [(visit,) for visit in readings]
             self._link.executemany("DELETE FROM windrow_owed WHERE visit = ?", rows)
             self._link.executemany("INSERT OR REPLACE INTO windrow_reading VALUES (?, ?)", read)
+            prune(self._link, relinked)
             touched = [(number,) for number in told]
             self._link.executemany("INSERT OR IGNORE INTO windrow_touched VALUES (?)", touched)
 

@@ -10,12 +10,15 @@ from typing import Any
 
 from windrow.stores.summary.batch import Batch
 from windrow.stores.summary.catalogue import Catalogue
+from windrow.stores.summary.past_links import SINCE
 from windrow.stores.summary.reading import Readings
 from windrow.stores.summary.schema import statements
 from windrow.stores.summary.wording import hashed
 
-LAYOUT, VERSION = "windrow.layout", 2
+LAYOUT, VERSION = "windrow.layout", 3
 """The key in `unobtanium_database_info` of the version of our own tables, and that version."""
+WORDED = 2
+"""The version since which a generation is described by its last crawl, and wordings are whole."""
 
 _CHUNK = 500
 
@@ -27,7 +30,11 @@ SELECT group_concat(name) FROM (SELECT name FROM pragma_table_info('link_summary
 _TOLD = "SELECT value FROM unobtanium_database_info WHERE key = ?"
 _TELL = "INSERT INTO unobtanium_database_info VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
 _TABLE = "SELECT 1 FROM sqlite_master WHERE name = ? AND type = 'table'"
-_COLUMN = "SELECT 1 FROM pragma_table_info('windrow_observation') WHERE name = 'said'"
+_COLUMN = "SELECT 1 FROM pragma_table_info('windrow_observation') WHERE name = ?"
+_LINKS_SINCE = """
+INSERT INTO unobtanium_database_info SELECT ?, 1 + max(at) FROM windrow_observation HAVING count(*)
+ON CONFLICT (key) DO NOTHING
+"""
 _OLD = """
 CREATE TEMP TABLE old_wording (
   said BLOB PRIMARY KEY, title TEXT, primary_headline TEXT, description TEXT, canonical_url_id INTEGER
@@ -72,9 +79,12 @@ def upgrade(link: sqlite3.Connection, catalogue: Catalogue, readings: Readings) 
     row = link.execute(_TOLD, (LAYOUT,)).fetchone()
     made = link.execute(_TABLE, ("windrow_observation",)).fetchone() is not None
     _rekey_links(link)
-    old = made and (row is None or int(row[0]) < VERSION)
+    old = made and (row is None or int(row[0]) < WORDED)
     if old:
         _set_aside(link)
+    if made and link.execute(_COLUMN, ("linked",)).fetchone() is None:
+        link.execute("ALTER TABLE windrow_observation ADD COLUMN linked BLOB NOT NULL DEFAULT x''")
+        link.execute(_LINKS_SINCE, (SINCE,))
     for statement in statements("beside", "near", "representative", "wording"):
         link.execute(statement)
     if old:
@@ -102,7 +112,7 @@ def _set_aside(link: sqlite3.Connection) -> None:
     """Take the earlier version's view and wordings out of the way."""
     link.execute("DROP VIEW IF EXISTS windrow_version")
     link.execute(_OLD)
-    if link.execute(_COLUMN).fetchone() is None:
+    if link.execute(_COLUMN, ("said",)).fetchone() is None:
         link.execute("ALTER TABLE windrow_observation ADD COLUMN said BLOB NOT NULL DEFAULT x''")
     if link.execute(_TABLE, ("windrow_wording",)).fetchone() is not None:
         columns = "said, title, primary_headline, description, canonical_url_id"

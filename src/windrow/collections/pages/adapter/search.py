@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
 
@@ -11,6 +12,7 @@ import sqlalchemy as sa
 from windrow.collections.pages.adapter.indexing import is_current, links_of, open_index, roll_path
 from windrow.collections.pages.query import Query, parse
 from windrow.collections.pages.query.condition import FROM, condition, dated, known, some, spoken, whole
+from windrow.collections.pages.query.filter import Past
 from windrow.collections.pages.query.tree import Filter, filters, wanted
 from windrow.collections.pages.search.ask import SHARES, ask, copies, least, parted, several, unindexed
 from windrow.collections.pages.search.entry import address_text
@@ -78,7 +80,7 @@ class Search:
 
         Any text is a query. Raises StoreError where the database or the index cannot be read.
         """
-        query = dated(parse(text))
+        query = dated(parse(text), links=self._summary.keeps_links())
         if query.nothing:
             return Answer((), offset, further=False, relaxed=False, notes=query.notes)
         with self._summary.held():
@@ -99,9 +101,20 @@ class Search:
                 break
         if found and attempt is not query:
             cut.append("no page has a name such as 'a.b' as it was typed, so its words are searched for one by one")
+        if any(isinstance(one.value, Past) for one in filters(query.root)):
+            cut += self._links_not_kept(query)
         page = found[offset : offset + limit]
         further, relaxed = len(found) > offset + limit, bool(found) and share < 1
         return Answer(self._shown(query, page), offset, further, relaxed, (*query.notes, *cut))
+
+    def _links_not_kept(self, query: Query) -> list[str]:
+        """Say where links of another time are asked for that were not kept then."""
+        since = self._summary.links_since()
+        if since is None or (query.as_of is not None and query.as_of >= since):
+            return []
+        day = datetime.fromtimestamp(since, UTC)
+        told = f"links seen before {day:%Y-%m-%d} were not kept, so later ones answer"
+        return [f"{told}; windrow replay reads them from the archive"]
 
     def close(self) -> None:
         """Close the roll."""

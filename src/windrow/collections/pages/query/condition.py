@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from windrow.collections.pages.query.date import Span
-from windrow.collections.pages.query.filter import Host, Target
+from windrow.collections.pages.query.filter import Host, Past, Target
 from windrow.collections.pages.query.parse import Query
-from windrow.collections.pages.query.tree import And, Filter, Node, Not, Or, Phrase, Word, asks, wanted
+from windrow.collections.pages.query.tree import And, Filter, Node, Not, Or, Phrase, Word, asks, leading, wanted
 from windrow.collections.pages.search.word import pieces
 
 FROM = """
@@ -75,20 +75,25 @@ def whole(query: Query, *, own: bool) -> Condition:
     return _all([*parts, *_alive(query)])
 
 
-def dated(query: Query) -> Query:
-    """Let a query of another time ask who was marked as a duplicate then.
+def dated(query: Query, *, links: bool = False) -> Query:
+    """Let a query of another time ask who was marked as a duplicate then, and with `links` for the links of then.
 
     >>> from windrow.collections.pages.query import parse
     >>> dated(parse("is:duplicate as-of:1970-01-01")).root
     Filter(key='duplicate-at', value='86399', typed='is:duplicate')
     """
-    if query.as_of is None or query.root is None:
+    if query.root is None or not query.history:
         return query
-    at = str(query.as_of)
+    at = query.as_of
 
     def then(leaf: Word | Phrase | Filter) -> Word | Phrase | Filter:
-        marked = isinstance(leaf, Filter) and (leaf.key, leaf.value) == ("is", "duplicate")
-        return Filter("duplicate-at", at, leaf.typed) if marked and isinstance(leaf, Filter) else leaf
+        match leaf:
+            case Filter("is", "duplicate", typed) if at is not None:
+                return Filter("duplicate-at", str(at), typed)
+            case Filter("links-to" | "link-text" as key, str() | Target() as value, typed) if links:
+                return Filter(key, Past(value, at), typed)
+            case _:
+                return leaf
 
     return replace(query, root=_each(query.root, then))
 
@@ -201,8 +206,12 @@ def _filter(leaf: Filter) -> Condition:
             made = _time(key, span)
         case Filter(value=Host() as host, key=key):
             made = _all([_site(host.name) if key == "site" else _host(host), *_port("o", host.port)])
-        case Filter(value=Target() as target, key=key):
-            made = _url(bare(target)) if key == "url" else _links(target)
+        case Filter(value=Target() as target, key="url"):
+            made = _url(bare(target))
+        case Filter(value=Past(target, at)):
+            made = _past_links(target, at)
+        case Filter(value=str() | Target() as value, key="links-to" | "link-text"):
+            made = _present_links(value)
         case Filter(value=str() as text, key="duplicate-at"):
             made = Condition(_MARKED, (int(text), int(text)))
         case _:
@@ -247,14 +256,49 @@ def _url(bare: str) -> Condition:
     return Condition("u.str_url IN (?, ?)", (f"https://{bare}", f"http://{bare}"))
 
 
-def _links(target: Target) -> Condition:
-    start = "EXISTS (SELECT 1 FROM link_summary l JOIN url t ON t.url_id = l.link_to_url"
-    mine = "l.entity_generation_id = g.entity_generation_id"
+def _present_links(target: str | Target) -> Condition:
+    """Return the condition that one of the links that a page has now leads there, or says so."""
+    return _links("link_summary", "l.entity_generation_id = g.entity_generation_id", target)
+
+
+def _links(table: str, mine: str, target: str | Target) -> Condition:
+    start = f"EXISTS (SELECT 1 FROM {table} l"
+    if isinstance(target, str):
+        asked, prefix = leading(target)
+        return Condition(f"{start} WHERE {mine} AND windrow_says(l.text, ?))", (sought(asked, prefix=prefix),))
+    start += " JOIN url t ON t.url_id = l.link_to_url"
     if target.url is not None:
         urls = (f"https://{target.url}", f"http://{target.url}")
         return Condition(f"{start} WHERE {mine} AND t.str_url IN (?, ?))", urls)
     there = _all([_site(target.host or "", "h"), *_port("h", target.port)])
     return Condition(f"{start} JOIN origin h ON h.origin_id = t.origin_id WHERE {mine} AND {there.sql})", there.values)
+
+
+# The hash of the links in `link_summary`, and a crawl that read the page while it was so.
+_NOW_LINKED = """(SELECT d.linked FROM windrow_reading r JOIN windrow_observation d ON d.visit = r.visit
+  WHERE r.entity_generation_id = g.entity_generation_id)"""
+_READ_THEN = """SELECT {what} FROM windrow_observation y WHERE y.url_id = g.url_id AND y.sight = 'content'
+  AND y.entity_generation_id = g.entity_generation_id AND {when}"""
+
+
+def _past_links(target: str | Target, at: int | None) -> Condition:
+    """Return the condition that a page had such a link at a time: as the last crawl before that read it.
+
+    Where that crawl's links are not known, or no crawl of this generation read any, those of now answer.
+    """
+    now = _present_links(target)
+    if at is None:
+        span = "y.at BETWEEN g.first_seen_unix_utc AND g.last_seen_unix_utc"
+        same = _READ_THEN.format(what="1", when=f"{span} AND y.linked IN (x'', {_NOW_LINKED})")
+        other = _links("windrow_past_link", "l.url_id = y.url_id AND l.linked = y.linked", target)
+        past = _READ_THEN.format(what="1", when=f"{span} AND {other.sql}")
+        either = f"(((g.version_id > 0 OR EXISTS ({same})) AND {now.sql}) OR EXISTS ({past}))"
+        return Condition(either, now.values + other.values)
+    last = f"({_READ_THEN.format(what='y.linked', when='y.at <= ?')} ORDER BY y.at DESC, y.crawl_uuid DESC LIMIT 1)"
+    other = _links("windrow_past_link", f"l.url_id = g.url_id AND l.linked = {last}", target)
+    whole = f"CASE WHEN coalesce({last}, x'') IN (x'', {_NOW_LINKED}) THEN {now.sql} ELSE {other.sql} END"
+    values = other.values
+    return Condition(whole, (at, *now.values, at, *values))
 
 
 _IS = {"duplicate": "g.marked_duplicate", "index": "g.indexiness > 0", "leaf": "g.indexiness < 0"}
@@ -266,14 +310,7 @@ def _text(key: str, leaf: Filter) -> Condition:
         return Condition("(lower(g.primary_language) = ? OR lower(g.primary_language) LIKE ?)", (text, f"{text}-%"))
     if key == "type":
         return _kind(text)
-    if key == "is":
-        return Condition(_IS[text])
-    asked, prefix = asks(leaf)
-    return Condition(
-        "EXISTS (SELECT 1 FROM link_summary l WHERE l.entity_generation_id = g.entity_generation_id"
-        " AND windrow_says(l.text, ?))",
-        (sought(asked, prefix=prefix),),
-    )
+    return Condition(_IS[text])
 
 
 def _kind(text: str) -> Condition:

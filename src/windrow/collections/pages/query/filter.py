@@ -41,7 +41,14 @@ class Target(NamedTuple):
     port: int | None = None
 
 
-Value: TypeAlias = str | Span | Host | Target
+class Past(NamedTuple):
+    """What a filter by links names, of pages as they were at a time in UNIX seconds, or (None) at any time."""
+
+    sought: str | Target
+    at: int | None
+
+
+Value: TypeAlias = str | Span | Host | Target | Past
 
 
 def host(text: str) -> Host | None:

@@ -3,7 +3,8 @@
 -- What every crawl of an address saw. `identity` says what was there: the digest of its text pile (64 bytes) or,
 -- of what has no text, a hash of 32; `reason` why it has none. `payload` is the digest of the bytes that came, and
 -- behind it a hash of what their head said of them; `visit` the ledger's number of the visit, and the rest is what
--- `crawl_summary` and `http_summary` say of it; `said` is a hash of what it calls itself, empty where it was not read.
+-- `crawl_summary` and `http_summary` say of it; `said` is a hash of what it calls itself, and `linked` of its links,
+-- both empty where it was not read.
 CREATE TABLE IF NOT EXISTS windrow_observation (
   url_id INTEGER NOT NULL REFERENCES url,
   at INTEGER NOT NULL,
@@ -22,11 +23,23 @@ CREATE TABLE IF NOT EXISTS windrow_observation (
   status_code INTEGER,
   etag TEXT,
   said BLOB NOT NULL DEFAULT x'',
+  linked BLOB NOT NULL DEFAULT x'',
   PRIMARY KEY (url_id, at, crawl_uuid)
 ) WITHOUT ROWID;
 
 -- What a session saw is found by its visits.
 CREATE INDEX IF NOT EXISTS windrow_observation_by_visit ON windrow_observation (visit);
+
+-- The links of pages as crawls before the present one saw them, by the hash that `windrow_observation.linked` has: only
+-- sets that differ from those in `link_summary`.
+CREATE TABLE IF NOT EXISTS windrow_past_link (
+  url_id INTEGER NOT NULL REFERENCES url,
+  linked BLOB NOT NULL,
+  link_to_url INTEGER NOT NULL REFERENCES url,
+  text VARCHAR NOT NULL,
+  PRIMARY KEY (url_id, linked, link_to_url, text)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS windrow_past_link_by_target ON windrow_past_link (link_to_url);
 
 -- Generations that another crawl describes than before, whose reading was not at hand.
 CREATE TABLE IF NOT EXISTS windrow_owed (
