@@ -137,7 +137,8 @@ class RecordAdapter:
 
             def build() -> None:
                 made = Harvest(
-                    self._collection, (), options=self._options(workspace), chronicle=RecordStore(new),
+                    self._collection, workspace.of(self._collection.name), options=self._options(workspace),
+                    chronicle=RecordStore(new),
                     services=self._services(workspace),
                 )  # fmt: skip
                 # Asks were answered already: without sources to fetch from, nobody is asked again.

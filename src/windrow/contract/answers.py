@@ -106,7 +106,8 @@ class Waits(NamedTuple):
 class Observation(NamedTuple):
     """What a document says of one thing: a JSON value, None where it says that the thing is gone.
 
-    `text` is what is searched for, `at` when its source says it was so; None: when it was fetched.
+    `text` is what is searched for, `at` when its source says it was so; None: when it was fetched. `aside` is kept with
+    the value when it is first seen, and makes no version by itself: such as the markup that it was read from.
     """
 
     key: str
@@ -114,3 +115,4 @@ class Observation(NamedTuple):
     text: str = ""
     at: datetime | None = None
     url: str = ""
+    aside: Mapping[str, Any] = {}

@@ -25,7 +25,8 @@ _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS record (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE);
 CREATE TABLE IF NOT EXISTS value (
-    id INTEGER PRIMARY KEY, digest TEXT NOT NULL UNIQUE, json TEXT NOT NULL, text TEXT NOT NULL
+    id INTEGER PRIMARY KEY, digest TEXT NOT NULL UNIQUE, json TEXT NOT NULL, text TEXT NOT NULL,
+    aside TEXT NOT NULL DEFAULT ''
 );
 -- `value` is NULL where a source says that the record is gone.
 CREATE TABLE IF NOT EXISTS observation (
@@ -46,7 +47,7 @@ SELECT r.key AS key, o.at AS at, o.visit AS visit, o.source AS source, o.url AS 
     CASE WHEN o.value IS NULL AND o.before IS NULL AND o.number > 1 THEN 'same'
         WHEN o.value IS NULL THEN 'gone' WHEN o.before IS NULL THEN 'new' WHEN o.value = o.before THEN 'same'
         ELSE 'changed' END AS change,
-    v.digest AS digest, v.json AS json, o.record AS record
+    v.digest AS digest, v.json AS json, o.record AS record, v.aside AS aside
 FROM (SELECT *, lag(value) OVER w AS before, row_number() OVER w AS number FROM observation
       WINDOW w AS (PARTITION BY record ORDER BY at, visit)) o
 JOIN record r ON r.id = o.record LEFT JOIN value v ON v.id = o.value;
@@ -67,7 +68,10 @@ _CHUNK = 400
 
 
 class Version(NamedTuple):
-    """What a source said of a record at a time: `change` is new, changed, same or gone; `json` is empty for gone."""
+    """What a source said of a record at a time: `change` is new, changed, same or gone; `json` is empty for gone.
+
+    `aside` is what stood beside the value when it was first seen, as JSON; empty where there was nothing.
+    """
 
     key: str
     at: datetime
@@ -77,6 +81,7 @@ class Version(NamedTuple):
     change: str
     digest: str
     json: str
+    aside: str = ""
 
     @property
     def value(self) -> Any:
@@ -207,9 +212,10 @@ class RecordStore:
         if one.value is not None:
             spelled = json.dumps(one.value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
             name = digest(f"{spelled}\n{one.text}".encode("utf-8", "replace"))
+            aside = json.dumps(one.aside, ensure_ascii=False, sort_keys=True) if one.aside else ""
             run(
-                "INSERT INTO value (digest, json, text) VALUES (?,?,?) ON CONFLICT DO NOTHING",
-                (name, spelled, one.text),
+                "INSERT INTO value (digest, json, text, aside) VALUES (?,?,?,?) ON CONFLICT DO NOTHING",
+                (name, spelled, one.text, aside),
             )
             value = run("SELECT id FROM value WHERE digest = ?", (name,)).fetchone()[0]
         told = (record, _spell(one.at or entry.at), entry.visit, value, entry.source, one.url or entry.url)
@@ -278,9 +284,10 @@ class RecordStore:
         return self._versions("WHERE change <> 'same' ORDER BY key, at, visit")
 
     def _versions(self, rest: str, *values: Any) -> Iterator[Version]:
-        text = (
-            f"SELECT key, at, visit, source, url, change, coalesce(digest, ''), coalesce(json, '') FROM history {rest}"
-        )
+        text = f"""
+            SELECT key, at, visit, source, url, change, coalesce(digest, ''), coalesce(json, ''), coalesce(aside, '')
+            FROM history {rest}
+        """
         with self._guarded():
             for row in self._link.execute(text, values):
                 yield Version(row[0], datetime.fromisoformat(row[1]), *row[2:])
@@ -344,6 +351,15 @@ class RecordStore:
     def known(self, key: str) -> bool:
         """Tell whether there was a record of this key."""
         return self._link.execute("SELECT 1 FROM record WHERE key = ?", (key,)).fetchone() is not None
+
+    def touched(self, after: int, upto: int) -> list[str]:
+        """Return the keys of which the visits after one, up to another, said something."""
+        text = """
+            SELECT key FROM record WHERE id IN (SELECT record FROM observation WHERE visit > ? AND visit <= ?)
+            ORDER BY key
+        """
+        with self._guarded():
+            return [key for (key,) in self._link.execute(text, (after, upto))]
 
     def visits_of(self, key: str) -> list[int]:
         """Return the visits that said something of a record."""
