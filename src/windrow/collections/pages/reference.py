@@ -9,6 +9,7 @@ from windrow.formats import directive, hint
 from windrow.formats.html import decode
 from windrow.formats.html.head import RELATIONS, refresh
 from windrow.formats.html.tree import parse
+from windrow.formats.sniff import sniff
 from windrow.formats.url import normalise
 
 MOST = 20_000
@@ -41,7 +42,7 @@ class References:
         """
         named = {name.lower(): value for name, value in fields.items()}
         told = mime(named.get("content-type", ""))
-        essence = told.essence if told else "text/html" if body.lstrip()[:1] == b"<" else ""
+        essence = sniff(body, told.essence).essence if told else "text/html" if body.lstrip()[:1] == b"<" else ""
         # The values of one field that came several times are parted by line feeds.
         if directive.header(named.get("x-robots-tag", "").split("\n"), self._agent).nofollow:
             return url, []

@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import Any
 
 from windrow.collections.pages import identity
-from windrow.collections.pages.code import CrawlType, InformationSource
+from windrow.collections.pages.code import CrawlType, ExitCode, InformationSource
 from windrow.collections.pages.kind import Mime, mime
 from windrow.collections.pages.outcome import became
 from windrow.collections.pages.reading import Document, read
@@ -212,11 +212,18 @@ def tell(one: Recorded, result: Summary | Reading | None) -> Entry | None:
     crawl = Crawl(
         one.seq, visit.url, int(visit.started.timestamp()),
         identity.crawl_uuid(visit.started, one.session, visit.digest, visit.kind), sight,
-        identity.agent_uuid(one.opened, one.session), visit.kind, visit.allowed, int(became(visit)),
+        identity.agent_uuid(one.opened, one.session), visit.kind, visit.allowed, int(_became(visit, summary)),
         round(visit.seconds * 1000) if visit.seconds else None, visit.status, visit.validators[0] or None,
         payload,
     )  # fmt: skip
     return Entry(crawl, summary)
+
+
+def _became(visit: Visit, summary: Summary | None) -> ExitCode:
+    """Return the exit code of a visit: a file whose text was read was ingested, whatever its server calls it."""
+    code = became(visit)
+    read_all_the_same = code is ExitCode.FILE_OF_UNKNOWN_TYPE and summary is not None and summary.pile is not None
+    return ExitCode.FILE_INGESTED if read_all_the_same else code
 
 
 def _saw(visit: Visit, result: Summary | Reading | None) -> tuple[Sight, Summary | None]:

@@ -36,6 +36,10 @@ _CONTENT = """
 UPDATE crawl_candidate SET last_contentful_crawl_time_unix_utc = ?2, last_contentful_http_etag = ?3 WHERE url_id = ?1
 AND (last_contentful_crawl_time_unix_utc IS NULL OR last_contentful_crawl_time_unix_utc <= ?2)
 """
+_OTHERWISE = """
+SELECT c.url_id, c.time_started_unix_utc, r.http_etag FROM crawl_log c LEFT JOIN request r USING (crawl_log_id)
+WHERE c.crawl_log_id = ? AND c.exit_code <> ?
+"""
 
 
 class CrawlerStore(Writer):
@@ -116,8 +120,9 @@ class CrawlerStore(Writer):
             self._come(ADDRESS, checkpoint)
 
     def describe(self, files: Sequence[Described], checkpoint: int) -> None:
-        """Add what was read of files: the parameters of their media types, and their originals."""
+        """Add what was read of files: exit codes, the parameters of their media types, and their originals."""
         with self._writing():
+            self._correct(files)
             urls = self._catalogue.urls({one.canonical for one in files if one.canonical})
             canonicals = [(urls[one.canonical], one.visit) for one in files if one.canonical]
             self._link.executemany("UPDATE file SET canonical_url_id = ? WHERE file_id = ?", canonicals)
@@ -127,6 +132,19 @@ class CrawlerStore(Writer):
             # What the server called something else than it is keeps the server's word.
             self._link.executemany("UPDATE file SET mimetype_id = ? WHERE file_id = ? AND mimetype_id = ?", rows)
             self._come(DESCRIBED, checkpoint)
+
+    def _correct(self, files: Sequence[Described]) -> None:
+        """Take over the exit codes of files that turned out to be something else than their servers say."""
+        rows = [(one.exit_code, one.visit) for one in files]
+        for code, visit in rows:
+            found = self._link.execute(_OTHERWISE, (visit, code)).fetchone()
+            if found is None:
+                continue
+            self._link.execute("UPDATE crawl_log SET exit_code = ? WHERE crawl_log_id = ?", (code, visit))
+            self._link.execute("UPDATE request SET exit_code = ? WHERE crawl_log_id = ?", (code, visit))
+            url_id, at, etag = found
+            self._link.execute(_CANDIDATE, (url_id, at, code))
+            self._link.execute(_CONTENT, (url_id, at, etag))
 
     def running(self) -> list[int]:
         """Return the agents that are not known to have ended."""

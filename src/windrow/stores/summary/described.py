@@ -12,7 +12,7 @@ from windrow.stores.summary.writer import VISIT
 
 _COME = "SELECT value FROM unobtanium_database_info WHERE key = ?"
 _DESCRIBED = """
-SELECT o.visit, c.str_url, m.mimetype_id, m.mime_type, m.mime_subtype, m.mime_suffix
+SELECT o.visit, o.exit_code, c.str_url, m.mimetype_id, m.mime_type, m.mime_subtype, m.mime_suffix
 FROM windrow_observation o
 LEFT JOIN windrow_wording w ON w.said = o.said
 LEFT JOIN windrow_reading r ON r.entity_generation_id = o.entity_generation_id AND r.visit = o.visit
@@ -25,9 +25,10 @@ _PARAMETERS = "SELECT name, value FROM mime_parameter WHERE mimetype_id = ? ORDE
 
 
 class Described(NamedTuple):
-    """The file of a visit: its media type with the parameters, and the address that it names as its original."""
+    """The file of a visit: its exit code, its media type with the parameters, and the address of its original."""
 
     visit: int
+    exit_code: int
     mime: Mime | None
     canonical: str
 
@@ -53,9 +54,9 @@ def described(path: Path, after: int, upto: int, limit: int) -> Description:
             rows = link.execute(_DESCRIBED, (after, last, limit)).fetchall()
         except sqlite3.OperationalError:
             return Description([], after)
-        told = {row[2]: tuple(link.execute(_PARAMETERS, row[2:3]).fetchall()) for row in rows if row[2] is not None}
+        told = {row[3]: tuple(link.execute(_PARAMETERS, row[3:4]).fetchall()) for row in rows if row[3] is not None}
     files = [
-        Described(visit, None if number is None else Mime(kind, subtype, suffix, told[number]), url or "")
-        for visit, url, number, kind, subtype, suffix in rows
+        Described(visit, code, None if number is None else Mime(kind, subtype, suffix, told[number]), url or "")
+        for visit, code, url, number, kind, subtype, suffix in rows
     ]
     return Description(files, max(after, files[-1].visit if len(files) == limit else last))

@@ -1,0 +1,64 @@
+"""Whole runs of the command line over a server whose answers are written down byte for byte."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import OPERATOR
+from tests.servers.hostile import BAD, GOOD, answer, answering
+from windrow.app.scaffold import prepare
+
+Answers = dict[tuple[str, str], bytes]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Make a workspace that crawls a page; it is the current folder."""
+
+    def make(seed: str, *lines: str, name: str = "workspace") -> Path:
+        folder = tmp_path / name
+        prepare(folder)
+        private = OPERATOR.replace('"127.0.0.1"', f'"{GOOD}", "{BAD}"')
+        source = "\n".join((f'[source.site]\ncollection = "pages"\nseeds = ["{seed}"]', *lines))
+        (folder / "windrow.toml").write_text(f'{private}delay = "1 ms"\n{source}\n')
+        monkeypatch.chdir(folder)
+        return folder
+
+    return make
+
+
+def ask(path: Path, sql: str) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(path)) as link:
+        return link.execute(sql).fetchall()
+
+
+def test_a_page_that_is_called_an_image_is_ingested_in_every_book(workspace, windrow) -> None:
+    answers = {
+        (GOOD, "/"): answer(b"<a href=/page.php>x</a><a href=/real.php>y</a> The front page."),
+        (GOOD, "/page.php"): answer(b"<html><p>All about harbours. <a href=/further>on</a>", kind="image/png"),
+        (GOOD, "/real.php"): answer(b"\x89PNG\r\n\x1a\n" + bytes(40), kind="image/png"),
+        (GOOD, "/further"): answer(b"<p>Further on."),
+    }
+    with answering(answers) as server:
+        root = workspace(f"{server.origin(GOOD)}/")
+        assert windrow("run").code == 0
+    codes = {"/": 20, "/page.php": 20, "/real.php": 29, "/further": 20}
+    summary = "SELECT path, exit_code, mimetype_id IS NULL FROM crawl_summary JOIN entity_generation USING"
+    summary += " (entity_generation_id) JOIN file_summary USING (entity_generation_id) JOIN url USING (url_id)"
+    rows = ask(root / "summary.sqlite", summary)
+    assert {row[0]: row[1] for row in rows} == codes
+    assert {row[0] for row in rows if row[2]} == {"/page.php"}, "its server and its bytes do not agree"
+    for table in ("crawl_log", "request"):
+        sql = f"SELECT path, exit_code FROM {table} JOIN url USING (url_id) WHERE path <> '/robots.txt'"
+        assert dict(ask(root / "crawler.sqlite", sql)) == codes
+    sql = "SELECT path, last_crawl_exit_code, last_contentful_crawl_time_unix_utc IS NULL FROM crawl_candidate"
+    rows = ask(root / "crawler.sqlite", f"{sql} JOIN url USING (url_id)")
+    assert {row[0]: row[1] for row in rows} == codes
+    assert {row[0] for row in rows if row[2]} == {"/real.php"}
+    assert windrow("check").code == 0
