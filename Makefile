@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 DEBIAN := vsftpd openssh-server openssh-client nginx-light mariadb-server postgresql-15 \
-          libxml2-utils lftp wget sqlite3
+          libxml2-utils lftp wget sqlite3 openjdk-17-jre-headless maven
 UV     := $(BIN)/python tools/mirror.py $(BIN)/uv
 COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
           --no-emit-index-url --no-emit-find-links --no-annotate \
@@ -35,6 +35,13 @@ test: $(VENV)/dev.stamp  ## run all tests; those that need a server which is not
 servers:  ## install the real servers of the tests from Debian packages; needs root, starts none
 	apt-get -o DPkg::Lock::Timeout=300 update
 	DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install --yes --no-install-recommends $(DEBIAN)
+	$(MAKE) build/hbase
+
+build/hbase: tools/hbase/pom.xml  # Apache HBase and its Thrift gateway: 110 MB of Maven packages
+	mvn --quiet --batch-mode --file $< dependency:copy-dependencies -DincludeScope=runtime \
+	    -DoutputDirectory=$(CURDIR)/$@.part
+	rm -rf $@ && mv $@.part $@
+	@touch $@
 
 format: $(VENV)/dev.stamp  ## put all Python into the one format
 	$(BIN)/ruff format .

@@ -1,0 +1,183 @@
+"""Wide rows in one SQLite file: a row for each key, and one for each of its cells."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import groupby
+from pathlib import Path
+
+from isal import isal_zlib
+
+from windrow.errors import ConfigError, DiskFull, StoreError
+from windrow.stores.wal import empty_wal
+from windrow.stores.wide.table import Cells, Family, Put, check_families, check_known, check_put
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS family (name TEXT PRIMARY KEY, compressed INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS key (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE) STRICT;
+CREATE TABLE IF NOT EXISTS cell (key INTEGER NOT NULL REFERENCES key, column TEXT NOT NULL,
+    packed INTEGER NOT NULL, value BLOB NOT NULL, PRIMARY KEY (key, column)) STRICT;
+"""
+_SMALL = 256  # bytes of a value that compressing would not make smaller
+_PAGE, _CHUNK = 200, 400  # rows of a scan that are held at once, and keys in one question
+
+
+class SqliteTable:
+    """A table of wide rows in a file."""
+
+    def __init__(self, path: Path, name: str, families: Sequence[Family], *, read_only: bool = False) -> None:
+        """Open the file, making it; families that it has not yet are added."""
+        check_families(families)
+        self.path = path
+        self._name = name
+        with self._guarded():
+            if read_only:
+                self._link = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", timeout=30, uri=True)
+            else:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                self._link = sqlite3.connect(path, isolation_level=None, timeout=30)
+                self._make(families)
+            rows = self._link.execute("SELECT name, compressed FROM family ORDER BY name")
+            self._families = {found: Family(found, (), bool(packed)) for found, packed in rows}
+        self._known = frozenset(self._families)
+
+    def _make(self, families: Sequence[Family]) -> None:
+        run = self._link.execute
+        run("PRAGMA journal_mode = WAL").fetchall()
+        run("PRAGMA synchronous = FULL")
+        self._link.executescript(_SCHEMA)
+        run("CREATE TABLE IF NOT EXISTS named (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID")
+        held = run("SELECT name FROM named").fetchone()
+        if held is None:
+            run("INSERT OR IGNORE INTO named VALUES (?)", (self._name,))
+        elif held[0] != self._name:
+            raise ConfigError(f"{self.path} holds the table {held[0]}, not {self._name}")
+        for one in families:
+            run("INSERT INTO family VALUES (?, ?) ON CONFLICT DO NOTHING", (one.name, one.compressed))
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            if "disk is full" in str(error):
+                raise DiskFull(f"no room for {self.path}") from error
+            raise StoreError(f"{self.path}: {error}") from error
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        with self._guarded():
+            self._link.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self._link.execute("ROLLBACK")
+                raise
+            self._link.execute("COMMIT")
+
+    def get(self, key: bytes, columns: Sequence[str] = ()) -> Cells:
+        """Return a row; empty where there is none."""
+        return self.get_many([key], columns).get(key, {})
+
+    def get_many(self, keys: Sequence[bytes], columns: Sequence[str] = ()) -> dict[bytes, Cells]:
+        """Return those rows that there are."""
+        wanted, values = self._wanted(columns)
+        found: dict[bytes, Cells] = {}
+        with self._guarded():
+            for start in range(0, len(keys), _CHUNK):
+                part = keys[start : start + _CHUNK]
+                marks = ",".join("?" * len(part))
+                text = (
+                    f"SELECT k.key, c.column, c.packed, c.value FROM key k JOIN cell c ON c.key = k.id"
+                    f" WHERE k.key IN ({marks}){wanted} ORDER BY k.key, c.column"
+                )
+                found |= dict(_rows(self._link.execute(text, (*part, *values))))
+        return found
+
+    def put(self, rows: Iterable[Put]) -> None:
+        """Write cells of rows, in one transaction."""
+        run = self._link.execute
+        with self._writing():
+            for one in rows:
+                check_put(one, self._known)
+                if one.cells:
+                    run("INSERT INTO key (key) VALUES (?) ON CONFLICT DO NOTHING", (one.key,))
+                found = run("SELECT id FROM key WHERE key = ?", (one.key,)).fetchone()
+                if found is None:
+                    continue
+                for column in one.cleared:
+                    run("DELETE FROM cell WHERE key = ? AND column = ?", (found[0], column))
+                run_many = self._link.executemany
+                run_many(
+                    "INSERT INTO cell VALUES (?,?,?,?) ON CONFLICT DO UPDATE"
+                    " SET packed = excluded.packed, value = excluded.value",
+                    [(found[0], column, *self._packed(column, value)) for column, value in one.cells.items()],
+                )
+
+    def _packed(self, column: str, value: bytes) -> tuple[int, bytes]:
+        if len(value) > _SMALL and self._families[column.partition(":")[0]].compressed:
+            packed = isal_zlib.compress(value)
+            if len(packed) < len(value):
+                return 1, packed
+        return 0, bytes(value)
+
+    def delete(self, keys: Iterable[bytes]) -> None:
+        """Remove rows; nothing of them stays in free pages of the file."""
+        self._link.execute("PRAGMA secure_delete = ON").fetchall()
+        with self._writing():
+            for key in keys:
+                self._link.execute("DELETE FROM cell WHERE key = (SELECT id FROM key WHERE key = ?)", (key,))
+                self._link.execute("DELETE FROM key WHERE key = ?", (key,))
+
+    def scan(self, columns: Sequence[str] = (), after: bytes = b"") -> Iterator[tuple[bytes, Cells]]:
+        """Yield rows in the order of their keys; writing goes on beside it."""
+        wanted, values = self._wanted(columns)
+        text = f"""
+            SELECT k.key, c.column, c.packed, c.value FROM
+                (SELECT id, key FROM key WHERE key > ? ORDER BY key LIMIT {_PAGE}) k
+            LEFT JOIN cell c ON c.key = k.id{wanted} ORDER BY k.key, c.column
+        """
+        while True:
+            with self._guarded():
+                last = b""
+                for key, cells in _rows(self._link.execute(text, (after, *values))):
+                    last = key
+                    if cells:
+                        yield key, cells
+            if not last:
+                return
+            after = last
+
+    def _wanted(self, columns: Sequence[str]) -> tuple[str, list[str]]:
+        """Return the condition for some columns, and its values."""
+        check_known(columns, self._known)
+        if not columns:
+            return "", []
+        tests, values = [], []
+        for one in columns:
+            family, _, column = one.partition(":")
+            tests.append("c.column = ?" if column else "(c.column > ? AND c.column < ?)")
+            values += [one] if column else [f"{family}:", f"{family};"]
+        return f" AND ({' OR '.join(tests)})", values
+
+    def families(self) -> tuple[Family, ...]:
+        """Return the families of the file."""
+        return tuple(self._families.values())
+
+    def scour(self, pulse: Callable[[], object]) -> bool:
+        """Leave nothing of what was removed in the file's log; False where another process holds it."""
+        return empty_wal(self._link, pulse)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._link.close()
+
+
+def _rows(found: Iterable[tuple[bytes, str | None, int, bytes]]) -> Iterator[tuple[bytes, dict[str, bytes]]]:
+    for key, cells in groupby(found, key=lambda row: row[0]):
+        yield (
+            key,
+            {column: isal_zlib.decompress(value) if packed else value for _, column, packed, value in cells if column},
+        )

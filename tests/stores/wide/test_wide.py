@@ -1,0 +1,242 @@
+"""Tables of wide rows: what holds in SQLite and in HBase alike, and what only one of them can do."""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import sqlite3
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from tests.servers.daemon import free_port
+from windrow.errors import ConfigError, StoreError, StoreUnreachable
+from windrow.stores.wide import Family, Put, WideTable, open_table
+from windrow.stores.wide.opening import gateway
+from windrow.stores.wide.sqlite import SqliteTable
+from windrow.stores.wide.table import CELL, KEY, check_families
+
+FAMILIES = (Family("f", ("c",)), Family("file", ("size", "mime")), Family("grobid0", ("status", "tei_xml"), True))
+RAW = bytes(range(20))
+
+
+@pytest.fixture(params=["sqlite", "hbase"])
+def where(request, tmp_path) -> tuple[str, str]:
+    """Return the address of a store and the name of a table that it has not."""
+    name = f"t-{uuid.uuid4().hex[:12]}"
+    if request.param == "sqlite":
+        return str(tmp_path / "rows.db"), name
+    return request.getfixturevalue("hbase_gateway"), name
+
+
+@pytest.fixture
+def table(where) -> Iterator[WideTable]:
+    made = open_table(*where, FAMILIES)
+    yield made
+    made.close()
+
+
+def everything(table: WideTable) -> list:
+    return [(key, dict(cells)) for key, cells in table.scan()]
+
+
+def test_rows_are_written_read_merged_and_removed(table, where):
+    assert table.get(b"sha1:A") == {}
+    table.put([Put(b"sha1:A", {"f:c": b'{"u":"x"}', "file:size": b"\0\0\0\0\0\0\x33\xd0", "file:mime": b""})])
+    table.put([Put(b"sha1:A", {"f:c": b"new", "grobid0:status": "Łódź ü".encode()}, ("file:size",))])
+    wanted = {"f:c": b"new", "file:mime": b"", "grobid0:status": "Łódź ü".encode()}
+    assert table.get(b"sha1:A") == wanted
+    assert table.get(b"sha1:A", ["file", "f:c"]) == {"f:c": b"new", "file:mime": b""}
+    assert table.get(b"sha1:A", ["file:size"]) == {}
+    table.put([Put(b"sha1:A", {}, ("f:c",)), Put(b"sha1:B", {}, ("f:c",))])
+    assert everything(table) == [(b"sha1:A", {one: wanted[one] for one in ("file:mime", "grobid0:status")})]
+    again = open_table(*where, FAMILIES)
+    assert everything(again) == everything(table)
+    again.close()
+    table.delete([b"sha1:A", b"sha1:never"])
+    assert everything(table) == []
+
+
+@pytest.mark.parametrize("form", ["prefixed", "bare", "raw"])
+def test_all_forms_of_keys_and_any_bytes_come_back_as_they_were(table, form):
+    chance = random.Random(form)
+    keys = {
+        "prefixed": b"sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ",
+        "bare": b"3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ",
+        "raw": RAW,
+    }
+    values = [chance.randbytes(size) for size in (0, 1, 255, 256, 257, 5000)] + [b"\0" * 9000, b"<TEI/>" * 3000]
+    rows = {keys[form] + bytes([at]): value for at, value in enumerate(values)}
+    table.put([Put(key, {"grobid0:tei_xml": value, "file:mime": value}) for key, value in rows.items()])
+    assert everything(table) == [(key, {"file:mime": rows[key], "grobid0:tei_xml": rows[key]}) for key in sorted(rows)]
+    assert table.get_many([*rows, b"none"], ["file"]) == {key: {"file:mime": value} for key, value in rows.items()}
+
+
+def test_a_scan_goes_through_all_rows_in_the_order_of_bytes_and_on_from_a_key(table):
+    keys = sorted(f"{one:x}".encode() * 3 for one in random.Random(7).sample(range(10_000), 1203))
+    keys = sorted(set(keys) | {b"\x00", b"\xff\xff", b"a\x00", b"a"})
+    table.put(Put(key, {"file:size" if at % 3 else "f:c": key}) for at, key in enumerate(keys))
+    assert [key for key, _ in table.scan()] == keys
+    assert [key for key, _ in table.scan(["f"])] == [key for at, key in enumerate(keys) if not at % 3]
+    assert list(table.scan(["f:c"], after=keys[600])) == [
+        (key, {"f:c": key}) for at, key in enumerate(keys) if at > 600 and not at % 3
+    ]
+    table.delete(keys[:700])
+    assert [key for key, _ in table.scan(["f", "file:size"])] == keys[700:]
+
+
+def test_large_cells_are_kept_and_too_large_ones_refused(table):
+    large = random.Random(1).randbytes(1_900_000)
+    table.put([Put(b"a", {"grobid0:tei_xml": large}), Put(b"b", {"grobid0:tei_xml": large})])
+    assert [len(cells["grobid0:tei_xml"]) for _, cells in table.scan()] == [len(large)] * 2
+    for wrong in (Put(b"c", {"grobid0:tei_xml": b"x" * (CELL + 1)}), Put(b"", {"f:c": b""}), Put(b"k" * (KEY + 1), {}),
+                  Put(b"c", {"fc": b""}), Put(b"c", {"other:c": b""}), Put(b"c", {"f:a b": b""}),
+                  Put(b"c", {}, ("other:c",))):  # fmt: skip
+        with pytest.raises(StoreError):
+            table.put([wrong])
+    with pytest.raises(StoreError, match="no family"):
+        table.get(b"a", ["other"])
+    with pytest.raises(StoreError, match="no family"):
+        list(table.scan(["other:c"]))
+    assert [key for key, _ in table.scan(["f", "grobid0"])] == [b"a", b"b"]
+
+
+def test_families_are_described_as_they_were_declared(table, where):
+    assert table.families() == (Family("f"), Family("file"), Family("grobid0", (), True))
+
+
+CHILD = """
+import sys
+from windrow.stores.wide import Family, Put, open_table
+families = [Family("f"), Family("file"), Family("grobid0", (), True)]
+table = open_table(sys.argv[1], sys.argv[2], families)
+for number in range(100_000):
+    table.put([Put(b"row%06d" % (2 * number + at), {"f:c": b"1", "grobid0:tei_xml": b"x" * 999}) for at in (0, 1)])
+    print(number, flush=True)
+"""
+
+
+def test_what_was_written_when_the_writer_was_killed_is_there_and_can_be_written_again(where):
+    with subprocess.Popen([sys.executable, "-c", CHILD, *where], stdout=subprocess.PIPE, text=True) as child:
+        told = -1
+        while told < 25:
+            told = int(child.stdout.readline())
+        os.kill(child.pid, 9)
+    table = open_table(*where, FAMILIES)
+    rows = everything(table)
+    assert [key for key, _ in rows[: 2 * told]] == [b"row%06d" % number for number in range(2 * told)]
+    assert all(set(cells) == {"f:c", "grobid0:tei_xml"} for _, cells in rows)
+    table.put(Put(b"row%06d" % number, {"f:c": b"1"}) for number in range(2 * told))
+    assert everything(table) == rows
+    table.close()
+
+
+def test_both_stores_hold_the_same_bytes(tmp_path, hbase_gateway):
+    name = f"wbgrp-journal-extract-0-{uuid.uuid4().hex[:8]}"
+    chance = random.Random(3)
+    stores = [open_table(str(tmp_path / "rows.db"), name, FAMILIES), open_table(hbase_gateway, name, FAMILIES)]
+    columns = ("f:c", "file:size", "file:mime", "grobid0:status", "grobid0:tei_xml")
+    for _ in range(12):
+        rows = [
+            Put(b"%02x" % chance.randrange(60), {one: chance.randbytes(chance.randrange(700)) for one in chance.sample(columns, 3)},
+                (chance.choice(columns),))
+            for _ in range(25)
+        ]  # fmt: skip
+        gone = [b"%02x" % chance.randrange(60) for _ in range(3)]
+        for one in stores:
+            one.put(rows)
+            one.delete(gone)
+        first, second = map(everything, stores)
+        assert first == second
+    assert first
+    for one in stores:
+        one.close()
+
+
+def socket_of(table) -> socket.socket:
+    found = table._connection.transport
+    while not hasattr(found, "sock"):
+        found = getattr(found, "_trans", None) or found.trans
+    return found.sock
+
+
+def test_hbase_has_one_version_of_each_cell_and_snappy_where_it_was_asked_for(hbase_gateway):
+    happybase = pytest.importorskip("happybase")
+    name = f"wbgrp-journal-extract-0-{uuid.uuid4().hex[:8]}"
+    table = open_table(hbase_gateway, name, FAMILIES)
+    for value in (b"1", b"2"):
+        table.put([Put(b"k", {"f:c": value})])
+    host, port = gateway(hbase_gateway)
+    link = happybase.Connection(host, port, transport="framed", protocol="compact")
+    described = link.table(name).families()
+    assert {one.rstrip(b":"): (told["max_versions"], told["compression"]) for one, told in described.items()} == {
+        b"f": (1, b"NONE"), b"file": (1, b"NONE"), b"grobid0": (1, b"SNAPPY")}  # fmt: skip
+    assert link.table(name).cells(b"k", b"f:c", versions=5) == [b"2"]
+    with pytest.raises(ConfigError, match="no family match0") as missing:
+        open_table(hbase_gateway, name, (*FAMILIES, Family("match0")))
+    assert missing.value.hint == f"in hbase shell: alter '{name}', {{NAME => 'match0', VERSIONS => 1}}"
+    link.create_table(f"{name}-other", {"f": {}, "grobid0": {"max_versions": 1}})
+    with pytest.raises(ConfigError, match="keeps 3 versions"):
+        open_table(hbase_gateway, f"{name}-other", (Family("f"),))
+    with pytest.raises(ConfigError, match="not compressed"):
+        open_table(hbase_gateway, f"{name}-other", (Family("grobid0", (), True),))
+    link.close()
+    socket_of(table).shutdown(socket.SHUT_RDWR)  # as by a gateway that was started anew
+    assert table.get(b"k") == {"f:c": b"2"}
+    table.close()
+
+
+def test_a_gateway_that_is_not_there_is_told():
+    pytest.importorskip("happybase")
+    with pytest.raises(StoreUnreachable, match=r"HBase at 127\.0\.0\.1"):
+        open_table(f"hbase://127.0.0.1:{free_port()}", "t", FAMILIES)
+    for wrong in ("hbase://", "hbase://h:1/table", "hbase://h:x"):
+        with pytest.raises(ConfigError):
+            gateway(wrong)
+
+
+def test_a_file_takes_new_families_and_belongs_to_one_table(tmp_path):
+    path = str(tmp_path / "rows.db")
+    table = open_table(path, "one", FAMILIES)
+    table.put([Put(b"k", {"f:c": b"secret-value" * 100})])
+    table.close()
+    more = open_table(path, "one", (*FAMILIES, Family("match0", ("doi",))))
+    more.put([Put(b"k", {"match0:doi": b"10.1/x"})])
+    assert set(more.get(b"k")) == {"f:c", "match0:doi"}
+    more.delete([b"k"])
+    assert more.scour(lambda: None)
+    more.close()
+    assert b"secret-value" not in (tmp_path / "rows.db").read_bytes()
+    with pytest.raises(ConfigError, match="holds the table one"):
+        open_table(path, "two", FAMILIES)
+    seen = open_table(path, "one", FAMILIES, read_only=True)
+    with pytest.raises(StoreError):
+        seen.put([Put(b"k", {"f:c": b""})])
+    seen.close()
+
+
+def test_a_compressed_family_takes_less_room(tmp_path):
+    table = SqliteTable(tmp_path / "rows.db", "t", FAMILIES)
+    table.put([Put(b"k", {"grobid0:tei_xml": b"<TEI/>" * 5000, "f:c": b"<TEI/>" * 5000})])
+    table.close()
+    with sqlite3.connect(tmp_path / "rows.db") as link:
+        sizes = dict(link.execute("SELECT column, length(value) FROM cell"))
+    link.close()
+    assert sizes["grobid0:tei_xml"] < 1000
+    assert sizes["f:c"] == 30_000
+
+
+def test_names_of_columns_that_clash_without_their_families_are_refused():
+    check_families([Family("grobid0", ("status",)), Family("grobid1", ("status",))])
+    for wrong in (
+        [Family("grobid0", ("status",)), Family("match0", ("status",))],
+        [Family("f", ("c",)), Family("file", ("c",))],
+        [Family("f", ("c",)), Family("f", ("c",))],
+        [Family("0f")],
+    ):
+        with pytest.raises(ConfigError):
+            check_families(wrong)
