@@ -11,7 +11,7 @@ from typing import Any
 
 import windrow
 from windrow import adapter, errors
-from windrow.app import checkup, crawled, question, scaffold, schedule, status, story, summary
+from windrow.app import checkup, crawled, new_collection, question, scaffold, schedule, status, story, summary
 from windrow.collections.pages import difference
 from windrow.collections.pages.adapter.compare import Compared
 from windrow.collections.pages.adapter.lookup import Hit, Mark
@@ -28,7 +28,7 @@ RESULTS: tuple[type, ...] = (
     Compared, difference.Change, difference.Line,
     adapter.Got, adapter.Document, adapter.Record, adapter.Note, operator.Chosen,
     adapter.Replayed, adapter.Reread, replay.Change, checkup.Checkup, check.Fault,
-    adapter.Burden, burial.Buried, scaffold.Prepared, Workspace, Value,
+    adapter.Burden, burial.Buried, scaffold.Prepared, new_collection.NewCollection, Workspace, Value,
 )  # fmt: skip
 """What the methods return and what lies in that, in the order of the page."""
 

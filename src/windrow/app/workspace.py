@@ -18,6 +18,7 @@ from windrow.registry import names as known_names
 if TYPE_CHECKING:
     from windrow.adapter import Burden, Part, Replayed, SearchAnswer, SourceChange
     from windrow.app.checkup import Checkup
+    from windrow.app.new_collection import NewCollection
     from windrow.app.scaffold import Prepared
     from windrow.app.schedule import Preview
     from windrow.app.status import Standing
@@ -106,6 +107,13 @@ class Windrow:
         path = add_source(self.config.root, NewSource(name, url, collection, settings))
         self._reload()
         return path
+
+    @staticmethod
+    def new_collection(name: str, into: Path | str = ".") -> NewCollection:
+        """Write the package of a new collection into a new folder `windrow-NAME`; it runs as it stands."""
+        from windrow.app.new_collection import add_collection
+
+        return add_collection(name, Path(into))
 
     def trust(self, source: str, fingerprint: str) -> bool:
         """Pin the host key that a source's SFTP server shows; return False where it was pinned already.

@@ -1,8 +1,9 @@
-"""`windrow new`: begin a source."""
+"""`windrow new`: begin a source, or a collection."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
     "new",
     examples=[
         "windrow new source harwell sftp://harvest@drop.example.org/out/ --collection drops --centre H",
-        "windrow new source --help",
+        "windrow new collection recipes",
     ],
 )
 def command(_ctx: click.Context) -> None:
-    """Begin a source."""
+    """Begin a source, or a collection."""
 
 
 class NewOptions(DeclaredOptions):
@@ -69,4 +70,27 @@ def source(voice: Voice, *, name: str, url: str, collection: str, **told: str | 
     return 0
 
 
+@verb("collection", examples=["windrow new collection recipes", "windrow new collection court_cases --into packages"])
+@click.argument("name", metavar="NAME")
+@option("--into", metavar="DIR", type=click.Path(path_type=Path, file_okay=False), default=Path(),
+        help="Where the package's folder is made (here).")  # fmt: skip
+def collection(voice: Voice, name: str, into: Path) -> None:
+    """Write a package with a collection of its own, which runs as it stands.
+
+    The folder windrow-NAME gets a small Python package: what is asked, what is made of the answers, settings, a
+    test with a server to harvest, and a README that says how to make it yours. NAME is what sources will have as
+    their `collection`: small letters, digits and _. A folder that is there is left as it is. No workspace is needed.
+    """
+    from windrow.app.workspace import Windrow  # noqa: PLC0415
+
+    made = Windrow.new_collection(name, into)
+    if voice.json:
+        voice.message("new_collection", made)
+        return
+    voice.talk(f"made {made.folder} with {len(made.files)} files")
+    for line in made.commands:
+        voice.talk(f"  {line}")
+
+
 command.add_command(source)
+command.add_command(collection)

@@ -66,7 +66,7 @@ def define(task: Task) -> Iterator[Observation | Skip | Ask]:
     for offer in task.offers:
         term = json.loads(task.part(offer))
         if not term.get("term"):
-            yield Skip(Reason.INVALID, offer.key, "it has no term")
+            yield Skip(Reason.NOT_VALID, offer.key, "it has no term")
             continue
         answer = task.answers.get(offer.key)
         if answer is None:

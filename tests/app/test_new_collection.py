@@ -1,0 +1,62 @@
+"""A package for a new collection: its name, its folder, and what is in it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.house.tree import ROOT
+from windrow.app.new_collection import add_collection
+from windrow.errors import ConfigError, UsageError
+
+
+@pytest.mark.parametrize("name", ["", "2cases", "Cases", "court-cases", "cases_", "_cases", "café", "a" * 33, "../x",
+                                  "a b", "x\n", "ſ"])  # fmt: skip
+def test_a_new_collection_with_an_odd_name_is_refused_with_one_that_works(name, tmp_path):
+    with pytest.raises(UsageError) as told:
+        add_collection(name, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    meant = told.value.hint.removeprefix("windrow new collection ")
+    assert add_collection(meant, tmp_path).name == meant
+
+
+@pytest.mark.parametrize("name", ["pages", "drops", "run", "limits", "source", "name"])
+def test_a_new_collection_with_a_name_that_means_something_else_is_refused(name, tmp_path):
+    with pytest.raises(UsageError, match=name):
+        add_collection(name, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_new_collection_leaves_a_folder_that_is_there_as_it_is(tmp_path):
+    there = tmp_path / "windrow-cases"
+    there.mkdir()
+    with pytest.raises(UsageError, match="left as it is"):
+        add_collection("cases", tmp_path)
+    assert list(there.iterdir()) == []
+
+
+def test_a_new_collection_that_cannot_be_written_whole_leaves_nothing(tmp_path, monkeypatch):
+    whole, written = Path.write_text, []
+
+    def write(path, text, **more):
+        if len(written) == 5:
+            raise OSError(28, "No space left on device")
+        written.append(path)
+        return whole(path, text, **more)
+
+    monkeypatch.setattr(Path, "write_text", write)
+    with pytest.raises(ConfigError, match="No space left"):
+        add_collection("cases", tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["cases", "a" * 32])
+def test_a_new_collection_keeps_the_rules_of_this_house(name, tmp_path):
+    made = add_collection(name, tmp_path)
+    assert {"pyproject.toml", "README.md", f"tests/test_{name}.py", f"src/windrow_{name}/steps.py"} <= set(made.files)
+    rules = [sys.executable, "-m", "ruff", "--config", str(ROOT / "pyproject.toml")]
+    for what in (["format", "--check"], ["check", "--ignore", "ARG001,D102,D106,I001,INP001,N802,PT009,PYI034"]):
+        command = [*rules[:3], what[0], *rules[3:], *what[1:], str(made.folder)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout

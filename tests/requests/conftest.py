@@ -1,0 +1,31 @@
+"""What the tests of installed collections share: one environment, since it takes a while to make."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.requests.installed import ROOT, UV, build
+from windrow.app.new_collection import add_collection
+
+
+@pytest.fixture(scope="session")
+def scaffolded(tmp_path_factory):
+    """A collection as `windrow new collection` begins it."""
+    return add_collection("court_cases", tmp_path_factory.mktemp("new"))
+
+
+@pytest.fixture(scope="session")
+def environment(tmp_path_factory, scaffolded):
+    """An environment with all wheels; skipped where what they need cannot be had."""
+    folder = tmp_path_factory.mktemp("wheels")
+    build(ROOT, folder)
+    build(ROOT / "tests" / "toy_collection", folder)
+    build(scaffolded.folder, folder)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "env")], check=True, timeout=120)
+    install = [*UV, "pip", "install", "--quiet", "--python", str(folder / "env" / "bin" / "python")]
+    install += ["--constraint", str(ROOT / "requirements" / "demo.txt"), *map(str, sorted(folder.glob("*.whl")))]
+    done = subprocess.run(install, check=False, cwd=folder, capture_output=True, text=True, timeout=280)
+    if done.returncode:
+        pytest.skip(f"what the wheels need cannot be installed here: {done.stderr[-300:]}")
+    return folder / "env"

@@ -1,0 +1,33 @@
+"""An environment with windrow's wheel and those of collections beside it, and commands that are run there."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+UV = [sys.executable, str(ROOT / "tools" / "mirror.py"), str(Path(sys.executable).parent / "uv")]
+
+
+def build(project, into):
+    command = [*UV, "build", "--quiet", "--wheel", "--no-build-isolation", "--python", sys.executable]
+    subprocess.run([*command, "--out-dir", str(into), str(project)], check=True, cwd=ROOT, timeout=120)
+
+
+class Place:
+    """A workspace, and commands run in it as a user runs them."""
+
+    def __init__(self, environment, root):
+        self.environment, self.root = environment, root
+
+    def start(self, *words):
+        environ = {"PATH": "/usr/bin:/bin", "HOME": str(self.root), "LANG": "C.UTF-8"}
+        return subprocess.Popen(
+            [str(self.environment / "bin" / "windrow"), *words], cwd=self.root, env=environ, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+        )  # fmt: skip
+
+    def __call__(self, *words, code=0):
+        process = self.start(*words)
+        out, err = process.communicate(timeout=120)
+        assert process.returncode == code, f"{words}: {process.returncode}\n{out}\n{err}"
+        return out + err if code else out

@@ -1,0 +1,45 @@
+"""What `windrow new collection` writes, built and installed beside windrow: its own test passes, and it harvests."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from tests.requests.installed import Place
+
+
+@pytest.mark.timeout(600)
+def test_a_new_collection_passes_its_own_test_where_it_is_installed(environment, scaffolded, tmp_path):
+    tests = shutil.copytree(scaffolded.folder / "tests", tmp_path / "tests")
+    command = [environment / "bin" / "python", "-m", "unittest", "discover", "-v", "-s", tests]
+    environ = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "LANG": "C.UTF-8"}
+    done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "Ran 2 tests" in done.stderr
+
+
+@pytest.mark.timeout(600)
+def test_a_new_collection_is_run_searched_and_replayed_by_the_commands_that_it_names(
+    environment, scaffolded, tmp_path, monkeypatch
+):
+    monkeypatch.syspath_prepend(str(scaffolded.folder / "tests"))
+    from server import Server
+
+    try:
+        windrow = Place(environment, tmp_path)
+        windrow("init", ".")
+        with Server() as server:
+            windrow("new", "source", "mine", server.url, "--collection", "court_cases")
+            windrow("run", "mine")
+            assert "Green tea" in windrow("try", f"{server.url}items?page=1", "--as", "court_cases")
+        assert "Black tea" in windrow("search", "wilted")
+        before = windrow("export", "court_cases", "--as", "jsonl")
+        assert [json.loads(line)["key"] for line in before.splitlines()] == ["black", "green"]
+        windrow("replay")
+        assert windrow("export", "court_cases", "--as", "jsonl") == before
+        assert "it has no title" in windrow("why", "blank")
+        windrow("check")
+    finally:
+        sys.modules.pop("server", None)
