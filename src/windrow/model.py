@@ -208,16 +208,33 @@ class Fetched(NamedTuple):
     checksum: str = ""  # the side-car's word, `md5:...` or `sha256:...`, when it was checked
 
 
+class Attachment(NamedTuple):
+    """Kept bytes that a request sends without their being copied: they go into its body at the offset `at`.
+
+    `offset` and `length` are those in the plain body of what a visit kept, -1: all that follows. `place` says where
+    that lies, None as long as nobody has looked.
+    """
+
+    at: int
+    visit: int
+    offset: int = 0
+    length: int = -1
+    place: Place | None = None
+
+
 class HttpRequest(NamedTuple):
     """What is asked at an address where that is no plain GET.
 
     `context` is a text that the discovery which found the address gave it for itself, such as the page of an API.
+    `seconds` is how long the whole answer may take, 0: as long as all answers.
     """
 
     method: str = "GET"
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
     context: str = ""
+    attachments: tuple[Attachment, ...] = ()
+    seconds: float = 0.0
 
 
 class Found(NamedTuple):

@@ -42,16 +42,15 @@ from windrow.engine.check import Fault
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.addresses import AddressRow
 from windrow.engine.ledger.moment import now, spell
-from windrow.engine.origin_rules import SERVICE
 from windrow.engine.progress import Progress
 from windrow.engine.rebuild import rebuild
 from windrow.engine.run import Harvest
 from windrow.engine.sample import sample
+from windrow.engine.services import service_sources
 from windrow.engine.session import Session, Setup
 from windrow.errors import ConfigError, UsageError, WindrowError
 from windrow.formats.url import normalise, parts
 from windrow.model import Item, Level, Limits, Site, Source
-from windrow.settings.address import place
 from windrow.stores.archive import open_response
 from windrow.stores.records import RecordStore, Version
 from windrow.stores.scratch import remove_scratch
@@ -176,7 +175,7 @@ class RecordAdapter:
             elif isinstance(one, Skip):
                 yield Note(url, self._step.phase, Level.WARN, str(one.reason), one.message or one.reason.meaning)
             elif isinstance(one, Ask):
-                told = f"{one.name}: {one.method} to {one.service}, {len(one.body)} bytes; a run asks it"
+                told = f"{one.name}: {one.method} {one.path} to {one.service}; a run asks it"
                 yield Note(url, self._step.phase, Level.NOTE, "Ask", told)
         yield Document(url, self._collection.name, len(content), digest(content), self._step.phase, turn.skip, count)
 
@@ -365,19 +364,7 @@ class RecordAdapter:
         return {name: str(value) for name, value in self._options(workspace).items()}
 
     def _services(self, workspace: Workspace) -> tuple[Source, ...]:
-        """Return the services that have an address, each as a source that only steps ask."""
-        values, found = self._values(workspace), []
-        for one in self._collection.configuration.services:
-            url = values.get(one.setting)
-            if not url:
-                continue
-            where = place(str(url), workspace.root)
-            if where.scheme not in {"http", "https"}:
-                raise ConfigError(f"{one.setting}: wanted an address of the web", hint="windrow config")
-            site = Site(**where._asdict(), agent=workspace.agent)
-            options = {SERVICE: one.name, "methods": one.methods, "delay": one.delay}
-            found.append(Source(one.name, self._collection.name, site, options=options))
-        return tuple(found)
+        return service_sources(self._collection, self._values(workspace), workspace.root, workspace.agent)
 
     def _refuse_twins(self, sources: Sequence[Source]) -> None:
         seen: dict[str, str] = {}

@@ -6,7 +6,18 @@ values to values; the engine does everything that reads, waits or writes.
 
 from __future__ import annotations
 
-from windrow.contract.answers import Answer, Ask, Observation, Offering, Request, Skip, Turn, Waits
+from windrow.contract.answers import (
+    Answer,
+    Ask,
+    DocumentPart,
+    FormField,
+    Observation,
+    Offering,
+    Request,
+    Skip,
+    Turn,
+    Waits,
+)
 from windrow.contract.collection import Collection
 from windrow.contract.discoveries import Crawl, CrawlRules, Discovery, Listing, Members, Planner, Requests, no_origins
 from windrow.contract.steps import (
@@ -47,7 +58,9 @@ __all__ = [
     "CrawlRules",
     "Derive",
     "Discovery",
+    "DocumentPart",
     "Entity",
+    "FormField",
     "ItemStep",
     "Judge",
     "Listing",

@@ -44,6 +44,7 @@ class Answer(NamedTuple):
     view: BinaryIO
     at: datetime
     unchanged: bool = False
+    reason: Reason | None = None  # why there is no whole answer, where a service declares that a step is given that
 
 
 class Offering(NamedTuple):
@@ -73,11 +74,33 @@ class Turn:
     findings: tuple[Finding, ...] = ()
 
 
+class DocumentPart(NamedTuple):
+    """Bytes of the document that a step is given, to be sent as they are: from `offset` on, `length` of them or all.
+
+    They are read from the archive as they are sent: `DocumentPart(*offering.part)` is a part that was offered.
+    """
+
+    offset: int = 0
+    length: int = -1
+
+
+class FormField(NamedTuple):
+    """A field of a form (multipart/form-data, RFC 7578): a text, or with a `filename` a file."""
+
+    name: str
+    value: str | bytes | DocumentPart
+    filename: str = ""
+    media_type: str = ""
+
+
 class Ask(NamedTuple):
     """What a Settle step needs of a service that its collection declares, before it can go on.
 
     The step is run again when all that it asked for is answered, with the answers by `name` in `Task.answers`; it must
-    return the same requests then as before. `path` is joined with the service's address.
+    return the same requests then as before. `path` is joined with the service's address. What is sent is a `body` or
+    the fields of a `form`; `byte_range` (offset, length) asks for a part of what a GET would give, which a server
+    answers with status 206, or 200 and all of it. `seconds` is how long this answer may take, where that is not what
+    the service declares.
     """
 
     name: str
@@ -85,7 +108,10 @@ class Ask(NamedTuple):
     path: str = ""
     method: str = "POST"
     headers: tuple[tuple[str, str], ...] = ()
-    body: bytes = b""
+    body: bytes | DocumentPart = b""
+    form: tuple[FormField, ...] = ()
+    byte_range: tuple[int, int] | tuple[()] = ()
+    seconds: float = 0.0
 
 
 class Skip(NamedTuple):

@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, BinaryIO, NamedTuple, cast
 
-from windrow.contract import ASK, REQUEST, Answer, Ask, Request, Requests, Turn
+from windrow.contract import ASK, REQUEST, Answer, Ask, DocumentPart, FormField, Request, Requests, Turn
 from windrow.digest import number
 from windrow.errors import StepError
 from windrow.formats.coding import plain
 from windrow.formats.url import normalise, parts
-from windrow.model import Finding, Found, HttpRequest, Level, Limits, Place, Source
+from windrow.model import Attachment, Finding, Found, HttpRequest, Level, Limits, Place, Source
 from windrow.reasons import Reason
 
 METHODS = frozenset({"GET", "POST"})
@@ -38,9 +38,10 @@ class Kept(NamedTuple):
     url: str
     status: int
     at: datetime
-    place: Place
+    place: Place | None
     head: Place | None = None
     location: str = ""
+    reason: Reason | None = None
 
 
 class FollowJob(NamedTuple):
@@ -91,8 +92,11 @@ def request_of(url: str, asked: HttpRequest | None) -> Request:
     )  # fmt: skip
 
 
-def found_of(request: Request, base: str, *, kind: int = REQUEST, hops: int = 0) -> Found:
-    """Return a request as an address of the ledger; StepError for one that cannot be asked."""
+def found_of(request: Request, base: str, *, kind: int = REQUEST, hops: int = 0, sent: Sent | None = None) -> Found:
+    """Return a request as an address of the ledger; StepError for one that cannot be asked.
+
+    `sent` is what it sends in place of its body where kept documents are part of that.
+    """
     if request.method not in METHODS:
         raise StepError(f"the method {request.method[:20]!r} is none of GET and POST", Reason.UNSUPPORTED)
     if request.method == "GET" and request.body:
@@ -104,11 +108,17 @@ def found_of(request: Request, base: str, *, kind: int = REQUEST, hops: int = 0)
     if not url:
         raise StepError(f"{request.url[:200]!r} is no address of the web", Reason.BAD_ADDRESS)
     asked = HttpRequest(request.method, tuple(request.headers), bytes(request.body), packed(request, hops))
-    return Found(key_of(url, asked), parts(url).origin, url, int(request.priority), kind, None, asked)
+    key = ""
+    if sent is not None:
+        asked = asked._replace(body=sent.body, attachments=sent.attachments, seconds=sent.seconds)
+        key = sent.digest if sent.attachments else ""
+    return Found(key_of(url, asked, key), parts(url).origin, url, int(request.priority), kind, None, asked)
 
 
-def key_of(url: str, asked: HttpRequest) -> int:
+def key_of(url: str, asked: HttpRequest, document: str = "") -> int:
     """Return the number that the ledger knows a request by: that of its URL for a plain GET.
+
+    `document` is the digest of what it attaches: the same bytes are asked about once, wherever they came from.
 
     >>> key_of("https://a.example/", HttpRequest()) == number("https://a.example/")
     True
@@ -116,13 +126,72 @@ def key_of(url: str, asked: HttpRequest) -> int:
     if asked.method == "GET" and not asked.headers:
         return number(url)
     spelled = "\n".join((asked.method, url, *(f"{name.lower()}: {value}" for name, value in asked.headers)))
-    return number(f"{spelled}\n\n{asked.body.hex()}")
+    spelled = f"{spelled}\n\n{asked.body.hex()}"
+    attached = "".join(f"\n{one.at} {one.offset} {one.length}" for one in asked.attachments)
+    return number(f"{spelled}\n{document}{attached}" if asked.attachments else spelled)
 
 
-def ask_of(ask: Ask, base: str) -> Found:
-    """Return what a step asks of a service as an address of the ledger."""
+class Sent(NamedTuple):
+    """What a request sends: bytes, and parts of a kept document, whose digest this is, between them."""
+
+    body: bytes
+    attachments: tuple[Attachment, ...]
+    digest: str
+    seconds: float
+
+
+def ask_of(ask: Ask, base: str, visit: int = 0, digest: str = "") -> Found:
+    """Return what a step asks of a service as an address of the ledger.
+
+    `visit` and `digest` are those of the document that the step was given, parts of which may be sent.
+    """
     url = f"{base.rstrip('/')}/{ask.path.lstrip('/')}" if ask.path else base
-    return found_of(Request(url, ask.name, ask.method, ask.headers, ask.body), base, kind=ASK)
+    headers, pieces = ask.headers, [ask.body]
+    if ask.byte_range:
+        offset, length = ask.byte_range
+        headers = (*headers, ("Range", f"bytes={offset}-{offset + length - 1}"))
+    if ask.form:
+        kind, pieces = form_data(ask.form, digest)
+        headers = (*headers, ("Content-Type", kind))
+    body, attachments = b"", []
+    for piece in pieces:
+        if isinstance(piece, DocumentPart):
+            attachments.append(Attachment(len(body), visit, *piece))
+        else:
+            body += piece
+    if ask.method == "GET" and (body or attachments):
+        raise StepError("a GET has no body", Reason.UNSUPPORTED)
+    sent = Sent(body, tuple(attachments), digest, ask.seconds)
+    return found_of(Request(url, ask.name, ask.method, headers), base, kind=ASK, sent=sent)
+
+
+def form_data(fields: Sequence[FormField], digest: str) -> tuple[str, list[bytes | DocumentPart]]:
+    """Spell a form (RFC 7578): the media type, and what is sent.
+
+    What parts the fields depends on `digest` too, that of the document: one that brought it with it cannot be made.
+    """
+    boundary = f"windrow-{number(repr((digest, tuple(fields)))) & (1 << 64) - 1:016x}{digest[-16:]}"
+    pieces: list[bytes | DocumentPart] = []
+    for one in fields:
+        head = f'--{boundary}\r\nContent-Disposition: form-data; name="{_quoted(one.name)}"'
+        head += f'; filename="{_quoted(one.filename)}"' if one.filename else ""
+        if one.media_type:
+            if not one.media_type.isprintable() or not one.media_type.isascii():
+                raise StepError(f"{one.media_type[:40]!r} is no media type", Reason.BAD_ADDRESS)
+            head += f"\r\nContent-Type: {one.media_type}"
+        value = one.value.encode() if isinstance(one.value, str) else one.value
+        pieces += [f"{head}\r\n\r\n".encode(), value, b"\r\n"]
+    pieces.append(f"--{boundary}--\r\n".encode())
+    return f"multipart/form-data; boundary={boundary}", pieces
+
+
+def _quoted(text: str) -> str:
+    r"""Spell a name in a form as browsers do.
+
+    >>> _quoted('a"b\n')
+    'a%22b%0A'
+    """
+    return text.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def follow(discovery: Requests, job: FollowJob, view: BinaryIO, fields: Mapping[str, str], limits: Limits) -> Lead:

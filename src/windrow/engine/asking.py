@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -9,10 +10,12 @@ from datetime import datetime
 from typing import NamedTuple
 
 from windrow.engine.ledger.moment import now
-from windrow.errors import StepError, TransportError
+from windrow.engine.upload import Upload
+from windrow.errors import ArchiveError, StepError, TransportError
 from windrow.formats.coding import plain
-from windrow.model import Call, Order, Visit
+from windrow.model import Call, HttpRequest, Order, Visit
 from windrow.reasons import Reason
+from windrow.settings.configuration import Service
 from windrow.stores.archive import Deposit, Keeper
 from windrow.transports.reply import GET, Bounds, Reply, Visiting
 
@@ -42,33 +45,56 @@ class Came(NamedTuple):
 class Asker:
     """Asks on behalf of one walk, into one archive."""
 
-    def __init__(self, keeper: Keeper, rules: int, large: Mapping[int, int], reading: Reading) -> None:
-        """Keep into `keeper`; `rules` is the kind of visit to a host's rules, `large` has the bytes of larger kinds."""
+    def __init__(
+        self, keeper: Keeper, rules: int, large: Mapping[int, int], reading: Reading, service: Service | None = None
+    ) -> None:
+        """Keep into `keeper`; `rules` is the kind of visit to a host's rules, `large` has the bytes of larger kinds.
+
+        Where it is a `service` that is asked, that says what its answers may take.
+        """
         self._keeper = keeper
+        self._service = service
         self.reading = reading
         self._rules = rules
         self._large = large
 
-    def _bounds(self, kind: int) -> Bounds:
+    def _bounds(self, kind: int, seconds: float) -> Bounds:
         limits = self._keeper.limits
+        if self._service is not None:
+            seconds = seconds or float(self._service.seconds)
+            return Bounds(int(self._service.largest), seconds, silence=seconds)
         if kind == self._rules:
             return Bounds(RULES, limits.answer, part=True)
         return Bounds(self._large.get(kind, limits.transfer), limits.answer)
 
     async def ask(self, visitor: Visiting, call: Call) -> Came:
         """Make one request, and keep whatever comes."""
+        request = call.request or GET
+        if not request.attachments:
+            return await self._ask(visitor, call, request, None)
+        try:
+            upload = await asyncio.to_thread(Upload, self._keeper.folder, request, self._keeper.limits)
+        except (StepError, ArchiveError) as error:
+            visit = Visit(call.digest, call.url, call.kind, True, now(), 0.0)
+            return Came(visit._replace(reason=error.reason, message=str(error)[:1000]), {}, b"", None, None)
+        try:
+            return await self._ask(visitor, call, request, upload)
+        finally:
+            upload.close()
+
+    async def _ask(self, visitor: Visiting, call: Call, request: HttpRequest, upload: Upload | None) -> Came:
         started, clock = now(), time.monotonic()
         asked = {"If-None-Match": call.etag} if call.etag else {}
         if call.modified:
             asked["If-Modified-Since"] = call.modified
-        request = call.request or GET
         if request.method != "GET":
             asked = {}
         asked |= dict(request.headers)
         deposit = Deposit(self._keeper, Order(0, call.url, last=call.last), call.url, started)
-        bounds = self._bounds(call.kind)
+        deposit.request_cut = upload is not None
+        bounds = self._bounds(call.kind, request.seconds)
         try:
-            reply = await visitor.visit(call.url, asked, deposit, bounds, request)
+            reply = await visitor.visit(call.url, asked, deposit, bounds, request, body=upload)
         except TransportError as error:
             return _failed(_visit(call, started, clock), deposit, error)
         except BaseException:
@@ -88,7 +114,8 @@ class Asker:
                 reason, message = error.reason, str(error)
             except MemoryError:
                 reason, message = Reason.MEMORY_LIMIT, Reason.MEMORY_LIMIT.meaning
-        if not reason and (strange := _strange(reply.status, fields)):
+        ranged = call.request is not None and any(name.lower() == "range" for name, _ in call.request.headers)
+        if not reason and (strange := _strange(reply.status, fields, ranged=ranged)):
             (reason, message), body = strange, b""
         if reply.cut:
             reason, message, deposit.cut = Reason.TOO_LARGE, f"more than {bounds.most} bytes", True
@@ -107,9 +134,9 @@ def _visit(call: Call, started: datetime, clock: float) -> Visit:
     return Visit(call.digest, call.url, call.kind, True, started, time.monotonic() - clock)
 
 
-def _strange(status: int, fields: Mapping[str, str]) -> tuple[Reason, str] | None:
+def _strange(status: int, fields: Mapping[str, str], *, ranged: bool) -> tuple[Reason, str] | None:
     """Tell why an answer is not what was asked for: a part of it, or in a coding that nobody said to take."""
-    if status == PARTIAL:
+    if status == PARTIAL and not ranged:
         return Reason.PROTOCOL_ERROR, "a part of it (206), though all of it was asked for"
     told = fields.get("transfer-encoding", "").lower().split(",")
     strange = [one.strip() for one in told if one.strip() not in {"", "chunked", "identity"}]

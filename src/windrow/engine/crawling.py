@@ -12,19 +12,19 @@ from typing import Self
 
 from windrow.contract import Crawl
 from windrow.engine.answers import context_of
-from windrow.engine.following import Following
+from windrow.engine.following import Following, place_of
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.addresses import DueAddress
 from windrow.engine.ledger.moment import now
 from windrow.engine.left_out import RuleCount
 from windrow.engine.message import Event, Feed, Visited, Walk, WalkEnded
-from windrow.engine.origin_rules import SERVICE
+from windrow.engine.origin_rules import LAST_ATTEMPTS, SERVICE, failures_in_row, service_of
 from windrow.engine.pace import LONGEST
 from windrow.engine.release import Close, release
 from windrow.engine.run import Run
 from windrow.errors import Stopped
 from windrow.formats.warc import stamp
-from windrow.model import Call, Found, Known, Source, Visit
+from windrow.model import Call, Found, HttpRequest, Known, Source, Visit
 from windrow.reasons import Reason
 
 FEED = 128
@@ -41,6 +41,9 @@ SEEDS = 5
 
 RULES = 50
 """Rules of a source whose left-out addresses are counted each by itself."""
+
+PATIENCE = 60.0
+"""Seconds that a run waits at most for a service that declined, before it leaves the rest to the next run."""
 
 OTHER_RULES = "other rules"
 NOT_MODIFIED = 304
@@ -124,7 +127,7 @@ class Crawling:
                 self._halted = True
                 run.crew.halt()
             busy = not run.stopping() and self._follow()
-            if not self._out and not busy:
+            if not self._out and not busy and (run.stopping() or not self._await_services()):
                 break
             events = run.crew.events(0.0 if busy else 0.05)
             if events:
@@ -145,6 +148,23 @@ class Crawling:
         if not isinstance(error, KeyboardInterrupt | Stopped):
             parts.insert(0, lambda: self._close(error))
         release(parts, error)
+
+    def _await_services(self) -> bool:
+        """Tell whether a service that declined is to be asked again soon; its hosts are looked at when it is time."""
+        at, soonest = int(time.time()), None
+        for host in self._hosts.values():
+            if not host.left and service_of(host.source) is not None:
+                due = self._run.ledger.addresses.next_due(host.seq)
+                if due is not None and due <= at:
+                    host.dry = False
+                    self._hungry.add(host.seq)
+                soonest = due if soonest is None or (due is not None and due < soonest) else soonest
+        room = self._run.limit is None or self._given < self._run.limit
+        return room and soonest is not None and soonest - at <= PATIENCE
+
+    def left(self) -> set[str]:
+        """Return the sources one of whose origins is left alone for this run."""
+        return {host.source.name for host in self._hosts.values() if host.left}
 
     def _begun(self) -> list[Source]:
         """Return the sources that are asked by requests: a service is asked by steps alone."""
@@ -256,13 +276,13 @@ class Crawling:
         room = share if run.limit is None else min(share, run.limit - self._given)
         room = min(room, most - tally.given) if most else room
         # What is asked by requests may be due again every second: a run asks what was due when it began.
-        at = self._began if self._following else int(time.time())
+        at = self._began if self._following and not service_of(host.source) else int(time.time())
         rows = run.ledger.addresses.due(host.seq, at, room + len(host.hand)) if room > 0 else []
         fresh = [row for row in rows if row.digest not in host.hand][:room]
         host.dry = len(fresh) < room
         if not fresh or (not host.walked and not self._begin(host)):
             return
-        asked = run.ledger.addresses.requests(host.seq, [row.digest for row in fresh]) if self._following else {}
+        asked = self._requests(host, fresh)
         for row in fresh:
             told = asked.get(row.digest)
             pause = context_of(told).get("every") or 0 if told else row.pause
@@ -271,6 +291,23 @@ class Crawling:
         self._out += len(fresh)
         self._given += len(fresh)
         tally.given += len(fresh)
+
+    def _requests(self, host: _Host, rows: Sequence[DueAddress]) -> dict[int, HttpRequest]:
+        """Return what is asked at addresses where that is no plain GET; kept documents that it sends are looked up."""
+        if self._following is None:
+            return {}
+        run = self._run
+        asked = run.ledger.addresses.requests(host.seq, [row.digest for row in rows])
+        wanted = {part.visit for one in asked.values() for part in one.attachments}
+        if not wanted:
+            return asked
+        places = {one.seq: place_of(run, one.visit) for one in run.ledger.attempts.visits_named([*wanted])}
+        return {
+            digest: one._replace(
+                attachments=tuple(part._replace(place=places.get(part.visit)) for part in one.attachments)
+            )
+            for digest, one in asked.items()
+        }
 
     def _begin(self, host: _Host) -> bool:
         """Have a host walked, or leave it where it asked to be left alone for longer than a run waits."""
@@ -306,7 +343,8 @@ class Crawling:
             if self._is_short(host):
                 self._hungry.add(host.seq)
             failures = failures + 1 if failed else 0
-            again = (*self._crawl.again(host.source, visit, pause, failures), failures)
+            tries = self._tries(writer, host.source, visit) or failures
+            again = (*self._crawl.again(host.source, visit, pause, tries), failures)
         writer.attempts.visited(run.session, host.seq, visit, again)
         if event.wait:
             until = self._rests[host.origin] = math.ceil(visit.started.timestamp() + visit.seconds + event.wait)
@@ -325,6 +363,15 @@ class Crawling:
         if event.found:
             self._put(writer, host.source, visit.digest, event.found)
         run.progress.step(1, failed)
+
+    def _tries(self, writer: LedgerWriter, source: Source, visit: Visit) -> int:
+        """Count how often in a row a request failed for a reason that the service declares as final; 0 for another."""
+        service = service_of(source)
+        if service is None or visit.reason not in service.final:
+            return 0
+        writer.flush()
+        earlier = self._run.ledger.requests.attempts(self._run.collection.name, visit.digest, LAST_ATTEMPTS)
+        return failures_in_row(service, [visit.reason, *(one.reason for one in earlier)])
 
     def _weigh_seed(self, source: Source, tally: _Tally, event: Visited) -> None:
         """Note whether a visit gave a page, and of a seed, why it gave none."""

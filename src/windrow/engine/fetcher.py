@@ -20,6 +20,7 @@ from windrow.engine.heartbeat import Heartbeat, limit_memory
 from windrow.engine.lane import run_lane
 from windrow.engine.line import REST, Lines
 from windrow.engine.message import Event, Feed, Halt, Keep, Lane, LaneEnded, Leave, Walk
+from windrow.engine.origin_rules import service_of
 from windrow.engine.pace import Turn
 from windrow.engine.sighting import Sightings
 from windrow.engine.walk import Walker
@@ -101,9 +102,12 @@ class Fetcher:
                     self._walkers[told.host].feed(told.known)
                 elif isinstance(told, Walk):
                     reading = partial(self._heartbeat.reading, told.host)
-                    asker = Asker(self._keeper, told.crawl.robots, told.crawl.large, reading)
+                    service = service_of(told.source)
+                    asker = Asker(self._keeper, told.crawl.robots, told.crawl.large, reading, service)
+                    turn = Turn() if service else self._turn(told.origin)
+                    abreast = int(service.connections) if service else 1
                     walker = self._walkers[told.host] = Walker(
-                        told, asker, self._sightings, self.report, self._turn(told.origin)
+                        told, asker, self._sightings, self.report, turn, abreast=abreast
                     )
                     self._do(walker.run())
                 else:

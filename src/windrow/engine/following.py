@@ -15,7 +15,7 @@ from windrow.engine.answers import FollowJob, Kept, Lead, begin, context_of, red
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.requests import Followed
 from windrow.engine.run import Run
-from windrow.model import Finding, Found, Reading, Recorded, Source
+from windrow.model import Finding, Found, Place, Reading, Recorded, Source, Visit
 from windrow.reasons import Reason
 
 PAGE = 64
@@ -132,15 +132,21 @@ class Following:
         return Outcome(one.source, len(found), turn.skip, turn.end)
 
 
+def place_of(run: Run, visit: Visit) -> Place | None:
+    """Return where the bytes lie that a visit brought, first or again; None where none are kept."""
+    kept = visit.kept
+    if kept is None or not kept.revisit:
+        return kept.place if kept else None
+    captures = run.ledger.captures
+    return captures.original(visit.digest, kept.digest) or captures.payload(kept.digest) or kept.place
+
+
 def kept_answer(run: Run, one: Recorded) -> Kept:
     """Return an answer with the place of its bytes: those of an earlier one, where it brought these again."""
-    visit, kept = one.visit, one.visit.kept
+    visit, kept, place = one.visit, one.visit.kept, place_of(run, one.visit)
     assert kept is not None
-    place, head = kept.place, None
-    if kept.revisit:
-        captures = run.ledger.captures
-        head = kept.place
-        place = captures.original(visit.digest, kept.digest) or captures.payload(kept.digest) or kept.place
+    assert place is not None
+    head = kept.place if kept.revisit else None
     status = OK if visit.status == NOT_MODIFIED else visit.status or 0
     request = request_of(visit.url, run.ledger.requests.asked(one.seq))
     return Kept(request, visit.url, status, visit.started, place, head, visit.location)

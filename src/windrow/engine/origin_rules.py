@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from windrow.contract import ASK, REQUEST, ROBOTS, Collection, Crawl
@@ -12,14 +13,24 @@ from windrow.model import Call, Found, LeftOut, Source, Visit
 from windrow.politeness import pace, private, robots_standing
 from windrow.politeness.private import Named, named
 from windrow.reasons import Reason
+from windrow.settings.configuration import Service
 
 DELAY = 1.0
 """Seconds between two requests where neither the source nor its robots.txt names any."""
 
 SERVICE = "service"
-"""The option of a source that is a service which steps ask: its name."""
+"""The option of a source that is a service which steps ask: its `Service`, every number in it as it is set."""
+
+BUSY = 8
+"""Requests in a row to which a service gave no answer, after which it is left for the run."""
+
+LAST_ATTEMPTS = 50
+"""Attempts at a request that are looked at, the latest first, for one that is its answer."""
 
 _MINUTE, _DAY = 60, 86_400
+_REFUSAL = 90  # seconds after which who was refused asks again: longer than a run waits for a service
+_REFUSED = frozenset({401, 403, 407})
+_UNANSWERED = _REFUSED | {408, 425, 429}  # statuses of a service that say nothing of what was asked
 _GONE = frozenset({400, 401, 403, 404, 405, 406, 410, 414, 422, 451})
 """Statuses that another request of the same kind would have too."""
 
@@ -31,11 +42,14 @@ class OriginRules:
         """Begin with nothing known: robots.txt comes first, but for a service, which has none."""
         self._origin = origin
         self._agent = source.site.agent
-        self._is_service = SERVICE in source.options
-        self._delay = float(source.options.get("delay", source.pace or DELAY))
+        self._service = service_of(source)
+        self._is_service = self._service is not None
+        delay = self._service.delay if self._service else source.options.get("delay", source.pace or DELAY)
+        self._delay = float(delay)
         self._named = _named(source)
         self._pace = pace.Pace()
         self._standing = robots_standing.NEW
+        self._busy = 0  # answers of a service in a row that were none
 
     def robots(self, at: float) -> str:
         """Return the address of robots.txt when it is due."""
@@ -63,7 +77,7 @@ class OriginRules:
 
     def refusal(self, url: str, kind: int = REQUEST) -> Reason | None:  # noqa: ARG002 the shape of CrawlRules
         """Tell why an address may not be asked now."""
-        if self._pace.given_up:
+        if self._pace.given_up or self._busy >= BUSY:
             return Reason.SITE_GIVEN_UP
         if self._is_service:
             return None
@@ -75,10 +89,25 @@ class OriginRules:
 
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
         """Return the seconds to wait after an answer; None where the origin is given up for the run."""
-        delay = self._delay if self._is_service else pace.least(self._standing.robots.delay, self._delay)
-        took = 0.0 if self._is_service else seconds  # how long a service computes says nothing of its load
-        self._pace = self._pace.step(pace.Answer(status, took, wait), delay)
+        if self._service is not None:
+            return self._service_pause(self._service, seconds, status, wait)
+        delay = pace.least(self._standing.robots.delay, self._delay)
+        self._pace = self._pace.step(pace.Answer(status, seconds, wait), delay)
         return None if self._pace.given_up else self._pace.wait(delay)
+
+    def _service_pause(self, service: Service, seconds: float, status: int | None, wait: float | None) -> float | None:
+        """Return the seconds to wait: how long a service computes says nothing of its load, that it declines does.
+
+        Without an answer nobody knows which of the two it was: only the address waits.
+        """
+        late = status is None and seconds >= 0.9 * float(service.seconds)
+        if is_answer(service, status) or (late and Reason.TIMEOUT in service.final):
+            self._busy = 0
+            return self._delay
+        self._busy += 1
+        if self._busy >= BUSY:
+            return None
+        return max(self._delay, wait or (0.0 if status is None else service.busy))
 
     def endless(self, call: Call, body: bytes) -> bool:
         """Say no: whether a source has an end its discovery sees."""
@@ -117,14 +146,56 @@ def _named(source: Source) -> Named:
         return told
 
 
+def service_of(source: Source) -> Service | None:
+    """Return the service that a source stands for; None for one that is harvested."""
+    service: Service | None = source.options.get(SERVICE)
+    return service
+
+
+def is_answer(service: Service, status: int | None, reason: Reason | None = None, tries: int = 1) -> bool:
+    """Tell whether what came of a request is given to the step that asked; after `tries` failures in a row.
+
+    >>> grobid = Service("grobid", "papers.grobid", final=(500, Reason.TIMEOUT))
+    >>> [is_answer(grobid, status) for status in (200, 204, 400, 401, 500, 503)]
+    [True, True, True, False, True, False]
+    >>> [is_answer(grobid, None, Reason.TIMEOUT, tries) for tries in (1, 2, 3)]
+    [False, False, True]
+    """
+    if reason is not None:
+        return reason is Reason.TOO_LARGE or (reason in service.final and tries >= service.tries)
+    if status is None:
+        return False
+    return status in service.final or (status < 500 and status not in _UNANSWERED and not 300 <= status < 400)
+
+
+def failures_in_row(service: Service, reasons: Sequence[Reason | None]) -> int:
+    """Count how often in a row, to the last time, a request failed as the service declares it final.
+
+    `reasons` are those of its attempts, the latest first; that it was not made at all counts for nothing.
+    """
+    count = 0
+    for one in reasons:
+        if one not in service.final and one is not Reason.SITE_GIVEN_UP:
+            break
+        count += one in service.final
+    return count
+
+
 def rules(source: Source, origin: str, options: Mapping[str, Any]) -> OriginRules:  # noqa: ARG001 see Crawl.rules
     """Return the rules of one origin of a source."""
     return OriginRules(source, origin)
 
 
-def retry_at(source: Source, visit: Visit, every: int, failures: int) -> tuple[int | None, int]:  # noqa: ARG001
+def retry_at(source: Source, visit: Visit, every: int, failures: int) -> tuple[int | None, int]:
     """Return when a request is due again: after `every` seconds (0: once), sooner where it failed and may not again."""
     at = int(visit.started.timestamp())
+    if (service := service_of(source)) is not None:
+        if is_answer(service, visit.status, visit.reason, failures):
+            return None, every
+        if visit.status in _REFUSED:
+            return at + _REFUSAL, every
+        wait = min(service.busy * 2 ** min(max(failures - 1, 0), 20), _DAY)
+        return math.ceil(visit.started.timestamp() + visit.seconds + wait), every
     if visit.reason is Reason.ROBOTS_DENIED:
         return at + (every or _DAY), every
     if failures and visit.status not in _GONE:

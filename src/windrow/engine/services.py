@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
-from windrow.contract import Ask, Waits
-from windrow.engine.answers import Kept, ask_of
+from windrow.contract import Ask, Collection, Waits
+from windrow.engine.answers import Kept, ask_of, request_of
 from windrow.engine.crawling import Crawling
 from windrow.engine.following import kept_answer
-from windrow.engine.origin_rules import ASKED_AS_CRAWL, SERVICE
+from windrow.engine.origin_rules import ASKED_AS_CRAWL, LAST_ATTEMPTS, SERVICE, failures_in_row, is_answer, service_of
 from windrow.engine.run import Run
-from windrow.errors import StepError
-from windrow.model import Found, Recorded, Source
+from windrow.errors import ConfigError, StepError
+from windrow.model import Found, Recorded, Site, Source
+from windrow.settings.address import place
+
+
+def service_sources(collection: Collection, values: Mapping[str, Any], root: Path, agent: str) -> tuple[Source, ...]:
+    """Return the services of a collection that have an address, each as a source that only steps ask.
+
+    `values` are the settings by their dotted names.
+    """
+    found = []
+    for one in collection.configuration.services:
+        url = values.get(one.setting)
+        if not url:
+            continue
+        where = place(str(url), root)
+        if where.scheme not in {"http", "https"}:
+            raise ConfigError(f"{one.setting}: wanted an address of the web", hint="windrow config")
+        numbers = {
+            name: values[told] if isinstance(told := getattr(one, name), str) else told
+            for name in ("connections", "seconds", "largest")
+        }
+        site = Site(**where._asdict(), agent=agent)
+        found.append(Source(one.name, collection.name, site, options={SERVICE: replace(one, **numbers)}))
+    return tuple(found)
 
 
 class Asking:
@@ -20,17 +46,21 @@ class Asking:
     def __init__(self, run: Run) -> None:
         """Ask those that the harvest names."""
         self._run = run
-        self._services = {str(one.options[SERVICE]): one for one in run.harvest.services}
+        self._sources = {one.name: one for one in run.harvest.services}
+        self._left: set[str] = set()  # those that gave no answers, for this run
+        # What counts as an answer holds for those too that have no address any more.
+        self._services = {one.name: one for one in run.collection.configuration.services}
 
-    def found(self, ask: Ask) -> tuple[Source, Found]:
-        """Return the service that is asked, and the request; StepError for one that is not declared."""
-        source = self._services.get(ask.service)
-        if source is None:
+    def found(self, ask: Ask, asker: Recorded) -> tuple[Source, Found]:
+        """Return the service that is asked for a visit, and the request; StepError for one that is not declared."""
+        source = self._sources.get(ask.service)
+        service = service_of(source) if source else None
+        if source is None or service is None:
             raise StepError(f"the step asks a service {ask.service!r}, which is not declared or has no address")
-        methods = source.options["methods"]
-        if ask.method not in methods:
-            raise StepError(f"the step asks {ask.service} by {ask.method}; declared is {', '.join(methods)}")
-        return source, ask_of(ask, source.site.address())
+        if ask.method not in service.methods:
+            raise StepError(f"the step asks {ask.service} by {ask.method}; declared is {', '.join(service.methods)}")
+        kept = asker.visit.kept
+        return source, ask_of(ask, source.site.address(), asker.seq, kept.digest if kept else "")
 
     def put(self, wanted: Iterable[tuple[Recorded, Source, Found]]) -> None:
         """Put requests on record; those that are known stay as they are."""
@@ -42,22 +72,42 @@ class Asking:
                     host = writer.addresses.add_host(run.session, name, source.name, found.origin)
                     writer.flush()
                 writer.addresses.add(host, recorded.visit.digest, [found])
+                writer.requests.ask(recorded.seq, host, found.digest)
 
     def answers(self, waits: Sequence[Waits]) -> dict[str, Kept] | None:
         """Return what answers a visit waits for, by name; None while one is not there."""
+        found = {one.name: self._answer(one.address) for one in waits}
+        return None if None in found.values() else {name: kept for name, kept in found.items() if kept}
+
+    def _answer(self, address: int) -> Kept | None:
+        """Return the last attempt at a request that is its answer."""
         ledger, name = self._run.ledger, self._run.collection.name
-        last = [ledger.requests.last_answer(name, one.address) for one in waits]
-        if not all(last):
-            return None
-        by_seq = {one.seq: one for one in ledger.attempts.visits_named(last)}
-        return {one.name: kept_answer(self._run, by_seq[seq]) for one, seq in zip(waits, last, strict=True)}
+        attempts = ledger.requests.attempts(name, address, LAST_ATTEMPTS)
+        for one in attempts:
+            service = self._services.get(one.source)
+            if service is None or (one.reason is None and not one.kept):
+                continue
+            tries = failures_in_row(service, [one.reason for one in attempts]) if one is attempts[0] else 1
+            if not is_answer(service, one.status, one.reason, tries):
+                continue
+            recorded = ledger.attempts.visits_named([one.visit])[0]
+            if recorded.visit.kept is not None:
+                return kept_answer(self._run, recorded)._replace(reason=one.reason)
+            with ledger.writing() as writer:
+                writer.addresses.due_at(name, [address], None)  # it is not asked again
+            visit = recorded.visit
+            request = request_of(visit.url, ledger.requests.asked(one.visit))
+            return Kept(request, visit.url, visit.status or 0, visit.started, None, reason=visit.reason)
+        return None
 
     def fetch(self) -> bool:
         """Ask what is due; tell whether anything was asked."""
         run = self._run
         before = run.ledger.attempts.last_visit()
-        if not run.harvest.services:
+        services = [one for one in run.harvest.services if one.name not in self._left]
+        if not services:
             return False
-        with Crawling(run, ASKED_AS_CRAWL, run.harvest.services) as crawling:
+        with Crawling(run, ASKED_AS_CRAWL, services) as crawling:
             crawling.run()
+            self._left |= crawling.left()
         return run.ledger.attempts.last_visit() > before

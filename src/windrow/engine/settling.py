@@ -12,6 +12,7 @@ from windrow import model
 from windrow.contract import ASK, Ask, Observation, Observed, Settle, Skip, Waits
 from windrow.engine.account import Account
 from windrow.engine.answers import Kept, request_of
+from windrow.engine.following import place_of
 from windrow.engine.message import Job
 from windrow.engine.run import Run, VersionStore, WaitingStore
 from windrow.engine.services import Asking
@@ -156,10 +157,7 @@ class Settling:
         return self._step.refers(one, answer.fields)
 
     def _place(self, visit: Visit, kept: model.Kept) -> Place:
-        if not kept.revisit:
-            return kept.place
-        captures = self._run.ledger.captures
-        return captures.original(visit.digest, kept.digest) or captures.payload(kept.digest) or kept.place
+        return place_of(self._run, visit) or kept.place
 
     def _job(self, one: Recorded, place: Place) -> Job:
         kept = one.visit.kept
@@ -217,7 +215,8 @@ class Settling:
         entries, wanted = [], []
         for number, one in enumerate(page):
             try:
-                asks = [(ask.name, *self._asking.found(ask)) for ask in _results(one.result) if isinstance(ask, Ask)]
+                made = [ask for ask in _results(one.result) if isinstance(ask, Ask)]
+                asks = [(ask.name, *self._asking.found(ask, one.recorded)) for ask in made]
             except WindrowError as error:
                 failed = Reading(error.reason or Reason.STEP_FAILED, (Finding("BadRequest", str(error)),))
                 page[number] = one = Told(one.recorded, failed)  # noqa: PLW2901 the fault takes its place

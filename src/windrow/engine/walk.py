@@ -32,13 +32,19 @@ REFUSED_BY_RULES = frozenset({Reason.ROBOTS_DENIED, Reason.ROBOTS_UNREACHABLE})
 
 
 class Walker:
-    """Walks one origin with one connection; addresses are given to it as it needs them."""
+    """Walks one origin with one connection, or a service with several; addresses are given to it as it needs them."""
 
     def __init__(
-        self, walk: Walk, asker: Asker, sightings: Sightings, report: Callable[[Event], None], turn: Turn
-    ) -> None:
-        """Walk by the rules of the collection's guide; `turn` is what all origins of the host have in common."""
+        self, walk: Walk, asker: Asker, sightings: Sightings, report: Callable[[Event], None], turn: Turn,
+        *, abreast: int = 1,
+    ) -> None:  # fmt: skip
+        """Walk by the rules of the collection's guide; `turn` is what all origins of the host have in common.
+
+        A service that steps ask may be asked `abreast`, so many requests at a time.
+        """
         self._walk = walk
+        self._abreast = abreast
+        self._over: Broken | None = None  # why the walk ends
         self._line = turn
         self._guide = walk.crawl.rules(walk.source, walk.origin, walk.options)
         self._asker = asker
@@ -56,10 +62,20 @@ class Walker:
     def halt(self) -> None:
         """Finish what is in hand, and give the rest back."""
         self._halted.set()
-        self._waiting.put_nowait(None)
+        self._wake()
+
+    def _wake(self) -> None:
+        for _ in range(self._abreast):
+            self._waiting.put_nowait(None)
 
     async def run(self) -> None:
         """Ask one address after the other until the walk is halted, or the host wants to be left alone."""
+        left = await asyncio.gather(*(self._work() for _ in range(self._abreast)))
+        assert self._over is not None
+        self._end(self._over, [one for one in left if one])
+
+    async def _work(self) -> Call | None:
+        """Ask over one connection until the walk is over; return the address that was asked last."""
         known: Call | None = None
         try:
             async with visitor_of(_site(self._walk, self._walk.origin), self._guide.private) as visitor:
@@ -67,17 +83,19 @@ class Walker:
                 while not why:
                     known = await self._waiting.get()
                     why = self._stopped() if known is None else await self._turn(visitor, known)
-            self._end(why, known)
         except WindrowError as error:
             wait = error.wait if isinstance(error, TransportError) else None
-            self._end(Broken(error.reason or Reason.PROTOCOL_ERROR, str(error), error.hint, error.retry, wait), known)
+            why = Broken(error.reason or Reason.PROTOCOL_ERROR, str(error), error.hint, error.retry, wait)
         except Exception as error:  # noqa: BLE001 a fault of ours must not leave the engine waiting for ever
             fault = f"{type(error).__name__}: {error}"[:1000]
-            self._end(Broken(Reason.STEP_FAILED, fault, "", retry=False, wait=None), known)
+            why = Broken(Reason.STEP_FAILED, fault, "", retry=False, wait=None)
+        self._over = self._over or why
+        self._wake()
+        return known
 
-    def _end(self, why: Broken, known: Call | None) -> None:
+    def _end(self, why: Broken, asked: list[Call]) -> None:
         """Give back what was not asked; what was is known to have been."""
-        left = [known.digest] if known else []
+        left = [one.digest for one in asked]
         while not self._waiting.empty():
             one = self._waiting.get_nowait()
             left += [one.digest] if one else []
@@ -87,6 +105,8 @@ class Walker:
         return Broken(reason, f"{self._walk.origin} is left alone: {why}", "", retry=True, wait=wait)
 
     def _stopped(self) -> Broken | None:
+        if self._over is not None:
+            return self._over
         return self._left(Reason.STOPPED, Reason.STOPPED.meaning) if self._halted.is_set() else None
 
     async def _turn(self, visitor: Visiting, known: Call) -> Broken | None:
@@ -124,7 +144,9 @@ class Walker:
             left = self._line.left()
             if left and (why := await self._pause(left)):
                 return why
-            return await self._request(visitor, known)
+            if self._abreast == 1:
+                return await self._request(visitor, known)
+        return await self._request(visitor, known)
 
     async def _request(self, visitor: Visiting, known: Call) -> Came:
         tries = 1

@@ -82,6 +82,7 @@ def run_job(desk: Desk, reader: Reader, job: Job | FollowJob) -> Any:
 def _follow(desk: Desk, reader: Reader, job: FollowJob) -> Lead:
     assert desk.collection.requests is not None
     kept = job.answer
+    assert kept.place is not None
     view, fields, _ = reader.open(kept.place)
     return follow(desk.collection.requests, job, view, fields, desk.limits)
 
@@ -118,9 +119,11 @@ def _take_step(desk: Desk, reader: Reader, job: Job) -> Any:
 
 def _answered(desk: Desk, reader: Reader, kept: Kept) -> Answer:
     """Open what a service answered, apart from what is opened next."""
+    if kept.place is None:
+        return Answer(kept.request, kept.status, {}, cast(BinaryIO, io.BytesIO()), kept.at, reason=kept.reason)
     view, fields, _ = reader.open(kept.place)
     content = io.BytesIO(body_of(view, fields, desk.limits).read(desk.limits.member))
-    return Answer(kept.request, kept.status, fields, cast(BinaryIO, content), kept.at)
+    return Answer(kept.request, kept.status, fields, cast(BinaryIO, content), kept.at, reason=kept.reason)
 
 
 def packed(desk: Desk, result: Any, began: float) -> bytes:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from windrow.errors import ConfigError
 from windrow.model import Secret, Site, Source
+from windrow.reasons import Reason
 from windrow.settings.address import place
 from windrow.settings.setting import Setting, Value
 
@@ -84,13 +85,26 @@ class Service:
     """A service that a collection's steps may ask: `setting` is the dotted name of the setting that has its address.
 
     No robots.txt is asked there: it is named by who runs the workspace. `delay` is the least pause between two
-    requests, in seconds.
+    requests, in seconds. Where a number is a text, that is the dotted name of the setting that has it: `connections`
+    are the requests that are made at a time, `seconds` how long one answer may take, `largest` the bytes it may have.
+
+    A step is given every answer below 500 but redirects (3xx), refusals of who asks (401, 403, 407) and what asks to
+    come back (408, 425, 429), and one that is too large, with that reason. All else counts as failed and is asked
+    again, first `busy` seconds later and then after twice as many each time, by this run and by later ones. `final`
+    names statuses that are answers all the same, and reasons (such as `Reason.TIMEOUT`) that the step is given after
+    `tries` failures in a row.
     """
 
     name: str
     setting: str
     methods: tuple[str, ...] = ("POST",)
     delay: float = 0.0
+    connections: int | str = 1
+    seconds: float | str = 120.0
+    largest: int | str = 1 << 30
+    busy: float = 5.0
+    final: tuple[int | Reason, ...] = ()
+    tries: int = 3
 
 
 @dataclass(frozen=True, slots=True)

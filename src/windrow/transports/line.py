@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 
 from windrow.errors import WindrowError
 from windrow.formats.answer import AnswerReader
@@ -34,8 +35,19 @@ class Line(asyncio.BufferedProtocol):
         self._alarm: asyncio.TimerHandle | None = None
         self._until = 0.0  # when an answer is late, or the line has rested long enough
         self._end = self._silence = 0.0  # when an answer is late at last, and how long nothing may come
+        self._full: asyncio.Future[None] | None = None  # as long as the other end takes no more
         self.fresh = True
         self.usable = True
+
+    def pause_writing(self) -> None:
+        """Note that what is to be sent piles up."""
+        self._full = self._loop.create_future()
+
+    def resume_writing(self) -> None:
+        """Note that it is sent."""
+        if self._full is not None and not self._full.done():
+            self._full.set_result(None)
+        self._full = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the transport."""
@@ -71,6 +83,7 @@ class Line(asyncio.BufferedProtocol):
 
     def _lost(self, error: Exception | None) -> None:
         self.usable = False
+        self.resume_writing()
         reader = self._reader
         if reader is None:
             return
@@ -88,6 +101,7 @@ class Line(asyncio.BufferedProtocol):
     def _finish(self, error: Exception | None) -> None:
         reader, answered = self._reader, self._answered
         self._reader = self._answered = None
+        self.resume_writing()  # who sends looks whether it is of use
         if reader is None or answered is None or answered.done():
             return
         if error is not None or not reader.keep:
@@ -97,11 +111,16 @@ class Line(asyncio.BufferedProtocol):
         else:
             answered.set_result(None)
 
-    async def ask(self, request: bytes, reader: AnswerReader, seconds: float, silence: float) -> None:
-        """Send a request and wait until its answer is through: `seconds` at most, `silence` of them without a word."""
+    async def ask(
+        self, request: bytes, reader: AnswerReader, seconds: float, silence: float, body: Iterable[bytes] = ()
+    ) -> None:
+        """Send a request, and the blocks of its body, and wait until its answer is through.
+
+        That takes `seconds` at most, `silence` of them without a word or a block that goes out.
+        """
         assert self._transport is not None
         self._reader = reader
-        self._answered = self._loop.create_future()
+        answered = self._answered = self._loop.create_future()
         now = self._loop.time()
         self._end, self._silence = now + seconds, silence
         self._until = min(self._end, now + silence)
@@ -112,7 +131,14 @@ class Line(asyncio.BufferedProtocol):
             self._alarm = self._loop.call_at(self._until, self._late)
         try:
             self._transport.write(request)
-            await self._answered
+            for block in body:
+                self._transport.write(block)
+                await (self._full or asyncio.sleep(0))
+                if answered.done():
+                    self.close()  # it was answered before all was sent: the rest would be taken for another question
+                    break
+                self._until = min(self._end, self._loop.time() + silence)
+            await answered
         except BaseException:
             self._reader = None
             self.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
@@ -24,11 +24,23 @@ class Bounds(NamedTuple):
     """What one answer may take: bytes of its body as it comes, and seconds for all of it.
 
     With `part` a longer body is read up to there; without it, it is refused as soon as it is known to be longer.
+    `silence` is for how many seconds nothing may come, 0: as many as the site says.
     """
 
     most: int
     seconds: float
     part: bool = False
+    silence: float = 0.0
+
+
+class RequestBody(Protocol):
+    """A body that is read as it is sent; `size` in bytes."""
+
+    size: int
+
+    def blocks(self) -> Iterator[bytes]:
+        """Yield it from its beginning, some bytes at a time."""
+        ...
 
 
 class Reply(NamedTuple):
@@ -57,7 +69,11 @@ class Visiting(Protocol):
         ...
 
     async def visit(
-        self, url: str, asked: Mapping[str, str], sink: Sink, bounds: Bounds, request: HttpRequest = GET
-    ) -> Reply:
-        """Ask for a URL of this origin and put the answer's body into the sink, as it comes."""
+        self, url: str, asked: Mapping[str, str], sink: Sink, bounds: Bounds, request: HttpRequest = GET,
+        *, body: RequestBody | None = None,
+    ) -> Reply:  # fmt: skip
+        """Ask for a URL of this origin and put the answer's body into the sink, as it comes.
+
+        A `body` is sent in place of the request's own, and is not told to the sink.
+        """
         ...

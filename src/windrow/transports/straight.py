@@ -27,7 +27,7 @@ from windrow.transports.dial import FAMILY, context
 from windrow.transports.head import fields_of, pause
 from windrow.transports.line import Enough, Line, Stale
 from windrow.transports.path import at, behind, shown
-from windrow.transports.reply import BARE, GET, Bounds, Judge, Reply, Visiting
+from windrow.transports.reply import BARE, GET, Bounds, Judge, Reply, RequestBody, Visiting
 from windrow.transports.trouble import Foreign, network
 
 _FRAMING = re.compile(rb"\r\n(transfer-encoding|content-length)[ \t]*:", re.IGNORECASE)
@@ -61,24 +61,25 @@ class Straight:
             self._line.close()
 
     async def visit(
-        self, url: str, asked: Mapping[str, str], sink: Sink, bounds: Bounds, request: HttpRequest = GET
-    ) -> Reply:
+        self, url: str, asked: Mapping[str, str], sink: Sink, bounds: Bounds, request: HttpRequest = GET,
+        *, body: RequestBody | None = None,
+    ) -> Reply:  # fmt: skip
         """Ask for a URL of this origin and put the answer's body into the sink, as it comes.
 
         What may change something there is sent once only: over a line that is new, so that none can have gone stale.
         """
         where = shown(url, 1000)
         first, last = f"{request.method} {behind(self._origin, url)} HTTP/1.1\r\n", _lines(asked) + "\r\n"
-        body = request.body
+        own = b"" if body else request.body
         if request.method != "GET":
-            last = f"Content-Length: {len(body)}\r\n{last}"
+            last = f"Content-Length: {body.size if body else len(own)}\r\n{last}"
             if self._line:
                 self._line.close()
-        kept = (first + self._public + last).encode() + body
-        told = kept if self._public == self._fields else (first + self._fields + last).encode() + body
+        kept = (first + self._public + last).encode() + own
+        told = kept if self._public == self._fields else (first + self._fields + last).encode() + own
         taken = _Taken(sink, bounds, where, kept)
         try:
-            await self._ask(told, taken, where, bounds.seconds)
+            await self._ask(told, taken, where, bounds, body)
         except TimeoutError as error:
             late = str(error) or f"no whole answer in {bounds.seconds:g} seconds"
             raise TransientFailure(f"{where}: {late}", Reason.TIMEOUT) from error
@@ -89,19 +90,20 @@ class Straight:
         after = fields.get("retry-after", "")
         return Reply(taken.head.status, fields, pause(after, datetime.now(UTC)) if after else None, taken.cut)
 
-    async def _ask(self, told: bytes, taken: _Taken, where: str, seconds: float) -> None:
+    async def _ask(self, told: bytes, taken: _Taken, where: str, bounds: Bounds, body: RequestBody | None) -> None:
         """Send a request over the line that is open, or over a new one where it has gone stale."""
         self.stale = 0
         while True:
             line = self._line
             if line is None or not line.usable:
                 self._line = None
-                async with asyncio.timeout(seconds):
+                async with asyncio.timeout(bounds.seconds):
                     line = self._line = await self._open()
                 if not line.usable:
                     raise TransientFailure(f"{where}: the line ended before anything was asked", Reason.INTERRUPTED)
+            reader, silence = AnswerReader(where, taken.begin, taken.write), bounds.silence or self._site.timeout
             try:
-                await line.ask(told, AnswerReader(where, taken.begin, taken.write), seconds, self._site.timeout)
+                await line.ask(told, reader, bounds.seconds, silence, body.blocks() if body else ())
             except Stale:
                 self.stale += 1
                 continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -20,7 +20,7 @@ from windrow.reasons import Reason
 from windrow.transports.contract import Sink
 from windrow.transports.head import pause, request_head, response_head
 from windrow.transports.path import at, behind, shown
-from windrow.transports.reply import BARE, GET, Bounds, Judge, Reply
+from windrow.transports.reply import BARE, GET, Bounds, Judge, Reply, RequestBody
 from windrow.transports.request import Alien, WebConnection, failure
 
 
@@ -41,14 +41,17 @@ class Visitor(WebConnection):
         return socket.socket(family, kind, number)
 
     async def visit(
-        self, url: str, asked: Mapping[str, str], sink: Sink, bounds: Bounds, request: HttpRequest = GET
-    ) -> Reply:
+        self, url: str, asked: Mapping[str, str], sink: Sink, bounds: Bounds, request: HttpRequest = GET,
+        *, body: RequestBody | None = None,
+    ) -> Reply:  # fmt: skip
         """Ask for a URL of this origin and put the answer's body into the sink, as it comes."""
         where, host = shown(url, 1000), self._site.host
         behind(self._origin, url)
         if self._proxy and self._judge(host, host) is Reason.PRIVATE_ADDRESS:  # of names the proxy knows the number
             raise TerminalFailure(f"{where}: {Reason.PRIVATE_ADDRESS.meaning}", Reason.PRIVATE_ADDRESS)
         headers = {"Accept-Encoding": ASKED, **asked}
+        if body:
+            headers["Content-Length"] = str(body.size)
         try:
             async with (
                 asyncio.timeout(bounds.seconds),
@@ -56,7 +59,7 @@ class Visitor(WebConnection):
                     request.method,
                     URL(url, encoded=True),
                     headers=headers,
-                    data=request.body or None,
+                    data=_sent(body) if body else request.body or None,
                     allow_redirects=False,
                     proxy=self._proxy,
                 ) as response,
@@ -69,7 +72,7 @@ class Visitor(WebConnection):
                         (version.major, version.minor), response.status, response.reason or "", response.raw_headers
                     ),
                     request_head(response.url.raw_path_qs, response.request_info.headers, request.method)
-                    + request.body,
+                    + (b"" if body else request.body),
                 )
                 cut = await _take(response, length or 0, sink, bounds, where)
                 after = response.headers.get("Retry-After", "")
@@ -79,6 +82,11 @@ class Visitor(WebConnection):
             raise TransientFailure(f"{where}: no whole answer in {bounds.seconds:g} seconds", Reason.TIMEOUT) from error
         except Alien as error:
             raise failure(error, where) from error
+
+
+async def _sent(body: RequestBody) -> AsyncIterator[bytes]:
+    for block in body.blocks():
+        yield block
 
 
 async def _take(response: aiohttp.ClientResponse, told: int, sink: Sink, bounds: Bounds, where: str) -> bool:

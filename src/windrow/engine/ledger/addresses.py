@@ -10,7 +10,7 @@ from typing import NamedTuple
 from windrow.engine.ledger.batch import Batch
 from windrow.engine.ledger.database import Database
 from windrow.engine.ledger.moment import spell
-from windrow.model import Found, HttpRequest, Recorded
+from windrow.model import Attachment, Found, HttpRequest, Recorded
 
 
 class HostRow(NamedTuple):
@@ -122,12 +122,22 @@ class WrongAddress(NamedTuple):
     last: int
 
 
-class _RequestRow(NamedTuple):
+class RequestRow(NamedTuple):
+    """What is asked at an address, as its table has it: headers and attachments are JSON."""
+
     digest: int
     method: str
     headers: str
     body: bytes
     context: str
+    attachments: str
+    seconds: float
+
+    def request(self) -> HttpRequest:
+        """Return the request."""
+        headers = tuple(map(tuple, json.loads(self.headers)))
+        attachments = tuple(Attachment(*one) for one in json.loads(self.attachments))
+        return HttpRequest(self.method, headers, self.body, self.context, attachments, self.seconds)
 
 
 class _Rest(NamedTuple):
@@ -177,13 +187,14 @@ class AddressQueries:
         """Return what to ask of a host next: new addresses first."""
         return self._database.rows(DueAddress, "addresses_due", host, at, limit)
 
+    def next_due(self, host: int) -> int | None:
+        """Return when the next address of a host is due, in seconds since 1970; None where none ever is."""
+        found: int | None = self._database.value("host_next_due", host)
+        return found
+
     def requests(self, host: int, digests: Sequence[int]) -> dict[int, HttpRequest]:
         """Return what is asked at those of a host's addresses where that is no plain GET, by their digests."""
-        found = self._database.rows_of(_RequestRow, "requests", digests, host)
-        return {
-            one.digest: HttpRequest(one.method, tuple(map(tuple, json.loads(one.headers))), one.body, one.context)
-            for one in found
-        }
+        return {one.digest: one.request() for one in self._database.rows_of(RequestRow, "requests", digests, host)}
 
     def get(self, collection: str, digest: int) -> AddressRow | None:
         """Return an address of a collection, None where it is not known."""
@@ -255,8 +266,9 @@ class AddressWriter:
         self._batch.rows("address", [(one.digest, host, one.url, via, one.place, one.kind) for one in some])
         for one in some:
             if (asked := one.request) is not None:
-                headers = json.dumps(asked.headers)
-                self._batch.row("request", one.digest, host, asked.method, headers, asked.body, asked.context)
+                attached = json.dumps([part[:4] for part in asked.attachments])
+                told = (asked.method, json.dumps(asked.headers), asked.body, asked.context, attached, asked.seconds)
+                self._batch.row("request", one.digest, host, *told)
 
     def add_known(self, host: int, found: Found) -> None:
         """Put an address on record that is never due."""

@@ -139,6 +139,9 @@ SELECT url, due, capture, visits, last FROM (
     WHERE a.due IS NOT NULL GROUP BY a.digest, a.host)
 WHERE (visits = 0 AND due > 1) OR capture <> last;
 
+-- name: host_next_due
+SELECT min(due) FROM address WHERE host = ?;
+
 -- name: requests
 -- What is asked at addresses of a host where that is no plain GET.
-SELECT digest, method, headers, body, context FROM request WHERE host = ? AND digest IN ({marks});
+SELECT digest, method, headers, body, context, attachments, seconds FROM request WHERE host = ? AND digest IN ({marks});

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from windrow.contract import Offering
+from windrow.engine.ledger.addresses import RequestRow
 from windrow.engine.ledger.attempts import recorded
 from windrow.engine.ledger.batch import Batch
 from windrow.engine.ledger.database import Database
@@ -46,12 +47,14 @@ class _KnownRow(NamedTuple):
     name: str
 
 
-class _RequestRow(NamedTuple):
-    digest: int
-    method: str
-    headers: str
-    body: bytes
-    context: str
+class RequestAttempt(NamedTuple):
+    """An attempt at a request, and what was asked: `kept` where there are bytes of an answer."""
+
+    visit: int
+    source: str
+    status: int | None
+    reason: Reason | None
+    kept: bool
 
 
 class RequestQueries:
@@ -93,14 +96,13 @@ class RequestQueries:
 
     def asked(self, visit: int) -> HttpRequest | None:
         """Return what a visit asked, where that is not the URL alone."""
-        one = self._database.first(_RequestRow, "visit_request", visit)
-        if one is None:
-            return None
-        return HttpRequest(one.method, tuple(map(tuple, json.loads(one.headers))), one.body, one.context)
+        one = self._database.first(RequestRow, "visit_request", visit)
+        return one.request() if one else None
 
-    def last_answer(self, collection: str, address: int) -> int:
-        """Return the visit that answered a request and needs no other one, 0 where there is none."""
-        return int(self._database.value("last_answer", collection, address) or 0)
+    def attempts(self, collection: str, address: int, limit: int) -> list[RequestAttempt]:
+        """Return the last attempts at a request, the latest first."""
+        rows = self._database.rows(RequestAttempt, "attempts_at", collection, address, limit)
+        return [one._replace(reason=Reason(one.reason) if one.reason else None) for one in rows]
 
 
 class RequestWriter:
@@ -125,6 +127,10 @@ class RequestWriter:
             offset, length = one.part or (0, -1)
             self._batch.row("offered", visit, number, one.key, offset, length, one.url)
             self._batch.row("offer_known", collection, source, one.key, visit)
+
+    def ask(self, visit: int, host: int, digest: int) -> None:
+        """Put on record that the step taken on a visit asks this of a service."""
+        self._batch.row("asked", visit, digest, host)
 
     def ask_again(self, host: int, digests: Iterable[int]) -> None:
         """Have addresses of a host asked next, once what was gathered is written."""

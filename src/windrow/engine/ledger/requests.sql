@@ -31,13 +31,13 @@ SELECT name FROM offer_known WHERE collection = ? AND source = ? AND name IN ({m
 
 -- name: visit_request
 -- What a visit asked.
-SELECT r.digest, r.method, r.headers, r.body, r.context FROM visit v JOIN request r ON r.digest = v.address AND r.host = v.host
-WHERE v.seq = ?;
+SELECT r.digest, r.method, r.headers, r.body, r.context, r.attachments, r.seconds
+FROM visit v JOIN request r ON r.digest = v.address AND r.host = v.host WHERE v.seq = ?;
 
--- name: last_answer
--- The last answer to a request that needs no other one: its visit.
-SELECT v.seq FROM visit v JOIN host h ON h.seq = v.host AND h.collection = ? WHERE v.address = ?
-AND v.status IS NOT NULL AND v.status < 500 AND v.status <> 429 AND v.warc <> '' AND v.reason IS NULL ORDER BY v.seq DESC LIMIT 1;
+-- name: attempts_at
+-- The last attempts at a request, the latest first, and the source or service that was asked.
+SELECT v.seq, h.source, v.status, v.reason, v.warc <> '' FROM visit v JOIN host h ON h.seq = v.host AND h.collection = ?
+WHERE v.address = ? ORDER BY v.seq DESC LIMIT ?;
 
 -- name: ask_again
 UPDATE address SET due = 0 WHERE digest = ? AND host = ?;

@@ -67,6 +67,7 @@ class Deposit:
         self._whole = b""  # the memory as bytes, once somebody asked for all of it
         self._part: Part | None = None
         self.cut = False  # what is kept is the beginning of a longer body: true of one in memory only
+        self.request_cut = False  # the request had a body that is not kept with its head
         self.modified = order.modified
         self.validator = ""
         if order.part and (order.size is None or order.size > SMALL):
@@ -227,6 +228,7 @@ class Deposit:
         fields = [("WARC-Record-ID", record_id()), ("WARC-Date", self._stamp())]
         fields += [("WARC-Target-URI", self._address), ("WARC-Concurrent-To", self._id)]
         fields += [("Content-Type", "application/http;msgtype=request")]
+        fields += [("WARC-Truncated", "unspecified")] if self.request_cut else []
         return header("request", fields, len(self._request)) + self._request + END
 
     def _append(self, body: bytes, name: str) -> Place:

@@ -99,7 +99,7 @@ COLLECTION = Collection(
             Setting("glossary.definer", OPEN, "", "where the service that defines terms is"),
         ),
         source=(*ASKED, Setting("every", DURATION, 3600.0, "how often the first page is asked")),
-        services=(Service("definer", "glossary.definer"),),
+        services=(Service("definer", "glossary.definer", busy=0.5),),
     ),
 )
 

@@ -1,0 +1,226 @@
+"""A small API with documents, and a service that is sent them, whose answers a test scripts; steps that ask it."""
+
+import re
+import threading
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from tests.requests.glossary import setup_of
+from windrow.config import load
+from windrow.contract import (
+    Ask,
+    Collection,
+    DocumentPart,
+    FormField,
+    Observation,
+    Offering,
+    Request,
+    Requests,
+    Settle,
+    Turn,
+)
+from windrow.engine.ledger import Ledger
+from windrow.engine.session import Session
+from windrow.record_adapter import RecordAdapter
+from windrow.settings.asked import ASKED, store_of
+from windrow.settings.configuration import Configuration, Service
+from windrow.settings.kinds import OPEN
+from windrow.settings.setting import Setting
+
+
+@dataclass
+class Asked:
+    """A request as it came."""
+
+    method: str
+    path: str
+    fields: dict
+    body: bytes
+
+    def form(self):
+        """Return the fields of a form: name -> (file name, media type, bytes)."""
+        boundary = self.fields["content-type"].partition("boundary=")[2].encode()
+        pieces = self.body.split(b"--" + boundary)
+        assert (pieces[0], pieces[-1]) == (b"", b"--\r\n")
+        found = {}
+        for piece in pieces[1:-1]:
+            head, _, value = piece.partition(b"\r\n\r\n")
+            named = dict(re.findall(r'(\w+)="([^"]*)"', head.decode()))
+            kind = re.search(r"Content-Type: (\S+)", head.decode())
+            found[named["name"]] = (named.get("filename", ""), kind[1] if kind else "", value.removesuffix(b"\r\n"))
+        return found
+
+
+@dataclass
+class Server:
+    """A web server on a free port of this machine; `answer` makes (status, body, fields) of what is asked."""
+
+    answer: object
+    asked: list = field(default_factory=list)
+    most: int = 0  # requests at a time
+    _now: int = 0
+
+    def __post_init__(self):
+        outer, lock = self, threading.Lock()
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):
+                self.do_POST()
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                one = Asked(self.command, self.path, {k.lower(): v for k, v in self.headers.items()}, body)
+                with lock:
+                    outer.asked.append(one)
+                    outer._now += 1
+                    outer.most = max(outer.most, outer._now)
+                status, content, fields = (404, b"", {}) if one.path == "/robots.txt" else outer.answer(one)
+                with lock:
+                    outer._now -= 1
+                self.send_response(status)
+                for name, value in fields.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *_):
+                pass
+
+            def handle(self):
+                with suppress(ConnectionError):  # who asked has given up
+                    super().handle()
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server.server_port}/"
+
+    def paths(self):
+        return [one.path for one in self.asked if one.path != "/robots.txt"]
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def documents(contents):
+    """Serve an index of documents, and these."""
+
+    def answer(asked):
+        name = asked.path.strip("/")
+        if not name:
+            return 200, "\n".join(contents).encode(), {}
+        return (200, contents[name], {"Content-Type": "application/pdf"}) if name in contents else (404, b"", {})
+
+    return answer
+
+
+def begin(source, learned):
+    return (Request(""),)
+
+
+def follow(source, learned, answer):
+    """Ask for each document of the index, and offer it; one that is lines offers its lines."""
+    content = answer.view.read()
+    if not answer.request.context:
+        return Turn(tuple(Request(name, context=name) for name in content.decode().split()))
+    name = answer.request.context
+    if not name.endswith("lines"):
+        return Turn(offers=(Offering(name),))
+    spans = [(found.start(), found.end() - found.start()) for found in re.finditer(rb"[^\n]+", content)]
+    return Turn(offers=tuple(Offering(f"{name}-{number}", span) for number, span in enumerate(spans)))
+
+
+def send_form(task):
+    """Send each document as a file in a form, as GROBID wants it."""
+    (offer,) = task.offers or (None,)
+    if offer is None:
+        return None
+    answer = task.answers.get("read")
+    if answer is None:
+        form = (
+            FormField("input", DocumentPart(), f"{offer.key}", "application/pdf"),
+            FormField("consolidateHeader", "0"),
+            FormField("teiCoordinates", "ref"),
+            FormField("teiCoordinates", "figure"),
+        )
+        return Ask("read", "reader", "api/process", headers=(("Accept", "application/xml"),), form=form)
+    return told(offer, answer)
+
+
+def told(offer, answer):
+    """Make a record of whatever a service answered."""
+    body = answer.view.read().decode()
+    return Observation(
+        offer.key, {"status": answer.status, "body": body, "reason": answer.reason and str(answer.reason)}
+    )
+
+
+def send_parts(task):
+    """Send each offer's part as it lies in the document."""
+    made = []
+    for offer in task.offers:
+        answer = task.answers.get(offer.key)
+        made.append(told(offer, answer) if answer else Ask(offer.key, "reader", body=DocumentPart(*offer.part)))
+    return made
+
+
+def ask_range(task):
+    """Ask for a few bytes of something large."""
+    for offer in task.offers:
+        answer = task.answers.get("range")
+        asked = Ask("range", "reader", "large", "GET", byte_range=(1000, 10))
+        return told(offer, answer) if answer else asked
+    return None
+
+
+SERVICE = Service("reader", "workshop.reader", ("POST", "GET"), seconds=20.0, busy=0.2)
+
+
+def collection(step, service=SERVICE):
+    """Return a collection with one step and one service."""
+    return Collection(
+        "workshop", ("ask", "read"), Requests(begin, follow), (Settle("read", "1", step),),
+        configuration=Configuration(
+            settings=(store_of("workshop"), Setting("workshop.reader", OPEN, "", "where the service is")),
+            source=ASKED, services=(service,),
+        ),
+    )  # fmt: skip
+
+
+class Workshop:
+    """A workspace of such a collection."""
+
+    def __init__(self, root, api, service, made, *lines):
+        self.root, self.made, self.adapter = root, made, RecordAdapter(made)
+        (root / "windrow.toml").write_text(
+            f'[workshop]\nreader = "{service.url}"\n\n[source.texts]\ncollection = "workshop"\n'
+             f'url = "{api.url}"\ndelay = "0s"\n' + "".join(f"{line}\n" for line in lines)
+        )  # fmt: skip
+        self.workspace = load(root, environ={}, collections={"workshop": made})
+
+    def run(self):
+        with Session(setup_of(self.workspace), "run") as session:
+            session.harvest(self.adapter.harvest(self.workspace))
+
+    def records(self):
+        with self.adapter._store(self.workspace) as store:
+            return {one.key: one.value for one in store.versions()}
+
+    def ask_next(self):
+        """Have everything that failed asked by the next run."""
+        ledger = Ledger(self.workspace.ledger)
+        with ledger.writing() as writer:
+            failing = ledger.addresses.failing("workshop", "", "")
+            writer.addresses.due_at("workshop", [one.digest for one in failing], 1)
+        ledger.close()
+
+    def waiting(self):
+        with self.adapter._store(self.workspace) as store:
+            return store.waiting(0)
