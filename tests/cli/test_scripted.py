@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -62,3 +64,37 @@ def test_a_page_that_is_called_an_image_is_ingested_in_every_book(workspace, win
     assert {row[0]: row[1] for row in rows} == codes
     assert {row[0] for row in rows if row[2]} == {"/real.php"}
     assert windrow("check").code == 0
+
+
+def test_dates_are_dates_and_codes_words_wherever_people_or_programs_read_them(workspace, windrow, tmp_path) -> None:
+    dated = (
+        b'<html lang=en><title>Harbour</title><meta property="article:modified_time" content="2026-01-02T03:04:05Z">'
+    )
+    dated += (
+        b"<main><h1>Harbour</h1><p>All about the harbour. <a href=/further>on</a> <a href=mailto:a@b.example>me</a>"
+    )
+    with answering({(GOOD, "/"): answer(dated), (GOOD, "/further"): answer(b"<p>Further on.")}) as server:
+        url = f"{server.origin(GOOD)}/"
+        workspace(url)
+        assert windrow("run").code == 0
+        tried = [windrow("try", url, "--as", "pages", *form) for form in ((), ("--json",))]
+    exported = windrow("export", "pages", "--as", "jsonl")
+    others = [
+        windrow(*words, *form)
+        for words in (("why", url), ("search", "harbour"), ("status",), ("changes",), ("check",))
+        for form in ((), ("--json",))
+    ]
+    for said in (*tried, exported, *others):
+        assert said.code == 0, said.err
+        # Seconds since 1970 are ten digits of their own, with commas or without.
+        assert not re.search(r"(?<![\w.:-])1,?[67]\d\d?,?\d{3},?\d{3}(?![\w.])", said.out), said.out
+    assert "updated=2026-01-02 03:04:05" in tried[0].out
+    assert "locality=in" in tried[0].out
+    fields = {one["identifier"]: one["fields"] for one in tried[1].of("record")}
+    assert fields["Harbour"]["updated"] == "2026-01-02T03:04:05Z"
+    assert fields["mailto:a@b.example"]["destination"] == "communication"
+    (front,) = [json.loads(line) for line in exported.out.splitlines() if '"Harbour"' in line]
+    assert front["updated"] == "2026-01-02T03:04:05Z"
+    assert front["first_seen"].startswith("20")
+    (found,) = windrow("search", "title:harbour", "--json").of("result")
+    assert found["updated"] == "2026-01-02T03:04:05Z"

@@ -6,11 +6,14 @@ import json
 from typing import TextIO
 
 from windrow.adapter import Export
+from windrow.collections.pages.adapter.lookup import when
 from windrow.collections.pages.adapter.open_summary import summaries
 from windrow.config import Workspace
 from windrow.form import plain
 from windrow.formats.terminal import escape_json
 from windrow.stores.summary.plain import copy, generations
+
+TIMES = ("first_seen", "last_seen", "ended", "created", "updated")
 
 
 def summary(workspace: Workspace, form: str, out: TextIO) -> int:
@@ -21,12 +24,13 @@ def summary(workspace: Workspace, form: str, out: TextIO) -> int:
 
 
 def pages(workspace: Workspace, form: str, out: TextIO) -> int:
-    """Write a line of JSON for every generation of the Summary Database; return how many."""
+    """Write a line of JSON for every version of every page, its times in ISO 8601; return how many."""
     del form
     count = 0
     with summaries(workspace) as engine:
         for one in generations(engine):
-            out.write(escape_json(json.dumps(plain(one), ensure_ascii=False)) + "\n")
+            told = one._asdict() | {name: when(getattr(one, name)) for name in TIMES}
+            out.write(escape_json(json.dumps(plain(told), ensure_ascii=False)) + "\n")
             count += 1
     return count
 
@@ -39,5 +43,5 @@ EXPORTS = (
         summary,
         unit="bytes",
     ),
-    Export("pages", ("jsonl",), "a line for each version of each page", pages),
+    Export("pages", ("jsonl",), "a line for each version of each page, its times in ISO 8601", pages),
 )

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 from windrow.adapter import Document, Got, Note, Part, Record
 from windrow.collections.pages.adapter.harvest import agent_known
+from windrow.collections.pages.adapter.lookup import when
+from windrow.collections.pages.code import Destination, Locality
 from windrow.collections.pages.reading import Document as Page
 from windrow.collections.pages.reading import read
 from windrow.collections.pages.settings import LIMITS, pages_of
@@ -96,9 +98,13 @@ def _records(url: str, page: Page) -> Iterator[Record]:
         yield _record(url, "text_pile", pile.digest().hex()[:16], dict(texts))
     said = page.description
     told = {name: getattr(said, name) for name in said.__dataclass_fields__}
+    told |= {name: when(told[name]) for name in ("created", "updated")}
     yield _record(url, "document_description", said.title or url, told)
     for link in page.links:
         shown = {name: value for name, value in link._asdict().items() if name not in {"url", "location"}}
+        shown["locality"] = Locality(link.locality).name.lower()
+        if link.destination is not None:
+            shown["destination"] = Destination(link.destination).name.lower()
         yield _record(url, "link_summary", link.url, shown)
 
 
