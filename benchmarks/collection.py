@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from windrow.contract import Collection, Listing, State
-from windrow.model import Entry, Fetched, Host, Offer, Source, Status
+from windrow.model import Fetched, ListingEntry, Offer, OfferingHost, Source, Status
 from windrow.reasons import Reason
 
 
-def plan(source: Source, entries: list[Entry], options: object) -> list[Offer]:
+def plan(source: Source, entries: list[ListingEntry], options: object) -> list[Offer]:
     """Offer everything."""
     return [Offer(f"{source.name}/{one.name}", one.name, one.size, one.modified, one.name) for one in entries]
 
 
-def prefer(owner: str, hosts: list[Host]) -> list[Host]:
+def prefer(owner: str, hosts: list[OfferingHost]) -> list[OfferingHost]:
     """Take hosts as they come."""
     return list(hosts)
 

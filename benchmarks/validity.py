@@ -132,8 +132,8 @@ def main() -> int:
     from windrow.collections.drops.collection import COLLECTION  # noqa: PLC0415
     from windrow.engine.message import Job  # noqa: PLC0415
     from windrow.engine.pool import Pool  # noqa: PLC0415
-    from windrow.engine.worker import Desk  # noqa: PLC0415
-    from windrow.model import Item, Limits, Place, Status  # noqa: PLC0415
+    from windrow.engine.worker import WorkerConfig  # noqa: PLC0415
+    from windrow.model import ArchivePlace, Item, Limits, Status  # noqa: PLC0415
 
     into, cores, most = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     step = next(number for number, one in enumerate(COLLECTION.steps) if one.phase == "xsd")
@@ -144,14 +144,14 @@ def main() -> int:
             f"{text} JOIN item i ON i.seq = e.item WHERE e.reason IS NULL LIMIT ?", (most,)
         ).fetchall()
     # Documents of the same bytes are one capture: each is read from there as often as it was offered.
-    where = {digest: Place(*place) for _, digest, *place in rows if place[0]}
+    where = {digest: ArchivePlace(*place) for _, digest, *place in rows if place[0]}
 
     def jobs() -> Iterator[Job]:
         for number, (key, digest, *_) in enumerate(rows):
             item = Item(number, "drops", "xml", key, None, "", 1, Status.PENDING, 1, digest, "")
             yield Job(step, item, where[digest], {})
 
-    pool = Pool(Desk(COLLECTION, into / "archive", Limits(), sheets), cores)
+    pool = Pool(WorkerConfig(COLLECTION, into / "archive", Limits(), sheets), cores)
     readings = [done.result for _, done in pool.run(jobs())]
     pool.close()
     bad = [str(one) for one in readings if not one.done]

@@ -12,24 +12,24 @@ from typing import Any, NamedTuple
 
 import click
 
-from windrow.adapter import Burden, Document, Got, Note, Record, Reread, SourceChange
+from windrow.adapter import Burden, Document, Got, Note, Record, RereadCount, SourceChange
 from windrow.app.crawled import OutcomeCount
-from windrow.app.question import Candidate
+from windrow.app.question import Meaning
 from windrow.app.scaffold import Prepared
-from windrow.app.schedule import Asked, Reads, Waiting
-from windrow.app.status import SourceState, Standing, StateCount
+from windrow.app.schedule import PlannedSource, Reads, Waiting
+from windrow.app.status import SourceState, StateCount, WorkspaceState
 from windrow.app.story import Event, Story
-from windrow.app.summary import FindingCount, PhaseCount, ReasonCount, SourceCount, Summary
+from windrow.app.summary import FindingCount, PhaseCount, ReasonCount, SessionSummary, SourceCount
 from windrow.cli.root import root
 from windrow.collections.pages.adapter.compare import Compared
 from windrow.collections.pages.adapter.editions import Edition
-from windrow.collections.pages.adapter.lookup import Hit, Mark, Told
-from windrow.collections.pages.adapter.page_story import Asked as PageAsked
-from windrow.collections.pages.adapter.page_story import Page, Tombstone
-from windrow.collections.pages.adapter.site_story import Came, Origin, Site
-from windrow.collections.pages.difference import Change, Line
-from windrow.collections.pages.search.result import Part
-from windrow.engine.burial import Buried
+from windrow.collections.pages.adapter.lookup import PageHit, PageSearchEnd, SnippetMark
+from windrow.collections.pages.adapter.page_story import PageState, Tombstone
+from windrow.collections.pages.adapter.page_story import PageVisit as PageAsked
+from windrow.collections.pages.adapter.site_story import OutcomeTally, SiteOrigin, SiteState
+from windrow.collections.pages.difference import DiffLine, TextChange
+from windrow.collections.pages.search.result import ScorePart
+from windrow.engine.burial import TakedownResult
 from windrow.engine.check import Fault
 from windrow.stores.index.version import Counted, Near
 
@@ -59,34 +59,34 @@ MESSAGES = {
     "progress": Message("run", "the phase in hand, about once a second and at its end", {
         "phase": "text", "done": "number", "total": "number or null", "failed": "number", "seconds": "number",
     }),
-    "summary": Message("run, why SESSION, and `run.notify`", "a session, the last line of a run", Summary),
-    "would_ask": Message("run --dry-run", "a source that would be asked", Asked),
+    "summary": Message("run, why SESSION, and `run.notify`", "a session, the last line of a run", SessionSummary),
+    "would_ask": Message("run --dry-run", "a source that would be asked", PlannedSource),
     "would_fetch": Message("run --dry-run", "an item that waits, and its first source", Waiting),
     "would_read": Message("run --dry-run", "what is due for a phase", Reads),
     "got": Message("try", "the bytes that are read", Got),
     "note": Message("try", "a finding in a document", Note),
     "record": Message("try", "a record as it would be loaded", Record),
     "document": Message("try", "a document, after its findings and records", Document),
-    "result": Message("search", "a page that was found, best first", Hit),
-    "answer": Message("search", "how the query was understood, the last line", Told),
-    "status": Message("status", "the whole workspace", Standing),
+    "result": Message("search", "a page that was found, best first", PageHit),
+    "answer": Message("search", "how the query was understood, the last line", PageSearchEnd),
+    "status": Message("status", "the whole workspace", WorkspaceState),
     "story": Message("why", "the thing in question; its events and members follow", Story),
     "event": Message("why", "one thing that happened; fields that say nothing are left out", Event),
-    "member": Message("why", "a document within the archive in question", Candidate),
-    "page": Message("why", "the page in question; its versions and visits follow", Page),
+    "member": Message("why", "a document within the archive in question", Meaning),
+    "page": Message("why", "the page in question; its versions and visits follow", PageState),
     "version": Message("why", "a version of the page, oldest first", Edition),
     "visit": Message("why", "one question for the page; fields that say nothing are left out", PageAsked),
-    "site": Message("why", "the site or host in question; its origins follow", Site),
-    "origin": Message("why", "an origin of the site", Origin),
-    "candidate": Message("why", "one of several things that may be meant", Candidate),
+    "site": Message("why", "the site or host in question; its origins follow", SiteState),
+    "origin": Message("why", "an origin of the site", SiteOrigin),
+    "candidate": Message("why", "one of several things that may be meant", Meaning),
     "retry": Message("retry", "an item that was put back", _DECIDED),
     "cancel": Message("cancel", "an item that was ended", _DECIDED),
     "diff": Message("diff", "two versions of a page and what changed between them", Compared),
     "source_change": Message("changes", "something that came, changed or went at a source", SourceChange),
     "would_forget": Message("forget", "what there is of something that would be taken down", Burden),
-    "forgotten": Message("forget", "something that was taken down", Buried),
+    "forgotten": Message("forget", "something that was taken down", TakedownResult),
     "lifted": Message("forget --lift", "what may be asked for again", {"tombstones": "number"}),
-    "reread": Message("replay", "what became of the versions of pages", Reread),
+    "reread": Message("replay", "what became of the versions of pages", RereadCount),
     "change": Message("replay", "a document that ends elsewhere than before", {
         "key": "text", "before": "text", "after": "text",
     }),
@@ -101,13 +101,13 @@ MESSAGES = {
 """Every type of message."""
 
 PARTS = (
-    SourceCount, PhaseCount, ReasonCount, FindingCount, OutcomeCount, SourceState, StateCount, Mark, Part,
-    Came, Counted, Change, Line, Tombstone, Near,
+    SourceCount, PhaseCount, ReasonCount, FindingCount, OutcomeCount, SourceState, StateCount, SnippetMark, ScorePart,
+    OutcomeTally, Counted, TextChange, DiffLine, Tombstone, Near,
 )  # fmt: skip
 """What lists within messages hold."""
 
 SENT_APART: dict[type, set[str]] = {
-    Story: {"events", "members"}, Page: {"versions", "events"}, Site: {"origins"},
+    Story: {"events", "members"}, PageState: {"versions", "events"}, SiteState: {"origins"},
 }  # fmt: skip
 """Fields that have messages of their own."""
 

@@ -29,7 +29,7 @@ from benchmarks.comparison import Comparison
 from benchmarks.memory import Watch
 from windrow.digest import number
 from windrow.engine.ledger import Ledger
-from windrow.model import Found, Kept, Place, Visit
+from windrow.model import ArchivePlace, FoundUrl, KeptResponse, Visit
 
 ADDRESSES = int(os.environ.get("WINDROW_FRONTIER", "10000000"))
 HOSTS = 4_000
@@ -46,7 +46,7 @@ def origin(host: int) -> str:
     return f"https://www.site{host:04}.example"
 
 
-def page(batch: int, at: int) -> tuple[int, list[Found]]:
+def page(batch: int, at: int) -> tuple[int, list[FoundUrl]]:
     """Return the host of a batch's page and the addresses that it brings: the same each time."""
     dice = random.Random(batch * BATCH + at)
     host = dice.randrange(HOSTS)
@@ -55,13 +55,13 @@ def page(batch: int, at: int) -> tuple[int, list[Found]]:
         f"{where}/{dice.choice(WORDS)}/{dice.choice(WORDS)}-{dice.choice(WORDS)}-{batch * STEP + at * LINKS + one}.html"
         for one in range(LINKS)
     ]
-    return host, [Found(number(url), where, url, 2) for url in urls]
+    return host, [FoundUrl(number(url), where, url, 2) for url in urls]
 
 
-def visit(found: Found) -> Visit:
+def visit(found: FoundUrl) -> Visit:
     """Say that a page was asked and kept."""
     name = f"sha256:{found.digest & (1 << 63) - 1:064x}"
-    kept = Kept(name, 30_000, Place("windrow-000001-1-00001.warc.gz", 1, 9_000))
+    kept = KeptResponse(name, 30_000, ArchivePlace("windrow-000001-1-00001.warc.gz", 1, 9_000))
     return Visit(found.digest, found.url, 0, True, AT, 0.01, 200, kept, validators=('"1-2"', ""))
 
 

@@ -22,8 +22,8 @@ from windrow.digest import number
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, Setup
 from windrow.formats.url import normalise, parts
-from windrow.model import Found, Limits, Order, Visit
-from windrow.stores.archive import Deposit, Keeper
+from windrow.model import FetchRequest, FoundUrl, Limits, Visit
+from windrow.stores.archive import ArchiveWriter, CaptureSink
 from windrow.stores.connect import connect
 from windrow.stores.index.fulltext import fill
 from windrow.stores.summary.store import SummaryStore
@@ -46,7 +46,7 @@ class Spent(NamedTuple):
 def keep(root: Path, pages: Iterable[Sample]) -> int:
     """Put pages into an archive and on a ledger, as a crawl does; return how many addresses they have."""
     session = Session(Setup(root / "ledger.sqlite", root / "archive", Limits()), "benchmark")
-    keeper = Keeper(root / "archive", f"windrow-{session.number:06}-1", Limits(), 1 << 30, "benchmark")
+    keeper = ArchiveWriter(root / "archive", f"windrow-{session.number:06}-1", Limits(), 1 << 30, "benchmark")
     hosts: dict[str, int] = {}
     met: set[str] = set()
     at = datetime(2026, 1, 1, tzinfo=UTC)
@@ -60,8 +60,8 @@ def keep(root: Path, pages: Iterable[Sample]) -> int:
             origin, digest = parts(url).origin, number(url)
             if origin not in hosts:
                 hosts[origin] = writer.addresses.add_host(session.number, "pages", "sample", origin)
-            writer.addresses.add(hosts[origin], 0, [Found(digest, origin, url)])
-            deposit = Deposit(keeper, Order(0, url), url, at)
+            writer.addresses.add(hosts[origin], 0, [FoundUrl(digest, origin, url)])
+            deposit = CaptureSink(keeper, FetchRequest(0, url), url, at)
             deposit.open(len(page.raw), HEAD, ASKED)
             deposit.write(page.raw)
             kept = deposit.finish()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from windrow.collections.pages.crawl import CRAWL, site
-from windrow.collections.pages.guide import Guide, Manner
+from windrow.collections.pages.guide import CrawlOptions, SiteRules
 from windrow.collections.pages.recrawl import DAY
 from windrow.collections.pages.reference import References
 from windrow.contract import Collection
@@ -29,11 +29,11 @@ def source(seed: str) -> Source:
     return Source(where.host, "walked", Site(where.scheme, where.host, where.port, agent=AGENT), options=options)
 
 
-def rules(source: Source, origin: str, options: Mapping[str, Any]) -> Guide:
+def rules(source: Source, origin: str, options: Mapping[str, Any]) -> SiteRules:
     """Walk by the collection's own rules, but as fast as answers come."""
     told: Any = source.options
-    manner = Manner(site(source), AGENT, told["delay"], polite=False, named=named(told["private"]))
-    return Guide(manner, origin, References(AGENT))
+    manner = CrawlOptions(site(source), AGENT, told["delay"], polite=False, named=named(told["private"]))
+    return SiteRules(manner, origin, References(AGENT))
 
 
 WALKED = Collection(name="walked", phases=("crawl",), discovery=replace(CRAWL, rules=rules), steps=())

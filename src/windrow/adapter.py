@@ -16,7 +16,7 @@ from windrow.config import Workspace
 from windrow.engine.check import Fault
 from windrow.engine.ledger import Ledger
 from windrow.engine.progress import Progress
-from windrow.engine.replay import Change
+from windrow.engine.replay import ReplayChange
 from windrow.engine.run import Harvest
 from windrow.engine.session import Setup
 from windrow.model import Level, Source
@@ -72,7 +72,7 @@ Part = Got | Document | Record | Note
 """One thing that `windrow try` tells."""
 
 
-class Reread(NamedTuple):
+class RereadCount(NamedTuple):
     """How many versions of records there were before, are now, and say something else than any did before."""
 
     session: int
@@ -85,8 +85,8 @@ class Replayed(NamedTuple):
     """What a replay did: the session it is on record as, and what came out differently."""
 
     session: int
-    changes: tuple[Change, ...] = ()
-    versions: Reread | None = None
+    changes: tuple[ReplayChange, ...] = ()
+    versions: RereadCount | None = None
 
 
 class Burden(NamedTuple):

@@ -136,7 +136,7 @@ class FetchEnded(NamedTuple):
     subject: Subject = NOBODY
 
 
-class Read(NamedTuple):
+class DocumentRead(NamedTuple):
     """A step read a document; `md5` of the whole where the step made it."""
 
     seq: int
@@ -165,7 +165,7 @@ class Moved(NamedTuple):
     subject: Subject = NOBODY
 
 
-class Found(NamedTuple):
+class FindingMade(NamedTuple):
     """Something wrong or notable in an item, found in `phase`."""
 
     seq: int
@@ -190,7 +190,7 @@ Fact = (
     | Listed
     | FetchBegun
     | FetchEnded
-    | Read
+    | DocumentRead
     | Moved
-    | Found
+    | FindingMade
 )

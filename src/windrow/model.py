@@ -109,7 +109,7 @@ LARGEST = 2**63 - 1
 """The largest whole number that every database holds."""
 
 
-class Entry(NamedTuple):
+class ListingEntry(NamedTuple):
     """One line of a listing. `modified` is aware and UTC where the server tells it.
 
     With a `reason` the line could not be read, or is left out by rule; `name` is then the line itself.
@@ -142,7 +142,7 @@ class Offer(NamedTuple):
     sidecar: str = ""  # path of a checksum file beside it, where the listing has one
 
 
-class Host(NamedTuple):
+class OfferingHost(NamedTuple):
     """A source that offers an item, and how it did so far; `speed` in bytes a second, None unknown."""
 
     source: str
@@ -152,7 +152,7 @@ class Host(NamedTuple):
     speed: float | None = None
 
 
-class Known(NamedTuple):
+class KnownCapture(NamedTuple):
     """The record that holds what an address gave before: digest, WARC date and address of it."""
 
     digest: str = ""
@@ -160,7 +160,7 @@ class Known(NamedTuple):
     address: str = ""
 
 
-class Order(NamedTuple):
+class FetchRequest(NamedTuple):
     """One thing for a fetcher to get. `number` is the engine's own mark for it."""
 
     number: int
@@ -168,11 +168,11 @@ class Order(NamedTuple):
     size: int | None = None
     part: str = ""  # name under which a broken transfer is kept and resumed
     sidecar: str = ""
-    last: Known = Known()  # the last capture: unchanged -> revisit
+    last: KnownCapture = KnownCapture()  # the last capture: unchanged -> revisit
     modified: datetime | None = None  # as the listing told: a part of another version is not gone on with
 
 
-class Place(NamedTuple):
+class ArchivePlace(NamedTuple):
     """Where kept bytes lie: the WARC file, and offset and length in it of the whole record."""
 
     warc: str
@@ -180,12 +180,12 @@ class Place(NamedTuple):
     length: int
 
 
-class Kept(NamedTuple):
+class KeptResponse(NamedTuple):
     """What keep made of one response: `at` is its record's WARC-Date, `mime` the body's media type."""
 
     digest: str
     size: int
-    place: Place
+    place: ArchivePlace
     revisit: bool = False
     at: datetime | None = None
     mime: str = ""
@@ -199,7 +199,7 @@ class Fetched(NamedTuple):
     seconds: float
     status: int | None  # the protocol's own number: 200, 226; None where it has none
     received: int  # bytes that came over the line in this attempt
-    kept: Kept | None
+    kept: KeptResponse | None
     reason: Reason | None = None
     message: str = ""
     retry: bool = False
@@ -237,7 +237,7 @@ class HttpRequest(NamedTuple):
     seconds: float = 0.0
 
 
-class Found(NamedTuple):
+class FoundUrl(NamedTuple):
     """An address that may be asked: `digest` is 64 bits of the hash of what is asked, a low `place` goes first.
 
     `kind` is the collection's number for what lies there, `hinted` when it is said to have changed; `request` is None
@@ -253,14 +253,14 @@ class Found(NamedTuple):
     request: HttpRequest | None = None
 
 
-class Call(NamedTuple):
+class CrawlRequest(NamedTuple):
     """An address to ask, and what its last body was and said of itself."""
 
     digest: int
     url: str
     etag: str = ""
     modified: str = ""
-    last: Known = Known()
+    last: KnownCapture = KnownCapture()
     kind: int = 0
     place: int = 0
     request: HttpRequest | None = None
@@ -289,7 +289,7 @@ class Visit(NamedTuple):
     started: datetime
     seconds: float
     status: int | None = None
-    kept: Kept | None = None
+    kept: KeptResponse | None = None
     reason: Reason | None = None
     message: str = ""
     validators: tuple[str, str] = ("", "")  # ETag, Last-Modified
@@ -323,7 +323,7 @@ class Item:
     member: str = ""  # its name within the capture, empty for the whole
 
 
-class LookUp(NamedTuple):
+class StoreLookUp(NamedTuple):
     """A look-up in the store that a reading leaves open.
 
     Where the store does not know `key` under `question`, `finding` becomes one of the reading's.
@@ -353,7 +353,7 @@ class Reading:
     reason: Reason | None = None  # None: done
     findings: tuple[Finding, ...] = ()
     members: tuple[Member, ...] = ()
-    lookups: tuple[LookUp, ...] = ()
+    lookups: tuple[StoreLookUp, ...] = ()
     count: int = 0  # records, rows or elements, whatever the step counts
     md5: str = ""
 

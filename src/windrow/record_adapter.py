@@ -27,7 +27,7 @@ from windrow.adapter import (
     Part,
     Record,
     Replayed,
-    Reread,
+    RereadCount,
     SearchAnswer,
     SearchResult,
 )
@@ -37,7 +37,7 @@ from windrow.contract import Answer, Ask, Collection, Observation, Settle, Skip,
 from windrow.contract import Request as Wanted
 from windrow.digest import digest, number
 from windrow.engine.answers import allowed_origins, body_of
-from windrow.engine.burial import Buried, Target, bury, kept_by_reader, lift
+from windrow.engine.burial import TakedownResult, TakedownTarget, bury, kept_by_reader, lift
 from windrow.engine.check import Fault
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.addresses import AddressRow
@@ -52,14 +52,14 @@ from windrow.errors import ConfigError, UsageError, WindrowError
 from windrow.formats.url import normalise, parts
 from windrow.model import Item, Level, Limits, Site, Source
 from windrow.stores.archive import open_response
-from windrow.stores.records import RecordStore, Version
+from windrow.stores.records import RecordStore, RecordVersion
 from windrow.stores.scratch import remove_scratch
 
 _SHOWN = 20
 """Visits, and versions, that `windrow why` tells of one thing."""
 
 
-class SearchTold(NamedTuple):
+class RecordSearchEnd(NamedTuple):
     """The last line of a search: how it was understood, and whether there is more behind it."""
 
     query: str
@@ -144,7 +144,7 @@ class RecordAdapter:
                 session.harvest(replace(made, services=tuple(map(_silent, made.services))), fetch=False)
 
             told = rebuild(session, old, new, build, lambda: _compare(old, new))
-        return Replayed(session.ordinal, versions=Reread(session.ordinal, *told))
+        return Replayed(session.ordinal, versions=RereadCount(session.ordinal, *told))
 
     def attempt(self, workspace: Workspace | None, address: str) -> Iterator[Part]:
         """Ask for one address by GET, follow it and take the step on it; services are not asked."""
@@ -272,7 +272,7 @@ class RecordAdapter:
             )
             for one in found
         )  # fmt: skip
-        told = SearchTold(text, offset, len(results), further, relaxed=False, notes=())
+        told = RecordSearchEnd(text, offset, len(results), further, relaxed=False, notes=())
         return SearchAnswer(results, (), further, relaxed=False, message=Message("search", told))
 
     def _export(self, workspace: Workspace, form: str, out: TextIO) -> int:
@@ -292,7 +292,9 @@ class RecordAdapter:
         targets = self._targets(workspace, ledger, names)
         return [Burden(one.name, *ledger.takedowns.count(one.address, one.host)) for one in targets]
 
-    def take_down(self, workspace: Workspace, setup: Setup, names: Sequence[str], reason: str = "") -> list[Buried]:
+    def take_down(
+        self, workspace: Workspace, setup: Setup, names: Sequence[str], reason: str = ""
+    ) -> list[TakedownResult]:
         """Take down addresses, origins, or records with the addresses that told of them; finish what was begun."""
         with Session(setup, "forget") as session:
             found = self._targets(workspace, session.ledger, names)
@@ -307,8 +309,8 @@ class RecordAdapter:
         with Session(setup, "forget --lift") as session:
             return lift(session, self._targets(workspace, session.ledger, names))
 
-    def _targets(self, workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[Target]:
-        found: list[Target] = []
+    def _targets(self, workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownTarget]:
+        found: list[TakedownTarget] = []
         for name in names:
             mine = list(self._meant(workspace, ledger, name))
             if not mine:
@@ -316,23 +318,23 @@ class RecordAdapter:
             found += mine
         return list(dict.fromkeys(found))
 
-    def _meant(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[Target]:
+    def _meant(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
         with self._store(workspace) as store:
             visits = store.visits_of(name) if store else []
         for one in ledger.attempts.visits_named(visits):
-            yield Target(one.visit.url, one.visit.digest)
+            yield TakedownTarget(one.visit.url, one.visit.digest)
         if visits:
             return
         if row := self._address(ledger, name):
-            yield Target(row.url, row.digest)
+            yield TakedownTarget(row.url, row.digest)
             return
         source = workspace.source(name)
         if source and source.collection == self._collection.name:
             for state in ledger.addresses.host_states(name, "", 0):
                 if state.collection == self._collection.name:
-                    yield Target(state.origin, 0, state.seq)
+                    yield TakedownTarget(state.origin, 0, state.seq)
 
-    def _removed(self, workspace: Workspace, ledger: Ledger, target: Target) -> int:
+    def _removed(self, workspace: Workspace, ledger: Ledger, target: TakedownTarget) -> int:
         visits = [one.visit for one in ledger.takedowns.captures(target.address, target.host)]
         with self._store(workspace) as store:
             return store.forget(visits) if store else 0
@@ -405,7 +407,7 @@ def _silent(service: Source) -> Source:
     return replace(service, active=False)
 
 
-def _state(last: Version) -> str:
+def _state(last: RecordVersion) -> str:
     return "gone" if last.change == "gone" or not last.json else "there when it was last looked at"
 
 

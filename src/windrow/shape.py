@@ -1,6 +1,6 @@
 """The shape of a collection's tables, declared as data: what a LOAD step's rows look like in a store.
 
-A collection declares its `Table`s and `Summary`s, a store makes them, and neither knows the other.
+A collection declares its `ElementTable`s and `CountTable`s, a store makes them, and neither knows the other.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 
-class Kind(StrEnum):
+class ColumnKind(StrEnum):
     """What a column holds, and how a row's tuple spells it."""
 
     NAME = "name"  # text of at most `NAME_LIMIT` characters, fit for an index
@@ -29,11 +29,11 @@ class Column(NamedTuple):
     """One column: `indexed` where people look rows up by it."""
 
     name: str
-    kind: Kind = Kind.TEXT
+    kind: ColumnKind = ColumnKind.TEXT
     indexed: bool = False
 
 
-class Table(NamedTuple):
+class ElementTable(NamedTuple):
     """The rows of one type of element.
 
     Every such table also has `id`, `parent_id`, `entity_id`, `submission_id` and `ordinal`.
@@ -47,7 +47,7 @@ class Table(NamedTuple):
     entity: str = ""
 
 
-class Summary(NamedTuple):
+class CountTable(NamedTuple):
     """How many rows there are by some keys, kept for every submission and for all of them.
 
     Each of `queries` is a SELECT that gives `submission_id`, `entity_id` and the keys, for the

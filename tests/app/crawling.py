@@ -11,7 +11,7 @@ from windrow.collections.pages.adapter.crawler_books import CrawlerBooks
 from windrow.digest import number
 from windrow.engine.ledger import Ledger
 from windrow.formats.url import parts
-from windrow.model import Found, Kept, Place, Visit
+from windrow.model import ArchivePlace, FoundUrl, KeptResponse, Visit
 from windrow.reasons import Reason
 
 BEGIN = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -60,20 +60,20 @@ class Crawl:
             for _ in range(count):
                 origin = self._chance.choice(sorted(self._hosts))
                 url = f"{origin}/p/{self._chance.randrange(pages)}"
-                writer.addresses.add(self._hosts[origin], 0, [Found(number(url), parts(url).origin, url)])
+                writer.addresses.add(self._hosts[origin], 0, [FoundUrl(number(url), parts(url).origin, url)])
                 if self._chance.random() < 0.8:
                     writer.attempts.visited(self.session, self._hosts[origin], self._visit(origin, url), None)
 
     def _visit(self, origin: str, url: str) -> Visit:
         self._at += timedelta(milliseconds=self._chance.choice([0, 0, 7, 900]))
         if self._chance.random() < 0.1:
-            kept = Kept("sha256:r", 20, Place("w.warc.gz", 1, 2), mime="text/plain")
+            kept = KeptResponse("sha256:r", 20, ArchivePlace("w.warc.gz", 1, 2), mime="text/plain")
             return Visit(0, f"{origin}/robots.txt", 1, True, self._at, 0.02, 200, kept)
         status, location, reason, message = self._chance.choice(ENDS)
         kept = None
         if status == 200:
             kind = self._chance.choice(["text/html", "text/html;charset=utf-8", "application/atom+xml", "nonsense"])
-            kept = Kept("sha256:x", self._chance.randrange(9_000), Place("w.warc.gz", 5, 6), mime=kind)
+            kept = KeptResponse("sha256:x", self._chance.randrange(9_000), ArchivePlace("w.warc.gz", 5, 6), mime=kind)
         seconds = 0.0 if reason in {Reason.ROBOTS_DENIED, Reason.UNSUPPORTED} else 0.125
         told = ('"e1"', "Sun, 06 Nov 1994 08:49:37 GMT") if status == 200 else ("", "")
         allowed = reason is not Reason.ROBOTS_DENIED

@@ -21,7 +21,7 @@ from windrow.stores.connect import connect
 from windrow.stores.index import fulltext
 from windrow.stores.index.beside import there
 from windrow.stores.index.fulltext import recount
-from windrow.stores.index.roll import Roll
+from windrow.stores.index.roll import IndexManifest
 
 pytestmark = pytest.mark.skipif(not there(), reason="the extra 'search' is not installed")
 PAGES = [
@@ -61,11 +61,11 @@ def test_changes_are_followed(tmp_path: Path) -> None:
     link.execute("DELETE FROM file_summary WHERE entity_generation_id = 3")
     link.execute("DELETE FROM entity_generation WHERE entity_generation_id = 3")
     assert index_pages(engine, folder)[1:] == (0, 1)
-    with Roll(roll_path(folder)) as roll:
+    with IndexManifest(roll_path(folder)) as roll:
         after = roll.named([1, 2, 3, 4])
     shutil.rmtree(folder)
     assert index_pages(engine, folder)[1:] == (3, 0)
-    with Roll(roll_path(folder)) as roll:
+    with IndexManifest(roll_path(folder)) as roll:
         assert roll.named([1, 2, 3, 4]) == after
     link.close()
     engine.dispose()
@@ -150,7 +150,7 @@ def test_after_a_kill_at_any_batch_the_next_run_mends_it(tmp_path: Path) -> None
     assert killed > 3
     indexing.follower(whole, tmp_path / "other")(lambda: True)
     assert contents(path) == contents(whole)
-    with Roll(roll_path(folder)) as one, Roll(roll_path(tmp_path / "other")) as other:
+    with IndexManifest(roll_path(folder)) as one, IndexManifest(roll_path(tmp_path / "other")) as other:
         assert list(one.stamps()) == list(other.stamps())
         assert len(list(one.stamps())) == 20
     engine = connect(f"sqlite:///{path}", durable=False)

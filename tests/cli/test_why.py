@@ -9,7 +9,7 @@ from tools.command import MESSAGES, shape
 
 from tests.cli.conftest import put
 from windrow.demo.document import drop, pack, specimens
-from windrow.model import Place
+from windrow.model import ArchivePlace
 from windrow.reasons import Reason
 from windrow.stores.archive import open_capture
 
@@ -39,7 +39,7 @@ def test_a_zip_tells_all_in_order(harvested, windrow) -> None:
 
 def test_the_capture_is_where_it_says(harvested, partner, windrow) -> None:
     (event,) = [one for one in windrow("why", ZIP, "--json").of("event") if one["what"] == "capture"]
-    place = Place(event["warc"], event["offset"], event["length"])
+    place = ArchivePlace(event["warc"], event["offset"], event["length"])
     with open_capture(harvested / "archive", place) as view:
         assert view.read() == (partner / "add" / ZIP).read_bytes()
 

@@ -10,7 +10,7 @@ from tests.crash.place import finish, kill, kill_when, listing, make, reached, s
 from windrow.collections.drops.phase import PHASES
 from windrow.demo.document import drop
 from windrow.digest import digest
-from windrow.model import Place, Status
+from windrow.model import ArchivePlace, Status
 from windrow.stores.archive import open_capture
 
 # A zip's name is judged when it is listed (bad) or stamped after its transfer (good). `qc` is for others to write.
@@ -104,7 +104,7 @@ def test_every_capture_the_ledger_promises_is_in_the_archive(tmp_path):
         ).fetchall()
     assert len(rows) == 15
     for *place, name in rows:
-        with open_capture(root / "archive", Place(*place)) as view:
+        with open_capture(root / "archive", ArchivePlace(*place)) as view:
             assert digest(view.read()) == name
 
 

@@ -4,7 +4,7 @@ import re
 import sys
 from pathlib import Path
 
-from windrow.collections.pages.guide import Guide, Manner
+from windrow.collections.pages.guide import CrawlOptions, SiteRules
 from windrow.collections.pages.guide import again as later
 from windrow.collections.pages.policy import policy
 from windrow.collections.pages.recrawl import interval
@@ -14,7 +14,7 @@ from windrow.digest import number
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, Setup
 from windrow.formats.url import parts
-from windrow.model import Found, Limits, Site, Source
+from windrow.model import FoundUrl, Limits, Site, Source
 from windrow.politeness.private import named
 
 HREF = re.compile(rb'href="([^"]*)"')
@@ -28,13 +28,15 @@ def references(url, fields, body):
 
 def seeds(source, options):
     url = source.options["seed"]
-    return [Found(number(url), parts(url).origin, url)]
+    return [FoundUrl(number(url), parts(url).origin, url)]
 
 
 def rules(source, origin, options):
     told = policy(scope([source.options["seed"]], paths=[source.options["below"]]), do_not_crawl=["/drop/*/private/*"])
-    manner = Manner(told, "windrow-test", float(options.get("delay", 0)), polite=False, named=named(["127.0.0.1"]))
-    return Guide(manner, origin, references)
+    manner = CrawlOptions(
+        told, "windrow-test", float(options.get("delay", 0)), polite=False, named=named(["127.0.0.1"])
+    )
+    return SiteRules(manner, origin, references)
 
 
 def again(source, visit, pause, failures):

@@ -15,8 +15,8 @@ from tests.engine.strolling import stroll
 from windrow.digest import digest
 from windrow.engine.check import check_archive, check_index, check_standing
 from windrow.engine.ledger import Ledger
-from windrow.engine.sighting import Sightings
-from windrow.model import Place
+from windrow.engine.sighting import RecentUrls
+from windrow.model import ArchivePlace
 from windrow.stores.archive import open_capture
 
 PAGES = 60
@@ -78,7 +78,7 @@ def test_every_answer_is_kept_as_it_came(site, nginx, tmp_path):
     ledger.close()
     assert len(rows) == PAGES + 1
     for url, name, *place in rows:
-        with open_capture(tmp_path / "archive", Place(*place)) as view:
+        with open_capture(tmp_path / "archive", ArchivePlace(*place)) as view:
             body = view.read()
         assert digest(body) == name
         assert body == (nginx.root / "stroll" / url.rpartition("/")[2]).read_bytes()
@@ -196,7 +196,7 @@ def test_a_host_that_is_not_there_fails_its_source_only(tmp_path):
 
 
 def test_sightings_forget_nothing_that_they_were_not_told():
-    met = Sightings()
+    met = RecentUrls()
     assert met.fresh(5)
     assert not met.fresh(5)
     assert met.fresh(5 + (1 << 20)), "another address in the same slot is fresh"

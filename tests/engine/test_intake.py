@@ -18,8 +18,8 @@ from tests.engine.taking import ask, take
 from tests.stores.letter import again, info, packed, page, record
 from windrow.digest import digest
 from windrow.formats.warc import stamp
-from windrow.model import Known, Limits, Order, Place
-from windrow.stores.archive import Deposit, Keeper, open_capture
+from windrow.model import ArchivePlace, FetchRequest, KnownCapture, Limits
+from windrow.stores.archive import ArchiveWriter, CaptureSink, open_capture
 
 HERE = Path(__file__).parents[2]
 MOVED = b"HTTP/1.1 301 Moved Permanently\r\nLocation: /new\r\n\r\n"
@@ -68,7 +68,7 @@ def test_records_become_visits(tmp_path):
     left = ("warcinfo", "request", "metadata", "robots.txt", "dns address", "urn address")
     assert told(tmp_path) == ["them: 1 files, 4 captures; left out: " + ", ".join(f"{word} 1" for word in left)]
     warc, offset, length = ask(tmp_path, "SELECT warc, place_offset, place_length FROM visit ORDER BY seq")[0]
-    with open_capture(tmp_path / "archive", Place(warc, offset, length)) as view:
+    with open_capture(tmp_path / "archive", ArchivePlace(warc, offset, length)) as view:
         assert view.read() == b"first"
 
 
@@ -129,7 +129,7 @@ def test_revisits_find_their_bytes_in_any_order_of_files(tmp_path, order):
     assert ask(tmp_path, "SELECT count(*) FROM intake_waiting") == [(1,)]
     assert any("1 revisits wait for what they repeat" in line for line in told(tmp_path))
     for *place, revisit in ask(tmp_path, "SELECT warc, place_offset, place_length, revisit FROM visit"):
-        with open_capture(tmp_path / "archive", Place(*place)) as view:
+        with open_capture(tmp_path / "archive", ArchivePlace(*place)) as view:
             assert view.read() == (b"" if revisit else b"same")
 
 
@@ -177,14 +177,14 @@ def test_a_revisit_of_an_empty_body_needs_no_original(tmp_path):
 
 def test_our_own_archive_comes_in_with_its_revisits_and_answers_304(tmp_path):
     own, there = tmp_path / "own", tmp_path / "there"
-    keeper = Keeper(own, "windrow-000001-1", Limits(spare=0), 1 << 30, "test")
+    keeper = ArchiveWriter(own, "windrow-000001-1", Limits(spare=0), 1 << 30, "test")
     head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
-    at, last = datetime(2026, 1, 1, tzinfo=UTC), Known()
+    at, last = datetime(2026, 1, 1, tzinfo=UTC), KnownCapture()
     for unchanged in (False, False, True):
-        deposit = Deposit(keeper, Order(1, "x", last=last), "http://a.example/", at)
+        deposit = CaptureSink(keeper, FetchRequest(1, "x", last=last), "http://a.example/", at)
         deposit.open(None, b"HTTP/1.1 304 Not Modified\r\n\r\n" if unchanged else head, b"GET / HTTP/1.1\r\n\r\n")
         kept = deposit.finish(unchanged=unchanged)
-        last, at = Known(kept.digest, stamp(at), "http://a.example/"), at + timedelta(days=1)
+        last, at = KnownCapture(kept.digest, stamp(at), "http://a.example/"), at + timedelta(days=1)
     keeper.close()
     there.mkdir()
     assert take(there, *own.glob("*.warc.gz")) == 0
@@ -227,7 +227,7 @@ def test_arc_one_gzip_stream_and_old_warc_give_their_pages(tmp_path):
     assert take(tmp_path, arc, stream, old) == 0
     assert told(tmp_path)[1] == "them: 3 files, 0 captures; 3 held already"
     for *place, digested in ask(tmp_path, "SELECT warc, place_offset, place_length, digest FROM visit"):
-        with open_capture(tmp_path / "archive", Place(*place)) as view:
+        with open_capture(tmp_path / "archive", ArchivePlace(*place)) as view:
             assert digest(view.read()) == digested
 
 

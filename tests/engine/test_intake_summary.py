@@ -13,7 +13,7 @@ import pytest
 
 from tests.engine.summarising import PAGES, gather
 from tests.stores.letter import again, info, packed, page, record
-from windrow.engine.run import Harvest, Lot
+from windrow.engine.run import Harvest, WarcLot
 from windrow.engine.session import Session, Setup
 from windrow.model import Limits
 from windrow.stores.summary.store import SummaryStore
@@ -50,7 +50,7 @@ def digest_in(root, *paths):
     """Take files in and summarise them."""
     session = Session(Setup(root / "ledger.sqlite", root / "archive", Limits(), workers=1), "test")
     chronicle = SummaryStore(f"sqlite:///{root / 'summary.sqlite'}")
-    lots = tuple(Lot(path, path.name, "them") for path in paths)
+    lots = tuple(WarcLot(path, path.name, "them") for path in paths)
     try:
         session.harvest(Harvest(PAGES, (), chronicle=chronicle, lots=lots), fetch=False)
         return session.close()

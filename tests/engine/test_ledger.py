@@ -8,7 +8,7 @@ from windrow.engine.ledger.facts import batches, facts
 from windrow.engine.ledger.query import migrations, queries
 from windrow.errors import LedgerError, Locked
 from windrow.fact import FetchEnded, ItemMade, Moved, SessionOpened
-from windrow.model import Fetched, Kept, Place, Status
+from windrow.model import ArchivePlace, Fetched, KeptResponse, Status
 
 
 def write_some(ledger, number=3):
@@ -17,7 +17,7 @@ def write_some(ledger, number=3):
         for index in range(number):
             item = writer.items.add(session, "drops", "zip", f"add/{index}.zip", rank=str(index))
             fetch = writer.attempts.begin(session, item, "h", f"ftp://h/{index}.zip", writer.at)
-            kept = Kept(f"sha256:{index:064}", 10, Place("w.warc", index * 10, 10))
+            kept = KeptResponse(f"sha256:{index:064}", 10, ArchivePlace("w.warc", index * 10, 10))
             writer.attempts.end(fetch, item, "h", Fetched(item, writer.at, 0.1, 226, 10, kept))
             writer.items.move(session, item, (1, Status.DONE))
         writer.sessions.close(session, 0)

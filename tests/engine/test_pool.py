@@ -7,10 +7,10 @@ import pytest
 from tests.engine.toy import TOY
 from windrow.engine.message import Job
 from windrow.engine.pool import Pool
-from windrow.engine.worker import Desk
-from windrow.model import Item, Limits, Order
+from windrow.engine.worker import WorkerConfig
+from windrow.model import FetchRequest, Item, Limits
 from windrow.reasons import Reason
-from windrow.stores.archive import Deposit, Keeper
+from windrow.stores.archive import ArchiveWriter, CaptureSink
 
 
 @pytest.fixture
@@ -18,14 +18,14 @@ def read(tmp_path):
     """Keep words in an archive and read them in a pool with tight limits."""
 
     def run(words, pulse=None, **limits):
-        keeper = Keeper(tmp_path, "test", Limits(), 1 << 30, "test")
+        keeper = ArchiveWriter(tmp_path, "test", Limits(), 1 << 30, "test")
         jobs = []
         for number, word in enumerate(words):
-            deposit = Deposit(keeper, Order(number, "x"), f"file:///{number}", datetime.now(UTC))
+            deposit = CaptureSink(keeper, FetchRequest(number, "x"), f"file:///{number}", datetime.now(UTC))
             deposit.write(word.encode())
             jobs.append(Job(0, Item(number, "toy", "thing", word), deposit.finish().place, {}))
         keeper.close()
-        pool = Pool(Desk(TOY, tmp_path, Limits(**limits), {}), size=2, batch=4)
+        pool = Pool(WorkerConfig(TOY, tmp_path, Limits(**limits), {}), size=2, batch=4)
         try:
             return [(job.item.key, done.result) for job, done in pool.run(iter(jobs), pulse=pulse)]
         finally:

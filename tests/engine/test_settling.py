@@ -9,8 +9,8 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.engine.summarising import ask, gather
-from windrow.engine.settling import HELD, PAGE, SECONDS, Told, _pages
-from windrow.model import Kept, Place, Recorded, Visit
+from windrow.engine.settling import HELD, PAGE, SECONDS, SettledVisit, _pages
+from windrow.model import ArchivePlace, KeptResponse, Recorded, Visit
 
 STATES = """
 SELECT u.path, p.text, g.confirmed_end_unix_utc IS NULL, d.title FROM entity_generation g JOIN url u USING (url_id)
@@ -143,8 +143,10 @@ def test_the_same_bytes_with_another_last_modified_are_described_anew(site, ngin
 @pytest.mark.parametrize(("size", "pages"), [(1000, [PAGE, 44]), (HELD // 2, [2] * 150), (HELD, [1] * 300)])
 def test_what_is_told_at_once_is_bounded_in_visits_and_in_bytes(size, pages):
     at = datetime(2026, 1, 1, tzinfo=UTC)
-    visit = Visit(1, "https://example.org/", 0, True, at, 0.1, 200, Kept("sha256:0", size, Place("a", 0, 9)))
-    told = [Told(Recorded(number, 1, at, "site", visit), "read") for number in range(300)]
+    visit = Visit(
+        1, "https://example.org/", 0, True, at, 0.1, 200, KeptResponse("sha256:0", size, ArchivePlace("a", 0, 9))
+    )
+    told = [SettledVisit(Recorded(number, 1, at, "site", visit), "read") for number in range(300)]
     found = list(_pages(iter(told)))
     assert [len(page) for page in found] == pages
     assert [one for page in found for one in page] == told
@@ -155,7 +157,7 @@ def test_what_is_told_at_once_is_bounded_in_visits_and_in_bytes(size, pages):
 def test_what_takes_long_is_told_by_time_so_that_a_kill_loses_little():
     at = datetime(2026, 1, 1, tzinfo=UTC)
     visit = Visit(1, "https://example.org/", 0, True, at, 0.1, 404)
-    told = [Told(Recorded(number, 1, at, "site", visit), None) for number in range(100)]
+    told = [SettledVisit(Recorded(number, 1, at, "site", visit), None) for number in range(100)]
     ticks = iter(range(10_000))
     found = list(_pages(iter(told), clock=lambda: float(next(ticks))))
     assert [one for page in found for one in page] == told

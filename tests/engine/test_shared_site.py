@@ -7,19 +7,21 @@ import pytest
 
 from windrow.digest import number
 from windrow.engine.ledger import Ledger
-from windrow.model import Found, HttpRequest, Kept, Place, Visit
+from windrow.model import ArchivePlace, FoundUrl, HttpRequest, KeptResponse, Visit
 
 ORIGIN = "https://example.org"
 URL = f"{ORIGIN}/a.html"
 AT = datetime(2026, 1, 2, tzinfo=UTC)
 
 
-def found(url: str = URL, **more: object) -> Found:
-    return Found(number(url), ORIGIN, url, **more)
+def found(url: str = URL, **more: object) -> FoundUrl:
+    return FoundUrl(number(url), ORIGIN, url, **more)
 
 
 def visit(url: str = URL, mime: str = "text/html", offset: int = 0) -> Visit:
-    kept = Kept(f"sha256:{offset:064x}", 5, Place("windrow-000001-1-00001.warc.gz", offset, 100), mime=mime)
+    kept = KeptResponse(
+        f"sha256:{offset:064x}", 5, ArchivePlace("windrow-000001-1-00001.warc.gz", offset, 100), mime=mime
+    )
     return Visit(number(url), url, 0, True, AT, 0.1, 200, kept)
 
 
@@ -77,7 +79,7 @@ def test_via_stays_within_the_collection(ledger: Ledger, hosts: dict[str, int]) 
 def test_an_address_carries_a_request_that_is_no_plain_get(ledger: Ledger, hosts: dict[str, int]) -> None:
     asked = HttpRequest("POST", (("Content-Type", "text/xml"), ("Accept", "*/*")), b"<a/>\0\xff", '{"page": 2}')
     with ledger.writing() as writer:
-        writer.addresses.add(hosts["news"], 0, [Found(7, ORIGIN, URL, place=-1, request=asked)])
+        writer.addresses.add(hosts["news"], 0, [FoundUrl(7, ORIGIN, URL, place=-1, request=asked)])
     assert [one.digest for one in ledger.addresses.due(hosts["news"], 9, 9)] == [7, number(URL)]
     assert ledger.addresses.requests(hosts["news"], [7, number(URL)]) == {7: asked}
     assert ledger.addresses.requests(hosts["pages"], [7]) == {}

@@ -14,14 +14,14 @@ import pytest
 from tests.engine.roaming import CRAWL, LIMITS, source
 from windrow.digest import number
 from windrow.engine.asking import Asker
-from windrow.engine.message import Visited, Walk, WalkEnded
-from windrow.engine.pace import Turn
-from windrow.engine.sighting import Sightings
+from windrow.engine.message import Visited, WalkEnded, WalkOrigin
+from windrow.engine.pace import HostQueue
+from windrow.engine.sighting import RecentUrls
 from windrow.engine.walk import Walker
-from windrow.model import Call
+from windrow.model import CrawlRequest
 from windrow.politeness import robots_standing
 from windrow.reasons import Reason
-from windrow.stores.archive import Keeper
+from windrow.stores.archive import ArchiveWriter
 from windrow.transports.straight import visitor
 
 
@@ -65,13 +65,13 @@ def walk(tmp_path, answers, paths=("/a",), *, halt=None, host="127.0.0.9", limit
     async def go():
         async with server(answers) as (port, asked):
             origin = f"http://{host}:{port}"
-            told = Walk(1, source([f"{origin}/"]), origin, crawl, {"patience": patience})
+            told = WalkOrigin(1, source([f"{origin}/"]), origin, crawl, {"patience": patience})
             events = []
-            keeper = Keeper(tmp_path / "archive", "windrow-1-1", limits, 1 << 30, "test")
+            keeper = ArchiveWriter(tmp_path / "archive", "windrow-1-1", limits, 1 << 30, "test")
             walker = Walker(
-                told, Asker(keeper, crawl.robots, crawl.large, unlimited), Sightings(), events.append, Turn()
+                told, Asker(keeper, crawl.robots, crawl.large, unlimited), RecentUrls(), events.append, HostQueue()
             )
-            walker.feed(tuple(Call(number(origin + path), origin + path) for path in paths))
+            walker.feed(tuple(CrawlRequest(number(origin + path), origin + path) for path in paths))
             work = asyncio.create_task(walker.run())
             until = time.monotonic() + 20
             while not work.done() and pages(events) < len(paths) and time.monotonic() < until:  # noqa: ASYNC110
@@ -167,13 +167,13 @@ def test_a_private_number_is_not_asked_through_a_proxy(tmp_path):
     async def go():
         async with server({"http://127.0.0.8/a": [answer(b"by proxy")]}) as (port, asked):
             found = []
-            keeper = Keeper(tmp_path / "archive", "windrow-1-1", LIMITS, 1 << 30, "test")
+            keeper = ArchiveWriter(tmp_path / "archive", "windrow-1-1", LIMITS, 1 << 30, "test")
             asker = Asker(keeper, CRAWL.robots, CRAWL.large, unlimited)
             for host in ("127.0.0.77", "127.0.0.8"):
                 site = replace(source(["http://a.example/"]).site, host=host, proxy=f"http://127.0.0.9:{port}")
                 guide = CRAWL.rules(source([f"http://{host}/"]), f"http://{host}", {})
                 async with visitor(site, guide.private) as line:
-                    found.append((await asker.ask(line, Call(1, f"http://{host}/a"))).visit)
+                    found.append((await asker.ask(line, CrawlRequest(1, f"http://{host}/a"))).visit)
             keeper.close()
             return found, asked
 
@@ -218,13 +218,15 @@ def test_a_server_that_falls_silent_is_told_from_one_that_is_slow(tmp_path):
     async def go():
         async with await asyncio.start_server(talk, "127.0.0.9", 0) as serving:
             origin = f"http://127.0.0.9:{serving.sockets[0].getsockname()[1]}"
-            keeper = Keeper(tmp_path / "archive", "windrow-1-1", limits, 1 << 30, "test")
+            keeper = ArchiveWriter(tmp_path / "archive", "windrow-1-1", limits, 1 << 30, "test")
             asker = Asker(keeper, CRAWL.robots, CRAWL.large, unlimited)
             guide = CRAWL.rules(source([f"{origin}/"]), origin, {})
             async with visitor(
                 replace(source([origin]).site, port=int(origin.rpartition(":")[2]), host="127.0.0.9"), guide.private
             ) as line:
-                found = [(await asker.ask(line, Call(1, f"{origin}/{path}"))).visit for path in ("silent", "slow")]
+                found = [
+                    (await asker.ask(line, CrawlRequest(1, f"{origin}/{path}"))).visit for path in ("silent", "slow")
+                ]
             keeper.close()
             await asyncio.sleep(0.1)
             return found
@@ -258,15 +260,15 @@ def test_a_full_disk_says_nothing_of_an_address(tmp_path):
 def test_http_and_https_of_one_host_wait_in_one_line_and_each_reads_its_own_rules(tmp_path):
     async def go():
         async with server({}) as (first, asked), server({}) as (second, others):
-            events, turn = [], Turn()
-            keeper = Keeper(tmp_path / "archive", "windrow-1-1", LIMITS, 1 << 30, "test")
+            events, turn = [], HostQueue()
+            keeper = ArchiveWriter(tmp_path / "archive", "windrow-1-1", LIMITS, 1 << 30, "test")
             work = []
             for seq, port in ((1, first), (2, second)):
                 origin = f"http://127.0.0.9:{port}"
-                told = Walk(seq, source([f"{origin}/"], delay=0.2), origin, CRAWL, {})
+                told = WalkOrigin(seq, source([f"{origin}/"], delay=0.2), origin, CRAWL, {})
                 asker = Asker(keeper, CRAWL.robots, CRAWL.large, unlimited)
-                walker = Walker(told, asker, Sightings(), events.append, turn)
-                walker.feed(tuple(Call(number(f"{origin}/{at}"), f"{origin}/{at}") for at in range(4)))
+                walker = Walker(told, asker, RecentUrls(), events.append, turn)
+                walker.feed(tuple(CrawlRequest(number(f"{origin}/{at}"), f"{origin}/{at}") for at in range(4)))
                 work.append((walker, asyncio.create_task(walker.run())))
             while pages(events) < 8:  # noqa: ASYNC110
                 await asyncio.sleep(0.01)

@@ -5,7 +5,7 @@ import signal
 import time
 
 from windrow.contract import Collection, Listing, Members, Read
-from windrow.model import Host, Member, Offer, Reading, Status
+from windrow.model import Member, Offer, OfferingHost, Reading, Status
 from windrow.reasons import Reason
 
 
@@ -28,7 +28,7 @@ def plan(source, entries, options):
     ]
 
 
-def prefer(owner, hosts: list[Host]):
+def prefer(owner, hosts: list[OfferingHost]):
     return sorted(hosts)
 
 

@@ -13,9 +13,9 @@ from windrow.engine.ledger import LedgerWriter
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, Setup
 from windrow.formats.url import parts
-from windrow.model import Found, Kept, Known, Limits, Order, Visit
+from windrow.model import FetchRequest, FoundUrl, KeptResponse, KnownCapture, Limits, Visit
 from windrow.reasons import Reason
-from windrow.stores.archive import Deposit, Keeper
+from windrow.stores.archive import ArchiveWriter, CaptureSink
 from windrow.stores.summary.store import SummaryStore
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -29,11 +29,13 @@ class Visits:
         """Begin a session in a workspace."""
         self._root = root
         self._session = Session(Setup(root / "ledger.sqlite", root / "archive", Limits()), "test")
-        self._keeper = Keeper(root / "archive", f"windrow-{self._session.number:06}-1", Limits(), 1 << 30, "test")
+        self._keeper = ArchiveWriter(
+            root / "archive", f"windrow-{self._session.number:06}-1", Limits(), 1 << 30, "test"
+        )
         rows = self._session.ledger.addresses.hosts("pages")
         self._hosts = {row.origin: row.seq for row in rows}
         self._rows: list[Visit] = []
-        self._last: dict[str, Known] = {}
+        self._last: dict[str, KnownCapture] = {}
 
     def __enter__(self) -> Self:
         """Begin."""
@@ -52,7 +54,7 @@ class Visits:
         origin = parts(visit.url).origin
         if origin not in self._hosts:
             self._hosts[origin] = writer.addresses.add_host(self._session.number, "pages", "site", origin)
-        writer.addresses.add(self._hosts[origin], 0, [Found(visit.digest, origin, visit.url)])
+        writer.addresses.add(self._hosts[origin], 0, [FoundUrl(visit.digest, origin, visit.url)])
         writer.attempts.visited(self._session.number, self._hosts[origin], visit, None)
 
     def answer(
@@ -61,15 +63,17 @@ class Visits:
     ) -> None:  # fmt: skip
         """Put an answer on record; bytes that the address had last are kept as a revisit."""
         started = BEGAN + timedelta(seconds=at)
-        kept: Kept | None = None
+        kept: KeptResponse | None = None
         if status != 304:
-            deposit = Deposit(self._keeper, Order(0, url, last=self._last.get(url, Known())), url, started)
+            deposit = CaptureSink(
+                self._keeper, FetchRequest(0, url, last=self._last.get(url, KnownCapture())), url, started
+            )
             lines = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
             deposit.open(len(body), f"HTTP/1.1 {status} X\r\n{lines}\r\n".encode("latin-1"), b"GET / HTTP/1.1\r\n\r\n")
             deposit.write(body)
             kept = deposit.finish()
         if status == 200:
-            self._last[url] = Known(digest(body), "2026-01-01T00:00:00Z", url)
+            self._last[url] = KnownCapture(digest(body), "2026-01-01T00:00:00Z", url)
         self._rows.append(Visit(
             number(url), url, 0, True, started, 0.25, status, kept, validators=(etag, ""), location=place,
         ))  # fmt: skip

@@ -8,7 +8,7 @@ from contextlib import suppress
 import pytest
 
 from windrow.collections.pages.kind import mime
-from windrow.collections.pages.met import Met
+from windrow.collections.pages.met import LinkMemo
 from windrow.collections.pages.reading.read import read as read_document
 from windrow.collections.pages.redirect import linked
 from windrow.collections.pages.reference import References
@@ -49,7 +49,7 @@ def references(content):
 
 
 def met(content):
-    return Met(References("x"))(HERE, {"content-type": "text/html"}, content)
+    return LinkMemo(References("x"))(HERE, {"content-type": "text/html"}, content)
 
 
 def text_of(kind):

@@ -10,7 +10,7 @@ from windrow.politeness.pace import (
     LIMITED,
     LONGEST,
     UNAVAILABLE,
-    Answer,
+    AnswerTiming,
     Pace,
     fluke,
     least,
@@ -21,7 +21,7 @@ from windrow.reasons import Reason
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ANSWERS = st.lists(
     st.builds(
-        Answer,
+        AnswerTiming,
         st.sampled_from([200, 200, 200, 301, 304, 404, 429, 500, 503, None]),
         st.floats(0, 100),
         st.one_of(st.none(), st.floats(0, 1e6)),
@@ -42,15 +42,20 @@ def test_the_first_wait_is_the_least_delay():
 
 
 def test_politeness_begins_at_four_times_the_duration_and_falls():
-    waits = [pace.wait(0.0) for pace in run([Answer(200, 1.0)] * 25)]
+    waits = [pace.wait(0.0) for pace in run([AnswerTiming(200, 1.0)] * 25)]
     assert waits[0] == 2**1.9
     assert waits == sorted(waits, reverse=True)
     assert waits[19:] == [1.0] * 6
-    assert next(run([Answer(500, 1.0)])).wait(0.0) == 4.0
+    assert next(run([AnswerTiming(500, 1.0)])).wait(0.0) == 4.0
 
 
 def test_a_429_doubles_the_wait_and_it_stays():
-    states = list(run([Answer(200, 1.0), Answer(429, 1.0), *[Answer(200, 0.1)] * 30, Answer(429, 1.0)], 0.0))
+    states = list(
+        run(
+            [AnswerTiming(200, 1.0), AnswerTiming(429, 1.0), *[AnswerTiming(200, 0.1)] * 30, AnswerTiming(429, 1.0)],
+            0.0,
+        )
+    )
     assert states[1].wait(0.0) == 2**2.9
     assert states[-2].wait(0.0) == 2**2.9
     assert states[-1].wait(0.0) == 2**3.9
@@ -82,17 +87,19 @@ def test_p_never_falls_after_a_429(answers):
 
 @pytest.mark.parametrize(("status", "limit"), [(503, UNAVAILABLE), (429, LIMITED), (None, FAILED)])
 def test_a_site_is_given_up(status, limit):
-    states = list(run([Answer(status, 0.1)] * limit))
+    states = list(run([AnswerTiming(status, 0.1)] * limit))
     assert [pace.given_up for pace in states] == [False] * (limit - 1) + [True]
-    broken = [Answer(status, 0.1)] * (limit - 1) + [Answer(200, 0.1)] + [Answer(status, 0.1)] * (limit - 1)
+    broken = (
+        [AnswerTiming(status, 0.1)] * (limit - 1) + [AnswerTiming(200, 0.1)] + [AnswerTiming(status, 0.1)] * (limit - 1)
+    )
     assert not any(pace.given_up for pace in run(broken))
 
 
 def test_retry_after_holds_once():
-    first, second = run([Answer(503, 0.1, 60.0), Answer(200, 0.1)])
+    first, second = run([AnswerTiming(503, 0.1, 60.0), AnswerTiming(200, 0.1)])
     assert (first.wait(1.0), second.wait(1.0)) == (60.0, 1.0)
-    assert next(run([Answer(503, 0.1, 1e9)])).wait(1.0) == LONGEST
-    assert next(run([Answer(503, 0.1, -5.0)])).wait(1.0) == 1.0
+    assert next(run([AnswerTiming(503, 0.1, 1e9)])).wait(1.0) == LONGEST
+    assert next(run([AnswerTiming(503, 0.1, -5.0)])).wait(1.0) == 1.0
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,11 @@ from warcio.checker import Checker
 from windrow.digest import digest, warc
 from windrow.errors import ConfigError, DiskFull, TerminalFailure, TransientFailure
 from windrow.formats.warc import END, header, stamp
-from windrow.model import Known, Limits, Order, Place
+from windrow.model import ArchivePlace, FetchRequest, KnownCapture, Limits
 from windrow.reasons import Reason
 from windrow.stores.archive import (
-    Deposit,
-    Keeper,
+    ArchiveWriter,
+    CaptureSink,
     alone,
     mark_ledger,
     mend,
@@ -40,11 +40,11 @@ def folder(tmp_path):
 
 
 def keeper(folder, rotate=1 << 30, **limits):
-    return Keeper(folder, "windrow-000001-1", Limits(**limits), rotate, "windrow-test")
+    return ArchiveWriter(folder, "windrow-000001-1", Limits(**limits), rotate, "windrow-test")
 
 
 def put(keep, body, address="ftp://h/add/x.xml", *, web=False, block=100_000, **order):
-    deposit = Deposit(keep, Order(1, "x", **order), address, NOW)
+    deposit = CaptureSink(keep, FetchRequest(1, "x", **order), address, NOW)
     deposit.open(len(body), *((HEAD % len(body), ASKED) if web else ()))
     for start in range(deposit.start, len(body), block):
         deposit.write(memoryview(body)[start : start + block])
@@ -58,7 +58,9 @@ def everything(folder):
         kept.append((body, put(keep, body, f"ftp://h/add/{number} ü.bin", part=f"p{number}")))
         kept.append((body, put(keep, body, f"https://h/{number}", web=True, part=f"w{number}")))
     first = kept[0][1].digest
-    again = put(keep, XML, "ftp://h/add/0 ü.bin", last=Known(first, "2026-01-01T00:00:00Z", "ftp://h/add/0 ü.bin"))
+    again = put(
+        keep, XML, "ftp://h/add/0 ü.bin", last=KnownCapture(first, "2026-01-01T00:00:00Z", "ftp://h/add/0 ü.bin")
+    )
     assert again.revisit
     keep.close()
     return kept
@@ -136,8 +138,8 @@ def test_a_second_fetcher_of_one_name_overwrites_nothing(folder):
 
 def test_a_broken_transfer_goes_on_where_it_broke(folder):
     keep = keeper(folder)
-    order = Order(1, "x", size=len(LARGE_ZIP), part="resumed")
-    deposit = Deposit(keep, order, "ftp://h/z.zip", NOW)
+    order = FetchRequest(1, "x", size=len(LARGE_ZIP), part="resumed")
+    deposit = CaptureSink(keep, order, "ftp://h/z.zip", NOW)
     deposit.open(len(LARGE_ZIP))
     deposit.write(LARGE_ZIP[:1_500_000])
     with pytest.raises(TransientFailure) as found:
@@ -152,13 +154,13 @@ def test_a_broken_transfer_goes_on_where_it_broke(folder):
 
 @pytest.mark.parametrize("body", [LARGE_XML, LARGE_ZIP])
 def test_a_resumed_answer_is_kept_with_its_first_head(folder, body):
-    keep, order = keeper(folder), Order(1, "x", size=len(body), part="resumed")
+    keep, order = keeper(folder), FetchRequest(1, "x", size=len(body), part="resumed")
     tagged = b'HTTP/1.1 200 OK\r\nETag: "v1"\r\nContent-Type: text/x\r\nContent-Length: %d\r\n\r\n' % len(body)
-    first = Deposit(keep, order, "https://h/z", NOW)
+    first = CaptureSink(keep, order, "https://h/z", NOW)
     first.open(len(body), tagged, ASKED)
     first.write(body[:1_500_000])
     first.leave()
-    second = Deposit(keep, order, "https://h/z", NOW + timedelta(hours=1))
+    second = CaptureSink(keep, order, "https://h/z", NOW + timedelta(hours=1))
     assert (second.start, second.validator) == (1_500_000, '"v1"')
     second.open(len(body), b"HTTP/1.1 206 Partial Content\r\nContent-Length: 1\r\n\r\n", b"GET /z\r\nRange: x\r\n\r\n")
     second.write(body[1_500_000:])
@@ -177,7 +179,9 @@ def test_a_resumed_answer_is_kept_with_its_first_head(folder, body):
 def test_a_revisit_names_the_record_that_it_refers_to(folder):
     keep = keeper(folder)
     first = put(keep, XML, "ftp://one/add/a b.xml")
-    again = put(keep, XML, "ftp://two/add/a b.xml", last=Known(first.digest, stamp(first.at), "ftp://one/add/a b.xml"))
+    again = put(
+        keep, XML, "ftp://two/add/a b.xml", last=KnownCapture(first.digest, stamp(first.at), "ftp://one/add/a b.xml")
+    )
     keep.close()
     with (folder / again.place.warc).open("rb") as file:
         records = {record.rec_type: record.rec_headers for record in WarcioIterator(file)}
@@ -192,7 +196,7 @@ def test_sizes_and_checksums_must_be_as_announced(folder):
         put(keep, XML, size=5)
     assert found.value.reason is Reason.SIZE_MISMATCH
     for body in (XML, LARGE_ZIP):
-        deposit = Deposit(keep, Order(1, "x"), "ftp://h/x", NOW)
+        deposit = CaptureSink(keep, FetchRequest(1, "x"), "ftp://h/x", NOW)
         deposit.open(None)
         deposit.write(body)
         with pytest.raises(TransientFailure) as found:
@@ -217,7 +221,7 @@ def test_an_answer_304_as_version_0_1_0_kept_it_is_read(folder):
     folder.mkdir()
     record = gzip.compress(header("revisit", fields, len(head)) + head + END)
     (folder / "windrow-000001-1-00001.warc.gz").write_bytes(record)
-    found = open_response(folder, Place("windrow-000001-1-00001.warc.gz", 0, len(record)))
+    found = open_response(folder, ArchivePlace("windrow-000001-1-00001.warc.gz", 0, len(record)))
     assert (found.status, found.fields["etag"], found.view.read()) == (304, '"2"', b"")
 
 
@@ -251,7 +255,7 @@ class TestMend:
         keep.close()
         mend(folder, {})
         assert not list(folder.glob("*.warc*"))
-        deposit = Deposit(keeper(folder), Order(1, "x", part="large", size=len(LARGE_ZIP)), "ftp://h/x", NOW)
+        deposit = CaptureSink(keeper(folder), FetchRequest(1, "x", part="large", size=len(LARGE_ZIP)), "ftp://h/x", NOW)
         assert deposit.whole
         kept = deposit.finish()
         assert kept.digest == digest(LARGE_ZIP)

@@ -8,32 +8,37 @@ import pytest
 
 from windrow.errors import ConfigError, MissingExtra, StoreError
 from windrow.stores.index import beside
-from windrow.stores.index.beside import Beside
+from windrow.stores.index.beside import FullTextIndex
 from windrow.stores.index.clause import (
     AllOf,
     AnyOf,
-    Entry,
     Everything,
-    Field,
-    Found,
-    Mark,
-    Numbers,
-    Range,
-    Text,
+    IndexDocument,
+    IndexField,
+    IndexHit,
+    MarkIn,
+    NumberIn,
+    NumberRange,
     Without,
+    WordSequence,
 )
 from windrow.stores.index.folder import remove
-from windrow.stores.index.roll import Roll
+from windrow.stores.index.roll import IndexManifest
 
-FIELDS = (Field("main", "words"), Field("head", "words"), Field("kind", "mark"), Field("when", "number"))
+FIELDS = (
+    IndexField("main", "words"),
+    IndexField("head", "words"),
+    IndexField("kind", "mark"),
+    IndexField("when", "number"),
+)
 IN_MAIN = (("main", 1.0),)
 IN_BOTH = (("main", 1.0), ("head", 2.0))
 needs = pytest.mark.skipif(not beside.there(), reason="the extra 'search' is not installed")
 
 
-def entry(one: int, text: str, head: str = "", kinds: tuple[str, ...] = (), when: int = 0) -> Entry:
+def entry(one: int, text: str, head: str = "", kinds: tuple[str, ...] = (), when: int = 0) -> IndexDocument:
     texts = (("main", text), ("head", head), *(("kind", kind) for kind in kinds))
-    return Entry(one, texts, (("when", when),))
+    return IndexDocument(one, texts, (("when", when),))
 
 
 ENTRIES = [
@@ -44,7 +49,7 @@ ENTRIES = [
 ]
 
 
-def ids(index: Beside, clause: object, **more: object) -> set[int]:
+def ids(index: FullTextIndex, clause: object, **more: object) -> set[int]:
     return {one.id for one in index.search(clause, 10, **more)}  # type: ignore[arg-type]
 
 
@@ -53,79 +58,81 @@ def ids(index: Beside, clause: object, **more: object) -> set[int]:
     ("clause", "found"),
     [
         (Everything(), {1, 2, 3, -4}),
-        (Text("RED", IN_MAIN), {1, 2}),
-        (Text("red", IN_BOTH), {1, 2, 3}),
-        (Text("red green", IN_MAIN), {1}),
-        (Text("red-green", IN_MAIN), {1}),
-        (Text("café", IN_BOTH), {2}),
-        (Text("red", IN_MAIN, prefix=True), {1, 2, 3}),
-        (Text("green r", IN_MAIN, prefix=True), {2}),
-        (Text("zz", IN_MAIN, prefix=True), set()),
-        (Text("...", IN_MAIN), set()),
-        (Mark("kind", ("b", "c")), {1, 3}),
-        (Range("when", low=20), {2, 3}),
-        (Range("when", high=9), {-4}),
-        (Range("when", 10, 20), {1, 2}),
-        (Numbers("id", (3, -4, 99)), {3, -4}),
-        (Numbers("id", ()), set()),
-        (Without(Text("red", IN_MAIN)), {3, -4}),
-        (AllOf((Text("red", IN_MAIN), Without(Mark("kind", ("b",))))), {2}),
-        (AllOf((Without(Mark("kind", ("a",))), Without(Mark("kind", ("c",))))), {-4}),
-        (AnyOf((Text("blue", IN_MAIN), Range("when", high=0))), {1, -4}),
-        (AnyOf((Text("red", IN_MAIN), Text("green", IN_MAIN), Text("blue", IN_MAIN)), 3), {1}),
+        (WordSequence("RED", IN_MAIN), {1, 2}),
+        (WordSequence("red", IN_BOTH), {1, 2, 3}),
+        (WordSequence("red green", IN_MAIN), {1}),
+        (WordSequence("red-green", IN_MAIN), {1}),
+        (WordSequence("café", IN_BOTH), {2}),
+        (WordSequence("red", IN_MAIN, prefix=True), {1, 2, 3}),
+        (WordSequence("green r", IN_MAIN, prefix=True), {2}),
+        (WordSequence("zz", IN_MAIN, prefix=True), set()),
+        (WordSequence("...", IN_MAIN), set()),
+        (MarkIn("kind", ("b", "c")), {1, 3}),
+        (NumberRange("when", low=20), {2, 3}),
+        (NumberRange("when", high=9), {-4}),
+        (NumberRange("when", 10, 20), {1, 2}),
+        (NumberIn("id", (3, -4, 99)), {3, -4}),
+        (NumberIn("id", ()), set()),
+        (Without(WordSequence("red", IN_MAIN)), {3, -4}),
+        (AllOf((WordSequence("red", IN_MAIN), Without(MarkIn("kind", ("b",))))), {2}),
+        (AllOf((Without(MarkIn("kind", ("a",))), Without(MarkIn("kind", ("c",))))), {-4}),
+        (AnyOf((WordSequence("blue", IN_MAIN), NumberRange("when", high=0))), {1, -4}),
+        (AnyOf((WordSequence("red", IN_MAIN), WordSequence("green", IN_MAIN), WordSequence("blue", IN_MAIN)), 3), {1}),
     ],
 )
 def test_clauses(tmp_path: Path, clause: object, found: set[int]) -> None:
-    index = Beside(tmp_path / "index", FIELDS, "1")
+    index = FullTextIndex(tmp_path / "index", FIELDS, "1")
     assert index.write(ENTRIES) == 4
     assert ids(index, clause) == found
 
 
 @needs
 def test_what_is_put_again_takes_the_place(tmp_path: Path) -> None:
-    index = Beside(tmp_path, FIELDS, "1")
+    index = FullTextIndex(tmp_path, FIELDS, "1")
     index.write(ENTRIES)
     index.write([entry(1, "other")], gone=[2])
     assert len(index) == 3
-    assert ids(index, Text("red", IN_MAIN)) == set()
-    assert ids(Beside(tmp_path, FIELDS, "1"), Text("other", IN_MAIN)) == {1}
+    assert ids(index, WordSequence("red", IN_MAIN)) == set()
+    assert ids(FullTextIndex(tmp_path, FIELDS, "1"), WordSequence("other", IN_MAIN)) == {1}
     assert index.size() > 0
 
 
 @needs
 def test_order_and_pages(tmp_path: Path) -> None:
-    index = Beside(tmp_path, FIELDS, "1")
+    index = FullTextIndex(tmp_path, FIELDS, "1")
     index.write([entry(one, "red " * one, when=-one) for one in range(1, 30)])
     assert [one.id for one in index.search(Everything(), 3, newest="when")] == [1, 2, 3]
-    whole = index.search(Text("red", IN_MAIN), 29)
-    assert whole == [one for start in range(0, 29, 7) for one in index.search(Text("red", IN_MAIN), 7, offset=start)]
+    whole = index.search(WordSequence("red", IN_MAIN), 29)
+    assert whole == [
+        one for start in range(0, 29, 7) for one in index.search(WordSequence("red", IN_MAIN), 7, offset=start)
+    ]
     assert [one.score for one in whole] == sorted((one.score for one in whole), reverse=True)
-    assert index.search(Mark("kind", ("a",)), 5) == []
-    assert index.search(Range("when", -1, -1), 5) == [Found(1, 0.0)]
+    assert index.search(MarkIn("kind", ("a",)), 5) == []
+    assert index.search(NumberRange("when", -1, -1), 5) == [IndexHit(1, 0.0)]
 
 
 @needs
 def test_another_version_begins_anew(tmp_path: Path) -> None:
-    Beside(tmp_path, FIELDS, "1").write(ENTRIES)
-    assert not Beside(tmp_path, FIELDS, "1").fresh
-    anew = Beside(tmp_path, FIELDS, "2")
+    FullTextIndex(tmp_path, FIELDS, "1").write(ENTRIES)
+    assert not FullTextIndex(tmp_path, FIELDS, "1").fresh
+    anew = FullTextIndex(tmp_path, FIELDS, "2")
     assert anew.fresh
     assert len(anew) == 0
 
 
 @needs
 def test_frequency(tmp_path: Path) -> None:
-    index = Beside(tmp_path, FIELDS, "1")
+    index = FullTextIndex(tmp_path, FIELDS, "1")
     index.write(ENTRIES)
     assert [index.frequency(word, "main") for word in ("red", "Blue", "zz", "...")] == [2, 1, 0, 0]
 
 
 @needs
 def test_a_broken_index_is_our_error(tmp_path: Path) -> None:
-    Beside(tmp_path, FIELDS, "1").write(ENTRIES)
+    FullTextIndex(tmp_path, FIELDS, "1").write(ENTRIES)
     (tmp_path / "text" / "meta.json").write_text("{")
     with pytest.raises(StoreError) as caught:
-        Beside(tmp_path, FIELDS, "1")
+        FullTextIndex(tmp_path, FIELDS, "1")
     assert "made again" in caught.value.hint
 
 
@@ -133,7 +140,7 @@ def test_without_the_extra_it_says_so(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(beside, "tantivy", None)
     assert not beside.there()
     with pytest.raises(MissingExtra):
-        Beside(tmp_path, FIELDS, "1")
+        FullTextIndex(tmp_path, FIELDS, "1")
 
 
 def strangers(folder: Path) -> Path:
@@ -156,7 +163,7 @@ def test_an_index_never_deletes_the_folder_of_somebody_else(tmp_path: Path, note
     if note is not None:
         (tmp_path / "index.json").write_text(note)
     before = tree(tmp_path)
-    for act in (lambda: Beside(tmp_path, FIELDS, "1"), lambda: remove(tmp_path)):
+    for act in (lambda: FullTextIndex(tmp_path, FIELDS, "1"), lambda: remove(tmp_path)):
         with pytest.raises(ConfigError, match="not empty and holds no index of windrow"):
             act()
     assert tree(tmp_path) == before
@@ -164,11 +171,11 @@ def test_an_index_never_deletes_the_folder_of_somebody_else(tmp_path: Path, note
 
 @needs
 def test_an_index_is_removed_by_name_and_what_lies_beside_it_stays(tmp_path: Path) -> None:
-    Beside(tmp_path, FIELDS, "1").write(ENTRIES)
-    Roll(tmp_path / "entries.sqlite").__exit__()
+    FullTextIndex(tmp_path, FIELDS, "1").write(ENTRIES)
+    IndexManifest(tmp_path / "entries.sqlite").__exit__()
     (tmp_path / "notes.txt").write_text("mine")
     (tmp_path / "text" / "notes.txt").write_text("mine too")
-    assert Beside(tmp_path, FIELDS, "2").fresh
+    assert FullTextIndex(tmp_path, FIELDS, "2").fresh
     remove(tmp_path)
     assert tree(tmp_path) == {"notes.txt": "mine", "text/notes.txt": "mine too"}
 
@@ -176,7 +183,7 @@ def test_an_index_is_removed_by_name_and_what_lies_beside_it_stays(tmp_path: Pat
 @needs
 def test_an_index_without_strangers_is_removed_with_its_folder(tmp_path: Path) -> None:
     folder = tmp_path / "index"
-    Beside(folder, FIELDS, "1").write(ENTRIES)
+    FullTextIndex(folder, FIELDS, "1").write(ENTRIES)
     remove(folder)
     assert not folder.exists()
     remove(folder)
@@ -185,7 +192,7 @@ def test_an_index_without_strangers_is_removed_with_its_folder(tmp_path: Path) -
 @needs
 def test_a_link_in_an_index_is_not_followed_when_it_is_removed(tmp_path: Path) -> None:
     letters, folder = strangers(tmp_path / "letters"), tmp_path / "index"
-    Beside(folder, FIELDS, "1").write(ENTRIES)
+    FullTextIndex(folder, FIELDS, "1").write(ENTRIES)
     remove(folder)
     folder.mkdir()
     (folder / "index.json").write_text('{"version": "0", "fields": []}')
@@ -193,9 +200,9 @@ def test_a_link_in_an_index_is_not_followed_when_it_is_removed(tmp_path: Path) -
     (folder / "text").symlink_to(letters / "text")
     before = tree(letters)
     with pytest.raises(ConfigError):
-        Beside(folder, FIELDS, "1")
+        FullTextIndex(folder, FIELDS, "1")
     (folder / "text").unlink()
-    Beside(folder, FIELDS, "1").write(ENTRIES)
+    FullTextIndex(folder, FIELDS, "1").write(ENTRIES)
     assert tree(letters) == before
 
 
@@ -204,7 +211,7 @@ def test_a_link_in_an_index_is_not_followed_when_it_is_removed(tmp_path: Path) -
 def test_an_index_whose_removal_was_killed_is_made_again(tmp_path: Path, kill: int, monkeypatch) -> None:
     """Every removal of a file is a place where a kill may come; nothing but the index is lost, and the next run heals."""
     folder = tmp_path / "index"
-    Beside(folder, FIELDS, "1").write(ENTRIES)
+    FullTextIndex(folder, FIELDS, "1").write(ENTRIES)
     (folder / "notes.txt").write_text("mine")
     done, unlink = [], Path.unlink
 
@@ -217,8 +224,8 @@ def test_an_index_whose_removal_was_killed_is_made_again(tmp_path: Path, kill: i
     with monkeypatch.context() as patch:
         patch.setattr(Path, "unlink", dying)
         with pytest.raises(KeyboardInterrupt):
-            Beside(folder, FIELDS, "2")
-    anew = Beside(folder, FIELDS, "1")
+            FullTextIndex(folder, FIELDS, "2")
+    anew = FullTextIndex(folder, FIELDS, "1")
     assert anew.write(ENTRIES) == 4
-    assert ids(anew, Text("red", IN_MAIN)) == {1, 2}
+    assert ids(anew, WordSequence("red", IN_MAIN)) == {1, 2}
     assert (folder / "notes.txt").read_text() == "mine"

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from windrow.errors import ConfigError, StoreError, StoreUnreachable
-from windrow.stores.books import Books
+from windrow.stores.books import ProjectionTables
 from windrow.stores.column import guard, last_update, nocase, unsigned
 from windrow.stores.connect import connect
-from windrow.stores.put import Late, Make, Put
+from windrow.stores.put import LateReference, RowMaking, RowPut
 from windrow.stores.seed import Seed
 
 
@@ -65,7 +65,7 @@ def url(request, tmp_path):
 
 @pytest.fixture
 def books(url):
-    made = Books(url, METADATA, "shelf", adopt=ADOPT)
+    made = ProjectionTables(url, METADATA, "shelf", adopt=ADOPT)
     yield made
     made.close()
 
@@ -83,11 +83,11 @@ def run_sql(books, text):
 
 
 def author(key, name=None, **values):
-    return Put("author", key, {"name": name or key, **values})
+    return RowPut("author", key, {"name": name or key, **values})
 
 
 def book(key, by, state=1, **values):
-    return Put("book", key, {"title": key, "state": state, **values}, {"author_id": ("author", by)})
+    return RowPut("book", key, {"title": key, "state": state, **values}, {"author_id": ("author", by)})
 
 
 def test_rows_are_made_in_order_with_their_checkpoint(books):
@@ -101,8 +101,8 @@ def test_rows_are_made_in_order_with_their_checkpoint(books):
     ]
     books.apply(
         [
-            Put("book", "b2", {"state": 9}, make=Make.NEVER),
-            Put("page", "p", {"number": 1}, {"book_id": ("book", "b2")}),
+            RowPut("book", "b2", {"state": 9}, make=RowMaking.NEVER),
+            RowPut("page", "p", {"number": 1}, {"book_id": ("book", "b2")}),
         ],
         18,
     )
@@ -111,12 +111,12 @@ def test_rows_are_made_in_order_with_their_checkpoint(books):
 
 
 def test_opening_again_goes_on(url):
-    first = Books(url, METADATA, "shelf", adopt=ADOPT)
+    first = ProjectionTables(url, METADATA, "shelf", adopt=ADOPT)
     first.apply([author("x"), book("b1", "x")], 5)
     first.close()
-    again = Books(url, METADATA, "shelf", adopt=ADOPT)
+    again = ProjectionTables(url, METADATA, "shelf", adopt=ADOPT)
     assert again.checkpoint() == 5
-    again.apply([book("b2", "x"), Put("book", "b1", {"state": 4})], 6)
+    again.apply([book("b2", "x"), RowPut("book", "b1", {"state": 4})], 6)
     assert rows(again, "book", "id", "author_id", "state") == [(1, 1, 4), (2, 1, 1)]
     again.close()
 
@@ -128,7 +128,7 @@ def test_what_is_told_again_changes_nothing(books):
     before = rows(books, "book", "id", "state", "last_update")
     books.apply(puts, 1)
     assert rows(books, "book", "id", "state", "last_update") == before
-    books.apply([Put("book", "b1", {"state": 7})], 2)
+    books.apply([RowPut("book", "b1", {"state": 7})], 2)
     stamps = [row[0].replace(tzinfo=None) for row in rows(books, "book", "last_update")]
     now = datetime.now(UTC).replace(tzinfo=None)
     assert abs((stamps[0] - now).total_seconds()) < 60, "an update refreshes the stamp"
@@ -165,24 +165,24 @@ def test_letters_that_only_the_database_can_compare(books):
 def test_rows_taken_over_are_left_alone(books):
     books.apply([author("x"), *(book(f"b{n}", "x") for n in range(9))], 1)
     run_sql(books, "UPDATE book SET state = 11 WHERE id IN (2, 5)")
-    books.apply([Put("book", f"b{n}", {"state": 4}, unless=("state", 11)) for n in range(9)], 2)
+    books.apply([RowPut("book", f"b{n}", {"state": 4}, unless=("state", 11)) for n in range(9)], 2)
     assert [state for (state,) in rows(books, "book", "state")] == [4, 11, 4, 4, 11, 4, 4, 4, 4]
-    books.apply([Put("book", "b1", {"state": 5}, unless=("state", 11))], 3)
-    books.apply([Put("book", "b0", {"copies": 5}, unless=("state", 11))], 3)
+    books.apply([RowPut("book", "b1", {"state": 5}, unless=("state", 11))], 3)
+    books.apply([RowPut("book", "b0", {"copies": 5}, unless=("state", 11))], 3)
     assert rows(books, "book", "state", "copies")[:2] == [(4, 5), (11, 0)]
 
 
 def test_values_once(books):
-    books.apply([author("x"), Put("book", "b", {"title": "t"}, {"author_id": ("author", "x")}, {"state": 1})], 1)
-    books.apply([Put("book", "b", {"state": 2})], 2)
-    books.apply([Put("book", "b", {"title": "u"}, {"author_id": ("author", "x")}, {"state": 1})], 3)
+    books.apply([author("x"), RowPut("book", "b", {"title": "t"}, {"author_id": ("author", "x")}, {"state": 1})], 1)
+    books.apply([RowPut("book", "b", {"state": 2})], 2)
+    books.apply([RowPut("book", "b", {"title": "u"}, {"author_id": ("author", "x")}, {"state": 1})], 3)
     assert rows(books, "book", "title", "state") == [("u", 2)]
 
 
 def test_a_row_only_if_there(books):
-    books.apply([Put("author", "x", {"note": "lost"}, make=Make.NEVER)], 1)
-    books.apply([Put("author", "y", {"note": "lost"}, make=Make.NEVER), author("y")], 1)
-    books.note([Put("author", "y", {"note": "kept"}, make=Make.NEVER)])
+    books.apply([RowPut("author", "x", {"note": "lost"}, make=RowMaking.NEVER)], 1)
+    books.apply([RowPut("author", "y", {"note": "lost"}, make=RowMaking.NEVER), author("y")], 1)
+    books.note([RowPut("author", "y", {"note": "kept"}, make=RowMaking.NEVER)])
     assert rows(books, "author", "id", "name", "note") == [(1, "y", "kept")]
     assert books.checkpoint() == 1
 
@@ -190,9 +190,9 @@ def test_a_row_only_if_there(books):
 def test_late_references(books):
     books.apply(
         [
-            Put("run", "r", {"status": 0}, late={"status": Late("book", "b", 100, 1)}),
-            Put("run", "s", {"status": 0}, late={"status": Late("book", "c", 1, 99)}),
-            Put("run", "t", {"status": 0}, late={"status": Late("book", "nowhere", 1, 98)}),
+            RowPut("run", "r", {"status": 0}, late={"status": LateReference("book", "b", 100, 1)}),
+            RowPut("run", "s", {"status": 0}, late={"status": LateReference("book", "c", 1, 99)}),
+            RowPut("run", "t", {"status": 0}, late={"status": LateReference("book", "nowhere", 1, 98)}),
             author("x"),
             book("b", "x"),
             book("c", "x"),
@@ -207,21 +207,23 @@ def test_rows_that_somebody_deleted_stay_away(books):
     run_sql(books, "DELETE FROM author WHERE id = 1")
     books.apply(
         [
-            Put("book", "b1", {"state": 5}),
-            Put("page", "p1", {"number": 1}, {"book_id": ("book", "b1")}),
-            Put("page", "p2", {"number": 2}, {"book_id": ("book", "b2")}),
+            RowPut("book", "b1", {"state": 5}),
+            RowPut("page", "p1", {"number": 1}, {"book_id": ("book", "b1")}),
+            RowPut("page", "p2", {"number": 2}, {"book_id": ("book", "b2")}),
             book("b3", "x"),
         ],
         2,
     )
     assert rows(books, "book", "id", "title") == [(2, "b2")]
     assert rows(books, "page", "id", "number") == [(1, 2)]
-    books.apply([Put("page", "p1", {"number": 3}), Put("page", "p3", {"number": 3}, {"book_id": ("book", "b2")})], 3)
+    books.apply(
+        [RowPut("page", "p1", {"number": 3}), RowPut("page", "p3", {"number": 3}, {"book_id": ("book", "b2")})], 3
+    )
     assert rows(books, "page", "id", "number") == [(1, 2), (2, 3)]
 
 
 def test_rows_asked_for_again_come_back(books):
-    puts = [author("x")._replace(make=Make.AGAIN), author("y")._replace(make=Make.AGAIN)]
+    puts = [author("x")._replace(make=RowMaking.AGAIN), author("y")._replace(make=RowMaking.AGAIN)]
     books.apply([*puts, book("b1", "x")], 1)
     run_sql(books, "DELETE FROM author WHERE id = 1")
     books.apply(puts, 2)
@@ -261,9 +263,9 @@ def test_seeds(books):
 def test_two_books_in_one_place(url):
     other = sa.MetaData()
     sa.Table("thing", other, sa.Column("id", sa.Integer(), primary_key=True), sa.Column("n", sa.Integer()))
-    one, two = Books(url, METADATA, "one", adopt=ADOPT), Books(url, other, "two")
+    one, two = ProjectionTables(url, METADATA, "one", adopt=ADOPT), ProjectionTables(url, other, "two")
     one.apply([author("k")], 3)
-    two.apply([Put("thing", "k", {"n": 1}), Put("thing", "l", {"n": 2})], 8)
+    two.apply([RowPut("thing", "k", {"n": 1}), RowPut("thing", "l", {"n": 2})], 8)
     assert (one.checkpoint(), two.checkpoint()) == (3, 8)
     one.close()
     two.close()
@@ -278,34 +280,36 @@ def test_two_books_in_one_place(url):
 @given(data=st.data())
 def test_batches_make_no_difference(tmp_path_factory, data):
     keys = st.sampled_from("abcd")
-    never = st.sampled_from([Make.NEVER, Make.NEW])
+    never = st.sampled_from([RowMaking.NEVER, RowMaking.NEW])
     puts = data.draw(
         st.lists(
             st.one_of(
-                st.builds(lambda k, n, m: Put("author", k, {"note": n}, once={"name": k}, make=m), keys, keys, never),
                 st.builds(
-                    lambda k, a, s: Put("book", k, {"title": k}, {"author_id": ("author", a)}, {"state": s}),
+                    lambda k, n, m: RowPut("author", k, {"note": n}, once={"name": k}, make=m), keys, keys, never
+                ),
+                st.builds(
+                    lambda k, a, s: RowPut("book", k, {"title": k}, {"author_id": ("author", a)}, {"state": s}),
                     keys,
                     st.just("a"),
                     st.integers(1, 3),
                 ),
-                st.builds(lambda k, s: Put("book", k, {"state": s}, make=Make.NEVER), keys, st.integers(1, 3)),
+                st.builds(lambda k, s: RowPut("book", k, {"state": s}, make=RowMaking.NEVER), keys, st.integers(1, 3)),
                 st.builds(
-                    lambda k, b: Put("page", f"{k}{b}", {"number": 1}, {"book_id": ("book", b)}), keys, st.just("a")
+                    lambda k, b: RowPut("page", f"{k}{b}", {"number": 1}, {"book_id": ("book", b)}), keys, st.just("a")
                 ),
             ),
             max_size=30,
         )
     )
     puts = [
-        Put("author", "a", once={"name": "a"}),
-        Put("book", "a", {"title": "a"}, {"author_id": ("author", "a")}, {"state": 1}),
+        RowPut("author", "a", once={"name": "a"}),
+        RowPut("book", "a", {"title": "a"}, {"author_id": ("author", "a")}, {"state": 1}),
         *puts,
     ]
     cuts = sorted(data.draw(st.sets(st.integers(0, len(puts)))) | {0, len(puts)})
     told = []
     for edges in ([0, len(puts)], cuts):
-        books = Books(f"sqlite:///{tmp_path_factory.mktemp('b')}/b.db", METADATA, "shelf", adopt=ADOPT)
+        books = ProjectionTables(f"sqlite:///{tmp_path_factory.mktemp('b')}/b.db", METADATA, "shelf", adopt=ADOPT)
         for start, end in itertools.pairwise(edges):
             books.apply(puts[start:end], end)
         names = {
@@ -321,7 +325,7 @@ def test_batches_make_no_difference(tmp_path_factory, data):
 def test_the_database_is_made_where_it_may_be(mariadb_url, postgresql_url):
     for url, name in ((mariadb_url, "t_phenodcc_tracker"), (postgresql_url, "t_other")):
         plain = sa.make_url(url).set(database="").render_as_string(hide_password=False)
-        made = Books(plain, METADATA, "shelf", database=name)
+        made = ProjectionTables(plain, METADATA, "shelf", database=name)
         assert made.engine.url.database == name
         made.apply([author("x")], 1)
         made.close()
@@ -339,13 +343,13 @@ def test_without_the_right_to_make_the_schema(mariadb_url):
         link.exec_driver_sql(f"GRANT ALL ON {url.database}.* TO app@'127.0.0.1'")
     mine = url.set(username="app").render_as_string()
     with pytest.raises(StoreError) as caught:
-        Books(mine, METADATA, "shelf", password="sesame")
+        ProjectionTables(mine, METADATA, "shelf", password="sesame")
     assert "GRANT ALL PRIVILEGES ON windrow.*" in caught.value.hint
     assert "sesame" not in f"{caught.value} {caught.value.hint}"
     with root.begin() as link:
         link.exec_driver_sql("CREATE DATABASE windrow")
         link.exec_driver_sql("GRANT ALL ON windrow.* TO app@'127.0.0.1'")
-    made = Books(mine, METADATA, "shelf", password="sesame")
+    made = ProjectionTables(mine, METADATA, "shelf", password="sesame")
     made.apply([author("x")], 1)
     assert "sesame" not in repr(made)
     made.close()
@@ -356,22 +360,22 @@ def test_without_the_right_to_make_the_schema(mariadb_url):
 
 def test_no_server_and_no_url():
     with pytest.raises(StoreUnreachable):
-        Books("mariadb+pymysql://root@127.0.0.1:1/x", METADATA, "shelf")
+        ProjectionTables("mariadb+pymysql://root@127.0.0.1:1/x", METADATA, "shelf")
     with pytest.raises(ConfigError) as caught:
-        Books("sesame", METADATA, "shelf")
+        ProjectionTables("sesame", METADATA, "shelf")
     assert "sesame" not in str(caught.value)
 
 
 def test_tables_that_were_dropped_and_made_anew_are_filled_again_from_the_first_fact(url):
     """On a server the checkpoint outlives the tables: it is kept in a schema, or database, of its own."""
     for _ in range(2):
-        made = Books(url, METADATA, "shelf", adopt=ADOPT)
+        made = ProjectionTables(url, METADATA, "shelf", adopt=ADOPT)
         assert made.checkpoint() == 0
         made.apply([author("x"), book("b1", "x")], 17)
         assert made.checkpoint() == 17
         assert rows(made, "book", "id", "title") == [(1, "b1")]
         made.close()
-        made = Books(url, METADATA, "shelf", adopt=ADOPT)  # what is there stays as it is
+        made = ProjectionTables(url, METADATA, "shelf", adopt=ADOPT)  # what is there stays as it is
         assert made.checkpoint() == 17
         METADATA.drop_all(made.engine)
         made.close()

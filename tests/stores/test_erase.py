@@ -14,20 +14,20 @@ from isal import isal_zlib
 
 from windrow.errors import ArchiveError
 from windrow.formats.warc import END, read_header
-from windrow.model import Limits, Order, Place
-from windrow.stores.archive import Deposit, Keeper, open_capture
-from windrow.stores.archive.erase import Span, _member, _record, erase, related
+from windrow.model import ArchivePlace, FetchRequest, Limits
+from windrow.stores.archive import ArchiveWriter, CaptureSink, open_capture
+from windrow.stores.archive.erase import ErasedSpan, _member, _record, erase, related
 
 AT = datetime(2026, 1, 2, tzinfo=UTC)
 BODIES = [b"one " * 50, b"the secret of two " * 400, bytes(range(256)) * 3_000, b"x", b"five " * 200_000]
 
 
-def keep(folder: Path) -> list[Place]:
+def keep(folder: Path) -> list[ArchivePlace]:
     """Keep bodies with their requests, as a crawl does; those that do not compress go to a plain file."""
-    keeper = Keeper(folder, "windrow-000001-1", Limits(), 1 << 30, "test")
+    keeper = ArchiveWriter(folder, "windrow-000001-1", Limits(), 1 << 30, "test")
     places = []
     for number, body in enumerate([*BODIES, *(b"PK\x03\x04" + body for body in BODIES)]):
-        deposit = Deposit(keeper, Order(number, "x"), f"https://secret.example/{number}", AT)
+        deposit = CaptureSink(keeper, FetchRequest(number, "x"), f"https://secret.example/{number}", AT)
         deposit.open(None, b"HTTP/1.1 200 OK\r\nServer: x\r\n\r\n", f"GET /secret/{number} HTTP/1.1\r\n\r\n".encode())
         deposit.write(body)
         places.append(deposit.finish().place)
@@ -56,19 +56,19 @@ def records(path: Path) -> list[tuple[str, bytes]]:
     return found
 
 
-def floor(places: list[Place], place: Place) -> int:
+def floor(places: list[ArchivePlace], place: ArchivePlace) -> int:
     return max(
         (one.offset + one.length for one in places if one[0] == place.warc and one.offset < place.offset), default=0
     )
 
 
-def spans(folder: Path, places: list[Place], number: int) -> list[Span]:
+def spans(folder: Path, places: list[ArchivePlace], number: int) -> list[ErasedSpan]:
     """Return a capture's record and its request."""
     place = places[number]
     bounds = (floor(places, place), place.offset)
     found = list(related(folder / place.warc, bounds, Limits(), f"https://secret.example/{number}".__eq__))
     assert len(found) == 1
-    return [*found, Span(place.offset, place.length)]
+    return [*found, ErasedSpan(place.offset, place.length)]
 
 
 @pytest.mark.parametrize("chosen", [[0], [1, 2], [5, 9], range(10), [3, 8]])
@@ -142,7 +142,7 @@ def test_only_files_of_the_archive_are_touched(tmp_path: Path) -> None:
     other.write_bytes(b"WARC/1.1 " * 100)
     for name in ("../other.warc", "none.warc", str(other)):
         with pytest.raises(ArchiveError, match="no file of the archive"):
-            erase(tmp_path / "archive", name, [Span(0, 500)], AT)
+            erase(tmp_path / "archive", name, [ErasedSpan(0, 500)], AT)
     assert other.read_bytes() == b"WARC/1.1 " * 100
 
 

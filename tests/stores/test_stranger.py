@@ -15,7 +15,7 @@ from warcio.archiveiterator import ArchiveIterator
 from tests.stores.letter import again, info, packed, page, record
 from windrow.digest import digest
 from windrow.errors import ArchiveError
-from windrow.model import Limits, Place
+from windrow.model import ArchivePlace, Limits
 from windrow.reasons import Reason
 from windrow.stores.archive import open_capture
 from windrow.stores.archive.stranger import met, vet
@@ -50,7 +50,7 @@ def test_records_and_their_places(write):
     assert [one.offset for one in found[1:]] == [one.next for one in found[:-1]]
     assert found[-1].next == path.stat().st_size
     for one, body in zip(found[1:], BODIES, strict=True):
-        with open_capture(path.parent, Place(path.name, one.offset, one.length)) as view:
+        with open_capture(path.parent, ArchivePlace(path.name, one.offset, one.length)) as view:
             assert view.read() == body
         assert read(path, one.offset) == found[found.index(one) :]
 
@@ -150,7 +150,7 @@ def test_a_file_is_taken_in_once(write, tmp_path):
 
 
 def record_of(one, path):
-    with open_capture(path.parent, Place(path.name, one.offset, one.length)) as view:
+    with open_capture(path.parent, ArchivePlace(path.name, one.offset, one.length)) as view:
         return view.read()
 
 

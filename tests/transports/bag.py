@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Any
 
-from windrow.model import Entry, Site
+from windrow.model import ListingEntry, Site
 from windrow.transports.registry import transport_for
 
 
@@ -46,7 +46,7 @@ def on(site: Site, work: Callable[[Any], Awaitable[Any]]) -> Any:
     return asyncio.run(all_of_it())
 
 
-def entries(site: Site, folder: str) -> dict[str, Entry]:
+def entries(site: Site, folder: str) -> dict[str, ListingEntry]:
     """List a folder, by name; no name may come twice."""
     found = on(site, lambda connection: connection.list(folder))
     by_name = {entry.name: entry for entry in found}

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.errors import TerminalFailure
-from windrow.model import Entry
+from windrow.model import ListingEntry
 from windrow.reasons import Reason
 from windrow.transports import index, listing
 
@@ -41,7 +41,7 @@ PAGE = "https://h/drop/add/"
     ],
 )
 def test_list(line: str, name: str, size: int | None, is_file: bool) -> None:
-    assert listing.columns("add", ["total 8", line]) == [Entry("add", name, size, None, is_file)]
+    assert listing.columns("add", ["total 8", line]) == [ListingEntry("add", name, size, None, is_file)]
 
 
 def test_list_that_is_empty_or_strange() -> None:
@@ -93,7 +93,7 @@ def test_a_hostile_line_takes_no_time(line: str) -> None:
 
 
 def test_lines_are_bounded() -> None:
-    lines = listing.Lines("ftp://h")
+    lines = listing.LineSplitter("ftp://h")
     with pytest.raises(TerminalFailure):
         for _ in range(listing.WHOLE // (8000 * 100) + 1):
             lines.feed((b"x" * 7999 + b"\n") * 100)
@@ -113,7 +113,9 @@ APACHE = b"""<html><body><table>
 def test_apache_table() -> None:
     found = {entry.name: entry for entry in index.index("add", PAGE, APACHE)}
     assert set(found) == {"a.zip", "b.zip", "sub"}
-    assert found["a.zip"] == Entry("add", "a.zip", None, datetime(2026, 11, 21, 11, 35, tzinfo=UTC), is_file=True)
+    assert found["a.zip"] == ListingEntry(
+        "add", "a.zip", None, datetime(2026, 11, 21, 11, 35, tzinfo=UTC), is_file=True
+    )
     assert found["b.zip"].size == 123
     assert not found["sub"].is_file
 

@@ -15,11 +15,11 @@ from tests.transports.bag import Bag
 from windrow.errors import TransportError
 from windrow.model import Secret, Site
 from windrow.reasons import Reason
-from windrow.transports.straight import Straight, visitor
-from windrow.transports.visit import Bounds, Reply
+from windrow.transports.reply import Reply, ReplyLimits
+from windrow.transports.straight import HttpClient, visitor
 
 HOST = "127.0.0.9"
-BOUNDS = Bounds(1 << 20, 10.0)
+BOUNDS = ReplyLimits(1 << 20, 10.0)
 OK = b"HTTP/1.1 200 OK\r\n"
 HELLO = OK + b"Content-Length: 5\r\n\r\nhello"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -74,7 +74,7 @@ def on(server: Server, work: Work, site: Site = Site("http", HOST, timeout=2.0),
     return asyncio.run(asyncio.wait_for(all_of_it(), 30))
 
 
-async def ask(line: Straight, url: str, bounds: Bounds = BOUNDS) -> tuple[Reply, Bag]:
+async def ask(line: HttpClient, url: str, bounds: ReplyLimits = BOUNDS) -> tuple[Reply, Bag]:
     """Ask for one page."""
     bag = Bag()
     return await line.visit(url, {}, bag, bounds), bag
@@ -83,7 +83,7 @@ async def ask(line: Straight, url: str, bounds: Bounds = BOUNDS) -> tuple[Reply,
 def told(answer: bytes, *, close: bool = False, **bounds: Any) -> tuple[Reply, Bag]:
     """Return what comes of one answer."""
 
-    async def work(line: Straight, origin: str) -> tuple[Reply, Bag]:
+    async def work(line: HttpClient, origin: str) -> tuple[Reply, Bag]:
         return await ask(line, f"{origin}/a", BOUNDS._replace(**bounds))
 
     got: tuple[Reply, Bag] = on(Server((answer,), close=close), work)
@@ -101,7 +101,7 @@ def test_of_a_length_and_chunks_the_chunks_count_and_the_line_is_not_used_again(
     both = OK + b"Content-Length: 500\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
     server = Server((both, HELLO))
 
-    async def work(line: Straight, origin: str) -> list[tuple[Reply, Bag]]:
+    async def work(line: HttpClient, origin: str) -> list[tuple[Reply, Bag]]:
         return [await ask(line, f"{origin}/{one}") for one in "ab"]
 
     (_, first), (_, second) = on(server, work)
@@ -150,7 +150,7 @@ def test_a_line_that_ends_too_early_is_told_from_a_whole_answer(answer: bytes) -
 def test_an_error_without_a_length_ends_with_its_line() -> None:
     server = Server((b"HTTP/1.1 404 Not Found\r\nConnection: keep-alive\r\n\r\nnothing here", HELLO), close=True)
 
-    async def work(line: Straight, origin: str) -> list[tuple[Reply, Bag]]:
+    async def work(line: HttpClient, origin: str) -> list[tuple[Reply, Bag]]:
         return [await ask(line, f"{origin}/{one}") for one in "ab"]
 
     (lost, page), (found, other) = on(server, work)
@@ -166,7 +166,7 @@ def test_an_error_without_a_length_ends_with_its_line() -> None:
 def test_a_line_is_used_again_and_one_that_went_stale_is_opened_anew() -> None:
     server = Server((HELLO, HELLO, b"", HELLO))
 
-    async def work(line: Straight, origin: str) -> list[int]:
+    async def work(line: HttpClient, origin: str) -> list[int]:
         return [(await ask(line, f"{origin}/{one}"))[0].status for one in "abc"]
 
     assert on(server, work) == [200, 200, 200]
@@ -177,7 +177,7 @@ def test_a_line_is_used_again_and_one_that_went_stale_is_opened_anew() -> None:
 def test_what_comes_behind_an_answer_is_never_the_next_one() -> None:
     server = Server((HELLO + b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad", HELLO))
 
-    async def work(line: Straight, origin: str) -> list[bytes]:
+    async def work(line: HttpClient, origin: str) -> list[bytes]:
         return [bytes((await ask(line, f"{origin}/{one}"))[1].content) for one in "ab"]
 
     assert on(server, work) == [b"hello", b"hello"]
@@ -187,7 +187,7 @@ def test_what_comes_behind_an_answer_is_never_the_next_one() -> None:
 def test_a_server_that_speaks_first_is_not_believed() -> None:
     server = Server((b"",), greeting=b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad")
 
-    async def work(line: Straight, origin: str) -> Any:
+    async def work(line: HttpClient, origin: str) -> Any:
         made = await line._open()
         while made.usable:  # noqa: ASYNC110 what it says is on its way
             await asyncio.sleep(0.01)
@@ -220,7 +220,7 @@ def test_a_server_that_speaks_first_is_not_believed() -> None:
 def test_an_address_cannot_say_more_than_its_path(path: str, reason: Reason, proxy: str) -> None:
     server = Server((HELLO,))
 
-    async def work(line: Straight, origin: str) -> Any:
+    async def work(line: HttpClient, origin: str) -> Any:
         return await ask(line, origin + path)
 
     with pytest.raises(TransportError) as caught:
@@ -231,7 +231,7 @@ def test_an_address_cannot_say_more_than_its_path(path: str, reason: Reason, pro
 def test_a_field_cannot_say_more_than_its_value() -> None:
     server = Server((HELLO,))
 
-    async def work(line: Straight, origin: str) -> Any:
+    async def work(line: HttpClient, origin: str) -> Any:
         asked = {"If-None-Match": '"x"\r\nX-Evil: yes', "If-Modified-Since": "then"}
         return await line.visit(f"{origin}/a", asked, Bag(), BOUNDS)
 
@@ -244,7 +244,7 @@ def test_a_host_by_its_number_of_ipv6() -> None:
     server = Server((HELLO,))
     judged: list[tuple[str, str]] = []
 
-    async def work(line: Straight, origin: str) -> tuple[Reply, Bag]:
+    async def work(line: HttpClient, origin: str) -> tuple[Reply, Bag]:
         line._judge = lambda *told: judged.append(told)  # type: ignore[func-returns-value]
         return await ask(line, f"{origin}/a")
 
@@ -254,7 +254,7 @@ def test_a_host_by_its_number_of_ipv6() -> None:
 
 
 def test_a_certificate_must_be_of_the_host(papers: Papers, tmp_path: Any) -> None:
-    async def work(line: Straight, origin: str) -> int:
+    async def work(line: HttpClient, origin: str) -> int:
         return (await ask(line, f"{origin}/a"))[0].status
 
     trusting = Site("https", "127.0.0.1", timeout=5.0, ca_bundle=str(papers.authority))
@@ -271,7 +271,7 @@ def test_a_password_is_sent_and_not_kept(papers: Papers, tmp_path: Any) -> None:
     (tmp_path / "word").write_text("open sesame")
     server = Server((HELLO,))
 
-    async def work(line: Straight, origin: str) -> Bag:
+    async def work(line: HttpClient, origin: str) -> Bag:
         return (await ask(line, f"{origin}/a"))[1]
 
     secret = Secret(f"file:{tmp_path}/word")
@@ -283,7 +283,7 @@ def test_a_password_is_sent_and_not_kept(papers: Papers, tmp_path: Any) -> None:
 
 
 def test_only_a_proxy_is_asked_in_another_way() -> None:
-    assert type(visitor(Site("http", HOST), allow)) is Straight
+    assert type(visitor(Site("http", HOST), allow)) is HttpClient
 
     async def through_a_proxy() -> str:
         async with visitor(Site("http", HOST, proxy="http://127.0.0.9:9"), allow) as line:

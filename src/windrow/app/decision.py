@@ -29,7 +29,7 @@ ACTS = {"retry": retry, "cancel": cancel}
 WALKED = {"retry": retry_addresses, "cancel": cancel_addresses}
 
 
-class Wanted(NamedTuple):
+class OperatorFilter(NamedTuple):
     """What an operator names; empty means any."""
 
     act: str
@@ -57,7 +57,7 @@ def decide(
         raise UsageError("nothing is named", hint=f"windrow {act} NAME, or --source NAME, or --reason WORD")
     if reason and reason not in set(Reason):
         raise UsageError(f"there is no reason {reason!r}", hint="see docs/reference/reasons.md")
-    wanted = Wanted(act, tuple(names), source, reason)
+    wanted = OperatorFilter(act, tuple(names), source, reason)
     chosen = {kind: _chosen(ledger, made, wanted) for kind, made in registry.installed().items()}
     told = {spelled for some in chosen.values() for one in some for spelled in (one.key, one.key.partition("/")[2])}
     missing = [name for name in names if not told & {name, *_spellings(name)}]
@@ -94,7 +94,7 @@ def _spellings(name: str) -> set[str]:
     return {crawl.normal(name) for made in registry.installed().values() if (crawl := walked(made))}
 
 
-def _chosen(ledger: Ledger, made: Collection, wanted: Wanted) -> list[Chosen]:
+def _chosen(ledger: Ledger, made: Collection, wanted: OperatorFilter) -> list[Chosen]:
     """Find what is meant of one collection."""
     act, names, source, reason = wanted
     crawl = walked(made)

@@ -19,7 +19,7 @@ LONGEST = 1024
 """Characters of a name that is looked for among those of WARC files."""
 
 
-class Candidate(NamedTuple):
+class Meaning(NamedTuple):
     """One thing that a question may mean, and how it stands."""
 
     number: int
@@ -53,13 +53,13 @@ class Question:
         self.total = self._ledger.items.count_by_owner(centre)
         return self._ledger.items.by_owner(centre, MOST) if self.total else []
 
-    def candidates(self, items: list[ItemKey]) -> tuple[Candidate, ...]:
+    def candidates(self, items: list[ItemKey]) -> tuple[Meaning, ...]:
         """Return items with how they stand."""
         found = []
         for number, _ in items[:MOST]:
             if one := self._ledger.items.get(number):
                 phase, status = phase_name(phases(), one.collection, one.phase), one.status.name.lower()
-                found.append(Candidate(number, one.kind, one.key, one.owner, phase, status, one.reason or ""))
+                found.append(Meaning(number, one.kind, one.key, one.owner, phase, status, one.reason or ""))
         return tuple(found)
 
     def _numbered(self, what: str) -> list[ItemKey]:

@@ -18,10 +18,10 @@ from windrow.engine.ledger.listings import WaitingOffer
 from windrow.engine.ledger.moment import now
 from windrow.engine.origin_rules import walked
 from windrow.engine.rest import AGAIN
-from windrow.engine.run import Harvest, Lot
+from windrow.engine.run import Harvest, WarcLot
 from windrow.engine.wish import heard_by
 from windrow.errors import UsageError, WindrowError
-from windrow.model import Host, Source, Status
+from windrow.model import OfferingHost, Source, Status
 from windrow.reasons import Reason
 
 SHOWN = 50
@@ -31,24 +31,24 @@ ROBOTS = ("robots.txt",)
 """What a crawl asks of a host before anything else."""
 
 
-class Span(NamedTuple):
+class PhaseSpan(NamedTuple):
     """The part of a run between two phases: whether it lists and fetches, and the steps it takes."""
 
     fetch: bool
     phases: frozenset[str] | None
 
 
-def span(collection: Collection, first: str = "", last: str = "") -> Span:
+def span(collection: Collection, first: str = "", last: str = "") -> PhaseSpan:
     """Return what lies from phase `first` to phase `last`, both included; empty means no bound.
 
     Whatever comes before the collection's first step is fetching, and so is the first phase of one that
     has no steps.
 
     >>> from windrow.collections.drops.collection import COLLECTION
-    >>> span(COLLECTION, "xsd", "upload") == Span(False, frozenset({"xsd", "upload"}))
+    >>> span(COLLECTION, "xsd", "upload") == PhaseSpan(False, frozenset({"xsd", "upload"}))
     True
     >>> span(COLLECTION, last="download")
-    Span(fetch=True, phases=frozenset())
+    PhaseSpan(fetch=True, phases=frozenset())
     """
     for option, name in (("--from", first), ("--to", last)):
         if name and name not in collection.phases:
@@ -62,10 +62,10 @@ def span(collection: Collection, first: str = "", last: str = "") -> Span:
     steps = [step.phase for step in collection.steps]
     begin = min((collection.phase(name) for name in steps), default=2)
     chosen = frozenset(name for name in steps if low <= collection.phase(name) <= high)
-    return Span(low < begin, None if len(chosen) == len(steps) else chosen)
+    return PhaseSpan(low < begin, None if len(chosen) == len(steps) else chosen)
 
 
-class Bounds(NamedTuple):
+class FetchBounds(NamedTuple):
     """How much to fetch at most, what is too old, and whether what is done is fetched once more."""
 
     limit: int | None = None
@@ -77,7 +77,7 @@ class Bounds(NamedTuple):
         return self.since is not None and modified is not None and modified < self.since
 
 
-class Asked(NamedTuple):
+class PlannedSource(NamedTuple):
     """A source that a run would ask: what it would list there, and what it would then fetch.
 
     `waiting` and `bytes` are what the ledger already knows of: new files show only when it is
@@ -115,12 +115,14 @@ class Reads(NamedTuple):
 class Preview:
     """What a run would do, told without a connection and without a fact on the ledger."""
 
-    sources: tuple[Asked, ...]
+    sources: tuple[PlannedSource, ...]
     waiting: tuple[Waiting, ...]
     documents: tuple[Reads, ...]
 
 
-def preview(ledger: Ledger, collection: Collection, sources: Sequence[Source], part: Span, bounds: Bounds) -> Preview:
+def preview(
+    ledger: Ledger, collection: Collection, sources: Sequence[Source], part: PhaseSpan, bounds: FetchBounds
+) -> Preview:
     """Return what a run of these sources would ask, from whom, and how much."""
     if bounds.again:
         _refuse_without_fetching(part)
@@ -133,7 +135,7 @@ def preview(ledger: Ledger, collection: Collection, sources: Sequence[Source], p
         mine = [one for one in waiting if one.source == source.name]
         size = sum(one.bytes or 0 for one in mine)
         asked.append(
-            Asked(
+            PlannedSource(
                 source.name,
                 collection.name,
                 source.site.address(),
@@ -148,7 +150,7 @@ def preview(ledger: Ledger, collection: Collection, sources: Sequence[Source], p
     return Preview(tuple(asked), waiting, _documents(ledger, collection, part))
 
 
-def taken(lots: Sequence[Lot]) -> Preview:
+def taken(lots: Sequence[WarcLot]) -> Preview:
     """Return what a run would take in."""
     return Preview((), tuple(Waiting(one.name, one.source, str(one.path), one.path.stat().st_size) for one in lots), ())
 
@@ -158,7 +160,9 @@ def _why_not(source: Source) -> str:
     return "its centre is not active" if said == "available" else str(said)
 
 
-def walk(ledger: Ledger, collection: Collection, sources: Sequence[Source], part: Span, bounds: Bounds) -> Preview:
+def walk(
+    ledger: Ledger, collection: Collection, sources: Sequence[Source], part: PhaseSpan, bounds: FetchBounds
+) -> Preview:
     """Return what a crawl of these sources would ask: what is due of what is known, and seeds that are new."""
     crawl = walked(collection)
     if crawl is None or not part.fetch:
@@ -178,7 +182,9 @@ def walk(ledger: Ledger, collection: Collection, sources: Sequence[Source], part
         why_not = _why_not(source)
         address = source.site.address()
         asked.append(
-            Asked(source.name, collection.name, address, ROBOTS, source.active, why_not, bound, 0, round(seconds, 1))
+            PlannedSource(
+                source.name, collection.name, address, ROBOTS, source.active, why_not, bound, 0, round(seconds, 1)
+            )
         )
         if source.active:
             urls = [
@@ -189,7 +195,9 @@ def walk(ledger: Ledger, collection: Collection, sources: Sequence[Source], part
     return Preview(tuple(asked), tuple(waiting[:room]), _documents(ledger, collection, part))
 
 
-def _waiting(ledger: Ledger, collection: Collection, sources: Sequence[Source], bounds: Bounds) -> tuple[Waiting, ...]:
+def _waiting(
+    ledger: Ledger, collection: Collection, sources: Sequence[Source], bounds: FetchBounds
+) -> tuple[Waiting, ...]:
     """Return what is new, cut or failed for a passing reason, from its best host."""
     active = {source.name: source for source in sources if source.active}
     offers: dict[int, dict[str, WaitingOffer]] = {}
@@ -228,10 +236,10 @@ def _done(ledger: Ledger, collection: Collection, names: Iterable[str]) -> Itera
                 yield WaitingOffer(one.item, one.key, item.owner, source, one.path, one.size, one.modified, None)
 
 
-def _host(source: Source, pace: SourceRecord | None) -> Host:
+def _host(source: Source, pace: SourceRecord | None) -> OfferingHost:
     if pace is None:
-        return Host(source.name, source.owner)
-    return Host(source.name, source.owner, pace.attempts, pace.failures, pace.received / (pace.seconds or 1))
+        return OfferingHost(source.name, source.owner)
+    return OfferingHost(source.name, source.owner, pace.attempts, pace.failures, pace.received / (pace.seconds or 1))
 
 
 def _seconds(source: Source, pace: SourceRecord | None, count: int, size: int) -> float | None:
@@ -242,7 +250,7 @@ def _seconds(source: Source, pace: SourceRecord | None, count: int, size: int) -
     return round(max(size * pace.seconds / pace.received, count * source.pace) / max(1, source.connections), 1)
 
 
-def _documents(ledger: Ledger, collection: Collection, part: Span) -> tuple[Reads, ...]:
+def _documents(ledger: Ledger, collection: Collection, part: PhaseSpan) -> tuple[Reads, ...]:
     counts = {
         (one.kind, one.phase, one.status): one.number
         for one in ledger.items.by_state()
@@ -284,13 +292,13 @@ def _wake(_number: int, _frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def _refuse_without_fetching(part: Span) -> None:
+def _refuse_without_fetching(part: PhaseSpan) -> None:
     """Raise UsageError where fetching once more is asked of a part of a run that fetches nothing."""
     if not part.fetch:
         raise UsageError("--again fetches once more, and --from leaves fetching out", hint="windrow replay")
 
 
-def again(ledger: Ledger, session: int, harvest: Harvest, part: Span) -> int:
+def again(ledger: Ledger, session: int, harvest: Harvest, part: PhaseSpan) -> int:
     """Put back what the sources of a harvest offer, done or failed, so that it is fetched once more."""
     _refuse_without_fetching(part)
     if walked(harvest.collection):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from windrow.app.changes import contents
 from windrow.app.crawled import Frontier, frontiers, visits
-from windrow.app.summary import Phases, ReasonCount, SourceCount, Summary, count_reasons, phase_name, summarise
+from windrow.app.summary import Phases, ReasonCount, SessionSummary, SourceCount, count_reasons, phase_name, summarise
 from windrow.config import Workspace
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.lease import is_dead
@@ -17,7 +17,7 @@ from windrow.engine.ledger.moment import now
 from windrow.engine.ledger.sessions import SourceSession
 from windrow.engine.left_out import RuleCount
 from windrow.engine.origin_rules import walked
-from windrow.engine.rest import Resting, resting
+from windrow.engine.rest import RestingItem, resting
 from windrow.model import Site, Source
 from windrow.registry import installed
 
@@ -59,27 +59,27 @@ class StateCount(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class WorkspaceState:
     """A workspace now. `holder` is who runs it at this moment; `last` its last session."""
 
     workspace: str
     folder: Path
     holder: str
-    last: Summary | None
+    last: SessionSummary | None
     sources: tuple[SourceState, ...]
     states: tuple[StateCount, ...]
     reasons: tuple[ReasonCount, ...]
-    resting: tuple[Resting, ...] = ()  # what failed in session after session, and when it is asked for again
+    resting: tuple[RestingItem, ...] = ()  # what failed in session after session, and when it is asked for again
     left_out: tuple[RuleCount, ...] = ()  # what rules left out of each source, in the last session that met such links
 
 
-def stand(workspace: Workspace, ledger: Ledger, phases: Phases) -> Standing:
+def stand(workspace: Workspace, ledger: Ledger, phases: Phases) -> WorkspaceState:
     """Return how the workspace stands."""
     turns: dict[str, list[SourceSession]] = {}
     for one in ledger.sessions.by_source():
         turns.setdefault(one.source, []).append(one)
     last = ledger.sessions.latest()
-    return Standing(
+    return WorkspaceState(
         workspace.name,
         workspace.root,
         holder(ledger),
@@ -114,7 +114,7 @@ def _left_out(workspace: Workspace, ledger: Ledger) -> tuple[RuleCount, ...]:
     return tuple(found)
 
 
-def _resting(workspace: Workspace, ledger: Ledger) -> tuple[Resting, ...]:
+def _resting(workspace: Workspace, ledger: Ledger) -> tuple[RestingItem, ...]:
     names = {source.collection for source in workspace.sources}
     listed = [made for name, made in installed().items() if name in names and walked(made) is None]
     return tuple(one for made in listed for one in resting(ledger, made, now()))
@@ -139,7 +139,7 @@ def _sources(
     offered = ledger.listings.count()
     failing = ledger.listings.count_failing()
     walked = frontiers(ledger)
-    told: dict[int, Summary] = {}
+    told: dict[int, SessionSummary] = {}
     found = []
     for source in (*workspace.sources, *_held(workspace, ledger)):
         mine = turns.get(source.name, [])

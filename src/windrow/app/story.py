@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from windrow.adapter import Explanation
 from windrow.app.changes import contents
-from windrow.app.question import Candidate, Question, clue, is_number
-from windrow.app.summary import Summary, phase_name, summarise
+from windrow.app.question import Meaning, Question, clue, is_number
+from windrow.app.summary import SessionSummary, phase_name, summarise
 from windrow.config import Workspace
 from windrow.digest import short
 from windrow.engine.ledger import Ledger
@@ -19,7 +19,7 @@ from windrow.engine.origin_rules import walked
 from windrow.errors import UsageError, WindrowError
 from windrow.registry import capable, installed, phases
 
-__all__ = ["Candidate", "Event", "Found", "Story", "tell"]
+__all__ = ["Event", "Meaning", "Story", "StoryAnswer", "tell"]
 
 
 DOCUMENTS, FINDINGS = 50, 20
@@ -70,22 +70,22 @@ class Story(NamedTuple):
     offered_by: tuple[str, ...]
     within: str
     events: tuple[Event, ...]
-    members: tuple[Candidate, ...] = ()
+    members: tuple[Meaning, ...] = ()
     others: tuple[int, ...] = ()  # numbers of the same document from other fetches of its archive
 
 
-class Found(NamedTuple):
+class StoryAnswer(NamedTuple):
     """What a question found: a story, what collections explain, a session's summary, or things it may mean."""
 
     asked: str
     story: Story | None = None
     explained: tuple[Explanation, ...] = ()  # by the collections whose it is
-    session: Summary | None = None
-    candidates: tuple[Candidate, ...] = ()
+    session: SessionSummary | None = None
+    candidates: tuple[Meaning, ...] = ()
     more: int = 0  # candidates that are not listed
 
 
-def tell(workspace: Workspace, ledger: Ledger, what: str) -> Found:
+def tell(workspace: Workspace, ledger: Ledger, what: str) -> StoryAnswer:
     """Tell the story of what a person names; a WindrowError says what is known where it is unknown."""
     what = what.strip().encode("utf-8", "backslashreplace").decode()  # as the ledger spells what is no text
     if not what:
@@ -93,11 +93,11 @@ def tell(workspace: Workspace, ledger: Ledger, what: str) -> Found:
     question = Question(workspace, ledger)
     number = what.removeprefix("session ")
     if is_number(number) and (session := ledger.sessions.numbered(int(number))):
-        return Found(what, session=summarise(ledger, session, phases(), contents=contents(workspace, ledger)))
+        return StoryAnswer(what, session=summarise(ledger, session, phases(), contents=contents(workspace, ledger)))
     return _numbered(ledger, _found(workspace, ledger, question, what))
 
 
-def _numbered(ledger: Ledger, found: Found) -> Found:
+def _numbered(ledger: Ledger, found: StoryAnswer) -> StoryAnswer:
     """Call sessions in events by what people call them: 1, 2, 3."""
     numbers = ledger.sessions.numbers()
     if story := found.story:
@@ -106,31 +106,31 @@ def _numbered(ledger: Ledger, found: Found) -> Found:
     return found
 
 
-def _found(workspace: Workspace, ledger: Ledger, question: Question, what: str) -> Found:
+def _found(workspace: Workspace, ledger: Ledger, question: Question, what: str) -> StoryAnswer:
     """Tell of items: one, or all that may be meant; else of what is no item."""
     items = question.items(what.removeprefix("item "))
     keys = {key for _, key in items}
     if len(keys) == 1:
-        return Found(what, _story(ledger, [number for number, _ in items]))
+        return StoryAnswer(what, _story(ledger, [number for number, _ in items]))
     if keys:
-        return Found(what, candidates=question.candidates(items), more=max(0, question.total - len(items)))
+        return StoryAnswer(what, candidates=question.candidates(items), more=max(0, question.total - len(items)))
     return _elsewhere(workspace, ledger, question, what)
 
 
-def _elsewhere(workspace: Workspace, ledger: Ledger, question: Question, what: str) -> Found:
+def _elsewhere(workspace: Workspace, ledger: Ledger, question: Question, what: str) -> StoryAnswer:
     """Tell of what is no item: a page or site, a refused name, a source, a centre."""
     told = (one.explain(workspace, ledger, what) for one in capable("explain").values())
     explained = tuple(one for one in told if one is not None)
     source = workspace.source(what)
     if explained:
         story = _source(ledger, source.name, source.collection, source.owner) if source else None
-        return Found(what, story=story, explained=explained)
+        return StoryAnswer(what, story=story, explained=explained)
     if refused := ledger.listings.refused(what):
-        return Found(what, _refusal(what, refused))
+        return StoryAnswer(what, _refusal(what, refused))
     if source:
-        return Found(what, _source(ledger, source.name, source.collection, source.owner))
+        return StoryAnswer(what, _source(ledger, source.name, source.collection, source.owner))
     if owned := question.owned(what):
-        return Found(what, candidates=question.candidates(owned), more=max(0, question.total - len(owned)))
+        return StoryAnswer(what, candidates=question.candidates(owned), more=max(0, question.total - len(owned)))
     raise WindrowError(f"nothing is known of {what!r}{clue(workspace, what)}", hint="windrow status")
 
 
@@ -240,7 +240,7 @@ def _findings(ledger: Ledger, kind: str, item: int) -> list[Event]:
     return found
 
 
-def _within(ledger: Ledger, kind: str, members: Iterable[Candidate]) -> list[Event]:
+def _within(ledger: Ledger, kind: str, members: Iterable[Meaning]) -> list[Event]:
     """Tell what was found in the documents of an archive, for those that did not get through."""
     failed = [one for one in members if one.status == "failed"][:DOCUMENTS]
     return [
@@ -262,10 +262,10 @@ def _moves(ledger: Ledger, kind: str, item: int) -> list[Event]:
     return found
 
 
-def _members(ledger: Ledger, kind: str, item: int, fetch: int) -> tuple[Candidate, ...]:
+def _members(ledger: Ledger, kind: str, item: int, fetch: int) -> tuple[Meaning, ...]:
     """Return the documents that the latest fetch of an archive brought."""
     return tuple(
-        Candidate(
+        Meaning(
             one.item, one.kind, one.key, one.owner, phase_name(phases(), kind, one.phase), one.status.name.lower(),
             one.reason or "",
         )

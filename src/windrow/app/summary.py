@@ -81,7 +81,7 @@ class ReasonCount(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class SessionSummary:
     """One session, from its begin to its end; `exit_code` is None while it is under way.
 
     `archive` is how the names of the WARC files begin that it wrote.
@@ -114,7 +114,7 @@ class Summary:
 
 def summarise(
     ledger: Ledger, session: int, phases: Phases, mended: tuple[str, ...] = (), *, contents: Contents = _nothing
-) -> Summary:
+) -> SessionSummary:
     """Return what is on record of a session, which must be there.
 
     `contents` counts what came, changed or went between two facts, by source, where the bytes do not say it.
@@ -129,7 +129,7 @@ def summarise(
     whys: list[tuple[str, int]] = [(one.reason, one.number) for one in moves if one.reason]
     whys += [(one.reason, one.number) for one in refusals]
     whys += crawled.reasons
-    return Summary(
+    return SessionSummary(
         session=row.number,
         command=row.command,
         holder=row.holder,

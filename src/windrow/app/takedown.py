@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from windrow.adapter import Burden
 from windrow.config import Workspace
-from windrow.engine.burial import Buried
+from windrow.engine.burial import TakedownResult
 from windrow.engine.ledger import Ledger
 from windrow.engine.session import Setup
 from windrow.errors import UsageError
@@ -22,7 +22,7 @@ def weigh(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[Bu
     return [burden for part in parts for burden in part]
 
 
-def take_down(workspace: Workspace, setup: Setup, names: Sequence[str], reason: str = "") -> list[Buried]:
+def take_down(workspace: Workspace, setup: Setup, names: Sequence[str], reason: str = "") -> list[TakedownResult]:
     """Take down what is named, and what an earlier run left undone; return what was removed, target by target."""
     parts = _each(names, lambda one, some: one.take_down(workspace, setup, some, reason))
     return [buried for part in parts for buried in part]

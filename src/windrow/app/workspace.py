@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from windrow.app.new_collection import NewCollection
     from windrow.app.scaffold import Prepared
     from windrow.app.schedule import Preview
-    from windrow.app.status import Standing
-    from windrow.app.story import Found
-    from windrow.app.summary import Summary
+    from windrow.app.status import WorkspaceState
+    from windrow.app.story import StoryAnswer
+    from windrow.app.summary import SessionSummary
     from windrow.collections.pages.adapter.compare import Compared
     from windrow.config import Workspace
-    from windrow.engine.burial import Buried
+    from windrow.engine.burial import TakedownResult
     from windrow.engine.ledger import Ledger
     from windrow.engine.operator import Chosen
     from windrow.engine.progress import Progress
@@ -215,7 +215,7 @@ class Windrow:
         again: bool = False,
         command: str = "run",
         source: str = "",
-    ) -> Summary:
+    ) -> SessionSummary:
         """Harvest all sources, or the sources and collections named; hand the summary to `run.notify`, and return it.
 
         `first` and `last` are phases, `limit` the most items to fetch, `since` leaves out what its
@@ -280,12 +280,12 @@ class Windrow:
         made = adapter(collection).harvest(replace(self.config, sources=others))
         return {collection: replace(made, lots=found)}
 
-    def _tell_of(self, session: Session, unusable: tuple[str, ...]) -> Summary:
+    def _tell_of(self, session: Session, unusable: tuple[str, ...]) -> SessionSummary:
         return self._tell(session.ledger, session.number, tuple(session.mended), unusable)
 
     def _tell(
         self, ledger: Ledger, session: int, mended: tuple[str, ...] = (), unusable: tuple[str, ...] = ()
-    ) -> Summary:
+    ) -> SessionSummary:
         """Return a session's summary, handed to the command of `run.notify` too."""
         from windrow.app.changes import MOST, contents, of_session
         from windrow.app.notice import notify
@@ -316,7 +316,7 @@ class Windrow:
         source: str = "",
     ) -> list[Preview]:
         """Return what `run` would ask and from whom; opens no connection and writes nothing."""
-        from windrow.app.schedule import Bounds, preview, span, taken
+        from windrow.app.schedule import FetchBounds, preview, span, taken
         from windrow.app.warc_names import lots
 
         names, first = self._adopt(_listed(names), first)
@@ -329,12 +329,14 @@ class Windrow:
                 adapter(kind).ready(self.config)
                 sources = [source for source in self.config.sources if source.name in chosen]
                 part = span(collection(kind), first, last)
-                found.append(preview(ledger, collection(kind), sources, part, Bounds(limit, _moment(since), again)))
+                found.append(
+                    preview(ledger, collection(kind), sources, part, FetchBounds(limit, _moment(since), again))
+                )
             return found
         finally:
             ledger.close()
 
-    def status(self) -> Standing:
+    def status(self) -> WorkspaceState:
         """Return how every source stands, and how many items stand where and why."""
         from windrow.app.status import stand
 
@@ -344,7 +346,7 @@ class Windrow:
         finally:
             ledger.close()
 
-    def why(self, what: str | int) -> Found:
+    def why(self, what: str | int) -> StoryAnswer:
         """Return the whole story of an address, file, record, source, centre or number.
 
         Where several things are meant, they are listed; what is not known is a WindrowError that
@@ -468,7 +470,7 @@ class Windrow:
         finally:
             ledger.close()
 
-    def forget(self, names: Names = (), reason: str = "") -> list[Buried]:
+    def forget(self, names: Names = (), reason: str = "") -> list[TakedownResult]:
         """Take pages, hosts or sites down, and return what was removed; a tombstone with the reason stays.
 
         Without names, what an earlier call left undone is finished.

@@ -8,7 +8,7 @@ import click
 
 from windrow.cli.kind import exports
 from windrow.cli.verb import option, verb
-from windrow.cli.voice import Unspoken, Voice, spell_strange
+from windrow.cli.voice import OutputFailed, Voice, spell_strange
 
 
 @verb(
@@ -40,6 +40,6 @@ def command(voice: Voice, what: str, form: str) -> int:
     except BrokenPipeError:
         raise  # the reader has what it wanted
     except OSError as error:
-        raise Unspoken(f"standard output cannot be written: {error.strerror}") from error
+        raise OutputFailed(f"standard output cannot be written: {error.strerror}") from error
     voice.talk(f"{count:,} {unit} written")
     return 0

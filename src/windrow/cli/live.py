@@ -9,7 +9,7 @@ from typing import Any
 from windrow.engine.progress import Progress
 
 
-class Lines(Progress):
+class ProgressLines(Progress):
     """Tell the counts of the phase in hand about once a second, and at its end."""
 
     def __init__(self, tell: Callable[[str, Any], None]) -> None:

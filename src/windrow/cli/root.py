@@ -10,7 +10,7 @@ from typing import NoReturn
 import click
 
 from windrow.cli.verb import WHOLE, Branch, shared
-from windrow.cli.voice import Unspoken, Voice, spell_strange
+from windrow.cli.voice import OutputFailed, Voice, spell_strange
 from windrow.errors import WindrowError
 from windrow.reasons import Reason
 
@@ -162,7 +162,7 @@ def _flush(voice: Voice) -> int:
 
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
-            lost = Unspoken(f"standard output cannot be written: {error.strerror}")
+            lost = OutputFailed(f"standard output cannot be written: {error.strerror}")
             voice.error(str(lost), lost.hint, lost.exit_code)
             return lost.exit_code
     return 0

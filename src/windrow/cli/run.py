@@ -17,7 +17,7 @@ from windrow.display import apart, size, span, table
 
 if TYPE_CHECKING:
     from windrow.app.schedule import Preview
-    from windrow.app.summary import Summary
+    from windrow.app.summary import SessionSummary
     from windrow.settings.setting import Setting
 
 WHAT = "What to harvest"
@@ -26,7 +26,7 @@ PACE = "Pace"
 
 
 @dataclass
-class Wish:
+class RunOptions:
     """What the person asked for, gathered."""
 
     names: tuple[str, ...]
@@ -50,7 +50,7 @@ class Wish:
         return told.encode("utf-8", "backslashreplace").decode()  # names of files may be of any bytes
 
 
-class Harvest(DeclaredOptions):
+class RunCommand(DeclaredOptions):
     """`run`, with the flags of the collections' settings."""
 
     section = PACE
@@ -64,7 +64,7 @@ class Harvest(DeclaredOptions):
 
 @verb(
     "run",
-    shape=Harvest,
+    shape=RunCommand,
     examples=[
         "windrow run",
         "windrow run harwell --limit 10 --dry-run",
@@ -101,7 +101,7 @@ def command(voice: Voice, *, dry_run: bool, quiet: bool, every: str | None, **as
     """
     voice.quiet = quiet
     flags = {name.replace("__", "."): asked.pop(name) for name in list(asked) if "__" in name}
-    wish = Wish(flags={**flags, "run.every": every}, **asked)
+    wish = RunOptions(flags={**flags, "run.every": every}, **asked)
     if dry_run:
         return _preview(voice, wish)
     from windrow.app.schedule import turns  # noqa: PLC0415
@@ -114,13 +114,13 @@ def command(voice: Voice, *, dry_run: bool, quiet: bool, every: str | None, **as
     return code
 
 
-def _once(voice: Voice, wish: Wish) -> int:
+def _once(voice: Voice, wish: RunOptions) -> int:
     """Run one session and tell its summary."""
-    from windrow.cli.live import Lines  # noqa: PLC0415
+    from windrow.cli.live import ProgressLines  # noqa: PLC0415
     from windrow.engine.progress import Progress  # noqa: PLC0415
     from windrow.registry import names  # noqa: PLC0415
 
-    progress = Lines(voice.message) if voice.json else Progress(quiet=voice.quiet)
+    progress = ProgressLines(voice.message) if voice.json else Progress(quiet=voice.quiet)
     opened = voice.open(wish.flags)
     if not opened.config.sources and all(name in names() for name in wish.names):
         voice.talk("there are no sources, so nobody is asked; try: windrow new source NAME URL --collection pages")
@@ -132,7 +132,7 @@ def _once(voice: Voice, wish: Wish) -> int:
     return summary.exit_code or 0
 
 
-def tell(voice: Voice, summary: Summary) -> None:
+def tell(voice: Voice, summary: SessionSummary) -> None:
     """Tell a session's summary: as data in JSON, else as talk."""
     from windrow.cli.summary import lines  # noqa: PLC0415
 
@@ -142,7 +142,7 @@ def tell(voice: Voice, summary: Summary) -> None:
         voice.talk(lines(summary))
 
 
-def _preview(voice: Voice, wish: Wish) -> int:
+def _preview(voice: Voice, wish: RunOptions) -> int:
     plans = voice.open(wish.flags).preview(
         wish.names, first=wish.first, last=wish.last, limit=wish.limit, since=wish.since, again=wish.again,
         source=wish.source,

@@ -10,7 +10,7 @@ from windrow.cli.voice import Voice
 from windrow.display import of, show, table
 
 if TYPE_CHECKING:
-    from windrow.app.status import Standing
+    from windrow.app.status import WorkspaceState
 
 RESTING = 20
 """Items that rest, shown one by one."""
@@ -32,7 +32,7 @@ def command(voice: Voice) -> int:
     return 0
 
 
-def _head(standing: Standing) -> str:
+def _head(standing: WorkspaceState) -> str:
     text = f"workspace {standing.workspace} in {standing.folder}"
     last = standing.last
     if standing.holder:
@@ -46,7 +46,7 @@ def _head(standing: Standing) -> str:
     return text
 
 
-def _parts(standing: Standing) -> list[str]:
+def _parts(standing: WorkspaceState) -> list[str]:
     head = ["source", "owner", "state", "last good", "items", "new", "changed", "same", "gone", "failed", "next due"]
     rows = [
         (

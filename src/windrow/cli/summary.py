@@ -16,11 +16,11 @@ _SHOWN = 20
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from windrow.app.summary import Summary
+    from windrow.app.summary import SessionSummary
     from windrow.engine.left_out import RuleCount
 
 
-def lines(summary: Summary) -> list[str]:
+def lines(summary: SessionSummary) -> list[str]:
     """Spell a summary, a part each."""
     text = [_head(summary), *(f"mended: {line}" for line in summary.mended)]
     if summary.sources:
@@ -51,7 +51,7 @@ def lines(summary: Summary) -> list[str]:
     return text
 
 
-def _head(summary: Summary) -> str:
+def _head(summary: SessionSummary) -> str:
     if summary.ended is None or summary.exit_code is None:
         return f"session {summary.session} began {summary.began:%Y-%m-%d %H:%M:%S} and has not ended"
     took = span((summary.ended - summary.began).total_seconds())
@@ -69,7 +69,7 @@ def left_out(rules: Sequence[RuleCount]) -> list[str]:
     ]
 
 
-def meaning(summary: Summary) -> str:
+def meaning(summary: SessionSummary) -> str:
     """Say how a session ended: all well only where nothing failed; what a rule left out is no failure."""
     code = summary.exit_code or 0
     if code == SOURCES_FAILED:

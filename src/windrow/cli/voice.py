@@ -31,7 +31,7 @@ def clean(text: str | Iterable[str]) -> str:
     return "\n".join(map(escape, laid))
 
 
-class Unspoken(WindrowError):
+class OutputFailed(WindrowError):
     """What was asked for could not be printed."""
 
     hint = "make room there, or name another file, and ask again"
@@ -99,4 +99,4 @@ def _write(stream: Any, text: str) -> None:
     except BrokenPipeError:
         raise  # the reader has what it wanted; click ends in silence
     except OSError as error:
-        raise Unspoken(f"standard output cannot be written: {error.strerror}") from error
+        raise OutputFailed(f"standard output cannot be written: {error.strerror}") from error

@@ -13,7 +13,7 @@ from windrow.display import Table, show, table
 from windrow.reasons import Reason
 
 if TYPE_CHECKING:
-    from windrow.app.question import Candidate
+    from windrow.app.question import Meaning
     from windrow.app.story import Event, Story
 
 
@@ -68,7 +68,7 @@ def _stream(voice: Voice, story: Story) -> None:
         voice.message("member", member)
 
 
-def _list(voice: Voice, candidates: tuple[Candidate, ...], more: int, what: str) -> None:
+def _list(voice: Voice, candidates: tuple[Meaning, ...], more: int, what: str) -> None:
     if voice.json:
         for one in candidates:
             voice.message("candidate", one)
@@ -77,7 +77,7 @@ def _list(voice: Voice, candidates: tuple[Candidate, ...], more: int, what: str)
     voice.talk(f"{what} may mean any of these{f', and {more:,} more' if more else ''}; try: windrow why NUMBER")
 
 
-def _candidates(rows: tuple[Candidate, ...]) -> Table:
+def _candidates(rows: tuple[Meaning, ...]) -> Table:
     head = ["number", "what", "name", "owner", "stands at", "reason"]
     return table(head, [(str(n), kind, key, who, f"{p}: {s}", why) for n, kind, key, who, p, s, why in rows])
 

@@ -5,12 +5,12 @@ from windrow.config.load import load, settings
 from windrow.config.source import settings_of
 from windrow.config.template import default_toml
 from windrow.config.trust import trust
-from windrow.config.workspace import Archive, Run, Workspace
+from windrow.config.workspace import Archive, RunSettings, Workspace
 from windrow.settings.setting import Setting, Value
 
 __all__ = [
     "Archive",
-    "Run",
+    "RunSettings",
     "Setting",
     "Value",
     "Workspace",

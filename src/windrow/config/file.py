@@ -17,19 +17,19 @@ WORKSPACE = "WINDROW_WORKSPACE"
 _LARGEST = 2**20
 
 
-class File(NamedTuple):
+class ConfigFile(NamedTuple):
     """One file of the configuration: its name within the workspace, and what it holds."""
 
     name: str
     tree: dict[str, Any]
 
 
-class Files(NamedTuple):
+class ConfigFiles(NamedTuple):
     """All files of a workspace's configuration."""
 
-    main: File
-    sources: tuple[File, ...]
-    keys: File
+    main: ConfigFile
+    sources: tuple[ConfigFile, ...]
+    keys: ConfigFile
 
 
 def find(start: Path, environ: Mapping[str, str], named: Path | None = None) -> Path:
@@ -53,16 +53,16 @@ def find(start: Path, environ: Mapping[str, str], named: Path | None = None) -> 
     raise NotAWorkspace(f"no {MAIN} here or above; looked in {', '.join(map(str, looked))}")
 
 
-def read(root: Path) -> Files:
+def read(root: Path) -> ConfigFiles:
     """Read windrow.toml, sources/*.toml and host_keys.toml; the first must be there."""
     if not (root / MAIN).is_file():
         raise NotAWorkspace(f"no {MAIN} in {root}", hint=f"windrow init {root}")
     sources = _sources(root / FOLDER)
     keys = root / KEYS
-    return Files(
+    return ConfigFiles(
         _parse(root / MAIN, MAIN),
         tuple(_parse(path, f"{FOLDER}/{path.name}") for path in sources),
-        _parse(keys, KEYS) if keys.is_file() else File(KEYS, {}),
+        _parse(keys, KEYS) if keys.is_file() else ConfigFile(KEYS, {}),
     )
 
 
@@ -92,14 +92,14 @@ def _refuse_stranger(file: BinaryIO, path: Path, name: str) -> None:
         )
 
 
-def _parse(path: Path, name: str) -> File:
+def _parse(path: Path, name: str) -> ConfigFile:
     try:
         with path.open("rb") as file:
             _refuse_stranger(file, path, name)
             content = file.read(_LARGEST + 1)
         if len(content) > _LARGEST:
             raise ConfigError(f"{name} is larger than 1 MiB")
-        return File(name, tomllib.loads(content.decode()))
+        return ConfigFile(name, tomllib.loads(content.decode()))
     except OSError as error:
         raise ConfigError(f"{name} cannot be read: {error.strerror}", hint=f"look at {path}") from error
     except UnicodeDecodeError as error:

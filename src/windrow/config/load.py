@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from windrow import registry
-from windrow.config.file import MAIN, Files, read
+from windrow.config.file import MAIN, ConfigFiles, read
 from windrow.config.place import refuse_overlaps
 from windrow.config.source import build, declared, settings_of, variables
 from windrow.config.trust import pinned
-from windrow.config.workspace import Archive, Run, Workspace
+from windrow.config.workspace import Archive, RunSettings, Workspace
 from windrow.contract import Collection
 from windrow.errors import ConfigError
 from windrow.model import Limits
@@ -79,14 +79,14 @@ def load(
         ledger=values["ledger.path"].value,
         archive=Archive(values["archive.folder"].value, values["archive.rotation"].value),
         limits=Limits(**{field.name: values[f"limits.{field.name}"].value for field in fields(Limits)}),
-        run=Run(*(values[f"run.{name}"].value for name in ("fetchers", "readers", "every", "notify"))),
+        run=RunSettings(*(values[f"run.{name}"].value for name in ("fetchers", "readers", "every", "notify"))),
         sections=sections,
         sources=tuple(source for source, _ in built),
         values=(*everything, *of_sources_values),
     )
 
 
-def _usable(files: Files, known: Mapping[str, Collection]) -> dict[str, Any]:
+def _usable(files: ConfigFiles, known: Mapping[str, Collection]) -> dict[str, Any]:
     """Return windrow.toml without the tables of collections that are installed but cannot be loaded."""
     broken = set(registry.names()) - set(known)
     named = {file.tree.get("collection") for file in files.sources}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from windrow.settings.configuration import Database
+from windrow.settings.configuration import DatabaseAddress
 from windrow.transports.secret import reveal
 
 
-def password(database: Database) -> str | None:
+def password(database: DatabaseAddress) -> str | None:
     """Fetch a database's password from its place."""
     return reveal(database.secret) if database.secret else None

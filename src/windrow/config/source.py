@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from windrow.config.file import Files
+from windrow.config.file import ConfigFiles
 from windrow.contract import Collection
 from windrow.errors import ConfigError
 from windrow.model import Site, Source
@@ -27,7 +27,7 @@ def settings_of(collections: Mapping[str, Collection]) -> dict[str, dict[str, Se
     }
 
 
-def declared(files: Files) -> list[SourceTable]:
+def declared(files: ConfigFiles) -> list[SourceTable]:
     """Return the tables of all sources: [source.NAME] in windrow.toml, and sources/NAME.toml."""
     tables = files.main.tree.get("source", {})
     if not isinstance(tables, dict) or not all(isinstance(tree, dict) for tree in tables.values()):

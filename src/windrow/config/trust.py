@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from windrow.config.file import KEYS, File, read
+from windrow.config.file import KEYS, ConfigFile, read
 from windrow.errors import ConfigError
 
 _KEY = re.compile(r"SHA256:[A-Za-z0-9+/]{43}=?|[a-z0-9@.-]{4,64} [A-Za-z0-9+/]{20,16384}={0,2}")
@@ -16,7 +16,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _HEAD = "# Host keys that were trusted, by source. Written by windrow; remove a line to forget a key.\n"
 
 
-def pinned(file: File) -> dict[str, tuple[str, ...]]:
+def pinned(file: ConfigFile) -> dict[str, tuple[str, ...]]:
     """Return the keys of each source."""
     for name, keys in file.tree.items():
         if not isinstance(keys, list) or not all(isinstance(key, str) and _KEY.fullmatch(key) for key in keys):

@@ -20,7 +20,7 @@ class Archive:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunSettings:
     """How a run goes. 0 processes: as many as suit the machine; `every` in seconds, 0: once."""
 
     fetchers: int
@@ -40,7 +40,7 @@ class Workspace:
     ledger: Path
     archive: Archive
     limits: Limits
-    run: Run
+    run: RunSettings
     sections: Mapping[str, Any]  # what each collection is told, by its name
     sources: tuple[Source, ...]
     values: tuple[Value, ...]  # every setting, in the order of the reference

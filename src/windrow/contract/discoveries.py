@@ -8,14 +8,26 @@ from typing import Any, BinaryIO, Protocol
 
 from windrow.contract.answers import Answer, Request, Turn
 from windrow.contract.steps import State
-from windrow.model import Call, Entry, Fetched, Found, Host, LeftOut, Limits, Member, Offer, Source, Visit
+from windrow.model import (
+    CrawlRequest,
+    Fetched,
+    FoundUrl,
+    LeftOut,
+    Limits,
+    ListingEntry,
+    Member,
+    Offer,
+    OfferingHost,
+    Source,
+    Visit,
+)
 from windrow.reasons import Reason
 
 
 class Planner(Protocol):
     """Turn a listing into offers: a pure function."""
 
-    def __call__(self, source: Source, entries: Sequence[Entry], options: Mapping[str, Any]) -> list[Offer]:
+    def __call__(self, source: Source, entries: Sequence[ListingEntry], options: Mapping[str, Any]) -> list[Offer]:
         """Return one offer, good or refused, for each entry that is not left out by rule."""
         ...
 
@@ -30,7 +42,7 @@ class CrawlRules(Protocol):
     def robots(self, at: float) -> str:
         """Return the address of the rules to ask first; empty while those that are known are young enough."""
 
-    def ruled(self, at: float, status: int | None, body: bytes) -> list[Found]:
+    def ruled(self, at: float, status: int | None, body: bytes) -> list[FoundUrl]:
         """Take the rules that the host gave, or its failure to give any; return what they say to ask."""
 
     def moved(self, status: int, location: str, base: str, hops: int) -> str:
@@ -54,7 +66,7 @@ class CrawlRules(Protocol):
         `seconds` is how long the answer took, `wait` what the host asked for.
         """
 
-    def endless(self, call: Call, body: bytes) -> bool:
+    def endless(self, call: CrawlRequest, body: bytes) -> bool:
         """Take what a new address brought; tell whether the origin has nothing but endless rows of known content."""
 
     def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
@@ -63,13 +75,13 @@ class CrawlRules(Protocol):
         Those that an earlier document of the origin had may be left out.
         """
 
-    def follow(self, base: str, reference: str) -> Found | None:
+    def follow(self, base: str, reference: str) -> FoundUrl | None:
         """Resolve a reference; None where no rule lets the crawl go there."""
 
     def left_out(self) -> list[LeftOut]:
         """Return the addresses that rules kept out since this was asked last; those of other sites are none."""
 
-    def hints(self, call: Call, fields: Mapping[str, str], body: bytes) -> list[Found] | None:
+    def hints(self, call: CrawlRequest, fields: Mapping[str, str], body: bytes) -> list[FoundUrl] | None:
         """Return what a document of hints names, such as a sitemap; None where it is a document to be read."""
 
 
@@ -96,7 +108,7 @@ class Listing:
     first: State
     refused: State
     plan: Planner
-    prefer: Callable[[str, Sequence[Host]], list[Host]]  # owner, hosts -> hosts, best first
+    prefer: Callable[[str, Sequence[OfferingHost]], list[OfferingHost]]  # owner, hosts -> hosts, best first
     arrived: Callable[[Fetched], tuple[State, ...]]
     failed: Callable[[Reason], State]
     members: Members | None = None
@@ -118,7 +130,7 @@ class Crawl:
     those kinds that may be larger than a page.
     """
 
-    seeds: Callable[[Source, Mapping[str, Any]], list[Found]]
+    seeds: Callable[[Source, Mapping[str, Any]], list[FoundUrl]]
     rules: Callable[[Source, str, Mapping[str, Any]], CrawlRules]
     again: Callable[[Source, Visit, int, int], tuple[int | None, int]]
     outcome: Callable[[int | None, Reason | None, str], str]

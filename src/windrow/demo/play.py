@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from windrow.demo.internet import HOST, USER, Served, ftp, https, sftp
 from windrow.demo.partner import first_day, second_day
-from windrow.demo.web import Web, web
+from windrow.demo.web import DemoWeb, web
 from windrow.errors import MissingExtra, UsageError
 
 TOML = """# The workspace that `windrow demo` made. Look around: windrow status, windrow why NAME, windrow config
@@ -42,14 +42,14 @@ full_name = "Wellcome Sanger Institute"
 MARK = ".windrow-demo"
 
 
-class Played(NamedTuple):
+class DemoResult(NamedTuple):
     """What could not be shown, and where the sites were."""
 
     missing: list[str]
     sites: dict[str, str]
 
 
-def play(folder: Path, say: Callable[[str], None], run: Callable[[str, bool], int]) -> Played:
+def play(folder: Path, say: Callable[[str], None], run: Callable[[str, bool], int]) -> DemoResult:
     """Play the demo in a folder that is new or holds an earlier demo.
 
     `run` harvests a collection of the workspace in that folder, what is not due too where it is told so,
@@ -92,7 +92,7 @@ def play(folder: Path, say: Callable[[str], None], run: Callable[[str, bool], in
         run("drops", False)
         say("Tuesday: the ferry has another timetable, the museum took a report back and has other news")
         run("pages", True)
-    return Played(missing, dict(sites.at))
+    return DemoResult(missing, dict(sites.at))
 
 
 def clear(folder: Path) -> None:
@@ -115,7 +115,7 @@ def declare(folder: Path, centre: str, url: str, settings: dict[str, str], *, se
     (folder / "sources" / f"{centre.lower()}.toml").write_text("\n".join(lines) + "\n")
 
 
-def _name(folder: Path, sites: Web, say: Callable[[str], None]) -> None:
+def _name(folder: Path, sites: DemoWeb, say: Callable[[str], None]) -> None:
     """Write the sites' TOML, and say where they are."""
     for name, origin in sites.at.items():
         (folder / "sources" / f"{name}.toml").write_text(f'collection = "pages"\nseeds = ["{origin}/"]\n')

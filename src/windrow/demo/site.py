@@ -11,7 +11,7 @@ NAMES = (HARBOUR, MUSEUM, SHOP, CLOSED)
 HTML = "text/html; charset=utf-8"
 
 
-class Answer(NamedTuple):
+class SiteAnswer(NamedTuple):
     """What a server answers at a path."""
 
     body: bytes = b""
@@ -24,12 +24,12 @@ Addresses = Mapping[str, str]
 """Where each site is: its origin, without a slash at the end."""
 
 
-def answer(name: str, path: str, at: Addresses, day: int) -> Answer:
+def answer(name: str, path: str, at: Addresses, day: int) -> SiteAnswer:
     """Return what a site answers at a path (with its query) on a day, counted from 1."""
     if name == SHOP and path.startswith("/calendar/"):
         return _calendar(path)
     found = _SITES[name](at, day).get(path)
-    return found if found is not None else Answer(_page("Not found", "<p>There is nothing here."), 404)
+    return found if found is not None else SiteAnswer(_page("Not found", "<p>There is nothing here."), 404)
 
 
 def _page(title: str, body: str, head: str = "") -> bytes:
@@ -37,8 +37,10 @@ def _page(title: str, body: str, head: str = "") -> bytes:
     return text.encode()
 
 
-def _article(title: str, body: str, head: str = "", menu: str = "") -> Answer:
-    return Answer(_page(title, f"<nav>{menu}</nav><main><h1>{title}</h1>{body}</main><footer>Made up.</footer>", head))
+def _article(title: str, body: str, head: str = "", menu: str = "") -> SiteAnswer:
+    return SiteAnswer(
+        _page(title, f"<nav>{menu}</nav><main><h1>{title}</h1>{body}</main><footer>Made up.</footer>", head)
+    )
 
 
 LIGHT = (
@@ -58,7 +60,7 @@ def _front(at: Addresses) -> tuple[tuple[str, str], ...]:
     )  # fmt: skip
 
 
-def _harbour(at: Addresses, day: int) -> dict[str, Answer]:
+def _harbour(at: Addresses, day: int) -> dict[str, SiteAnswer]:
     """Make a site with a sitemap, a redirect, a page in two places, one that changes, one not to be found."""
     menu = '<a href="/">Harbour</a> <a href="/tides.html">Tides</a> <a href="/lighthouse.html">Lighthouse</a>'
     ferry = "Every hour from eight to eighteen." if day == 1 else "Every two hours, since the old boat is under repair."
@@ -66,16 +68,16 @@ def _harbour(at: Addresses, day: int) -> dict[str, Answer]:
     urls = ("/", "/lighthouse.html", "/tides.html", "/ferry.html", "/attic.html")
     sitemap = "".join(f"<url><loc>{at[HARBOUR]}{path}</loc></url>" for path in urls)
     return {
-        "/robots.txt": Answer(
+        "/robots.txt": SiteAnswer(
             f"User-agent: *\nDisallow: /keepers/\nSitemap: {at[HARBOUR]}/sitemap.xml\n".encode(), type="text/plain"
         ),
-        "/sitemap.xml": Answer(
+        "/sitemap.xml": SiteAnswer(
             f'<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">{sitemap}</urlset>'.encode(),
             type="application/xml",
         ),
         "/": _article("The harbour", f"<p>All about our harbour, its boats and its light.<ul>{links}</ul>"),
         "/lighthouse.html": _article("The lighthouse", LIGHT, menu=menu),
-        "/light.html": Answer(status=301, location="/lighthouse.html"),
+        "/light.html": SiteAnswer(status=301, location="/lighthouse.html"),
         "/lighthouse-print.html": _article(
             "The lighthouse", LIGHT, '<link rel="canonical" href="/lighthouse.html">', menu
         ),
@@ -93,7 +95,7 @@ def _harbour(at: Addresses, day: int) -> dict[str, Answer]:
     }
 
 
-def _museum(at: Addresses, day: int) -> dict[str, Answer]:
+def _museum(at: Addresses, day: int) -> dict[str, SiteAnswer]:
     """Make a site with a feed, broken markup and an old encoding; one of its pages goes, and another comes."""
     news, title = (
         ("/news/whale.html", "A whale in the bay") if day == 1 else ("/news/compass.html", "A compass was given")
@@ -111,18 +113,18 @@ def _museum(at: Addresses, day: int) -> dict[str, Answer]:
         "</title></head><body><main><h1>Musée</h1><p>Le musée est ouvert l\u2019été, de mai à août, tous les jours"
         " sauf le lundi.</main></body></html>"
     )
-    gone = Answer(_page("Gone", "<p>This report was taken back."), 410)
+    gone = SiteAnswer(_page("Gone", "<p>This report was taken back."), 410)
     return {
-        "/robots.txt": Answer(b"User-agent: *\nAllow: /\n", type="text/plain"),
+        "/robots.txt": SiteAnswer(b"User-agent: *\nAllow: /\n", type="text/plain"),
         "/": _article(
             "The museum of small boats",
             '<p>Boats, maps and bottles. <a href="/bottles.html">Bottles</a> <a href="/fr.html">En français</a>'
             f' <a href="{at[HARBOUR]}/lighthouse.html">The lighthouse</a> <a href="/report.html">The report</a>',
             '<link rel="alternate" type="application/rss+xml" href="/feed.xml">',
         ),
-        "/feed.xml": Answer(feed.encode(), type="application/rss+xml"),
-        "/bottles.html": Answer(broken.encode(), type="text/html"),
-        "/fr.html": Answer(old.encode("cp1252"), type="text/html"),
+        "/feed.xml": SiteAnswer(feed.encode(), type="application/rss+xml"),
+        "/bottles.html": SiteAnswer(broken.encode(), type="text/html"),
+        "/fr.html": SiteAnswer(old.encode("cp1252"), type="text/html"),
         "/map.html": _article("The map", "<p>It shows the coast as it was in 1790, with the lighthouse added later."),
         "/boat.html": _article("The smallest boat", "<p>It is as long as a thumb, and it floats."),
         "/news/whale.html": _article("A whale in the bay", "<p>On Monday a whale was seen from the lighthouse."),
@@ -131,7 +133,7 @@ def _museum(at: Addresses, day: int) -> dict[str, Answer]:
     }
 
 
-def _shop(at: Addresses, _day: int) -> dict[str, Answer]:
+def _shop(at: Addresses, _day: int) -> dict[str, SiteAnswer]:
     """Make a site full of traps: session ids, queries without end, and a calendar that goes on for ever."""
     goods = "".join(
         f'<li><a href="/rope.html?PHPSESSID={number:032x}">Rope {number}</a>'
@@ -139,7 +141,7 @@ def _shop(at: Addresses, _day: int) -> dict[str, Answer]:
         for number in range(20)
     )
     return {
-        "/robots.txt": Answer(b"User-agent: *\nDisallow: /cart\n", type="text/plain"),
+        "/robots.txt": SiteAnswer(b"User-agent: *\nDisallow: /cart\n", type="text/plain"),
         "/": _article(
             "The shop",
             f'<ul>{goods}</ul><a href="/calendar/2026/11/">Calendar</a> <a href="/cart?add=1">Cart</a>'
@@ -149,15 +151,15 @@ def _shop(at: Addresses, _day: int) -> dict[str, Answer]:
     }
 
 
-def _closed(_at: Addresses, _day: int) -> dict[str, Answer]:
+def _closed(_at: Addresses, _day: int) -> dict[str, SiteAnswer]:
     """Make a site that wants no crawlers."""
     return {
-        "/robots.txt": Answer(b"User-agent: *\nDisallow: /\n", type="text/plain"),
+        "/robots.txt": SiteAnswer(b"User-agent: *\nDisallow: /\n", type="text/plain"),
         "/": _article("The manor", "<p>No crawler reads this."),
     }
 
 
-def _calendar(path: str) -> Answer:
+def _calendar(path: str) -> SiteAnswer:
     """Return one month of a calendar that never ends."""
     words = [word for word in path.split("/")[2:] if word.isdecimal()]
     year, month = (int(words[0]), int(words[1])) if len(words) == 2 and len(words[0]) < 6 else (2026, 1)

@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from windrow.demo.internet import HOST
-from windrow.demo.site import NAMES, Answer, answer
+from windrow.demo.site import NAMES, SiteAnswer, answer
 
 
-class Web:
+class DemoWeb:
     """The sites that are served: where each is, what day it is there, and what was asked of them."""
 
     def __init__(self) -> None:
@@ -24,9 +24,9 @@ class Web:
 
 
 @contextmanager
-def web() -> Iterator[Web]:
+def web() -> Iterator[DemoWeb]:
     """Serve all sites."""
-    made = Web()
+    made = DemoWeb()
     servers = [(name, http.server.ThreadingHTTPServer((HOST, 0), _site(made, name))) for name in NAMES]
     made.at |= {name: f"http://{HOST}:{server.server_address[1]}" for name, server in servers}
     threads = [threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True) for _, server in servers]
@@ -41,7 +41,7 @@ def web() -> Iterator[Web]:
             server.server_close()
 
 
-def _site(served: Web, name: str) -> type[http.server.BaseHTTPRequestHandler]:
+def _site(served: DemoWeb, name: str) -> type[http.server.BaseHTTPRequestHandler]:
     class Answering(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
@@ -51,7 +51,7 @@ def _site(served: Web, name: str) -> type[http.server.BaseHTTPRequestHandler]:
             found = answer(name, self.path, served.at, served.day)
             mark = f'"{hashlib.sha256(found.body).hexdigest()[:16]}"'
             if found.status == 200 and self.headers.get("If-None-Match") == mark:
-                found = Answer(status=304, type=found.type)
+                found = SiteAnswer(status=304, type=found.type)
             self.send_response(found.status)
             if found.location:
                 self.send_header("Location", found.location)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from windrow.engine.ledger import LedgerWriter
-from windrow.engine.run import Run
+from windrow.engine.run import HarvestRun
 from windrow.reasons import Reason
 
 
@@ -21,7 +21,7 @@ class _Task:
 class Account:
     """What a phase did so far, by source; a source's task begins with its first document."""
 
-    run: Run
+    run: HarvestRun
     phase: int
     _tasks: dict[str, _Task] = field(default_factory=dict)
 

@@ -24,11 +24,11 @@ from windrow.engine.ledger.takedowns import TargetCapture
 from windrow.engine.session import Session
 from windrow.errors import ArchiveError
 from windrow.formats.url import normalise, parts
-from windrow.model import Place
-from windrow.stores.archive.erase import Span, erase, related
+from windrow.model import ArchivePlace
+from windrow.stores.archive.erase import ErasedSpan, erase, related
 
 
-class Target(NamedTuple):
+class TakedownTarget(NamedTuple):
     """What is taken down: how it is called, and its address, or the origin's number on the ledger."""
 
     name: str
@@ -36,7 +36,7 @@ class Target(NamedTuple):
     host: int = 0
 
 
-class Buried(NamedTuple):
+class TakedownResult(NamedTuple):
     """What was removed: captures and their bytes, and records of the stores; `trouble` where something stayed.
 
     It is not `done` where another process keeps old bytes in a file; the tombstone is open then.
@@ -50,7 +50,7 @@ class Buried(NamedTuple):
     done: bool = True
 
 
-Remove = Callable[[Target], int]
+Remove = Callable[[TakedownTarget], int]
 """Removes a target's records from the stores, and returns how many; it may be asked again for what is gone."""
 
 Clean = Callable[[], tuple[str, ...]]
@@ -58,8 +58,8 @@ Clean = Callable[[], tuple[str, ...]]
 
 
 def bury(
-    session: Session, collection: str, targets: Iterable[Target], reason: str, *, remove: Remove, clean: Clean
-) -> list[Buried]:
+    session: Session, collection: str, targets: Iterable[TakedownTarget], reason: str, *, remove: Remove, clean: Clean
+) -> list[TakedownResult]:
     """Take targets down, and with them what an earlier run left undone.
 
     That it is done is put on record when no file keeps anything of it, and not before.
@@ -70,7 +70,7 @@ def bury(
             writer.takedowns.begin(session.number, collection, one, holder(), reason)
     ledger.takedowns.overwrite_what_is_deleted()
     removed = {
-        one.seq: _remove(session, one.seq, Target(one.target, one.address, one.host), remove)
+        one.seq: _remove(session, one.seq, TakedownTarget(one.target, one.address, one.host), remove)
         for one in ledger.takedowns.open()
     }
     if not removed:
@@ -94,7 +94,7 @@ def kept_by_reader(path: Path) -> str:
     )
 
 
-def lift(session: Session, targets: Iterable[Target]) -> int:
+def lift(session: Session, targets: Iterable[TakedownTarget]) -> int:
     """Let targets be asked for again, and return how many tombstones that lifts; what is gone stays gone."""
     ledger, count = session.ledger, 0
     with ledger.writing() as writer:
@@ -107,7 +107,7 @@ def lift(session: Session, targets: Iterable[Target]) -> int:
     return count
 
 
-def _remove(session: Session, tombstone: int, target: Target, remove: Remove) -> Buried:
+def _remove(session: Session, tombstone: int, target: TakedownTarget, remove: Remove) -> TakedownResult:
     """Remove all of a target from the archive, the stores and the ledger."""
     ledger, which = session.ledger, (target.address, target.host)
     captures = ledger.takedowns.captures(*which)
@@ -120,7 +120,7 @@ def _remove(session: Session, tombstone: int, target: Target, remove: Remove) ->
     size = 0
     for warc, some in groupby(places, key=attrgetter("warc")):
         try:
-            spans = [Span(place.offset, place.length) for place in some]
+            spans = [ErasedSpan(place.offset, place.length) for place in some]
             size += erase(session.setup.archive, warc, spans, now())
         except ArchiveError as error:
             trouble.append(str(error))
@@ -130,7 +130,7 @@ def _remove(session: Session, tombstone: int, target: Target, remove: Remove) ->
         (session.setup.archive / index_name(opened)).unlink(missing_ok=True)  # made anew when the session closes
     with ledger.writing() as writer:
         writer.takedowns.clear(tombstone, which, lent)
-    return Buried(target.name, len(captures) - len(lent), size, records, tuple(trouble))
+    return TakedownResult(target.name, len(captures) - len(lent), size, records, tuple(trouble))
 
 
 def _lent(ledger: Ledger, which: tuple[int, int], captures: Iterable[TargetCapture]) -> set[int]:
@@ -139,20 +139,20 @@ def _lent(ledger: Ledger, which: tuple[int, int], captures: Iterable[TargetCaptu
     return ledger.takedowns.shared(*which) | {one.visit for one in captures if one.digest in digests}
 
 
-def _mark(session: Session, tombstone: int, target: Target, places: list[Place]) -> None:
+def _mark(session: Session, tombstone: int, target: TakedownTarget, places: list[ArchivePlace]) -> None:
     """Note which records are to be erased: captures, and what else their files have about the same addresses."""
-    found: list[tuple[str, Span]] = []
+    found: list[tuple[str, ErasedSpan]] = []
     for warc, some in groupby(places, key=attrgetter("warc")):
-        mine = [Span(place.offset, place.length) for place in some]
+        mine = [ErasedSpan(place.offset, place.length) for place in some]
         found += [(warc, span) for span in mine]
         with suppress(ArchiveError):  # a file that is not there holds nothing
             found += [(warc, span) for span in _beside(session, warc, mine, target)]
         session.lease.beat()
     with session.ledger.writing() as writer:
-        writer.takedowns.mark(tombstone, [Place(warc, *span) for warc, span in dict.fromkeys(found)])
+        writer.takedowns.mark(tombstone, [ArchivePlace(warc, *span) for warc, span in dict.fromkeys(found)])
 
 
-def _beside(session: Session, warc: str, mine: list[Span], target: Target) -> Iterator[Span]:
+def _beside(session: Session, warc: str, mine: list[ErasedSpan], target: TakedownTarget) -> Iterator[ErasedSpan]:
     """Yield what a file has about a target beside its captures.
 
     A request of ours stands just before its response. Other makers put what belongs together anywhere.

@@ -11,7 +11,7 @@ from windrow.digest import Hasher
 from windrow.engine.indexing import index_name, lines
 from windrow.engine.ledger import Ledger
 from windrow.errors import ArchiveError
-from windrow.model import Place
+from windrow.model import ArchivePlace
 from windrow.stores.archive import open_capture
 
 BLOCK = 1 << 20
@@ -31,7 +31,7 @@ def check_archive(ledger: Ledger, folder: Path) -> Iterator[Fault | int]:
         hasher = Hasher()
         hint = f"restore {warc} from a backup: it held {key}"
         try:
-            with open_capture(folder, Place(warc, offset, length)) as view:
+            with open_capture(folder, ArchivePlace(warc, offset, length)) as view:
                 while block := view.read(BLOCK):
                     hasher.update(block)
         except (ArchiveError, OSError) as error:

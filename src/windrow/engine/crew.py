@@ -14,13 +14,25 @@ from typing import Any
 
 from windrow.engine.context import CONTEXT, start
 from windrow.engine.heartbeat import Watch
-from windrow.engine.message import Broken, Event, Feed, Halt, Keep, Lane, LaneEnded, Leave, Visited, Walk, WalkEnded
+from windrow.engine.message import (
+    ArchiveSettings,
+    BatchBroken,
+    BatchEnded,
+    CloseConnection,
+    Event,
+    Halt,
+    MoreAddresses,
+    TransferBatch,
+    Visited,
+    WalkEnded,
+    WalkOrigin,
+)
 from windrow.engine.pace import host
 from windrow.formats.url import parts
 from windrow.model import Fetched, Site
 from windrow.reasons import Reason
 
-Told = Lane | Leave | Halt | Walk | Feed | None
+Told = TransferBatch | CloseConnection | Halt | WalkOrigin | MoreAddresses | None
 """What a fetcher is told; None ends it."""
 
 
@@ -28,7 +40,7 @@ _ENDED = "a fetcher process was ended: to read what came from the host took too 
 _GRACE = 10.0  # seconds that all processes together have to finish their files
 
 
-def _fetch(pipe: Pipe, prefix: str, keep: Keep, board: Any) -> None:
+def _fetch(pipe: Pipe, prefix: str, keep: ArchiveSettings, board: Any) -> None:
     from windrow.engine import fetcher  # noqa: PLC0415 the transports' libraries are for its process alone
 
     fetcher.main(pipe, prefix, keep, board)
@@ -37,7 +49,7 @@ def _fetch(pipe: Pipe, prefix: str, keep: Keep, board: Any) -> None:
 class _Member:
     """One fetcher process and the lanes it has in hand."""
 
-    def __init__(self, keep: Keep, number: int) -> None:
+    def __init__(self, keep: ArchiveSettings, number: int) -> None:
         self.pipe, theirs = CONTEXT.Pipe()
         prefix = f"windrow-{keep.session:06}-{number}"
         self.watch = Watch()
@@ -75,7 +87,7 @@ class _Member:
 class Crew:
     """Fetcher processes, started when first needed."""
 
-    def __init__(self, keep: Keep, size: int) -> None:
+    def __init__(self, keep: ArchiveSettings, size: int) -> None:
         """Have `size` processes keep into one archive."""
         self._keep = keep
         self._size = size
@@ -84,7 +96,7 @@ class Crew:
         self._owners: dict[str, Pipe] = {}  # of hosts that have a pace
         self._halted = False
 
-    def hand(self, lane: Lane) -> None:
+    def hand(self, lane: TransferBatch) -> None:
         """Give a lane to the process that has a connection at rest there, else to the one with the least to do.
 
         A site never sees more connections than it was given lanes at one time: where the process with
@@ -100,7 +112,7 @@ class Crew:
             member = min(resting, key=lambda one: len(one.lanes))
             member.resting[lane.site] -= 1
             if len(member.lanes) > len(idle.lanes) + 1:
-                member.send(Leave(lane.site))
+                member.send(CloseConnection(lane.site))
                 member = idle
         member.lanes[lane.number] = {order.number for order in lane.orders}
         member.sites[lane.number] = lane.site
@@ -125,14 +137,14 @@ class Crew:
             member = _Member(self._keep, self._started)
             self._members[member.pipe] = member
 
-    def walk(self, walk: Walk) -> None:
+    def walk(self, walk: WalkOrigin) -> None:
         """Give an origin to the process that has others of its host, else to the one with the least to do."""
         self._fill()
         member = self._owner(parts(f"{walk.origin}/").host, min(self._members.values(), key=lambda one: one.load))
         member.walks[walk.host] = set()
         member.send(walk)
 
-    def feed(self, feed: Feed) -> None:
+    def feed(self, feed: MoreAddresses) -> None:
         """Give addresses to the process that walks their host."""
         member = next(one for one in self._members.values() if feed.host in one.walks)
         member.walks[feed.host].update(known.digest for known in feed.known)
@@ -157,7 +169,7 @@ class Crew:
     def _noted(self, member: _Member, events: list[Event]) -> list[Event]:
         """Keep the account of what a process still has in hand."""
         for event in events:
-            if isinstance(event, LaneEnded):
+            if isinstance(event, BatchEnded):
                 member.lanes.pop(event.lane, None)
                 site = member.sites.pop(event.lane)
                 member.resting[site] += event.broken is None
@@ -176,8 +188,8 @@ class Crew:
         member.pipe.close()
         member.send(None)
         member.process.join()
-        why = Broken(Reason.INTERRUPTED, f"a fetcher process ended with {member.process.exitcode}", "", True, None)
-        found: list[Event] = [LaneEnded(lane, tuple(sorted(orders)), why) for lane, orders in member.lanes.items()]
+        why = BatchBroken(Reason.INTERRUPTED, f"a fetcher process ended with {member.process.exitcode}", "", True, None)
+        found: list[Event] = [BatchEnded(lane, tuple(sorted(orders)), why) for lane, orders in member.lanes.items()]
         guilty, culprit = member.watch.reading() or (0, 0)
         for seq, known in member.walks.items():
             left = tuple(sorted(known - {culprit} if seq == guilty and member.overdue else known))

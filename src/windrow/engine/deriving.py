@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from windrow.contract import Derive
-from windrow.engine.run import Run
+from windrow.engine.run import HarvestRun
 from windrow.engine.sweep import seldom
 from windrow.errors import WindrowError
 
 
-def derive_step(run: Run, step: Derive) -> None:
+def derive_step(run: HarvestRun, step: Derive) -> None:
     """Bring up to date what the harvest derives in that phase; it is a task of its own."""
     derivation = run.harvest.derivations.get(step.phase)
     if derivation is None:

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.moment import now
-from windrow.engine.message import Begun, Broken, Event, Grown, Lane, LaneEnded
+from windrow.engine.message import BatchBroken, BatchEnded, Event, TransferBatch, TransferBegun, TransferProgress
 from windrow.engine.pace import host as site_host
 from windrow.engine.pace import paces
-from windrow.engine.queue import Queue, Wanted
+from windrow.engine.queue import FetchQueue, WantedItem
 from windrow.engine.rest import told_pause
 from windrow.engine.retry import wait_before, worth_waiting
-from windrow.engine.run import Run
+from windrow.engine.run import HarvestRun
 from windrow.model import Fetched, Finding, Level, Source, Status
 from windrow.reasons import Reason
 
@@ -35,19 +35,19 @@ class _Host:
     due: float = 0.0  # when it may be asked again
     done: int = 0
     failed: Counter[Reason] = field(default_factory=Counter)
-    why: Broken | None = None  # the last of its breaks
+    why: BatchBroken | None = None  # the last of its breaks
     closed: bool = False
 
 
 class Fetching:
     """The dispatcher: lanes out to the crew, events in, every attempt on the ledger."""
 
-    def __init__(self, run: Run, down: set[str]) -> None:
+    def __init__(self, run: HarvestRun, down: set[str]) -> None:
         """Fetch what is due from the sources that are not down."""
         self._run = run
-        self._queue = Queue(run, down)
+        self._queue = FetchQueue(run, down)
         self._hosts: dict[str, _Host] = {}
-        self._in_hand: dict[int, Wanted] = {}
+        self._in_hand: dict[int, WantedItem] = {}
         self._paces = paces(run.harvest.sources)
         self._halted = False
         self._ends: dict[int, tuple[str, Reason]] = {}  # items that failed at their last host: key and reason
@@ -114,7 +114,7 @@ class Fetching:
                 if not left:
                     continue
                 told = f"left behind with {left} transfers after {within:g} seconds (drops.fetch_within)"
-                why = Broken(Reason.TIMEOUT, told, "", retry=True, wait=None)
+                why = BatchBroken(Reason.TIMEOUT, told, "", retry=True, wait=None)
                 for wanted in mine:
                     if wanted.fetch:
                         self._cut(writer, wanted, why)
@@ -139,7 +139,7 @@ class Fetching:
                 orders = tuple(wanted.hosts[0][1] for wanted in row)
                 abreast = 16 if host.source.site.scheme == "sftp" else 1
                 pace = self._paces[site_host(host.source.site)]
-                run.crew.hand(Lane(number, host.source.site, orders, pace=pace, abreast=abreast))
+                run.crew.hand(TransferBatch(number, host.source.site, orders, pace=pace, abreast=abreast))
 
     def _open(self, name: str) -> _Host:
         source = next(one for one in self._run.harvest.sources if one.name == name)
@@ -147,7 +147,7 @@ class Fetching:
         self._hosts[name] = host
         return host
 
-    def _close(self, host: _Host, why: Broken | None = None, writer: LedgerWriter | None = None) -> None:
+    def _close(self, host: _Host, why: BatchBroken | None = None, writer: LedgerWriter | None = None) -> None:
         if host.closed:
             return
         host.closed = True
@@ -168,20 +168,20 @@ class Fetching:
         if isinstance(event, Fetched):
             wanted = self._in_hand.pop(event.number)
             self._fetched(writer, wanted, event)
-        elif isinstance(event, LaneEnded) and event.lane in self._lanes:  # else that of a listing left behind
+        elif isinstance(event, BatchEnded) and event.lane in self._lanes:  # else that of a listing left behind
             name, breaks = self._lanes.pop(event.lane)
             self._ended(writer, self._hosts[name], event, breaks)
-        elif isinstance(event, Begun) and event.number in self._in_hand:
+        elif isinstance(event, TransferBegun) and event.number in self._in_hand:
             wanted = self._in_hand[event.number]
             self._begin(writer, wanted, event)
             writer.items.move(run.session, wanted.due.item.id, (run.collection.listing.first[0], Status.RUNNING))
-        elif isinstance(event, Grown) and event.number in self._in_hand:
+        elif isinstance(event, TransferProgress) and event.number in self._in_hand:
             run.grown[self._in_hand[event.number].fetch] = event.size
 
-    def _begin(self, writer: LedgerWriter, wanted: Wanted, at: Begun | Fetched) -> None:
+    def _begin(self, writer: LedgerWriter, wanted: WantedItem, at: TransferBegun | Fetched) -> None:
         if not wanted.fetch:
             source, order = wanted.hosts[0]
-            began = at.at if isinstance(at, Begun) else at.started
+            began = at.at if isinstance(at, TransferBegun) else at.started
             wanted.fetch = writer.attempts.begin(
                 self._run.session, wanted.due.item.id, source.name, source.site.address(order.path), began
             )
@@ -191,7 +191,7 @@ class Fetching:
                 )
                 wanted.conflict = None
 
-    def _fetched(self, writer: LedgerWriter, wanted: Wanted, got: Fetched) -> None:
+    def _fetched(self, writer: LedgerWriter, wanted: WantedItem, got: Fetched) -> None:
         """Put an attempt on record, and decide what becomes of the item."""
         run, source, item = self._run, wanted.source, wanted.due.item.id
         host = self._hosts[source.name]
@@ -221,7 +221,7 @@ class Fetching:
         if not wanted.hosts:
             self._ends[item] = (wanted.due.item.key, got.reason)
 
-    def _cut(self, writer: LedgerWriter, wanted: Wanted, why: Broken) -> None:
+    def _cut(self, writer: LedgerWriter, wanted: WantedItem, why: BatchBroken) -> None:
         """Put on record that an attempt which had begun has failed, since its lane broke."""
         run, item = self._run, wanted.due.item.id
         received = run.grown.pop(wanted.fetch, 0)
@@ -231,7 +231,7 @@ class Fetching:
         wanted.fetch = 0
         wanted.attempts += 1
 
-    def _more(self, wanted: Wanted) -> bool:
+    def _more(self, wanted: WantedItem) -> bool:
         """Tell whether an item may be tried once more on its host."""
         return wanted.attempts < min(wanted.source.attempts, self._run.harvest.attempts)
 
@@ -241,14 +241,14 @@ class Fetching:
             return
         host.due = max(host.due, time.monotonic() + got.wait)
         if not worth_waiting(got.wait):
-            why = Broken(got.reason or Reason.RATE_LIMITED, got.message, "", retry=False, wait=got.wait)
+            why = BatchBroken(got.reason or Reason.RATE_LIMITED, got.message, "", retry=False, wait=got.wait)
             self._close(host, why, writer)
             for other in self._queue.leave(host.source.name):
                 if other.fetch:
                     self._cut(writer, other, why)
                 self._next_host(other)
 
-    def _next_host(self, wanted: Wanted) -> None:
+    def _next_host(self, wanted: WantedItem) -> None:
         """Try the next host that is up, or let the item rest."""
         wanted.attempts = 0
         wanted.hosts = [host for host in wanted.hosts[1:] if host[0].name not in self._queue.down]
@@ -257,7 +257,7 @@ class Fetching:
         else:
             self._queue.held -= 1
 
-    def _ended(self, writer: LedgerWriter, host: _Host, event: LaneEnded, breaks: int) -> None:
+    def _ended(self, writer: LedgerWriter, host: _Host, event: BatchEnded, breaks: int) -> None:
         """Take a lane back; what was not tried waits again, unless its source is down.
 
         Lanes that were at work when one of them broke, and break too, are one break: a server that is
@@ -276,7 +276,7 @@ class Fetching:
                 self._close(host, why, writer)
                 back += self._queue.leave(host.source.name)
         gone = host.source.name in self._queue.down
-        cut = why or Broken(Reason.INTERRUPTED, "the source is down", "", retry=True, wait=None)
+        cut = why or BatchBroken(Reason.INTERRUPTED, "the source is down", "", retry=True, wait=None)
         for wanted in back:
             # A fetch that a crash left open goes on; one that is open since this session broke just now.
             if wanted.fetch and (gone or wanted.fetch in self._run.grown):

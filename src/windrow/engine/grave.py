@@ -7,7 +7,7 @@ from windrow.engine.ledger import Ledger
 from windrow.formats.url import normalise, parts
 
 
-class Graves:
+class TakenDownAddresses:
     """The addresses and origins of which nothing may be kept."""
 
     def __init__(self, ledger: Ledger) -> None:

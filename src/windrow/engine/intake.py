@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from windrow.digest import NOTHING, digest
-from windrow.engine.grave import Graves
+from windrow.engine.grave import TakenDownAddresses
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.moment import now
-from windrow.engine.run import Lot, Run
-from windrow.engine.stranger import Sight, look, with_methods
+from windrow.engine.run import HarvestRun, WarcLot
+from windrow.engine.stranger import ImportedRecord, look, with_methods
 from windrow.errors import ArchiveError, DiskFull
 from windrow.formats.url import parts
-from windrow.model import Finding, Found, Kept, Level, Place, Status, Visit
+from windrow.model import ArchivePlace, Finding, FoundUrl, KeptResponse, Level, Status, Visit
 from windrow.reasons import Reason
-from windrow.stores.archive.erase import Span, about, erase
-from windrow.stores.archive.stranger import Met, met
-from windrow.stores.archive.taking import Taken, sweep, take
+from windrow.stores.archive.erase import ErasedSpan, about, erase
+from windrow.stores.archive.stranger import WarcRecord, met
+from windrow.stores.archive.taking import ImportedFile, sweep, take
 
 BATCH = 256
 """Records that are put on record in one transaction."""
@@ -37,7 +37,7 @@ KIND = "warc"
 _ORIGINS = 10_000  # hosts remembered
 
 
-_Batch = list[tuple[Met, str]]
+_Batch = list[tuple[WarcRecord, str]]
 _NOTES = frozenset({"warcinfo", "metadata", "request", "metadata address", "urn address", "dns address", "robots.txt"})
 """Records in which a crawler tells of itself and of its hosts: a file of nothing else is in order."""
 
@@ -92,10 +92,10 @@ def _counted(words: Counter[str]) -> str:
     return ", ".join(f"{word} {count}" for word, count in words.most_common(8))
 
 
-class Intake:
+class WarcImporter:
     """Takes the lots of a harvest in, one after the other."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: HarvestRun) -> None:
         """Work within a run whose collection crawls."""
         assert run.collection.crawl is not None
         self._run = run
@@ -103,7 +103,7 @@ class Intake:
         self._phase = 1
         self._host = lru_cache(_ORIGINS)(self._host_of)
         self._tallies: dict[str, _Tally] = {}
-        self._graves = Graves(run.ledger)
+        self._graves = TakenDownAddresses(run.ledger)
         self._empty: list[tuple[_Tally, Path, int, int]] = []  # files that gave nothing yet, and their waiting revisits
 
     def run(self) -> None:
@@ -135,7 +135,7 @@ class Intake:
             run.close_task(tally.task, tally.told(name, waiting), failed=bool(tally.broken))
         run.progress.end()
 
-    def _take(self, lot: Lot, tally: _Tally) -> None:
+    def _take(self, lot: WarcLot, tally: _Tally) -> None:
         """Take one file in, from where it was left."""
         run = self._run
         taken = take(run.archive, lot.path, run.limits)
@@ -168,7 +168,7 @@ class Intake:
                 self._empty.append((tally, lot.path, item, counts.waiting))
         tally.add(counts)
 
-    def _item(self, lot: Lot, taken: Taken) -> tuple[int, int, str]:
+    def _item(self, lot: WarcLot, taken: ImportedFile) -> tuple[int, int, str]:
         """Return the item of a file, how far it is on record, and the source that it came in by."""
         run = self._run
         known = run.ledger.imports.get(taken.warc)
@@ -188,11 +188,11 @@ class Intake:
     def _write(self, writer: LedgerWriter, file: _File, batch: _Batch, tally: _Tally) -> list[Finding]:
         """Put a batch on record, and return what is wrong with it."""
         found: list[Finding] = []
-        fresh: dict[str, Kept] = {}
+        fresh: dict[str, KeptResponse] = {}
         for one, method in batch:
             if self._graves and self._graves.hold(about(one.fields)):
                 # Before it is told here: a run that is killed in between finds nothing left to take in.
-                erase(self._run.archive, file.warc, [Span(one.offset, one.length)], now())
+                erase(self._run.archive, file.warc, [ErasedSpan(one.offset, one.length)], now())
                 tally.skipped["taken down"] += 1
                 continue
             sight = look(one, file.warc, self._page, method)
@@ -207,7 +207,9 @@ class Intake:
                 tally.waiting += 1
         return found
 
-    def _see(self, writer: LedgerWriter, file: _File, one: Met, sight: Sight, fresh: dict[str, Kept]) -> bool:
+    def _see(
+        self, writer: LedgerWriter, file: _File, one: WarcRecord, sight: ImportedRecord, fresh: dict[str, KeptResponse]
+    ) -> bool:
         """Put one visit on record; False where it has to wait for its bytes."""
         visit, spelled = sight.visit, sight.payload
         assert visit is not None
@@ -223,9 +225,9 @@ class Intake:
         self._put(writer, file.source, visit)
         return True
 
-    def _payload(self, spelled: str) -> Kept | None:
+    def _payload(self, spelled: str) -> KeptResponse | None:
         if spelled in NOTHING:
-            return Kept(digest(b""), 0, Place("", 0, 0))  # the place is the revisit's own
+            return KeptResponse(digest(b""), 0, ArchivePlace("", 0, 0))  # the place is the revisit's own
         return self._run.ledger.imports.payload(spelled) if spelled else None
 
     def _put(self, writer: LedgerWriter, source: str, visit: Visit) -> None:
@@ -235,7 +237,7 @@ class Intake:
             host = writer.addresses.add_host(self._run.session, self._run.collection.name, source, origin)
             writer.flush()
             self._host.cache_clear()
-        writer.addresses.add_known(host, Found(visit.digest, origin, visit.url))
+        writer.addresses.add_known(host, FoundUrl(visit.digest, origin, visit.url))
         writer.attempts.visited(self._run.session, host, visit, None)
 
     def _host_of(self, origin: str) -> int | None:
@@ -263,7 +265,7 @@ class Intake:
         writer.imports.resolve(item, offset)
 
 
-def _batches(records: Iterable[tuple[Met, str]]) -> Iterator[_Batch]:
+def _batches(records: Iterable[tuple[WarcRecord, str]]) -> Iterator[_Batch]:
     """Yield records that are put on record together: none ends with a request, which may say how its answer was had."""
     batch: _Batch = []
     for one in records:
@@ -275,17 +277,17 @@ def _batches(records: Iterable[tuple[Met, str]]) -> Iterator[_Batch]:
         yield batch
 
 
-def _repeat(repeated: Kept, warc: str, one: Met) -> Kept:
+def _repeat(repeated: KeptResponse, warc: str, one: WarcRecord) -> KeptResponse:
     """Return what a revisit kept: its own record, which says that the bytes are others'."""
-    return repeated._replace(place=Place(warc, one.offset, one.length), revisit=True)
+    return repeated._replace(place=ArchivePlace(warc, one.offset, one.length), revisit=True)
 
 
-def _one(run: Run, warc: str, offset: int) -> Met:
+def _one(run: HarvestRun, warc: str, offset: int) -> WarcRecord:
     """Read one record once more."""
-    nothing = Met(offset, 0, offset, reason=Reason.NOT_FOUND, message="the file is not in the archive")
+    nothing = WarcRecord(offset, 0, offset, reason=Reason.NOT_FOUND, message="the file is not in the archive")
     path: Path = run.archive / warc
     try:
-        records: Iterator[Met] = met(path, offset, run.limits)
+        records: Iterator[WarcRecord] = met(path, offset, run.limits)
         return next(records, nothing)
     except ArchiveError as error:
         return nothing._replace(message=str(error))

@@ -11,13 +11,21 @@ from datetime import datetime
 from enum import Enum, auto
 
 from windrow.engine.ledger.moment import now
-from windrow.engine.line import Lines
-from windrow.engine.message import Begun, Broken, Event, Grown, Lane, LaneEnded, Listing
+from windrow.engine.line import ConnectionPool
+from windrow.engine.message import (
+    BatchBroken,
+    BatchEnded,
+    Event,
+    ListedEntries,
+    TransferBatch,
+    TransferBegun,
+    TransferProgress,
+)
 from windrow.errors import TerminalFailure, TransientFailure, TransportError, WindrowError
 from windrow.formats.checksum import read_checksum
-from windrow.model import Entry, Fetched, Order, Site
+from windrow.model import Fetched, FetchRequest, ListingEntry, Site
 from windrow.reasons import Reason
-from windrow.stores.archive import Deposit, Keeper
+from windrow.stores.archive import ArchiveWriter, CaptureSink
 from windrow.transports import Connection, Transport
 
 LONG = 0.5
@@ -27,8 +35,16 @@ CHUNK = 2000
 """Entries of a listing sent at a time."""
 
 
+Report = Callable[[Event], None]
+"""Tells the engine of an event."""
+
+
 async def run_lane(
-    lane: Lane, transport: Transport, keeper: Keeper, lines: Lines, report: Callable[[Event], None]
+    lane: TransferBatch,
+    transport: Transport,
+    keeper: ArchiveWriter,
+    lines: ConnectionPool,
+    report: Report,
 ) -> None:
     """Work through a lane; every order is reported once, as fetched or as untouched."""
     rest = lines.begin(lane)
@@ -43,15 +59,15 @@ async def run_lane(
         if connection and end is _End.SOUND:
             lines.give(lane.site, connection)
     except WindrowError as error:
-        report(LaneEnded(lane.number, tuple(order.number for order in rest), _broken(error)))
+        report(BatchEnded(lane.number, tuple(order.number for order in rest), _broken(error)))
         return
     except Exception as error:  # noqa: BLE001 a fault of ours must not leave the engine waiting for ever
-        fault = Broken(Reason.STEP_FAILED, _fault(error), "", retry=False, wait=None)
-        report(LaneEnded(lane.number, tuple(order.number for order in rest), fault))
+        fault = BatchBroken(Reason.STEP_FAILED, _fault(error), "", retry=False, wait=None)
+        report(BatchEnded(lane.number, tuple(order.number for order in rest), fault))
         return
     finally:
         lines.end(lane)
-    report(LaneEnded(lane.number, tuple(order.number for order in rest)))
+    report(BatchEnded(lane.number, tuple(order.number for order in rest)))
 
 
 class _End(Enum):
@@ -63,7 +79,7 @@ class _End(Enum):
 
 
 async def _use(
-    rest: deque[Order], lane: Lane, connection: Connection, keeper: Keeper, report: Callable[[Event], None],
+    rest: deque[FetchRequest], lane: TransferBatch, connection: Connection, keeper: ArchiveWriter, report: Report,
     *, rested: bool = False,
 ) -> _End:  # fmt: skip
     """Do the lane's work over a connection, and close it unless it is still good."""
@@ -77,7 +93,7 @@ async def _use(
 
 
 async def _work(
-    rest: deque[Order], lane: Lane, connection: Connection, keeper: Keeper, report: Callable[[Event], None],
+    rest: deque[FetchRequest], lane: TransferBatch, connection: Connection, keeper: ArchiveWriter, report: Report,
     *, rested: bool,
 ) -> _End:  # fmt: skip
     """List what is to be listed and get what is ordered."""
@@ -93,7 +109,7 @@ async def _work(
             missing += 1
             entries = []
         for start in range(0, len(entries), CHUNK):
-            report(Listing(lane.number, tuple(entries[start : start + CHUNK])))
+            report(ListedEntries(lane.number, tuple(entries[start : start + CHUNK])))
     if lane.folders and missing == len(lane.folders):
         # An unmounted disk or a wrong path looks like this; that everything is gone would be a bold conclusion.
         wanted = f"none of the folders {', '.join(lane.folders)} is there"
@@ -101,7 +117,7 @@ async def _work(
     if lane.folders and lane.site.manifest:
         outside = await _outside(lane.folders, connection)
         for start in range(0, len(outside), CHUNK):
-            report(Listing(lane.number, tuple(outside[start : start + CHUNK])))
+            report(ListedEntries(lane.number, tuple(outside[start : start + CHUNK])))
     runners = range(max(1, min(lane.abreast, len(rest))))
     rate = _Rate(lane.site)
     ends = await asyncio.gather(
@@ -110,16 +126,16 @@ async def _work(
     return next((end for end in (_End.STALE, _End.BROKEN) if end in ends), _End.SOUND)
 
 
-async def _outside(folders: tuple[str, ...], connection: Connection) -> list[Entry]:
+async def _outside(folders: tuple[str, ...], connection: Connection) -> list[ListingEntry]:
     """Return the lines of a manifest that name nothing in the folders."""
     lines = await connection.list("") or []
     strange = [one for one in lines if one.name.partition("/")[0] not in folders]
     return [one._replace(reason=Reason.NOT_WANTED) for one in strange]
 
 
-def _broken(error: WindrowError) -> Broken:
+def _broken(error: WindrowError) -> BatchBroken:
     wait = error.wait if isinstance(error, TransportError) else None
-    return Broken(error.reason or Reason.PROTOCOL_ERROR, str(error), error.hint, error.retry, wait)
+    return BatchBroken(error.reason or Reason.PROTOCOL_ERROR, str(error), error.hint, error.retry, wait)
 
 
 def _fault(error: Exception) -> str:
@@ -127,7 +143,7 @@ def _fault(error: Exception) -> str:
 
 
 async def _runner(
-    rest: deque[Order], lane: Lane, connection: Connection, keeper: Keeper, report: Callable[[Event], None],
+    rest: deque[FetchRequest], lane: TransferBatch, connection: Connection, keeper: ArchiveWriter, report: Report,
     *, rate: _Rate, rested: bool,
 ) -> _End:  # fmt: skip
     """Take orders until none is left, or until the connection is of no more use; tell which of the two."""
@@ -153,14 +169,14 @@ _BREAKING |= {Reason.DISK_FULL, Reason.TOO_LARGE}
 
 
 async def fetch(
-    order: Order, lane: Lane, connection: Connection, keeper: Keeper, report: Callable[[Event], None],
+    order: FetchRequest, lane: TransferBatch, connection: Connection, keeper: ArchiveWriter, report: Report,
     *, rate: _Rate | None = None,
 ) -> Fetched:  # fmt: skip
     """Make one attempt at one order; never raises, whatever a server or disk may do."""
     started, clock = now(), time.monotonic()
-    deposit: Deposit | None = None
+    deposit: CaptureSink | None = None
     try:
-        deposit = Deposit(keeper, order, lane.site.address(order.path), started)
+        deposit = CaptureSink(keeper, order, lane.site.address(order.path), started)
         deposit.on_grown = _teller(order, started, report, rate or _Rate(lane.site))
         status, validators = None, ("", "")
         if not deposit.whole:
@@ -214,7 +230,7 @@ class _Rate:
             raise TransientFailure(told, Reason.TIMEOUT, hint="least_rate of the source says how slow it may be")
 
 
-def _teller(order: Order, started: object, report: Callable[[Event], None], rate: _Rate) -> Callable[[int], None]:
+def _teller(order: FetchRequest, started: object, report: Report, rate: _Rate) -> Callable[[int], None]:
     """Tell of a long transfer, once that it has begun, then its size, time and again; and end one that drips."""
     due = time.monotonic() + LONG
     told = False
@@ -236,8 +252,8 @@ def _teller(order: Order, started: object, report: Callable[[Event], None], rate
         due = at + LONG
         if not told:
             told = True
-            report(Begun(order.number, started))  # type: ignore[arg-type]
-        report(Grown(order.number, size))
+            report(TransferBegun(order.number, started))  # type: ignore[arg-type]
+        report(TransferProgress(order.number, size))
 
     return grown
 

@@ -6,19 +6,19 @@ import threading
 import time
 from collections import deque
 
-from windrow.engine.message import Lane
-from windrow.engine.pace import Turns, host
-from windrow.model import Entry, Order, Site
+from windrow.engine.message import TransferBatch
+from windrow.engine.pace import HostQueues, host
+from windrow.model import FetchRequest, ListingEntry, Site
 from windrow.transports import Connection
-from windrow.transports.contract import Answer, Sink
+from windrow.transports.contract import Sink, TransferEnd
 
-Entries = list[Entry] | None
+Entries = list[ListingEntry] | None
 
 REST = 10.0
 """Seconds that a connection may rest before it is closed: logging in anew is dear, holding a line is rude."""
 
 
-class Rest(deque[Order]):
+class RemainingOrders(deque[FetchRequest]):
     """What is left of a lane; once halted it seems empty to who takes from it, and can still be counted."""
 
     halted = False
@@ -28,10 +28,10 @@ class Rest(deque[Order]):
         return len(self) > 0 and not self.halted
 
 
-class Paced(Connection):
+class PacedConnection(Connection):
     """A connection that waits for its turn before each request."""
 
-    def __init__(self, inner: Connection, turns: Turns, name: str, pace: float) -> None:
+    def __init__(self, inner: Connection, turns: HostQueues, name: str, pace: float) -> None:
         """Ask over `inner`, not sooner than `pace` seconds after the last request to this host."""
         self._inner = inner
         self._turns = turns
@@ -43,7 +43,7 @@ class Paced(Connection):
         await self._turns.take(self._name, self._pace)
         return await self._inner.list(folder)
 
-    async def get(self, path: str, sink: Sink) -> Answer:
+    async def get(self, path: str, sink: Sink) -> TransferEnd:
         """Get a file when it is time."""
         await self._turns.take(self._name, self._pace)
         return await self._inner.get(path, sink)
@@ -53,13 +53,13 @@ class Paced(Connection):
         await self._inner.close()
 
 
-class Lines:
+class ConnectionPool:
     """Connections at rest, by site, and what is left of each lane; used from every lane's thread."""
 
     def __init__(self) -> None:
         """Begin with none."""
-        self._turns = Turns()
-        self._working: dict[int, Rest] = {}
+        self._turns = HostQueues()
+        self._working: dict[int, RemainingOrders] = {}
         self._halted = False
         self._resting: dict[Site, list[tuple[float, Connection]]] = {}
         self._lock = threading.Lock()
@@ -70,15 +70,15 @@ class Lines:
             resting = self._resting.get(site)
             return resting.pop()[1] if resting else None
 
-    def begin(self, lane: Lane) -> Rest:
+    def begin(self, lane: TransferBatch) -> RemainingOrders:
         """Take up a lane, and return what is to be got over it."""
-        rest = Rest(lane.orders)
+        rest = RemainingOrders(lane.orders)
         with self._lock:
             rest.halted = self._halted
             self._working[lane.number] = rest
         return rest
 
-    def end(self, lane: Lane) -> None:
+    def end(self, lane: TransferBatch) -> None:
         """Forget a lane."""
         with self._lock:
             self._working.pop(lane.number, None)
@@ -90,9 +90,9 @@ class Lines:
             for rest in self._working.values():
                 rest.halted = True
 
-    def paced(self, lane: Lane, connection: Connection) -> Connection:
+    def paced(self, lane: TransferBatch, connection: Connection) -> Connection:
         """Return a connection that keeps the lane's pace."""
-        return Paced(connection, self._turns, host(lane.site), lane.pace) if lane.pace else connection
+        return PacedConnection(connection, self._turns, host(lane.site), lane.pace) if lane.pace else connection
 
     def give(self, site: Site, connection: Connection) -> None:
         """Let a sound connection rest."""

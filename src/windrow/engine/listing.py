@@ -10,11 +10,11 @@ from windrow.digest import digest
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.listings import OfferRow
 from windrow.engine.ledger.moment import spell
-from windrow.engine.message import Broken, Lane, LaneEnded, Listing
+from windrow.engine.message import BatchBroken, BatchEnded, ListedEntries, TransferBatch
 from windrow.engine.pace import host, paces
 from windrow.engine.retry import wait_before, worth_waiting
-from windrow.engine.run import Run
-from windrow.model import Entry, Finding, Level, Offer, Source
+from windrow.engine.run import HarvestRun
+from windrow.model import Finding, Level, ListingEntry, Offer, Source
 from windrow.reasons import Reason
 
 
@@ -24,12 +24,12 @@ class _Listed:
 
     source: Source
     task: int
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[ListingEntry] = field(default_factory=list)
     attempts: int = 0
     due: float = 0.0
 
 
-def list_all(run: Run) -> set[str]:
+def list_all(run: HarvestRun) -> set[str]:
     """List every active source; return those that could not be. Nothing is fetched before this ends.
 
     It ends after `Harvest.list_within`: a source that is still being listed then is left behind, and the
@@ -57,13 +57,13 @@ def list_all(run: Run) -> set[str]:
             number = run.lane()
             going[number] = one
             pace = slow[host(one.source.site)]
-            run.crew.hand(Lane(number, one.source.site, folders=run.collection.listing.folders, pace=pace))
+            run.crew.hand(TransferBatch(number, one.source.site, folders=run.collection.listing.folders, pace=pace))
         if not going:
             time.sleep(0.05)
         for event in run.crew.events(0.1):
-            if isinstance(event, Listing):
+            if isinstance(event, ListedEntries):
                 going[event.lane].entries.extend(event.entries)
-            elif isinstance(event, LaneEnded):
+            elif isinstance(event, BatchEnded):
                 _ended(run, going.pop(event.lane), event.broken, waiting, down)
         run.tick()
         if run.stopping() and not going:
@@ -72,7 +72,7 @@ def list_all(run: Run) -> set[str]:
     return down
 
 
-def _ended(run: Run, one: _Listed, broken: Broken | None, waiting: list[_Listed], down: set[str]) -> None:
+def _ended(run: HarvestRun, one: _Listed, broken: BatchBroken | None, waiting: list[_Listed], down: set[str]) -> None:
     """Take a listing that has ended: on record, to be tried again, or given up."""
     if broken is None:
         _record(run, one)
@@ -82,7 +82,7 @@ def _ended(run: Run, one: _Listed, broken: Broken | None, waiting: list[_Listed]
         down.add(one.source.name)
 
 
-def _leave(run: Run, late: list[_Listed], within: float) -> None:
+def _leave(run: HarvestRun, late: list[_Listed], within: float) -> None:
     """Put it on record that the listing of these sources has failed: nobody waits for them any longer."""
     for one in late:
         told = f"{one.source.name}: left behind: its listing had not ended after {within:g} seconds (drops.list_within)"
@@ -90,7 +90,7 @@ def _leave(run: Run, late: list[_Listed], within: float) -> None:
         run.progress.step(1, 1)
 
 
-def _again(run: Run, one: _Listed, broken: Broken) -> bool:
+def _again(run: HarvestRun, one: _Listed, broken: BatchBroken) -> bool:
     """Tell whether to try a source again, after a wait; if not, its task has failed."""
     one.attempts += 1
     if broken.retry and worth_waiting(broken.wait) and one.attempts < one.source.attempts and not run.stopping():
@@ -101,7 +101,7 @@ def _again(run: Run, one: _Listed, broken: Broken) -> bool:
     return False
 
 
-def _record(run: Run, one: _Listed) -> None:
+def _record(run: HarvestRun, one: _Listed) -> None:
     """Put on record what a source offers now, and what it does not any more."""
     offers = run.collection.listing.plan(one.source, one.entries, run.harvest.options)
     known = {row.key: row for row in run.ledger.listings.of_source(one.source.name)}
@@ -130,7 +130,7 @@ def _record(run: Run, one: _Listed) -> None:
     run.progress.step()
 
 
-def _make(run: Run, writer: LedgerWriter, offer: Offer) -> int:
+def _make(run: HarvestRun, writer: LedgerWriter, offer: Offer) -> int:
     collection = run.collection
     state = collection.listing.refused if offer.reason else collection.listing.first
     return writer.items.add(
@@ -139,7 +139,9 @@ def _make(run: Run, writer: LedgerWriter, offer: Offer) -> int:
     )  # fmt: skip
 
 
-def _compare(run: Run, writer: LedgerWriter, source: str, item: int, offer: Offer, *, known: OfferRow | None) -> None:
+def _compare(
+    run: HarvestRun, writer: LedgerWriter, source: str, item: int, offer: Offer, *, known: OfferRow | None
+) -> None:
     """Note what is new or different in what a source says of an item."""
     collection = run.collection
     standing = run.ledger.items.standing(item)
@@ -160,7 +162,7 @@ def _compare(run: Run, writer: LedgerWriter, source: str, item: int, offer: Offe
         writer.items.find(run.session, item, collection.listing.first[0], [finding])
 
 
-def _compare_hosts(run: Run, writer: LedgerWriter, source: str, item: int, offer: Offer) -> None:
+def _compare_hosts(run: HarvestRun, writer: LedgerWriter, source: str, item: int, offer: Offer) -> None:
     """Tell where a source that comes later offers another size under the name of bytes that are held already.
 
     Of equal sizes nothing can be told before the bytes are compared: they are fetched only by a retry.

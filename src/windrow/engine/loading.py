@@ -9,7 +9,7 @@ from windrow.engine.account import Account
 from windrow.engine.due import Due, count, due
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.message import Done, Job
-from windrow.engine.run import Run, Store
+from windrow.engine.run import HarvestRun, Store
 from windrow.engine.stepping import PASSING, jobs, version
 from windrow.errors import StoreError
 from windrow.model import Finding, Level, Reading, Status
@@ -19,7 +19,7 @@ FEW = 32
 """Documents whose ledger entries are written together; each has its own transaction in the store."""
 
 
-def load_step(run: Run, step: Load | Judge | Summarise) -> None:
+def load_step(run: HarvestRun, step: Load | Judge | Summarise) -> None:
     """Take a Load, Judge or Summarise step: read in the pool, ahead; written here, in order."""
     states = [(run.collection.phase(name), status) for name, status in step.due]
     total = count(run.ledger, run.collection, step.kind, states)
@@ -46,7 +46,7 @@ Result = tuple[Due, Reading]
 
 
 def _results(
-    run: Run, step: Load | Judge | Summarise, store: Store, states: list[State], account: Account
+    run: HarvestRun, step: Load | Judge | Summarise, store: Store, states: list[State], account: Account
 ) -> Iterator[Result]:
     if isinstance(step, Load):
         return _stage(run, step, store, states, account)
@@ -66,7 +66,7 @@ def _pages(results: Iterator[Result]) -> Iterator[list[Result]]:
         yield page
 
 
-def _in_order(run: Run, step: Load | Judge, states: list[State], account: Account) -> Iterator[tuple[Due, Done]]:
+def _in_order(run: HarvestRun, step: Load | Judge, states: list[State], account: Account) -> Iterator[tuple[Due, Done]]:
     """Read documents in the pool, and give them back in order."""
     kept: dict[int, Due] = {}
 
@@ -79,7 +79,7 @@ def _in_order(run: Run, step: Load | Judge, states: list[State], account: Accoun
         yield kept.pop(job.item.id), done
 
 
-def _ordered(run: Run, step: ItemStep, states: list[State]) -> Iterator[Due]:
+def _ordered(run: HarvestRun, step: ItemStep, states: list[State]) -> Iterator[Due]:
     """Draw due items of all states in one order of rank: a crash must not change the order of loading."""
     streams = [due(run.ledger, run.collection, step.kind, [state]) for state in states]
     heads = [(next(stream, None), stream) for stream in streams]
@@ -94,7 +94,7 @@ def _ordered(run: Run, step: ItemStep, states: list[State]) -> Iterator[Due]:
         heads = list(alive)
 
 
-def _stage(run: Run, step: Load, store: Store, states: list[State], account: Account) -> Iterator[Result]:
+def _stage(run: HarvestRun, step: Load, store: Store, states: list[State], account: Account) -> Iterator[Result]:
     for one, done in _in_order(run, step, states, account):
         made = done.result
         if not isinstance(made, Rows):
@@ -104,7 +104,7 @@ def _stage(run: Run, step: Load, store: Store, states: list[State], account: Acc
         yield one, Reading(count=made.count)
 
 
-def _judge(run: Run, step: Judge, store: Store, states: list[State], account: Account) -> Iterator[Result]:
+def _judge(run: HarvestRun, step: Judge, store: Store, states: list[State], account: Account) -> Iterator[Result]:
     for one, done in _in_order(run, step, states, account):
         reading: Reading = done.result
         findings = [*reading.findings, *_answered(store, reading)]
@@ -127,14 +127,14 @@ def _answered(store: Store, reading: Reading) -> list[Finding]:
     return [one.finding for one in reading.lookups if one.key not in known[one.question]]
 
 
-def _summarise(run: Run, step: Summarise, store: Store, states: list[State]) -> Iterator[Result]:
+def _summarise(run: HarvestRun, step: Summarise, store: Store, states: list[State]) -> Iterator[Result]:
     """Bring the summaries up to date once; every document that waited for them is through."""
     store.summarise(run.clock())
     for one in due(run.ledger, run.collection, step.kind, states):
         yield one, Reading()
 
 
-def _record(run: Run, step: Load | Judge | Summarise, page: list[Result], account: Account) -> None:
+def _record(run: HarvestRun, step: Load | Judge | Summarise, page: list[Result], account: Account) -> None:
     """Put a page of outcomes on record."""
     mine = "" if isinstance(step, Summarise) else version(run, step)
     with run.ledger.writing() as writer:
@@ -148,7 +148,7 @@ def _record(run: Run, step: Load | Judge | Summarise, page: list[Result], accoun
     run.tick()
 
 
-def _move(run: Run, writer: LedgerWriter, step: ItemStep, one: Due, reading: Reading, mine: str) -> None:  # noqa: PLR0917
+def _move(run: HarvestRun, writer: LedgerWriter, step: ItemStep, one: Due, reading: Reading, mine: str) -> None:  # noqa: PLR0917
     phase = run.collection.phase(step.phase)
     if not isinstance(step, Summarise):
         writer.items.read(run.session, one.item.id, (step.phase, mine), one.item.digest, reading)

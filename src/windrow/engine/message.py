@@ -8,12 +8,25 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from windrow.contract import Crawl, Offering, Request
-from windrow.engine.answers import Kept
-from windrow.model import Call, Entry, Fetched, Found, Item, LeftOut, Limits, Order, Place, Site, Source, Visit
+from windrow.engine.answers import KeptAnswer
+from windrow.model import (
+    ArchivePlace,
+    CrawlRequest,
+    Fetched,
+    FetchRequest,
+    FoundUrl,
+    Item,
+    LeftOut,
+    Limits,
+    ListingEntry,
+    Site,
+    Source,
+    Visit,
+)
 from windrow.reasons import Reason
 
 
-class Keep(NamedTuple):
+class ArchiveSettings(NamedTuple):
     """How and where fetchers keep what comes; `rotate` is a file's size in bytes."""
 
     folder: Path
@@ -23,18 +36,18 @@ class Keep(NamedTuple):
     agent: str
 
 
-class Lane(NamedTuple):
+class TransferBatch(NamedTuple):
     """A row of orders for one connection to one site, to be got one after another."""
 
     number: int
     site: Site
-    orders: tuple[Order, ...] = ()
+    orders: tuple[FetchRequest, ...] = ()
     folders: tuple[str, ...] = ()  # or folders to list
     pace: float = 0.0  # least seconds between two requests to this host, over all lanes
     abreast: int = 1  # requests in flight on the connection at a time
 
 
-class Leave(NamedTuple):
+class CloseConnection(NamedTuple):
     """A site whose next lane another fetcher gets: one connection that rests here is to be closed."""
 
     site: Site
@@ -44,28 +57,28 @@ class Halt(NamedTuple):
     """Begin nothing more: what is in hand is finished, the rest of every lane goes back."""
 
 
-class Begun(NamedTuple):
+class TransferBegun(NamedTuple):
     """A transfer that takes its time has begun."""
 
     number: int
     at: datetime
 
 
-class Grown(NamedTuple):
+class TransferProgress(NamedTuple):
     """So many bytes of it are here."""
 
     number: int
     size: int
 
 
-class Listing(NamedTuple):
+class ListedEntries(NamedTuple):
     """Some entries of a site's folders."""
 
     lane: int
-    entries: tuple[Entry, ...]
+    entries: tuple[ListingEntry, ...]
 
 
-class Broken(NamedTuple):
+class BatchBroken(NamedTuple):
     """Why a lane ended before its orders did: the site could not be reached."""
 
     reason: Reason
@@ -79,15 +92,15 @@ class Broken(NamedTuple):
         return f"{self.message} ({self.hint.replace('NAME', source)})" if self.hint else self.message
 
 
-class LaneEnded(NamedTuple):
+class BatchEnded(NamedTuple):
     """A lane is through; `untouched` orders were not tried."""
 
     lane: int
     untouched: tuple[int, ...] = ()
-    broken: Broken | None = None
+    broken: BatchBroken | None = None
 
 
-class Walk(NamedTuple):
+class WalkOrigin(NamedTuple):
     """An origin to walk: its addresses follow, some at a time. It wants to be left alone for `wait` seconds first."""
 
     host: int
@@ -98,11 +111,11 @@ class Walk(NamedTuple):
     wait: float = 0.0
 
 
-class Feed(NamedTuple):
+class MoreAddresses(NamedTuple):
     """Addresses to ask of a host that is walked."""
 
     host: int
-    known: tuple[Call, ...]
+    known: tuple[CrawlRequest, ...]
 
 
 class Visited(NamedTuple):
@@ -113,7 +126,7 @@ class Visited(NamedTuple):
 
     host: int
     visit: Visit
-    found: tuple[Found, ...] = ()
+    found: tuple[FoundUrl, ...] = ()
     wait: float | None = None
     left: tuple[LeftOut, ...] = ()
 
@@ -127,12 +140,12 @@ class WalkEnded(NamedTuple):
 
     host: int
     untouched: tuple[int, ...]
-    broken: Broken
+    broken: BatchBroken
     culprit: int | None = None
     spared: bool = False
 
 
-Event = Begun | Grown | Listing | Fetched | LaneEnded | Visited | WalkEnded
+Event = TransferBegun | TransferProgress | ListedEntries | Fetched | BatchEnded | Visited | WalkEnded
 
 
 class Job(NamedTuple):
@@ -140,13 +153,13 @@ class Job(NamedTuple):
 
     step: int
     item: Item
-    place: Place  # of the capture it lies in
+    place: ArchivePlace  # of the capture it lies in
     options: Mapping[str, str]
-    head: Place | None = None  # of the answer that brought those bytes again, where that is another one
+    head: ArchivePlace | None = None  # of the answer that brought those bytes again, where that is another one
     source: Source | None = None  # that of a visit
     visited: datetime | None = None
     offers: tuple[Offering, ...] = ()
-    answers: Mapping[str, Kept] = {}
+    answers: Mapping[str, KeptAnswer] = {}
     request: Request | None = None
 
 

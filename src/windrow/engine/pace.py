@@ -34,7 +34,7 @@ def paces(sources: Iterable[Source]) -> dict[str, float]:
     return found
 
 
-class Turn:
+class HostQueue:
     """The one line of waiting of a host: its origins, such as http and https, are asked one after another."""
 
     __slots__ = ("__weakref__", "_until", "lock")
@@ -53,7 +53,7 @@ class Turn:
         self._until = max(self._until, time.monotonic() + seconds)
 
 
-class Turns:
+class HostQueues:
     """Gives requests to a host their turn; used by every lane of one fetcher, from any thread.
 
     Since all lanes to a paced host run in one fetcher, its pace holds over all of them.

@@ -59,7 +59,7 @@ def _failed(reason: Reason, message: str, seconds: float) -> Done:
 
 
 class _Worker:
-    def __init__(self, desk: worker.Desk) -> None:
+    def __init__(self, desk: worker.WorkerConfig) -> None:
         self.pipe, theirs = CONTEXT.Pipe()
         self.at = worker.counter()
         self.process: BaseProcess = CONTEXT.Process(target=worker.main, args=(theirs, desk, self.at), daemon=True)
@@ -72,7 +72,7 @@ class _Worker:
 class Pool:
     """Run jobs in worker processes and give results in the order of the jobs."""
 
-    def __init__(self, desk: worker.Desk, size: int, batch: int = BATCH) -> None:
+    def __init__(self, desk: worker.WorkerConfig, size: int, batch: int = BATCH) -> None:
         """Have `size` workers; each is started when there is work for it."""
         self._desk = desk
         self._size = size

@@ -14,10 +14,10 @@ from windrow.engine.due import Due, due
 from windrow.engine.ledger.attempts import LatestCapture, OpenFetch, SourceRecord
 from windrow.engine.ledger.listings import ItemOffer
 from windrow.engine.ledger.moment import now, spell
-from windrow.engine.rest import AGAIN, Resting, divide
-from windrow.engine.run import Run
+from windrow.engine.rest import AGAIN, RestingItem, divide
+from windrow.engine.run import HarvestRun
 from windrow.formats.warc import stamp
-from windrow.model import Finding, Host, Known, Level, Order, Source, Status
+from windrow.model import FetchRequest, Finding, KnownCapture, Level, OfferingHost, Source, Status
 
 WINDOW = 4096
 """Most items held in memory at a time."""
@@ -33,11 +33,11 @@ LANE_BYTES = 64 << 20
 
 
 @dataclass(slots=True)
-class Wanted:
+class WantedItem:
     """An item to fetch, and where it can be had: best host first."""
 
     due: Due
-    hosts: list[tuple[Source, Order]]
+    hosts: list[tuple[Source, FetchRequest]]
     attempts: int = 0  # on the first host
     fetch: int = 0  # seq of the attempt that is open on the ledger
     conflict: Finding | None = None  # to be put on record with the next attempt
@@ -49,17 +49,17 @@ class Wanted:
 
 
 @dataclass(slots=True)
-class Queue:
+class FetchQueue:
     """Items by source, those that wait for a later try, and the ledger behind."""
 
-    run: Run
+    run: HarvestRun
     down: set[str]
-    ready: dict[str, deque[Wanted]] = field(default_factory=dict)
-    later: list[tuple[float, int, Wanted]] = field(default_factory=list)
+    ready: dict[str, deque[WantedItem]] = field(default_factory=dict)
+    later: list[tuple[float, int, WantedItem]] = field(default_factory=list)
     held: int = 0  # items in memory, in hand or waiting
     drawn: int = 0
     nowhere: int = 0  # items that no available source offers
-    resting: list[Resting] = field(default_factory=list)  # what failed too often to be asked for now
+    resting: list[RestingItem] = field(default_factory=list)  # what failed too often to be asked for now
     _stream: Iterator[Due] | None = None
     _ended: bool = False
     _open: dict[int, OpenFetch] = field(default_factory=dict)
@@ -89,17 +89,17 @@ class Queue:
                 self.drawn += 1
                 self.put(wanted)
 
-    def put(self, wanted: Wanted) -> None:
+    def put(self, wanted: WantedItem) -> None:
         """Let an item wait for its first host."""
         self.ready.setdefault(wanted.source.name, deque()).append(wanted)
 
-    def put_later(self, wanted: Wanted, seconds: float) -> None:
+    def put_later(self, wanted: WantedItem, seconds: float) -> None:
         """Let an item wait for some seconds first."""
         heapq.heappush(self.later, (time.monotonic() + seconds, wanted.due.item.id, wanted))
 
-    def lane(self, source: str) -> list[Wanted]:
+    def lane(self, source: str) -> list[WantedItem]:
         """Take a row of items for one connection to a source."""
-        row: list[Wanted] = []
+        row: list[WantedItem] = []
         size = 0
         waiting = self.ready.get(source, deque())
         # The last items are shared out among the connections, so that all end at about one time.
@@ -109,7 +109,7 @@ class Queue:
             size += row[-1].hosts[0][1].size or 0
         return row
 
-    def leave(self, source: str) -> list[Wanted]:
+    def leave(self, source: str) -> list[WantedItem]:
         """Take away everything that waits for a source which is down."""
         self.down.add(source)
         waiting = list(self.ready.pop(source, ()))
@@ -124,7 +124,7 @@ class Queue:
         return self._ended and not self.held
 
 
-def _stream(run: Run, resting: list[Resting]) -> Iterator[Due]:
+def _stream(run: HarvestRun, resting: list[RestingItem]) -> Iterator[Due]:
     """Yield what should be fetched: new, cut, and failed in earlier sessions for a passing reason."""
     collection = run.collection
     listing = collection.listing
@@ -138,11 +138,11 @@ def _stream(run: Run, resting: list[Resting]) -> Iterator[Due]:
         yield from wanted
 
 
-def _earlier(run: Run, one: Due) -> bool:
+def _earlier(run: HarvestRun, one: Due) -> bool:
     return one.reason in AGAIN and one.since < run.session
 
 
-def _hosted(run: Run, part: list[Due]) -> list[Wanted]:
+def _hosted(run: HarvestRun, part: list[Due]) -> list[WantedItem]:
     """Find who offers these items, best first."""
     sources = {source.name: source for source in run.harvest.sources if source.active}
     record = run.ledger.attempts.by_source() if part else {}
@@ -165,34 +165,34 @@ def _hosted(run: Run, part: list[Due]) -> list[Wanted]:
             for host in best
             if not _older(run, offered[host.source])
         ]
-        found.append(Wanted(one, pairs, conflict=_conflict(pairs)))
+        found.append(WantedItem(one, pairs, conflict=_conflict(pairs)))
     return found
 
 
-def _host(source: Source, record: SourceRecord | None) -> Host:
+def _host(source: Source, record: SourceRecord | None) -> OfferingHost:
     if record is None:
-        return Host(source.name, source.owner)
-    return Host(source.name, source.owner, record.attempts, record.failures, record.speed)
+        return OfferingHost(source.name, source.owner)
+    return OfferingHost(source.name, source.owner, record.attempts, record.failures, record.speed)
 
 
-def _order(one: Due, source: Source, offer: ItemOffer, last: LatestCapture | None) -> Order:
+def _order(one: Due, source: Source, offer: ItemOffer, last: LatestCapture | None) -> FetchRequest:
     # A part belongs to one version of one file at one source: another size or time is another part, and so
     # is another attempt at what was kept before. Where nothing tells versions apart, none is gone on with.
-    before = Known(last.digest, stamp(last.at), last.address) if last else Known()
+    before = KnownCapture(last.digest, stamp(last.at), last.address) if last else KnownCapture()
     dated = spell(offer.modified) if offer.modified else None
     version = [source.name, offer.path, str(offer.size), str(dated), before.digest]
     # HTTP tells versions apart by itself, the others by the time of the file.
     apart = offer.modified is not None or source.site.scheme in {"http", "https"}
     part = short(combine(version)) if apart else ""
-    return Order(one.item.id, offer.path, offer.size, part, offer.sidecar, before, offer.modified)
+    return FetchRequest(one.item.id, offer.path, offer.size, part, offer.sidecar, before, offer.modified)
 
 
-def _older(run: Run, offer: ItemOffer) -> bool:
+def _older(run: HarvestRun, offer: ItemOffer) -> bool:
     """Tell whether a source dates an item before what the person asked for; without a date it is wanted."""
     return run.since is not None and offer.modified is not None and offer.modified < run.since
 
 
-def _conflict(hosts: list[tuple[Source, Order]]) -> Finding | None:
+def _conflict(hosts: list[tuple[Source, FetchRequest]]) -> Finding | None:
     """Tell where sources offer different bytes under one name; the first host's bytes win."""
     if len({order.size for _, order in hosts} - {None}) < 2:
         return None

@@ -17,7 +17,7 @@ from windrow.contract import Judge, Load, Read, Rows, State, Summarise
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.attempts import SessionCapture
 from windrow.engine.loading import load_step
-from windrow.engine.run import Run, Store
+from windrow.engine.run import HarvestRun, Store
 from windrow.engine.stepping import take_step
 from windrow.model import Fetched, Finding, Item, Member, Reading, Status
 from windrow.reasons import Reason
@@ -26,7 +26,7 @@ SCRATCH = ("ledger.sqlite", "store")
 """What is built in the folder in which a replay of items works."""
 
 
-class Change(NamedTuple):
+class ReplayChange(NamedTuple):
     """A document that now ends elsewhere than before."""
 
     key: str
@@ -84,7 +84,7 @@ class Renamed:
         self._inner.close()
 
 
-def replay(run: Run, real: Ledger) -> Iterator[Change]:
+def replay(run: HarvestRun, real: Ledger) -> Iterator[ReplayChange]:
     """Read every capture again and yield what changed; `run.ledger` is the scratch copy.
 
     A stop ends it before anything is put on the real ledger.
@@ -106,7 +106,7 @@ def replay(run: Run, real: Ledger) -> Iterator[Change]:
     yield from _differences(run, real)
 
 
-def _sessions(run: Run) -> Iterator[tuple[datetime, list[SessionCapture]]]:
+def _sessions(run: HarvestRun) -> Iterator[tuple[datetime, list[SessionCapture]]]:
     """Yield the good captures of each session, with its time; what an operator cancelled is left out."""
     captures = run.ledger.attempts.captures_by_session(run.collection.name, int(Status.CANCELLED))
     for _, some in groupby(captures, key=attrgetter("session")):
@@ -114,7 +114,7 @@ def _sessions(run: Run) -> Iterator[tuple[datetime, list[SessionCapture]]]:
         yield mine[0].opened, mine
 
 
-def _differences(run: Run, real: Ledger) -> Iterator[Change]:
+def _differences(run: HarvestRun, real: Ledger) -> Iterator[ReplayChange]:
     """Put on the real ledger what a document's new reading says, where it differs from the old."""
     for one in run.ledger.items.fetched(run.collection.name):
         known = real.items.standing_of_fetch(run.collection.name, one.key, one.fetch)
@@ -126,4 +126,4 @@ def _differences(run: Run, real: Ledger) -> Iterator[Change]:
             writer.items.read(run.session, known.item, ("replay", ""), "", Reading(one.reason))
             writer.items.find(run.session, known.item, one.phase, findings)
             writer.items.move(run.session, known.item, after, one.reason, "read again")
-        yield Change(one.key, (known.phase, known.status), after)
+        yield ReplayChange(one.key, (known.phase, known.status), after)

@@ -27,7 +27,7 @@ FIRST = timedelta(hours=6)
 LONGEST = timedelta(days=30)
 
 
-class Resting(NamedTuple):
+class RestingItem(NamedTuple):
     """An item whose transfer failed in so many sessions, and until when it is left alone."""
 
     item: int
@@ -55,10 +55,10 @@ def told_pause(key: str, reason: Reason, sessions: int, at: datetime) -> Finding
     if not (wait := pause(sessions)):
         return None
     told = f"failed in {sessions} sessions; a run after {at + wait:%Y-%m-%d %H:%M} UTC asks again"
-    return Finding("Resting", f"{told}, at once: windrow retry {key}", Level.WARN)
+    return Finding("RestingItem", f"{told}, at once: windrow retry {key}", Level.WARN)
 
 
-def divide(ledger: Ledger, failed: Iterable[Due], at: datetime) -> tuple[list[Due], list[Resting]]:
+def divide(ledger: Ledger, failed: Iterable[Due], at: datetime) -> tuple[list[Due], list[RestingItem]]:
     """Divide failed items into those to be tried at a moment, and those that rest."""
     known = {one.item.id: one for one in failed if one.reason in AGAIN}
     tried = ledger.attempts.failed_sessions(list(known))
@@ -70,11 +70,11 @@ def divide(ledger: Ledger, failed: Iterable[Due], at: datetime) -> tuple[list[Du
             wanted.append(one)
         else:
             assert one.reason is not None
-            resting.append(Resting(item, one.item.key, history.number, until, one.reason))
+            resting.append(RestingItem(item, one.item.key, history.number, until, one.reason))
     return wanted, resting
 
 
-def resting(ledger: Ledger, collection: Collection, at: datetime) -> list[Resting]:
+def resting(ledger: Ledger, collection: Collection, at: datetime) -> list[RestingItem]:
     """Return all items of a collection that rest at a moment."""
     listing = collection.listing
     failed = due(ledger, collection, listing.kind, [(listing.first[0], Status.FAILED)])

@@ -103,7 +103,7 @@ class WaitingStore(VersionStore, Protocol):
         ...
 
 
-class Books(Protocol):
+class Projection(Protocol):
     """The standard's own bookkeeping, projected from the ledger."""
 
     def catch_up(self, ledger: Ledger) -> None:
@@ -124,7 +124,7 @@ Derivation = Callable[[Callable[[], bool]], str]
 batches, which says whether to go on; what a killed one left, the next one mends."""
 
 
-class Lot(NamedTuple):
+class WarcLot(NamedTuple):
     """A WARC file of another maker: where it is, what it is called, and the source that it comes in by."""
 
     path: Path
@@ -141,7 +141,7 @@ class Harvest:
     resources: Mapping[str, Resource] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     store: Store | None = None
-    books: Books | None = None
+    books: Projection | None = None
     chronicle: VersionStore | None = None
     derivations: Mapping[str, Derivation] = field(default_factory=dict)  # by phase
     listers: int = 4
@@ -152,11 +152,11 @@ class Harvest:
     limits: Limits | None = None  # where they are not those of the workspace
     reread: bool = False  # what is kept is read anew: when addresses are due stays as it is
     services: tuple[Source, ...] = ()  # what steps may ask, each as a source that has its option `service`
-    lots: tuple[Lot, ...] = ()  # WARC files of other makers, to be taken in
+    lots: tuple[WarcLot, ...] = ()  # WARC files of other makers, to be taken in
 
 
 @dataclass(slots=True)
-class Run:
+class HarvestRun:
     """A session at work on one harvest."""
 
     harvest: Harvest

@@ -6,28 +6,28 @@ import asyncio
 from pathlib import Path
 
 from windrow.engine.lane import fetch
-from windrow.engine.message import Lane
+from windrow.engine.message import TransferBatch
 from windrow.errors import TerminalFailure
-from windrow.model import Fetched, Kept, Limits, Order, Site
+from windrow.model import Fetched, FetchRequest, KeptResponse, Limits, Site
 from windrow.reasons import Reason
-from windrow.stores.archive import Keeper
+from windrow.stores.archive import ArchiveWriter
 from windrow.transports.registry import transport_for
 
 ROTATE = 1 << 40
 """Bytes after which a WARC file is closed: never, for one capture."""
 
 
-def sample(folder: Path, site: Site, path: str, where: str, limits: Limits) -> tuple[Kept, float]:
+def sample(folder: Path, site: Site, path: str, where: str, limits: Limits) -> tuple[KeptResponse, float]:
     """Fetch what lies at a path of a site; return its capture and the seconds that it took.
 
     What cannot be had is a TerminalFailure with its reason; `where` names it there.
     """
-    keeper = Keeper(folder, "try", limits, ROTATE, site.agent)
+    keeper = ArchiveWriter(folder, "try", limits, ROTATE, site.agent)
 
     async def go() -> Fetched:
         async with await transport_for(site.scheme).connect(site) as connection:
-            order = Order(1, path, part="try")
-            return await fetch(order, Lane(1, site, (order,)), connection, keeper, lambda _event: None)
+            order = FetchRequest(1, path, part="try")
+            return await fetch(order, TransferBatch(1, site, (order,)), connection, keeper, lambda _event: None)
 
     try:
         got = asyncio.run(go())

@@ -20,22 +20,22 @@ from windrow.engine.crew import Crew
 from windrow.engine.deriving import derive_step
 from windrow.engine.fetching import Fetching
 from windrow.engine.indexing import index_archive
-from windrow.engine.intake import Intake
+from windrow.engine.intake import WarcImporter
 from windrow.engine.ledger import Lease, Ledger
 from windrow.engine.ledger.lease import holder
 from windrow.engine.ledger.moment import now, spell
 from windrow.engine.listing import list_all
 from windrow.engine.loading import load_step
-from windrow.engine.message import Keep
+from windrow.engine.message import ArchiveSettings
 from windrow.engine.origin_rules import walked
 from windrow.engine.pool import Pool
 from windrow.engine.progress import Progress
 from windrow.engine.release import Close, release, released
-from windrow.engine.run import Books, Harvest, Run
+from windrow.engine.run import Harvest, HarvestRun, Projection
 from windrow.engine.settling import settle_step
 from windrow.engine.stepping import take_step
 from windrow.engine.wish import heard_by
-from windrow.engine.worker import Desk
+from windrow.engine.worker import WorkerConfig
 from windrow.errors import Stopped, WindrowError
 from windrow.model import Limits
 from windrow.reasons import Reason
@@ -43,7 +43,7 @@ from windrow.stores.archive import alone, mark_ledger, mend, refuse_other_ledger
 
 SOME_FAILED = 3
 
-WORK: dict[type[Step], Callable[[Run, Any], None]] = {
+WORK: dict[type[Step], Callable[[HarvestRun, Any], None]] = {
     Read: take_step,
     Check: take_step,
     Load: load_step,
@@ -82,7 +82,7 @@ class Session:
         self.ledger = Ledger(setup.ledger)
         self.stops = 0
         self.failed = 0
-        self._books: list[Books] = []
+        self._books: list[Projection] = []
         self._closed = False
         lease = None
         try:
@@ -121,15 +121,15 @@ class Session:
         ]
         warm({site.scheme for site in sites}, _modules(harvest.collection))
         self._books += [harvest.books] if harvest.books else []
-        keep = Keep(setup.archive, self.number, setup.limits, setup.rotate, setup.agent)
+        keep = ArchiveSettings(setup.archive, self.number, setup.limits, setup.rotate, setup.agent)
         stores = [one.close for one in (harvest.store, harvest.chronicle) if one]
         with ExitStack() as held:
             held.enter_context(released(*stores))
             crew = Crew(keep, setup.fetchers)
             held.enter_context(released(lambda: crew.close(at_once=self.stops > 1)))
-            pool = Pool(Desk(harvest.collection, setup.archive, setup.limits, harvest.resources), setup.workers)
+            pool = Pool(WorkerConfig(harvest.collection, setup.archive, setup.limits, harvest.resources), setup.workers)
             held.enter_context(released(lambda: pool.close(at_once=self.stops > 1)))
-            run = Run(
+            run = HarvestRun(
                 harvest, self.ledger, self.lease, crew, pool, self.number, setup.archive, setup.limits,
                 self.progress, lambda: self.stops, limit, since,
             )  # fmt: skip
@@ -139,10 +139,10 @@ class Session:
                 self.failed += run.failed
         run.tick(force=True)
 
-    def _phases(self, run: Run, phases: frozenset[str] | None, *, fetch: bool) -> None:
+    def _phases(self, run: HarvestRun, phases: frozenset[str] | None, *, fetch: bool) -> None:
         """Take in files, ask the sources, and take the steps that were asked for, one after the other."""
         if run.harvest.lots:
-            Intake(run).run()
+            WarcImporter(run).run()
         if fetch:
             self._fetch(run)
         run.crew.close()
@@ -158,7 +158,7 @@ class Session:
         first = self.ledger.sessions.first()
         return digest(first.encode()) if first else ""
 
-    def _fetch(self, run: Run) -> None:
+    def _fetch(self, run: HarvestRun) -> None:
         """Ask the sources: by the links of their pages where the collection is walked, else by their listings."""
         if crawl := walked(run.collection):
             with Crawling(run, crawl) as crawling:
@@ -170,7 +170,7 @@ class Session:
             Fetching(run, down).run()
         sweep(self.setup.archive)
 
-    def follow(self, books: Books) -> None:
+    def follow(self, books: Projection) -> None:
         """Bring these books up to date, with the session's own end, and close them when it closes."""
         self._books.append(books)
 

@@ -8,7 +8,7 @@ SLOTS = 1 << 20
 """Addresses remembered; one more takes another's place, and is then offered to the ledger once again."""
 
 
-class Sightings:
+class RecentUrls:
     """What one fetcher met; forgetting costs time, never an address."""
 
     def __init__(self) -> None:

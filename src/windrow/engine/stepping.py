@@ -11,8 +11,8 @@ from windrow.engine.account import Account
 from windrow.engine.due import Due, count, due
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.message import Job
-from windrow.engine.run import Run
-from windrow.model import Item, Place, Reading, Status
+from windrow.engine.run import HarvestRun
+from windrow.model import ArchivePlace, Item, Reading, Status
 from windrow.reasons import Reason
 
 PAGE = 256
@@ -25,7 +25,7 @@ PASSING = frozenset({
 """Outcomes that say more about us than about the bytes: never remembered, and the task has failed."""
 
 
-class Outcome(NamedTuple):
+class StepOutcome(NamedTuple):
     """What a step made of one item."""
 
     due: Due
@@ -33,7 +33,7 @@ class Outcome(NamedTuple):
     remembered: bool = False
 
 
-def places(run: Run, digests: Iterable[str]) -> dict[str, Place]:
+def places(run: HarvestRun, digests: Iterable[str]) -> dict[str, ArchivePlace]:
     """Find where captures lie, by their digest."""
     found = {}
     for name in set(digests):
@@ -42,7 +42,9 @@ def places(run: Run, digests: Iterable[str]) -> dict[str, Place]:
     return found
 
 
-def jobs(run: Run, step: Read | Load | Judge, items: Iterable[Due], account: Account) -> Iterator[tuple[Due, Job]]:
+def jobs(
+    run: HarvestRun, step: Read | Load | Judge, items: Iterable[Due], account: Account
+) -> Iterator[tuple[Due, Job]]:
     """Make the pool's jobs, looking captures up page by page."""
     number = run.collection.steps.index(step)
     options = {name: str(value) for name, value in run.harvest.options.items()}
@@ -52,7 +54,7 @@ def jobs(run: Run, step: Read | Load | Judge, items: Iterable[Due], account: Acc
         for one in page:
             if run.stopping():
                 return  # what is in the pool's hands is finished; this and the rest are due again
-            yield one, Job(number, one.item, where.get(one.capture, Place("", 0, 0)), options)
+            yield one, Job(number, one.item, where.get(one.capture, ArchivePlace("", 0, 0)), options)
 
 
 def _pages(items: Iterable[Due]) -> Iterator[tuple[Due, ...]]:
@@ -61,7 +63,7 @@ def _pages(items: Iterable[Due]) -> Iterator[tuple[Due, ...]]:
         yield page
 
 
-def mark_running(run: Run, step: ItemStep, page: Iterable[Due], account: Account) -> None:
+def mark_running(run: HarvestRun, step: ItemStep, page: Iterable[Due], account: Account) -> None:
     """Move items to (phase, running): a crash leaves them there, and they are due again."""
     state = (run.collection.phase(step.phase), Status.RUNNING)
     with run.ledger.writing() as writer:
@@ -74,7 +76,7 @@ def mark_running(run: Run, step: ItemStep, page: Iterable[Due], account: Account
         run.settle_parents(writer, parents - {0})
 
 
-def version(run: Run, step: Read | Load | Judge) -> str:
+def version(run: HarvestRun, step: Read | Load | Judge) -> str:
     """Return what a reading depends on beside the bytes: the step's version and its resources."""
     known = run.harvest.resources
     names = [f"{name}={known[name].digest[7:23]}" for name in step.resources if name in known]
@@ -86,7 +88,7 @@ def _of(step: Read, item: Item, mine: str) -> str:
     return f"{mine}+{step.by(item)}" if step.by else mine
 
 
-def take_step(run: Run, step: Read) -> None:
+def take_step(run: HarvestRun, step: Read) -> None:
     """Take a Read or Check step for every item that is due."""
     phase = run.collection.phase(step.phase)
     states = [(run.collection.phase(name), status) for name, status in step.due]
@@ -106,10 +108,12 @@ def take_step(run: Run, step: Read) -> None:
         run.progress.end()
 
 
-def _results(run: Run, step: Read, states: list[State], mine: str, account: Account) -> Iterator[list[Outcome]]:
+def _results(
+    run: HarvestRun, step: Read, states: list[State], mine: str, account: Account
+) -> Iterator[list[StepOutcome]]:
     """Yield outcomes of the pool by the page; what is remembered goes on record without it."""
     kept: dict[int, Due] = {}
-    known: list[Outcome] = []
+    known: list[StepOutcome] = []
 
     def fresh() -> Iterator[Job]:
         for one, job in jobs(run, step, due(run.ledger, run.collection, step.kind, states), account):
@@ -118,14 +122,14 @@ def _results(run: Run, step: Read, states: list[State], mine: str, account: Acco
                 kept[one.item.id] = one
                 yield job
                 continue
-            known.append(Outcome(one, before, remembered=True))
+            known.append(StepOutcome(one, before, remembered=True))
             if len(known) >= PAGE:
                 _record_page(run, step, known, mine, account)
                 known.clear()
 
-    page: list[Outcome] = []
+    page: list[StepOutcome] = []
     for job, done in run.pool.run(fresh(), pulse=run.tick):
-        page.append(Outcome(kept.pop(job.item.id), done.result))
+        page.append(StepOutcome(kept.pop(job.item.id), done.result))
         if len(page) >= PAGE:
             yield page
             page = []
@@ -133,7 +137,7 @@ def _results(run: Run, step: Read, states: list[State], mine: str, account: Acco
         yield page + known
 
 
-def _record_page(run: Run, step: Read, page: list[Outcome], mine: str, account: Account) -> None:
+def _record_page(run: HarvestRun, step: Read, page: list[StepOutcome], mine: str, account: Account) -> None:
     """Put some outcomes on record in one transaction, with what follows for their parents."""
     with run.ledger.writing() as writer:
         parents: set[int] = set()
@@ -148,7 +152,7 @@ def _record_page(run: Run, step: Read, page: list[Outcome], mine: str, account: 
     run.tick()
 
 
-def remembered(run: Run, step: Read, one: Due, mine: str) -> Reading | None:
+def remembered(run: HarvestRun, step: Read, one: Due, mine: str) -> Reading | None:
     """Return what this step made of the same bytes before, where that can be told from the ledger."""
     if not one.item.member or not one.item.digest:
         return None
@@ -159,7 +163,7 @@ def remembered(run: Run, step: Read, one: Due, mine: str) -> Reading | None:
     return Reading(known.reason, tuple(findings), count=known.number, md5=known.md5)
 
 
-def _record(run: Run, writer: LedgerWriter, step: Read, outcome: Outcome, mine: str) -> None:
+def _record(run: HarvestRun, writer: LedgerWriter, step: Read, outcome: StepOutcome, mine: str) -> None:
     """Put one outcome on record: reading, findings, members, and the item's move."""
     one, reading = outcome.due, outcome.reading
     collection, item = run.collection, one.item

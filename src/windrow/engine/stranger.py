@@ -9,10 +9,10 @@ from typing import NamedTuple
 from windrow.digest import number, spelled_alike
 from windrow.formats.http import media_type, read_head
 from windrow.formats.url import normalise, parts
-from windrow.model import Finding, Kept, Level, Place, Visit
+from windrow.model import ArchivePlace, Finding, KeptResponse, Level, Visit
 from windrow.reasons import Reason
 from windrow.stores.archive.erase import about
-from windrow.stores.archive.stranger import Met
+from windrow.stores.archive.stranger import WarcRecord
 
 _TOLD = frozenset({"response", "resource", "revisit"})
 _UNMODIFIED = "server-not-modified"
@@ -21,7 +21,7 @@ _NOT_MODIFIED = 304
 _ROBOTS = "/robots.txt"
 
 
-class Sight(NamedTuple):
+class ImportedRecord(NamedTuple):
     """One of three: a `visit`, a word for what is `skipped`, or a `finding` of what is `wrong`.
 
     `payload` is the digest of the body as the file spells it; a visit that `refers` has its bytes elsewhere.
@@ -35,13 +35,13 @@ class Sight(NamedTuple):
     refers: bool = False
 
 
-def with_methods(records: Iterable[Met]) -> Iterator[tuple[Met, str]]:
+def with_methods(records: Iterable[WarcRecord]) -> Iterator[tuple[WarcRecord, str]]:
     """Yield records, and beside responses the method that was asked by, where their requests stand next to them.
 
     Crawlers write a request just before its response or just after it, tied by WARC-Concurrent-To.
     """
-    before: Met | None = None
-    held: Met | None = None
+    before: WarcRecord | None = None
+    held: WarcRecord | None = None
     for one in records:
         if held is not None:
             yield held, _method(held, before) or _method(held, one)
@@ -55,7 +55,7 @@ def with_methods(records: Iterable[Met]) -> Iterator[tuple[Met, str]]:
         yield held, _method(held, before)
 
 
-def _method(response: Met, request: Met | None) -> str:
+def _method(response: WarcRecord, request: WarcRecord | None) -> str:
     """Return the method of a request, where it is that of the response."""
     if request is None or request.kind != "request":
         return ""
@@ -66,13 +66,13 @@ def _method(response: Met, request: Met | None) -> str:
     return request.head[:16].partition(b" ")[0].decode("latin-1")
 
 
-def look(one: Met, warc: str, kind: int, method: str = "") -> Sight:
+def look(one: WarcRecord, warc: str, kind: int, method: str = "") -> ImportedRecord:
     """Say what a record of the file `warc` tells; `kind` is the collection's number for a page."""
     if one.reason is not None and one.reason is not Reason.TOO_LARGE:
         return _wrong(one, one.reason, one.message)
     written = about(one.fields) if _unmodified(one) else one.fields.get("warc-target-uri", "").strip("<> ")
     if word := _left_out(one, written, method):
-        return Sight(skipped=word)
+        return ImportedRecord(skipped=word)
     found, at = normalise(written), _moment(one.fields.get("warc-date", ""))
     if not found.url:
         told = f"{written[:200]!r} is no address" if written else "the record names no address"
@@ -80,11 +80,11 @@ def look(one: Met, warc: str, kind: int, method: str = "") -> Sight:
     if at is None:
         return _wrong(one, Reason.BAD_DATE, f"{one.fields.get('warc-date', '')[:40]!r} is no time")
     if parts(found.url).path == _ROBOTS:
-        return Sight(skipped="robots.txt")
+        return ImportedRecord(skipped="robots.txt")
     return _visit(one, warc, found.url, at, kind)
 
 
-def _left_out(one: Met, address: str, method: str) -> str:
+def _left_out(one: WarcRecord, address: str, method: str) -> str:
     """Say in a word why a record is of no interest; empty where it may be."""
     if method not in {"", "GET"}:
         return f"answer to {method[:10]}"
@@ -94,12 +94,12 @@ def _left_out(one: Met, address: str, method: str) -> str:
     return "" if not address or scheme in {"http", "https"} else f"{scheme[:20]} address"
 
 
-def _unmodified(one: Met) -> bool:
+def _unmodified(one: WarcRecord) -> bool:
     """Tell an answer 304 as windrow keeps it."""
     return one.kind == "metadata" and bool(one.head) and read_head(one.head).status == _NOT_MODIFIED
 
 
-def _visit(one: Met, warc: str, url: str, at: datetime, kind: int) -> Sight:
+def _visit(one: WarcRecord, warc: str, url: str, at: datetime, kind: int) -> ImportedRecord:
     head = read_head(one.head)
     status = head.status if one.head else None
     if one.kind != "response":
@@ -107,20 +107,20 @@ def _visit(one: Met, warc: str, url: str, at: datetime, kind: int) -> Sight:
     if status is None:
         return _wrong(one, Reason.PROTOCOL_ERROR, "the record holds no HTTP response")
     if not 200 <= status < 600:
-        return Sight(skipped=f"status {status}")
+        return ImportedRecord(skipped=f"status {status}")
     if "warc-segment-number" in one.fields:
         return _wrong(one, Reason.UNSUPPORTED, "the record is a segment of one that was cut up")
     fields = head.fields
-    kept: Kept | None = None
+    kept: KeptResponse | None = None
     refers = one.kind == "revisit" and _UNMODIFIED not in one.fields.get("warc-profile", "")
     if one.kind in {"response", "resource"} and one.reason is None:
         kind_ = media_type(fields if one.head else one.fields)
-        kept = Kept(one.digest, one.size, Place(warc, one.offset, one.length), at=at, mime=kind_)
+        kept = KeptResponse(one.digest, one.size, ArchivePlace(warc, one.offset, one.length), at=at, mime=kind_)
     visit = Visit(
         number(url), url, kind, True, at, 0.0, status, kept, one.reason, one.message,
         (fields.get("etag", "")[:256], fields.get("last-modified", "")[:64]), fields.get("location", "")[:2048],
     )  # fmt: skip
-    return Sight(visit, payload=spelled_alike(one.fields.get("warc-payload-digest", "")[:160]), refers=refers)
+    return ImportedRecord(visit, payload=spelled_alike(one.fields.get("warc-payload-digest", "")[:160]), refers=refers)
 
 
 def _moment(written: str) -> datetime | None:
@@ -132,6 +132,6 @@ def _moment(written: str) -> datetime | None:
         return None
 
 
-def _wrong(one: Met, reason: Reason, message: str) -> Sight:
+def _wrong(one: WarcRecord, reason: Reason, message: str) -> ImportedRecord:
     kind = reason.title().replace("_", "")
-    return Sight(finding=Finding(kind, f"at byte {one.offset}: {message}", Level.WARN), wrong=reason)
+    return ImportedRecord(finding=Finding(kind, f"at byte {one.offset}: {message}", Level.WARN), wrong=reason)

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
 from windrow.contract import Answer, Collection, Derive, Settle, Summarise, Task
-from windrow.engine.answers import FollowJob, Kept, Lead, body_of, follow
+from windrow.engine.answers import FollowedTurn, FollowJob, KeptAnswer, body_of, follow
 from windrow.engine.context import CONTEXT
 from windrow.engine.message import Done, Job
 from windrow.errors import WindrowError
-from windrow.model import Finding, Level, Limits, Place, Reading, Resource
+from windrow.model import ArchivePlace, Finding, Level, Limits, Reading, Resource
 from windrow.reasons import Reason
 from windrow.stores.archive import Capture, open_response
 
@@ -30,7 +30,7 @@ _RARELY = 20_000
 """Objects made between two looks for garbage that is tied in a knot: there is little of it, and looking costs time."""
 
 
-class Desk(NamedTuple):
+class WorkerConfig(NamedTuple):
     """What every job of a worker has in common."""
 
     collection: Collection
@@ -39,16 +39,16 @@ class Desk(NamedTuple):
     resources: Mapping[str, Resource]
 
 
-class Reader:
+class CaptureReader:
     """Opens captures; the last one stays open, since documents of one archive come in a row."""
 
     def __init__(self, folder: Path) -> None:
         """Read from the archive in `folder`."""
         self._folder = folder
-        self._place: Place | None = None
+        self._place: ArchivePlace | None = None
         self._capture: Capture | None = None
 
-    def open(self, place: Place) -> Capture:
+    def open(self, place: ArchivePlace) -> Capture:
         """Return a capture, its body at the start."""
         if self._capture is None or place != self._place:
             if self._capture is not None:
@@ -58,14 +58,14 @@ class Reader:
         self._capture.view.seek(0)
         return self._capture
 
-    def fields(self, place: Place, before: Mapping[str, str]) -> Mapping[str, str]:
+    def fields(self, place: ArchivePlace, before: Mapping[str, str]) -> Mapping[str, str]:
         """Return the fields of an answer that refers to earlier bytes; a 304 adds its own to those `before`."""
         answer = open_response(self._folder, place)
         answer.view.close()
         return {**before, **answer.fields} if answer.status == NOT_MODIFIED else answer.fields
 
 
-def run_job(desk: Desk, reader: Reader, job: Job | FollowJob) -> Any:
+def run_job(desk: WorkerConfig, reader: CaptureReader, job: Job | FollowJob) -> Any:
     """Run one step on one document, or follow one answer; whatever goes wrong becomes a reading with a reason."""
     try:
         return _take_step(desk, reader, job) if isinstance(job, Job) else _follow(desk, reader, job)
@@ -79,7 +79,7 @@ def run_job(desk: Desk, reader: Reader, job: Job | FollowJob) -> Any:
         return Reading(Reason.STEP_FAILED, (_finding(error),))
 
 
-def _follow(desk: Desk, reader: Reader, job: FollowJob) -> Lead:
+def _follow(desk: WorkerConfig, reader: CaptureReader, job: FollowJob) -> FollowedTurn:
     assert desk.collection.requests is not None
     kept = job.answer
     assert kept.place is not None
@@ -87,7 +87,7 @@ def _follow(desk: Desk, reader: Reader, job: FollowJob) -> Lead:
     return follow(desk.collection.requests, job, view, fields, desk.limits)
 
 
-def _take_step(desk: Desk, reader: Reader, job: Job) -> Any:
+def _take_step(desk: WorkerConfig, reader: CaptureReader, job: Job) -> Any:
     step = desk.collection.steps[job.step]
     answers = {name: _answered(desk, reader, kept) for name, kept in job.answers.items()}
     view, fields, _ = reader.open(job.place)
@@ -117,7 +117,7 @@ def _take_step(desk: Desk, reader: Reader, job: Job) -> Any:
     )
 
 
-def _answered(desk: Desk, reader: Reader, kept: Kept) -> Answer:
+def _answered(desk: WorkerConfig, reader: CaptureReader, kept: KeptAnswer) -> Answer:
     """Open what a service answered, apart from what is opened next."""
     if kept.place is None:
         return Answer(kept.request, kept.status, {}, cast(BinaryIO, io.BytesIO()), kept.at, reason=kept.reason)
@@ -126,7 +126,7 @@ def _answered(desk: Desk, reader: Reader, kept: Kept) -> Answer:
     return Answer(kept.request, kept.status, fields, cast(BinaryIO, content), kept.at, reason=kept.reason)
 
 
-def packed(desk: Desk, result: Any, began: float) -> bytes:
+def packed(desk: WorkerConfig, result: Any, began: float) -> bytes:
     """Pickle one job's result; one that the memory limit leaves no room to send is that document's failure."""
     try:
         return pickle.dumps(Done(result, time.monotonic() - began), pickle.HIGHEST_PROTOCOL)
@@ -135,7 +135,7 @@ def packed(desk: Desk, result: Any, began: float) -> bytes:
         return pickle.dumps(Done(_too_much(desk), time.monotonic() - began), pickle.HIGHEST_PROTOCOL)
 
 
-def _too_much(desk: Desk) -> Reading:
+def _too_much(desk: WorkerConfig) -> Reading:
     return Reading(Reason.MEMORY_LIMIT, (Finding("MemoryLimit", f"over {desk.limits.memory} bytes"),))
 
 
@@ -143,7 +143,7 @@ def _finding(error: BaseException) -> Finding:
     return Finding(type(error).__name__, str(error)[:2000], Level.ERROR)
 
 
-def main(pipe: Pipe, desk: Desk, at: Any) -> None:
+def main(pipe: Pipe, desk: WorkerConfig, at: Any) -> None:
     """Run batches of jobs until the pipe ends; `at` shows the engine which job is in hand.
 
     The time limit is the kernel's alarm, which ends the process whatever library it is in; the
@@ -154,7 +154,7 @@ def main(pipe: Pipe, desk: Desk, at: Any) -> None:
     mine = _address_space()
     resource.setrlimit(resource.RLIMIT_AS, (mine + desk.limits.memory, resource.RLIM_INFINITY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    reader = Reader(desk.folder)
+    reader = CaptureReader(desk.folder)
     gc.freeze()
     gc.set_threshold(_RARELY)
     while True:

@@ -27,7 +27,7 @@ FAR = 1 << 62
 """No file reaches this far, and some cannot even be asked to."""
 
 
-class Record(NamedTuple):
+class DirectoryRecord(NamedTuple):
     """One line of the central directory, as it stands there; `offset` counts from the file's start."""
 
     raw: bytes  # the name's bytes
@@ -50,7 +50,7 @@ class _End(NamedTuple):
     shift: int  # bytes that stand before the archive
 
 
-def read(view: BinaryIO, limits: Limits) -> tuple[list[Record], int]:
+def read(view: BinaryIO, limits: Limits) -> tuple[list[DirectoryRecord], int]:
     """Return the records of the archive, and the offset at which its directory starts.
 
     A directory that is larger than `limits.members` records could make it is refused unread.
@@ -63,7 +63,7 @@ def read(view: BinaryIO, limits: Limits) -> tuple[list[Record], int]:
     return records, end.start
 
 
-def find(view: BinaryIO, name: str, limits: Limits) -> Record:
+def find(view: BinaryIO, name: str, limits: Limits) -> DirectoryRecord:
     """Return the one record of this name, without reading the others."""
     end = _end(view)
     content = _content(view, end, limits)
@@ -183,7 +183,7 @@ def _raw(content: bytes, place: int) -> bytes:
     return content[start : start + int.from_bytes(content[place + 28 : place + 30], "little")]
 
 
-def _record(content: bytes, place: int, shift: int) -> Record:
+def _record(content: bytes, place: int, shift: int) -> DirectoryRecord:
     """Read the record at `place`."""
     fields = CENTRAL.unpack_from(content, place)
     system, flags, method = fields[2], fields[4], fields[5]
@@ -192,7 +192,7 @@ def _record(content: bytes, place: int, shift: int) -> Record:
     start = place + CENTRAL.size + names
     size, packed, offset = _wide(content[start : start + extras], size, packed, fields[17])
     mode = fields[16] >> 16 if system == 3 else 0
-    return Record(raw, _decode(raw, flags), flags, method, crc, packed, size, offset + shift, mode)
+    return DirectoryRecord(raw, _decode(raw, flags), flags, method, crc, packed, size, offset + shift, mode)
 
 
 def _wide(extra: bytes, *values: int) -> tuple[int, ...]:

@@ -28,7 +28,7 @@ _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 _XHTML = "{http://www.w3.org/1999/xhtml}"
 
 
-class Entry(NamedTuple):
+class FeedEntry(NamedTuple):
     """One entry; what it does not say is empty. The title is plain text, `base` what its addresses start from."""
 
     title: str
@@ -47,7 +47,7 @@ class Feed:
     description: str
     language: str
     updated: str
-    entries: tuple[Entry, ...]
+    entries: tuple[FeedEntry, ...]
 
 
 def read(raw: bytes) -> Feed | None:
@@ -84,10 +84,10 @@ def _rss(root: etree._Element) -> Feed:
     )
 
 
-def _item(element: etree._Element) -> Entry:
+def _item(element: etree._Element) -> FeedEntry:
     url, _, base = hint.item(element)
     html = text(element, "encoded") or text(element, "description")
-    return Entry(
+    return FeedEntry(
         _plain(text(element, "title")), html, url, base, text(element, "pubDate", "date"), text(element, "updated")
     )
 
@@ -103,12 +103,12 @@ def _atom(root: etree._Element) -> Feed:
     )
 
 
-def _entry(element: etree._Element) -> Entry:
+def _entry(element: etree._Element) -> FeedEntry:
     url, _, base = hint.entry(element)
     title = _plain(_written(element, "title"))
     html = _written(element, "content") or _written(element, "summary")
     published, updated = text(element, "published", "issued"), text(element, "updated", "modified")
-    return Entry(title, html, url, base, published, updated)
+    return FeedEntry(title, html, url, base, published, updated)
 
 
 def _written(element: etree._Element, *names: str) -> str:
@@ -147,7 +147,7 @@ def _json(raw: bytes) -> Feed | None:
     listed = read_.get("items")
     items = [one for one in listed if isinstance(one, dict)][:ENTRIES] if isinstance(listed, list) else []
     entries = tuple(
-        Entry(
+        FeedEntry(
             _told(one, "title"),
             _told(one, "content_html") or escape(_told(one, "content_text", "summary")),
             _told(one, "url", "id"),

@@ -19,7 +19,7 @@ _BLANK = re.compile(rb"[\r\n]*+")  # some servers begin with it (RFC 9112, secti
 _HEAD_END = re.compile(rb"\r\n\r\n|\n\n")
 
 
-class Head(NamedTuple):
+class HttpHead(NamedTuple):
     """A response's status and its fields, as `joined` spells them."""
 
     status: int | None
@@ -47,18 +47,18 @@ def body_at(block: bytes) -> int:
 
 
 @lru_cache(maxsize=64)
-def read_head(head: bytes) -> Head:
+def read_head(head: bytes) -> HttpHead:
     r"""Read a response's head, whose lines may end in a bare line feed; nothing in it is fatal.
 
     >>> read_head(b"HTTP/1.1 200 OK\r\nETag: \"x\"\r\n\r\n")
-    Head(status=200, fields={'etag': '"x"'})
+    HttpHead(status=200, fields={'etag': '"x"'})
     """
     text = head.decode("latin-1").lstrip("\r\n").replace("\r\n", "\n").replace("\n", "\r\n")
     first, *lines = unfold(text).split("\r\n")
     word = first.split(" ")[1:2]
     status = int(word[0]) if word and word[0].isascii() and word[0].isdecimal() and len(word[0]) == 3 else None
     split = (line.partition(":") for line in lines)
-    return Head(status, joined((name.strip(), value.strip()) for name, colon, value in split if colon))
+    return HttpHead(status, joined((name.strip(), value.strip()) for name, colon, value in split if colon))
 
 
 def joined(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -38,7 +38,7 @@ _ACTION_URI = 3  # PDFACTION_URI
 _HYPHEN = re.compile("[\x02\ufffe]\r?\n?")
 
 
-class Link(NamedTuple):
+class PdfLink(NamedTuple):
     """An address that a page refers to, and the words that lie under it."""
 
     url: str
@@ -58,7 +58,7 @@ class Pdf:
     """The text of each page that was read, in lines."""
     contents: list[tuple[int, str]]
     """The table of contents: levels from 0, and titles."""
-    links: list[Link]
+    links: list[PdfLink]
     cut: bool
     """Whether there is more than was read."""
 
@@ -87,7 +87,7 @@ def read(raw: bytes) -> Pdf:
 
 def _read(document: PdfDocument) -> Pdf:
     pages: list[str] = []
-    links: list[Link] = []
+    links: list[PdfLink] = []
     number = len(document)
     room = _CHARACTERS
     for at in range(min(number, PAGES)):
@@ -110,7 +110,7 @@ def _read(document: PdfDocument) -> Pdf:
     )
 
 
-def _page(document: PdfDocument, at: int, links: list[Link]) -> str:
+def _page(document: PdfDocument, at: int, links: list[PdfLink]) -> str:
     """Return the text of a page, and add its links; a page that cannot be read is empty."""
     from pypdfium2 import PdfiumError  # noqa: PLC0415 an extra
 
@@ -123,7 +123,7 @@ def _page(document: PdfDocument, at: int, links: list[Link]) -> str:
         return ""
 
 
-def _links(document: PdfDocument, page: PdfPage, text: PdfTextPage) -> Iterator[Link]:
+def _links(document: PdfDocument, page: PdfPage, text: PdfTextPage) -> Iterator[PdfLink]:
     import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
 
     place, link, area = ctypes.c_int(0), pdfium.FPDF_LINK(), pdfium.FS_RECTF()
@@ -142,7 +142,7 @@ def _links(document: PdfDocument, page: PdfPage, text: PdfTextPage) -> Iterator[
         if pdfium.FPDFLink_GetAnnotRect(link, area):
             edge = (area.top - area.bottom) / 4  # neighbouring lines reach into it
             words = _line(text.get_text_bounded(area.left, area.bottom + edge, area.right, area.top - edge))
-        yield Link(buffer.value.decode("utf-8", "replace"), words)
+        yield PdfLink(buffer.value.decode("utf-8", "replace"), words)
 
 
 def _contents(document: PdfDocument) -> Iterator[tuple[int, str]]:

@@ -39,7 +39,7 @@ _KEYS = {
 } | dict.fromkeys(("disallow", "dissallow", "dissalow", "disalow", "diasllow", "disallaw"), "disallow")  # fmt: skip
 
 
-class Verdict(NamedTuple):
+class RobotsVerdict(NamedTuple):
     """Whether an address may be asked for, and what says so: a line of the file, counted from 1, or none."""
 
     reason: Reason | None
@@ -52,7 +52,7 @@ class Verdict(NamedTuple):
         return self.reason is None
 
 
-ALLOWED = Verdict(None)
+ALLOWED = RobotsVerdict(None)
 
 
 class Rule(NamedTuple):
@@ -96,23 +96,23 @@ class Robots:
         object.__setattr__(self, "_wild", tuple(wild))
         object.__setattr__(self, "_starts", tuple({rule.pattern.pieces[0] for rule in wild}))
 
-    def ask(self, target: str) -> Verdict:
+    def ask(self, target: str) -> RobotsVerdict:
         r"""Judge a normal address's path and query: the longest rule counts, of equals the one that allows.
 
         >>> site = parse(b"User-agent: *\nDisallow: /*.pdf$\nAllow: /free", "windrow")
         >>> site.ask("/a.pdf")
-        Verdict(reason=<Reason.ROBOTS_DENIED: 'robots_denied'>, line=2, text='Disallow: /*.pdf$')
+        RobotsVerdict(reason=<Reason.ROBOTS_DENIED: 'robots_denied'>, line=2, text='Disallow: /*.pdf$')
         >>> site.ask("/a.pdf?x").allowed, site.ask("/free.pdf").line
         (True, 2)
         """
         if target == "/robots.txt":
             return ALLOWED
         if self.refusal:
-            return Verdict(self.refusal)
+            return RobotsVerdict(self.refusal)
         rule = self._find(canonical(target, literal=True))
         if rule is None:
             return ALLOWED
-        return Verdict(None if rule.allow else Reason.ROBOTS_DENIED, rule.line, rule.text)
+        return RobotsVerdict(None if rule.allow else Reason.ROBOTS_DENIED, rule.line, rule.text)
 
     def _find(self, target: str) -> Rule | None:
         """Return the rule that counts for a target."""

@@ -63,14 +63,14 @@ _ENCODING = {
 _BOUNDS = {114, etree.ErrorTypes.ERR_NAME_TOO_LONG}  # 114: XML_ERR_RESOURCE_LIMIT
 
 
-class Text(NamedTuple):
+class XmlText(NamedTuple):
     """A document that may be parsed: UTF-8 without a mark, and its root element's local name."""
 
     content: bytes
     root: str
 
 
-def admit(content: bytes, limits: Limits) -> Text:
+def admit(content: bytes, limits: Limits) -> XmlText:
     """Refuse what must not reach a parser: too large, wrongly encoded, with a DTD, too many elements.
 
     The root is empty where something else than XML allows stands before it; see `rooted`.
@@ -89,10 +89,10 @@ def admit(content: bytes, limits: Limits) -> Text:
     root = ROOT.match(text, start)
     _bound(text, limits.elements)
     _bound_texts(text)
-    return Text(text, root[1].decode("utf-8", "replace") if root else "")
+    return XmlText(text, root[1].decode("utf-8", "replace") if root else "")
 
 
-def rooted(text: Text) -> Text:
+def rooted(text: XmlText) -> XmlText:
     """Refuse a document before whose root stands what XML does not allow.
 
     A parser that passes over it, such as over a second byte order mark, passes over a document type

@@ -40,7 +40,7 @@ class Sheets:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Schema:
+class XmlSchema:
     """A compiled schema, good for any number of documents and threads."""
 
     digest: str
@@ -75,7 +75,7 @@ class _Imports(etree.Resolver):
 
 
 @lru_cache(maxsize=16)
-def load(sheets: Sheets) -> Schema:
+def load(sheets: Sheets) -> XmlSchema:
     """Compile a schema; asked again for the same digest, return the one made before.
 
     An import is looked for in `sheets.imports` under the last part of its `schemaLocation`; a
@@ -92,10 +92,10 @@ def load(sheets: Sheets) -> Schema:
         raise StepError(f"the schema cannot be used: {error}{_missing(imports)}", Reason.NO_SCHEMA) from None
     if imports.missing:
         raise StepError(f"the schema cannot be used{_missing(imports)}", Reason.NO_SCHEMA)
-    return Schema(sheets.digest, root.get("targetNamespace", ""), compiled)
+    return XmlSchema(sheets.digest, root.get("targetNamespace", ""), compiled)
 
 
-def validate(content: bytes, schema: Schema, limits: Limits) -> list[Finding]:
+def validate(content: bytes, schema: XmlSchema, limits: Limits) -> list[Finding]:
     """Return what is wrong with a document by its schema; nothing, if it is valid.
 
     Findings come in the document's order, with line and column of the element they are about. Of
@@ -104,7 +104,7 @@ def validate(content: bytes, schema: Schema, limits: Limits) -> list[Finding]:
     return check(xml.admit(content, limits), schema)
 
 
-def check(text: xml.Text, schema: Schema) -> list[Finding]:
+def check(text: xml.XmlText, schema: XmlSchema) -> list[Finding]:
     """Do the work of `validate` on an admitted document."""
     content = xml.rooted(text).content
     total = _stream(content, schema)
@@ -119,7 +119,7 @@ def check(text: xml.Text, schema: Schema) -> list[Finding]:
     return findings
 
 
-def _stream(content: bytes, schema: Schema) -> int:
+def _stream(content: bytes, schema: XmlSchema) -> int:
     """Validate while parsing, and count the findings.
 
     Text where none is allowed is found once for each piece in which it is read: that counts once.
@@ -139,13 +139,13 @@ def _stream(content: bytes, schema: Schema) -> int:
     return sum(one[0] != pieces or one != before for one, before in zip(found, [None, *found], strict=False))
 
 
-def _listener(schema: Schema) -> etree.XMLParser:
+def _listener(schema: XmlSchema) -> etree.XMLParser:
     """Make a parser that only validates."""
     nobody: Any = _Nobody()
     return etree.XMLParser(schema=schema.compiled, target=nobody, **xml.OPTIONS)
 
 
-def _head(content: bytes, schema: Schema) -> bytes:
+def _head(content: bytes, schema: XmlSchema) -> bytes:
     """Return the start of a document that holds more than `LIMIT` findings."""
     parser = _listener(schema)
     for place in range(0, len(content), SLICE):
@@ -155,7 +155,7 @@ def _head(content: bytes, schema: Schema) -> bytes:
     return content
 
 
-def _told(content: bytes, schema: Schema, *, whole: bool) -> list[Finding]:
+def _told(content: bytes, schema: XmlSchema, *, whole: bool) -> list[Finding]:
     """Validate as a tree, and tell the first `LIMIT` findings with their places."""
     root = xml.tree(content, recover=not whole, bare=True)
     with schema.lock:

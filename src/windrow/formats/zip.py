@@ -15,7 +15,7 @@ from typing import BinaryIO, NamedTuple, cast
 
 from windrow.errors import StepError
 from windrow.formats import directory
-from windrow.formats.directory import LOCAL, Record
+from windrow.formats.directory import LOCAL, DirectoryRecord
 from windrow.formats.inflate import BLOCK, DEFLATED, STORED, Inflated
 from windrow.model import Limits
 from windrow.reasons import Reason
@@ -112,12 +112,12 @@ def is_archive(head: bytes) -> bool:
     return head.startswith(MAGIC)
 
 
-def _member(record: Record, start: int, reason: Reason | None) -> ZipMember:
+def _member(record: DirectoryRecord, start: int, reason: Reason | None) -> ZipMember:
     """Make the entry of a directory record."""
     return ZipMember(record.name, record.size, record.packed, start, record.crc, record.method, reason)
 
 
-def _start(view: BinaryIO, record: Record) -> int:
+def _start(view: BinaryIO, record: DirectoryRecord) -> int:
     """Hold an entry's own header against the directory; return where its packed bytes start."""
     head = LOCAL.unpack(directory.at(view, record.offset, LOCAL.size))
     mark, flags, method, names, extras = head[0], head[2], head[3], head[9], head[10]
@@ -129,7 +129,7 @@ def _start(view: BinaryIO, record: Record) -> int:
     return record.offset + LOCAL.size + int(names) + int(extras)
 
 
-def _apart(records: list[Record], starts: list[int], end: int) -> None:
+def _apart(records: list[DirectoryRecord], starts: list[int], end: int) -> None:
     """Refuse entries that share bytes with one another or with the directory.
 
     Overlap is how one kernel of packed bytes is made to inflate thousands of times; no archiver
@@ -144,7 +144,7 @@ def _apart(records: list[Record], starts: list[int], end: int) -> None:
         raise StepError("a member runs into the directory", Reason.CORRUPT)
 
 
-def _fault(record: Record, limits: Limits) -> Reason | None:
+def _fault(record: DirectoryRecord, limits: Limits) -> Reason | None:
     """Judge one entry by what it announces of itself."""
     kind = stat.S_IFMT(record.mode)
     faults = (

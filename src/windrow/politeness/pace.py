@@ -34,7 +34,7 @@ _BEGIN = 20  # tenths of p
 _DIGITS = re.compile(r"[0-9]{1,12}")
 
 
-class Answer(NamedTuple):
+class AnswerTiming(NamedTuple):
     """What came of one request: status (None: no answer), duration in seconds, and seconds of Retry-After."""
 
     status: int | None
@@ -45,7 +45,7 @@ class Answer(NamedTuple):
 class Pace(NamedTuple):
     """The state of one origin within one run.
 
-    >>> Pace().wait(1.0), Pace().step(Answer(200, 2.0), 1.0).wait(1.0) == 2.0 * 2**1.9
+    >>> Pace().wait(1.0), Pace().step(AnswerTiming(200, 2.0), 1.0).wait(1.0) == 2.0 * 2**1.9
     (1.0, True)
     """
 
@@ -72,7 +72,7 @@ class Pace(NamedTuple):
         """Return the seconds from the end of the last answer to the next request."""
         return max(least, self.seconds * 2**self.p, self.floor, self.after)
 
-    def step(self, answer: Answer, least: float) -> Pace:
+    def step(self, answer: AnswerTiming, least: float) -> Pace:
         """Return the state after an answer; `least` is the least delay in force."""
         status = answer.status
         limited = status == 429

@@ -39,14 +39,14 @@ _SIX_TO_FOUR = ipaddress.IPv6Network("2002::/16")  # RFC 3056
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class AllowedNetworks:
     """The private hosts and networks that a workspace names."""
 
     hosts: tuple[str, ...] = ()
     networks: tuple[_Network, ...] = ()
 
 
-def named(written: Iterable[str]) -> Named:
+def named(written: Iterable[str]) -> AllowedNetworks:
     """Read the list `private`: networks (`10.1.0.0/16`, `127.0.0.1`, `fd00::/8`) and hosts (`.intranet.example`).
 
     >>> named(["127.0.0.1", "wiki.example"]).hosts
@@ -60,10 +60,10 @@ def named(written: Iterable[str]) -> Named:
             if text == "*" or "/" in text or text.rpartition(".")[2].isdecimal():
                 raise ConfigError(f"private: {text[:200]!r} is neither a network nor a host") from None
             hosts.append(host_pattern(text, "private"))
-    return Named(tuple(hosts), tuple(networks))
+    return AllowedNetworks(tuple(hosts), tuple(networks))
 
 
-def refusal(host: str, number: str, allowed: Named = Named()) -> Reason | None:
+def refusal(host: str, number: str, allowed: AllowedNetworks = AllowedNetworks()) -> Reason | None:
     """Return why a host may not be talked to at the number it resolved to, or None.
 
     >>> refusal("example.org", "::ffff:127.0.0.1")

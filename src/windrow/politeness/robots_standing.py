@@ -29,7 +29,7 @@ _FIRST = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class RobotsState:
     """The robots.txt in force at an origin, and when it is to be fetched next (seconds of any one clock)."""
 
     robots: Robots
@@ -38,11 +38,11 @@ class Standing:
     failures: int = 0  # attempts in a row that failed
 
 
-NEW = Standing(SHUT, 0.0)
+NEW = RobotsState(SHUT, 0.0)
 """Before the first attempt: nothing but robots.txt itself may be asked for."""
 
 
-def stand(before: Standing, *, status: int | None, content: bytes, agent: str, now: float) -> Standing:
+def stand(before: RobotsState, *, status: int | None, content: bytes, agent: str, now: float) -> RobotsState:
     """Return what is in force after an attempt that ended `now`.
 
     `status` is None where no answer came; a status of 3xx is that of a redirect that is not followed.
@@ -53,13 +53,13 @@ def stand(before: Standing, *, status: int | None, content: bytes, agent: str, n
     60.0
     """
     if status is not None and 200 <= status < 300:
-        return Standing(parse(content, agent), now + AGE, now)
+        return RobotsState(parse(content, agent), now + AGE, now)
     if status is not None and 300 <= status < 500 and status != 429:
-        return Standing(ALLOW_ALL, now + AGE, now)
+        return RobotsState(ALLOW_ALL, now + AGE, now)
     wait = min(_FIRST * 2 ** min(before.failures, 10), AGE)
     fresh = before.read is not None and now - before.read < STALE
     kept, read = (before.robots, before.read) if fresh else (SHUT, None)
-    return Standing(kept, now + wait, read, before.failures + 1)
+    return RobotsState(kept, now + wait, read, before.failures + 1)
 
 
 def follow(status: int, location: str, base: str, hops: int) -> str:

@@ -12,7 +12,7 @@ from windrow.errors import ConfigError
 SCHEMES = ("file", "ftp", "ftps", "http", "https", "sftp")
 
 
-class Place(NamedTuple):
+class AddressParts(NamedTuple):
     """An address in its parts; `base` is decoded and begins with a slash."""
 
     scheme: str
@@ -22,14 +22,14 @@ class Place(NamedTuple):
     base: str
 
 
-def place(url: str, root: Path) -> Place:
+def place(url: str, root: Path) -> AddressParts:
     """Take an address apart.
 
     A password in it is refused and not repeated in the message. A `file:` address may be relative
     to the workspace.
 
     >>> place("sftp://harvest@drop.example.org:2222/out/", Path("/w"))
-    Place(scheme='sftp', host='drop.example.org', port=2222, username='harvest', base='/out/')
+    AddressParts(scheme='sftp', host='drop.example.org', port=2222, username='harvest', base='/out/')
     >>> place("file:partner", Path("/w")).base
     '/w/partner'
     """
@@ -54,15 +54,15 @@ def place(url: str, root: Path) -> Place:
         return _folder(parts, base, root)
     if not parts.hostname:
         raise ConfigError("wanted a host in the address")
-    return Place(parts.scheme, parts.hostname, port, unquote(parts.username or ""), base or "/")
+    return AddressParts(parts.scheme, parts.hostname, port, unquote(parts.username or ""), base or "/")
 
 
-def _folder(parts: SplitResult, base: str, root: Path) -> Place:
+def _folder(parts: SplitResult, base: str, root: Path) -> AddressParts:
     if parts.hostname not in {None, "localhost"} or parts.username:
         raise ConfigError("a file: address has no host or user")
     if not base:
         raise ConfigError("wanted a folder in the address")
-    return Place("file", "", None, "", str(root / base))
+    return AddressParts("file", "", None, "", str(root / base))
 
 
 def _plain(error: ValueError) -> str:

@@ -15,7 +15,7 @@ from windrow.settings.setting import Setting, Value
 
 
 @dataclass(frozen=True, slots=True)
-class Database:
+class DatabaseAddress:
     """A database's address in SQLAlchemy's spelling, without its password, and where that one is."""
 
     url: str

@@ -17,7 +17,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _SWITCH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
-class Kind(NamedTuple):
+class ValueKind(NamedTuple):
     """One kind of value.
 
     `read` takes what TOML gives and the folder that relative paths start from; `spell` turns the
@@ -138,7 +138,7 @@ def _number(text: str) -> Any:
     return int(text) if re.fullmatch(r"\s*[+-]?[0-9]{1,18}\s*", text) else text
 
 
-def count(least: int, most: int) -> Kind:
+def count(least: int, most: int) -> ValueKind:
     """Return the kind of whole numbers within bounds."""
     noun = f"a whole number from {least} to {most}"
 
@@ -147,10 +147,10 @@ def count(least: int, most: int) -> Kind:
             raise ConfigError(f"wanted {noun}")
         return value
 
-    return Kind(noun, read, _number)
+    return ValueKind(noun, read, _number)
 
 
-def choice(*words: str) -> Kind:
+def choice(*words: str) -> ValueKind:
     """Return the kind of a word from a list."""
     noun = ", ".join(words[:-1]) + f" or {words[-1]}"
 
@@ -159,7 +159,7 @@ def choice(*words: str) -> Kind:
             raise ConfigError(f"wanted {noun}")
         return str(value)
 
-    return Kind(noun, read)
+    return ValueKind(noun, read)
 
 
 def _place(value: Secret | None) -> str:
@@ -174,16 +174,16 @@ def _lasting(value: Any, _root: Path) -> float | None:
     return None if value == "" else duration(value)
 
 
-TEXT = Kind("text", _text)
-PATH = Kind("path", _path)
-OPTIONAL = Kind("path or nothing", _optional, show=_maybe)
-SWITCH = Kind("true or false", _switch, _bool, lambda value: str(value).lower())
-SIZE = Kind("size", lambda value, _: size(value), _number, show_size)
-DURATION = Kind("duration", lambda value, _: duration(value), _number, show_duration)
-MAYBE = Kind("duration or nothing", _lasting, _number, lambda value: "" if value is None else show_duration(value))
-PATTERN = Kind("regular expression", _pattern)
-SECRET = Kind("place of a secret", secret, show=_place)
-OPEN = Kind("address without a password", _open)
-DATABASE = Kind("path or database address", _database)
-COMMAND = Kind("command", _command, show=shlex.join)
-TEXTS = Kind("list of texts", _texts, lambda text: [t.strip() for t in text.split(",") if t.strip()], ", ".join)
+TEXT = ValueKind("text", _text)
+PATH = ValueKind("path", _path)
+OPTIONAL = ValueKind("path or nothing", _optional, show=_maybe)
+SWITCH = ValueKind("true or false", _switch, _bool, lambda value: str(value).lower())
+SIZE = ValueKind("size", lambda value, _: size(value), _number, show_size)
+DURATION = ValueKind("duration", lambda value, _: duration(value), _number, show_duration)
+MAYBE = ValueKind("duration or nothing", _lasting, _number, lambda value: "" if value is None else show_duration(value))
+PATTERN = ValueKind("regular expression", _pattern)
+SECRET = ValueKind("place of a secret", secret, show=_place)
+OPEN = ValueKind("address without a password", _open)
+DATABASE = ValueKind("path or database address", _database)
+COMMAND = ValueKind("command", _command, show=shlex.join)
+TEXTS = ValueKind("list of texts", _texts, lambda text: [t.strip() for t in text.split(",") if t.strip()], ", ".join)

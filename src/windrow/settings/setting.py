@@ -18,7 +18,7 @@ from windrow.settings.kinds import (
     PATH,
     SIZE,
     TEXT,
-    Kind,
+    ValueKind,
     choice,
     count,
 )
@@ -34,7 +34,7 @@ class Setting(NamedTuple):
     """
 
     name: str
-    kind: Kind
+    kind: ValueKind
     default: Any
     help: str
     flag: str = ""

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from windrow.stores.link import LEFT_OUT, Links, chunks
-from windrow.stores.put import Make, Row
+from windrow.stores.link import LEFT_OUT, IdLookup, chunks
+from windrow.stores.put import RowMaking, RowValues
 from windrow.stores.seed import follow
 
 FEW = 4
@@ -27,14 +27,14 @@ class _New(NamedTuple):
     values: _Values
 
 
-class Batch:
+class RowBatch:
     """Finds or makes the rows of a batch, table by table in the order of references."""
 
     def __init__(
         self,
         connection: sa.Connection,
         metadata: sa.MetaData,
-        links: Links,
+        links: IdLookup,
         adopt: Mapping[str, tuple[str, ...]],
         *,
         careful: bool,
@@ -46,7 +46,7 @@ class Batch:
         self._adopt = adopt
         self._careful = careful
 
-    def write(self, tables: Mapping[str, Mapping[str, Row]]) -> None:
+    def write(self, tables: Mapping[str, Mapping[str, RowValues]]) -> None:
         """Write every row."""
         for table in self._metadata.sorted_tables:
             rows = tables.get(table.name)
@@ -57,10 +57,10 @@ class Batch:
             if late:
                 self._refer_late(table, late)
 
-    def _write(self, table: sa.Table, rows: Mapping[str, Row]) -> None:
+    def _write(self, table: sa.Table, rows: Mapping[str, RowValues]) -> None:
         again = self._deleted(table, rows)
         ids = self._links.ids(self._connection, table.name, rows)
-        rows = {key: row for key, row in rows.items() if row.make is not Make.NEVER or key in ids}
+        rows = {key: row for key, row in rows.items() if row.make is not RowMaking.NEVER or key in ids}
         for key, row in rows.items():
             if row.early and key in ids:
                 row.values = {**row.early, **row.values}
@@ -74,7 +74,7 @@ class Batch:
         inserted = self._place(table, whole) | set(again)
         self._update(table, rows, {key: said for key, said in values.items() if key not in inserted})
 
-    def _refer_late(self, table: sa.Table, rows: Mapping[str, Row]) -> None:
+    def _refer_late(self, table: sa.Table, rows: Mapping[str, RowValues]) -> None:
         ids = self._links.ids(self._connection, table.name, rows)
         for key, row in rows.items():
             for column, (target, other, most, instead) in row.late.items():
@@ -85,7 +85,7 @@ class Batch:
 
     # references and deleted rows
 
-    def _resolve(self, rows: Mapping[str, Row]) -> dict[str, _Values]:
+    def _resolve(self, rows: Mapping[str, RowValues]) -> dict[str, _Values]:
         """Return the rows' values, with ids (or None) for references."""
         wanted: dict[str, dict[str, None]] = {}
         for row in rows.values():
@@ -105,17 +105,17 @@ class Batch:
             ids = self._links.ids(self._connection, target, keys)
         return ids
 
-    def _deleted(self, table: sa.Table, rows: Mapping[str, Row]) -> list[str]:
+    def _deleted(self, table: sa.Table, rows: Mapping[str, RowValues]) -> list[str]:
         """Look for rows that somebody deleted; return the keys of those to make again as they were."""
-        asked = [key for key, row in rows.items() if row.make is Make.AGAIN or self._careful]
+        asked = [key for key, row in rows.items() if row.make is RowMaking.AGAIN or self._careful]
         if not asked:
             return []
         ids = self._links.ids(self._connection, table.name, asked)
         lost = self._lost(table, [ids[key] for key in asked if ids.get(key)])
-        again = [key for key in asked if rows[key].make is Make.AGAIN and ids.get(key) in lost]
+        again = [key for key in asked if rows[key].make is RowMaking.AGAIN and ids.get(key) in lost]
         self._links.leave_out(self._connection, table.name, lost - {ids[key] for key in again})
         # What was left out in an earlier batch, and is asked for again, begins afresh.
-        left = [key for key in asked if rows[key].make is Make.AGAIN and ids.get(key) == LEFT_OUT]
+        left = [key for key in asked if rows[key].make is RowMaking.AGAIN and ids.get(key) == LEFT_OUT]
         self._links.drop(self._connection, table.name, left)
         return again
 
@@ -184,7 +184,7 @@ class Batch:
 
     # known rows
 
-    def _update(self, table: sa.Table, rows: Mapping[str, Row], said: Mapping[str, _Values]) -> None:
+    def _update(self, table: sa.Table, rows: Mapping[str, RowValues], said: Mapping[str, _Values]) -> None:
         ids = self._links.ids(self._connection, table.name, said)
         fixed = self._adopt.get(table.name, ())
         told: dict[int, tuple[_Values, tuple[str, object] | None]] = {}

@@ -1,6 +1,6 @@
 """A standard's own bookkeeping, projected from the ledger.
 
-A projection says what it knows as `Put`s; `Books` finds or makes the rows, gives them ids, and
+A projection says what it knows as `RowPut`s; `ProjectionTables` finds or makes the rows, gives them ids, and
 writes a batch and its checkpoint in one transaction. Projecting the same facts into empty tables
 gives the same rows with the same ids, however the facts were cut into batches.
 """
@@ -13,17 +13,17 @@ from types import MappingProxyType
 import sqlalchemy as sa
 from sqlalchemy import exc
 
-from windrow.stores.batch import Batch
+from windrow.stores.batch import RowBatch
 from windrow.stores.connect import guarded, where
 from windrow.stores.database import named, reach
-from windrow.stores.link import Links
-from windrow.stores.put import Put, fold
+from windrow.stores.link import IdLookup
+from windrow.stores.put import RowPut, fold
 from windrow.stores.seed import Seed, plant
 
 _NONE: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 
-class Books:
+class ProjectionTables:
     """One standard's tables in one database, written by one process at a time."""
 
     def __init__(
@@ -45,7 +45,7 @@ class Books:
         self.metadata = metadata
         self.adopt = adopt
         self.engine = reach(named(url, database), password)
-        self.links = Links(self.engine, name)
+        self.links = IdLookup(self.engine, name)
         with guarded(self.engine):
             there = set(sa.inspect(self.engine).get_table_names())
             if there.isdisjoint(metadata.tables):
@@ -69,15 +69,15 @@ class Books:
         with guarded(self.engine), self.engine.begin() as connection:
             return self.links.keys(connection, table)
 
-    def apply(self, puts: Iterable[Put], checkpoint: int) -> None:
+    def apply(self, puts: Iterable[RowPut], checkpoint: int) -> None:
         """Write a batch and the seq up to which it tells the facts: all of it or nothing."""
         self._write(list(puts), checkpoint)
 
-    def note(self, puts: Iterable[Put]) -> None:
+    def note(self, puts: Iterable[RowPut]) -> None:
         """Write what is no fact of the ledger, such as a transfer's progress; the checkpoint stays."""
         self._write(list(puts), None)
 
-    def _write(self, puts: Sequence[Put], checkpoint: int | None) -> None:
+    def _write(self, puts: Sequence[RowPut], checkpoint: int | None) -> None:
         with guarded(self.engine):
             try:
                 self._once(puts, checkpoint, careful=False)
@@ -85,10 +85,10 @@ class Books:
                 # Somebody else deleted or added rows: look which are there, and try once more.
                 self._once(puts, checkpoint, careful=True)
 
-    def _once(self, puts: Sequence[Put], checkpoint: int | None, *, careful: bool) -> None:
+    def _once(self, puts: Sequence[RowPut], checkpoint: int | None, *, careful: bool) -> None:
         try:
             with self.engine.begin() as connection:
-                batch = Batch(connection, self.metadata, self.links, self.adopt, careful=careful)
+                batch = RowBatch(connection, self.metadata, self.links, self.adopt, careful=careful)
                 batch.write(fold(puts))
                 if checkpoint is not None:
                     self.links.reach(connection, checkpoint)

@@ -18,7 +18,7 @@ from windrow.errors import StoreError
 from windrow.model import Finding, Level
 from windrow.reasons import Reason
 from windrow.stores import statement
-from windrow.stores.schema import Schema
+from windrow.stores.schema import TableSchema
 
 CHUNK = 500
 """Values that one IN takes."""
@@ -37,7 +37,7 @@ class Published(NamedTuple):
     reason: Reason | None = None
 
 
-class Version(NamedTuple):
+class EntityVersion(NamedTuple):
     """One version of an entity; `tombstone` is true for the version that says: deleted."""
 
     id: int
@@ -62,7 +62,7 @@ _REMARKS = {
 """Which effects are worth a finding: its kind, level and words."""
 
 
-def publish(connection: sa.Connection, schema: Schema, item: int, at: datetime) -> Published:
+def publish(connection: sa.Connection, schema: TableSchema, item: int, at: datetime) -> Published:
     """Make the entities of a staged submission current, ending those they take the place of.
 
     Times never run backwards in the store: where `at` is before the last publication, that counts.
@@ -82,7 +82,7 @@ def publish(connection: sa.Connection, schema: Schema, item: int, at: datetime) 
     return _told(connection, schema, row.id, same)
 
 
-def withhold(connection: sa.Connection, schema: Schema, item: int, at: datetime, reason: str) -> None:
+def withhold(connection: sa.Connection, schema: TableSchema, item: int, at: datetime, reason: str) -> None:
     """Keep the rows of a submission from being current; if it was published, take that back."""
     row = find(connection, schema, item)
     if row.withheld_at is not None and row.published_at is None:
@@ -97,7 +97,7 @@ def withhold(connection: sa.Connection, schema: Schema, item: int, at: datetime,
     )
 
 
-def find(connection: sa.Connection, schema: Schema, item: int) -> Any:
+def find(connection: sa.Connection, schema: TableSchema, item: int) -> Any:
     """Return the submission of a ledger item; raises StoreError where it was never staged."""
     row = connection.execute(statement.submission_of(schema), {"its_item": item}).first()
     if row is None:
@@ -105,7 +105,9 @@ def find(connection: sa.Connection, schema: Schema, item: int) -> Any:
     return row
 
 
-def versions(connection: sa.Connection, schema: Schema, *conditions: sa.ColumnElement[bool]) -> Iterator[Version]:
+def versions(
+    connection: sa.Connection, schema: TableSchema, *conditions: sa.ColumnElement[bool]
+) -> Iterator[EntityVersion]:
     """Return the versions that meet the conditions, in the order of identifier and age."""
     entity, submission = schema.entity, schema.submission
     query = (
@@ -119,17 +121,17 @@ def versions(connection: sa.Connection, schema: Schema, *conditions: sa.ColumnEl
         .order_by(entity.c.identifier, entity.c.valid_from, entity.c.id)
     )
     for row in connection.execute(query):
-        yield Version._make(row)
+        yield EntityVersion._make(row)
 
 
-def valid_at(schema: Schema, at: datetime) -> sa.ColumnElement[bool]:
+def valid_at(schema: TableSchema, at: datetime) -> sa.ColumnElement[bool]:
     """Return the condition that leaves what was current at a moment."""
     entity = schema.entity
     ended = sa.or_(entity.c.valid_to.is_(None), entity.c.valid_to > at)
     return sa.and_(entity.c.valid_from <= at, ended, sa.not_(entity.c.tombstone))
 
 
-def known(connection: sa.Connection, schema: Schema, question: str, keys: Collection[str]) -> set[str]:
+def known(connection: sa.Connection, schema: TableSchema, question: str, keys: Collection[str]) -> set[str]:
     """Return which identifiers are known: `KIND` asks for ever published, `KIND:current` for now."""
     kind, _, state = question.partition(":")
     if state not in {"", "current"}:
@@ -152,7 +154,7 @@ def chunks(values: Iterable[Any]) -> Iterator[list[Any]]:
         yield chunk
 
 
-def _take_place(connection: sa.Connection, schema: Schema, row: Any, at: datetime) -> None:
+def _take_place(connection: sa.Connection, schema: TableSchema, row: Any, at: datetime) -> None:
     """Put the submission's entities in force and end their predecessors.
 
     What stands in force with a later sort key stays: the submission's own entity is ended by it at once,
@@ -188,14 +190,14 @@ _EFFECTS = {
 """What an action does to a record that is known, or not."""
 
 
-def _same(connection: sa.Connection, schema: Schema, row: Any) -> int | None:
+def _same(connection: sa.Connection, schema: TableSchema, row: Any) -> int | None:
     """Return the submission that published the same bytes in the same way and is wholly in force."""
     said = {"its_digest": row.digest, "its_action": row.action, "its_kind": row.kind, "its_id": row.id}
     found: int | None = connection.scalar(statement.same_bytes(schema), said)
     return found
 
 
-def _raise_key(connection: sa.Connection, schema: Schema, number: int, sort_key: str) -> None:
+def _raise_key(connection: sa.Connection, schema: TableSchema, number: int, sort_key: str) -> None:
     """Let a submission whose bytes came again stand where the later one would."""
     submission = schema.submission
     before = connection.scalar(sa.select(submission.c.sort_key).where(submission.c.id == number))
@@ -203,7 +205,7 @@ def _raise_key(connection: sa.Connection, schema: Schema, number: int, sort_key:
         connection.execute(submission.update().where(submission.c.id == number).values(sort_key=sort_key))
 
 
-def _take_back(connection: sa.Connection, schema: Schema, submission: int) -> None:
+def _take_back(connection: sa.Connection, schema: TableSchema, submission: int) -> None:
     """Undo a publication: what it ended goes on, up to whatever ended the submission's own.
 
     Of several that it ended or overrode, the one with the latest sort key goes on.
@@ -224,7 +226,7 @@ def _take_back(connection: sa.Connection, schema: Schema, submission: int) -> No
     _set(connection, schema, own_ids, valid_from=None, valid_to=None, ended_by=None, effect=None)
 
 
-def _told(connection: sa.Connection, schema: Schema, submission: int, same: int | None) -> Published:
+def _told(connection: sa.Connection, schema: TableSchema, submission: int, same: int | None) -> Published:
     """Tell what the publication of a submission did, from what the store says of it."""
     entity = schema.entity
     if same is not None:
@@ -250,17 +252,17 @@ def _told(connection: sa.Connection, schema: Schema, submission: int, same: int 
     return Published(submission, current, ended or 0, tuple(findings))
 
 
-def _ids(connection: sa.Connection, schema: Schema, submission: int) -> list[int]:
+def _ids(connection: sa.Connection, schema: TableSchema, submission: int) -> list[int]:
     entity = schema.entity
     return list(connection.scalars(sa.select(entity.c.id).where(entity.c.submission_id == submission)))
 
 
-def _set(connection: sa.Connection, schema: Schema, ids: Iterable[int], **values: Any) -> None:
+def _set(connection: sa.Connection, schema: TableSchema, ids: Iterable[int], **values: Any) -> None:
     for chunk in chunks(ids):
         connection.execute(schema.entity.update().where(schema.entity.c.id.in_(chunk)).values(**values))
 
 
-def _soil(connection: sa.Connection, schema: Schema, submissions: Iterable[int]) -> None:
+def _soil(connection: sa.Connection, schema: TableSchema, submissions: Iterable[int]) -> None:
     """Mark submissions whose summary is out of date."""
     submission = schema.submission
     for chunk in chunks(submissions):

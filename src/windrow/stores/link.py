@@ -67,7 +67,7 @@ def _tables(kind: str) -> tuple[sa.Table, sa.Table]:
     return link, checkpoint
 
 
-class Links:
+class IdLookup:
     """The ids behind the keys of one book; what was looked up lately is remembered."""
 
     def __init__(self, engine: sa.Engine, name: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 _NONE: Mapping[str, Any] = MappingProxyType({})
 
 
-class Make(IntEnum):
+class RowMaking(IntEnum):
     """Whether a row is made when it is not there."""
 
     NEVER = 0  # only a row that is there gets the values
@@ -18,7 +18,7 @@ class Make(IntEnum):
     AGAIN = 2  # also when somebody deleted it
 
 
-class Late(NamedTuple):
+class LateReference(NamedTuple):
     """A reference against the order of the tables; an id above `most` is written as `instead`."""
 
     table: str
@@ -27,7 +27,7 @@ class Late(NamedTuple):
     instead: int
 
 
-class Put(NamedTuple):
+class RowPut(NamedTuple):
     """The row of `table` known by `key` has these values.
 
     `refs` names columns that hold the id of another row, as (its table, its key). A row that needs
@@ -42,11 +42,11 @@ class Put(NamedTuple):
     refs: Mapping[str, tuple[str, str]] = _NONE
     once: Mapping[str, object] = _NONE
     unless: tuple[str, object] | None = None
-    make: Make = Make.NEW
-    late: Mapping[str, Late] = _NONE
+    make: RowMaking = RowMaking.NEW
+    late: Mapping[str, LateReference] = _NONE
 
 
-class Row:
+class RowValues:
     """Everything that one batch says of one row; of each column the last word."""
 
     __slots__ = ("early", "late", "make", "once", "refs", "unless", "values")
@@ -58,8 +58,8 @@ class Row:
         self.early: dict[str, Any] = {}  # said before the batch asked to make it: no news for a new row
         self.once: dict[str, object] = {}
         self.unless: tuple[str, object] | None = None
-        self.make = Make.NEVER
-        self.late: dict[str, Late] = {}
+        self.make = RowMaking.NEVER
+        self.late: dict[str, LateReference] = {}
 
     def say(self, values: Mapping[str, Any], refs: Mapping[str, tuple[str, str]]) -> None:
         """Note the last word on some columns, which a value or a reference may be."""
@@ -73,20 +73,20 @@ class Row:
         self.refs.update(refs)
 
 
-def fold(puts: Iterable[Put]) -> dict[str, dict[str, Row]]:
+def fold(puts: Iterable[RowPut]) -> dict[str, dict[str, RowValues]]:
     """Gather puts by table and key, in the order in which each was first named.
 
-    >>> rows = fold([Put("t", "a", {"x": 1, "y": 1}), Put("t", "b", {"x": 2}), Put("t", "a", {"x": 3})])
+    >>> rows = fold([RowPut("t", "a", {"x": 1, "y": 1}), RowPut("t", "b", {"x": 2}), RowPut("t", "a", {"x": 3})])
     >>> {key: row.values for key, row in rows["t"].items()}
     {'a': {'x': 3, 'y': 1}, 'b': {'x': 2}}
     """
-    tables: dict[str, dict[str, Row]] = {}
+    tables: dict[str, dict[str, RowValues]] = {}
     for table, key, values, refs, once, unless, make, late in puts:
         rows = tables.setdefault(table, {})
         row = rows.get(key)
         if row is None:
-            row = rows[key] = Row()
-        elif row.make is Make.NEVER and make is not Make.NEVER:
+            row = rows[key] = RowValues()
+        elif row.make is RowMaking.NEVER and make is not RowMaking.NEVER:
             row.early, row.values = row.values, {}
             rows[key] = rows.pop(key)  # ids go by who is first to be made
         row.say(values, refs)

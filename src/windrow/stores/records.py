@@ -67,7 +67,7 @@ _ORPHANS = "DELETE FROM value WHERE NOT EXISTS (SELECT 1 FROM observation o WHER
 _CHUNK = 400
 
 
-class Version(NamedTuple):
+class RecordVersion(NamedTuple):
     """What a source said of a record at a time: `change` is new, changed, same or gone; `json` is empty for gone.
 
     `aside` is what stood beside the value when it was first seen, as JSON; empty where there was nothing.
@@ -111,7 +111,7 @@ class Told(NamedTuple):
     message: str = ""
 
 
-class Hit(NamedTuple):
+class RecordHit(NamedTuple):
     """A record that was found; `snippet` has pieces of its text, each with whether it is what was searched for."""
 
     key: str
@@ -274,23 +274,23 @@ class RecordStore:
             versions = self._link.execute("SELECT count(*) FROM history WHERE change <> 'same'").fetchone()[0]
         return int(now), int(versions)
 
-    def history(self, key: str = "", visit: int = 0) -> list[Version]:
+    def history(self, key: str = "", visit: int = 0) -> list[RecordVersion]:
         """Return what was said of a record, oldest first; or what one visit said."""
         where = "record = (SELECT id FROM record WHERE key = ?)" if key else "visit = ?"
         return list(self._versions(f"WHERE {where} ORDER BY key, at, visit", key or visit))
 
-    def versions(self) -> Iterator[Version]:
+    def versions(self) -> Iterator[RecordVersion]:
         """Yield every version of every record: what says the same as before is left out."""
         return self._versions("WHERE change <> 'same' ORDER BY key, at, visit")
 
-    def _versions(self, rest: str, *values: Any) -> Iterator[Version]:
+    def _versions(self, rest: str, *values: Any) -> Iterator[RecordVersion]:
         text = f"""
             SELECT key, at, visit, source, url, change, coalesce(digest, ''), coalesce(json, ''), coalesce(aside, '')
             FROM history {rest}
         """
         with self._guarded():
             for row in self._link.execute(text, values):
-                yield Version(row[0], datetime.fromisoformat(row[1]), *row[2:])
+                yield RecordVersion(row[0], datetime.fromisoformat(row[1]), *row[2:])
 
     def told(self, visits: Sequence[int]) -> list[Told]:
         """Return all that some visits said, in their order, what was skipped last; some hundreds of them at most."""
@@ -318,7 +318,7 @@ class RecordStore:
             rows = self._link.execute(text, (key, key, url, url)).fetchall()
         return [Skipped(one[0], one[1], one[2], Reason(one[3]), one[4]) for one in rows]
 
-    def search(self, text: str, offset: int, limit: int) -> list[Hit]:
+    def search(self, text: str, offset: int, limit: int) -> list[RecordHit]:
         """Return records that have all the words of a text, the best first; any text will do."""
         words = " ".join(f'"{word.replace(chr(34), "")}"' for word in text.split() if word.strip('"'))
         if not words:
@@ -330,7 +330,7 @@ class RecordStore:
         with self._guarded():
             rows = self._link.execute(query, (words, limit, offset)).fetchall()
             return [
-                Hit(key, *self._shown(record, snippet), -score, self._json(record))
+                RecordHit(key, *self._shown(record, snippet), -score, self._json(record))
                 for key, snippet, score, record in rows
             ]
 

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
-from windrow.shape import NAME_LIMIT, Column, Kind, Table
+from windrow.shape import NAME_LIMIT, Column, ColumnKind, ElementTable
 
 LIVE = "valid_from IS NOT NULL AND valid_to IS NULL AND NOT tombstone"
 """Which entities are current."""
@@ -36,14 +36,14 @@ _OPTIONS: dict[str, Any] = {
 Whole = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 Name = sa.String(NAME_LIMIT)
 Long = sa.Text().with_variant(mysql.LONGTEXT(), *_MYSQL)
-_KINDS: dict[Kind, TypeEngine[Any]] = {
-    Kind.NAME: Name,
-    Kind.TEXT: Long,
-    Kind.INTEGER: sa.BigInteger(),
-    Kind.DOUBLE: sa.Double(),
-    Kind.DECIMAL: Long,
-    Kind.BOOLEAN: sa.Boolean(),
-    Kind.DATE: sa.Date(),
+_KINDS: dict[ColumnKind, TypeEngine[Any]] = {
+    ColumnKind.NAME: Name,
+    ColumnKind.TEXT: Long,
+    ColumnKind.INTEGER: sa.BigInteger(),
+    ColumnKind.DOUBLE: sa.Double(),
+    ColumnKind.DECIMAL: Long,
+    ColumnKind.BOOLEAN: sa.Boolean(),
+    ColumnKind.DATE: sa.Date(),
 }
 
 
@@ -75,10 +75,10 @@ class Moment(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC)
 
 
-class Schema:
+class TableSchema:
     """All tables of one store, and the statements that make them."""
 
-    def __init__(self, tables: Iterable[Table], keys: tuple[str, ...] = ()) -> None:
+    def __init__(self, tables: Iterable[ElementTable], keys: tuple[str, ...] = ()) -> None:
         """Describe the fixed tables, one table per element type, and the summary by `keys`."""
         self.declared = tuple(tables)
         self.keys = keys
@@ -124,7 +124,7 @@ class Schema:
                 made += [(f"{prefix}{kind}", _union(prefix, members)) for prefix in ("", "current_")]
         return made
 
-    def _in_entity(self, table: Table) -> bool:
+    def _in_entity(self, table: ElementTable) -> bool:
         """Tell whether every row of the table is, or lies in, an entity."""
         above = [parent for parent in self.declared if parent.name in table.parents]
         return bool(table.entity) or (bool(above) and all(map(self._in_entity, above)))
@@ -169,7 +169,7 @@ class Schema:
             sa.Index("ix_entity_identifier", "identifier", "kind"),
         )
 
-    def _element(self, table: Table) -> sa.Table:
+    def _element(self, table: ElementTable) -> sa.Table:
         return self._table(
             table.name,
             sa.Column("id", Whole, primary_key=True, autoincrement=False),
@@ -199,11 +199,11 @@ class Schema:
 _Statement = TypeVar("_Statement")
 
 
-def once(make: Callable[[Schema], _Statement]) -> Callable[[Schema], _Statement]:
+def once(make: Callable[[TableSchema], _Statement]) -> Callable[[TableSchema], _Statement]:
     """Make a statement with named values once per schema: to make it anew takes longer than to run it."""
 
     @wraps(make)
-    def made(schema: Schema) -> _Statement:
+    def made(schema: TableSchema) -> _Statement:
         if make not in schema.made:
             schema.made[make] = make(schema)
         return cast("_Statement", schema.made[make])
@@ -215,7 +215,7 @@ COUNTS = ("total", "valid", "superseded", "withheld")
 """What a summary counts: rows there, in current entities, in ended ones, in withheld submissions."""
 
 
-def _union(prefix: str, members: list[Table]) -> str:
+def _union(prefix: str, members: list[ElementTable]) -> str:
     """Return the query for all entities of one kind: the columns that their tables share."""
     shared = [column for column in members[0].columns if all(column in one.columns for one in members)]
     names = ["id", "parent_id", "entity_id", "submission_id", "ordinal", *(one.name for one in shared)]

@@ -6,23 +6,23 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from windrow.stores.schema import Moment, Schema, once
+from windrow.stores.schema import Moment, TableSchema, once
 
 
 @once
-def submission_of(schema: Schema) -> sa.Select[Any]:
+def submission_of(schema: TableSchema) -> sa.Select[Any]:
     """Find a submission by `its_item`."""
     return sa.select(schema.submission).where(schema.submission.c.item == sa.bindparam("its_item"))
 
 
 @once
-def last_published(schema: Schema) -> sa.Select[Any]:
+def last_published(schema: TableSchema) -> sa.Select[Any]:
     """Find when anything was published last."""
     return sa.select(sa.func.max(schema.submission.c.published_at))
 
 
 @once
-def published(schema: Schema) -> sa.Update:
+def published(schema: TableSchema) -> sa.Update:
     """Put it on record that submission `its_id` is published `at`, perhaps with the `same` bytes as another."""
     submission = schema.submission
     values = {
@@ -34,7 +34,7 @@ def published(schema: Schema) -> sa.Update:
 
 
 @once
-def entities_of(schema: Schema) -> sa.Select[Any]:
+def entities_of(schema: TableSchema) -> sa.Select[Any]:
     """Return the id, kind and identifier of what submission `its_id` holds, in its order."""
     entity = schema.entity
     chosen = sa.select(entity.c.id, entity.c.kind, entity.c.identifier)
@@ -42,7 +42,7 @@ def entities_of(schema: Schema) -> sa.Select[Any]:
 
 
 @once
-def in_force(schema: Schema) -> sa.Update:
+def in_force(schema: TableSchema) -> sa.Update:
     """Put all that submission `its_id` holds in force `at` a moment, with one `said` effect."""
     entity = schema.entity
     values = {"valid_from": sa.bindparam("at", type_=Moment()), "effect": sa.bindparam("said", type_=sa.String())}
@@ -50,7 +50,7 @@ def in_force(schema: Schema) -> sa.Update:
 
 
 @once
-def predecessors(schema: Schema) -> sa.Select[Any]:
+def predecessors(schema: TableSchema) -> sa.Select[Any]:
     """Return (entity of submission `its_id`, the one in force before, its submission, tombstone?, its sort key)."""
     new, old, submission = schema.newer, schema.older, schema.submission
     return (
@@ -67,7 +67,7 @@ def predecessors(schema: Schema) -> sa.Select[Any]:
 
 
 @once
-def same_bytes(schema: Schema) -> sa.Select[Any]:
+def same_bytes(schema: TableSchema) -> sa.Select[Any]:
     """Return the submission that published the same bytes in the same way as `its_id` and is wholly in force."""
     submission, entity = schema.submission, schema.entity
     ended = sa.exists().where(entity.c.submission_id == submission.c.id, entity.c.valid_to.is_not(None))
@@ -85,7 +85,7 @@ def same_bytes(schema: Schema) -> sa.Select[Any]:
 
 
 @once
-def effects(schema: Schema) -> sa.Select[Any]:
+def effects(schema: TableSchema) -> sa.Select[Any]:
     """Count what publishing did to what submission `its_id` holds, by effect."""
     entity = schema.entity
     counted = sa.select(entity.c.effect, sa.func.count()).where(entity.c.submission_id == sa.bindparam("its_id"))
@@ -93,7 +93,7 @@ def effects(schema: Schema) -> sa.Select[Any]:
 
 
 @once
-def ended(schema: Schema) -> sa.Select[Any]:
+def ended(schema: TableSchema) -> sa.Select[Any]:
     """Count what submission `its_id` took the place of."""
     entity = schema.entity
     counted = sa.select(sa.func.count()).select_from(entity).where(entity.c.ended_by == sa.bindparam("its_id"))

@@ -27,12 +27,12 @@ import sqlalchemy as sa
 from windrow.contract import Rows
 from windrow.errors import StoreError
 from windrow.reasons import Reason
-from windrow.shape import Summary, Table
+from windrow.shape import CountTable, ElementTable
 from windrow.stores import history, statement, tally
 from windrow.stores.connect import READS, connect, guarded
-from windrow.stores.history import Published, Version
+from windrow.stores.history import EntityVersion, Published
 from windrow.stores.insert import elements, insert
-from windrow.stores.schema import Schema, once
+from windrow.stores.schema import TableSchema, once
 from windrow.stores.tally import Summarised
 
 ACTIONS = ("add", "edit", "delete")
@@ -63,15 +63,15 @@ class TableStore:
     def __init__(
         self,
         url: str,
-        tables: Iterable[Table],
-        summary: Summary | None = None,
+        tables: Iterable[ElementTable],
+        summary: CountTable | None = None,
         *,
         password: str | None = None,
         durable: bool = True,
     ) -> None:
         """Describe the store; nothing is opened before the first call."""
         self._summary = summary
-        self._schema = Schema(tables, summary.keys if summary else ())
+        self._schema = TableSchema(tables, summary.keys if summary else ())
         self._engine = connect(url, password, durable=durable)
 
     def prepare(self) -> None:
@@ -161,14 +161,14 @@ class TableStore:
         with self._read() as connection:
             return history.known(connection, self._schema, question, keys)
 
-    def as_of(self, kind: str, at: datetime) -> list[Version]:
+    def as_of(self, kind: str, at: datetime) -> list[EntityVersion]:
         """Return the entities of a kind that were current at a moment."""
         with self._read() as connection:
             same_kind = self._schema.entity.c.kind == kind
             found = history.versions(connection, self._schema, same_kind, history.valid_at(self._schema, at))
             return list(found)
 
-    def history(self, kind: str, identifier: str) -> list[Version]:
+    def history(self, kind: str, identifier: str) -> list[EntityVersion]:
         """Return all versions of one record, published or not, oldest first."""
         entity = self._schema.entity
         with self._read() as connection:
@@ -249,18 +249,18 @@ class TableStore:
 
 
 @once
-def _entry(schema: Schema) -> sa.Insert:
+def _entry(schema: TableSchema) -> sa.Insert:
     names = ("id", "first_id", "element_count", "dirty", *Submission._fields)
     return schema.submission.insert().values({name: sa.bindparam(name) for name in names})
 
 
 @once
-def _taking(schema: Schema) -> sa.Update:
+def _taking(schema: TableSchema) -> sa.Update:
     counter = schema.counter
     more = sa.case((counter.c.name == "element", sa.bindparam("count", type_=sa.BigInteger())), else_=1)
     return counter.update().where(counter.c.name.in_(COUNTERS)).values(value=counter.c.value + more)
 
 
 @once
-def _taken(schema: Schema) -> sa.Select[Any]:
+def _taken(schema: TableSchema) -> sa.Select[Any]:
     return sa.select(schema.counter.c.name, schema.counter.c.value).where(schema.counter.c.name.in_(COUNTERS))

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from windrow.shape import Summary
+from windrow.shape import CountTable
 from windrow.stores.history import chunks
-from windrow.stores.schema import COUNTS, Schema
+from windrow.stores.schema import COUNTS, TableSchema
 
 
 class Summarised(NamedTuple):
@@ -25,7 +25,7 @@ class Summarised(NamedTuple):
 
 
 def summarise(
-    connection: sa.Connection, schema: Schema, summary: Summary, at: datetime, *, full: bool = False
+    connection: sa.Connection, schema: TableSchema, summary: CountTable, at: datetime, *, full: bool = False
 ) -> Summarised:
     """Bring context and overview up to date; with `full`, count everything again."""
     submission = schema.submission
@@ -54,7 +54,7 @@ def _keys(
     return [tuple(row) for row in connection.execute(sa.select(*columns).where(chosen).distinct())]
 
 
-def _counting(schema: Schema, summary: Summary) -> str:
+def _counting(schema: TableSchema, summary: CountTable) -> str:
     """Return the INSERT that counts the rows of the submissions from `:low` to `:high`, by submission and key.
 
     It is one text for all of them: drivers keep the latest statements prepared, each with its own memory.
@@ -80,7 +80,7 @@ def _counting(schema: Schema, summary: Summary) -> str:
     """
 
 
-def _sum(connection: sa.Connection, schema: Schema, key: tuple[str, ...], at: datetime) -> None:
+def _sum(connection: sa.Connection, schema: TableSchema, key: tuple[str, ...], at: datetime) -> None:
     """Replace one line of the overview by the sum of its contexts; none left, no line."""
     context, overview = schema.context, schema.overview
     connection.execute(overview.delete().where(*_is(overview, schema.keys, key)))

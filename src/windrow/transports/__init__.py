@@ -1,5 +1,5 @@
 """Ways to reach a source: address scheme -> bytes."""
 
-from windrow.transports.contract import Answer, Connection, Sink, Transport
+from windrow.transports.contract import Connection, Sink, TransferEnd, Transport
 
-__all__ = ["Answer", "Connection", "Sink", "Transport"]
+__all__ = ["Connection", "Sink", "TransferEnd", "Transport"]

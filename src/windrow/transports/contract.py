@@ -13,11 +13,11 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import ClassVar, Protocol, Self
 
-from windrow.model import Entry, Site
+from windrow.model import ListingEntry, Site
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class TransferEnd:
     """How a transfer ended: the protocol's status and validators, as the server gave them."""
 
     status: int | None = None
@@ -73,11 +73,11 @@ class Connection(Protocol):
     It may be used again after a `TransportError`: where the line broke, the next call opens a new one.
     """
 
-    async def list(self, folder: str) -> list[Entry] | None:
+    async def list(self, folder: str) -> list[ListingEntry] | None:
         """List one folder below the site's base, one level; None where it is not there."""
         ...
 
-    async def get(self, path: str, sink: Sink) -> Answer:
+    async def get(self, path: str, sink: Sink) -> TransferEnd:
         """Get one file below the site's base into the sink, from `sink.start` on."""
         ...
 

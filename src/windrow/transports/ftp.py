@@ -12,18 +12,18 @@ from datetime import datetime
 from typing import ClassVar
 
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
-from windrow.model import Entry, Site
+from windrow.model import ListingEntry, Site
 from windrow.reasons import Reason
 from windrow.transports import listing
-from windrow.transports.contract import Answer, Connection, Sink, replaced
+from windrow.transports.contract import Connection, Sink, TransferEnd, replaced
 from windrow.transports.control import Delayed, Refused
 from windrow.transports.dial import context, direct
 from windrow.transports.path import at, shown, wire
 from windrow.transports.secret import reveal
-from windrow.transports.session import Session
+from windrow.transports.session import FtpSession
 from windrow.transports.trouble import Foreign, network
 
-Entries = list[Entry]
+Entries = list[ListingEntry]
 
 DATED = 10_000
 """The most files of one LIST whose times are asked for one by one."""
@@ -77,16 +77,16 @@ class FtpConnection(Connection):
         """Prepare for a site; `open` connects."""
         self._site = site
         self._context = context(site) if site.scheme == "ftps" else None
-        self._session: Session | None = None
+        self._session: FtpSession | None = None
         self._mlsd = True
         self._telling = False  # the reply before the bytes tells their number
 
-    def open(self) -> Session:
+    def open(self) -> FtpSession:
         """Connect and log in, unless there is a session."""
         if self._session is None:
             password = reveal(self._site.secret) if self._site.secret else ""
             try:
-                self._session = Session(self._site, password, self._context)
+                self._session = FtpSession(self._site, password, self._context)
             except (ftplib.Error, *Foreign) as error:
                 raise failure(error, at(self._site)) from error
             self._mlsd = self._session.features is None or self._session.can("MLST")
@@ -99,7 +99,7 @@ class FtpConnection(Connection):
             session.control.close()
 
     @contextmanager
-    def _line(self, path: str) -> Iterator[Session]:
+    def _line(self, path: str) -> Iterator[FtpSession]:
         session = self.open()
         try:
             yield session
@@ -114,7 +114,7 @@ class FtpConnection(Connection):
             self._drop()
             raise
 
-    async def get(self, path: str, sink: Sink) -> Answer:
+    async def get(self, path: str, sink: Sink) -> TransferEnd:
         """Get one file (RETR), going on at `sink.start` where the server can (REST).
 
         Bytes that are not as many as the server announced are a SIZE_MISMATCH, which may pass: the
@@ -143,9 +143,9 @@ class FtpConnection(Connection):
             raise TransientFailure(
                 f"{at(self._site, path)}: {received:,} bytes came, {size:,} were announced", Reason.SIZE_MISMATCH
             )
-        return Answer(code)
+        return TransferEnd(code)
 
-    def _resume(self, session: Session, whole: str, sink: Sink) -> tuple[int, int | None]:
+    def _resume(self, session: FtpSession, whole: str, sink: Sink) -> tuple[int, int | None]:
         """Agree on where to begin, and ask for the size where no later reply will tell it."""
         start = sink.start
         size = None if self._telling and not start else session.size(whole)
@@ -180,12 +180,12 @@ class FtpConnection(Connection):
                 return None
             return _dated(session, whole, entries)
 
-    def _named(self, session: Session, folder: str) -> Entries:
+    def _named(self, session: FtpSession, folder: str) -> Entries:
         """List by names alone; what has a size is a file."""
         found = []
         for name in listing.names(session.lines("NLST", at(self._site, folder))):
             size = session.size(name) if _PLAIN.fullmatch(name) else None
-            found.append(Entry(folder, name, size, None, size is not None or not session.sizes))
+            found.append(ListingEntry(folder, name, size, None, size is not None or not session.sizes))
         return found
 
     async def close(self) -> None:
@@ -196,7 +196,7 @@ class FtpConnection(Connection):
         self._drop()
 
 
-def _pump(session: Session, data: socket.socket, sink: Sink, expected: int | None) -> int:
+def _pump(session: FtpSession, data: socket.socket, sink: Sink, expected: int | None) -> int:
     """Move a file's bytes into the sink; return their number."""
     view, take, write, received = session.view, data.recv_into, sink.write, 0
     try:
@@ -217,7 +217,7 @@ def _missing(error: ftplib.Error) -> None:
         raise error
 
 
-def _dated(session: Session, whole: str, entries: Entries) -> Entries:
+def _dated(session: FtpSession, whole: str, entries: Entries) -> Entries:
     """Ask for the files' times, where the server tells them (MDTM)."""
     if not session.can("MDTM"):
         return entries
@@ -233,7 +233,7 @@ def _dated(session: Session, whole: str, entries: Entries) -> Entries:
     return entries
 
 
-def _time(session: Session, path: str) -> datetime | None:
+def _time(session: FtpSession, path: str) -> datetime | None:
     """Ask for one file's time; None where the server does not tell."""
     if not session.can("MDTM"):
         return None

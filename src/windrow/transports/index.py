@@ -12,7 +12,7 @@ from lxml import html
 from lxml.etree import LxmlError
 
 from windrow.errors import TerminalFailure
-from windrow.model import Entry
+from windrow.model import ListingEntry
 from windrow.reasons import Reason
 from windrow.transports.listing import ENTRIES, LINE
 
@@ -24,7 +24,7 @@ _EMPTY = re.compile(rb"<title>\s*(Index of|Directory listing for)\b", re.IGNOREC
 _SIZE = re.compile(r"(?<=\s)(\d{1,18})\s*\Z", re.ASCII)
 _TEXT = 400  # characters beside a link that are looked at for its size and time
 _CELLS = 8  # of a row that are looked at behind the one with the name
-Entries = list[Entry]
+Entries = list[ListingEntry]
 
 
 def index(folder: str, address: str, page: bytes) -> Entries:
@@ -41,7 +41,7 @@ def index(folder: str, address: str, page: bytes) -> Entries:
     if not links and not _EMPTY.search(page):  # most show a link to the folder above even then
         hint = "if this server shows no index, name a manifest for the source"
         raise TerminalFailure(f"{address}: no index page", Reason.PROTOCOL_ERROR, hint=hint)
-    found: dict[str, Entry] = {}
+    found: dict[str, ListingEntry] = {}
     rows: dict[html.HtmlElement, list[str]] = {}
     for link in links:
         raw = _child(address, link.get("href") or "")
@@ -49,7 +49,7 @@ def index(folder: str, address: str, page: bytes) -> Entries:
             continue
         is_file = not raw.endswith("/")
         size, modified = _told(_beside(link, rows)) if is_file else (None, None)
-        found[raw] = Entry(folder, unquote(raw.rstrip("/"), errors="surrogateescape"), size, modified, is_file)
+        found[raw] = ListingEntry(folder, unquote(raw.rstrip("/"), errors="surrogateescape"), size, modified, is_file)
         bounded(len(found), address)
     return list(found.values())
 
@@ -58,16 +58,16 @@ def manifest(folder: str, address: str, text: str) -> Entries:
     r"""Read a manifest: one name a line, below the source's base, `add/NAME`; blank lines are passed over.
 
     >>> manifest("add", "https://h/list.txt", "add/a.zip\nedit/b.zip\n")
-    [Entry(folder='add', name='a.zip', size=None, modified=None, is_file=True, reason=None)]
+    [ListingEntry(folder='add', name='a.zip', size=None, modified=None, is_file=True, reason=None)]
     """
     start = f"{folder.strip('/')}/" if folder.strip("/") else ""
-    entries: dict[str, Entry] = {}
+    entries: dict[str, ListingEntry] = {}
     for line in text.split("\n"):
         name = line.strip("\r").removeprefix("./")
         if len(name) > LINE:
             raise TerminalFailure(f"{address}: a line of the manifest is longer than 8 kB", Reason.TOO_LARGE)
         if name.strip() and name.startswith(start) and name != start:
-            entries[name] = Entry(folder, name[len(start) :])
+            entries[name] = ListingEntry(folder, name[len(start) :])
             bounded(len(entries), address)
     return list(entries.values())
 

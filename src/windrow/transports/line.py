@@ -15,15 +15,15 @@ _BLOCK = memoryview(bytearray(1 << 17))
 """Where bytes arrive: they are gone from it before another line of this process's one loop can get any."""
 
 
-class Stale(Exception):
+class StaleConnection(Exception):
     """The line was closed at the other end before it was used again."""
 
 
-class Enough(Exception):
+class EnoughRead(Exception):
     """What takes an answer wants no more of it."""
 
 
-class Line(asyncio.BufferedProtocol):
+class HttpConnection(asyncio.BufferedProtocol):
     """A connection; one question at a time. Whoever asks looks first whether it is `usable`."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class Line(asyncio.BufferedProtocol):
         self._until = min(self._end, self._loop.time() + self._silence)
         try:
             reader.feed(_BLOCK[:nbytes])
-        except (WindrowError, Enough) as error:  # what the sink or the reader says is told to who asked
+        except (WindrowError, EnoughRead) as error:  # what the sink or the reader says is told to who asked
             self._finish(error)
             return
         if reader.done:
@@ -88,7 +88,7 @@ class Line(asyncio.BufferedProtocol):
         if reader is None:
             return
         if not self.fresh and not reader.begun:
-            self._finish(Stale())
+            self._finish(StaleConnection())
             return
         why = error
         if why is None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 
 from windrow.errors import TerminalFailure
-from windrow.model import Entry
+from windrow.model import ListingEntry
 from windrow.reasons import Reason
 
 ENTRIES = 200_000
@@ -54,7 +54,7 @@ def stamp(text: str) -> datetime | None:
         return None
 
 
-def facts(folder: str, lines: Iterable[str]) -> list[Entry]:
+def facts(folder: str, lines: Iterable[str]) -> list[ListingEntry]:
     """Read the lines of MLSD (RFC 3659, section 7): `fact=value;... name`.
 
     >>> facts("add", ["type=file;size=3;modify=20260102030405; a b.zip", "type=cdir; ."])[0].name
@@ -70,32 +70,32 @@ def facts(folder: str, lines: Iterable[str]) -> list[Entry]:
         if kind in {"cdir", "pdir"} or name in _FOLDERS:
             continue
         size = fact.get("size", "")
-        found.append(Entry(folder, name, _number(size), stamp(fact.get("modify", "")), kind == "file"))
+        found.append(ListingEntry(folder, name, _number(size), stamp(fact.get("modify", "")), kind == "file"))
     return found
 
 
-def columns(folder: str, lines: Iterable[str]) -> list[Entry] | None:
+def columns(folder: str, lines: Iterable[str]) -> list[ListingEntry] | None:
     """Read the lines of LIST as Unix or DOS print them; None where no line looks like either.
 
     Times are left out: LIST tells neither their zone nor, for old files, the hour. A line that looks
     like neither, among others that do, is an entry with the reason PROTOCOL_ERROR.
 
     >>> columns("", ["total 4", "-rw-r--r-- 1 u g 20480 Nov 21 11:35 two  blanks.zip"])
-    [Entry(folder='', name='two  blanks.zip', size=20480, modified=None, is_file=True, reason=None)]
+    [ListingEntry(folder='', name='two  blanks.zip', size=20480, modified=None, is_file=True, reason=None)]
     """
-    found: list[Entry] = []
-    strange: list[Entry] = []
+    found: list[ListingEntry] = []
+    strange: list[ListingEntry] = []
     for line in lines:
         if unix := _UNIX.fullmatch(line):
             kind, name = unix["kind"], unix["name"]
             name = name.partition(" -> ")[0] if kind == "l" else name
-            entry = Entry(folder, name, _number(unix["size"]) if kind == "-" else None, None, kind == "-")
+            entry = ListingEntry(folder, name, _number(unix["size"]) if kind == "-" else None, None, kind == "-")
         elif dos := _DOS.fullmatch(line):
             size = dos["size"]
-            entry = Entry(folder, dos["name"], _number(size or ""), None, size is not None)
+            entry = ListingEntry(folder, dos["name"], _number(size or ""), None, size is not None)
         else:
             if line.strip() and not line.startswith("total "):
-                strange.append(Entry(folder, line[:SHOWN], reason=Reason.PROTOCOL_ERROR))
+                strange.append(ListingEntry(folder, line[:SHOWN], reason=Reason.PROTOCOL_ERROR))
             continue
         if entry.name not in _FOLDERS:
             found.append(entry)
@@ -111,10 +111,10 @@ def names(lines: Iterable[str]) -> list[str]:
     return [name for line in lines if (name := line.removeprefix("./")) and name not in _FOLDERS]
 
 
-class Lines:
+class LineSplitter:
     r"""Cut blocks of bytes into lines, within the bounds of a listing.
 
-    >>> lines = Lines("ftp://h/add"); lines.feed(b"a\r\nb"); lines.feed(b"c"); list(lines.end())
+    >>> lines = LineSplitter("ftp://h/add"); lines.feed(b"a\r\nb"); lines.feed(b"c"); list(lines.end())
     ['a', 'bc']
     """
 

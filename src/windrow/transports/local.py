@@ -9,13 +9,13 @@ from itertools import islice
 from typing import ClassVar
 
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
-from windrow.model import Entry, Site
+from windrow.model import ListingEntry, Site
 from windrow.reasons import Reason
-from windrow.transports.contract import Answer, Connection, Sink, moment, replaced
+from windrow.transports.contract import Connection, Sink, TransferEnd, moment, replaced
 from windrow.transports.listing import ENTRIES
 from windrow.transports.path import at, shown, wire
 
-Entries = list[Entry]
+Entries = list[ListingEntry]
 
 BLOCK = 256 * 2**10
 _STEP = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -83,12 +83,12 @@ class LocalConnection(Connection):
             raise TerminalFailure(f"{at(self._site, folder)}: more than {ENTRIES:,} entries", Reason.TOO_LARGE)
         return entries
 
-    def _entry(self, folder: str, one: os.DirEntry[str]) -> Entry:
+    def _entry(self, folder: str, one: os.DirEntry[str]) -> ListingEntry:
         told = one.stat(follow_symlinks=False)
         is_file = stat.S_ISREG(told.st_mode)
-        return Entry(folder, one.name, told.st_size if is_file else None, moment(told.st_mtime), is_file)
+        return ListingEntry(folder, one.name, told.st_size if is_file else None, moment(told.st_mtime), is_file)
 
-    async def get(self, path: str, sink: Sink) -> Answer:
+    async def get(self, path: str, sink: Sink) -> TransferEnd:
         """Read one regular file into the sink, from `sink.start` on."""
         try:
             number = self._open(path, 0)
@@ -104,7 +104,7 @@ class LocalConnection(Connection):
             self._pump(number, path, sink)
         finally:
             os.close(number)
-        return Answer()
+        return TransferEnd()
 
     def _pump(self, number: int, path: str, sink: Sink) -> None:
         where = sink.start

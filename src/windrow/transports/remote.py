@@ -17,14 +17,14 @@ from typing import Any
 import asyncssh
 
 from windrow.errors import TerminalFailure, TransientFailure
-from windrow.model import Entry, Site
+from windrow.model import ListingEntry, Site
 from windrow.reasons import Reason
-from windrow.transports.contract import Answer, Connection, Sink, moment, replaced
+from windrow.transports.contract import Connection, Sink, TransferEnd, moment, replaced
 from windrow.transports.listing import ENTRIES
 from windrow.transports.path import at, wire
-from windrow.transports.shell import Alien, Line, failure, open_line
+from windrow.transports.shell import Alien, SftpChannel, failure, open_line
 
-Entries = list[Entry]
+Entries = list[ListingEntry]
 
 AHEAD = 4 * 2**20
 """Bytes of one file that are asked for before the first of them came."""
@@ -38,11 +38,11 @@ class SftpConnection(Connection):
     def __init__(self, site: Site) -> None:
         """Prepare for a site; `open` connects."""
         self._site = site
-        self._line: Line | None = None
+        self._line: SftpChannel | None = None
         self._opening = asyncio.Lock()
         self._farewells: set[asyncio.Future[Any]] = set()
 
-    async def open(self) -> Line:
+    async def open(self) -> SftpChannel:
         """Connect and log in, unless there is a line that lives."""
         if self._line is None or self._line.connection.is_closed():
             async with self._opening:
@@ -51,7 +51,7 @@ class SftpConnection(Connection):
         return self._line
 
     @contextmanager
-    def _mapped(self, line: Line, path: str) -> Iterator[None]:
+    def _mapped(self, line: SftpChannel, path: str) -> Iterator[None]:
         try:
             yield
         except Alien as error:
@@ -84,7 +84,7 @@ class SftpConnection(Connection):
     def _alive(self, bound: asyncio.Timeout, end: float = math.inf) -> None:
         bound.reschedule(min(asyncio.get_running_loop().time() + self._site.timeout, end))
 
-    async def get(self, path: str, sink: Sink) -> Answer:
+    async def get(self, path: str, sink: Sink) -> TransferEnd:
         """Get one file, in order, from `sink.start` on.
 
         Bytes that are not as many as the server announced are a SIZE_MISMATCH, which may pass: the
@@ -105,7 +105,7 @@ class SftpConnection(Connection):
             raise TransientFailure(
                 f"{at(self._site, path)}: {received:,} bytes came, {size:,} were announced", Reason.SIZE_MISMATCH
             )
-        return Answer()
+        return TransferEnd()
 
     async def _pump(
         self, file: asyncssh.SFTPClientFile, sink: Sink, bound: asyncio.Timeout, block: int
@@ -165,7 +165,7 @@ def _task(work: Coroutine[Any, Any, Any]) -> asyncio.Future[Any]:
     return task
 
 
-def _entry(folder: str, found: asyncssh.SFTPName) -> Entry:
+def _entry(folder: str, found: asyncssh.SFTPName) -> ListingEntry:
     told = found.attrs
     name = found.filename
     text = name if isinstance(name, str) else name.decode("utf-8", "surrogateescape")
@@ -173,4 +173,4 @@ def _entry(folder: str, found: asyncssh.SFTPName) -> Entry:
         is_file = stat.S_ISREG(told.permissions)
     else:
         is_file = told.type == asyncssh.FILEXFER_TYPE_REGULAR
-    return Entry(folder, text, told.size if is_file else None, moment(told.mtime), is_file)
+    return ListingEntry(folder, text, told.size if is_file else None, moment(told.mtime), is_file)

@@ -14,17 +14,17 @@ from yarl import URL
 
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
 from windrow.formats.http import same
-from windrow.model import Entry, Site
+from windrow.model import ListingEntry, Site
 from windrow.reasons import Reason
 from windrow.transports import index
-from windrow.transports.contract import Answer, Connection, Sink
+from windrow.transports.contract import Connection, Sink, TransferEnd
 from windrow.transports.dial import FAMILY, check, context
 from windrow.transports.head import fields_of, refusal, request_head, response_head, total
 from windrow.transports.listing import WHOLE
 from windrow.transports.path import at, shown, wire
 from windrow.transports.trouble import Foreign, network
 
-Entries = list[Entry]
+Entries = list[ListingEntry]
 
 Alien = (aiohttp.ClientError, *Foreign)
 """What aiohttp raises: all of these `failure` knows."""
@@ -99,7 +99,7 @@ class WebConnection(Connection):
             return URL(path, encoded=True)
         return URL(self._origin + quote(wire(self._site, path), safe=_PATH, errors="surrogateescape"), encoded=True)
 
-    async def get(self, path: str, sink: Sink) -> Answer:
+    async def get(self, path: str, sink: Sink) -> TransferEnd:
         """Get one file, going on at `sink.start` where the server can and the file is the same.
 
         The sink's `validator` makes sure of the latter (If-Range, RFC 9110, section 13.1.5); without
@@ -119,7 +119,7 @@ class WebConnection(Connection):
         assert answer is not None
         return answer
 
-    async def _try(self, url: URL, where: str, sink: Sink, start: int) -> Answer | None:
+    async def _try(self, url: URL, where: str, sink: Sink, start: int) -> TransferEnd | None:
         """Make one request; None where the part that was asked for does not fit what is held."""
         asked = {"Range": f"bytes={start}-", "If-Range": sink.validator} if start else None
         async with asyncio.timeout(2 * self._site.timeout):  # to connect, and for the whole head
@@ -148,7 +148,7 @@ class WebConnection(Connection):
             write = sink.write
             async for block in response.content.iter_any():
                 write(block)
-            return Answer(status, fields.get("ETag", ""), fields.get("Last-Modified", ""))
+            return TransferEnd(status, fields.get("ETag", ""), fields.get("Last-Modified", ""))
 
     async def list(self, folder: str) -> Entries | None:
         """List a folder by its index page, or by the manifest where the site names one."""

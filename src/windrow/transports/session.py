@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from windrow.model import Site
 from windrow.transports.control import Broken, Control, Delayed, Refused, port, refusal
-from windrow.transports.listing import Lines
+from windrow.transports.listing import LineSplitter
 
 BLOCK = 256 * 2**10
 """Bytes that are read at once."""
@@ -19,7 +19,7 @@ BLOCK = 256 * 2**10
 _AHEAD = 32  # questions sent before their answers are read
 
 
-class Session:
+class FtpSession:
     """A control line, logged in and in binary mode, with what FEAT told (RFC 2389).
 
     `features` is None where the server has no FEAT. `site.base` is made absolute.
@@ -137,7 +137,7 @@ class Session:
 
     def lines(self, verb: str, where: str) -> list[str]:
         """Return the lines that a listing command brings; `where` is for messages."""
-        lines = Lines(where)
+        lines = LineSplitter(where)
         data, _ = self.data(verb)
         with data:
             while count := data.recv_into(self.view):

@@ -65,7 +65,7 @@ def failure(error: BaseException, where: str) -> TransportError:
 
 
 @dataclass(slots=True)
-class Line:
+class SftpChannel:
     """An SSH connection with its SFTP session; `block` is what one read may ask for, in bytes."""
 
     connection: asyncssh.SSHClientConnection
@@ -99,7 +99,7 @@ class _Client(asyncssh.SSHClient):
         return self.seen in self._pins
 
 
-async def open_line(site: Site) -> Line:
+async def open_line(site: Site) -> SftpChannel:
     """Connect, check the host key, log in and start SFTP."""
     where = at(site)
     seen = ""
@@ -122,7 +122,7 @@ async def open_line(site: Site) -> Line:
 
 async def _start(
     site: Site, client: _Client, kind: str, keys: list[asyncssh.SSHKey] | None, password: str | None
-) -> Line:
+) -> SftpChannel:
     sock = await asyncio.to_thread(dial, site, 22)
     try:
         connection = await asyncssh.connect(
@@ -148,7 +148,7 @@ async def _start(
     except BaseException:
         connection.abort()
         raise
-    return Line(connection, sftp, min(max(sftp.limits.max_read_len, _LEAST), _MOST))
+    return SftpChannel(connection, sftp, min(max(sftp.limits.max_read_len, _LEAST), _MOST))
 
 
 def _credentials(site: Site, where: str) -> tuple[list[asyncssh.SSHKey] | None, str | None]:

@@ -20,7 +20,7 @@ from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.facts import facts
 from windrow.model import Fetched, Finding, Level, Member, Offer, Reading, Secret, Site, Source, Status
 from windrow.reasons import Reason
-from windrow.stores.books import Books
+from windrow.stores.books import ProjectionTables
 
 AT = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
 SOURCES = (
@@ -98,7 +98,7 @@ class Story:
 
 
 def books_at(url):
-    made = Books(url, TRACKER, "drops", adopt=NATURAL)
+    made = ProjectionTables(url, TRACKER, "drops", adopt=NATURAL)
     made.seed(seeds(AT.replace(tzinfo=None)))
     made.apply(declare(DECLARED), 0)
     return made

@@ -11,7 +11,7 @@ from tests.collections.drops.test_books import apply, books_at, rows, write
 from tests.stores.test_dump import load
 from windrow.collections.drops.tracker import NATURAL, TRACKER
 from windrow.engine.ledger import Ledger
-from windrow.stores.books import Books
+from windrow.stores.books import ProjectionTables
 from windrow.stores.dump import dump
 
 KINDS = ("sqlite", "mariadb", "postgresql")
@@ -39,7 +39,7 @@ def test_export(source, target, request, tmp_path):
     books.close()
     done = load(out.getvalue(), url(target, "to"))
     assert done.returncode == 0, done.stderr
-    again = Books(url(target, "to"), TRACKER, "again", adopt=NATURAL)
+    again = ProjectionTables(url(target, "to"), TRACKER, "again", adopt=NATURAL)
     assert {table: rows(again, table) for table in TRACKER.tables} == before
     with again.engine.begin() as link:
         assert link.execute(sa.text("select id from centre where short_name = 'h'")).scalar() == 3

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.collections.drops.name import Kind, XmlName, ZipName, read_xml_name, read_zip_name
+from windrow.collections.drops.name import DocumentKind, XmlName, ZipName, read_xml_name, read_zip_name
 from windrow.errors import ConfigError
 from windrow.reasons import Reason
 
@@ -27,10 +27,10 @@ def test_good_zip(name, found):
 @pytest.mark.parametrize(
     ("name", "found"),
     [
-        ("WTSI.2013-10-31.14.experiment.impc.xml", XmlName("Wtsi", date(2013, 10, 31), 14, Kind.EXPERIMENT)),
-        ("GMC.2013-04-26.3.experiment.impc.xml", XmlName("Gmc", date(2013, 4, 26), 3, Kind.EXPERIMENT)),
-        ("Ics.2013-06-19.11.specimen.impc.xml", XmlName("Ics", date(2013, 6, 19), 11, Kind.SPECIMEN)),
-        ("Krb.2016-04-15.1.specimen.impc.xml", XmlName("Krb", date(2016, 4, 15), 1, Kind.SPECIMEN)),
+        ("WTSI.2013-10-31.14.experiment.impc.xml", XmlName("Wtsi", date(2013, 10, 31), 14, DocumentKind.EXPERIMENT)),
+        ("GMC.2013-04-26.3.experiment.impc.xml", XmlName("Gmc", date(2013, 4, 26), 3, DocumentKind.EXPERIMENT)),
+        ("Ics.2013-06-19.11.specimen.impc.xml", XmlName("Ics", date(2013, 6, 19), 11, DocumentKind.SPECIMEN)),
+        ("Krb.2016-04-15.1.specimen.impc.xml", XmlName("Krb", date(2016, 4, 15), 1, DocumentKind.SPECIMEN)),
     ],
 )
 def test_good_xml(name, found):
@@ -85,7 +85,7 @@ def test_bad_xml(name, reason):
     assert read_xml_name(name, CENTRES) is reason
 
 
-@given(st.sampled_from(CENTRES), st.dates(), st.integers(0, 99999), st.sampled_from(list(Kind)))
+@given(st.sampled_from(CENTRES), st.dates(), st.integers(0, 99999), st.sampled_from(list(DocumentKind)))
 def test_what_is_written_is_read(centre, day, inc, kind):
     assert read_zip_name(f"{centre.upper()}.{day}.{inc:02}.impc.zip", CENTRES) == ZipName(centre, day, inc)
     found = read_xml_name(f"{centre.lower()}.{day}.{inc}.{kind}.impc.xml", CENTRES)

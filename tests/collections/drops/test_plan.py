@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.collections.drops.plan import plan
-from windrow.model import Entry, Site, Source
+from windrow.model import ListingEntry, Site, Source
 from windrow.reasons import Reason
 
 SOURCE = Source("mirror", "drops", Site("ftp", "example.org"), owner="J")
@@ -15,39 +15,43 @@ def offers(*entries, options=OPTIONS):
 
 
 def test_each_folder_is_an_action():
-    found = offers(*(Entry(folder, GOOD, 10) for folder in ("add", "edit", "delete", "other")))
+    found = offers(*(ListingEntry(folder, GOOD, 10) for folder in ("add", "edit", "delete", "other")))
     assert [offer.key for offer in found] == [f"add/{GOOD}", f"edit/{GOOD}", f"delete/{GOOD}"]
     assert [offer.path for offer in found] == [offer.key for offer in found]
     assert all(offer.reason is None and offer.size == 10 for offer in found)
 
 
 def test_the_owner_is_the_producer_as_declared_not_the_host():
-    assert offers(Entry("add", "WTSI.2013-10-31.14.impc.zip"))[0].owner == "Wtsi"
+    assert offers(ListingEntry("add", "WTSI.2013-10-31.14.impc.zip"))[0].owner == "Wtsi"
 
 
 def test_a_folder_with_slashes_is_the_same():
-    assert offers(Entry("/add/", GOOD))[0].path == f"add/{GOOD}"
+    assert offers(ListingEntry("/add/", GOOD))[0].path == f"add/{GOOD}"
 
 
 def test_what_does_not_end_in_zip_is_left_out():
     assert (
-        offers(Entry("add", "H.2012-11-20.03.impc.ZIP"), Entry("add", "notes.txt"), Entry("add", "old", is_file=False))
+        offers(
+            ListingEntry("add", "H.2012-11-20.03.impc.ZIP"),
+            ListingEntry("add", "notes.txt"),
+            ListingEntry("add", "old", is_file=False),
+        )
         == []
     )
 
 
 def test_folders_named_like_zips_are_refused():
-    (offer,) = offers(Entry("add", GOOD, is_file=False))
+    (offer,) = offers(ListingEntry("add", GOOD, is_file=False))
     assert offer.reason is Reason.NOT_A_FILE
     assert offer.unkeyed
 
 
 def test_bad_names_are_kept_with_their_reason():
     found = offers(
-        Entry("add", "Xyz.2013-01-01.1.impc.zip"),
-        Entry("add", "H.2012-02-31.1.impc.zip"),
-        Entry("add", "a\\b.zip"),
-        Entry("add", "a.zip"),
+        ListingEntry("add", "Xyz.2013-01-01.1.impc.zip"),
+        ListingEntry("add", "H.2012-02-31.1.impc.zip"),
+        ListingEntry("add", "a\\b.zip"),
+        ListingEntry("add", "a.zip"),
     )
     assert [(offer.reason, offer.unkeyed) for offer in found] == [
         (Reason.UNKNOWN_CENTRE, False),
@@ -59,7 +63,10 @@ def test_bad_names_are_kept_with_their_reason():
 
 def test_names_that_fit_no_table_are_unkeyed():
     found = offers(
-        Entry("add", "x" * 125 + ".zip"), Entry("add", "a\n.zip"), Entry("add", "a/b.zip"), Entry("add", "a\udcff.zip")
+        ListingEntry("add", "x" * 125 + ".zip"),
+        ListingEntry("add", "a\n.zip"),
+        ListingEntry("add", "a/b.zip"),
+        ListingEntry("add", "a\udcff.zip"),
     )
     assert [(offer.reason, offer.unkeyed) for offer in found] == [
         (Reason.NAME_TOO_LONG, True),
@@ -70,27 +77,29 @@ def test_names_that_fit_no_table_are_unkeyed():
 
 
 def test_sidecars():
-    md5, sha = Entry("add", GOOD + ".md5"), Entry("add", GOOD + ".sha256")
-    assert offers(Entry("add", GOOD))[0].sidecar == ""
-    assert offers(Entry("add", GOOD), md5)[0].sidecar == f"add/{GOOD}.md5"
-    assert offers(md5, sha, Entry("add", GOOD))[0].sidecar == f"add/{GOOD}.sha256"
-    assert offers(Entry("edit", GOOD), md5)[0].sidecar == ""
-    assert offers(Entry("add", GOOD), md5._replace(is_file=False))[0].sidecar == ""
+    md5, sha = ListingEntry("add", GOOD + ".md5"), ListingEntry("add", GOOD + ".sha256")
+    assert offers(ListingEntry("add", GOOD))[0].sidecar == ""
+    assert offers(ListingEntry("add", GOOD), md5)[0].sidecar == f"add/{GOOD}.md5"
+    assert offers(md5, sha, ListingEntry("add", GOOD))[0].sidecar == f"add/{GOOD}.sha256"
+    assert offers(ListingEntry("edit", GOOD), md5)[0].sidecar == ""
+    assert offers(ListingEntry("add", GOOD), md5._replace(is_file=False))[0].sidecar == ""
 
 
 def test_own_pattern_and_list_of_centres():
     options = {"centres": ["J"], "zip_name": r"(?P<centre>\w)_(?P<date>[\d-]{10})_(?P<inc>\d+)\.zip"}
-    (offer,) = offers(Entry("add", "J_2020-01-01_5.zip"), options=options)
+    (offer,) = offers(ListingEntry("add", "J_2020-01-01_5.zip"), options=options)
     assert (offer.reason, offer.owner) == (None, "J")
 
 
 @given(st.lists(st.tuples(st.dates(), st.integers(0, 99999)), unique=True))
 def test_rank_is_the_order_of_work(keys):
-    found = offers(*(Entry("add", f"H.{day}.{inc}.impc.zip") for day, inc in keys))
+    found = offers(*(ListingEntry("add", f"H.{day}.{inc}.impc.zip") for day, inc in keys))
     by_rank = [offer.key for offer in sorted(found, key=lambda offer: offer.rank)]
     assert by_rank == [f"add/H.{day}.{inc}.impc.zip" for day, inc in sorted(keys)]
 
 
-@given(st.lists(st.builds(Entry, st.sampled_from(["add", "edit", ""]), st.text().map(lambda name: name + ".zip"))))
+@given(
+    st.lists(st.builds(ListingEntry, st.sampled_from(["add", "edit", ""]), st.text().map(lambda name: name + ".zip")))
+)
 def test_nothing_listed_vanishes(entries):
     assert len(offers(*entries)) == sum(entry.folder != "" or entry.reason is not None for entry in entries)

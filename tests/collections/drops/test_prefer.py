@@ -1,7 +1,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.collections.drops.prefer import Host, prefer
+from windrow.collections.drops.prefer import prefer
+from windrow.model import OfferingHost
 
 
 def order(producer, *hosts):
@@ -9,24 +10,33 @@ def order(producer, *hosts):
 
 
 def test_the_producers_own_comes_first_whatever_it_did():
-    assert order("Wtsi", Host("a", "H", 100, 0, 1e9), Host("b", "WTSI", 5, 5)) == ["b", "a"]
+    assert order("Wtsi", OfferingHost("a", "H", 100, 0, 1e9), OfferingHost("b", "WTSI", 5, 5)) == ["b", "a"]
 
 
 def test_a_host_never_tried_stands_between_good_and_bad():
-    assert order("H", Host("bad", "J", 4, 4), Host("new", "J"), Host("good", "J", 4, 0)) == ["good", "new", "bad"]
+    assert order("H", OfferingHost("bad", "J", 4, 4), OfferingHost("new", "J"), OfferingHost("good", "J", 4, 0)) == [
+        "good",
+        "new",
+        "bad",
+    ]
 
 
 def test_then_the_faster_then_the_name():
-    hosts = (Host("c", "J", 4, 1, 10.0), Host("b", "J", 4, 1, 20.0), Host("d", "J", 4, 1), Host("a", "J", 4, 1))
+    hosts = (
+        OfferingHost("c", "J", 4, 1, 10.0),
+        OfferingHost("b", "J", 4, 1, 20.0),
+        OfferingHost("d", "J", 4, 1),
+        OfferingHost("a", "J", 4, 1),
+    )
     assert order("H", *hosts) == ["b", "c", "a", "d"]
 
 
 def test_no_owner_is_nobodys():
-    assert order("", Host("b", "", 1, 0), Host("a", "", 1, 1)) == ["b", "a"]
+    assert order("", OfferingHost("b", "", 1, 0), OfferingHost("a", "", 1, 1)) == ["b", "a"]
 
 
 hosts = st.builds(
-    Host,
+    OfferingHost,
     st.text(max_size=3),
     st.sampled_from(["H", "h", "J"]),
     st.integers(5, 9),

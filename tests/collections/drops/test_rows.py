@@ -22,16 +22,16 @@ from windrow.collections.drops.rows import rows
 from windrow.errors import StepError
 from windrow.model import Limits
 from windrow.reasons import Reason
-from windrow.shape import NAME_LIMIT, Kind
+from windrow.shape import NAME_LIMIT, ColumnKind
 
 XS = "{http://www.w3.org/2001/XMLSchema}"
 KINDS = {
-    "boolean": Kind.BOOLEAN,
-    "date": Kind.DATE,
-    "integer": Kind.INTEGER,
-    "int": Kind.INTEGER,
-    "double": Kind.DOUBLE,
-    "decimal": Kind.DECIMAL,
+    "boolean": ColumnKind.BOOLEAN,
+    "date": ColumnKind.DATE,
+    "integer": ColumnKind.INTEGER,
+    "int": ColumnKind.INTEGER,
+    "double": ColumnKind.DOUBLE,
+    "decimal": ColumnKind.DECIMAL,
 }
 
 
@@ -95,7 +95,7 @@ class Walk:
                 expected[name] = inner
         assert set(fields) == set(expected), table
         for place, simple_type in expected.items():
-            kinds = {KINDS[simple_type]} if simple_type in KINDS else {Kind.TEXT, Kind.NAME}
+            kinds = {KINDS[simple_type]} if simple_type in KINDS else {ColumnKind.TEXT, ColumnKind.NAME}
             assert fields[place].kind in kinds, (table, place)
         self.attributes += len(expected)
         for name, inner in below.items():

@@ -11,7 +11,7 @@ from windrow.collections.drops.declared import moment
 from windrow.collections.drops.seed import action, protocol, seeds
 from windrow.collections.drops.tracker import NATURAL, TRACKER
 from windrow.errors import StoreError
-from windrow.stores.books import Books
+from windrow.stores.books import ProjectionTables
 
 AT = moment(datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC))
 
@@ -28,7 +28,7 @@ STANDARD = {
 @pytest.fixture(params=["sqlite", "mariadb", "postgresql"])
 def books(request, tmp_path):
     url = f"sqlite:///{tmp_path}/t.db" if request.param == "sqlite" else request.getfixturevalue(f"{request.param}_url")
-    made = Books(url, TRACKER, "drops", adopt=NATURAL)
+    made = ProjectionTables(url, TRACKER, "drops", adopt=NATURAL)
     yield made
     made.close()
 

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from windrow.collections.drops.declared import moment
 from windrow.collections.drops.seed import seeds
 from windrow.collections.drops.tracker import DATABASE, TRACKER
-from windrow.stores.books import Books
+from windrow.stores.books import ProjectionTables
 
 AT = moment(datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC))
 T = TRACKER.tables
@@ -19,7 +19,7 @@ T = TRACKER.tables
 @pytest.fixture(params=["sqlite", "mariadb", "postgresql"])
 def link(request, tmp_path):
     url = f"sqlite:///{tmp_path}/t.db" if request.param == "sqlite" else request.getfixturevalue(f"{request.param}_url")
-    books = Books(url, TRACKER, "drops")
+    books = ProjectionTables(url, TRACKER, "drops")
     books.seed(seeds(AT))
     with books.engine.connect() as made:
         yield made

@@ -7,7 +7,7 @@ from time import process_time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.collections.pages.difference import MOST, Change, Line, State, difference
+from windrow.collections.pages.difference import MOST, DiffLine, State, TextChange, difference
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "d e"]), max_size=20)
 
@@ -39,7 +39,7 @@ def test_short_texts_and_the_rest_are_told_apart() -> None:
     before = State((("title", "Tea"), ("description", "")), "one\ntwo", "menu\nfooter 1")
     after = State((("title", "Green tea"), ("redirect", "https://a.example/")), "one\ntwo", "menu\nfooter 2")
     found = difference(before, after)
-    assert found.changes == (Change("title", "Tea", "Green tea"), Change("redirect", "", "https://a.example/"))
+    assert found.changes == (TextChange("title", "Tea", "Green tea"), TextChange("redirect", "", "https://a.example/"))
     assert (found.lines, found.elsewhere) == ((), 2)
     assert str(found) == (
         "title 'Tea' -> 'Green tea'; redirect none -> 'https://a.example/'; 2 lines changed outside the main text"
@@ -52,8 +52,8 @@ def test_a_change_far_down_shows_only_what_is_near() -> None:
     new = [*old[:50], "new", *old[51:]]
     found = difference(State(text="\n".join(old)), State(text="\n".join(new)))
     assert found.lines == (
-        Line("@", "48 lines"), Line(" ", "line 48"), Line(" ", "line 49"), Line("-", "line 50"), Line("+", "new"),
-        Line(" ", "line 51"), Line(" ", "line 52"), Line("@", "47 lines"),
+        DiffLine("@", "48 lines"), DiffLine(" ", "line 48"), DiffLine(" ", "line 49"), DiffLine("-", "line 50"), DiffLine("+", "new"),
+        DiffLine(" ", "line 51"), DiffLine(" ", "line 52"), DiffLine("@", "47 lines"),
     )  # fmt: skip
 
 

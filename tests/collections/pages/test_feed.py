@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from windrow.collections.pages.code import Destination, Locality
-from windrow.collections.pages.reading import Document, read
+from windrow.collections.pages.reading import PageDocument, read
 
 URL = "http://a.example/blog/feed"
 RSS = b"""<?xml version="1.0"?>
@@ -22,7 +22,7 @@ ATOM = b"""<feed xmlns="http://www.w3.org/2005/Atom" xml:lang="de" xml:base="htt
 <entry><title>A &lt;b> C</title><summary>1 &lt; 2</summary></entry></feed>"""
 
 
-def told(raw: bytes, kind: str = "application/xml") -> Document:
+def told(raw: bytes, kind: str = "application/xml") -> PageDocument:
     return read(raw, URL, {"content-type": kind})
 
 

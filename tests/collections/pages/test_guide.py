@@ -2,12 +2,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from windrow.collections.pages.guide import Guide, Manner, again
+from windrow.collections.pages.guide import CrawlOptions, SiteRules, again
 from windrow.collections.pages.policy import policy
 from windrow.collections.pages.recrawl import DAY
 from windrow.collections.pages.scope import scope
 from windrow.digest import number
-from windrow.model import Call, Kept, Place, Visit
+from windrow.model import ArchivePlace, CrawlRequest, KeptResponse, Visit
 from windrow.politeness.private import named
 from windrow.reasons import Reason
 
@@ -20,8 +20,10 @@ AGENT = "x-crawler (for https://example.org/)"
 
 def make(robots=b"", status=200, **options):
     site = policy(scope([HOME, "http://127.0.0.1:8080/"]), do_not_crawl=["/no/"], url_query_parameters=["page"])
-    guide = Guide(
-        Manner(site, AGENT, **options), "https://example.org", lambda url, fields, body: (url, body.decode().split())
+    guide = SiteRules(
+        CrawlOptions(site, AGENT, **options),
+        "https://example.org",
+        lambda url, fields, body: (url, body.decode().split()),
     )
     assert guide.robots(AT) == HOME + "robots.txt"
     guide.ruled(AT, status, robots)
@@ -93,7 +95,7 @@ def test_a_site_is_given_up_after_three_503():
 
 
 def visit(status=None, reason=None, *, same=False):
-    kept = Kept("sha256:0", 1, Place("w", 0, 1), same) if status == 200 else None
+    kept = KeptResponse("sha256:0", 1, ArchivePlace("w", 0, 1), same) if status == 200 else None
     return Visit(1, HOME, 0, True, NOON, 0.1, status, kept, reason)
 
 
@@ -134,7 +136,7 @@ def test_sitemaps_of_the_site_are_offered_and_judged_by_robots_alone():
     lines = [f"Sitemap: {HOME}{name}" for name in ("a.xml.gz", "no/b.xml", "x/c.xml")]
     rules = "\n".join(["User-agent: *", "Disallow: /x", *lines, "Sitemap: https://elsewhere.example/d.xml"])
     site = policy(scope([HOME], paths=["/*"]), do_not_crawl=["/no/"])
-    guide = Guide(Manner(site, AGENT), "https://example.org", lambda url, fields, body: (url, []))
+    guide = SiteRules(CrawlOptions(site, AGENT), "https://example.org", lambda url, fields, body: (url, []))
     found = guide.ruled(AT, 200, rules.encode())
     assert [(one.url, one.kind, one.place) for one in found] == [
         (HOME + "a.xml.gz", 2, 0), (HOME + "no/b.xml", 2, 0), (HOME + "x/c.xml", 2, 0)
@@ -142,7 +144,9 @@ def test_sitemaps_of_the_site_are_offered_and_judged_by_robots_alone():
     assert guide.refusal(HOME + "a.xml.gz", 2) is None
     assert guide.refusal(HOME + "x/c.xml", 2) is Reason.ROBOTS_DENIED
     assert guide.refusal("https://elsewhere.example/d.xml", 2) is Reason.OUT_OF_SCOPE
-    without = Guide(Manner(site, AGENT, sitemaps=False), "https://example.org", lambda url, fields, body: (url, []))
+    without = SiteRules(
+        CrawlOptions(site, AGENT, sitemaps=False), "https://example.org", lambda url, fields, body: (url, [])
+    )
     assert without.ruled(AT, 200, rules.encode()) == []
 
 
@@ -152,14 +156,14 @@ def sitemap(*urls, kind="urlset", entry="url"):
 
 def test_what_sitemaps_and_feeds_name():
     guide = make(b"User-agent: *\nDisallow: /x")
-    call = Call(1, HOME + "map.xml", kind=2)
+    call = CrawlRequest(1, HOME + "map.xml", kind=2)
     found = guide.hints(call, {}, sitemap(HOME + "a?utm_source=x", HOME + "x/1", HOME + "no/1", "https://h.example/"))
     assert [(one.url, one.kind, one.hinted) for one in found] == [(HOME + "a", 0, datetime(2026, 11, 20, tzinfo=UTC))]
     index = sitemap(HOME + "b.xml", kind="sitemapindex", entry="sitemap")
     assert [(one.url, one.kind, one.place) for one in guide.hints(call, {}, index)] == [(HOME + "b.xml", 2, 1)]
     assert guide.hints(call._replace(place=2), {}, index) == [], "three lie within each other, and no more"
     page, feed = (
-        Call(1, HOME + "feed"),
+        CrawlRequest(1, HOME + "feed"),
         b"<rss><channel><item><link>https://example.org/f</link></item></channel></rss>",
     )
     assert [one.url for one in guide.hints(page, {"content-type": "application/rss+xml"}, feed)] == [HOME + "f"]
@@ -173,7 +177,7 @@ def test_sitemaps_in_sitemaps_have_an_end():
     for number_ in range(30):
         urls = [f"{HOME}{number_}-{page}.xml" for page in range(1000)]
         index = sitemap(*urls, kind="sitemapindex", entry="sitemap")
-        count += len(guide.hints(Call(1, HOME + "map.xml", kind=2), {}, index))
+        count += len(guide.hints(CrawlRequest(1, HOME + "map.xml", kind=2), {}, index))
     assert count == 10_000
 
 
@@ -207,8 +211,8 @@ def test_private_numbers_are_refused():
     ):
         assert guide.private("example.org", inside) is Reason.PRIVATE_ADDRESS
     assert guide.private("example.org", "93.184.215.14") is None
-    allowed = Manner(policy(scope([HOME])), AGENT, named=named(["10.1.0.0/16"]))
-    guide = Guide(allowed, "https://example.org", lambda url, fields, body: (url, []))
+    allowed = CrawlOptions(policy(scope([HOME])), AGENT, named=named(["10.1.0.0/16"]))
+    guide = SiteRules(allowed, "https://example.org", lambda url, fields, body: (url, []))
     assert guide.private("example.org", "10.1.2.3") is None
     assert guide.private("example.org", "10.2.2.3") is Reason.PRIVATE_ADDRESS
 

@@ -10,9 +10,9 @@ from windrow.collections.pages.code import Destination, Locality
 from windrow.collections.pages.reading import Link
 from windrow.collections.pages.reading import read as read_any
 from windrow.collections.pages.reading.link import Count, count, indexiness, links
-from windrow.collections.pages.reading.target import Compass
+from windrow.collections.pages.reading.target import LinkClassifier
 from windrow.collections.pages.reference import References
-from windrow.formats.html import Mark, read
+from windrow.formats.html import PageLocation, read
 
 HERE = "http://a.example/dir/page?q=1"
 
@@ -43,7 +43,7 @@ def only(html: str) -> Link:
     ],
 )
 def test_the_first_difference_decides_the_locality(there: str, expected: Locality) -> None:
-    target = Compass(HERE).target(there)
+    target = LinkClassifier(HERE).target(there)
     assert target is not None
     assert target.locality == expected
 
@@ -68,19 +68,19 @@ def test_the_first_difference_decides_the_locality(there: str, expected: Localit
     ],
 )
 def test_references_are_resolved(written: str, url: str, fragment: str | None) -> None:
-    target = Compass(HERE).target(written)
+    target = LinkClassifier(HERE).target(written)
     assert target is not None
     assert target[:2] == (url, fragment)
 
 
 @pytest.mark.parametrize("written", ["http://[::1", "http://a:99999/", "http://b.example:x/", "x" * 10_000])
 def test_what_means_no_address_is_none(written: str) -> None:
-    assert Compass(HERE).target(written) is None
+    assert LinkClassifier(HERE).target(written) is None
 
 
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_any_reference_is_resolved_or_none(base: str, written: str) -> None:
-    target = Compass(base, base).target(written)
+    target = LinkClassifier(base, base).target(written)
     assert target is None or "#" not in target.url
 
 
@@ -93,21 +93,21 @@ def test_rel_becomes_three_flags() -> None:
 @pytest.mark.parametrize(
     ("before", "where"),
     [
-        ("<header>", Mark.HEADER),
-        ("<footer>", Mark.FOOTER),
-        ("<aside>", Mark.ASIDE),
-        ("<nav><div>", Mark.NAV),
-        ("<main>", Mark.MAIN),
-        ("<article><section>", Mark.ARTICLE | Mark.SECTION),
-        ("<table><tr><td>", Mark.TABLE),
-        ("<figure>", Mark.FIGURE),
-        ("<address>", Mark.ADDRESS),
-        ("<code>", Mark.CODE),
-        ("<pre>", Mark.CODE),
-        ("<h3>", Mark.HEADLINE),
-        ("<dl><dd>", Mark.LIST),
-        ("<ol><li>", Mark.LIST),
-        ("<p><b>", Mark.PARAGRAPH),
+        ("<header>", PageLocation.HEADER),
+        ("<footer>", PageLocation.FOOTER),
+        ("<aside>", PageLocation.ASIDE),
+        ("<nav><div>", PageLocation.NAV),
+        ("<main>", PageLocation.MAIN),
+        ("<article><section>", PageLocation.ARTICLE | PageLocation.SECTION),
+        ("<table><tr><td>", PageLocation.TABLE),
+        ("<figure>", PageLocation.FIGURE),
+        ("<address>", PageLocation.ADDRESS),
+        ("<code>", PageLocation.CODE),
+        ("<pre>", PageLocation.CODE),
+        ("<h3>", PageLocation.HEADLINE),
+        ("<dl><dd>", PageLocation.LIST),
+        ("<ol><li>", PageLocation.LIST),
+        ("<p><b>", PageLocation.PARAGRAPH),
         ("<div role=navigation>", 0),
     ],
 )
@@ -118,7 +118,7 @@ def test_a_location_flag_for_every_ancestor_with_a_meaning(before: str, where: i
 def test_a_form_is_a_link_and_what_lies_in_it_is_in_a_form() -> None:
     form, link = found("<form action=/go><a href=/x>t</a></form>")
     assert (form.html_tag, form.destination, form.location) == ("form", Destination.FORM, 0)
-    assert link.location == Mark.FORM
+    assert link.location == PageLocation.FORM
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.collections.pages.met import Met
+from windrow.collections.pages.met import LinkMemo
 from windrow.collections.pages.reference import References
 
 HTML = {"content-type": "text/html; charset=utf-8"}
@@ -23,7 +23,7 @@ def reader(calls=None):
 
 def test_a_page_of_known_links_is_not_parsed():
     calls = []
-    met = Met(reader(calls))
+    met = LinkMemo(reader(calls))
     page = b'<title>1</title><a href="/x">x</a><A HREF=y.html>y</A><a href="#top">t</a><link rel=stylesheet href=/s>'
     assert met(URL, HTML, page) == (URL, ["/x", "y.html", "#top"])
     before = len(calls)
@@ -33,41 +33,41 @@ def test_a_page_of_known_links_is_not_parsed():
 
 
 def test_what_was_in_a_comment_is_offered_when_it_is_a_link():
-    met = Met(reader())
+    met = LinkMemo(reader())
     link = b'<a href="/hidden">x</a>'
     assert met(URL, HTML, b"<p><!-- " + link + b" --><script>'" + link + b"'</script>")[1] == []
     assert met(URL, HTML, b"<p>" + link)[1] == ["/hidden"]
 
 
 def test_what_was_not_to_be_followed_is_offered_when_it_is():
-    met = Met(reader())
+    met = LinkMemo(reader())
     assert met(URL, HTML, b'<a rel=nofollow href="/x">x</a>')[1] == []
     assert met(URL, HTML, b'<meta name=robots content=nofollow><a href="/x">x</a>')[1] == []
     assert met(URL, HTML, b'<a href="/x">x</a>')[1] == ["/x"]
 
 
 def test_an_end_of_a_tag_in_a_value_is_none():
-    met = Met(reader())
+    met = LinkMemo(reader())
     assert met(URL, HTML, b'<a title="a > b" href="/x">x</a>')[1] == ["/x"]
     assert met(URL, HTML, b'<a title="a > b" href="/y">x</a>')[1] == ["/y"]
 
 
 def test_a_base_is_minded():
-    met = Met(reader())
+    met = LinkMemo(reader())
     page = b'<a href="y.html">y</a>'
     assert met(URL, HTML, page)[1] == ["y.html"]
     assert met(URL, HTML, b'<base href="/z/">' + page) == ("https://h.example/z/", ["y.html"])
 
 
 def test_other_encodings_are_read_in_full():
-    met = Met(reader())
+    met = LinkMemo(reader())
     assert met(URL, HTML, b'<a href="/x">x</a>')[1] == ["/x"]
     page = "\ufeff<a href='/x'>x</a><a href='/y'>y</a>".encode("utf-16")
     assert met(URL, {"content-type": "text/html"}, page)[1] == ["/y"]
 
 
 def test_forgetting_offers_everything_again():
-    met = Met(reader())
+    met = LinkMemo(reader())
     for _ in range(2):
         assert met(URL, HTML, b'<a href="/x">x</a>')[1] == ["/x"]
         met.forget()
@@ -86,7 +86,7 @@ PIECES = [
 @settings(max_examples=400, deadline=None)
 @given(pages=st.lists(st.tuples(st.sampled_from("ab"), st.lists(st.sampled_from(PIECES), max_size=9)), max_size=7))
 def test_nothing_is_missed_that_reading_in_full_finds(pages):
-    exact, met = References("test"), Met(reader())
+    exact, met = References("test"), LinkMemo(reader())
     offered: set[tuple[str, str]] = set()
     for at, (folder, pieces) in enumerate(pages):
         url, body = f"https://h.example/{folder}/{at}", "".join(pieces).encode()

@@ -6,9 +6,9 @@ from windrow.collections.pages.books import log
 from windrow.collections.pages.code import CrawlType, ExitCode
 from windrow.collections.pages.outcome import CONTENTFUL, outcome
 from windrow.collections.pages.summarise import tell
-from windrow.model import Kept, Place, Recorded, Visit
+from windrow.model import ArchivePlace, KeptResponse, Recorded, Visit
 from windrow.reasons import Reason
-from windrow.stores.summary.entry import Summary
+from windrow.stores.summary.entry import TextSummary
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -62,13 +62,13 @@ def test_no_reason_passes_for_success():
 
 
 def test_the_books_and_the_summary_tell_the_same_of_a_file_without_a_reader():
-    kept = Kept("sha256:0", 3, Place("a.warc.gz", 0, 9), mime="image/png")
+    kept = KeptResponse("sha256:0", 3, ArchivePlace("a.warc.gz", 0, 9), mime="image/png")
     visit = Visit(1, "https://example.org/a", 0, True, AT, 0.5, 200, kept)
     one = Recorded(7, 1, AT, "site", visit)
-    unread = Summary(b"", "unsupported", size=3)
+    unread = TextSummary(b"", "unsupported", size=3)
     assert log(one, "me").exit_code == tell(one, unread).crawl.exit_code == ExitCode.FILE_OF_UNKNOWN_TYPE
     html = one._replace(visit=visit._replace(kept=kept._replace(mime="text/html")))
-    broken = Summary(b"", "corrupt", size=3)
+    broken = TextSummary(b"", "corrupt", size=3)
     assert log(html, "me").exit_code == tell(html, broken).crawl.exit_code == ExitCode.FILE_INGESTED
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.collections.pages.sheet import lines, paper, pdf
-from windrow.collections.pages.reading import Document, read
+from windrow.collections.pages.reading import PageDocument, read
 from windrow.formats import pdf as portable
 
 pytest.importorskip("pypdfium2", reason="the extra pdf is not installed")
@@ -15,7 +15,7 @@ PDF = {"content-type": "application/pdf"}
 FIRST = lines("On tea", "Water that has boiled twice has lost the air that", "makes a good cup.", "Second paragraph.")
 
 
-def told(raw: bytes, url: str = URL) -> Document:
+def told(raw: bytes, url: str = URL) -> PageDocument:
     return read(raw, url, PDF)
 
 

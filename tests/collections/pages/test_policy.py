@@ -8,7 +8,7 @@ from windrow.collections.pages import parameter
 from windrow.collections.pages.kind import READ, Mime, mime, promises
 from windrow.collections.pages.policy import policy
 from windrow.collections.pages.scope import scope
-from windrow.collections.pages.trap import Guard, trapped
+from windrow.collections.pages.trap import TrapRules, trapped
 from windrow.errors import ConfigError
 from windrow.formats.robots import parse
 from windrow.formats.url import normalise, parts
@@ -156,8 +156,8 @@ def test_no_traps(path):
 
 
 def test_a_guard_may_be_moved():
-    assert not trapped(parts("https://h/1812/06/"), 2026, Guard(first=1600))
-    assert trapped(parts("https://h/a/b"), 2026, Guard(depth=1)) == "2 segments"
+    assert not trapped(parts("https://h/1812/06/"), 2026, TrapRules(first=1600))
+    assert trapped(parts("https://h/a/b"), 2026, TrapRules(depth=1)) == "2 segments"
 
 
 def test_an_endless_calendar_ends():

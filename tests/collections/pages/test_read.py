@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.collections.pages.reading import Document, document, read, version
+from windrow.collections.pages.reading import PageDocument, document, read, version
 from windrow.formats import language
 
 URL = "http://a.example/doc"
 HTML = b"<!doctype html><title>T</title><main><p>Text of a page.</main>"
 
 
-def told(raw: bytes, kind: str = "", url: str = URL, **fields: str) -> Document:
+def told(raw: bytes, kind: str = "", url: str = URL, **fields: str) -> PageDocument:
     return read(raw, url, {"content-type": kind, **fields})
 
 

@@ -9,7 +9,7 @@ from windrow.collections.pages.code import ExitCode
 from windrow.collections.pages.guide import SITEMAP
 from windrow.collections.pages.recrawl import DAY, YEAR, adapt, changed
 from windrow.formats.http import joined
-from windrow.model import Call, Kept, Place, Site, Source, Visit
+from windrow.model import ArchivePlace, CrawlRequest, KeptResponse, Site, Source, Visit
 from windrow.reasons import Reason
 
 START = 28 * DAY
@@ -62,7 +62,7 @@ def weekly(every: float | None = WEEK) -> Source:
 
 
 def visit(status, *, same=False, kind=0, reason=None):
-    kept = Kept("sha256:0", 9, Place("a", 0, 9), same) if status == 200 else None
+    kept = KeptResponse("sha256:0", 9, ArchivePlace("a", 0, 9), same) if status == 200 else None
     return Visit(1, URL, kind, True, AT, 0.1, status, kept, reason)
 
 
@@ -91,5 +91,5 @@ def test_a_sitemap_is_looked_at_daily_and_makes_no_page_due_before_every():
     for every, hinted in ((WEEK, None), (None, datetime(2026, 11, 20, tzinfo=UTC))):
         rules = crawl.rules(weekly(every), "https://example.org", {})
         rules.ruled(0.0, 404, b"")
-        found = rules.hints(Call(1, "https://example.org/map.xml", kind=SITEMAP), joined([]), body)
+        found = rules.hints(CrawlRequest(1, "https://example.org/map.xml", kind=SITEMAP), joined([]), body)
         assert [(one.url, one.hinted) for one in found] == [(URL, hinted)]

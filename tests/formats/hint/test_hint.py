@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.formats.hint import CAP, ENTRIES, Kind, read
+from windrow.formats.hint import CAP, ENTRIES, HintKind, read
 from windrow.reasons import Reason
 
 BASE = "https://example.org/sitemap.xml"
@@ -29,7 +29,7 @@ def urls(found):
 
 def test_a_sitemap():
     found = read(SITEMAP, BASE)
-    assert (found.kind, found.reason, found.refused) == (Kind.SITEMAP, None, 2)
+    assert (found.kind, found.reason, found.refused) == (HintKind.SITEMAP, None, 2)
     assert found.entries[0] == ("https://example.org/a?b&c", datetime(2024, 2, 29, tzinfo=UTC))
     assert found.entries[1] == ("https://example.org/relative", None)
     assert len(found.entries) == 2
@@ -58,7 +58,7 @@ def test_an_index():
     text = b"<sitemapindex><sitemap><loc>https://h/1.xml.gz</loc><lastmod>2024</lastmod></sitemap></sitemapindex>"
     found = read(text, BASE)
     assert (found.kind, found.entries[0].url, found.entries[0].modified.year) == (
-        Kind.INDEX,
+        HintKind.INDEX,
         "https://h/1.xml.gz",
         2024,
     )
@@ -91,7 +91,7 @@ def test_feeds():
         ("https://example.org/2", NINE),
         ("https://example.org/4", None),
     )
-    assert (found.kind, found.refused) == (Kind.FEED, 1)
+    assert (found.kind, found.refused) == (HintKind.FEED, 1)
     assert read(ATOM, BASE).entries == (("https://example.org/blog/1", NINE), ("https://example.org/other/2", None))
     assert urls(read(RDF, BASE)) == ["https://example.org/1"]
 
@@ -172,4 +172,4 @@ def test_a_doctype_is_refused_wherever_it_hides():
 def test_any_bytes_can_be_read(content, start):
     found = read(start + content, BASE)
     assert all(hint.url.startswith("http") for hint in found.entries)
-    assert found.reason is not None or found.kind is not Kind.NONE
+    assert found.reason is not None or found.kind is not HintKind.NONE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.formats.html import Feed, Head, Translation, read
+from windrow.formats.html import FeedLink, PageHead, Translation, read
 
 PAGE = """<!doctype html><html lang=" de-AT "><head>
 <title> The
@@ -18,7 +18,7 @@ PAGE = """<!doctype html><html lang=" de-AT "><head>
 </head><body><svg><title>no</title></svg>"""
 
 
-def head(html: str) -> Head:
+def head(html: str) -> PageHead:
     return read(html.encode()).head
 
 
@@ -28,7 +28,7 @@ def test_a_full_head() -> None:
     assert (found.canonical, found.base) == ("https://a.example/one", "/deep/")
     assert found.robots == {"noindex", "follow", "noarchive"}
     assert (found.property("og:title"), found.property("og:image")) == ("OG", "")
-    assert found.feeds == (Feed("application/atom+xml", "/feed", "News"),)
+    assert found.feeds == (FeedLink("application/atom+xml", "/feed", "News"),)
     assert found.translations == (Translation("fr", "/fr", ""),)
 
 
@@ -95,4 +95,4 @@ def test_json_ld_of_listed_things_does_not_speak_for_the_page() -> None:
 
 
 def test_an_empty_head() -> None:
-    assert head("x") == Head()
+    assert head("x") == PageHead()

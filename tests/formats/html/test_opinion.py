@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from windrow.formats.html import read
-from windrow.formats.html.hint import Hint
-from windrow.formats.html.opinion import OF_OPINION, Opinion
+from windrow.formats.html.hint import PageHint
+from windrow.formats.html.opinion import OF_OPINION, Likelihoods
 from windrow.formats.html.trait import Traits
 from windrow.formats.html.view import view
 
@@ -13,7 +13,7 @@ LIKELY = [1.0, 0.0, 0.5]
 
 
 def traits() -> dict[str, list[int]]:
-    opinion = Opinion(view(read(HTML.encode()).outline, Hint()), LIKELY)
+    opinion = Likelihoods(view(read(HTML.encode()).outline, PageHint()), LIKELY)
     return {name: list(trait(opinion)) for name, trait in OF_OPINION.items()}
 
 
@@ -35,7 +35,7 @@ def test_means_weigh_blocks_by_their_words() -> None:
 
 def test_the_box_of_the_text_tells_what_stands_before_and_behind_it() -> None:
     page = read(b"<p>head<div><p>one two three four<p>five six seven</div><p>tail<p>end").outline
-    opinion = Opinion(view(page, Hint()), [0.1, 0.9, 0.8, 0.3, 0.0])
+    opinion = Likelihoods(view(page, PageHint()), [0.1, 0.9, 0.8, 0.3, 0.0])
     found = {name: list(trait(opinion)) for name, trait in OF_OPINION.items()}
     assert found["side 0.8"] == [1, 0, 0, 2, 2]
     assert found["behind 0.8"] == [0, 0, 0, 1, 2]
@@ -43,7 +43,7 @@ def test_the_box_of_the_text_tells_what_stands_before_and_behind_it() -> None:
 
 
 def test_what_was_heard_is_added_to_the_traits() -> None:
-    page = Traits(view(read(HTML.encode()).outline, Hint()))
+    page = Traits(view(read(HTML.encode()).outline, PageHint()))
     page.hear(LIKELY)
     assert list(page.column("likely")) == [51, 1, 26]
     assert list(page.column("words")) == [3, 1, 1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.formats.html import Mark, Outline, read
+from windrow.formats.html import Outline, PageLocation, read
 
 
 def outline(html: str) -> Outline:
@@ -107,7 +107,7 @@ def test_code_and_quotations_in_the_line() -> None:
 
 def test_code_that_holds_boxes_marks_them() -> None:
     found = outline("<code><div>a</div><code>b</code></code>")
-    assert [bool(found.boxes.marks[box] & Mark.CODE) for box in found.blocks.box] == [True, False]
+    assert [bool(found.boxes.marks[box] & PageLocation.CODE) for box in found.blocks.box] == [True, False]
     assert found.blocks.code == {1: ["b"]}
 
 
@@ -117,8 +117,8 @@ def test_an_anchor_knows_where_it_lies_and_what_lies_in_it() -> None:
     )
     first, second = found.anchors
     assert (first.tag, first.href, first.rel, first.text, first.headline) == ("a", "/a", "x nofollow", "A b", False)
-    assert Mark(first.marks) == Mark.NAV | Mark.LIST | Mark.ITEM
-    assert (second.text, second.headline, Mark(second.marks)) == ("H t", True, Mark.MAIN)
+    assert PageLocation(first.marks) == PageLocation.NAV | PageLocation.LIST | PageLocation.ITEM
+    assert (second.text, second.headline, PageLocation(second.marks)) == ("H t", True, PageLocation.MAIN)
 
 
 def test_a_link_without_text_takes_its_label_or_its_picture() -> None:

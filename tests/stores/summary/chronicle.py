@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from windrow.stores.summary.entry import Crawl, Entry, Mime, Move, Summary
-from windrow.stores.summary.generation import Sight
+from windrow.stores.summary.entry import CrawlEntry, MimeEntry, RedirectEntry, SummaryEntry, TextSummary
+from windrow.stores.summary.generation import Sighted
 from windrow.stores.summary.store import SummaryStore
 
 URLS = ("http://a.example/1", "http://a.example/2", "https://a.example/2", "http://b.example/1")
@@ -45,32 +45,32 @@ def title(event: Event) -> str:
     return f"{event.what} {event.number % 2}"
 
 
-def summary(event: Event) -> Summary:
+def summary(event: Event) -> TextSummary:
     """Return what a reader makes of the bytes; the link tells which bytes they were."""
     what, name, odd = event.what, title(event), event.number % 2
     if what == "file":
-        return Summary(b"f" * 32, "unsupported", size=9, mime=Mime("image", "png"))
+        return TextSummary(b"f" * 32, "unsupported", size=9, mime=MimeEntry("image", "png"))
     if what == "move":
-        return Summary(b"m" * 32, file=False, move=Move("http://a.example/target", "there"))
+        return TextSummary(b"m" * 32, file=False, move=RedirectEntry("http://a.example/target", "there"))
     links = ((f"http://b.example/{odd}", None, False, True, False, 0b10, False, 0, 2, "a", name),)
     described = (None, odd, "en", name, None, None, odd)
-    return Summary(digest(what), "", pile(what), described, links, True, 5 + odd, Mime("text", "html"))
+    return TextSummary(digest(what), "", pile(what), described, links, True, 5 + odd, MimeEntry("text", "html"))
 
 
 def is_content(event: Event) -> bool:
     return event.what in {*TEXTS, "file", "move"}
 
 
-def entry(event: Event, *, read: bool = True) -> Entry:
+def entry(event: Event, *, read: bool = True) -> SummaryEntry:
     """Return what the store is told of an event; without `read` the bytes were not looked at."""
     content = is_content(event)
-    sight = Sight.CONTENT if content else Sight(event.what)
+    sight = Sighted.CONTENT if content else Sighted(event.what)
     status = {"same": 304, "missing": 404, "gone": 410, "unknown": 503, "move": 302}.get(event.what, 200)
-    crawl = Crawl(
+    crawl = CrawlEntry(
         event.number, event.url, event.at, uuid(event), sight, b"agent-of-16-byte", 0, True, 20, 7, status,
         f'"{event.what}"', payload(event) if content and status == 200 else "",
     )  # fmt: skip
-    return Entry(crawl, summary(event) if content and read else None)
+    return SummaryEntry(crawl, summary(event) if content and read else None)
 
 
 def tell(store: SummaryStore, events: Sequence[Event], size: int = 100) -> None:

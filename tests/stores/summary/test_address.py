@@ -3,9 +3,9 @@
 import pytest
 
 from tests.stores.summary.chronicle import ask
-from windrow.stores.summary.address import Origin, origin, split
-from windrow.stores.summary.entry import Crawl, Entry, Summary
-from windrow.stores.summary.generation import Sight
+from windrow.stores.summary.address import OriginEntry, origin, split
+from windrow.stores.summary.entry import CrawlEntry, SummaryEntry, TextSummary
+from windrow.stores.summary.generation import Sighted
 from windrow.stores.summary.store import SummaryStore
 
 
@@ -31,7 +31,7 @@ def test_split(url, parts, path, query, text):
     found = split(url)
     if text is not None:
         assert found == (parts[3], path, query, text)
-        assert origin(found.origin) == Origin(*parts)
+        assert origin(found.origin) == OriginEntry(*parts)
     assert "secret" not in repr(found)
 
 
@@ -41,8 +41,8 @@ def test_no_credentials_are_kept():
         (url, None, False, False, False, 0, False, 0, 2, "a", "x")
         for url in ("https://me:secret@a.example/x", "sftp://me:secret@b.example/", "ftp://:secret@c.example:2121/d?e")
     )
-    crawl = Crawl(1, "http://a.example/", 1, b"u" * 16, Sight.CONTENT, b"a" * 16, 0, True, 20, None, 200)
-    store.settle([Entry(crawl, Summary(b"x" * 32, links=links))], 1)
+    crawl = CrawlEntry(1, "http://a.example/", 1, b"u" * 16, Sighted.CONTENT, b"a" * 16, 0, True, 20, None, 200)
+    store.settle([SummaryEntry(crawl, TextSummary(b"x" * 32, links=links))], 1)
     rows = ask(store, "SELECT username, password, str_url, host, port FROM url JOIN origin USING (origin_id)")
     assert {row[:2] for row in rows} == {(None, None)}
     assert not any("secret" in row[2] for row in rows)

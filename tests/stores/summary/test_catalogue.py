@@ -6,10 +6,10 @@ import sqlite3
 from contextlib import closing
 
 from windrow.stores.summary.catalogue import Catalogue
-from windrow.stores.summary.entry import Mime
+from windrow.stores.summary.entry import MimeEntry
 from windrow.stores.summary.schema import statements
 
-HTML = Mime("text", "html")
+HTML = MimeEntry("text", "html")
 UTF8 = HTML._replace(parameters=(("charset", "utf-8"),))
 KINDS = [
     HTML, UTF8, UTF8._replace(parameters=(("charset", "latin-1"),)), UTF8._replace(type="other"),

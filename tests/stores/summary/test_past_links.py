@@ -14,9 +14,9 @@ import pytest
 
 from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.collections.pages.adapter.search import Search
-from windrow.stores.summary.entry import Crawl, Entry, Mime, Summary
+from windrow.stores.summary.entry import CrawlEntry, MimeEntry, SummaryEntry, TextSummary
 from windrow.stores.summary.forget import forget
-from windrow.stores.summary.generation import Sight
+from windrow.stores.summary.generation import Sighted
 from windrow.stores.summary.store import SummaryStore
 
 DAY = 86_400
@@ -24,19 +24,20 @@ NOW = 1_750_000_000 - 1_750_000_000 % DAY
 URL = "https://a.example/page"
 
 
-def crawl(day: int, text: str, *links: str) -> Entry:
+def crawl(day: int, text: str, *links: str) -> SummaryEntry:
     """Return a crawl of the page on a day: its text, and hosts that it links to."""
     at = NOW + day * DAY
     pile = (text, "", "", "", "", "")
     named = blake2b(repr((text, links)).encode()).hexdigest()
-    told = Crawl(
-        day + 1, URL, at, blake2b(repr(at).encode(), digest_size=16).digest(), Sight.CONTENT, b"agent-of-16-byte", 0,
+    told = CrawlEntry(
+        day + 1, URL, at, blake2b(repr(at).encode(), digest_size=16).digest(), Sighted.CONTENT, b"agent-of-16-byte", 0,
         True, 20, 7, 200, None, f"sha256:{named}",
     )  # fmt: skip
     found = tuple((f"https://{to}/", None, False, False, False, 0, False, 0, 2, "a", f"to {to}") for to in links)
     described = (None, None, "en", "The title", None, None, -1)
-    return Entry(
-        told, Summary(blake2b(text.encode()).digest(), "", pile, described, found, True, 5, Mime("text", "html"))
+    return SummaryEntry(
+        told,
+        TextSummary(blake2b(text.encode()).digest(), "", pile, described, found, True, 5, MimeEntry("text", "html")),
     )
 
 
@@ -51,7 +52,7 @@ CRAWLS = [
 LINKED = {0: {"one"}, 1: {"one", "two"}, 2: set(), 3: {"three"}, 4: {"four"}, 5: {"one"}}
 
 
-def told(folder: Path, crawls: Sequence[Entry], size: int) -> SummaryStore:
+def told(folder: Path, crawls: Sequence[SummaryEntry], size: int) -> SummaryStore:
     store = SummaryStore(f"sqlite:///{folder}/summary.sqlite")
     for start in range(0, len(crawls), size):
         batch = [

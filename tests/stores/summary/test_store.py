@@ -24,7 +24,7 @@ from tests.stores.summary.chronicle import (
     title,
     uuid,
 )
-from windrow.stores.summary.generation import Observation, Sight, fold
+from windrow.stores.summary.generation import CrawlObservation, Sighted, fold
 from windrow.stores.summary.store import SummaryStore
 
 WHAT = st.sampled_from([*TEXTS, *TEXTS, "file", "move", "same", "missing", "gone", "unknown"])
@@ -80,10 +80,10 @@ def expected(events: list[Event]) -> list[tuple[Any, ...]]:
         mine = [one for one in events if one.url == url]
         seen = []
         for one in mine:
-            sight = Sight.CONTENT if is_content(one) else Sight(one.what)
+            sight = Sighted.CONTENT if is_content(one) else Sighted(one.what)
             identity = {"file": b"f" * 32, "move": b"m" * 32}.get(one.what) or digest(one.what)
             there = identity if is_content(one) else b""
-            seen.append(Observation(one.at, uuid(one), sight, there, body=one.what != "move"))
+            seen.append(CrawlObservation(one.at, uuid(one), sight, there, body=one.what != "move"))
         by_crawl = {uuid(one): one for one in mine}
         for made in fold(seen):
             last = by_crawl[made.reads]

@@ -15,9 +15,9 @@ from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.collections.pages.adapter.search import Search
 from windrow.stores.database import reach
 from windrow.stores.index.version import _VERSIONS, Versions
-from windrow.stores.summary.entry import Crawl, Entry, Mime, Summary
+from windrow.stores.summary.entry import CrawlEntry, MimeEntry, SummaryEntry, TextSummary
 from windrow.stores.summary.forget import forget
-from windrow.stores.summary.generation import Sight
+from windrow.stores.summary.generation import Sighted
 from windrow.stores.summary.store import SummaryStore
 
 NOW = 1_750_000_000
@@ -27,16 +27,18 @@ URL, OTHER = "https://a.example/page", "https://a.example/other"
 
 def crawl(
     at: int, title: str, *, url: str = URL, description: str | None = None, canonical: str = "", text: str = ""
-) -> Entry:
+) -> SummaryEntry:
     pile = (text or f"The harbour. {prose(1)}", "", "", "", "", "")
     digest = blake2b("\n\n\n".join(pile).encode()).digest()
     named = blake2b(repr((at, title, description, canonical, url)).encode()).hexdigest()
-    told = Crawl(
-        at, url, at, bytes.fromhex(named[:32]), Sight.CONTENT, b"agent-of-16-byte", 0, True, 20, 7, 200, None,
+    told = CrawlEntry(
+        at, url, at, bytes.fromhex(named[:32]), Sighted.CONTENT, b"agent-of-16-byte", 0, True, 20, 7, 200, None,
         f"sha256:{named}",
     )  # fmt: skip
     described = (None, None, "en", title, None, description, -1)
-    return Entry(told, Summary(digest, "", pile, described, (), True, 5, Mime("text", "html"), canonical))
+    return SummaryEntry(
+        told, TextSummary(digest, "", pile, described, (), True, 5, MimeEntry("text", "html"), canonical)
+    )
 
 
 def open_store(folder: Path) -> SummaryStore:
@@ -139,12 +141,12 @@ def test_is_duplicate_in_the_past_asks_who_was_one_then(tmp_path: Path, index: s
 
 @pytest.mark.parametrize("index", ["index", None], ids=["index", "full-text table"])
 def test_as_of_after_an_absence_is_uncertain_and_within_a_gap_finds_nothing(tmp_path: Path, index: str | None) -> None:
-    def absence(day: int, sight: Sight) -> Entry:
+    def absence(day: int, sight: Sighted) -> SummaryEntry:
         there = crawl(NOW + day * DAY, "Page")
-        return Entry(there.crawl._replace(sight=sight, payload="", status=404, visit=100 + day))
+        return SummaryEntry(there.crawl._replace(sight=sight, payload="", status=404, visit=100 + day))
 
     store = open_store(tmp_path)
-    days = {1: Sight.MISSING, 4: Sight.MISSING, 5: Sight.MISSING, 6: Sight.MISSING}
+    days = {1: Sighted.MISSING, 4: Sighted.MISSING, 5: Sighted.MISSING, 6: Sighted.MISSING}
     told = [crawl(NOW + day * DAY, "Page") for day in (0, 2, 8)] + [absence(*one) for one in days.items()]
     store.settle(told, 9)
     store.finish(NOW)

@@ -17,7 +17,7 @@ from windrow.collections.drops.phase import phase
 from windrow.collections.drops.seed import action
 from windrow.model import Status
 from windrow.reasons import Reason
-from windrow.stores.put import Late, Make, Put
+from windrow.stores.put import LateReference, RowMaking, RowPut
 
 COLLECTION = "drops"
 ZIP, XML = "zip", "xml"
@@ -34,15 +34,15 @@ _LONGEST = 16_000  # characters of a message: 64 kB in the worst of encodings
 _MOST_TASK = 2**15 - 1
 _MOST_RETRIES = 2**8 - 1
 
-_Write = Callable[[Any, Declared, Callable[[Put], None]], None]
+_Write = Callable[[Any, Declared, Callable[[RowPut], None]], None]
 
 
-def project(facts: Iterable[fact.Fact], declared: Declared) -> list[Put]:
+def project(facts: Iterable[fact.Fact], declared: Declared) -> list[RowPut]:
     """Return what the facts say of the tracker's rows, in their order.
 
     The rows of centres and sources come from `declare`, which goes before.
     """
-    puts: list[Put] = []
+    puts: list[RowPut] = []
     for one in facts:
         write = _WRITE.get(type(one))
         if write is not None:
@@ -50,62 +50,62 @@ def project(facts: Iterable[fact.Fact], declared: Declared) -> list[Put]:
     return puts
 
 
-def grown(sizes: Mapping[int, int]) -> list[Put]:
+def grown(sizes: Mapping[int, int]) -> list[RowPut]:
     """Return the progress of transfers that are under way: the bytes here so far by fetch."""
     return [
-        Put("zip_download", str(fetch), {"downloaded_size_bytes": size}, make=Make.NEVER)
+        RowPut("zip_download", str(fetch), {"downloaded_size_bytes": size}, make=RowMaking.NEVER)
         for fetch, size in sizes.items()
     ]
 
 
-def _session_opened(one: fact.SessionOpened, _declared: Declared, put: Callable[[Put], None]) -> None:
+def _session_opened(one: fact.SessionOpened, _declared: Declared, put: Callable[[RowPut], None]) -> None:
     at = moment(one.at)
-    put(Put("crawling_session", str(one.seq), {"start_time": at, "status": 0, "created": at}))
+    put(RowPut("crawling_session", str(one.seq), {"start_time": at, "status": 0, "created": at}))
 
 
-def _session_closed(one: fact.SessionClosed, _declared: Declared, put: Callable[[Put], None]) -> None:
+def _session_closed(one: fact.SessionClosed, _declared: Declared, put: Callable[[RowPut], None]) -> None:
     late = {}
     if one.outcome and one.failed is not None:
-        late = {"status": Late("session_task", str(one.failed), _MOST_TASK, 1)}
+        late = {"status": LateReference("session_task", str(one.failed), _MOST_TASK, 1)}
     values = {"finish_time": moment(one.at), "status": int(bool(one.outcome))}
-    put(Put("crawling_session", str(one.session), values, make=Make.NEVER, late=late))
+    put(RowPut("crawling_session", str(one.session), values, make=RowMaking.NEVER, late=late))
 
 
-def _task_opened(one: fact.TaskOpened, _declared: Declared, put: Callable[[Put], None]) -> None:
+def _task_opened(one: fact.TaskOpened, _declared: Declared, put: Callable[[RowPut], None]) -> None:
     if one.collection == COLLECTION:
         at = moment(one.at)
         values = {"phase_id": one.phase, "start_time": at, "status": 0, "created": at}
         values["comment"] = text(one.source, 256) or None
-        put(Put("session_task", str(one.seq), values, {"session_id": ("crawling_session", str(one.session))}))
+        put(RowPut("session_task", str(one.seq), values, {"session_id": ("crawling_session", str(one.session))}))
 
 
-def _task_closed(one: fact.TaskClosed, _declared: Declared, put: Callable[[Put], None]) -> None:
+def _task_closed(one: fact.TaskClosed, _declared: Declared, put: Callable[[RowPut], None]) -> None:
     values: dict[str, object] = {"finish_time": moment(one.at), "status": int(one.failed)}
     if one.comment:
         values["comment"] = text(one.comment, 256)
-    put(Put("session_task", str(one.task), values, make=Make.NEVER))
+    put(RowPut("session_task", str(one.task), values, make=RowMaking.NEVER))
 
 
-def _item_made(one: fact.ItemMade, declared: Declared, put: Callable[[Put], None]) -> None:
+def _item_made(one: fact.ItemMade, declared: Declared, put: Callable[[RowPut], None]) -> None:
     if one.collection != COLLECTION:
         return
     if one.kind == ZIP:
         folder, _, name = one.key.partition("/")
         put(_zip_file(name, declared, one.size))
         refs = {"zip_id": ("zip_file", name.lower())}
-        put(Put("zip_action", str(one.seq), {"todo_id": action(folder)}, refs, _PENDING, _QC))
+        put(RowPut("zip_action", str(one.seq), {"todo_id": action(folder)}, refs, _PENDING, _QC))
     elif one.kind == XML and not names.refusal(one.member):
         found = names.read_xml_name(one.member, declared.names, declared.xml_name)
         values, refs = _origin(found)
         values |= {"fname": one.member, "size_bytes": one.size, "content_md5": one.md5 or None}
         refs["zip_id"] = ("zip_download", str(one.fetch))
-        put(Put("xml_file", str(one.seq), values, refs, _NAMED, _QC))
+        put(RowPut("xml_file", str(one.seq), values, refs, _NAMED, _QC))
 
 
-def _zip_file(name: str, declared: Declared, size: int | None = None) -> Put:
+def _zip_file(name: str, declared: Declared, size: int | None = None) -> RowPut:
     values, refs = _origin(names.read_zip_name(name, declared.names, declared.zip_name))
     once = {"file_name": name, "size_bytes": size}
-    return Put("zip_file", name.lower(), values, refs, once)
+    return RowPut("zip_file", name.lower(), values, refs, once)
 
 
 def _origin(
@@ -117,68 +117,68 @@ def _origin(
     return {"created": found.date, "inc": found.inc}, {"centre_id": ("centre", found.centre.lower())}
 
 
-def _listed(one: fact.Listed, _declared: Declared, put: Callable[[Put], None]) -> None:
+def _listed(one: fact.Listed, _declared: Declared, put: Callable[[RowPut], None]) -> None:
     # A host that does not list it any more keeps its row: deleting that would delete its downloads.
     if _is(one.subject, ZIP) and one.event != "gone":
         refs = {"za_id": ("zip_action", str(one.item)), "file_source_id": ("file_source", one.source)}
-        put(Put("file_source_has_zip", _host(one), {}, refs, {"num_retries": 0}, make=Make.AGAIN))
+        put(RowPut("file_source_has_zip", _host(one), {}, refs, {"num_retries": 0}, make=RowMaking.AGAIN))
 
 
 def _host(one: fact.Listed | fact.FetchBegun) -> str:
     return f"{one.item}@{one.source}"
 
 
-def _fetch_begun(one: fact.FetchBegun, _declared: Declared, put: Callable[[Put], None]) -> None:
+def _fetch_begun(one: fact.FetchBegun, _declared: Declared, put: Callable[[RowPut], None]) -> None:
     if not _is(one.subject, ZIP):
         return
     if one.cut is not None:
-        put(Put("zip_download", str(one.cut), _FAILED, unless=_QC, make=Make.NEVER))
+        put(RowPut("zip_download", str(one.cut), _FAILED, unless=_QC, make=RowMaking.NEVER))
         _log(put, f"cut {one.cut}", ("zip_download", str(one.cut)), class_of(Reason.INTERRUPTED), _said(""))
     if one.errors:
         values = {"num_retries": min(one.errors, _MOST_RETRIES)}
-        put(Put("file_source_has_zip", _host(one), values, make=Make.NEVER))
+        put(RowPut("file_source_has_zip", _host(one), values, make=RowMaking.NEVER))
     at = moment(one.at)
     begun = {"request": at, "received": at, **_RUNNING}
-    put(Put("zip_download", str(one.seq), begun, {"zf_id": ("file_source_has_zip", _host(one))}, unless=_QC))
-    put(Put("zip_action", str(one.item), _RUNNING, unless=_QC, make=Make.NEVER))
+    put(RowPut("zip_download", str(one.seq), begun, {"zf_id": ("file_source_has_zip", _host(one))}, unless=_QC))
+    put(RowPut("zip_action", str(one.item), _RUNNING, unless=_QC, make=RowMaking.NEVER))
 
 
-def _fetch_ended(one: fact.FetchEnded, _declared: Declared, put: Callable[[Put], None]) -> None:
+def _fetch_ended(one: fact.FetchEnded, _declared: Declared, put: Callable[[RowPut], None]) -> None:
     if not _is(one.subject, ZIP):
         return
     size = one.size if one.reason is None and one.size is not None else one.received
     values = {"received": moment(one.at), "downloaded_size_bytes": size}
-    put(Put("zip_download", str(one.fetch), values, make=Make.NEVER))
+    put(RowPut("zip_download", str(one.fetch), values, make=RowMaking.NEVER))
     if one.reason is None:
-        put(Put("zip_file", _name(one.subject), {"size_bytes": size}, make=Make.NEVER))
+        put(RowPut("zip_file", _name(one.subject), {"size_bytes": size}, make=RowMaking.NEVER))
     else:
         _log(put, str(one.seq), ("zip_download", str(one.fetch)), class_of(one.reason), _said(one.message))
 
 
-def _read(one: fact.Read, _declared: Declared, put: Callable[[Put], None]) -> None:
+def _read(one: fact.DocumentRead, _declared: Declared, put: Callable[[RowPut], None]) -> None:
     if one.md5 and _is(one.subject, ZIP):
-        put(Put("zip_file", _name(one.subject), {"content_md5": one.md5}, make=Make.NEVER))
+        put(RowPut("zip_file", _name(one.subject), {"content_md5": one.md5}, make=RowMaking.NEVER))
 
 
-def _moved(one: fact.Moved, declared: Declared, put: Callable[[Put], None]) -> None:
+def _moved(one: fact.Moved, declared: Declared, put: Callable[[RowPut], None]) -> None:
     state = {"phase_id": one.phase, "status_id": int(one.status)}
     if _is(one.subject, XML):
-        put(Put("xml_file", str(one.item), state, unless=_QC, make=Make.NEVER))
+        put(RowPut("xml_file", str(one.item), state, unless=_QC, make=RowMaking.NEVER))
         return
     fetch = one.subject.fetch
     if not _is(one.subject, ZIP) or (fetch is not None and one.reason is Reason.RETRIED):
         return  # asked to try again: the action shows its latest download until the next one begins
-    put(Put("zip_action", str(one.item), state, unless=_QC, make=Make.NEVER))
+    put(RowPut("zip_action", str(one.item), state, unless=_QC, make=RowMaking.NEVER))
     if fetch is None:
         if one.reason is Reason.RETRIED:
             put(_zip_file(one.subject.key.partition("/")[2], declared))  # its centre is known by now
         return
-    put(Put("zip_download", str(fetch), state, unless=_QC, make=Make.NEVER))
+    put(RowPut("zip_download", str(fetch), state, unless=_QC, make=RowMaking.NEVER))
     if one.status is Status.CANCELLED:
         _log(put, str(one.seq), ("zip_download", str(fetch)), class_of(Reason.CANCELLED), _said(one.message))
 
 
-def _found(one: fact.Found, _declared: Declared, put: Callable[[Put], None]) -> None:
+def _found(one: fact.FindingMade, _declared: Declared, put: Callable[[RowPut], None]) -> None:
     if _is(one.subject, ZIP) and one.subject.fetch is not None:
         _log(put, str(one.seq), ("zip_download", str(one.subject.fetch)), one.kind, _said(one.message))
     elif _is(one.subject, XML):
@@ -186,12 +186,14 @@ def _found(one: fact.Found, _declared: Declared, put: Callable[[Put], None]) -> 
         _log(put, str(one.seq), ("xml_file", str(one.item)), one.kind, values)
 
 
-def _log(put: Callable[[Put], None], key: str, about: tuple[str, str], kind: str, values: Mapping[str, object]) -> None:
+def _log(
+    put: Callable[[RowPut], None], key: str, about: tuple[str, str], kind: str, values: Mapping[str, object]
+) -> None:
     """Write a line to the log of a download or an XML file; its class is put on record with it."""
     short = text(kind, 64)
-    put(Put("an_exception", short.lower(), once={"short_name": short}, make=Make.AGAIN))
+    put(RowPut("an_exception", short.lower(), once={"short_name": short}, make=RowMaking.AGAIN))
     table, column = ("zip_log", "zip_id") if about[0] == "zip_download" else ("xml_log", "xml_id")
-    put(Put(table, key, values, {column: about, "exception_id": ("an_exception", short.lower())}))
+    put(RowPut(table, key, values, {column: about, "exception_id": ("an_exception", short.lower())}))
 
 
 def _said(message: str) -> dict[str, object]:
@@ -234,7 +236,7 @@ _WRITE: dict[type, _Write] = {
     fact.Listed: _listed,
     fact.FetchBegun: _fetch_begun,
     fact.FetchEnded: _fetch_ended,
-    fact.Read: _read,
+    fact.DocumentRead: _read,
     fact.Moved: _moved,
-    fact.Found: _found,
+    fact.FindingMade: _found,
 }

@@ -11,12 +11,12 @@ from typing import Protocol
 from windrow.collections.drops import name as names
 from windrow.collections.drops.seed import CENTRES, STATES, centre, protocol
 from windrow.model import Source
-from windrow.stores.put import Make, Put
+from windrow.stores.put import RowMaking, RowPut
 
 _STATES = {word: number for number, word in enumerate(STATES, 1)}
 
 
-class Centre(Protocol):
+class DeclaredCentre(Protocol):
     """A centre as the workspace declares it; an empty text says nothing."""
 
     @property
@@ -65,7 +65,7 @@ class Declared:
     """
 
     at: datetime
-    centres: tuple[Centre, ...] = ()
+    centres: tuple[DeclaredCentre, ...] = ()
     sources: tuple[Source, ...] = ()
     gone: tuple[str, ...] = ()
     closed: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ class Declared:
         return (*(name for name in CENTRES if name.lower() not in own), *own.values())
 
 
-def declare(declared: Declared) -> list[Put]:
+def declare(declared: Declared) -> list[RowPut]:
     """Return the rows of `centre` and `file_source`: declared values, brought up to date.
 
     The secret's *place* is written, never the secret.
@@ -87,15 +87,15 @@ def declare(declared: Declared) -> list[Put]:
     return [*_centres(declared), *_sources(declared)]
 
 
-def _centres(declared: Declared) -> Iterator[Put]:
+def _centres(declared: Declared) -> Iterator[RowPut]:
     at = moment(declared.at)
     asked = {source.owner.lower() for source in declared.sources}
     for name in CENTRES:
         # One that was declared inactive once, and is no more, is asked again: the table must say so.
         active = {"is_active": True} if name.lower() in asked else {}
-        yield Put("centre", name.lower(), active, once=centre(name, at), make=Make.AGAIN)
+        yield RowPut("centre", name.lower(), active, once=centre(name, at), make=RowMaking.AGAIN)
     for name in declared.closed:
-        yield Put("centre", name, {"is_active": False}, make=Make.NEVER)
+        yield RowPut("centre", name, {"is_active": False}, make=RowMaking.NEVER)
     for one in declared.centres:
         said = {
             "full_name": one.full_name,
@@ -107,10 +107,10 @@ def _centres(declared: Declared) -> Iterator[Put]:
         values = {name: value for name, value in said.items() if value}
         once = {"short_name": one.short_name, "full_name": "", "email": "", "created": at}
         key = one.short_name.lower()
-        yield Put("centre", key, {**values, "is_active": one.is_active}, once=once, make=Make.AGAIN)
+        yield RowPut("centre", key, {**values, "is_active": one.is_active}, once=once, make=RowMaking.AGAIN)
 
 
-def _sources(declared: Declared) -> Iterator[Put]:
+def _sources(declared: Declared) -> Iterator[RowPut]:
     for source in declared.sources:
         site = source.site
         place = site.secret or site.key
@@ -124,9 +124,9 @@ def _sources(declared: Declared) -> Iterator[Put]:
         }
         refs = {"centre_id": ("centre", source.owner.lower())}
         once = {"created": moment(declared.at)}
-        yield Put("file_source", source.name, values, refs, once, make=Make.AGAIN)
+        yield RowPut("file_source", source.name, values, refs, once, make=RowMaking.AGAIN)
     for name in declared.gone:
-        yield Put("file_source", name, {"state_id": _STATES["removed"]}, make=Make.NEVER)
+        yield RowPut("file_source", name, {"state_id": _STATES["removed"]}, make=RowMaking.NEVER)
 
 
 def _state(source: Source) -> int:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from windrow.shape import Column, Kind, Table
+from windrow.shape import Column, ColumnKind, ElementTable
 
 ROOT = "http://www.mousephenotype.org/dcc/exportlibrary/datastructure/core/"
 SPECIMEN = f"{ROOT}specimen"
@@ -26,7 +26,7 @@ ROOTS = {"specimen": f"{{{SPECIMEN}}}centreSpecimenSet", "experiment": f"{{{PROC
 """The root element of each kind. It has no attributes and no row: its place is the submission."""
 
 
-class Field(NamedTuple):
+class ElementField(NamedTuple):
     """One column and where its text is: an attribute `@x`, a child `x`, or the element's own text `.`."""
 
     place: str
@@ -37,20 +37,20 @@ class Element(NamedTuple):
     """One element type: its table, its fields and the elements in it by their names."""
 
     table: str
-    fields: tuple[Field, ...]
+    fields: tuple[ElementField, ...]
     children: tuple[tuple[str, str], ...] = ()
     entity: str = ""
 
 
-def _field(place: str, name: str, kind: Kind = Kind.TEXT, *, indexed: bool = False) -> Field:
-    return Field(place, Column(name, kind, indexed))
+def _field(place: str, name: str, kind: ColumnKind = ColumnKind.TEXT, *, indexed: bool = False) -> ElementField:
+    return ElementField(place, Column(name, kind, indexed))
 
 
-def _name(place: str, name: str, *, indexed: bool = True) -> Field:
-    return Field(place, Column(name, Kind.NAME, indexed))
+def _name(place: str, name: str, *, indexed: bool = True) -> ElementField:
+    return ElementField(place, Column(name, ColumnKind.NAME, indexed))
 
 
-_SEQUENCE = _field("@sequenceID", "sequence_id", Kind.INTEGER)
+_SEQUENCE = _field("@sequenceID", "sequence_id", ColumnKind.INTEGER)
 _PARAMETER = _name("@parameterID", "parameter_id")
 _STATUS = _field("parameterStatus", "parameter_status")
 _MEDIA = (_field("@URI", "uri"), _field("@fileType", "file_type"), _field("@link", "link"))
@@ -60,7 +60,7 @@ _SPECIMEN_FIELDS = (
     _name("@specimenID", "specimen_id"),
     _name("@colonyID", "colony_id"),
     _name("@strainID", "strain_id"),
-    _field("@isBaseline", "is_baseline", Kind.BOOLEAN),
+    _field("@isBaseline", "is_baseline", ColumnKind.BOOLEAN),
     _field("@gender", "gender"),
     _field("@zygosity", "zygosity"),
     _field("@litterId", "litter_id"),
@@ -93,7 +93,7 @@ ELEMENTS: dict[str, Element] = {
         ),
         Element(
             "mouse",
-            (*_SPECIMEN_FIELDS, _field("@DOB", "dob", Kind.DATE)),
+            (*_SPECIMEN_FIELDS, _field("@DOB", "dob", ColumnKind.DATE)),
             _SPECIMEN_CHILDREN,
             entity="specimen",
         ),
@@ -127,13 +127,13 @@ ELEMENTS: dict[str, Element] = {
         Element(
             "parental_strain",
             (
-                _field("@percentage", "percentage", Kind.DOUBLE),
+                _field("@percentage", "percentage", ColumnKind.DOUBLE),
                 _field("@MGIStrainID", "mgi_strain_id"),
                 _field("@gender", "gender"),
-                _field("@level", "level", Kind.INTEGER),
+                _field("@level", "level", ColumnKind.INTEGER),
             ),
         ),
-        Element("status_code", (_field(".", "value"), _field("@date", "date", Kind.DATE))),
+        Element("status_code", (_field(".", "value"), _field("@date", "date", ColumnKind.DATE))),
         # experiments
         Element(
             "centre_procedure",
@@ -147,8 +147,8 @@ ELEMENTS: dict[str, Element] = {
         Element(
             "housing",
             (
-                _field("@fromLIMS", "from_lims", Kind.BOOLEAN),
-                _field("@lastUpdated", "last_updated", Kind.DATE),
+                _field("@fromLIMS", "from_lims", ColumnKind.BOOLEAN),
+                _field("@lastUpdated", "last_updated", ColumnKind.DATE),
             ),
             (("procedure", "procedure"),),
             entity="housing",
@@ -164,7 +164,7 @@ ELEMENTS: dict[str, Element] = {
             (
                 _name("@experimentID", "experiment_id"),
                 _name("@sequenceID", "sequence_id", indexed=False),
-                _field("@dateOfExperiment", "date_of_experiment", Kind.DATE),
+                _field("@dateOfExperiment", "date_of_experiment", ColumnKind.DATE),
             ),
             (
                 ("specimenID", "experiment_specimen"),
@@ -226,7 +226,7 @@ ELEMENTS: dict[str, Element] = {
             "dimension",
             (
                 _field("@id", "dimension_id"),
-                _field(".", "value", Kind.DECIMAL),
+                _field(".", "value", ColumnKind.DECIMAL),
                 _field("@origin", "origin"),
                 _field("@unit", "unit"),
             ),
@@ -248,8 +248,8 @@ def parents(table: str) -> tuple[str, ...]:
 def columns(element: Element) -> tuple[Column, ...]:
     """Return the columns of an element's table, in the order of its rows."""
     own = tuple(field.column for field in element.fields)
-    return (Column("parent_table", Kind.NAME), *own) if len(parents(element.table)) > 1 else own
+    return (Column("parent_table", ColumnKind.NAME), *own) if len(parents(element.table)) > 1 else own
 
 
-TABLES = tuple(Table(name, columns(each), parents(name), entity=each.entity) for name, each in ELEMENTS.items())
+TABLES = tuple(ElementTable(name, columns(each), parents(name), entity=each.entity) for name, each in ELEMENTS.items())
 """What the store makes."""

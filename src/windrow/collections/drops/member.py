@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from windrow.collections.drops import name as names
-from windrow.collections.drops.name import Kind, XmlName, ZipName
+from windrow.collections.drops.name import DocumentKind, XmlName, ZipName
 from windrow.collections.drops.plan import FOLDERS, declared_centres
 from windrow.formats.zip import ZipMember
 from windrow.model import Finding, Item, Level, Member
@@ -42,7 +42,7 @@ class Rules(NamedTuple):
         it (add, edit, delete), the file's own date and increment, and its name.
         """
         date, inc = (str(self.zip.date), self.zip.inc) if self.zip else ("", 0)
-        order = 0 if found.kind is Kind.SPECIMEN else 1
+        order = 0 if found.kind is DocumentKind.SPECIMEN else 1
         return f"{order}.{date}.{inc:020d}.{self.action}.{found.date}.{found.inc:020d}.{name}"
 
 

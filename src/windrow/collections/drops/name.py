@@ -32,7 +32,7 @@ GREATEST = 2**63 - 1
 UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff/\\]|\.\.|\A[A-Za-z]:")
 
 
-class Kind(StrEnum):
+class DocumentKind(StrEnum):
     """What an XML file holds; specimens are loaded before the experiments made on them."""
 
     SPECIMEN = "specimen"
@@ -53,7 +53,7 @@ class XmlName(NamedTuple):
     centre: str
     date: date
     inc: int
-    kind: Kind
+    kind: DocumentKind
 
 
 def read_zip_name(name: str, centres: Iterable[str], pattern: str = ZIP) -> ZipName | Reason:
@@ -99,12 +99,12 @@ def read_xml_name(name: str, centres: Iterable[str], pattern: str = XML) -> XmlN
     found = _match(name, xml_pattern(pattern))
     if isinstance(found, Reason):
         return found
-    if found["kind"] not in set(Kind):
+    if found["kind"] not in set(DocumentKind):
         return Reason.BAD_NAME
     centre = declared(found["centre"], centres)
     if not centre:
         return Reason.UNKNOWN_CENTRE
-    return XmlName(centre, _day(found), int(found["inc"]), Kind(found["kind"]))
+    return XmlName(centre, _day(found), int(found["inc"]), DocumentKind(found["kind"]))
 
 
 def declared(centre: str, centres: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from windrow.collections.drops import name as names
-from windrow.model import LARGEST, Entry, Offer, Source, join
+from windrow.model import LARGEST, ListingEntry, Offer, Source, join
 from windrow.reasons import Reason
 
 FOLDERS = ("add", "edit", "delete")
@@ -18,7 +18,7 @@ SUFFIX = ".zip"
 SIDECARS = (".sha256", ".md5")  # the stronger one is taken where both are there
 
 
-def plan(source: Source, entries: Sequence[Entry], options: Mapping[str, Any]) -> list[Offer]:
+def plan(source: Source, entries: Sequence[ListingEntry], options: Mapping[str, Any]) -> list[Offer]:
     """Return an offer for every zip listed, in the order of the listing.
 
     `options`: `centres`, the declared short names (a sequence, or a text with commas), and
@@ -62,7 +62,7 @@ def declared_centres(options: Mapping[str, Any]) -> list[str]:
     return [short for part in parts if (short := str(part).strip())]
 
 
-def _offer(entry: Entry, centres: list[str], pattern: str, files: set[tuple[str, str]]) -> Offer:
+def _offer(entry: ListingEntry, centres: list[str], pattern: str, files: set[tuple[str, str]]) -> Offer:
     """Judge one zip by its name."""
     folder = _folder(entry)
     key = path = join(folder, entry.name) if folder else entry.name
@@ -92,7 +92,7 @@ def _offer(entry: Entry, centres: list[str], pattern: str, files: set[tuple[str,
     )
 
 
-def _folder(entry: Entry) -> str:
+def _folder(entry: ListingEntry) -> str:
     """Return the folder an entry lies in, without slashes around."""
     return entry.folder.strip("/")
 

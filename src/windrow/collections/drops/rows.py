@@ -44,10 +44,10 @@ def rows(task: Task) -> Rows:
     Raises StepError with a reason where a value has no place in a database (a number of more than
     64 bits, an id of more than 255 characters), with the line of the record that it stands in.
     """
-    return Reader(task.limits).read(task.view)
+    return RowReader(task.limits).read(task.view)
 
 
-class Reader:
+class RowReader:
     """Read one document."""
 
     def __init__(self, limits: Limits) -> None:

@@ -10,7 +10,14 @@ from typing import Any
 
 from windrow.errors import ConfigError
 from windrow.model import Site, Source
-from windrow.settings.configuration import Configuration, Database, Given, SourceTable, Surroundings, source_at_url
+from windrow.settings.configuration import (
+    Configuration,
+    DatabaseAddress,
+    Given,
+    SourceTable,
+    Surroundings,
+    source_at_url,
+)
 from windrow.settings.kinds import DATABASE, DURATION, OPTIONAL, PATTERN, SECRET, SIZE, SWITCH, TEXT, TEXTS, count
 from windrow.settings.setting import Setting, Value
 
@@ -41,8 +48,8 @@ class Centre:
 class Drops:
     """What the collection `drops` is told. Empty patterns: the standard's own."""
 
-    tracker: Database
-    store: Database
+    tracker: DatabaseAddress
+    store: DatabaseAddress
     listers: int
     downloaders: int
     attempts: int
@@ -157,8 +164,8 @@ def drops(given: Given) -> Drops:
         if name.startswith("drops.lists.") and (path := _file(given, name))
     }
     return Drops(
-        tracker=Database(of("tracker"), of("tracker_secret")),
-        store=Database(of("store"), of("store_secret")),
+        tracker=DatabaseAddress(of("tracker"), of("tracker_secret")),
+        store=DatabaseAddress(of("store"), of("store_secret")),
         listers=of("listers"),
         downloaders=of("downloaders"),
         attempts=of("attempts"),

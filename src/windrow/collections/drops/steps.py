@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from windrow.collections.drops import name as names
 from windrow.collections.drops.member import Rules, aside, kind_of, rules, told
-from windrow.collections.drops.name import Kind
+from windrow.collections.drops.name import DocumentKind
 from windrow.contract import Task
 from windrow.digest import Hasher, combine
 from windrow.errors import StepError
@@ -22,7 +22,7 @@ from windrow.formats.zip import ZipMember
 from windrow.model import Finding, Level, Limits, Member, Reading, Resource
 from windrow.reasons import Reason
 
-ROOTS = {Kind.SPECIMEN: "centreSpecimenSet", Kind.EXPERIMENT: "centreProcedureSet"}
+ROOTS = {DocumentKind.SPECIMEN: "centreSpecimenSet", DocumentKind.EXPERIMENT: "centreProcedureSet"}
 HARMLESS = (Reason.NOT_A_FILE, Reason.UNSAFE_NAME)
 """What is wrong with one entry alone; any other fault is one of the whole zip."""
 
@@ -71,7 +71,7 @@ def open_member(view: BinaryIO, name: str, limits: Limits) -> BinaryIO:
     return archive.open_member(view, name, limits)
 
 
-def schema(task: Task, kind: Kind) -> xsd.Schema:
+def schema(task: Task, kind: DocumentKind) -> xsd.XmlSchema:
     """Return the compiled schema that the workspace names for a kind, its imports beside it."""
     sheet: Resource | None = task.resources.get(kind.value)
     if sheet is None:
@@ -79,7 +79,7 @@ def schema(task: Task, kind: Kind) -> xsd.Schema:
     return compiled(sheet)
 
 
-def compiled(sheet: Resource) -> xsd.Schema:
+def compiled(sheet: Resource) -> xsd.XmlSchema:
     """Compile a schema with the files beside it; one that cannot be used is a StepError."""
     imports = {beside.path.name: beside.content for beside in sheet.siblings}
     known_by = combine([sheet.digest, *(f"{beside.path.name} {beside.digest}" for beside in sheet.siblings)])
@@ -113,16 +113,16 @@ def _member(view: BinaryIO, entry: ZipMember, decide: Rules, findings: list[Find
     return [member]
 
 
-def _kind(task: Task) -> Kind:
+def _kind(task: Task) -> DocumentKind:
     """Return what an XML file says it is by its name."""
     name = task.item.member or task.item.key.rpartition("/")[2]
     found = names.xml_pattern(task.options.get("xml_name") or names.XML).fullmatch(name)
-    if not found or found["kind"] not in set(Kind):
+    if not found or found["kind"] not in set(DocumentKind):
         raise StepError(f"{name[:200]!r} does not follow the convention", Reason.BAD_NAME)
-    return Kind(found["kind"])
+    return DocumentKind(found["kind"])
 
 
-def _agree(text: xml.Text, kind: Kind) -> None:
+def _agree(text: xml.XmlText, kind: DocumentKind) -> None:
     """Hold the root element against the kind that the file's name announces."""
     if text.root != ROOTS[kind]:
         xml.tree(text.content)  # what is not well-formed has no root to judge

@@ -6,7 +6,7 @@ Specimens are counted too, by centre and pipeline, with empty procedure and para
 from __future__ import annotations
 
 from windrow.collections.drops.element import ELEMENTS
-from windrow.shape import Summary
+from windrow.shape import CountTable
 
 _RECORDS = ("experiment", "line", "housing")
 _PARAMETERS = tuple(
@@ -33,7 +33,7 @@ _OF_SPECIMENS = """
     JOIN centre_specimen c ON c.id = t.parent_id
     WHERE {{chosen}}"""
 
-SUMMARY = Summary(
+SUMMARY = CountTable(
     keys=("centre", "pipeline", "procedure", "parameter"),
     queries=(
         *(_OF_PARAMETERS.format(table=table, record=record) for table in _PARAMETERS for record in _RECORDS),

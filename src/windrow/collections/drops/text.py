@@ -9,7 +9,7 @@ from math import isfinite
 
 from windrow.errors import StepError
 from windrow.reasons import Reason
-from windrow.shape import NAME_LIMIT, Kind
+from windrow.shape import NAME_LIMIT, ColumnKind
 
 Read = Callable[[str], object]
 
@@ -81,14 +81,14 @@ def name(text: str) -> str:
     return text
 
 
-READERS: dict[Kind, Read | None] = {
-    Kind.NAME: name,
-    Kind.TEXT: None,
-    Kind.INTEGER: integer,
-    Kind.DOUBLE: double,
-    Kind.DECIMAL: decimal,
-    Kind.BOOLEAN: boolean,
-    Kind.DATE: date,
+READERS: dict[ColumnKind, Read | None] = {
+    ColumnKind.NAME: name,
+    ColumnKind.TEXT: None,
+    ColumnKind.INTEGER: integer,
+    ColumnKind.DOUBLE: double,
+    ColumnKind.DECIMAL: decimal,
+    ColumnKind.BOOLEAN: boolean,
+    ColumnKind.DATE: date,
 }
 """How a column's text becomes its value; None leaves it as it is."""
 

@@ -14,8 +14,8 @@ from windrow.collections.pages.redirect import move
 from windrow.digest import number
 from windrow.formats.moment import moment
 from windrow.model import Recorded, Visit
-from windrow.stores.summary.entry import Mime
-from windrow.stores.summary.log import Agent, File, Log, Redirect, Request
+from windrow.stores.summary.entry import MimeEntry
+from windrow.stores.summary.log import Agent, LoggedCrawl, LoggedFile, LoggedRedirect, LoggedRequest
 
 UNASKED = frozenset({ExitCode.ROBOTS_DENIED, ExitCode.POLICY_DENIED})
 """Exit codes of crawls that were refused before the server was asked."""
@@ -24,7 +24,7 @@ LONGEST = 2_000
 """Characters of a message that are kept."""
 
 
-def log(one: Recorded, holder: str) -> Log:
+def log(one: Recorded, holder: str) -> LoggedCrawl:
     """Return the rows of a visit; `holder` is who made it."""
     visit = one.visit
     code = became(visit)
@@ -32,8 +32,8 @@ def log(one: Recorded, holder: str) -> Log:
     changed = max(0, int(modified.timestamp())) if modified else None
     request = None
     if _asked(visit, code):
-        request = Request(visit.allowed, visit.status, visit.validators[0] or None, changed)
-    return Log(
+        request = LoggedRequest(visit.allowed, visit.status, visit.validators[0] or None, changed)
+    return LoggedCrawl(
         one.seq, Agent(one.session, int(one.opened.timestamp()), agent_uuid(one.opened, one.session), holder),
         visit.url, _kind(visit.kind),
         crawl_uuid(visit.started, one.session, visit.digest or number(visit.url), visit.kind),
@@ -67,16 +67,16 @@ def _asked(visit: Visit, code: ExitCode) -> bool:
     return visit.status is not None or (visit.seconds > 0 and code not in UNASKED)
 
 
-def _file(visit: Visit, modified: int | None) -> File | None:
+def _file(visit: Visit, modified: int | None) -> LoggedFile | None:
     kept = visit.kept
     if kept is None or visit.status is None or not 200 <= visit.status < 300:
         return None
     kind = mime(kept.mime)
-    return File(kept.size, Mime(*kind) if kind else None, modified)
+    return LoggedFile(kept.size, MimeEntry(*kind) if kind else None, modified)
 
 
-def _redirect(visit: Visit, modified: int | None) -> Redirect | None:
+def _redirect(visit: Visit, modified: int | None) -> LoggedRedirect | None:
     to = move(visit.url, visit.status, visit.location) if visit.status is not None else None
     if to is None or not to.url:
         return None
-    return Redirect(to.url, to.fragment, int(to.source), to.permanent, modified)
+    return LoggedRedirect(to.url, to.fragment, int(to.source), to.permanent, modified)

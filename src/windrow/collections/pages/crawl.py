@@ -12,7 +12,7 @@ from typing import Any
 
 from windrow.collections.pages import guide, recrawl
 from windrow.collections.pages.code import CrawlType
-from windrow.collections.pages.guide import SITEMAP, Guide, Manner
+from windrow.collections.pages.guide import SITEMAP, CrawlOptions, SiteRules
 from windrow.collections.pages.outcome import ended
 from windrow.collections.pages.parameter import clean
 from windrow.collections.pages.policy import Policy, policy
@@ -23,7 +23,7 @@ from windrow.contract import Crawl
 from windrow.digest import number
 from windrow.formats.hint import CAP
 from windrow.formats.url import normalise, parts
-from windrow.model import Found, Source, Visit
+from windrow.model import FoundUrl, Source, Visit
 from windrow.politeness.private import named
 from windrow.reasons import Reason
 
@@ -40,13 +40,13 @@ def site(source: Source) -> Policy:
     )
 
 
-def seeds(source: Source, options: Mapping[str, Any]) -> list[Found]:  # noqa: ARG001 the shape of `Crawl.seeds`
+def seeds(source: Source, options: Mapping[str, Any]) -> list[FoundUrl]:  # noqa: ARG001 the shape of `Crawl.seeds`
     """Return a site's first addresses: its seeds, and the sitemaps and feeds that it names."""
     told, policies = source.options, site(source)
     urls = dict.fromkeys(clean(url) for url in (*policies.scope.seeds, *_within(policies, told["feeds"])))
-    found = [Found(number(url), parts(url).origin, url, recrawl.segments(url)) for url in urls]
+    found = [FoundUrl(number(url), parts(url).origin, url, recrawl.segments(url)) for url in urls]
     maps = dict.fromkeys(_within(policies, told["sitemaps"]))
-    return found + [Found(number(url), parts(url).origin, url, 0, SITEMAP) for url in maps]
+    return found + [FoundUrl(number(url), parts(url).origin, url, 0, SITEMAP) for url in maps]
 
 
 def _within(policies: Policy, told: Iterable[str]) -> list[str]:
@@ -54,15 +54,15 @@ def _within(policies: Policy, told: Iterable[str]) -> list[str]:
     return [url for text in told if (url := normalise(text).url) and policies.scope.owns(parts(url))]
 
 
-def rules(source: Source, origin: str, options: Mapping[str, Any]) -> Guide:  # noqa: ARG001 the shape of `Crawl.rules`
+def rules(source: Source, origin: str, options: Mapping[str, Any]) -> SiteRules:  # noqa: ARG001 the shape of `Crawl.rules`
     """Return the rules by which one origin of a site is walked."""
     agent = source.site.agent
     told = source.options
-    manner = Manner(
+    manner = CrawlOptions(
         site(source), agent, told["delay"], named=named(told["private"]), sitemaps=told["read_sitemaps"],
         hints=not told.get("every"),
     )  # fmt: skip
-    return Guide(manner, origin, References(agent, feeds=source.options["read_feeds"]))
+    return SiteRules(manner, origin, References(agent, feeds=source.options["read_feeds"]))
 
 
 def again(source: Source, visit: Visit, interval: int, failures: int) -> tuple[int | None, int]:

@@ -24,7 +24,7 @@ class State(NamedTuple):
     rest: str = ""
 
 
-class Change(NamedTuple):
+class TextChange(NamedTuple):
     """A short text that changed; empty where there was or is none."""
 
     what: str
@@ -32,7 +32,7 @@ class Change(NamedTuple):
     after: str
 
 
-class Line(NamedTuple):
+class DiffLine(NamedTuple):
     """A line of a difference: `sign` is `+`, `-`, a blank for one that stays, or `@` where some are left out."""
 
     sign: str
@@ -43,8 +43,8 @@ class Line(NamedTuple):
 class Difference:
     """What changed; `added` and `removed` count lines of the main text, `elsewhere` those of the rest, both ways."""
 
-    changes: tuple[Change, ...]
-    lines: tuple[Line, ...]
+    changes: tuple[TextChange, ...]
+    lines: tuple[DiffLine, ...]
     added: int
     removed: int
     elsewhere: int
@@ -77,7 +77,7 @@ def difference(before: State, after: State, *, context: int = CONTEXT) -> Differ
     """
     said, now = dict(before.said), dict(after.said)
     changes = [
-        Change(what, said.get(what, ""), now.get(what, ""))
+        TextChange(what, said.get(what, ""), now.get(what, ""))
         for what in dict.fromkeys((*said, *now))
         if said.get(what, "") != now.get(what, "")
     ]
@@ -88,23 +88,23 @@ def difference(before: State, after: State, *, context: int = CONTEXT) -> Differ
     return Difference(tuple(changes), lines, signs.count("+"), signs.count("-"), len(rest))
 
 
-def _compared(old: Sequence[str], new: Sequence[str]) -> Iterator[Line]:
+def _compared(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffLine]:
     """Yield every line of both, in order."""
     head = _same(old, new)
     tail = _same(old[head:][::-1], new[head:][::-1])
-    yield from (Line(" ", text) for text in new[:head])
+    yield from (DiffLine(" ", text) for text in new[:head])
     gone, come = old[head : len(old) - tail], new[head : len(new) - tail]
     if max(len(gone), len(come)) > MOST:
-        yield from (Line("-", text) for text in gone)
-        yield from (Line("+", text) for text in come)
+        yield from (DiffLine("-", text) for text in gone)
+        yield from (DiffLine("+", text) for text in come)
     else:
         for what, i, j, k, m in SequenceMatcher(None, gone, come).get_opcodes():
             if what == "equal":
-                yield from (Line(" ", text) for text in come[k:m])
+                yield from (DiffLine(" ", text) for text in come[k:m])
             else:
-                yield from (Line("-", text) for text in gone[i:j])
-                yield from (Line("+", text) for text in come[k:m])
-    yield from (Line(" ", text) for text in new[len(new) - tail :])
+                yield from (DiffLine("-", text) for text in gone[i:j])
+                yield from (DiffLine("+", text) for text in come[k:m])
+    yield from (DiffLine(" ", text) for text in new[len(new) - tail :])
 
 
 def _same(one: Sequence[str], other: Sequence[str]) -> int:
@@ -115,7 +115,7 @@ def _same(one: Sequence[str], other: Sequence[str]) -> int:
     return min(len(one), len(other))
 
 
-def _folded(lines: Sequence[Line], context: int) -> Iterator[Line]:
+def _folded(lines: Sequence[DiffLine], context: int) -> Iterator[DiffLine]:
     """Leave out what stays and is far from what changed, saying how many lines that are."""
     near = [False] * len(lines)
     last = -context - 1
@@ -139,8 +139,8 @@ def _folded(lines: Sequence[Line], context: int) -> Iterator[Line]:
         yield _left_out(hidden)
 
 
-def _left_out(count: int) -> Line:
-    return Line("@", f"{count:,} line{'s' * (count != 1)}")
+def _left_out(count: int) -> DiffLine:
+    return DiffLine("@", f"{count:,} line{'s' * (count != 1)}")
 
 
 def _short(text: str, most: int = 60) -> str:

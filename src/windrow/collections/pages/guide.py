@@ -9,17 +9,17 @@ from datetime import UTC, datetime
 from windrow.collections.pages import parameter, recrawl
 from windrow.collections.pages.code import CrawlType
 from windrow.collections.pages.kind import mime
-from windrow.collections.pages.met import Met, Read
+from windrow.collections.pages.met import LinkMemo, Read
 from windrow.collections.pages.outcome import outcome
-from windrow.collections.pages.policy import Policy, Verdict, by_robots, told
-from windrow.collections.pages.trap import Row
+from windrow.collections.pages.policy import Policy, PolicyVerdict, by_robots, told
+from windrow.collections.pages.trap import NoveltyCount
 from windrow.digest import number
 from windrow.formats import hint
 from windrow.formats.directive import header
 from windrow.formats.url import Resolver, parts
-from windrow.model import Call, Found, LeftOut, Visit
+from windrow.model import CrawlRequest, FoundUrl, LeftOut, Visit
 from windrow.politeness import pace, private, robots_standing
-from windrow.politeness.private import Named
+from windrow.politeness.private import AllowedNetworks
 from windrow.reasons import Reason
 
 SITEMAP = CrawlType.METADATA_CRAWL
@@ -40,7 +40,7 @@ FEEDS = frozenset((
 ))  # fmt: skip
 """Media types of feeds, and those under which they come too."""
 
-_NONE = Named()
+_NONE = AllowedNetworks()
 _ROOM = 256  # judgements remembered, and links resolved: there may be thousands of origins
 _HOUR = 3600.0
 _NO_YEAR = 9998  # before any time is told no date is too late
@@ -48,7 +48,7 @@ _LATER = pace.UNREACHED | {Reason.ROBOTS_UNREACHABLE, Reason.SITE_GIVEN_UP, Reas
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class CrawlOptions:
     """How a site is walked: what is allowed, as whom, and how fast.
 
     `delay` is the least delay in seconds where robots.txt names none; without `polite` the duration of
@@ -61,25 +61,25 @@ class Manner:
     agent: str
     delay: float = 1.0
     polite: bool = True
-    named: Named = _NONE
+    named: AllowedNetworks = _NONE
     sitemaps: bool = True
     hints: bool = True
 
 
-class Guide:
+class SiteRules:
     """What is known of one origin in one run."""
 
-    def __init__(self, manner: Manner, origin: str, read: Read) -> None:
+    def __init__(self, manner: CrawlOptions, origin: str, read: Read) -> None:
         """Begin with nothing known: robots.txt comes first. `origin` is spelt as `Parts.origin` spells it."""
         self._manner = manner
         self._origin = origin
-        self._met = Met(read)
+        self._met = LinkMemo(read)
         self._resolver = Resolver(origin, _ROOM)
         self._pace = pace.Pace()
         self._standing = robots_standing.NEW
         self._year = _NO_YEAR
-        self._judged: dict[str, Found | None] = {}  # what `follow` said: pages repeat their links
-        self._row = Row()
+        self._judged: dict[str, FoundUrl | None] = {}  # what `follow` said: pages repeat their links
+        self._row = NoveltyCount()
         self._sitemaps = SITEMAPS  # how many may still be offered
         self._left: list[LeftOut] = []
 
@@ -92,7 +92,7 @@ class Guide:
             self._met.forget()
         return f"{self._origin}/robots.txt" if at >= self._standing.due else ""
 
-    def ruled(self, at: float, status: int | None, body: bytes) -> list[Found]:
+    def ruled(self, at: float, status: int | None, body: bytes) -> list[FoundUrl]:
         """Take the last answer to the request for robots.txt, redirects followed; return the sitemaps it names."""
         agent = self._manner.agent
         self._judged.clear()
@@ -114,16 +114,16 @@ class Guide:
         """Tell why a host may not be talked to at the number that its name resolved to."""
         return private.refusal(host, number, self._manner.named)
 
-    def verdict(self, url: str, kind: int = CrawlType.FILE_CRAWL) -> Verdict:
+    def verdict(self, url: str, kind: int = CrawlType.FILE_CRAWL) -> PolicyVerdict:
         """Judge an address by all rules, and tell the one that decided.
 
         A sitemap need not look like a page; the site's scope and robots.txt hold for it too.
         """
         if self._pace.given_up:
-            return Verdict(Reason.SITE_GIVEN_UP)
+            return PolicyVerdict(Reason.SITE_GIVEN_UP)
         if kind == SITEMAP:
             within = self._manner.policy.scope.owns(parts(url))
-            return by_robots(url, self._standing.robots) if within else Verdict(Reason.OUT_OF_SCOPE)
+            return by_robots(url, self._standing.robots) if within else PolicyVerdict(Reason.OUT_OF_SCOPE)
         return self._manner.policy.judge(url, self._year, self._standing.robots)
 
     def refusal(self, url: str, kind: int = CrawlType.FILE_CRAWL) -> Reason | None:
@@ -138,10 +138,10 @@ class Guide:
         """Return the seconds to wait after an answer, or None where the site is given up for the run."""
         delay = pace.least(self._standing.robots.delay, self._manner.delay)
         took = seconds if self._manner.polite else 0.0
-        self._pace = self._pace.step(pace.Answer(status, took, wait), delay)
+        self._pace = self._pace.step(pace.AnswerTiming(status, took, wait), delay)
         return None if self._pace.given_up else self._pace.wait(delay)
 
-    def endless(self, call: Call, body: bytes) -> bool:
+    def endless(self, call: CrawlRequest, body: bytes) -> bool:
         """Take what a new address brought; tell whether the origin gives nothing but what is known already."""
         return call.kind != SITEMAP and self._row.endless(body)
 
@@ -155,23 +155,23 @@ class Guide:
             return url, []
         return self._met(url, fields, body)
 
-    def hints(self, call: Call, fields: Mapping[str, str], body: bytes) -> list[Found] | None:
+    def hints(self, call: CrawlRequest, fields: Mapping[str, str], body: bytes) -> list[FoundUrl] | None:
         """Return what a sitemap or a feed names; None where the answer is a page, or only looks like a hint."""
         kind = mime(fields.get("content-type", ""))
         if call.kind != SITEMAP and (kind is None or kind.essence not in FEEDS):
             return None
         read = hint.read(body, call.url)
-        if read.kind is hint.Kind.INDEX:
+        if read.kind is hint.HintKind.INDEX:
             deeper = call.place + 1
             found = (self._sitemap(one.url, deeper, one.modified) for one in read.entries if deeper < DEEP)
             return self._some(found) if call.kind == SITEMAP else []
-        if call.kind != SITEMAP and read.kind is not hint.Kind.FEED:
+        if call.kind != SITEMAP and read.kind is not hint.HintKind.FEED:
             return None
         pages = ((one, self._judge(parameter.clean(one.url))) for one in read.entries)
         hints = self._manner.hints
         return [page._replace(hinted=one.modified if hints else None) for one, page in pages if page]
 
-    def follow(self, base: str, reference: str) -> Found | None:
+    def follow(self, base: str, reference: str) -> FoundUrl | None:
         """Resolve a reference against a normal address; None where no rule lets the crawl go there.
 
         What robots.txt forbids is left out where it is this origin's; another origin judges for itself.
@@ -190,25 +190,25 @@ class Guide:
         left, self._left = self._left, []
         return left
 
-    def _leave(self, url: str, verdict: Verdict) -> None:
+    def _leave(self, url: str, verdict: PolicyVerdict) -> None:
         """Note that a rule keeps an address out."""
         if verdict.reason and len(self._left) < LEFT:
             self._left.append(LeftOut(number(url), url, verdict.reason, told(verdict)))
 
-    def _sitemap(self, url: str, depth: int, modified: datetime | None = None) -> Found | None:
+    def _sitemap(self, url: str, depth: int, modified: datetime | None = None) -> FoundUrl | None:
         """Return a sitemap that may be asked for, now or by its own origin's leave."""
         where = parts(url)
         if not self._manner.policy.scope.owns(where):
             return None
-        return Found(number(url), where.origin, url, depth, SITEMAP, modified)
+        return FoundUrl(number(url), where.origin, url, depth, SITEMAP, modified)
 
-    def _some(self, found: Iterable[Found | None]) -> list[Found]:
+    def _some(self, found: Iterable[FoundUrl | None]) -> list[FoundUrl]:
         """Return those that there are, as many as one walk may still offer."""
         some = [one for one in found if one][: self._sitemaps]
         self._sitemaps -= len(some)
         return some
 
-    def _judge(self, url: str) -> Found | None:
+    def _judge(self, url: str) -> FoundUrl | None:
         """Return what may be asked for at a clean address, now or by its own origin's leave."""
         address = parts(url)
         verdict = self._manner.policy.weigh(address, self._year)
@@ -216,14 +216,14 @@ class Guide:
             if verdict.reason is not Reason.OUT_OF_SCOPE:
                 self._leave(url, verdict)
             elif self._manner.policy.scope.owns(address):
-                self._leave(url, Verdict(Reason.OUT_OF_SCOPE, "paths"))
+                self._leave(url, PolicyVerdict(Reason.OUT_OF_SCOPE, "paths"))
             return None
         if url.startswith(f"{self._origin}/"):
             verdict = by_robots(url, self._standing.robots)
             if verdict.reason is Reason.ROBOTS_DENIED:
                 self._leave(url, verdict)
                 return None
-        return Found(number(url), address.origin, url, recrawl.segments(url))
+        return FoundUrl(number(url), address.origin, url, recrawl.segments(url))
 
 
 def again(visit: Visit, interval: float, failures: int, start: float) -> tuple[float, float]:

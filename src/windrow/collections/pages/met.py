@@ -30,7 +30,7 @@ _NEVER = re.compile(rb"<(?:base|frame)[\s/]", re.IGNORECASE)
 """What these mean depends on where they stand."""
 
 
-class Met:
+class LinkMemo:
     """What was met on the pages of one origin; stands before the reader of references."""
 
     __slots__ = ("__weakref__", "_near", "_offered", "_read", "_same")
@@ -109,7 +109,7 @@ class _Shelf:
     """The room that all origins have together: when it is full, all of them begin afresh."""
 
     def __init__(self) -> None:
-        self.all: WeakSet[Met] = WeakSet()
+        self.all: WeakSet[LinkMemo] = WeakSet()
         self._left = ROOM
 
     def take(self, count: int) -> None:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from windrow.collections.pages import parameter
 from windrow.collections.pages.kind import SKIPPED, promises
 from windrow.collections.pages.scope import Scope, path_pattern, target
-from windrow.collections.pages.trap import GUARD, Guard, trapped
+from windrow.collections.pages.trap import GUARD, TrapRules, trapped
 from windrow.formats.pattern import Pattern
 from windrow.formats.robots import Robots
 from windrow.formats.url import Parts, parts
@@ -17,7 +17,7 @@ from windrow.politeness.host import host_fits, host_pattern
 from windrow.reasons import Reason
 
 
-class Verdict(NamedTuple):
+class PolicyVerdict(NamedTuple):
     """Whether an address may be asked for: no reason, it may. `rule` is what decided, as it is written.
 
     `line` is the rule's line in robots.txt, counted from 1.
@@ -33,15 +33,15 @@ class Verdict(NamedTuple):
         return self.reason is None
 
 
-ALLOWED = Verdict()
+ALLOWED = PolicyVerdict()
 
 
-def told(verdict: Verdict) -> str:
+def told(verdict: PolicyVerdict) -> str:
     """Say which rule refuses an address.
 
-    >>> told(Verdict(Reason.ROBOTS_DENIED, "Disallow: /a", 4))
+    >>> told(PolicyVerdict(Reason.ROBOTS_DENIED, "Disallow: /a", 4))
     'robots.txt, line 4: Disallow: /a'
-    >>> told(Verdict(Reason.QUERY_DENIED, "q page"))
+    >>> told(PolicyVerdict(Reason.QUERY_DENIED, "q page"))
     'query parameters that no rule allows: q page'
     """
     words = {
@@ -71,53 +71,53 @@ class Policy:
     denied: tuple[Denied, ...] = ()
     queries: tuple[parameter.Allowed, ...] = ()
     skipped: frozenset[str] = field(default=SKIPPED, repr=False)
-    guard: Guard = GUARD
+    guard: TrapRules = GUARD
 
-    def ask(self, url: str, year: int) -> Verdict:
+    def ask(self, url: str, year: int) -> PolicyVerdict:
         """Judge a normal address by all rules but robots.txt; `year` is the present one.
 
         >>> from windrow.collections.pages.scope import scope
         >>> site = policy(scope(["https://example.org/"]), do_not_crawl=["/tag/"], url_query_parameters=["page"])
         >>> site.ask("https://example.org/tag/x", 2026)
-        Verdict(reason=<Reason.POLICY_DENIED: 'policy_denied'>, rule='/tag/', line=None)
+        PolicyVerdict(reason=<Reason.POLICY_DENIED: 'policy_denied'>, rule='/tag/', line=None)
         >>> site.ask("https://example.org/?page=2", 2026).allowed
         True
         """
         return self.weigh(parts(url), year)
 
-    def weigh(self, address: Parts, year: int) -> Verdict:
+    def weigh(self, address: Parts, year: int) -> PolicyVerdict:
         """Judge an address in parts as `ask` does."""
         if not self.scope.holds(address):
-            return Verdict(Reason.OUT_OF_SCOPE)
+            return PolicyVerdict(Reason.OUT_OF_SCOPE)
         where = target(address) if self.denied or address.query is not None else ""
         for one in self.denied:
             if one.pattern.matches(where) and host_fits(one.host, address.host):
-                return Verdict(Reason.POLICY_DENIED, one.text)
+                return PolicyVerdict(Reason.POLICY_DENIED, one.text)
         if address.query is not None and (verdict := self._query(address, where)).reason:
             return verdict
         if why := trapped(address, year, self.guard):
-            return Verdict(Reason.TRAP, why)
+            return PolicyVerdict(Reason.TRAP, why)
         if not promises(address.path, self.skipped):
-            return Verdict(Reason.UNSUPPORTED, address.path.rpartition(".")[2][:20])
+            return PolicyVerdict(Reason.UNSUPPORTED, address.path.rpartition(".")[2][:20])
         return ALLOWED
 
-    def judge(self, url: str, year: int, robots: Robots) -> Verdict:
+    def judge(self, url: str, year: int, robots: Robots) -> PolicyVerdict:
         """Judge a normal address by all rules and, if they allow it, by its host's robots.txt."""
         verdict = self.ask(url, year)
         return verdict if verdict.reason else by_robots(url, robots)
 
-    def _query(self, address: Parts, where: str) -> Verdict:
+    def _query(self, address: Parts, where: str) -> PolicyVerdict:
         """Judge the query: one rule must allow all its parameters."""
         given = parameter.names(address.query)
         if any(one.pattern.matches(where) and one.allows(given) for one in self.queries):
             return ALLOWED
-        return Verdict(Reason.QUERY_DENIED, " ".join(dict.fromkeys(given))[:200])
+        return PolicyVerdict(Reason.QUERY_DENIED, " ".join(dict.fromkeys(given))[:200])
 
 
-def by_robots(url: str, robots: Robots) -> Verdict:
+def by_robots(url: str, robots: Robots) -> PolicyVerdict:
     """Judge a normal address by its host's robots.txt alone."""
     said = robots.ask("/" + url.split("/", 3)[3])
-    return Verdict(said.reason, said.text, said.line) if said.line or said.reason else ALLOWED
+    return PolicyVerdict(said.reason, said.text, said.line) if said.line or said.reason else ALLOWED
 
 
 def policy(
@@ -126,7 +126,7 @@ def policy(
     do_not_crawl: Iterable[str] = (),
     url_query_parameters: Iterable[str] = (),
     skipped: frozenset[str] = SKIPPED,
-    guard: Guard = GUARD,
+    guard: TrapRules = GUARD,
 ) -> Policy:
     """Read a site's rules as they are written in TOML; what is not well written raises ConfigError."""
     denied = tuple(_denied(text) for text in do_not_crawl)

@@ -25,7 +25,7 @@ _PARAMETER = re.compile(r'\s*+;\s*+([!#$&+.^_`|~\w*-]++)\s*+(?:=\s*+("(?:[^"\\]|
 _BORDER = re.compile(r"\s*+(?:,|\Z)")
 
 
-class Move(NamedTuple):
+class RedirectTarget(NamedTuple):
     """What a redirect says; refused where it leads to no address of the web, with an empty `url`."""
 
     url: str
@@ -35,7 +35,7 @@ class Move(NamedTuple):
     reason: Reason | None = None
 
 
-def move(base: str, status: int, location: str) -> Move | None:
+def move(base: str, status: int, location: str) -> RedirectTarget | None:
     """Read a redirect of the page at the normal address `base`; None where the answer is none.
 
     A redirect to the very same address leads nowhere and is refused as REDIRECTED.
@@ -49,11 +49,11 @@ def move(base: str, status: int, location: str) -> Move | None:
         return None
     permanent = status in PERMANENT
     if not location.strip():
-        return Move("", permanent=permanent, reason=Reason.BAD_ADDRESS)
+        return RedirectTarget("", permanent=permanent, reason=Reason.BAD_ADDRESS)
     found = normalise(spelt(location), base)
     if found.reason or found.url == base:
-        return Move("", None, permanent, reason=found.reason or Reason.REDIRECTED)
-    return Move(found.url, found.fragment, permanent)
+        return RedirectTarget("", None, permanent, reason=found.reason or Reason.REDIRECTED)
+    return RedirectTarget(found.url, found.fragment, permanent)
 
 
 def spelt(value: str) -> str:

@@ -17,7 +17,7 @@ from windrow.model import Limits, Site, Source
 from windrow.politeness.host import host_pattern
 from windrow.politeness.private import named
 from windrow.settings.configuration import Configuration, Given, SourceTable, Surroundings
-from windrow.settings.kinds import DURATION, MAYBE, PATH, SIZE, SWITCH, TEXT, TEXTS, Kind, count
+from windrow.settings.kinds import DURATION, MAYBE, PATH, SIZE, SWITCH, TEXT, TEXTS, ValueKind, count
 from windrow.settings.setting import Setting, Value
 
 
@@ -59,7 +59,7 @@ def refuse_password(text: str) -> None:
         raise ConfigError("an address of the web may not hold a user or password: pages are asked for without")
 
 
-def _list(noun: str, check: Callable[[str], object]) -> Kind:
+def _list(noun: str, check: Callable[[str], object]) -> ValueKind:
     """Return the kind of a list whose every text `check` can read."""
 
     def read(value: Any, root: Path) -> tuple[str, ...]:
@@ -73,7 +73,7 @@ def _list(noun: str, check: Callable[[str], object]) -> Kind:
                 raise ConfigError(str(error).partition(": ")[2] or str(error)) from None
         return found
 
-    return Kind(f"list of {noun}", read, TEXTS.spell, TEXTS.show)
+    return ValueKind(f"list of {noun}", read, TEXTS.spell, TEXTS.show)
 
 
 def _address(text: str) -> None:

@@ -14,7 +14,7 @@ from windrow.collections.pages import identity
 from windrow.collections.pages.code import CrawlType, ExitCode, InformationSource
 from windrow.collections.pages.kind import Mime, mime
 from windrow.collections.pages.outcome import became
-from windrow.collections.pages.reading import Document, read
+from windrow.collections.pages.reading import PageDocument, read
 from windrow.collections.pages.redirect import MOVED, canonical, linked, move, refreshed, spelt
 from windrow.collections.pages.scope import Scope, scope
 from windrow.contract import Task
@@ -26,9 +26,9 @@ from windrow.formats.moment import moment
 from windrow.formats.url import normalise
 from windrow.model import Reading, Recorded, Source, Visit
 from windrow.reasons import Reason
-from windrow.stores.summary.entry import HEADED, Crawl, Entry, Move, Summary, hash_of_links
-from windrow.stores.summary.entry import Mime as Type
-from windrow.stores.summary.generation import Sight
+from windrow.stores.summary.entry import HEADED, CrawlEntry, RedirectEntry, SummaryEntry, TextSummary, hash_of_links
+from windrow.stores.summary.entry import MimeEntry as Type
+from windrow.stores.summary.generation import Sighted
 
 MOST = 32 << 20
 """Bytes of a document that is read, without its codings."""
@@ -37,7 +37,7 @@ LINKS = 20_000
 """Links of one page that are kept, the first of them: 16 MiB have room for a million."""
 
 _SAME = 304
-_SIGHTS = {_SAME: Sight.SAME, 404: Sight.MISSING, 410: Sight.GONE}
+_SIGHTS = {_SAME: Sighted.SAME, 404: Sighted.MISSING, 410: Sighted.GONE}
 _PARTIAL = 206
 _BEGIN = datetime.fromtimestamp(0, UTC)  # nothing expires where no time is known
 _HIDING = re.compile(r"no(?:index|ne\b)|unavailable_after", re.IGNORECASE)
@@ -53,7 +53,7 @@ def _there(visit: Visit) -> bool:
     return visit.status is not None and 200 <= visit.status < 300 and visit.status != _PARTIAL
 
 
-def summarise(task: Task) -> Summary:
+def summarise(task: Task) -> TextSummary:
     """Read a kept body; one that cannot be read is a file without text, with the reason.
 
     `task.item` has the page's address as its key and the digest of the kept bytes.
@@ -79,7 +79,7 @@ def known_as(one: Recorded) -> str:
     return f"{kept.digest} {blake2b(f'{kept.mime} {modified}'.encode(), digest_size=8).hexdigest()}"
 
 
-def expires(summary: Summary) -> int | None:
+def expires(summary: TextSummary) -> int | None:
     """Return when a page is no more to be found, in seconds since 1970; None where it does not say."""
     return summary.until
 
@@ -114,12 +114,12 @@ def _kept(task: Task) -> bytes:
     return kept
 
 
-def _page(found: Document, task: Task, size: int) -> Summary:
+def _page(found: PageDocument, task: Task, size: int) -> TextSummary:
     """Put together what a document says; its text is left out where it asks for that or has none."""
     fields, url, kind = task.fields, task.item.key, found.mime
     told = [*found.canonicals] or ([found.canonical] if found.canonical else [])
     links = _clean(tuple(tuple(link) for link in found.links[:LINKS]))
-    about = Summary(
+    about = TextSummary(
         b"", links=links, linked=hash_of_links((link[0], link[10] or "") for link in links), size=size,
         mime=_type(kind),
         canonical=canonical(url, told + linked(fields.get("link", ""), "canonical")),
@@ -139,16 +139,16 @@ def _page(found: Document, task: Task, size: int) -> Summary:
     return about._replace(identity=digest, pile=pile, described=described)
 
 
-def _onward(found: Document, url: str, header: str) -> Move | None:
+def _onward(found: PageDocument, url: str, header: str) -> RedirectEntry | None:
     """Return where a page sends its readers on to: by its `Refresh` header, or else by its `meta` element."""
     to = normalise(refreshed(spelt(header)), url) if refreshed(header) else None
     if to is not None and to.url and to.url != url:
-        return Move(to.url, to.fragment, int(InformationSource.RESPONSE_HEADER))
+        return RedirectEntry(to.url, to.fragment, int(InformationSource.RESPONSE_HEADER))
     on = found.refresh
-    return Move(on.url, on.fragment, int(InformationSource.FILE_METADATA)) if on is not None else None
+    return RedirectEntry(on.url, on.fragment, int(InformationSource.FILE_METADATA)) if on is not None else None
 
 
-def _unread(found: Document) -> str:
+def _unread(found: PageDocument) -> str:
     """Return why there is no text, empty where the document has none to read."""
     reasons = [one.kind for one in found.findings if one.kind in _REASONS]
     if reasons:
@@ -156,7 +156,7 @@ def _unread(found: Document) -> str:
     return "" if found.encoding or found.mime is None else Reason.UNSUPPORTED.value
 
 
-def asks(found: Document, fields: Mapping[str, str], agent: str) -> Directives:
+def asks(found: PageDocument, fields: Mapping[str, str], agent: str) -> Directives:
     """Return what a page asks of those who keep and show it, in its header and in itself."""
     return directive.header(fields.get("x-robots-tag", "").split("\n"), agent).join(directive.meta(found.asks, agent))
 
@@ -166,8 +166,8 @@ def answered(fields: Mapping[str, str], visited: datetime | None) -> datetime:
     return moment(fields.get("date", "")) or visited or _BEGIN
 
 
-def _file(kind: Mime | None, size: int | None, mark: str, reason: Reason) -> Summary:
-    return Summary(identity.of_file(kind, size, mark), reason.value, size=size, mime=_type(kind))
+def _file(kind: Mime | None, size: int | None, mark: str, reason: Reason) -> TextSummary:
+    return TextSummary(identity.of_file(kind, size, mark), reason.value, size=size, mime=_type(kind))
 
 
 def _type(kind: Mime | None) -> Type | None:
@@ -195,7 +195,7 @@ def _sound(one: Any) -> bool:
     return True
 
 
-def tell(one: Recorded, result: Summary | Reading | None) -> Entry | None:
+def tell(one: Recorded, result: TextSummary | Reading | None) -> SummaryEntry | None:
     """Say what a visit saw: `result` is the reading of its bytes, where they had to be read.
 
     None of a visit to something else than a page, or without an answer: it says nothing of the address.
@@ -209,45 +209,45 @@ def tell(one: Recorded, result: Summary | Reading | None) -> Entry | None:
     payload = known_as(one)
     if summary and summary.headed and visit.kept:
         payload = f"{visit.kept.digest} {HEADED}"
-    crawl = Crawl(
+    crawl = CrawlEntry(
         one.seq, visit.url, int(visit.started.timestamp()),
         identity.crawl_uuid(visit.started, one.session, visit.digest, visit.kind), sight,
         identity.agent_uuid(one.opened, one.session), visit.kind, visit.allowed, int(_became(visit, summary)),
         round(visit.seconds * 1000) if visit.seconds else None, visit.status, visit.validators[0] or None,
         payload,
     )  # fmt: skip
-    return Entry(crawl, summary)
+    return SummaryEntry(crawl, summary)
 
 
-def _became(visit: Visit, summary: Summary | None) -> ExitCode:
+def _became(visit: Visit, summary: TextSummary | None) -> ExitCode:
     """Return the exit code of a visit: a file whose text was read was ingested, whatever its server calls it."""
     code = became(visit)
     read_all_the_same = code is ExitCode.FILE_OF_UNKNOWN_TYPE and summary is not None and summary.pile is not None
     return ExitCode.FILE_INGESTED if read_all_the_same else code
 
 
-def _saw(visit: Visit, result: Summary | Reading | None) -> tuple[Sight, Summary | None]:
+def _saw(visit: Visit, result: TextSummary | Reading | None) -> tuple[Sighted, TextSummary | None]:
     """Say what a visit saw of its address, and what it was."""
     status = visit.status
     if visit.reason is Reason.TOO_LARGE and (status is None or _there(visit)):
-        return Sight.CONTENT, _file(None, None, visit.validators[0], Reason.TOO_LARGE)
+        return Sighted.CONTENT, _file(None, None, visit.validators[0], Reason.TOO_LARGE)
     if status in MOVED:
         return _moved(visit, status)
-    if status == _SAME and isinstance(result, Summary):
-        return Sight.CONTENT, result
+    if status == _SAME and isinstance(result, TextSummary):
+        return Sighted.CONTENT, result
     if not _there(visit):
-        return _SIGHTS.get(status or 0, Sight.UNKNOWN), None
+        return _SIGHTS.get(status or 0, Sighted.UNKNOWN), None
     if visit.kept is None:
-        return Sight.UNKNOWN, None
+        return Sighted.UNKNOWN, None
     if isinstance(result, Reading):
         result = _file(None, visit.kept.size, visit.kept.digest, result.reason or Reason.STEP_FAILED)
-    return Sight.CONTENT, result
+    return Sighted.CONTENT, result
 
 
-def _moved(visit: Visit, status: int) -> tuple[Sight, Summary | None]:
+def _moved(visit: Visit, status: int) -> tuple[Sighted, TextSummary | None]:
     """Read a redirect; one to nowhere says nothing of what is at its address."""
     to = move(visit.url, status, visit.location)
     if to is None or to.reason:
-        return Sight.UNKNOWN, None
-    led = Move(to.url, to.fragment, int(to.source))
-    return Sight.CONTENT, Summary(identity.of_move(to.url, to.fragment), file=False, move=led)
+        return Sighted.UNKNOWN, None
+    led = RedirectEntry(to.url, to.fragment, int(to.source))
+    return Sighted.CONTENT, TextSummary(identity.of_move(to.url, to.fragment), file=False, move=led)

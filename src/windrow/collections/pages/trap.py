@@ -24,7 +24,7 @@ _TAG = re.compile(rb"<[^<>]*+>?")
 _ERA = range(1500, 3000)  # other numbers of four digits are no years
 
 
-class Guard(NamedTuple):
+class TrapRules(NamedTuple):
     """How far addresses may go. `years` holds for dates that an address names, counted from this year."""
 
     depth: int = 16  # segments of a path
@@ -35,10 +35,10 @@ class Guard(NamedTuple):
     ahead: int = 1  # years
 
 
-GUARD = Guard()
+GUARD = TrapRules()
 
 
-def trapped(address: Parts, year: int, guard: Guard = GUARD) -> str:
+def trapped(address: Parts, year: int, guard: TrapRules = GUARD) -> str:
     """Return why an address looks like a trap, or an empty text. `year` is the present one.
 
     >>> from windrow.formats.url import parts
@@ -52,7 +52,7 @@ def trapped(address: Parts, year: int, guard: Guard = GUARD) -> str:
     return _path(address.path, guard) or _query(address.query, guard) or _date(address, year, guard)
 
 
-def _path(path: str, guard: Guard) -> str:
+def _path(path: str, guard: TrapRules) -> str:
     """Look at the segments of a path."""
     segments = [one for one in path.split("/") if one]
     if len(path) <= guard.segment and len(set(segments)) == len(segments) <= guard.depth:
@@ -65,7 +65,7 @@ def _path(path: str, guard: Guard) -> str:
     return f"the segment {segment[:40]!r} {count} times" if count > guard.repeats else ""
 
 
-def _query(query: str | None, guard: Guard) -> str:
+def _query(query: str | None, guard: TrapRules) -> str:
     """Look at the parameters of a query."""
     if not query:
         return ""
@@ -76,7 +76,7 @@ def _query(query: str | None, guard: Guard) -> str:
     return f"the parameter {name[:40]!r} {count} times" if count > guard.repeats else ""
 
 
-def _date(address: Parts, year: int, guard: Guard) -> str:
+def _date(address: Parts, year: int, guard: TrapRules) -> str:
     """Look at the dates that an address names."""
     told = _PATH.findall(address.path) + (_QUERY.findall(address.query) if address.query else [])
     for one, other in told:
@@ -86,10 +86,10 @@ def _date(address: Parts, year: int, guard: Guard) -> str:
     return ""
 
 
-class Row:
+class NoveltyCount:
     """What the new addresses of an origin bring: a text that another one had before says nothing new.
 
-    >>> row = Row()
+    >>> row = NoveltyCount()
     >>> [row.endless(b"<p>No events in %d. <a href=%d>" % (at, at + 1)) for at in range(1964, 2164)].index(True)
     129
     """

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from windrow.engine.ledger.batch import Batch
-from windrow.engine.ledger.database import Database
+from windrow.engine.ledger.batch import LedgerBatch
+from windrow.engine.ledger.database import LedgerDatabase
 from windrow.engine.ledger.moment import parse, spell
-from windrow.model import Fetched, Kept, Place, Recorded, Visit
+from windrow.model import ArchivePlace, Fetched, KeptResponse, Recorded, Visit
 from windrow.reasons import Reason
 
 
@@ -155,12 +155,12 @@ class RulesVisit(NamedTuple):
     length: int
 
     @property
-    def place(self) -> Place:
+    def place(self) -> ArchivePlace:
         """Where the rules lie."""
-        return Place(self.warc, self.offset, self.length)
+        return ArchivePlace(self.warc, self.offset, self.length)
 
 
-class Outcome(NamedTuple):
+class AttemptOutcome(NamedTuple):
     """How many questions to a host had a status, or failed for a reason."""
 
     reason: Reason | None
@@ -184,7 +184,7 @@ class _OriginSeconds(NamedTuple):
 class AttemptQueries:
     """What is asked of attempts."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: LedgerDatabase) -> None:
         """Ask this database."""
         self._database = database
 
@@ -264,15 +264,15 @@ class AttemptQueries:
         """Return the last questions for the rules of an origin, the latest first."""
         return self._database.rows(RulesVisit, "rules_visits", origin, collection, kind, limit)
 
-    def outcomes(self, host: int) -> list[Outcome]:
+    def outcomes(self, host: int) -> list[AttemptOutcome]:
         """Count what came of the questions to a host, the most frequent first."""
-        return self._database.rows(Outcome, "host_outcomes", host)
+        return self._database.rows(AttemptOutcome, "host_outcomes", host)
 
 
 class AttemptWriter:
     """What is written of attempts."""
 
-    def __init__(self, batch: Batch) -> None:
+    def __init__(self, batch: LedgerBatch) -> None:
         """Gather with the other parts of a writer."""
         self._batch = batch
 
@@ -304,7 +304,7 @@ class AttemptWriter:
         return seq
 
 
-def _place_of(kept: Kept | None) -> tuple[Any, ...]:
+def _place_of(kept: KeptResponse | None) -> tuple[Any, ...]:
     """Spell what was kept, and where, as fetches and visits have it in their rows."""
     if kept is None:
         return ("", None, "", None, None, 0)
@@ -319,7 +319,7 @@ def recorded(row: tuple[Any, ...]) -> Recorded:
     """Make a visit of the columns that `visits_after` has."""
     seq, session, opened, source, address, url, kind, allowed, started, seconds, status, reason, message = row[:13]
     digest, size, warc, offset, length, revisit, mime, etag, modified, location = row[13:]
-    kept = Kept(digest, size, Place(warc, offset, length), bool(revisit), mime=mime) if warc else None
+    kept = KeptResponse(digest, size, ArchivePlace(warc, offset, length), bool(revisit), mime=mime) if warc else None
     visit = Visit(
         address, url, kind, bool(allowed), parse(started), seconds, status, kept,
         Reason(reason) if reason else None, message, (etag, modified), location,

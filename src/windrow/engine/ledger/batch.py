@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from windrow.engine.ledger.database import Database
+from windrow.engine.ledger.database import LedgerDatabase
 from windrow.engine.ledger.moment import now, spell
 from windrow.engine.ledger.query import queries
 
@@ -61,13 +61,13 @@ _WRITE |= {
 }
 
 
-class Batch:
+class LedgerBatch:
     """What a transaction has to write: rows are gathered, and written together at `flush`.
 
     Every fact gets the next number, and the moment of the transaction.
     """
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: LedgerDatabase) -> None:
         """Take up the numbering where it stands; a transaction is open."""
         self.database = database
         self._seq: int = database.value("last_seq")

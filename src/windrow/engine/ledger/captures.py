@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from windrow.engine.ledger.attempts import recorded
-from windrow.engine.ledger.database import Database
-from windrow.model import Place, Recorded
+from windrow.engine.ledger.database import LedgerDatabase
+from windrow.model import ArchivePlace, Recorded
 
 
 class CaptureRow(NamedTuple):
@@ -44,21 +44,21 @@ class _Promise(NamedTuple):
 class CaptureQueries:
     """What is asked of captures."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: LedgerDatabase) -> None:
         """Ask this database."""
         self._database = database
 
-    def of_digest(self, digest: str) -> Place | None:
+    def of_digest(self, digest: str) -> ArchivePlace | None:
         """Return where the bytes of a fetched file lie."""
-        return self._database.first(Place, "capture_of_digest", digest)
+        return self._database.first(ArchivePlace, "capture_of_digest", digest)
 
-    def original(self, address: int, digest: str) -> Place | None:
+    def original(self, address: int, digest: str) -> ArchivePlace | None:
         """Return where the bytes lie that a later visit to the same address brought again."""
-        return self._database.first(Place, "capture_original", address, digest)
+        return self._database.first(ArchivePlace, "capture_original", address, digest)
 
-    def payload(self, digest: str) -> Place | None:
+    def payload(self, digest: str) -> ArchivePlace | None:
         """Return where bytes lie that only another address has."""
-        return self._database.first(Place, "payload_place", digest)
+        return self._database.first(ArchivePlace, "payload_place", digest)
 
     def promised(self) -> dict[str, int]:
         """Return how far the ledger promises each file of the archive: the end of its last record."""

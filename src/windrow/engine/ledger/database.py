@@ -36,7 +36,7 @@ _MADE: dict[type, Callable[[Any], Any]] = {
 """How a column becomes the type that a row's field has; all others are as SQLite gives them."""
 
 
-class Database:
+class LedgerDatabase:
     """One SQLite file, in which `queries()` are run by name."""
 
     def __init__(self, path: Path) -> None:

@@ -81,7 +81,7 @@ _KINDS: dict[str, tuple[str, Callable[[Row], fact.Fact]]] = {
     ),
     "reading": (
         "t.session, t.item, t.step, t.version, t.reason, t.number, t.md5",
-        lambda r: fact.Read._make((r[0], parse(r[1]), *r[2:6], _reason(r[6]), *r[7:9], _subject(r))),
+        lambda r: fact.DocumentRead._make((r[0], parse(r[1]), *r[2:6], _reason(r[6]), *r[7:9], _subject(r))),
     ),
     "move": (
         "t.session, t.item, t.phase, t.status, t.reason, t.message",
@@ -89,7 +89,9 @@ _KINDS: dict[str, tuple[str, Callable[[Row], fact.Fact]]] = {
     ),
     "finding": (
         "t.session, t.item, t.phase, t.kind, t.level, t.message, t.line, t.col",
-        lambda r: fact.Found(r[0], parse(r[1]), r[2], r[3], r[4], r[5], Level(r[6]), r[7], r[8], r[9], _subject(r)),
+        lambda r: fact.FindingMade(
+            r[0], parse(r[1]), r[2], r[3], r[4], r[5], Level(r[6]), r[7], r[8], r[9], _subject(r)
+        ),
     ),
 }
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from windrow.engine.ledger.batch import Batch
-from windrow.engine.ledger.database import Database
+from windrow.engine.ledger.batch import LedgerBatch
+from windrow.engine.ledger.database import LedgerDatabase
 from windrow.model import Finding, Level, Member, Reading, Status
 from windrow.reasons import Reason
 
@@ -252,7 +252,7 @@ class _FindingValue(NamedTuple):
 class ItemQueries:
     """What is asked of items."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: LedgerDatabase) -> None:
         """Ask this database."""
         self._database = database
 
@@ -402,7 +402,7 @@ class ItemQueries:
 class ItemWriter:
     """What is written of items."""
 
-    def __init__(self, batch: Batch) -> None:
+    def __init__(self, batch: LedgerBatch) -> None:
         """Gather with the other parts of a writer."""
         self._batch = batch
 

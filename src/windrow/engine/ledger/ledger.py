@@ -9,7 +9,7 @@ from pathlib import Path
 from windrow.engine.ledger.addresses import AddressQueries
 from windrow.engine.ledger.attempts import AttemptQueries
 from windrow.engine.ledger.captures import CaptureQueries
-from windrow.engine.ledger.database import Database
+from windrow.engine.ledger.database import LedgerDatabase
 from windrow.engine.ledger.items import ItemQueries
 from windrow.engine.ledger.listings import ListingQueries
 from windrow.engine.ledger.requests import RequestQueries
@@ -29,7 +29,7 @@ class Ledger:
     def __init__(self, path: Path) -> None:
         """Open the file, making or upgrading its tables; a copy is kept before an upgrade."""
         self.path = path
-        self.database = Database(path)
+        self.database = LedgerDatabase(path)
         self.sessions = SessionQueries(self.database)
         self.items = ItemQueries(self.database)
         self.listings = ListingQueries(self.database)

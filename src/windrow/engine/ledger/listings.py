@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from windrow.engine.ledger.batch import Batch
-from windrow.engine.ledger.database import Database
+from windrow.engine.ledger.batch import LedgerBatch
+from windrow.engine.ledger.database import LedgerDatabase
 from windrow.engine.ledger.moment import spell
 from windrow.model import Offer, Status
 from windrow.reasons import Reason
@@ -128,7 +128,7 @@ class _SourceCount(NamedTuple):
 class ListingQueries:
     """What is asked of listings."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: LedgerDatabase) -> None:
         """Ask this database."""
         self._database = database
 
@@ -189,7 +189,7 @@ class ListingQueries:
 class ListingWriter:
     """What is written of listings."""
 
-    def __init__(self, batch: Batch) -> None:
+    def __init__(self, batch: LedgerBatch) -> None:
         """Gather with the other parts of a writer."""
         self._batch = batch
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from windrow.contract import Offering
 from windrow.engine.ledger.addresses import RequestRow
 from windrow.engine.ledger.attempts import recorded
-from windrow.engine.ledger.batch import Batch
-from windrow.engine.ledger.database import Database
+from windrow.engine.ledger.batch import LedgerBatch
+from windrow.engine.ledger.database import LedgerDatabase
 from windrow.model import Finding, HttpRequest, Level, Recorded
 from windrow.reasons import Reason
 
@@ -60,7 +60,7 @@ class RequestAttempt(NamedTuple):
 class RequestQueries:
     """What is asked of requests."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: LedgerDatabase) -> None:
         """Ask this database."""
         self._database = database
 
@@ -108,7 +108,7 @@ class RequestQueries:
 class RequestWriter:
     """What is written of requests."""
 
-    def __init__(self, batch: Batch) -> None:
+    def __init__(self, batch: LedgerBatch) -> None:
         """Gather with the other parts of a writer."""
         self._batch = batch
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from windrow.engine.ledger.batch import Batch
-from windrow.engine.ledger.database import Database
+from windrow.engine.ledger.batch import LedgerBatch
+from windrow.engine.ledger.database import LedgerDatabase
 from windrow.reasons import Reason
 
 
@@ -95,7 +95,7 @@ class _SessionNumber(NamedTuple):
 class SessionQueries:
     """What is asked of sessions."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: LedgerDatabase) -> None:
         """Ask this database."""
         self._database = database
 
@@ -157,7 +157,7 @@ class SessionQueries:
 class SessionWriter:
     """What is written of sessions."""
 
-    def __init__(self, batch: Batch) -> None:
+    def __init__(self, batch: LedgerBatch) -> None:
         """Gather with the other parts of a writer."""
         self._batch = batch
 

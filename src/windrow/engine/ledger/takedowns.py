@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
 from typing import NamedTuple
 
-from windrow.engine.ledger.batch import Batch
-from windrow.engine.ledger.database import Database
-from windrow.model import Place
+from windrow.engine.ledger.batch import LedgerBatch
+from windrow.engine.ledger.database import LedgerDatabase
+from windrow.model import ArchivePlace
 
 
 class TombstoneRow(NamedTuple):
@@ -54,9 +54,9 @@ class TargetCapture(NamedTuple):
     revisit: bool
 
     @property
-    def place(self) -> Place:
+    def place(self) -> ArchivePlace:
         """Where it lies."""
-        return Place(self.warc, self.offset, self.length)
+        return ArchivePlace(self.warc, self.offset, self.length)
 
 
 class RecordSpan(NamedTuple):
@@ -78,7 +78,7 @@ class TargetCount(NamedTuple):
 class TakedownQueries:
     """What is asked of takedowns; a target is an address, or with `host` an origin, by their numbers."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: LedgerDatabase) -> None:
         """Ask this database."""
         self._database = database
 
@@ -110,9 +110,9 @@ class TakedownQueries:
         """Return visits to a target whose record another address's visit names as its own."""
         return {*self._database.column("takedown_shared", address, host)}
 
-    def spans(self, tombstone: int) -> list[Place]:
+    def spans(self, tombstone: int) -> list[ArchivePlace]:
         """Return the records that are to be erased, file by file."""
-        return self._database.rows(Place, "takedown_spans", tombstone)
+        return self._database.rows(ArchivePlace, "takedown_spans", tombstone)
 
     def records_of(self, warc: str) -> list[RecordSpan]:
         """Return the places of all records of a file that are on the ledger, in order."""
@@ -136,7 +136,7 @@ class TakedownQueries:
 class TakedownWriter:
     """What is written of takedowns."""
 
-    def __init__(self, batch: Batch) -> None:
+    def __init__(self, batch: LedgerBatch) -> None:
         """Gather with the other parts of a writer."""
         self._batch = batch
 
@@ -151,7 +151,7 @@ class TakedownWriter:
         self._batch.database.execute(name, value)
         return seq
 
-    def mark(self, tombstone: int, places: Iterable[Place]) -> None:
+    def mark(self, tombstone: int, places: Iterable[ArchivePlace]) -> None:
         """Note which records are to be erased."""
         self._batch.database.execute_many("takedown_mark_span", [(tombstone, *place) for place in places])
 

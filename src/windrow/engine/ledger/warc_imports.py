@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from windrow.engine.ledger.batch import Batch
-from windrow.engine.ledger.database import Database
+from windrow.engine.ledger.batch import LedgerBatch
+from windrow.engine.ledger.database import LedgerDatabase
 from windrow.engine.ledger.items import ItemKey
-from windrow.model import Kept, Place
+from windrow.model import ArchivePlace, KeptResponse
 
 
 class ImportRow(NamedTuple):
@@ -45,7 +45,7 @@ class ImportSource(NamedTuple):
 class ImportQueries:
     """What is asked of WARC files of other makers."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: LedgerDatabase) -> None:
         """Ask this database."""
         self._database = database
 
@@ -53,10 +53,10 @@ class ImportQueries:
         """Return how far a file is on record, None where it is not."""
         return self._database.first(ImportRow, "warc_import", warc)
 
-    def payload(self, spelled: str) -> Kept | None:
+    def payload(self, spelled: str) -> KeptResponse | None:
         """Return where bytes lie, by the digest that their own file gives them."""
         found = self._database.first(_Payload, "payload", spelled)
-        return Kept(found.digest, found.size, Place(*found[2:])) if found else None
+        return KeptResponse(found.digest, found.size, ArchivePlace(*found[2:])) if found else None
 
     def resolved(self, after: tuple[int, int], limit: int) -> list[ResolvedRevisit]:
         """Return revisits, after a given item and offset, whose bytes have come since."""
@@ -90,7 +90,7 @@ class ImportQueries:
 class ImportWriter:
     """What is written of WARC files of other makers."""
 
-    def __init__(self, batch: Batch) -> None:
+    def __init__(self, batch: LedgerBatch) -> None:
         """Gather with the other parts of a writer."""
         self._batch = batch
 
@@ -106,7 +106,7 @@ class ImportWriter:
         """Note what it is called elsewhere."""
         self._batch.row("intake_named", item, name[:1024])
 
-    def payload(self, spelled: str, kept: Kept) -> None:
+    def payload(self, spelled: str, kept: KeptResponse) -> None:
         """Note where bytes lie that revisits may refer to; the first place counts."""
         self._batch.row("payload", spelled, kept.digest, kept.size, *kept.place)
 

@@ -6,8 +6,8 @@ from datetime import datetime
 
 from windrow.engine.ledger.addresses import AddressWriter
 from windrow.engine.ledger.attempts import AttemptWriter
-from windrow.engine.ledger.batch import Batch
-from windrow.engine.ledger.database import Database
+from windrow.engine.ledger.batch import LedgerBatch
+from windrow.engine.ledger.database import LedgerDatabase
 from windrow.engine.ledger.items import ItemWriter
 from windrow.engine.ledger.listings import ListingWriter
 from windrow.engine.ledger.requests import RequestWriter
@@ -19,9 +19,9 @@ from windrow.engine.ledger.warc_imports import ImportWriter
 class LedgerWriter:
     """Append facts within a transaction of the ledger; what makes a fact returns its `seq`."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: LedgerDatabase) -> None:
         """Write to a database in which a transaction is open."""
-        batch = self._batch = Batch(database)
+        batch = self._batch = LedgerBatch(database)
         self.sessions = SessionWriter(batch)
         self.items = ItemWriter(batch)
         self.listings = ListingWriter(batch)

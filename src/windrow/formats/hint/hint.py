@@ -16,7 +16,7 @@ ENTRIES = 50_000
 """Entries of a sitemap (Sitemaps protocol 0.9); a feed has as many at most."""
 
 
-class Kind(StrEnum):
+class HintKind(StrEnum):
     """What kind of hints a document holds."""
 
     SITEMAP = "sitemap"  # pages of the site
@@ -25,7 +25,7 @@ class Kind(StrEnum):
     NONE = "none"
 
 
-class Hint(NamedTuple):
+class UrlHint(NamedTuple):
     """A normal address, and when it is said to have changed (UTC), if that is told."""
 
     url: str
@@ -33,10 +33,10 @@ class Hint(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Hints:
+class UrlHints:
     """What was read; a `reason` tells why it is not all, or nothing. `refused` counts what is no address."""
 
-    kind: Kind
-    entries: tuple[Hint, ...] = ()
+    kind: HintKind
+    entries: tuple[UrlHint, ...] = ()
     reason: Reason | None = None
     refused: int = 0

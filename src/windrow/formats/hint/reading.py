@@ -19,7 +19,7 @@ from lxml import etree
 from windrow.errors import StepError
 from windrow.formats import xml
 from windrow.formats.hint import feed, sitemap
-from windrow.formats.hint.hint import CAP, ENTRIES, Hint, Hints, Kind
+from windrow.formats.hint.hint import CAP, ENTRIES, HintKind, UrlHint, UrlHints
 from windrow.formats.moment import moment
 from windrow.formats.url import normalise
 from windrow.model import Limits
@@ -31,11 +31,11 @@ _MEMBERS = 1_000  # of a gzip file
 _SPACE = b" \t\r\n"
 _LIMITS = Limits(member=CAP, elements=1_000_000)
 _KINDS = {
-    "urlset": (Kind.SITEMAP, "url", sitemap.entry),
-    "sitemapindex": (Kind.INDEX, "sitemap", sitemap.entry),
-    "rss": (Kind.FEED, "item", feed.item),
-    "RDF": (Kind.FEED, "item", feed.item),
-    "feed": (Kind.FEED, "entry", feed.entry),
+    "urlset": (HintKind.SITEMAP, "url", sitemap.entry),
+    "sitemapindex": (HintKind.INDEX, "sitemap", sitemap.entry),
+    "rss": (HintKind.FEED, "item", feed.item),
+    "RDF": (HintKind.FEED, "item", feed.item),
+    "feed": (HintKind.FEED, "entry", feed.entry),
 }
 _LINE = re.compile(r"[^\r\n]++")
 _LINES = 10 * ENTRIES  # of a text; few of them are no addresses
@@ -44,7 +44,7 @@ Found = Iterable[tuple[str, str, str]]
 """Address, time and base, as they are written."""
 
 
-def read(content: bytes, base: str) -> Hints:
+def read(content: bytes, base: str) -> UrlHints:
     r"""Return the hints of a document that lies at the normal address `base`.
 
     >>> read(b"https://example.org/a\nhttps://example.org/b", "https://example.org/sitemap.txt").entries[1].url
@@ -53,26 +53,26 @@ def read(content: bytes, base: str) -> Hints:
     try:
         plain = _inflate(content[: CAP + 1]) if content.startswith(_GZIP) else content
     except StepError as error:
-        return Hints(Kind.NONE, reason=error.reason)
+        return UrlHints(HintKind.NONE, reason=error.reason)
     if len(plain) > CAP:  # never read beyond what the protocol allows
-        return Hints(Kind.NONE, reason=Reason.TOO_LARGE)
+        return UrlHints(HintKind.NONE, reason=Reason.TOO_LARGE)
     start = plain.removeprefix(codecs.BOM_UTF8)[:4096].lstrip(_SPACE)
     if start.startswith((b"<", *(mark for mark, _ in xml.MARKS), *(shape for shape, _ in xml.SHAPES))):
         return _marked(plain, base)
     if start.startswith(b"{"):
-        return _gather(Kind.FEED, feed.items(plain), base)
+        return _gather(HintKind.FEED, feed.items(plain), base)
     return _text(plain, base)
 
 
-def _marked(content: bytes, base: str) -> Hints:
+def _marked(content: bytes, base: str) -> UrlHints:
     """Read XML, element by element, so that memory stays flat."""
     begun = content.lstrip(_SPACE) if content[:1] in _SPACE else content  # before the XML declaration: common
     try:
         text = xml.admit(begun, _LIMITS)
     except StepError as error:
-        return Hints(Kind.NONE, reason=error.reason)
+        return UrlHints(HintKind.NONE, reason=error.reason)
     if text.root not in _KINDS:
-        return Hints(Kind.NONE, reason=Reason.WRONG_ROOT)
+        return UrlHints(HintKind.NONE, reason=Reason.WRONG_ROOT)
     kind, tag, entry = _KINDS[text.root]
     return _gather(kind, _elements(text.content, tag, entry), base)
 
@@ -93,37 +93,39 @@ def _elements(content: bytes, tag: str, entry: Any) -> Iterator[tuple[str, str, 
         raise StepError("the document is broken", Reason.NOT_WELL_FORMED) from None
 
 
-def _text(content: bytes, base: str) -> Hints:
+def _text(content: bytes, base: str) -> UrlHints:
     """Read a text sitemap: one whole address a line; a text of other things is none."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        return Hints(Kind.NONE, reason=Reason.WRONG_ENCODING)
+        return UrlHints(HintKind.NONE, reason=Reason.WRONG_ENCODING)
     lines = (line[0].strip() for line in islice(_LINE.finditer(text), _LINES))
-    found = _gather(Kind.SITEMAP, ((line, "", "") for line in lines if line.startswith(("http://", "https://"))), base)
-    return found if found.entries else Hints(Kind.NONE, reason=Reason.UNSUPPORTED)
+    found = _gather(
+        HintKind.SITEMAP, ((line, "", "") for line in lines if line.startswith(("http://", "https://"))), base
+    )
+    return found if found.entries else UrlHints(HintKind.NONE, reason=Reason.UNSUPPORTED)
 
 
-def _gather(kind: Kind, found: Found, base: str) -> Hints:
+def _gather(kind: HintKind, found: Found, base: str) -> UrlHints:
     """Bring addresses and times to their normal form, each address once; all that are read count for the limit."""
-    entries: dict[str, Hint] = {}
+    entries: dict[str, UrlHint] = {}
     refused = 0
     try:
         for read_, (written, time, within) in enumerate(found):
             if read_ >= ENTRIES:
-                return Hints(kind, tuple(entries.values()), Reason.TOO_MANY_ELEMENTS, refused)
+                return UrlHints(kind, tuple(entries.values()), Reason.TOO_MANY_ELEMENTS, refused)
             inner = normalise(within, base).url if within else ""
             url = normalise(written, inner or base).url if written else ""
             if not url:
                 refused += 1
             else:
-                entries.setdefault(url, Hint(url, moment(time)))
+                entries.setdefault(url, UrlHint(url, moment(time)))
     except UnicodeDecodeError:
-        return Hints(kind, tuple(entries.values()), Reason.WRONG_ENCODING, refused)
+        return UrlHints(kind, tuple(entries.values()), Reason.WRONG_ENCODING, refused)
     except StepError as error:
         kept = () if error.reason is Reason.DTD_FORBIDDEN else tuple(entries.values())
-        return Hints(kind, kept, error.reason, refused)
-    return Hints(kind, tuple(entries.values()), None, refused)
+        return UrlHints(kind, kept, error.reason, refused)
+    return UrlHints(kind, tuple(entries.values()), None, refused)
 
 
 def _inflate(content: bytes) -> bytes:

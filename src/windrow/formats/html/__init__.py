@@ -1,10 +1,10 @@
 """HTML: bytes to text, outline, main content, and what a page says of itself."""
 
 from windrow.formats.html.article import Article, article
-from windrow.formats.html.charset import Text, decode
+from windrow.formats.html.charset import DecodedText, decode
 from windrow.formats.html.content import main_content
-from windrow.formats.html.head import Feed, Head, Translation
-from windrow.formats.html.mark import Mark
+from windrow.formats.html.head import FeedLink, PageHead, Translation
+from windrow.formats.html.mark import PageLocation
 from windrow.formats.html.outline import Anchor, Blocks, Boxes, Outline, table_row
 from windrow.formats.html.page import Page, read
 from windrow.formats.html.title import headline
@@ -15,12 +15,12 @@ __all__ = [
     "Article",
     "Blocks",
     "Boxes",
-    "Feed",
-    "Head",
-    "Mark",
+    "DecodedText",
+    "FeedLink",
     "Outline",
     "Page",
-    "Text",
+    "PageHead",
+    "PageLocation",
     "Translation",
     "article",
     "decode",

@@ -11,7 +11,7 @@ from windrow.formats.html.byline import byline, people
 from windrow.formats.html.charset import decode
 from windrow.formats.html.content import main_content
 from windrow.formats.html.excerpt import excerpt
-from windrow.formats.html.head import Head, dated, head
+from windrow.formats.html.head import PageHead, dated, head
 from windrow.formats.html.hint import hint
 from windrow.formats.html.outline import Outline
 from windrow.formats.html.stamp import stamped
@@ -123,6 +123,6 @@ def _in_address(url: str) -> str:
         return ""
 
 
-def _language(said: Head) -> str:
+def _language(said: PageHead) -> str:
     told = (said.language, said.linked.language, said.property("og:locale"))
     return next((one for one in told if _TAG.fullmatch(one)), "")

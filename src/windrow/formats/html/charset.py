@@ -75,7 +75,7 @@ _CHARSET = re.compile(r"charset\s*+=\s*+[\"']?+\s*+([^\s\"';,]{1,40})", re.IGNOR
 _WRONG = 0.005  # of all bytes may break UTF-8 where it is declared
 
 
-class Text(NamedTuple):
+class DecodedText(NamedTuple):
     """A page's text, the encoding it was read with, and who said so."""
 
     text: str
@@ -94,27 +94,27 @@ def known(label: str) -> str | None:
     return _NAME.get(label.strip().lower())
 
 
-def decode(raw: bytes, content_type: str = "") -> Text:
+def decode(raw: bytes, content_type: str = "") -> DecodedText:
     """Read a page's bytes as text; `content_type` is the value of that header. Any bytes give a text.
 
     >>> decode("naïve".encode("latin-1"), "text/html; charset=iso-8859-1")
-    Text(text='naïve', encoding='windows-1252', source='header')
+    DecodedText(text='naïve', encoding='windows-1252', source='header')
     """
     for mark, name in _MARKS:
         if raw.startswith(mark):
-            return Text(raw[len(mark) :].decode(_CODEC[name], "replace"), name, "bom")
+            return DecodedText(raw[len(mark) :].decode(_CODEC[name], "replace"), name, "bom")
     utf8 = _utf8(raw)
     declared, source = _declared(raw, content_type, late=utf8 is None)
     if declared is None:
-        return Text(utf8, "utf-8", "content") if utf8 is not None else _single(raw)
+        return DecodedText(utf8, "utf-8", "content") if utf8 is not None else _single(raw)
     if utf8 is not None and _ascii_like(declared):
         # all bytes are valid UTF-8: where there is more than ASCII no other reading makes sense
         plain = declared == "utf-8" or raw.isascii()
-        return Text(utf8, declared if plain else "utf-8", source if plain else "content")
+        return DecodedText(utf8, declared if plain else "utf-8", source if plain else "content")
     text = raw.decode(_CODEC[declared], "replace")
     if declared == "utf-8" and text.count("\ufffd") > len(raw) * _WRONG:
         return _single(raw)
-    return Text(text, declared, source)
+    return DecodedText(text, declared, source)
 
 
 def _declared(raw: bytes, content_type: str, *, late: bool) -> tuple[str | None, str]:
@@ -141,5 +141,5 @@ def _ascii_like(name: str) -> bool:
     return not name.startswith("utf-16") and name != "iso-2022-jp"
 
 
-def _single(raw: bytes) -> Text:
-    return Text(raw.decode("cp1252", "replace"), "windows-1252", "content")
+def _single(raw: bytes) -> DecodedText:
+    return DecodedText(raw.decode("cp1252", "replace"), "windows-1252", "content")

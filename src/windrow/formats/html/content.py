@@ -6,27 +6,35 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 
 from windrow.formats.html.forest import judge
-from windrow.formats.html.hint import Hint
-from windrow.formats.html.mark import Mark
+from windrow.formats.html.hint import PageHint
+from windrow.formats.html.mark import PageLocation
 from windrow.formats.html.outline import Outline
 from windrow.formats.html.trait import Traits
 from windrow.formats.html.unseen import HIDDEN
 from windrow.formats.html.view import view
 from windrow.formats.html.weight import FIRST, SECOND
 
-_MAIN, _ARTICLE = int(Mark.MAIN | Mark.CENTRE), int(Mark.ARTICLE | Mark.POST)
+_MAIN, _ARTICLE = int(PageLocation.MAIN | PageLocation.CENTRE), int(PageLocation.ARTICLE | PageLocation.POST)
 _SENTENCE = 12  # words of a block that is prose
 _COPIED = 8  # words of a block that is not repeated by chance
 _SURE = 0.5
 _ENOUGH = 100  # words of sure prose that tell where the text lies
 _MOSTLY, _HALF, _NEARLY_ALL = 0.85, 0.6, 0.9
 _BRIEF = 100  # words
-_BESIDE = HIDDEN | int(Mark.NAV | Mark.NAVIGATION | Mark.ASIDE | Mark.FOOTER | Mark.FORM | Mark.CHOICE | Mark.BUTTON)
+_BESIDE = HIDDEN | int(
+    PageLocation.NAV
+    | PageLocation.NAVIGATION
+    | PageLocation.ASIDE
+    | PageLocation.FOOTER
+    | PageLocation.FORM
+    | PageLocation.CHOICE
+    | PageLocation.BUTTON
+)
 _CAUTION = 0.7
 """How much a word missed counts beside a word too many; below 1 for forests that were taught to be generous."""
 
 
-def main_content(outline: Outline, hint: Hint | None = None) -> list[bool]:
+def main_content(outline: Outline, hint: PageHint | None = None) -> list[bool]:
     """Say of each block whether it belongs to the main content.
 
     Navigation, footers and lists of choices are none. A forest judges each of the other blocks, and a second one knows
@@ -36,7 +44,7 @@ def main_content(outline: Outline, hint: Hint | None = None) -> list[bool]:
     """
     if not outline.blocks.text:
         return []
-    seen = view(outline, hint or Hint())
+    seen = view(outline, hint or PageHint())
     if not seen.kept:
         return [False] * len(outline.blocks.text)
     traits = Traits(seen)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from windrow.formats.html.mark import Mark
-from windrow.formats.html.pen import Pen
+from windrow.formats.html.mark import PageLocation
+from windrow.formats.html.pen import OutlineBuilder
 from windrow.formats.html.walk import meaning, pieces
 
-_OPENS = (Pen.open, Pen.form)
-_CLOSES = (Pen.close,)
-_BORDERS = (Pen.border,)
-_FIGURE = int(Mark.FIGURE)
+_OPENS = (OutlineBuilder.open, OutlineBuilder.form)
+_CLOSES = (OutlineBuilder.close,)
+_BORDERS = (OutlineBuilder.border,)
+_FIGURE = int(PageLocation.FIGURE)
 _PICTURES = ("<img ", "<video ", "<audio ", "<iframe ", "<object ", "<embed ")
 
 
@@ -41,7 +41,7 @@ class _Copy:
         self._chosen = chosen
         self._first = next((at for at, one in enumerate(chosen) if one), len(chosen))
         self._last = len(chosen) - next((at for at, one in enumerate(reversed(chosen)) if one), len(chosen))
-        self._pen = Pen()
+        self._pen = OutlineBuilder()
         self._line: list[str] = []
         self._texts = 0
         self._opened: list[int] = []

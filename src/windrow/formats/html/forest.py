@@ -42,7 +42,7 @@ class Forest:
     """The log odds of a sum of 0."""
 
 
-class Source(Protocol):
+class TraitSource(Protocol):
     """Where the forest finds the traits it asks for."""
 
     count: int
@@ -57,7 +57,7 @@ class Source(Protocol):
         ...
 
 
-def judge(forest: Forest, source: Source) -> list[float]:
+def judge(forest: Forest, source: TraitSource) -> list[float]:
     """Return for each block the probability that the forest gives it."""
     asked = [_asked(name, source) for name in forest.traits]
     sums = array("H")
@@ -68,7 +68,7 @@ def judge(forest: Forest, source: Source) -> list[float]:
     return [1.0 / (1.0 + math.exp(-(total * forest.scale + forest.offset))) for total in sums]
 
 
-def _asked(name: str, source: Source) -> int | bytes:
+def _asked(name: str, source: TraitSource) -> int | bytes:
     page = source.of_page(name)
     return source.of_block(name) if page is None else page
 

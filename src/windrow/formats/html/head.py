@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from windrow.formats.html.linked import Linked, linked
+from windrow.formats.html.linked import StructuredData, linked
 from windrow.formats.moment import written
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ _KEYWORDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Feed:
+class FeedLink:
     """A feed that the page offers."""
 
     type: str
@@ -74,7 +74,7 @@ class Related:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class PageHead:
     """What a page says of itself; an empty string where it says nothing. Addresses are as written."""
 
     title: str = ""
@@ -95,11 +95,11 @@ class Head:
     """A date that can be read, as written; so is `modified`."""
     modified: str = ""
     keywords: tuple[str, ...] = ()
-    linked: Linked = field(default_factory=Linked)
+    linked: StructuredData = field(default_factory=StructuredData)
     """What its JSON-LD says."""
     graph: tuple[tuple[str, str], ...] = ()
     """OpenGraph and article properties, as written, in order."""
-    feeds: tuple[Feed, ...] = ()
+    feeds: tuple[FeedLink, ...] = ()
     icons: tuple[str, ...] = ()
     """Addresses of the site's pictures of itself."""
     translations: tuple[Translation, ...] = ()
@@ -112,7 +112,7 @@ class Head:
         return next((value for key, value in self.graph if key == name and value), "")
 
 
-def head(tree: LexborHTMLParser) -> Head:
+def head(tree: LexborHTMLParser) -> PageHead:
     """Read what a page says of itself, wherever in the page it says it."""
     named: dict[str, str] = {}
     graph: list[tuple[str, str]] = []
@@ -138,7 +138,7 @@ def head(tree: LexborHTMLParser) -> Head:
     properties = dict(reversed(told))
     root = tree.css_first("html")
     own = tuple(filter(None, (_text(each, "href") for rel, each in links if "canonical" in rel.split())))
-    return Head(
+    return PageHead(
         title=_title(tree),
         description=named.get("description", ""),
         language=_text(root.attributes, "lang") if root is not None else "",
@@ -174,7 +174,7 @@ def _of(told: list[tuple[str, str]], names: tuple[str, ...]) -> list[str]:
     return []
 
 
-def _keywords(told: list[tuple[str, str]], data: Linked) -> Iterator[str]:
+def _keywords(told: list[tuple[str, str]], data: StructuredData) -> Iterator[str]:
     """Yield keywords, tags and sections, each once."""
     words = [part.strip() for key, value in told if key in _KEYWORDS for part in value.split(",")]
     known: set[str] = set()
@@ -207,11 +207,11 @@ def _title(tree: LexborHTMLParser) -> str:
     return " ".join((node.text() or "")[:_LONGEST].split()) if node is not None else ""
 
 
-def _feeds(links: list[tuple[str, dict[str, str | None]]]) -> Iterator[Feed]:
+def _feeds(links: list[tuple[str, dict[str, str | None]]]) -> Iterator[FeedLink]:
     for rel, attributes in links:
         type_ = (attributes.get("type") or "").partition(";")[0].strip().lower()
         if "alternate" in rel.split() and type_ in _FEEDS and attributes.get("href"):
-            yield Feed(type_, _text(attributes, "href"), _text(attributes, "title"))
+            yield FeedLink(type_, _text(attributes, "href"), _text(attributes, "title"))
 
 
 def refresh(attributes: Mapping[str, str | None]) -> str:

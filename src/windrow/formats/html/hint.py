@@ -24,7 +24,7 @@ _KINDS = {"website": 1, "article": 2, "product": 3}
 
 
 @dataclass(frozen=True, slots=True)
-class Hint:
+class PageHint:
     """What the head and the address say of a page's kind; all of it may be missing."""
 
     kind: int = 0
@@ -39,17 +39,17 @@ class Hint:
     """A bit for each of `ADDRESSES`."""
 
 
-def hint(url: str, kind: str | None, json_ld: str) -> Hint:
+def hint(url: str, kind: str | None, json_ld: str) -> PageHint:
     """Gather what the address, `og:type` and the JSON-LD of a page say of its kind.
 
     >>> hint("http://a.example/forum/t/9?x=1", "article", '{"@type": "Product"}')
-    Hint(kind=2, types=2, steps=3, digits=1, address=33)
+    PageHint(kind=2, types=2, steps=3, digits=1, address=33)
     """
     types = " ".join(one or many for one, many in _TYPE.findall(json_ld)).lower()
     where = url.partition("://")[2].partition("#")[0].lower()
     path = where.partition("?")[0].partition("/")[2].strip("/")
     word = (kind or "").strip().lower()
-    return Hint(
+    return PageHint(
         0 if not word else _KINDS.get(word, 3 if "product" in word else 4),
         sum(1 << at for at, each in enumerate(_TYPES) if types and each.search(types)),
         path.count("/") + 1 if path else 0,

@@ -28,7 +28,7 @@ Thing = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Linked:
+class StructuredData:
     """What the thing that a page is about says of itself, as written; empty where it says nothing."""
 
     headline: str = ""
@@ -43,14 +43,14 @@ class Linked:
     """Names of the site and of who publishes it."""
 
 
-def linked(scripts: Sequence[str]) -> Linked:
+def linked(scripts: Sequence[str]) -> StructuredData:
     """Read the JSON-LD of a page; of what is broken, the dates.
 
     >>> linked(['{"@type": "NewsArticle", "headline": "Tea", "author": {"name": "Ann"}}']).authors
     ('Ann',)
     """
     if not scripts:
-        return Linked()
+        return StructuredData()
     known: dict[str, Thing] = {}
     things = list(_all(scripts, known))
     loose = dict(reversed(_DATE.findall("\n".join(scripts)))) if not things else {}
@@ -59,7 +59,7 @@ def linked(scripts: Sequence[str]) -> Linked:
         about = next((one for one in things if _is(one, _PAGE)), {})
     names = [name for one in things if _is(one, _SITE) for name in _names(one, known)]
     keywords = [part.strip() for word in _texts(about.get("keywords")) for part in word.split(",")]
-    return Linked(
+    return StructuredData(
         _first(about, "headline") or (_first(about, "name") if _is(about, _ARTICLE) else ""),
         tuple(dict.fromkeys(name for what in ("author", "creator") for name in _names(about.get(what), known))),
         _first(about, "datePublished", "dateCreated", "uploadDate") or loose.get("datePublished", ""),

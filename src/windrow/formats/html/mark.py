@@ -6,7 +6,7 @@ import re
 from enum import IntFlag, auto
 
 
-class Mark(IntFlag):
+class PageLocation(IntFlag):
     """What a part of a page lies in; the first fifteen are the locations of links in the Summary Database."""
 
     HEADER = auto()
@@ -46,57 +46,57 @@ class Mark(IntFlag):
 LEVELS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
 
 _BY_NAME: dict[str, int] = {
-    "header": Mark.HEADER,
-    "footer": Mark.FOOTER,
-    "aside": Mark.ASIDE,
-    "nav": Mark.NAV,
-    "form": Mark.FORM,
-    "main": Mark.MAIN,
-    "article": Mark.ARTICLE,
-    "section": Mark.SECTION,
-    "table": Mark.TABLE,
-    "figure": Mark.FIGURE,
-    "address": Mark.ADDRESS,
-    "code": Mark.CODE,
-    "pre": Mark.CODE,
-    "ul": Mark.LIST,
-    "ol": Mark.LIST,
-    "dl": Mark.LIST,
-    "menu": Mark.LIST,
-    "p": Mark.PARAGRAPH,
-    "li": Mark.ITEM,
-    "td": Mark.CELL,
-    "th": Mark.CELL,
-    "button": Mark.BUTTON,
-    "select": Mark.CHOICE,
-    "dialog": Mark.DIALOG,
-    "noscript": Mark.NOSCRIPT,
-    "details": Mark.DETAILS,
-    "blockquote": Mark.QUOTE,
-    **dict.fromkeys(LEVELS, Mark.HEADLINE),
+    "header": PageLocation.HEADER,
+    "footer": PageLocation.FOOTER,
+    "aside": PageLocation.ASIDE,
+    "nav": PageLocation.NAV,
+    "form": PageLocation.FORM,
+    "main": PageLocation.MAIN,
+    "article": PageLocation.ARTICLE,
+    "section": PageLocation.SECTION,
+    "table": PageLocation.TABLE,
+    "figure": PageLocation.FIGURE,
+    "address": PageLocation.ADDRESS,
+    "code": PageLocation.CODE,
+    "pre": PageLocation.CODE,
+    "ul": PageLocation.LIST,
+    "ol": PageLocation.LIST,
+    "dl": PageLocation.LIST,
+    "menu": PageLocation.LIST,
+    "p": PageLocation.PARAGRAPH,
+    "li": PageLocation.ITEM,
+    "td": PageLocation.CELL,
+    "th": PageLocation.CELL,
+    "button": PageLocation.BUTTON,
+    "select": PageLocation.CHOICE,
+    "dialog": PageLocation.DIALOG,
+    "noscript": PageLocation.NOSCRIPT,
+    "details": PageLocation.DETAILS,
+    "blockquote": PageLocation.QUOTE,
+    **dict.fromkeys(LEVELS, PageLocation.HEADLINE),
 }
 BY_TAG = {tag.encode(): int(mark) for tag, mark in _BY_NAME.items()}
 """What an element of this tag is, without its ancestors."""
 
 _BY_ROLE: dict[bytes, int] = {
-    b"navigation": int(Mark.NAVIGATION),
-    b"main": int(Mark.CENTRE),
-    b"banner": int(Mark.BANNER),
-    b"contentinfo": int(Mark.CLOSING),
-    b"complementary": int(Mark.COMPLEMENT),
-    b"article": int(Mark.POST),
-    b"dialog": int(Mark.DIALOG),
-    b"alertdialog": int(Mark.DIALOG),
-    b"button": int(Mark.BUTTON),
+    b"navigation": int(PageLocation.NAVIGATION),
+    b"main": int(PageLocation.CENTRE),
+    b"banner": int(PageLocation.BANNER),
+    b"contentinfo": int(PageLocation.CLOSING),
+    b"complementary": int(PageLocation.COMPLEMENT),
+    b"article": int(PageLocation.POST),
+    b"dialog": int(PageLocation.DIALOG),
+    b"alertdialog": int(PageLocation.DIALOG),
+    b"button": int(PageLocation.BUTTON),
 }
-_UNSEEN, _UNSAID, _HIDDEN = int(Mark.UNSEEN), int(Mark.UNSAID), int(Mark.UNSTYLED)
+_UNSEEN, _UNSAID, _HIDDEN = int(PageLocation.UNSEEN), int(PageLocation.UNSAID), int(PageLocation.UNSTYLED)
 _UNSTYLED = re.compile(rb"display\s*:\s*none", re.IGNORECASE)
 
 
 def told(attribute: bytes, value: bytes) -> int:
     """Return what an attribute of an element says that it is.
 
-    >>> Mark(told(b"hidden", b"")) == Mark.UNSEEN
+    >>> PageLocation(told(b"hidden", b"")) == PageLocation.UNSEEN
     True
     """
     if attribute == b"role":

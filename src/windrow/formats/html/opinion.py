@@ -20,7 +20,7 @@ CENTRES = (0.5, 0.8)
 _BEFORE, _BEHIND = 1, 2
 
 
-class Opinion:
+class Likelihoods:
     """Likelihoods of blocks, and their means by box, each block weighed by its words; both in grades too."""
 
     __slots__ = ("by_box", "centres", "graded", "likely", "mass", "view", "words")
@@ -48,7 +48,7 @@ class Opinion:
         """For each of `CENTRES`, the box."""
 
 
-Trait = Callable[[Opinion], bytes]
+Trait = Callable[[Likelihoods], bytes]
 
 
 def _grade(values: Iterable[float]) -> bytes:
@@ -56,21 +56,21 @@ def _grade(values: Iterable[float]) -> bytes:
     return bytes(map(int, map(add, map(mul, values, repeat(_STEPS)), repeat(1.5))))
 
 
-def _shift(opinion: Opinion, by: int) -> bytes:
+def _shift(opinion: Likelihoods, by: int) -> bytes:
     own = opinion.graded
     edge = bytes(min(abs(by), len(own)))
     return own[by:] + edge if by > 0 else edge + own[: len(own) + by]
 
 
-def _box(opinion: Opinion, steps: int) -> bytes:
+def _box(opinion: Likelihoods, steps: int) -> bytes:
     return bytes(opinion.view.above[steps](opinion.by_box))
 
 
-def _repeated(opinion: Opinion) -> bytes:
+def _repeated(opinion: Likelihoods) -> bytes:
     return bytes(map(opinion.by_box.__getitem__, opinion.view.above[0](opinion.view.around.repeated)))
 
 
-def _path(opinion: Opinion) -> bytes:
+def _path(opinion: Likelihoods) -> bytes:
     """Return the mean of the blocks in boxes of one path."""
     paths = opinion.view.above[0](opinion.view.outline.boxes.path)
     taken, wished = dict.fromkeys(paths, 0.0), dict.fromkeys(paths, 0.0)
@@ -80,7 +80,7 @@ def _path(opinion: Opinion) -> bytes:
     return _grade([wished[path] / taken[path] for path in paths])
 
 
-def _near(opinion: Opinion) -> bytes:
+def _near(opinion: Likelihoods) -> bytes:
     """Return the mean of the blocks around."""
     count = len(opinion.words)
     taken = list(accumulate(opinion.words, initial=0))
@@ -96,20 +96,20 @@ def _centre(held: Sequence[float], depth: Sequence[int], share: float) -> int:
     return max((at for at, mass in enumerate(held) if mass >= least), key=depth.__getitem__)
 
 
-def _side(opinion: Opinion, share: float) -> bytes:
+def _side(opinion: Likelihoods, share: float) -> bytes:
     """Tell whether a block lies in the box of the text, before, or behind it."""
     boxes, centre = opinion.view.outline.boxes, opinion.centres[share]
     first, last = boxes.first[centre], boxes.last[centre]
     return bytes([_BEFORE if at < first else _BEHIND if at >= last else 0 for at in opinion.view.kept])
 
 
-def _behind(opinion: Opinion, share: float) -> bytes:
+def _behind(opinion: Likelihoods, share: float) -> bytes:
     """Count the blocks that are judged since the end of the box of the text."""
     last = opinion.view.outline.boxes.last[opinion.centres[share]]
     return counted([max(0, at - last + 1) for at in opinion.view.kept])
 
 
-def _apart(opinion: Opinion, share: float) -> bytes:
+def _apart(opinion: Likelihoods, share: float) -> bytes:
     """Count the boxes between a block's own and the box of the text that it lies in, or the one around both."""
     boxes, centre = opinion.view.outline.boxes, opinion.centres[share]
     around = {centre: 0}
@@ -129,7 +129,7 @@ def _apart(opinion: Opinion, share: float) -> bytes:
     return counted([found[home] for home in opinion.view.above[0](range(len(boxes.up)))])
 
 
-def _since(opinion: Opinion, *, words: bool, back: bool) -> bytes:
+def _since(opinion: Likelihoods, *, words: bool, back: bool) -> bytes:
     """Count the blocks, or words, to the last or the next sure one."""
     told = []
     gone = 9_999

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from windrow.formats.html.mark import Mark
+from windrow.formats.html.mark import PageLocation
 
-_CELL = int(Mark.CELL)
+_CELL = int(PageLocation.CELL)
 
 
 class Anchor(NamedTuple):
@@ -19,7 +19,7 @@ class Anchor(NamedTuple):
     text: str
     """What it says, or its label, title or picture's text where it says nothing."""
     marks: int
-    """What it lies in, as `Mark` has it."""
+    """What it lies in, as `PageLocation` has it."""
     headline: bool
     """Whether a headline lies inside it."""
 
@@ -36,7 +36,7 @@ class Boxes:
     """The number of the box around it; -1 for the body."""
     depth: list[int] = field(default_factory=list)
     marks: list[int] = field(default_factory=list)
-    """What it is and lies in, as `Mark` has it."""
+    """What it is and lies in, as `PageLocation` has it."""
     names: list[int] = field(default_factory=list)
     """Its own groups of the vocabulary."""
     path: list[int] = field(default_factory=list)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from windrow.formats.html.charset import decode
-from windrow.formats.html.head import Head, head
-from windrow.formats.html.hint import Hint, hint
+from windrow.formats.html.head import PageHead, head
+from windrow.formats.html.hint import PageHint, hint
 from windrow.formats.html.outline import Outline
 from windrow.formats.html.stamp import stamped
 from windrow.formats.html.tree import body, parse, silence
@@ -19,9 +19,9 @@ class Page:
 
     url: str
     encoding: str
-    head: Head
+    head: PageHead
     outline: Outline
-    hint: Hint
+    hint: PageHint
 
 
 def read(raw: bytes, url: str = "", content_type: str = "") -> Page:

@@ -6,7 +6,7 @@ import re
 from unicodedata import is_normalized, normalize
 
 from windrow.formats.html.element import BODY, Shape, attribute, plain
-from windrow.formats.html.mark import Mark
+from windrow.formats.html.mark import PageLocation
 from windrow.formats.html.outline import Anchor, Blocks, Boxes, Outline
 
 _HREF, _REL, _ALT, _SRC = b' href="', b' rel="', b' alt="', b' src="'
@@ -22,10 +22,10 @@ _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3
 _UNSPACED_FROM = "\u0e00"
 _LETTERED = "\u3040"
 _IN_LINE = frozenset(("p", "h1", "h2", "h3", "h4", "h5", "h6"))
-_CODE, _HEADLINE = int(Mark.CODE), int(Mark.HEADLINE)
+_CODE, _HEADLINE = int(PageLocation.CODE), int(PageLocation.HEADLINE)
 
 
-class Run:
+class OpenWords:
     """Words that are gathered while something is open in the line."""
 
     __slots__ = ("headline", "number", "spare", "start", "tag", "where", "words")
@@ -50,7 +50,7 @@ class Run:
         return len(found) if text.isascii() else _count(found)
 
 
-class Pen:
+class OutlineBuilder:
     """What has been laid flat so far, and what is open in the line: a block, an anchor, code, a quotation."""
 
     __slots__ = (
@@ -75,9 +75,9 @@ class Pen:
         self._stack = [0]
         self._deep = 0
         self._components: list[bool] = []
-        self._anchor: Run | None = None
-        self._code: Run | None = None
-        self._quote: Run | None = None
+        self._anchor: OpenWords | None = None
+        self._code: OpenWords | None = None
+        self._quote: OpenWords | None = None
         self._linked = self._links = 0
 
     @property
@@ -207,7 +207,7 @@ class Pen:
             self.parts.append(_START)
         if _HREF in tag:
             self._links += 1
-            self._anchor = Run(len(self.parts), tag, len(self._anchors), self._where())
+            self._anchor = OpenWords(len(self.parts), tag, len(self._anchors), self._where())
 
     def end_anchor(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
         """Close an anchor."""
@@ -240,14 +240,14 @@ class Pen:
             self._code = self._unmarked(self._code, self._blocks.code)
             self.gap = b"" if self._code else b" "
 
-    def _marked(self, run: Run | None) -> Run:
+    def _marked(self, run: OpenWords | None) -> OpenWords:
         """Open code or a quotation; one within its like is only counted."""
         if run is None:
-            return Run(len(self.parts))
+            return OpenWords(len(self.parts))
         run.number += 1
         return run
 
-    def _unmarked(self, run: Run | None, found: dict[int, list[str]]) -> Run | None:
+    def _unmarked(self, run: OpenWords | None, found: dict[int, list[str]]) -> OpenWords | None:
         if run is not None and run.number:
             run.number -= 1
             return run
@@ -329,7 +329,7 @@ def _initial(found: re.Match[str]) -> str:
     return found[1] if found.string[found.end()].islower() else found[0]
 
 
-def _points(run: Run, row: tuple[str, int, int, int, int, int, str, int]) -> bool:
+def _points(run: OpenWords, row: tuple[str, int, int, int, int, int, str, int]) -> bool:
     """Tell whether a link is a sign beside a headline, or a term, that points at it."""
     if not (row[3] & _HEADLINE or row[0] == "dt") or b' href="#' not in run.tag:
         return False

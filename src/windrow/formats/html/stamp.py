@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from windrow.formats.html.head import Head, dated
+from windrow.formats.html.head import PageHead, dated
 from windrow.formats.moment import written
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _LONGEST = 60  # characters of a date
 
 
-def stamped(said: Head, tree: LexborHTMLParser, text: str) -> Head:
+def stamped(said: PageHead, tree: LexborHTMLParser, text: str) -> PageHead:
     """Return the head with the dates that the page, written as `text`, shows elsewhere.
 
     `dt-published` and `dt-updated` (microformats2, h-entry) count where all of a page agree, since a list of entries

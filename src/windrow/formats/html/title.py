@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from windrow.formats.html.head import Head
+from windrow.formats.html.head import PageHead
 from windrow.formats.html.mark import LEVELS
 from windrow.formats.html.outline import Outline
 
@@ -13,7 +13,7 @@ _PARTS = re.compile(r"\s+[|\u2013\u2014·•»\u203a:/-]{1,2}\s+|\s*[|»]\s*|\s+
 _WORD = re.compile(r"\w+")
 
 
-def headline(outline: Outline, chosen: Sequence[bool], head: Head) -> str:
+def headline(outline: Outline, chosen: Sequence[bool], head: PageHead) -> str:
     """Return the page's headline; empty where it has none.
 
     It is the first of level 1 that does not just name the site; one that the page's title repeats before any other,
@@ -33,10 +33,10 @@ def headline(outline: Outline, chosen: Sequence[bool], head: Head) -> str:
     return next(lower, found[0] if found else "")
 
 
-def title(head: Head, first: str) -> str:
+def title(head: PageHead, first: str) -> str:
     """Return what an article is called: its headline where the title has it, else the title without the site's name.
 
-    >>> title(Head(title="Tea | The Site"), "Today")
+    >>> title(PageHead(title="Tea | The Site"), "Today")
     'Tea'
     """
     whole = head.property("og:title") or head.title or head.linked.headline
@@ -56,7 +56,7 @@ def _split(text: str) -> list[str]:
     return [part for part in _PARTS.split(text) if part]
 
 
-def _called(head: Head) -> Iterator[str]:
+def _called(head: PageHead) -> Iterator[str]:
     for whole in (head.property("og:title"), head.linked.headline, head.title):
         if whole:
             yield whole
@@ -65,12 +65,12 @@ def _called(head: Head) -> Iterator[str]:
                 yield from (whole[: whole.rindex(parts[-1])].rstrip(" |\u2013\u2014·•»\u203a:/-"), *parts)
 
 
-def _sites(head: Head) -> set[str]:
+def _sites(head: PageHead) -> set[str]:
     """Return the names of the site that the page tells."""
     return {_plain(name) for name in (head.property("og:site_name"), *head.linked.sites)} - {""}
 
 
-def _last(head: Head) -> str:
+def _last(head: PageHead) -> str:
     """Return what stands last in a title of several parts, where it mostly names the site."""
     parts = _split(head.title)
     shown = head.property("og:title") or head.linked.headline

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 
 from windrow.formats.html.blocktrait import OF_BLOCK
 from windrow.formats.html.boxtrait import OF_BOX
-from windrow.formats.html.mark import Mark
-from windrow.formats.html.opinion import OF_OPINION, Opinion
+from windrow.formats.html.mark import PageLocation
+from windrow.formats.html.opinion import OF_OPINION, Likelihoods
 from windrow.formats.html.pagetrait import OF_PAGE
 from windrow.formats.html.view import View
 from windrow.formats.html.vocabulary import GROUPS
 
 BITS: dict[str, tuple[str, int]] = {
-    **{f"in {str(mark.name).lower()}": ("marks", int(mark)) for mark in Mark},
+    **{f"in {str(mark.name).lower()}": ("marks", int(mark)) for mark in PageLocation},
     **{f"near {group}": ("near", 1 << at) for at, group in enumerate(GROUPS)},
     **{f"far {group}": ("far", 1 << at) for at, group in enumerate(GROUPS)},
 }
@@ -37,7 +37,7 @@ class Traits:
     def __init__(self, view: View) -> None:
         """Look at a page that has at least one block."""
         self._view = view
-        self._opinion: Opinion | None = None
+        self._opinion: Likelihoods | None = None
         self._known: dict[str, bytes] = {}
         self._shared: dict[str, int] = {}
         self.count = len(view.kept)
@@ -47,7 +47,7 @@ class Traits:
 
     def hear(self, likely: Sequence[float]) -> None:
         """Add the traits that follow from a first judgement: what it said of each block that is kept."""
-        self._opinion = Opinion(self._view, likely)
+        self._opinion = Likelihoods(self._view, likely)
 
     def of_page(self, name: str) -> int | None:
         """Return a trait of the page, None where it is not one."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from windrow.formats.html.mark import Mark
+from windrow.formats.html.mark import PageLocation
 from windrow.formats.html.outline import Outline
 
-HIDDEN = int(Mark.UNSEEN | Mark.UNSTYLED | Mark.NOSCRIPT)
+HIDDEN = int(PageLocation.UNSEEN | PageLocation.UNSTYLED | PageLocation.NOSCRIPT)
 """`hidden`, `display: none`, `noscript`."""
 _SENTENCE = 12  # words of a block that is prose
 _PASSAGE = 50  # words of prose that are written to be read, and hidden until a script shows them

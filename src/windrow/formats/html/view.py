@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import repeat
 
 from windrow.formats.html.extent import Around, Extent, Picker, around, extent, innermost, picker
-from windrow.formats.html.hint import Hint
-from windrow.formats.html.mark import LEVELS, Mark
+from windrow.formats.html.hint import PageHint
+from windrow.formats.html.mark import LEVELS, PageLocation
 from windrow.formats.html.outline import Outline
 from windrow.formats.html.unseen import silent
 
@@ -17,7 +17,7 @@ SHARES = (0.1, 0.3, 0.5, 0.7)
 """Of the words of a page, to find the innermost box that holds as much."""
 PROSE_SHARES = (0.5, 0.8)
 """Of its prose."""
-_NEVER = int(Mark.NAV | Mark.NAVIGATION | Mark.FOOTER | Mark.CHOICE)
+_NEVER = int(PageLocation.NAV | PageLocation.NAVIGATION | PageLocation.FOOTER | PageLocation.CHOICE)
 _ENOUGH = 0.1
 
 
@@ -28,7 +28,7 @@ class View:
     outline: Outline
     sums: Extent
     around: Around
-    hint: Hint
+    hint: PageHint
     kept: list[int]
     """The blocks that are worth judging."""
     keep: Picker
@@ -47,7 +47,7 @@ class View:
     """By block: the level of the last headline before it, and how many blocks and words ago it was."""
 
 
-def view(outline: Outline, hint: Hint) -> View:
+def view(outline: Outline, hint: PageHint) -> View:
     """Sum up a page that was laid flat and has at least one block."""
     sums = extent(outline)
     boxes, blocks = outline.boxes, outline.blocks

@@ -12,9 +12,9 @@ from collections.abc import Callable
 
 from windrow.formats.html.element import BODY, Shape, shape
 from windrow.formats.html.outline import Outline
-from windrow.formats.html.pen import Pen
+from windrow.formats.html.pen import OutlineBuilder
 
-Act = Callable[[Pen, bytes, Shape], None]
+Act = Callable[[OutlineBuilder, bytes, Shape], None]
 Meaning = tuple[Act, Shape]
 
 
@@ -22,7 +22,7 @@ def _none(*_: object) -> None:
     """Do nothing."""
 
 
-_OPEN, _CLOSE, _SPACE, _NONE = Pen.open, Pen.close, Pen.space, _none
+_OPEN, _CLOSE, _SPACE, _NONE = OutlineBuilder.open, OutlineBuilder.close, OutlineBuilder.space, _none
 _START: dict[str, Act] = {
     # in the line of text, without parting words
     **dict.fromkeys(("abbr", "b", "bdi", "bdo", "big", "cite", "del", "dfn", "em", "font", "i", "ins", "mark", "nobr",
@@ -32,23 +32,23 @@ _START: dict[str, Act] = {
                      "mroot", "mrow", "ms", "msqrt", "mstyle", "msub", "msubsup", "msup", "mtext", "munder",
                      "munderover", "semantics"), _NONE),
     # likewise, but two beside each other are mostly shown apart
-    **dict.fromkeys(("acronym", "data", "label", "span", "time"), Pen.apart),
+    **dict.fromkeys(("acronym", "data", "label", "span", "time"), OutlineBuilder.apart),
     # parts words
     **dict.fromkeys(("input", "link", "meta", "mfrac", "mspace", "mtable", "mtd", "mtr", "picture", "source"), _SPACE),
     **dict.fromkeys(("area", "audio", "embed", "frame", "iframe", "image", "img", "noembed", "noframes", "object",
                      "video"),
-                    Pen.refer),
-    **dict.fromkeys(("base", "basefont", "bgsound", "col", "hr", "keygen", "param", "track"), Pen.border),
-    **dict.fromkeys(("code", "kbd", "q", "samp"), Pen.mark_up),
-    "a": Pen.anchor,
-    "br": Pen.line,
+                    OutlineBuilder.refer),
+    **dict.fromkeys(("base", "basefont", "bgsound", "col", "hr", "keygen", "param", "track"), OutlineBuilder.border),
+    **dict.fromkeys(("code", "kbd", "q", "samp"), OutlineBuilder.mark_up),
+    "a": OutlineBuilder.anchor,
+    "br": OutlineBuilder.line,
 }  # fmt: skip
 """What to do at a start tag; other known elements are boxes, a form among them, which also refers to something."""
 _END: dict[Act, Act] = {
     _NONE: _NONE,
-    Pen.apart: Pen.end_apart,
-    Pen.anchor: Pen.end_anchor,
-    Pen.mark_up: Pen.end_mark_up,
+    OutlineBuilder.apart: OutlineBuilder.end_apart,
+    OutlineBuilder.anchor: OutlineBuilder.end_anchor,
+    OutlineBuilder.mark_up: OutlineBuilder.end_mark_up,
 }
 """What to do at the end tag of an element, by what was done at its start; at all others of these, words are parted."""
 _BOXES = frozenset(name.encode() for name in (
@@ -74,7 +74,7 @@ _known = _INLINE.copy()
 
 def walk(markup: bytes) -> Outline:
     """Lay a body flat, given as its tree was written out, in UTF-8."""
-    pen = Pen()
+    pen = OutlineBuilder()
     parts = pen.parts
     split = pieces(markup)
     parts += split[2:3]  # behind the tag of the body itself
@@ -118,7 +118,7 @@ def meaning(tag: bytes) -> Meaning:
     inline = _INLINE.get(name)
     if inline is not None:
         # without a class, nothing styles a span
-        return _remember(tag, (Pen.apart, BODY)) if name == b"span" and b' class="' in tag else inline
+        return _remember(tag, (OutlineBuilder.apart, BODY)) if name == b"span" and b' class="' in tag else inline
     if name.startswith((b"!", b"?")):
         return _NONE, BODY
     return _remember(tag, _box(tag, name))
@@ -138,7 +138,7 @@ def _box(tag: bytes, name: bytes) -> Meaning:
     end = name.startswith(b"/")
     bare = name[1:] if end else name
     if bare in _BOXES:
-        return (_CLOSE, BODY) if end else (Pen.form if name == b"form" else _OPEN, shape(tag))
+        return (_CLOSE, BODY) if end else (OutlineBuilder.form if name == b"form" else _OPEN, shape(tag))
     if b"-" in bare:  # a component of the page's own
-        return (Pen.close_component, BODY) if end else (Pen.open_component, shape(tag))
+        return (OutlineBuilder.close_component, BODY) if end else (OutlineBuilder.open_component, shape(tag))
     return _NONE, BODY

@@ -1,16 +1,16 @@
 """The archive: every byte that came, in WARC files with a CDXJ index."""
 
-from windrow.stores.archive.deposit import Deposit
+from windrow.stores.archive.deposit import CaptureSink
 from windrow.stores.archive.indexed import CdxRow, Payload, open_payload, read_index
-from windrow.stores.archive.keeper import Keeper
+from windrow.stores.archive.keeper import ArchiveWriter
 from windrow.stores.archive.mend import alone, mark_ledger, mend, refuse_other_ledger, sweep
 from windrow.stores.archive.view import Capture, open_capture, open_response
 
 __all__ = [
+    "ArchiveWriter",
     "Capture",
+    "CaptureSink",
     "CdxRow",
-    "Deposit",
-    "Keeper",
     "Payload",
     "alone",
     "mark_ledger",

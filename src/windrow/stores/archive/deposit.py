@@ -12,7 +12,7 @@ from isal import igzip
 
 from windrow.digest import digest, warc
 from windrow.errors import TerminalFailure, TransientFailure
-from windrow.formats.http import Head, media_type, read_head, validator
+from windrow.formats.http import HttpHead, media_type, read_head, validator
 from windrow.formats.warc import (
     END,
     NOT_MODIFIED,
@@ -25,10 +25,10 @@ from windrow.formats.warc import (
     target,
     warcinfo,
 )
-from windrow.model import Kept, Order, Place
+from windrow.model import ArchivePlace, FetchRequest, KeptResponse
 from windrow.reasons import Reason
-from windrow.stores.archive.keeper import Keeper
-from windrow.stores.archive.part import Part
+from windrow.stores.archive.keeper import ArchiveWriter
+from windrow.stores.archive.part import PartFile
 
 SMALL = 1 << 20
 """Bodies up to this many bytes stay in memory until they are whole."""
@@ -49,10 +49,10 @@ def _dense(body: bytes) -> bool:
     return len(piece) == 1 << 12 and len(igzip.compress(piece, 0)) > len(piece) * 0.95
 
 
-class Deposit:
+class CaptureSink:
     """One transfer's sink (`windrow.transports.Sink`), and then one record of the archive."""
 
-    def __init__(self, keeper: Keeper, order: Order, address: str, at: datetime) -> None:
+    def __init__(self, keeper: ArchiveWriter, order: FetchRequest, address: str, at: datetime) -> None:
         """Take up the part that an earlier transfer left, if there is one."""
         self._keeper = keeper
         self._order = order
@@ -65,14 +65,14 @@ class Deposit:
         self._memory = bytearray()
         self._stamped: tuple[datetime | None, str] = (None, "")
         self._whole = b""  # the memory as bytes, once somebody asked for all of it
-        self._part: Part | None = None
+        self._part: PartFile | None = None
         self.cut = False  # what is kept is the beginning of a longer body: true of one in memory only
         self.request_cut = False  # the request had a body that is not kept with its head
         self.modified = order.modified
         self.validator = ""
         if order.part and (order.size is None or order.size > SMALL):
             path = keeper.part_path(order.part)
-            self._part = Part(path) if path.exists() else None
+            self._part = PartFile(path) if path.exists() else None
         self.start = self._part.held if self._part else 0
         if self._part and self.start:
             # What was answered first is kept, not what an answer to a range says.
@@ -88,7 +88,7 @@ class Deposit:
         return self._part.held if self._part else len(self._memory)
 
     @property
-    def answered(self) -> Head:
+    def answered(self) -> HttpHead:
         """What the server answered, or answered first if this transfer went on with an earlier one."""
         return read_head(self._head)
 
@@ -150,13 +150,13 @@ class Deposit:
     def _spill(self) -> None:
         """Move from memory to a part file."""
         name = self._order.part or record_id()[10:-1]
-        self._part = Part(self._keeper.part_path(name))
+        self._part = PartFile(self._keeper.part_path(name))
         self._begin(self._part)
         if self._memory:
             self._part.write(bytes(self._memory))
             self._memory.clear()
 
-    def _begin(self, part: Part) -> None:
+    def _begin(self, part: PartFile) -> None:
         info, _ = warcinfo(self._keeper.large_path(part.path.stem).name, self._keeper.info, self._at)
         part.begin(
             info + (self._asked() if self._request else b""),
@@ -168,8 +168,8 @@ class Deposit:
         told = media_type(read_head(self._head).fields) if self._head else ""
         return told or _kind(".".join(self._address.rpartition("/")[2].split(".")[1:][-2:]))
 
-    def _kept(self, name: str, size: int, place: Place, *, revisit: bool = False) -> Kept:
-        return Kept(name, size, place, revisit, self._at, self._mime())
+    def _kept(self, name: str, size: int, place: ArchivePlace, *, revisit: bool = False) -> KeptResponse:
+        return KeptResponse(name, size, place, revisit, self._at, self._mime())
 
     def _stamp(self) -> str:
         if self._at is not self._stamped[0]:
@@ -192,7 +192,7 @@ class Deposit:
                 self.drop()
                 raise TransientFailure(f"{self._address} has {size} bytes, {who} {said}", Reason.SIZE_MISMATCH)
 
-    def finish(self, *, unchanged: bool = False) -> Kept:
+    def finish(self, *, unchanged: bool = False) -> KeptResponse:
         """Check the size and put the body into the archive as one record.
 
         What the server calls `unchanged` (304) is kept as metadata, the head alone: a revisit of that kind is shown
@@ -206,11 +206,11 @@ class Deposit:
         self.check()
         return self._finish_part(self._part) if self._part else self._finish_memory(self._all())
 
-    def _finish_memory(self, body: bytes) -> Kept:
+    def _finish_memory(self, body: bytes) -> KeptResponse:
         name = digest(body)
         return self._kept(name, len(body), self._append(body, name), revisit=name == self._order.last.digest)
 
-    def _finish_part(self, part: Part) -> Kept:
+    def _finish_part(self, part: PartFile) -> KeptResponse:
         name, size = part.digest(), part.held
         if name == self._order.last.digest:
             part.drop()
@@ -221,7 +221,7 @@ class Deposit:
             return self._kept(name, size, place)
         into = self._keeper.large_path(part.path.stem)
         offset, length = part.finish(name, into)
-        return self._kept(name, size, Place(into.name, offset, length))
+        return self._kept(name, size, ArchivePlace(into.name, offset, length))
 
     def _asked(self) -> bytes:
         """Write the request as a record of its own, tied to the response's."""
@@ -231,7 +231,7 @@ class Deposit:
         fields += [("WARC-Truncated", "unspecified")] if self.request_cut else []
         return header("request", fields, len(self._request)) + self._request + END
 
-    def _append(self, body: bytes, name: str) -> Place:
+    def _append(self, body: bytes, name: str) -> ArchivePlace:
         fields = [*self._fields(), ("WARC-Payload-Digest", warc(name))]
         last = self._order.last
         revisit = name == last.digest
@@ -245,7 +245,7 @@ class Deposit:
         plain = len(body) > PLAIN or packed(body[:16]) or (not body[:64].isascii() and _dense(body))
         return self._write(record, plain=plain)
 
-    def _write(self, record: bytes, *, plain: bool) -> Place:
+    def _write(self, record: bytes, *, plain: bool) -> ArchivePlace:
         """Append a record, and before it the request."""
         return self._keeper.append(record, self._asked() if self._request else b"", plain=plain)
 

@@ -30,14 +30,14 @@ _MAGIC = b"\x1f\x8b\x08"
 _URN = re.compile(r"urn:[A-Za-z0-9.-]{1,40}:(?=https?://)")
 
 
-class Span(NamedTuple):
+class ErasedSpan(NamedTuple):
     """Where a record stands in its file."""
 
     offset: int
     length: int
 
 
-def erase(folder: Path, warc: str, spans: list[Span], at: datetime) -> int:
+def erase(folder: Path, warc: str, spans: list[ErasedSpan], at: datetime) -> int:
     """Overwrite records of one file, and return the bytes that this took; they are on the disk then.
 
     A file that has another name elsewhere, as one that was taken in may, is parted from that one before.
@@ -78,7 +78,7 @@ def _part(path: Path) -> None:
     copy.replace(path)
 
 
-def related(path: Path, bounds: tuple[int, int], limits: Limits, ours: Callable[[str], bool]) -> Iterator[Span]:
+def related(path: Path, bounds: tuple[int, int], limits: Limits, ours: Callable[[str], bool]) -> Iterator[ErasedSpan]:
     """Yield the records between two places of a file that are about an address which is `ours`.
 
     The first bound is 0 or where a record ends. A request is about an address like its response, and so is what
@@ -89,7 +89,7 @@ def related(path: Path, bounds: tuple[int, int], limits: Limits, ours: Callable[
             return
         uri = about(one.fields)
         if uri and ours(uri):
-            yield Span(one.offset, one.length)
+            yield ErasedSpan(one.offset, one.length)
 
 
 def _record(length: int, at: datetime) -> bytes:

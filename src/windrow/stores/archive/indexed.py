@@ -20,7 +20,7 @@ from windrow.formats.coding import plain
 from windrow.formats.http import read_head
 from windrow.model import Limits
 from windrow.reasons import Reason
-from windrow.stores.archive.stranger import GZIP, Met, met_at
+from windrow.stores.archive.stranger import GZIP, WarcRecord, met_at
 
 _BLOCK = 1 << 20
 _MEMORY = 8 << 20  # bytes of a payload that are held in memory; larger ones go to a temporary file
@@ -123,7 +123,7 @@ def open_payload(path: Path, offset: int, limits: Limits, *, digest: str = "") -
 _ALGORITHMS = frozenset({"md5", "sha1", "sha256", "sha384", "sha512"})
 
 
-def _matches(one: Met, view: BinaryIO, fields: Mapping[str, str], wanted: str, limits: Limits) -> bool:
+def _matches(one: WarcRecord, view: BinaryIO, fields: Mapping[str, str], wanted: str, limits: Limits) -> bool:
     """Return True where the payload has the digest, or raise."""
     algorithm = wanted.partition(":")[0]
     if warc(f"{algorithm}:{one.digests[algorithm]}") == wanted:

@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 from windrow.errors import DiskFull
-from windrow.model import Limits, Place
-from windrow.stores.archive.writer import Writer
+from windrow.model import ArchivePlace, Limits
+from windrow.stores.archive.writer import WarcWriter
 
 PARTS = "parts"
 LARGE = "large-"
@@ -23,7 +23,7 @@ def shared_lock(folder: Path) -> int:
     return lock
 
 
-class Keeper:
+class ArchiveWriter:
     """Append records: compressible bodies to `.warc.gz`, the others to `.warc`."""
 
     def __init__(self, folder: Path, prefix: str, limits: Limits, rotate: int, agent: str) -> None:
@@ -37,8 +37,8 @@ class Keeper:
         (folder / PARTS).mkdir(parents=True, exist_ok=True)
         self._lock = shared_lock(folder)
         self._sure, self._looked = 0, 0.0  # bytes that fit though nobody looks at the disk, and when one looked
-        self._gzip = Writer(folder, prefix, gzip=True, rotate=rotate, info=self.info)
-        self._plain = Writer(folder, prefix, gzip=False, rotate=rotate, info=self.info)
+        self._gzip = WarcWriter(folder, prefix, gzip=True, rotate=rotate, info=self.info)
+        self._plain = WarcWriter(folder, prefix, gzip=False, rotate=rotate, info=self.info)
 
     def part_path(self, name: str) -> Path:
         """Return where a large transfer grows."""
@@ -62,7 +62,7 @@ class Keeper:
                 hint="make room or lower limits.spare, then: windrow run",
             )
 
-    def append(self, record: bytes, before: bytes, *, plain: bool) -> Place:
+    def append(self, record: bytes, before: bytes, *, plain: bool) -> ArchivePlace:
         """Write a record (and one before it) and return its place."""
         return (self._plain if plain else self._gzip).append(record, before)
 

@@ -39,7 +39,7 @@ def find_request(head: bytes) -> bytes:
     return b""
 
 
-class Part:
+class PartFile:
     """A body that grows on disk, digested by a thread that follows the writer."""
 
     def __init__(self, path: Path) -> None:

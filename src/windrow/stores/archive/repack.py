@@ -20,7 +20,7 @@ from windrow.formats.arc import read_line
 from windrow.formats.warc import END, header, target
 from windrow.model import Limits
 from windrow.reasons import Reason
-from windrow.stores.archive.stranger import GZIP, ZSTD, Form, Met, met
+from windrow.stores.archive.stranger import GZIP, ZSTD, WarcForm, WarcRecord, met
 from windrow.stores.archive.writer import guarded
 
 _BLOCK = 1 << 20
@@ -32,7 +32,7 @@ _UNREADABLE = cast("type[Exception]", isal_zlib.error)
 _WINDOW = 128 << 20  # bytes that zstd may look back
 
 
-def repack(source: Path, made: Path, form: Form, name: str, limits: Limits) -> str:
+def repack(source: Path, made: Path, form: WarcForm, name: str, limits: Limits) -> str:
     """Write `source`, whose content is called `name`, anew as `made`; say in a line what is missing of it.
 
     Raises `ArchiveError` where nothing can be made of it, and `DiskFull`.
@@ -61,7 +61,7 @@ def _magic(path: Path) -> bytes:
         return file.read(len(GZIP))
 
 
-def _pieces(records: BinaryIO, one: Met, form: Form, name: str) -> Iterator[bytes]:
+def _pieces(records: BinaryIO, one: WarcRecord, form: WarcForm, name: str) -> Iterator[bytes]:
     """Yield one record's bytes."""
     records.seek(one.offset)
     left = one.length

@@ -45,7 +45,7 @@ _WASTE = 64 * 1024 * 1024  # bytes that may be read in vain of any file, and
 _WASTED = 4  # times its size
 
 
-class Met(NamedTuple):
+class WarcRecord(NamedTuple):
     """A record, or what is in the place of one.
 
     `offset` and `length` are its place in the file, `next` where the record after it begins. `head` is the HTTP head of
@@ -173,28 +173,28 @@ class _Gzip:
         return self._offset + self._fed - len(self._stream.unused_data)
 
 
-class Form(NamedTuple):
+class WarcForm(NamedTuple):
     """What a file is: one of ARC, and whether its records can be read in place or must be parted before."""
 
     arc: bool
     whole: bool
 
 
-def vet(path: Path) -> Form:
+def vet(path: Path) -> WarcForm:
     """Say what a file is, by its first records; raise `ArchiveError` where it is no WARC file, or cannot be read."""
     try:
         with path.open("rb", buffering=0) as raw:
             file = cast(BinaryIO, raw)
             if file.read(4) in ZSTD:
-                return Form(arc=False, whole=True)
+                return WarcForm(arc=False, whole=True)
             form = _form(file)
             first = islice(_met(file, 0, Limits()), _FIRST_RECORDS) if form.packed else ()
-            return Form(form.line, any(one.reason is Reason.UNSUPPORTED for one in first))
+            return WarcForm(form.line, any(one.reason is Reason.UNSUPPORTED for one in first))
     except OSError as error:
         raise ArchiveError(f"it cannot be read: {error.strerror}") from error
 
 
-def met(path: Path, start: int, limits: Limits) -> Iterator[Met]:
+def met(path: Path, start: int, limits: Limits) -> Iterator[WarcRecord]:
     """Yield the records of a file from the place `start` on, which must be 0 or a record's `next`.
 
     A payload above `limits.transfer` is passed over. Raises `ArchiveError` where the file is no WARC file or the
@@ -208,7 +208,7 @@ def met(path: Path, start: int, limits: Limits) -> Iterator[Met]:
         raise ArchiveError(f"{path} cannot be read: {error.strerror}") from error
 
 
-def met_at(path: Path, offset: int, limits: Limits, take: Callable[[bytes], object], *algorithms: str) -> Met:
+def met_at(path: Path, offset: int, limits: Limits, take: Callable[[bytes], object], *algorithms: str) -> WarcRecord:
     """Return the one record that begins at a place of a file; its payload is given to `take` piece by piece.
 
     `digests` of what is returned has the payload's digests by the other algorithms that are named. Whatever is wrong is
@@ -219,12 +219,12 @@ def met_at(path: Path, offset: int, limits: Limits, take: Callable[[bytes], obje
             file = cast(BinaryIO, raw)
             form = _form(file)
             if offset >= os.fstat(file.fileno()).st_size:
-                return Met(offset, 0, offset, reason=Reason.TRUNCATED, message="the file ends before this place")
+                return WarcRecord(offset, 0, offset, reason=Reason.TRUNCATED, message="the file ends before this place")
             try:
                 source = (_Gzip if form.packed else _Plain)(file, offset, limits.ratio)
                 return _record(source, offset, limits, form, (take, algorithms))
             except _Trouble as trouble:
-                return Met(offset, 0, offset, reason=trouble.reason, message=str(trouble))
+                return WarcRecord(offset, 0, offset, reason=trouble.reason, message=str(trouble))
     except OSError as error:
         raise ArchiveError(f"{path} cannot be read: {error.strerror}", reason=_reason(error)) from error
 
@@ -233,7 +233,7 @@ def _reason(error: OSError) -> Reason:
     return Reason.NOT_FOUND if isinstance(error, FileNotFoundError) else Reason.DISK_FAILED
 
 
-def _met(file: BinaryIO, start: int, limits: Limits) -> Iterator[Met]:
+def _met(file: BinaryIO, start: int, limits: Limits) -> Iterator[WarcRecord]:
     form, size = _form(file), os.fstat(file.fileno()).st_size
     make = _Gzip if form.packed else _Plain
     at, wasted = start, 0
@@ -246,10 +246,10 @@ def _met(file: BinaryIO, start: int, limits: Limits) -> Iterator[Met]:
             if wasted > _WASTE + _WASTED * size:
                 # Records within records, each with a length that lies, would be read again and again.
                 why = "too much of the file is broken: what follows is not read"
-                one = Met(at, size - at, size, reason=Reason.CORRUPT, message=why)
+                one = WarcRecord(at, size - at, size, reason=Reason.CORRUPT, message=why)
             else:
                 after = _search(file, at + 1, form)
-                one = Met(at, after - at, after, reason=trouble.reason, message=str(trouble))
+                one = WarcRecord(at, after - at, after, reason=trouble.reason, message=str(trouble))
         yield one
         at = one.next
 
@@ -274,7 +274,7 @@ def _form(file: BinaryIO) -> _Form:
 _Taking = tuple[Callable[[bytes], object], tuple[str, ...]]
 
 
-def _record(source: _Plain | _Gzip, at: int, limits: Limits, form: _Form, taking: _Taking | None = None) -> Met:
+def _record(source: _Plain | _Gzip, at: int, limits: Limits, form: _Form, taking: _Taking | None = None) -> WarcRecord:
     """Read one record; `taking` is given its payload, and names more digests of it."""
     text, end = b"", b"\n" if form.line else END
     while end not in _BLANK.sub(b"", text, count=1):
@@ -308,7 +308,9 @@ def _record(source: _Plain | _Gzip, at: int, limits: Limits, form: _Form, taking
     reason, message = (Reason.TOO_LARGE, f"more than {limits.transfer} bytes") if large else (None, "")
     size = 0 if large else hasher.size
     others = {name: hasher.hex(name) for name in algorithms}
-    return Met(at, after - at, after, found.kind, found.fields, head, hasher.digest(), size, reason, message, others)
+    return WarcRecord(
+        at, after - at, after, found.kind, found.fields, head, hasher.digest(), size, reason, message, others
+    )
 
 
 class _Block:

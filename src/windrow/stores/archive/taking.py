@@ -17,7 +17,7 @@ from windrow.digest import ALGORITHM, Hasher
 from windrow.errors import ArchiveError, DiskFull
 from windrow.model import Limits
 from windrow.stores.archive.repack import repack
-from windrow.stores.archive.stranger import GZIP, Form, vet
+from windrow.stores.archive.stranger import GZIP, WarcForm, vet
 from windrow.stores.archive.writer import guarded
 
 FOREIGN = "foreign"
@@ -28,7 +28,7 @@ _BEGUN = re.compile(r"\.[0-9a-f]{32}(?:\.warc\.gz(?:\.plain)?)?")
 """The names of a file until its digest is known, and of what it is written anew as."""
 
 
-class Taken(NamedTuple):
+class ImportedFile(NamedTuple):
     """A file of the archive: its name below the archive's folder, the digest it came with, and its size.
 
     `trouble` says in a line what could not be unpacked of it.
@@ -40,7 +40,7 @@ class Taken(NamedTuple):
     trouble: str = ""
 
 
-def take(archive: Path, path: Path, limits: Limits) -> Taken:
+def take(archive: Path, path: Path, limits: Limits) -> ImportedFile:
     """Take a file in; raises `ArchiveError` where it is no WARC file or cannot be read, and `DiskFull`."""
     form = vet(path)
     folder = archive / FOREIGN
@@ -64,7 +64,7 @@ def take(archive: Path, path: Path, limits: Limits) -> Taken:
                 left.unlink(missing_ok=True)
 
 
-def _repacked(archive: Path, mine: Path, taken: Taken, form: Form, limits: Limits) -> Taken:
+def _repacked(archive: Path, mine: Path, taken: ImportedFile, form: WarcForm, limits: Limits) -> ImportedFile:
     """Put what a file is written anew as in its place."""
     name, trouble = f"{taken.warc.partition('.')[0]}.repacked.warc.gz", ""
     place = archive / name
@@ -74,7 +74,7 @@ def _repacked(archive: Path, mine: Path, taken: Taken, form: Form, limits: Limit
         with guarded(place):
             made.rename(place)
             _settle(place.parent)
-    return Taken(name, taken.digest, place.stat().st_size, trouble)
+    return ImportedFile(name, taken.digest, place.stat().st_size, trouble)
 
 
 def sweep(archive: Path) -> None:
@@ -102,7 +102,7 @@ def _bring(path: Path, mine: Path, spare: int) -> None:
         os.fsync(target.fileno())
 
 
-def _named(mine: Path) -> Taken:
+def _named(mine: Path) -> ImportedFile:
     """Name a file by its content."""
     hasher = Hasher()
     with guarded(mine), mine.open("rb") as file:
@@ -112,7 +112,7 @@ def _named(mine: Path) -> Taken:
             hasher.update(block)
     ending = "warc.gz" if begin == GZIP else "warc"
     name = hasher.digest().removeprefix(f"{ALGORITHM}:")
-    return Taken(f"{FOREIGN}/{name}.{ending}", hasher.digest(), hasher.size)
+    return ImportedFile(f"{FOREIGN}/{name}.{ending}", hasher.digest(), hasher.size)
 
 
 def _settle(folder: Path) -> None:

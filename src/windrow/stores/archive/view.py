@@ -12,9 +12,9 @@ from isal import isal_zlib
 from isal.igzip_lib import error as IsalError  # noqa: N812
 
 from windrow.errors import ArchiveError
-from windrow.formats.http import Head, body_at, read_head
+from windrow.formats.http import HttpHead, body_at, read_head
 from windrow.formats.warc import read_header
-from windrow.model import Place
+from windrow.model import ArchivePlace
 
 
 class Slice(io.RawIOBase):
@@ -67,12 +67,12 @@ class Capture(NamedTuple):
     status: int | None = None
 
 
-def open_capture(folder: Path, place: Place) -> BinaryIO:
+def open_capture(folder: Path, place: ArchivePlace) -> BinaryIO:
     """Open a capture's body; raises `ArchiveError` where the archive does not hold it."""
     return open_response(folder, place).view
 
 
-def open_response(folder: Path, place: Place) -> Capture:
+def open_response(folder: Path, place: ArchivePlace) -> Capture:
     """Open a capture's body with its response's fields; raises `ArchiveError` where the archive does not hold it."""
     path = folder / place.warc
     try:
@@ -94,12 +94,12 @@ def open_response(folder: Path, place: Place) -> Capture:
     return Capture(cast(BinaryIO, view), head.fields, head.status)
 
 
-def _body(record: bytes) -> tuple[int, int, Head]:
+def _body(record: bytes) -> tuple[int, int, HttpHead]:
     """Return where the body begins, past the record's header and an HTTP head, its length, and that head."""
     found = read_header(record)
     kind, size = found.fields.get("content-type", ""), int(found.fields["content-length"])
     if not kind.lower().startswith("application/http"):
-        return found.length, size, Head(None, {"content-type": kind} if kind else {})
+        return found.length, size, HttpHead(None, {"content-type": kind} if kind else {})
     length = max(0, body_at(record[found.length : found.length + size]))
     start = found.length + length
     return start, size - length, read_head(record[found.length : start])

@@ -13,7 +13,7 @@ from isal import igzip_lib
 
 from windrow.errors import ArchiveError, DiskFull
 from windrow.formats.warc import warcinfo
-from windrow.model import Place
+from windrow.model import ArchivePlace
 
 ISAL_LEVEL = 2
 """ISA-L's level whose ratio is near zlib's default at ten times its speed."""
@@ -51,7 +51,7 @@ def write_all(fd: int, content: bytes | memoryview, where: Path) -> None:
         raise _unwritten(error, where) from error
 
 
-class Writer:
+class WarcWriter:
     """Append records to files named `PREFIX-NNNNN.warc[.gz]`; usable from several threads."""
 
     def __init__(self, folder: Path, prefix: str, *, gzip: bool, rotate: int, info: list[tuple[str, str]]) -> None:
@@ -68,7 +68,7 @@ class Writer:
         self._path = folder
         self._name = ""
 
-    def append(self, record: bytes, before: bytes = b"") -> Place:
+    def append(self, record: bytes, before: bytes = b"") -> ArchivePlace:
         """Write a record, with another one before it if given, and return the record's place."""
         if self._gzip:
             record = _gzipped(record)
@@ -83,7 +83,7 @@ class Writer:
                 os.ftruncate(self._fd, self._size)
                 raise
             self._size = offset + len(record)
-            return Place(self._name, offset, len(record))
+            return ArchivePlace(self._name, offset, len(record))
 
     def _next(self) -> None:
         self.close()

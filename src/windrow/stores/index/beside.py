@@ -13,7 +13,7 @@ from typing import Any
 
 from windrow.errors import MissingExtra, StoreError
 from windrow.reasons import Reason
-from windrow.stores.index.clause import Clause, Entry, Field, Found
+from windrow.stores.index.clause import Clause, IndexDocument, IndexField, IndexHit
 from windrow.stores.index.folder import NOTE, TEXT, begin, note, write_note
 from windrow.stores.index.translate import Translator
 
@@ -31,7 +31,7 @@ def there() -> bool:
     return tantivy is not None
 
 
-def current(folder: Path, fields: Sequence[Field], version: str) -> bool:
+def current(folder: Path, fields: Sequence[IndexField], version: str) -> bool:
     """Say whether an index of this version is in the folder; opening another one would make it anew."""
     path = folder / NOTE
     try:
@@ -40,14 +40,14 @@ def current(folder: Path, fields: Sequence[Field], version: str) -> bool:
         raise _mapped(error, folder) from error
 
 
-def _written(fields: Sequence[Field], version: str) -> str:
+def _written(fields: Sequence[IndexField], version: str) -> str:
     return note(version, [list(field) for field in fields])
 
 
-class Beside:
+class FullTextIndex:
     """An index of documents in a folder, by whole-number ids."""
 
-    def __init__(self, folder: Path, fields: Sequence[Field], version: str) -> None:
+    def __init__(self, folder: Path, fields: Sequence[IndexField], version: str) -> None:
         """Open the index, or make it anew where it is of another version or cannot be read.
 
         `version` names what was put in and how. Raises MissingExtra without the extra, StoreError where
@@ -72,7 +72,7 @@ class Beside:
         """Count the documents."""
         return int(self._index.searcher().num_docs)
 
-    def write(self, entries: Iterable[Entry], gone: Iterable[int] = ()) -> int:
+    def write(self, entries: Iterable[IndexDocument], gone: Iterable[int] = ()) -> int:
         """Put documents in the place of those with the same ids, remove others, and return how many were put."""
         count = 0
         try:
@@ -92,7 +92,7 @@ class Beside:
         self.fresh = False
         return count
 
-    def search(self, clause: Clause, limit: int, *, offset: int = 0, newest: str = "") -> list[Found]:
+    def search(self, clause: Clause, limit: int, *, offset: int = 0, newest: str = "") -> list[IndexHit]:
         """Return the best documents, or with `newest` those with the largest number in that field.
 
         Equal scores keep the order of the index, so pages do not overlap while it does not change.
@@ -105,7 +105,7 @@ class Beside:
             ids = searcher.fast_field_values("id", [address for _, address in hits])
         except ValueError as error:
             raise _mapped(error, self._folder) from error
-        return [Found(int(one or 0), 0.0 if newest else float(hit[0])) for one, hit in zip(ids, hits, strict=True)]
+        return [IndexHit(int(one or 0), 0.0 if newest else float(hit[0])) for one, hit in zip(ids, hits, strict=True)]
 
     def frequency(self, word: str, field: str) -> int:
         """Return in how many documents a word stands in a field."""
@@ -117,7 +117,7 @@ class Beside:
         """Return the bytes on disk."""
         return sum(path.stat().st_size for path in self._folder.rglob("*") if path.is_file())
 
-    def _document(self, entry: Entry) -> Any:
+    def _document(self, entry: IndexDocument) -> Any:
         document = tantivy.Document()
         document.add_integer("id", entry.id)
         for name, number in entry.numbers:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 
-class Field(NamedTuple):
+class IndexField(NamedTuple):
     """A field of an index: `words` are cut and folded, `mark` is a word as it is, `number` a whole number."""
 
     name: str
@@ -19,7 +19,7 @@ class Everything:
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class WordSequence:
     """Words that follow each other in one of the fields, each field with its weight.
 
     With `prefix`, the last word is the beginning of one. A text without words matches nothing.
@@ -31,7 +31,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class MarkIn:
     """A field of marks has one of these."""
 
     field: str
@@ -39,7 +39,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Range:
+class NumberRange:
     """A number between two others, both included; None: no end."""
 
     field: str
@@ -48,7 +48,7 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class NumberIn:
     """A number is one of these."""
 
     field: str
@@ -77,17 +77,17 @@ class AnyOf:
     least: int = 1
 
 
-Clause: TypeAlias = Everything | Text | Mark | Range | Numbers | Without | AllOf | AnyOf
+Clause: TypeAlias = Everything | WordSequence | MarkIn | NumberRange | NumberIn | Without | AllOf | AnyOf
 
 
-class Found(NamedTuple):
+class IndexHit(NamedTuple):
     """A document that an index found, with its score; 0 where nothing was scored."""
 
     id: int
     score: float
 
 
-class Entry(NamedTuple):
+class IndexDocument(NamedTuple):
     """A document as an index takes it: texts of its fields (a field may come again) and numbers."""
 
     id: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Generation(NamedTuple):
+class IndexedGeneration(NamedTuple):
     """Times are UNIX seconds; `kind` is `type/subtype`; texts are empty where there are none."""
 
     id: int
@@ -36,7 +36,7 @@ class Generation(NamedTuple):
     quote: str
 
 
-class Links(NamedTuple):
+class IncomingLinks(NamedTuple):
     """Links to a URL: from how many pages, and what they call it, most frequent first."""
 
     pages: int
@@ -54,4 +54,4 @@ class PageText(NamedTuple):
     called: tuple[str, ...]
 
 
-NO_LINKS = Links(0, ())
+NO_LINKS = IncomingLinks(0, ())

@@ -23,7 +23,7 @@ _DUE = "CREATE TEMP TABLE IF NOT EXISTS due (id INTEGER PRIMARY KEY)"
 _MANY = 500  # ids in one question
 
 
-class Rolled(NamedTuple):
+class ManifestEntry(NamedTuple):
     """A document of the index; stamps are whole numbers of 63 bits."""
 
     id: int
@@ -33,7 +33,7 @@ class Rolled(NamedTuple):
     anchors: str
 
 
-class Roll:
+class IndexManifest:
     """The rows of `entries.sqlite` in an index's folder."""
 
     def __init__(self, path: Path) -> None:
@@ -78,17 +78,17 @@ class Roll:
         """Forget the first of those that were noted, up to the last of these."""
         self._link.execute("DELETE FROM due WHERE id <= ?", (ids[-1],))
 
-    def named(self, ids: Sequence[int]) -> dict[int, Rolled]:
+    def named(self, ids: Sequence[int]) -> dict[int, ManifestEntry]:
         """Return the documents of these ids."""
-        found: dict[int, Rolled] = {}
+        found: dict[int, ManifestEntry] = {}
         for start in range(0, len(ids), _MANY):
             some = ids[start : start + _MANY]
             marks = ",".join("?" * len(some))
             rows = self._link.execute(f"SELECT id, own, whole, links, anchors FROM entry WHERE id IN ({marks})", some)
-            found |= {row[0]: Rolled(*row) for row in rows}
+            found |= {row[0]: ManifestEntry(*row) for row in rows}
         return found
 
-    def write(self, rows: Iterable[Rolled], gone: Iterable[int] = ()) -> None:
+    def write(self, rows: Iterable[ManifestEntry], gone: Iterable[int] = ()) -> None:
         """Note documents that were put in and those that were removed, in one transaction."""
         self._link.execute("BEGIN IMMEDIATE")
         with self._link:

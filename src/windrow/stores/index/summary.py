@@ -12,7 +12,7 @@ from typing import NamedTuple, cast
 import sqlalchemy as sa
 
 from windrow.stores.connect import READS, guarded
-from windrow.stores.index.generation import Generation, Links
+from windrow.stores.index.generation import IncomingLinks, IndexedGeneration
 from windrow.stores.index.page_text import TABLE
 from windrow.stores.summary.join import LATEST, PAST, PLAIN
 from windrow.stores.summary.past_links import SINCE
@@ -80,19 +80,19 @@ WHERE r.representative_id IN (SELECT value FROM json_each(?)) AND g.confirmed_en
 """
 
 
-def findable(page: Generation) -> bool:
+def findable(page: IndexedGeneration) -> bool:
     """Say whether there is anything by which a generation can be found."""
     return page.pile is not None or page.title is not None
 
 
-class Told(NamedTuple):
+class FoundRows(NamedTuple):
     """Rows that a search's own SQL found: text piles or generations, with FTS5's score where there is one."""
 
     id: int
     score: float
 
 
-class Summary:
+class SummaryReader:
     """A reader of one Summary Database."""
 
     def __init__(self, engine: sa.Engine, functions: Mapping[str, Callable[..., str | int]] | None = None) -> None:
@@ -125,14 +125,14 @@ class Summary:
         else:
             yield cast("sqlite3.Connection", link.connection.dbapi_connection)
 
-    def states(self) -> Iterator[Generation]:
+    def states(self) -> Iterator[IndexedGeneration]:
         """Yield every version that can be found, without its texts, in the order of ids."""
         with self._read() as link:
             for relation in self._relations(link):
                 for row in link.execute(_STATES.format(versions=relation)):
-                    yield Generation._make(row)
+                    yield IndexedGeneration._make(row)
 
-    def generations(self, ids: Sequence[int], *, texts: bool = True) -> list[Generation]:
+    def generations(self, ids: Sequence[int], *, texts: bool = True) -> list[IndexedGeneration]:
         """Return versions, with or without their texts; those before the latest of a generation have ids below 0."""
         sql = f"SELECT {_COLUMNS}, {_WHOLE} {_FROM}" if texts else f"SELECT {_COLUMNS}, {_NONE} {_SHORT}"
         found = []
@@ -141,7 +141,7 @@ class Summary:
                 some = [one for one in ids if (one < 0) is (relation is PAST)]
                 if some:
                     rows = link.execute(f"{sql.format(versions=relation)} {_AMONG}", (str(some),))
-                    found += [Generation._make(row) for row in rows]
+                    found += [IndexedGeneration._make(row) for row in rows]
         return found
 
     def relations(self) -> tuple[str, ...]:
@@ -157,14 +157,14 @@ class Summary:
         with self._read() as link:
             return {row[0]: row[1] for row in link.execute(_TEXTS, (most, str(list(piles))))}
 
-    def links(self, urls: Iterable[int]) -> dict[int, Links]:
+    def links(self, urls: Iterable[int]) -> dict[int, IncomingLinks]:
         """Return what other pages call these URLs."""
         found = {}
         with self._read() as link:
             for url in urls:
                 called = Counter(" ".join(row[0].split()) for row in link.execute(_LINKS, (url, LINKS)))
                 ordered = sorted(called.items(), key=lambda pair: (-pair[1], pair[0]))
-                found[url] = Links(called.total(), tuple(ordered[:CALLED]))
+                found[url] = IncomingLinks(called.total(), tuple(ordered[:CALLED]))
         return found
 
     def targets(self, ids: Sequence[int]) -> set[int]:
@@ -221,7 +221,7 @@ class Summary:
             self._tables.add(table)
         return table in self._tables
 
-    def ask(self, sql: str, values: tuple[object, ...]) -> list[Told]:
+    def ask(self, sql: str, values: tuple[object, ...]) -> list[FoundRows]:
         """Run a search's SQL, which selects an id and a score."""
         with self._read() as link:
-            return [Told(*row) for row in link.execute(sql, values)]
+            return [FoundRows(*row) for row in link.execute(sql, values)]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from windrow.stores.connect import READS, guarded
-from windrow.stores.index.version import LIGHT, Version
+from windrow.stores.index.version import LIGHT, PageVersion
 from windrow.stores.summary.join import LATEST, PAST
 
 _CHUNK = 200
@@ -28,7 +28,7 @@ class Timeline(NamedTuple):
     """The versions of an address in the order of time, and the times at which it was visited within the window."""
 
     url: str
-    versions: list[Version]
+    versions: list[PageVersion]
     visited: set[int]
 
 
@@ -49,9 +49,9 @@ def timelines(
         while some := dict(islice(found, _CHUNK)):
             asked = (json.dumps(list(some)),)
             rows = [row for one in (PAST, LATEST) for row in link.exec_driver_sql(LIGHT.format(versions=one), asked)]
-            versions: dict[int, list[Version]] = {}
+            versions: dict[int, list[PageVersion]] = {}
             for row in rows:
-                versions.setdefault(row[0], []).append(Version._make(row[1:]))
+                versions.setdefault(row[0], []).append(PageVersion._make(row[1:]))
             for number, seen in some.items():
                 told = sorted(versions.get(number, []), key=attrgetter("first", "end_or_never", "id"))
                 yield Timeline(seen[0][0], told, {at for _, at in seen})

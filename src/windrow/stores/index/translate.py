@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from windrow.stores.index.clause import AllOf, AnyOf, Clause, Mark, Numbers, Range, Text, Without
+from windrow.stores.index.clause import AllOf, AnyOf, Clause, MarkIn, NumberIn, NumberRange, Without, WordSequence
 
 try:
     import tantivy
@@ -31,7 +31,7 @@ class Translator:
     def query(self, clause: Clause, searcher: Any) -> Any:
         """Return the query of a clause. A searcher is asked which words a prefix stands for."""
         match clause:
-            case Text():
+            case WordSequence():
                 return self._text(clause, searcher)
             case Without():
                 return self._all((clause,), searcher)
@@ -46,15 +46,15 @@ class Translator:
     def _filter(self, clause: Clause) -> Any:
         """Return the query of a clause that scores nothing."""
         match clause:
-            case Mark(field, values):
+            case MarkIn(field, values):
                 terms = [(Occur.Should, Query.term_query(self._schema, field, one, "basic")) for one in values]
                 return Query.boolean_query(terms)
-            case Range(field, low, high):
+            case NumberRange(field, low, high):
                 ends = (_LEAST if low is None else low, _MOST if high is None else high)
                 return Query.range_query(self._schema, field, FieldType.Integer, *ends)
-            case Numbers(field, values) if values:
+            case NumberIn(field, values) if values:
                 return Query.term_set_query(self._schema, field, list(values))
-            case Numbers():
+            case NumberIn():
                 return Query.empty_query()
             case _:
                 return Query.all_query()
@@ -70,7 +70,7 @@ class Translator:
             made.append((Occur.Must, Query.const_score_query(Query.all_query(), 0.0)))
         return Query.boolean_query(made)
 
-    def _text(self, clause: Text, searcher: Any) -> Any:
+    def _text(self, clause: WordSequence, searcher: Any) -> Any:
         tokens = self.tokens(clause.text)
         if not tokens:
             return Query.empty_query()

@@ -11,7 +11,7 @@ from windrow.stores.connect import READS, guarded
 from windrow.stores.summary.join import BESIDE, ORIGINAL, versions
 
 
-class Version(NamedTuple):
+class PageVersion(NamedTuple):
     """A version of one address: a text, and what the page says of itself beside it. Times are UNIX seconds.
 
     `id` is that of the generation for the latest version of it, and below zero for those before.
@@ -134,13 +134,13 @@ class Versions:
         """Take the database."""
         self._engine = engine
 
-    def of(self, url: str) -> list[Version]:
+    def of(self, url: str) -> list[PageVersion]:
         """Return the versions of a normal address, oldest first; none where it is not known."""
         with guarded(self._engine), self._engine.connect().execution_options(**READS) as link, link.begin():
             # The number itself, and not a join: else versions of all addresses would be made first.
             number = link.exec_driver_sql(_URL, (url,)).scalar()
             rows = link.exec_driver_sql(_VERSIONS.format(versions=versions(link)), (number,)).fetchall()
-        return [Version._make((*row[:-1], bool(row[-1]))) for row in rows]
+        return [PageVersion._make((*row[:-1], bool(row[-1]))) for row in rows]
 
     def texts(self, piles: list[int]) -> dict[int, tuple[str, str]]:
         """Return main and other text of piles."""

@@ -11,12 +11,12 @@ from operator import itemgetter
 from typing import Any
 
 from windrow.stores.summary.catalogue import Catalogue
-from windrow.stores.summary.entry import PILE, Crawl, Entry, Summary
-from windrow.stores.summary.generation import Generation, Observation, Sight
+from windrow.stores.summary.entry import PILE, CrawlEntry, SummaryEntry, TextSummary
+from windrow.stores.summary.generation import CrawlObservation, Generation, Sighted
 from windrow.stores.summary.past_links import held, keep_present, keep_read, linked, prune
 from windrow.stores.summary.reading import Readings, addresses
-from windrow.stores.summary.version import Folded, Version, versions
-from windrow.stores.summary.wording import Past, Sighting, keep, known_past, past, record, said
+from windrow.stores.summary.version import Folded, FoldedVersion, versions
+from windrow.stores.summary.wording import PastVersion, WordingSeen, keep, known_past, past, record, said
 
 _OBSERVE = f"""
 INSERT INTO windrow_observation VALUES ({",".join("?" * 18)})
@@ -58,7 +58,7 @@ Row = tuple[Any, ...]
 OK = 200
 
 
-class Batch:
+class SummaryBatch:
     """Gathers what must change, and writes it table by table."""
 
     def __init__(self, link: sqlite3.Connection, catalogue: Catalogue, readings: Readings) -> None:
@@ -66,10 +66,10 @@ class Batch:
         self._link = link
         self._catalogue = catalogue
         self._readings = readings
-        self._told: dict[bytes, Summary] = {}
+        self._told: dict[bytes, TextSummary] = {}
         self._pile_ids: Mapping[bytes, int] = {}
         self._owing: set[int] = set()
-        self._stands: dict[int, Summary] = {}
+        self._stands: dict[int, TextSummary] = {}
         self._owed: list[Row] = []
         self._made: list[Row] = []
         self._kept: list[Row] = []
@@ -78,7 +78,7 @@ class Batch:
         self._answered: list[Row] = []
         self._joined: list[Row] = []
         self._read: list[Row] = []
-        self._past: set[Past] = set()
+        self._past: set[PastVersion] = set()
         self._past_links: dict[int, set[bytes]] = {}
         self._reads: Mapping[int, int] = {}
         self._left: list[Row] = []
@@ -91,7 +91,7 @@ class Batch:
     def _number_of(self, table: str) -> int:
         return int(self._link.execute(f"SELECT coalesce(max({table}_id), 0) FROM {table}").fetchone()[0])
 
-    def settle(self, entries: Sequence[Entry]) -> None:
+    def settle(self, entries: Sequence[SummaryEntry]) -> None:
         """Put crawls on record, and make the generations of their addresses what follows."""
         summaries = [one.summary for one in entries if one.summary is not None]
         self._told = {one.crawl.uuid: one.summary for one in entries if one.summary is not None}
@@ -102,7 +102,7 @@ class Batch:
         self._keep_links(entries, urls)
         keep(self._link, summaries, urls, self._catalogue)
 
-    def _keep_links(self, entries: Sequence[Entry], urls: Mapping[str, int]) -> None:
+    def _keep_links(self, entries: Sequence[SummaryEntry], urls: Mapping[str, int]) -> None:
         """Keep the links of readings that do not describe their generation, and of no others."""
         told = ((urls[crawl.url], one) for crawl, one in entries if one is not None)
         keep_read(self._link, ((url_id, one) for url_id, one in told if url_id in self._past_links), urls)
@@ -124,7 +124,7 @@ class Batch:
         """Make the generations of addresses, by their numbers, what follows from what is on record of them."""
         self._settle(ids, ())
 
-    def _settle(self, ids: Mapping[int, str], summaries: Sequence[Summary]) -> None:
+    def _settle(self, ids: Mapping[int, str], summaries: Sequence[TextSummary]) -> None:
         asked = json.dumps(list(ids))
         seen = {key: list(rows) for key, rows in groupby(self._link.execute(_SEEN, (asked,)), itemgetter(0))}
         known: dict[int, dict[int, Row]] = {}
@@ -142,24 +142,24 @@ class Batch:
         self._write(gone)
         record(self._link, before, self._past)
 
-    def _observe(self, entries: Sequence[Entry], urls: Mapping[str, int]) -> None:
+    def _observe(self, entries: Sequence[SummaryEntry], urls: Mapping[str, int]) -> None:
         rows: list[Row] = []
         for crawl, summary in entries:
             identity, reason = (summary.identity, summary.reason) if summary else (b"", "")
             words, links = said(summary), linked(summary)
             url_id = urls[crawl.url]
             sight = crawl.sight
-            if sight is Sight.CONTENT and summary is None:
+            if sight is Sighted.CONTENT and summary is None:
                 # The rows before it must be there: what it repeats may be in this very batch.
                 self._link.executemany(_OBSERVE, rows)
                 rows.clear()
                 found = self._link.execute(_PAYLOAD, (url_id, crawl.payload)).fetchone()
                 identity, reason, words, links = found or (b"", "", b"", b"")
-                sight = Sight.CONTENT if found else Sight.UNKNOWN
+                sight = Sighted.CONTENT if found else Sighted.UNKNOWN
             rows.append((*_row(url_id, crawl, sight, identity, reason), words, links))
         self._link.executemany(_OBSERVE, rows)
 
-    def _piles(self, summaries: Sequence[Summary], seen: Mapping[int, list[Row]]) -> Mapping[bytes, int]:
+    def _piles(self, summaries: Sequence[TextSummary], seen: Mapping[int, list[Row]]) -> Mapping[bytes, int]:
         """Return the numbers of all text piles that these addresses ever had."""
         others = {row[4] for rows in seen.values() for row in rows if len(row[4]) == PILE}
         return self._catalogue.piles(summaries, others - {one.identity for one in summaries})
@@ -188,7 +188,7 @@ class Batch:
             described_by = by_visit.get(self._reads.get(number, 0)) if same_text else None
             self._describe(number, by_crawl[made.reads], described_by, again=one.id is not None)
             self._past.update(past(number, [
-                Sighting(by_crawl[crawl][6], by_crawl[crawl][1], by_crawl[read][14])
+                WordingSeen(by_crawl[crawl][6], by_crawl[crawl][1], by_crawl[read][14])
                 for crawl, read in zip(made.crawls, made.readings, strict=True)
             ]))  # fmt: skip
             for crawl in made.crawls:
@@ -203,7 +203,7 @@ class Batch:
             self._touch(number, known[number][3])
         return folded.gone
 
-    def _number(self, one: Version, url_id: int, span: Row, known: Mapping[int, Row]) -> int:
+    def _number(self, one: FoldedVersion, url_id: int, span: Row, known: Mapping[int, Row]) -> int:
         """Return the id of a version, and note the row that it needs."""
         pile, uuid = span[3:]
         if one.id is None:
@@ -310,16 +310,16 @@ class Batch:
         many("DELETE FROM entity_generation WHERE entity_generation_id = ?", rows)
 
 
-def _row(url_id: int, crawl: Crawl, sight: Sight, identity: bytes, reason: str) -> Row:
+def _row(url_id: int, crawl: CrawlEntry, sight: Sighted, identity: bytes, reason: str) -> Row:
     return (
         url_id, crawl.at, crawl.uuid, sight.value, identity, crawl.payload, reason, crawl.visit, None, crawl.agent,
         crawl.kind, crawl.allowed, crawl.exit_code, crawl.milliseconds, crawl.status, crawl.etag,
     )  # fmt: skip
 
 
-def _observation(row: Row) -> Observation:
+def _observation(row: Row) -> CrawlObservation:
     """Read a row of `_SEEN`; a later SAME refers to what came with 200 and a body, as the crawl's questions do."""
-    return Observation(row[1], row[2], Sight(row[3]), row[4], body=row[12] == OK and bool(row[15]))
+    return CrawlObservation(row[1], row[2], Sighted(row[3]), row[4], body=row[12] == OK and bool(row[15]))
 
 
 def _uuid(url: str, made: Generation) -> bytes:

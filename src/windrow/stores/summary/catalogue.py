@@ -6,8 +6,8 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 
-from windrow.stores.summary.address import Address, origin, split
-from windrow.stores.summary.entry import Mime, Summary
+from windrow.stores.summary.address import AddressEntry, origin, split
+from windrow.stores.summary.entry import MimeEntry, TextSummary
 
 _NAME = "m.mime_type = ?1 AND m.mime_subtype = ?2 AND m.mime_suffix IS ?3"
 _PLAIN = f"""
@@ -35,7 +35,7 @@ class Catalogue:
         self._link = link
         self._urls: dict[str, int] = {}
         self._origins: dict[str, int] = {}
-        self._mimes: dict[Mime, int] = {}
+        self._mimes: dict[MimeEntry, int] = {}
 
     def forget(self) -> None:
         """Forget everything: a transaction was taken back."""
@@ -56,7 +56,7 @@ class Catalogue:
                 known[url] = ids[address.text]
         return known
 
-    def _numbered(self, addresses: Mapping[str, Address]) -> dict[str, int]:
+    def _numbered(self, addresses: Mapping[str, AddressEntry]) -> dict[str, int]:
         wanted = sorted(addresses)  # in the order of their index
         ids: dict[str, int] = dict(self._link.execute(_URLS, (json.dumps(wanted),)).fetchall())
         fresh = [addresses[text] for text in wanted if text not in ids]
@@ -92,7 +92,7 @@ class Catalogue:
             self._link.executemany("INSERT INTO origin VALUES (?, ?, ?, ?, ?)", rows)
         return known
 
-    def mime(self, mime: Mime) -> int:
+    def mime(self, mime: MimeEntry) -> int:
         """Return the number of a media type with its parameters."""
         if mime not in self._mimes:
             if len(self._mimes) >= ROOM:
@@ -100,7 +100,7 @@ class Catalogue:
             self._mimes[mime] = self._mime(mime)
         return self._mimes[mime]
 
-    def _mime(self, mime: Mime) -> int:
+    def _mime(self, mime: MimeEntry) -> int:
         told = dict(mime.parameters)
         for number in self._alike(mime, told):
             sql = "SELECT name, value FROM mime_parameter WHERE mimetype_id = ?"
@@ -112,7 +112,7 @@ class Catalogue:
         self._link.executemany("INSERT INTO mime_parameter VALUES (?, ?, ?)", rows)
         return number
 
-    def _alike(self, mime: Mime, told: Mapping[str, str]) -> Iterator[int]:
+    def _alike(self, mime: MimeEntry, told: Mapping[str, str]) -> Iterator[int]:
         """Yield media types of this name that have the rarest of its parameters, or none where it has none."""
         values: tuple[str | None, ...] = mime[:3]
         if told:
@@ -123,7 +123,7 @@ class Catalogue:
             sql = _PLAIN
         return (int(row[0]) for row in self._link.execute(sql, values).fetchall())
 
-    def piles(self, summaries: Iterable[Summary], others: Iterable[bytes] = ()) -> Mapping[bytes, int]:
+    def piles(self, summaries: Iterable[TextSummary], others: Iterable[bytes] = ()) -> Mapping[bytes, int]:
         """Return the numbers of text piles by digest: those of summaries, made where they are new, and others."""
         texts = {one.identity: one.pile for one in summaries if one.pile is not None}
         wanted = [*texts, *others]

@@ -10,9 +10,9 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
 
-from windrow.stores.summary.described import Described
-from windrow.stores.summary.log import Log
-from windrow.stores.summary.writer import ADDRESS, VISIT, Writer
+from windrow.stores.summary.described import DescribedFile
+from windrow.stores.summary.log import LoggedCrawl
+from windrow.stores.summary.writer import ADDRESS, VISIT, SummaryWriter
 
 DESCRIBED = "windrow.described"
 """Key in `unobtanium_database_info`: the last visit whose file has on record what was read of it."""
@@ -42,14 +42,14 @@ WHERE c.crawl_log_id = ? AND c.exit_code <> ?
 """
 
 
-class CrawlerStore(Writer):
+class CrawlerStore(SummaryWriter):
     """One crawler database in an SQLite file, written by one process at a time."""
 
     def __init__(self, url: str) -> None:
         """Open the database at `url` (`sqlite:///FILE`), making what is missing of it."""
         super().__init__(url, ("base", "crawler"))
 
-    def log(self, crawls: Sequence[Log], user_agent: str, texts: Iterable[tuple[int, str]] = ()) -> None:
+    def log(self, crawls: Sequence[LoggedCrawl], user_agent: str, texts: Iterable[tuple[int, str]] = ()) -> None:
         """Write crawls, each once and in the ledger's order, and how far they reach; `texts` are those of files."""
         with self._writing():
             led = {one.redirect.url for one in crawls if one.redirect}
@@ -62,7 +62,7 @@ class CrawlerStore(Writer):
             self._candidates(crawls, urls)
             self._come(VISIT, crawls[-1].id)
 
-    def _crawls(self, crawls: Sequence[Log], urls: Mapping[str, int]) -> None:
+    def _crawls(self, crawls: Sequence[LoggedCrawl], urls: Mapping[str, int]) -> None:
         rows = [
             (one.id, one.agent.id, urls[one.url], *one[3:9])
             for one in crawls
@@ -81,7 +81,7 @@ class CrawlerStore(Writer):
         taken = self._link.execute("SELECT crawl_log_id FROM crawl_log WHERE crawl_uuid = ?", (uuid,)).fetchone()
         return uuid if taken is None else uuid[:9] + blake2b(b"%d" % number, digest_size=7).digest()
 
-    def _hang(self, crawls: Sequence[Log], urls: Mapping[str, int]) -> None:
+    def _hang(self, crawls: Sequence[LoggedCrawl], urls: Mapping[str, int]) -> None:
         """Write what hangs on crawls: requests, files and redirects."""
         requests, files, redirects = [], [], []
         for one in crawls:
@@ -103,7 +103,7 @@ class CrawlerStore(Writer):
         self._link.executemany(_FILE, files)
         self._link.executemany(_REDIRECT, redirects)
 
-    def _candidates(self, crawls: Sequence[Log], urls: Mapping[str, int]) -> None:
+    def _candidates(self, crawls: Sequence[LoggedCrawl], urls: Mapping[str, int]) -> None:
         told = [one for one in crawls if one.candidate]
         self._link.executemany(_CANDIDATE, [(urls[one.url], one.at, one.exit_code) for one in told])
         found = [one for one in told if one.contentful]
@@ -119,7 +119,7 @@ class CrawlerStore(Writer):
             self._link.executemany("INSERT INTO crawl_candidate (url_id) VALUES (?) ON CONFLICT DO NOTHING", rows)
             self._come(ADDRESS, checkpoint)
 
-    def describe(self, files: Sequence[Described], checkpoint: int) -> None:
+    def describe(self, files: Sequence[DescribedFile], checkpoint: int) -> None:
         """Add what was read of files: exit codes, the parameters of their media types, and their originals."""
         with self._writing():
             self._correct(files)
@@ -133,7 +133,7 @@ class CrawlerStore(Writer):
             self._link.executemany("UPDATE file SET mimetype_id = ? WHERE file_id = ? AND mimetype_id = ?", rows)
             self._come(DESCRIBED, checkpoint)
 
-    def _correct(self, files: Sequence[Described]) -> None:
+    def _correct(self, files: Sequence[DescribedFile]) -> None:
         """Take over the exit codes of files that turned out to be something else than their servers say."""
         rows = [(one.exit_code, one.visit) for one in files]
         for code, visit in rows:

@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from windrow.stores.summary.entry import Mime
+from windrow.stores.summary.entry import MimeEntry
 from windrow.stores.summary.writer import VISIT
 
 _COME = "SELECT value FROM unobtanium_database_info WHERE key = ?"
@@ -24,39 +24,41 @@ WHERE o.visit > ? AND o.visit <= ? AND o.sight = 'content' ORDER BY o.visit LIMI
 _PARAMETERS = "SELECT name, value FROM mime_parameter WHERE mimetype_id = ? ORDER BY rowid"
 
 
-class Described(NamedTuple):
+class DescribedFile(NamedTuple):
     """The file of a visit: its exit code, its media type with the parameters, and the address of its original."""
 
     visit: int
     exit_code: int
-    mime: Mime | None
+    mime: MimeEntry | None
     canonical: str
 
 
-class Description(NamedTuple):
+class DescribedFiles(NamedTuple):
     """Some files in the order of their visits, and up to which visit these are all."""
 
-    files: list[Described]
+    files: list[DescribedFile]
     upto: int
 
 
-def described(path: Path, after: int, upto: int, limit: int) -> Description:
+def described(path: Path, after: int, upto: int, limit: int) -> DescribedFiles:
     """Return what is said of visits after one and up to another, of so many at most.
 
     Of a database that is not there, or was not brought up to date yet, nothing is known.
     """
     if not path.is_file():
-        return Description([], after)
+        return DescribedFiles([], after)
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=30)) as link:
         try:
             come = link.execute(_COME, (VISIT,)).fetchone()
             last = min(upto, int(come[0]) if come else 0)
             rows = link.execute(_DESCRIBED, (after, last, limit)).fetchall()
         except sqlite3.OperationalError:
-            return Description([], after)
+            return DescribedFiles([], after)
         told = {row[3]: tuple(link.execute(_PARAMETERS, row[3:4]).fetchall()) for row in rows if row[3] is not None}
     files = [
-        Described(visit, code, None if number is None else Mime(kind, subtype, suffix, told[number]), url or "")
+        DescribedFile(
+            visit, code, None if number is None else MimeEntry(kind, subtype, suffix, told[number]), url or ""
+        )
         for visit, code, url, number, kind, subtype, suffix in rows
     ]
-    return Description(files, max(after, files[-1].visit if len(files) == limit else last))
+    return DescribedFiles(files, max(after, files[-1].visit if len(files) == limit else last))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from hashlib import blake2b
 from typing import NamedTuple
 
-from windrow.stores.summary.generation import Sight
+from windrow.stores.summary.generation import Sighted
 
 PILE = 64
 """Bytes of an identity that is the digest of a text pile; any other has fewer."""
@@ -15,7 +15,7 @@ HEADED = "headed"
 """Behind the digest of bytes that do not say by themselves what was there: who else brings them must be read."""
 
 
-class Crawl(NamedTuple):
+class CrawlEntry(NamedTuple):
     """One crawl, in the columns of `crawl_summary` and `http_summary`. Times are UNIX seconds.
 
     `visit` is its number in the ledger, `payload` the digest of the bytes that came, empty for none.
@@ -25,7 +25,7 @@ class Crawl(NamedTuple):
     url: str
     at: int
     uuid: bytes
-    sight: Sight
+    sight: Sighted
     agent: bytes
     kind: int
     allowed: bool
@@ -36,7 +36,7 @@ class Crawl(NamedTuple):
     payload: str = ""
 
 
-class Mime(NamedTuple):
+class MimeEntry(NamedTuple):
     """A media type in the parts of the table `mimetype`, with its parameters."""
 
     type: str
@@ -45,7 +45,7 @@ class Mime(NamedTuple):
     parameters: tuple[tuple[str, str], ...] = ()
 
 
-class Move(NamedTuple):
+class RedirectEntry(NamedTuple):
     """Where a redirect leads: an absolute address without fragment, the fragment, and who says so."""
 
     url: str
@@ -53,7 +53,7 @@ class Move(NamedTuple):
     source: int = 1
 
 
-class Summary(NamedTuple):
+class TextSummary(NamedTuple):
     """What was there. `pile` has the six texts of a document that may be found, `reason` why there are none.
 
     `identity` tells versions apart; with a pile it is that pile's digest. `described` has the columns of
@@ -71,19 +71,19 @@ class Summary(NamedTuple):
     links: tuple[tuple[str, str | None, bool, bool, bool, int, bool, int | None, int, str, str | None], ...] = ()
     file: bool = True
     size: int | None = None
-    mime: Mime | None = None
+    mime: MimeEntry | None = None
     canonical: str = ""
-    move: Move | None = None
+    move: RedirectEntry | None = None
     headed: bool = False
     until: int | None = None
     linked: bytes = b""
 
 
-class Entry(NamedTuple):
+class SummaryEntry(NamedTuple):
     """A crawl and what it saw; None where that is known already or where it saw nothing."""
 
-    crawl: Crawl
-    summary: Summary | None = None
+    crawl: CrawlEntry
+    summary: TextSummary | None = None
 
 
 def hash_of_links(links: Iterable[tuple[str, str]]) -> bytes:

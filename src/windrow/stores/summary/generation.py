@@ -13,7 +13,7 @@ from enum import Enum
 from typing import NamedTuple
 
 
-class Sight(Enum):
+class Sighted(Enum):
     """What an observation tells of an address."""
 
     CONTENT = "content"  # this is there: a document, a file or a redirect
@@ -23,7 +23,7 @@ class Sight(Enum):
     UNKNOWN = "unknown"  # no answer, or one that says nothing of the address
 
 
-class Observation(NamedTuple):
+class CrawlObservation(NamedTuple):
     """One crawl of an address. `at` is in seconds since 1970; `identity` says what was there, for CONTENT.
 
     `crawl` is the UUID of the crawl: two crawls in one second stand in its order. `body` is false of content
@@ -32,7 +32,7 @@ class Observation(NamedTuple):
 
     at: int
     crawl: bytes
-    sight: Sight
+    sight: Sighted
     identity: bytes = b""
     body: bool = True
 
@@ -57,7 +57,7 @@ class Generation:
         return self.readings[-1]
 
 
-def fold(observations: Iterable[Observation]) -> list[Generation]:
+def fold(observations: Iterable[CrawlObservation]) -> list[Generation]:
     """Return the generations of one address, oldest first (specification, sections 3.3, 3.4 and 10).
 
     Other content ends a generation when it is seen; GONE does so at once, MISSING the second time in a row. What
@@ -65,7 +65,7 @@ def fold(observations: Iterable[Observation]) -> list[Generation]:
     between. SAME is the content that had a body last, whatever was seen since: the server compares with that.
     UNKNOWN says nothing.
 
-    >>> seen = [Observation(at, b"", Sight.CONTENT, text) for at, text in ((1, b"A"), (2, b"B"), (3, b"A"))]
+    >>> seen = [CrawlObservation(at, b"", Sighted.CONTENT, text) for at, text in ((1, b"A"), (2, b"B"), (3, b"A"))]
     >>> [(one.identity, one.first_seen, one.confirmed_end) for one in fold(seen)]
     [(b'A', 1, 2), (b'B', 2, 3), (b'A', 3, None)]
     """
@@ -74,13 +74,13 @@ def fold(observations: Iterable[Observation]) -> list[Generation]:
     missing = 0
     for one in sorted(observations, key=lambda one: one[:2]):
         latest = found[-1] if found and found[-1].confirmed_end is None else None
-        if one.sight in {Sight.MISSING, Sight.GONE}:
+        if one.sight in {Sighted.MISSING, Sighted.GONE}:
             missing += 1
-            if latest is not None and (one.sight is Sight.GONE or missing > 1):
+            if latest is not None and (one.sight is Sighted.GONE or missing > 1):
                 latest.confirmed_end = one.at
             continue
-        there = (one.identity, one.crawl) if one.sight is Sight.CONTENT else body
-        if one.sight is Sight.UNKNOWN or there is None:
+        there = (one.identity, one.crawl) if one.sight is Sighted.CONTENT else body
+        if one.sight is Sighted.UNKNOWN or there is None:
             continue
         if one.body:
             body = there

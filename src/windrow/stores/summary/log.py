@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from windrow.stores.summary.entry import Mime
+from windrow.stores.summary.entry import MimeEntry
 
 
 class Agent(NamedTuple):
@@ -16,7 +16,7 @@ class Agent(NamedTuple):
     name: str
 
 
-class Request(NamedTuple):
+class LoggedRequest(NamedTuple):
     """What the server was asked, and what it said."""
 
     allowed: bool
@@ -25,15 +25,15 @@ class Request(NamedTuple):
     modified: int | None
 
 
-class File(NamedTuple):
+class LoggedFile(NamedTuple):
     """What came; `size` is in bytes as it was sent."""
 
     size: int
-    mime: Mime | None
+    mime: MimeEntry | None
     modified: int | None
 
 
-class Redirect(NamedTuple):
+class LoggedRedirect(NamedTuple):
     """Where it led."""
 
     url: str
@@ -43,7 +43,7 @@ class Redirect(NamedTuple):
     modified: int | None
 
 
-class Log(NamedTuple):
+class LoggedCrawl(NamedTuple):
     """One crawl of one address. `id` is its number in the ledger, and that of all its rows.
 
     `candidate` tells whether it says something of its address, `contentful` whether it found something there.
@@ -58,8 +58,8 @@ class Log(NamedTuple):
     milliseconds: int | None
     exit_code: int
     message: str | None
-    request: Request | None
-    file: File | None
-    redirect: Redirect | None
+    request: LoggedRequest | None
+    file: LoggedFile | None
+    redirect: LoggedRedirect | None
     candidate: bool
     contentful: bool

@@ -38,7 +38,7 @@ Place = tuple[int, int]
 """A generation's place in the order: its rank and its id."""
 
 
-class Signed(NamedTuple):
+class SignedText(NamedTuple):
     """A generation that can be compared."""
 
     id: int
@@ -57,13 +57,13 @@ def compare(link: sqlite3.Connection, touched: Iterable[int]) -> set[int]:
     Works within the transaction that is open on `link`.
     """
     asked = json.dumps(sorted(touched))
-    before = {row[0]: Signed(*row) for row in link.execute(_SIGNED, (asked,))}
+    before = {row[0]: SignedText(*row) for row in link.execute(_SIGNED, (asked,))}
     coming, staying = _read(link, asked, before)
     leaving = [one for one in before.values() if one.id not in staying]
     return _Comparison(link).run(leaving, coming)
 
 
-def _read(link: sqlite3.Connection, asked: str, before: dict[int, Signed]) -> tuple[list[Signed], set[int]]:
+def _read(link: sqlite3.Connection, asked: str, before: dict[int, SignedText]) -> tuple[list[SignedText], set[int]]:
     """Return what is new or has another text now, and the ids of what is as it was."""
     coming, staying = [], set()
     for number, digest, url, text in link.execute(_OPEN, (asked,)):
@@ -71,7 +71,7 @@ def _read(link: sqlite3.Connection, asked: str, before: dict[int, Signed]) -> tu
         if number in before and before[number].rank == rank:
             staying.add(number)
         elif found := sketch(text):
-            coming.append(Signed(number, rank, found))
+            coming.append(SignedText(number, rank, found))
     return coming, staying
 
 
@@ -84,14 +84,14 @@ class _Comparison:
 
     def __init__(self, link: sqlite3.Connection) -> None:
         self._link = link
-        self._signed: dict[int, Signed] = {}
+        self._signed: dict[int, SignedText] = {}
         self._joined: dict[int, int | None] = {}
         self._hubs: dict[int, Place | None] = {}
         self._waiting: list[Place] = []
         self._queued: set[Place] = set()
         self.changed: set[int] = set()
 
-    def run(self, leaving: list[Signed], coming: list[Signed]) -> set[int]:
+    def run(self, leaving: list[SignedText], coming: list[SignedText]) -> set[int]:
         """Take some away, add others, and look at all that this can change."""
         affected = {band for one in (*leaving, *coming) for band in bands(one.sketch)}
         hubs = {band: self._hub(band) for band in affected}
@@ -126,7 +126,7 @@ class _Comparison:
         for rank, number in self._link.execute(_REST, (band, hub[0])):
             self._push((rank, number))
 
-    def _look(self, one: Signed) -> None:
+    def _look(self, one: SignedText) -> None:
         """Join one generation to the most similar it may be joined to, or to none."""
         own = bands(one.sketch)
         hubs = {hub for band in own if (hub := self._hub(band)) is not None and hub < one.place}
@@ -164,8 +164,8 @@ class _Comparison:
             self._joined[number] = row[0] if row else None
         return self._joined[number]
 
-    def _one(self, number: int) -> Signed:
+    def _one(self, number: int) -> SignedText:
         if number not in self._signed:
             sql = "SELECT generation_id, rank, sketch FROM windrow_signature WHERE generation_id = ?"
-            self._signed[number] = Signed(*self._link.execute(sql, (number,)).fetchone())
+            self._signed[number] = SignedText(*self._link.execute(sql, (number,)).fetchone())
         return self._signed[number]

@@ -10,7 +10,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Mapping
 
-from windrow.stores.summary.entry import Summary, hash_of_links
+from windrow.stores.summary.entry import TextSummary, hash_of_links
 
 SINCE = "windrow.links_since"
 """The key in `unobtanium_database_info` of the time since when links of the past are kept, if not from the start."""
@@ -36,7 +36,7 @@ DELETE FROM windrow_past_link WHERE url_id = ?1 AND linked NOT IN (
 """
 
 
-def linked(one: Summary | None) -> bytes:
+def linked(one: TextSummary | None) -> bytes:
     """Return the hash of a reading's links, empty where it was not read."""
     return b"" if one is None else one.linked or hash_of_links((link[0], link[10] or "") for link in one.links)
 
@@ -58,7 +58,7 @@ def keep_present(link: sqlite3.Connection, generations: Iterable[int]) -> set[in
     return found
 
 
-def keep_read(link: sqlite3.Connection, told: Iterable[tuple[int, Summary]], urls: Mapping[str, int]) -> None:
+def keep_read(link: sqlite3.Connection, told: Iterable[tuple[int, TextSummary]], urls: Mapping[str, int]) -> None:
     """Keep the links of readings, each with the number of the address that was read."""
     for url_id, one in told:
         mark = linked(one)

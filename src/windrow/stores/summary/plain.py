@@ -35,7 +35,7 @@ ORDER BY g.entity_generation_id, g.first_seen_unix_utc
 """
 
 
-class Generation(NamedTuple):
+class GenerationRow(NamedTuple):
     """One version of one address; what does not apply is None. Times are UNIX seconds, `size` bytes.
 
     `ended` is None while it stands; `kind` is its media type, `redirect` where it led to. Versions that have the same
@@ -64,11 +64,11 @@ class Generation(NamedTuple):
     secondary_text: str | None
 
 
-def generations(engine: sa.Engine) -> Iterator[Generation]:
+def generations(engine: sa.Engine) -> Iterator[GenerationRow]:
     """Yield every version, from one state of the database, in the order in which the texts were first seen."""
     with guarded(engine), engine.connect().execution_options(**READS, stream_results=True) as link, link.begin():
         for row in link.exec_driver_sql(_VERSIONS.format(versions=versions(link))):
-            yield Generation(*row)
+            yield GenerationRow(*row)
 
 
 def copy(engine: sa.Engine, out: BinaryIO) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from windrow.stores.summary.catalogue import Catalogue
-from windrow.stores.summary.entry import Summary
+from windrow.stores.summary.entry import TextSummary
 
 TABLES = ("link_summary", "document_description", "file_summary", "redirect_summary")
 """What a reading fills, a generation's rows in each."""
@@ -35,7 +35,7 @@ class _Shapes(dict[tuple[Any, ...], tuple[int, int, int, str]]):
         return bound
 
 
-def addresses(summaries: Iterable[Summary]) -> Iterator[str]:
+def addresses(summaries: Iterable[TextSummary]) -> Iterator[str]:
     """Yield every address that these readings name."""
     for one in summaries:
         for link in one.links:
@@ -55,7 +55,7 @@ class Readings:
         self._catalogue = catalogue
         self._shapes = _Shapes()
 
-    def write(self, told: Mapping[int, Summary], urls: Mapping[str, int]) -> None:
+    def write(self, told: Mapping[int, TextSummary], urls: Mapping[str, int]) -> None:
         """Write what stands for each of these generations, which have no such rows."""
         number = self._link.execute("SELECT coalesce(max(link_summary_id), 0) FROM link_summary").fetchone()[0]
         described, files, moves, links = [], [], [], []

@@ -53,7 +53,7 @@ SELECT generation_id, representative_id FROM windrow_representative WHERE repres
 """
 
 
-class Member(NamedTuple):
+class GroupMember(NamedTuple):
     """An open generation with what decides where it belongs, and whether it may stand for others."""
 
     id: int
@@ -98,7 +98,7 @@ def represent(link: sqlite3.Connection, changed: Iterable[int]) -> int:
     return len(gone) + len(made)
 
 
-def _chosen(group: list[Member], before: set[int]) -> int:
+def _chosen(group: list[GroupMember], before: set[int]) -> int:
     """Return the one that stands for a group; `before` did so for some of it."""
     named = {one.canonical for one in group if one.canonical not in {None, one.url_id}}
     staying = [one for one in group if one.id in before]
@@ -113,7 +113,7 @@ class _Groups:
     def __init__(self, link: sqlite3.Connection) -> None:
         self._link = link
         self._parents: dict[int, int] = {}
-        self.members: dict[int, Member] = {}
+        self.members: dict[int, GroupMember] = {}
 
     def gather(self, ids: set[int]) -> None:
         """Follow from these generations whatever they are connected with."""
@@ -125,15 +125,15 @@ class _Groups:
             found = self._read(above | (below - self.members.keys()))
             fresh = self._take(found, above | {one.id for one, parent in found if parent in fresh})
 
-    def _take(self, found: list[tuple[Member, int | None]], wanted: set[int]) -> set[int]:
+    def _take(self, found: list[tuple[GroupMember, int | None]], wanted: set[int]) -> set[int]:
         taken = [(one, parent) for one, parent in found if one.id in wanted]
         self.members |= {one.id: one for one, _ in taken}
         self._parents |= {one.id: parent for one, parent in taken if parent is not None}
         return {one.id for one, _ in taken}
 
-    def connected(self) -> list[list[Member]]:
+    def connected(self) -> list[list[GroupMember]]:
         """Return the groups, each in the order of ids."""
-        groups: dict[int, list[Member]] = {}
+        groups: dict[int, list[GroupMember]] = {}
         for one in sorted(self.members):
             groups.setdefault(self._root(one), []).append(self.members[one])
         return list(groups.values())
@@ -148,18 +148,18 @@ class _Groups:
             one = self._parents[one]
         return min(path[path.index(one) :])
 
-    def _read(self, ids: Collection[int]) -> list[tuple[Member, int | None]]:
+    def _read(self, ids: Collection[int]) -> list[tuple[GroupMember, int | None]]:
         """Read those that are open and have a text, and to whom each belongs."""
-        some = [Member(*row) for row in self._link.execute(_BY_ID, (json.dumps(sorted(ids)),))]
+        some = [GroupMember(*row) for row in self._link.execute(_BY_ID, (json.dumps(sorted(ids)),))]
         named = {one.canonical for one in some if one.canonical is not None}
         rows = self._link.execute(_BY_URL, (json.dumps(sorted(named)),))
-        targets = {one.url_id: one for one in (Member(*row) for row in rows)}
+        targets = {one.url_id: one for one in (GroupMember(*row) for row in rows)}
         short = {one.pile for one in some if one.sketch is None}
         firsts: dict[int, int] = dict(self._link.execute(_FIRST, (json.dumps(sorted(short)),)))
         return [(one, _parent(one, targets, firsts)) for one in some]
 
 
-def _parent(one: Member, targets: Mapping[int, Member], firsts: Mapping[int, int]) -> int | None:
+def _parent(one: GroupMember, targets: Mapping[int, GroupMember], firsts: Mapping[int, int]) -> int | None:
     """Return the generation that this one belongs together with."""
     target = targets.get(one.canonical) if one.canonical is not None else None
     if target is not None and target.id != one.id and target.origin_id == one.origin_id and _believed(one, target):
@@ -168,5 +168,5 @@ def _parent(one: Member, targets: Mapping[int, Member], firsts: Mapping[int, int
     return other if other != one.id else None
 
 
-def _believed(one: Member, target: Member) -> bool:
+def _believed(one: GroupMember, target: GroupMember) -> bool:
     return one.sketch is None or target.sketch is None or similarity(one.sketch, target.sketch) >= BELIEVED

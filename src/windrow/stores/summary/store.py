@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 
-from windrow.stores.summary.batch import Batch
+from windrow.stores.summary.batch import SummaryBatch
 from windrow.stores.summary.duplicate import detect
-from windrow.stores.summary.entry import HEADED, Entry
+from windrow.stores.summary.entry import HEADED, SummaryEntry
 from windrow.stores.summary.follow import follow
 from windrow.stores.summary.past_links import keep_present, prune
 from windrow.stores.summary.reading import Readings, addresses
 from windrow.stores.summary.upgrade import upgrade
 from windrow.stores.summary.wording import HALF
-from windrow.stores.summary.writer import VISIT, Writer
+from windrow.stores.summary.writer import VISIT, SummaryWriter
 
 GROUPS = 500
 """Text piles whose duplicates are looked for in one transaction."""
@@ -39,7 +39,7 @@ ORDER BY u.str_url, o.at, o.crawl_uuid
 """
 
 
-class SummaryStore(Writer):
+class SummaryStore(SummaryWriter):
     """One Summary Database in an SQLite file, written by one process at a time."""
 
     def __init__(self, url: str) -> None:
@@ -49,7 +49,7 @@ class SummaryStore(Writer):
         with self._writing():
             upgrade(self._link, self._catalogue, self._readings)
 
-    def settle(self, entries: Sequence[Entry], checkpoint: int) -> None:
+    def settle(self, entries: Sequence[SummaryEntry], checkpoint: int) -> None:
         """Put a batch of crawls on record, and the ledger's number of the last visit that is told by it.
 
         All that was ever seen of each address is folded again, so that neither the order of batches nor
@@ -57,7 +57,7 @@ class SummaryStore(Writer):
         """
         with self._writing():
             if entries:
-                Batch(self._link, self._catalogue, self._readings).settle(entries)
+                SummaryBatch(self._link, self._catalogue, self._readings).settle(entries)
             self._come(VISIT, checkpoint)
 
     def same(self, url: str, payload: str) -> bool:
@@ -90,7 +90,7 @@ class SummaryStore(Writer):
         """Return visits whose reading is to stand for a generation, and was not at hand."""
         return [row[0] for row in self._ask("SELECT DISTINCT visit FROM windrow_owed ORDER BY visit LIMIT ?", limit)]
 
-    def pay(self, readings: Mapping[int, Entry | None]) -> None:
+    def pay(self, readings: Mapping[int, SummaryEntry | None]) -> None:
         """Let the readings of these visits stand for the generations that wait for them; None leaves what is there."""
         with self._writing():
             told, read = {}, []

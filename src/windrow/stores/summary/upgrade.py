@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from windrow.stores.summary.batch import Batch
+from windrow.stores.summary.batch import SummaryBatch
 from windrow.stores.summary.catalogue import Catalogue
 from windrow.stores.summary.past_links import SINCE
 from windrow.stores.summary.reading import Readings
@@ -91,7 +91,7 @@ def upgrade(link: sqlite3.Connection, catalogue: Catalogue, readings: Readings) 
         _reword(link)
         link.execute(_FIRST)
         for some in _chunks(link.execute(_SEVERAL).fetchall(), _CHUNK):
-            Batch(link, catalogue, readings).refold(dict(some))
+            SummaryBatch(link, catalogue, readings).refold(dict(some))
     link.execute(_TELL, (LAYOUT, str(VERSION)))
 
 

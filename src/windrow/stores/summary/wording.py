@@ -13,7 +13,7 @@ from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from windrow.stores.summary.catalogue import Catalogue
-from windrow.stores.summary.entry import Summary
+from windrow.stores.summary.entry import TextSummary
 
 HALF = 8
 """Bytes of `said` that tell versions apart; the others are of what may differ within one."""
@@ -25,7 +25,7 @@ FROM windrow_past WHERE entity_generation_id IN (SELECT value FROM json_each(?))
 """
 
 
-class Past(NamedTuple):
+class PastVersion(NamedTuple):
     """A version of a generation before its present one, as a row of `windrow_past`."""
 
     version: int
@@ -36,7 +36,7 @@ class Past(NamedTuple):
     said: bytes
 
 
-class Sighting(NamedTuple):
+class WordingSeen(NamedTuple):
     """One crawl of a generation: the number of its visit, its time, and the hash of what it read."""
 
     visit: int
@@ -44,10 +44,10 @@ class Sighting(NamedTuple):
     said: bytes
 
 
-def said(one: Summary | None) -> bytes:
+def said(one: TextSummary | None) -> bytes:
     """Return the hash of what a page says of itself; empty where it was not read or may not be found.
 
-    >>> said(Summary(b"", described=(None, None, None, "Tea", None, None, 0))).hex()
+    >>> said(TextSummary(b"", described=(None, None, None, "Tea", None, None, 0))).hex()
     'c7594fa4ae62fdcf1912050123e581b2'
     """
     if one is None or one.described is None:
@@ -65,7 +65,9 @@ def hashed(shown: tuple[Any, ...], rest: tuple[Any, ...]) -> bytes:
     )
 
 
-def keep(link: sqlite3.Connection, summaries: Iterable[Summary], urls: Mapping[str, int], catalogue: Catalogue) -> None:
+def keep(
+    link: sqlite3.Connection, summaries: Iterable[TextSummary], urls: Mapping[str, int], catalogue: Catalogue
+) -> None:
     """Put wordings on record; those that are known stay as they are."""
     rows = []
     for one in summaries:
@@ -77,30 +79,30 @@ def keep(link: sqlite3.Connection, summaries: Iterable[Summary], urls: Mapping[s
     link.executemany(_KEEP, rows)
 
 
-def past(generation: int, seen: Sequence[Sighting]) -> Iterator[Past]:
+def past(generation: int, seen: Sequence[WordingSeen]) -> Iterator[PastVersion]:
     """Yield the versions of a generation before its present one, from its crawls in the order of time.
 
-    >>> seen = [Sighting(1, 10, b"title A"), Sighting(2, 20, b"title A"), Sighting(3, 30, b"title B")]
+    >>> seen = [WordingSeen(1, 10, b"title A"), WordingSeen(2, 20, b"title A"), WordingSeen(3, 30, b"title B")]
     >>> list(past(7, seen))
-    [Past(version=1, generation=7, first=10, last=20, end=30, said=b'title A')]
+    [PastVersion(version=1, generation=7, first=10, last=20, end=30, said=b'title A')]
     """
     if len({one.said[:HALF] for one in seen if one.said}) < 2:
         return
-    begin: Sighting | None = None
+    begin: WordingSeen | None = None
     latest, told = 0, b""
     for one in seen:
         if begin is not None and one.said and told and one.said[:HALF] != told[:HALF]:
-            yield Past(begin.visit, generation, begin.at, latest, one.at, told)
+            yield PastVersion(begin.visit, generation, begin.at, latest, one.at, told)
             begin = one
         begin, latest, told = begin or one, one.at, one.said or told
 
 
-def known_past(link: sqlite3.Connection, generations: Iterable[int]) -> set[Past]:
+def known_past(link: sqlite3.Connection, generations: Iterable[int]) -> set[PastVersion]:
     """Return what is on record of some generations."""
-    return {Past(*row) for row in link.execute(_PAST, (json.dumps(list(generations)),))}
+    return {PastVersion(*row) for row in link.execute(_PAST, (json.dumps(list(generations)),))}
 
 
-def record(link: sqlite3.Connection, before: set[Past], now: set[Past]) -> None:
+def record(link: sqlite3.Connection, before: set[PastVersion], now: set[PastVersion]) -> None:
     """Put the difference between two states on record."""
     link.executemany("DELETE FROM windrow_past WHERE version_id = ?", [(one.version,) for one in before - now])
     link.executemany("INSERT INTO windrow_past VALUES (?, ?, ?, ?, ?, ?)", sorted(now - before))

@@ -25,7 +25,7 @@ _INFO = "INSERT INTO unobtanium_database_info VALUES (?, ?) ON CONFLICT (key) DO
 _MADE = "SELECT 1 FROM sqlite_master WHERE name = 'unobtanium_database_info'"
 
 
-class Writer:
+class SummaryWriter:
     """A database in an SQLite file, written by one process at a time."""
 
     def __init__(self, url: str, schemas: Sequence[str], pragmas: Sequence[str] = (), *, page: int = PAGE) -> None:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.collections.pages.query import And, Filter, Not, Or, Phrase, Word, parse
-from windrow.collections.pages.query.date import Span
-from windrow.collections.pages.query.filter import Host, Target
+from windrow.collections.pages.query.date import TimeSpan
+from windrow.collections.pages.query.filter import HostFilter, LinkFilter
 from windrow.collections.pages.query.parse import LONGEST, MOST
 from windrow.collections.pages.query.tree import wanted
 from windrow.collections.pages.search.word import words
@@ -65,10 +65,10 @@ A, B, C = Word("aa"), Word("bb"), Word("cc")
         ("!leaf", Filter("is", "leaf", "is:leaf")),
         ("-!leaf", Not(Filter("is", "leaf", "is:leaf"))),
         ("!important", Word("!important")),
-        ("(site:a.example OR aa)", Or((Filter("site", Host("a.example"), "site:a.example"), A))),
-        ("host:.org", Filter("host", Host(".org", before=True), "host:.org")),
-        ("links-to:a.example/b", Filter("links-to", Target(None, "a.example/b"), "links-to:a.example/b")),
-        ("before:2024", Filter("before", Span(1704067200, 1735689600), "before:2024")),
+        ("(site:a.example OR aa)", Or((Filter("site", HostFilter("a.example"), "site:a.example"), A))),
+        ("host:.org", Filter("host", HostFilter(".org", before=True), "host:.org")),
+        ("links-to:a.example/b", Filter("links-to", LinkFilter(None, "a.example/b"), "links-to:a.example/b")),
+        ("before:2024", Filter("before", TimeSpan(1704067200, 1735689600), "before:2024")),
     ],
 )
 def test_meaning(text: str, root: object) -> None:

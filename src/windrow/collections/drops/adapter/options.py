@@ -8,7 +8,7 @@ from windrow.collections.drops.seed import CENTRES
 from windrow.collections.drops.settings import drops_of
 from windrow.config import Workspace
 from windrow.engine.ledger.moment import now
-from windrow.model import Entry, Site, Source
+from windrow.model import ListingEntry, Site, Source
 
 
 def options(workspace: Workspace | None, name: str = "") -> dict[str, str]:
@@ -31,7 +31,7 @@ def clue(workspace: Workspace, what: str) -> str:
     folder, _, name = what.rpartition("/")
     folder = folder.rpartition("/")[2]
     inside = folder in FOLDERS
-    entry = Entry(folder if inside else FOLDERS[0], name or what)
+    entry = ListingEntry(folder if inside else FOLDERS[0], name or what)
     offers = plan(Source("", "drops", Site("")), [entry], options(workspace))
     if offers and offers[0].reason:
         return f"; a file of this name would be refused: {offers[0].reason.meaning}"

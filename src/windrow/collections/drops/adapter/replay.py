@@ -15,18 +15,18 @@ from windrow.config import Workspace
 from windrow.config.password import password
 from windrow.config.place import REPLAY
 from windrow.engine.crew import Crew
-from windrow.engine.message import Keep
+from windrow.engine.message import ArchiveSettings
 from windrow.engine.pool import Pool
 from windrow.engine.progress import Progress
 from windrow.engine.rebuild import rebuild
 from windrow.engine.release import released
-from windrow.engine.replay import SCRATCH, Change, Renamed
+from windrow.engine.replay import SCRATCH, Renamed, ReplayChange
 from windrow.engine.replay import replay as read_again
-from windrow.engine.run import Run
+from windrow.engine.run import HarvestRun
 from windrow.engine.session import Session, Setup
-from windrow.engine.worker import Desk
+from windrow.engine.worker import WorkerConfig
 from windrow.errors import UsageError
-from windrow.settings.configuration import Database
+from windrow.settings.configuration import DatabaseAddress
 from windrow.stores.tables import TableStore
 
 
@@ -43,8 +43,10 @@ def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed |
     scratch, new = (workspace.root / REPLAY / name for name in SCRATCH)
     beside = workspace
     if _on_file(workspace):
-        beside = workspace.told("drops", replace(drops_of(workspace.sections), store=Database(f"sqlite:///{new}")))
-    changes: list[Change] = []
+        beside = workspace.told(
+            "drops", replace(drops_of(workspace.sections), store=DatabaseAddress(f"sqlite:///{new}"))
+        )
+    changes: list[ReplayChange] = []
     with Session(setup, "replay", progress) as session:
 
         def build() -> None:
@@ -53,10 +55,10 @@ def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed |
             assert made.books is not None
             session.follow(made.books)
             unread = session.ledger.copy_unread(scratch)
-            keep = Keep(setup.archive, session.number, setup.limits, setup.rotate, setup.agent)
-            pool = Pool(Desk(made.collection, setup.archive, setup.limits, made.resources), setup.workers)
+            keep = ArchiveSettings(setup.archive, session.number, setup.limits, setup.rotate, setup.agent)
+            pool = Pool(WorkerConfig(made.collection, setup.archive, setup.limits, made.resources), setup.workers)
             renamed = Renamed(made.store, session.ledger, unread, session.number)
-            run = Run(
+            run = HarvestRun(
                 replace(made, store=renamed, books=None), unread, session.lease, Crew(keep, 0), pool, session.number,
                 setup.archive, setup.limits, progress, lambda: session.stops,
             )  # fmt: skip

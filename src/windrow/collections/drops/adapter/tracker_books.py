@@ -17,7 +17,7 @@ from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.facts import batches
 from windrow.engine.ledger.moment import now
 from windrow.model import Source
-from windrow.stores.books import Books
+from windrow.stores.books import ProjectionTables
 
 
 def declared(workspace: Workspace, sources: tuple[Source, ...]) -> Declared:
@@ -33,7 +33,7 @@ class Tracker:
     def __init__(self, workspace: Workspace, sources: tuple[Source, ...]) -> None:
         """Open the tracker's database, making what is missing of it."""
         drops = drops_of(workspace.sections)
-        self.books = Books(
+        self.books = ProjectionTables(
             drops.tracker.url, TRACKER, "drops", adopt=NATURAL, database=DATABASE, password=password(drops.tracker)
         )
         self._declared = declared(workspace, sources)

@@ -19,15 +19,15 @@ from windrow.contract import Check, Collection, Judge, Load, Read, Rows, Step
 from windrow.engine.message import Job
 from windrow.engine.pool import Pool
 from windrow.engine.sample import sample
-from windrow.engine.worker import Desk
+from windrow.engine.worker import WorkerConfig
 from windrow.errors import ConfigError, UsageError
 from windrow.model import (
-    Entry,
     Finding,
     Item,
-    Kept,
+    KeptResponse,
     Level,
     Limits,
+    ListingEntry,
     Member,
     Offer,
     Reading,
@@ -37,30 +37,32 @@ from windrow.model import (
 )
 from windrow.reasons import Reason
 from windrow.settings.address import SCHEMES, place
-from windrow.shape import Table
+from windrow.shape import ElementTable
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class TrialSetup:
     """What a trial reads with: the steps, their files and limits, and the tables they fill."""
 
     collection: Collection
     resources: Mapping[str, Resource]
     options: Mapping[str, str]
     limits: Limits
-    tables: Mapping[str, Table]
+    tables: Mapping[str, ElementTable]
     sources: tuple[Source, ...] = ()
     agent: str = "windrow"
 
 
-def bench(workspace: Workspace | None, address: str) -> Bench:
+def bench(workspace: Workspace | None, address: str) -> TrialSetup:
     """Lay out a collection's steps, as a workspace declares them or else as they come with windrow."""
     tables = {table.name: table for table in TABLES}
     told = options(workspace, address.rpartition("/")[2])
     if workspace is None:
-        return Bench(COLLECTION, {kind: schema(kind, path) for kind, path in SHIPPED.items()}, told, Limits(), tables)
+        return TrialSetup(
+            COLLECTION, {kind: schema(kind, path) for kind, path in SHIPPED.items()}, told, Limits(), tables
+        )
     found = resources(workspace)
-    return Bench(COLLECTION, found, told, workspace.limits, tables, workspace.sources, workspace.agent)
+    return TrialSetup(COLLECTION, found, told, workspace.limits, tables, workspace.sources, workspace.agent)
 
 
 def attempt(workspace: Workspace | None, address: str) -> Iterator[Part]:
@@ -73,14 +75,14 @@ def attempt(workspace: Workspace | None, address: str) -> Iterator[Part]:
         key = offer.key if offer else name
         reason = offer.reason if offer else None
         yield Got(site.address(path), key, kept.size, kept.digest, round(seconds, 3), reason)
-        pool = Pool(Desk(what.collection, Path(folder), what.limits, what.resources), 1)
+        pool = Pool(WorkerConfig(what.collection, Path(folder), what.limits, what.resources), 1)
         try:
             yield from _Reader(what, pool, kept).read(key, whole=offer is None)
         finally:
             pool.close()
 
 
-def _where(what: Bench, address: str) -> tuple[Site, str, str]:
+def _where(what: TrialSetup, address: str) -> tuple[Site, str, str]:
     """Return the site, the path below its base, and the file's name; a configured source lends its access."""
     if "://" not in address and not address.startswith("file:"):
         file = Path(address).expanduser().absolute()
@@ -103,11 +105,11 @@ def _where(what: Bench, address: str) -> tuple[Site, str, str]:
     return site, name, name
 
 
-def _offer(what: Bench, path: str, name: str, size: int) -> Offer | None:
+def _offer(what: TrialSetup, path: str, name: str, size: int) -> Offer | None:
     """Judge the name as a listing would; None where the rules leave it out: then it is a document itself."""
     folder = path.rpartition("/")[0].rpartition("/")[2]
     folders = what.collection.listing.folders
-    entry = Entry(folder if folder in folders else folders[0], name, size)
+    entry = ListingEntry(folder if folder in folders else folders[0], name, size)
     source = Source("try", what.collection.name, Site("file"))
     offers = what.collection.listing.plan(source, [entry], what.options)
     return offers[0] if offers else None
@@ -116,7 +118,7 @@ def _offer(what: Bench, path: str, name: str, size: int) -> Offer | None:
 class _Reader:
     """Takes one capture and all its documents through the steps."""
 
-    def __init__(self, what: Bench, pool: Pool, kept: Kept) -> None:
+    def __init__(self, what: TrialSetup, pool: Pool, kept: KeptResponse) -> None:
         self._what = what
         self._pool = pool
         self._kept = kept

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from windrow.collections.drops.dom import Node, line
 from windrow.collections.drops.reference import Lists
-from windrow.model import Finding, Level, LookUp
+from windrow.model import Finding, Level, StoreLookUp
 
 MOST = 1_000
 """Findings of one document that are kept, fatal ones aside."""
@@ -18,7 +18,7 @@ class Case:
         self.lists = lists
         self.today = today
         self._findings: list[Finding] = []
-        self._lookups: dict[tuple[str, str], LookUp] = {}
+        self._lookups: dict[tuple[str, str], StoreLookUp] = {}
         self._left_out = 0
         self._not_run: dict[str, set[str]] = {}
 
@@ -32,7 +32,7 @@ class Case:
     def ask(self, question: str, key: str, kind: str, message: str, element: Node) -> None:
         """Leave a question to the store; only if it does not know the key, it is a finding."""
         finding = Finding(kind, message, Level.ERROR, line(element))
-        self._lookups.setdefault((question, key), LookUp(question, key, finding))
+        self._lookups.setdefault((question, key), StoreLookUp(question, key, finding))
 
     def skip(self, why: str, *kinds: str) -> None:
         """Remember checks that could not be run."""
@@ -72,7 +72,7 @@ class Case:
         return (*sorted(self._findings, key=lambda finding: finding.line or 0), *more)
 
     @property
-    def lookups(self) -> tuple[LookUp, ...]:
+    def lookups(self) -> tuple[StoreLookUp, ...]:
         """All questions, each once."""
         return tuple(self._lookups.values())
 

@@ -15,19 +15,19 @@ from windrow.config import Workspace
 from windrow.engine.ledger import Ledger
 from windrow.formats.url import parts
 from windrow.stores.index.timeline import Timeline, timelines
-from windrow.stores.index.version import Version, Versions
+from windrow.stores.index.version import PageVersion, Versions
 from windrow.stores.summary.sound import reached
 
 COLLECTION = "pages"
 
 
-class Turn(NamedTuple):
+class VersionChange(NamedTuple):
     """What happened at an address: `before` and `after` are its versions then, None for none."""
 
     at: int
     kind: str
-    before: Version | None
-    after: Version | None
+    before: PageVersion | None
+    after: PageVersion | None
 
 
 def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
@@ -53,28 +53,28 @@ def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[So
                 )
 
 
-def turns(line: Timeline) -> Iterator[Turn]:
+def turns(line: Timeline) -> Iterator[VersionChange]:
     """Yield what happened at an address within the window.
 
     A redirect is no page: only that a page became one, or one a page, is told. A page is gone when its version ends
     and no other begins then; after that, its absence is nothing new.
     """
-    before: Version | None = None
+    before: PageVersion | None = None
     for number, one in enumerate(line.versions):
         replaced = before is not None and before.end == one.first
         if one.first in line.visited:
             if replaced:
-                yield Turn(one.first, CHANGED, before, one)
+                yield VersionChange(one.first, CHANGED, before, one)
             elif one.redirect is None:
-                yield Turn(one.first, NEW, before, one)
+                yield VersionChange(one.first, NEW, before, one)
         after = line.versions[number + 1] if number + 1 < len(line.versions) else None
         ended = one.end is not None and (after is None or after.first != one.end)
         if ended and one.end is not None and one.end in line.visited and one.redirect is None:
-            yield Turn(one.end, GONE, one, None)
+            yield VersionChange(one.end, GONE, one, None)
         before = one
 
 
-def _said(reader: Versions, turn: Turn) -> str:
+def _said(reader: Versions, turn: VersionChange) -> str:
     """Say in a line what is other than before."""
     if turn.kind == CHANGED and turn.before is not None and turn.after is not None:
         return str(difference(contents(reader, turn.before), contents(reader, turn.after)))

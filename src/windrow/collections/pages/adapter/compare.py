@@ -9,12 +9,12 @@ from uuid import UUID
 from windrow.collections.pages.adapter.editions import contents
 from windrow.collections.pages.adapter.open_summary import summaries
 from windrow.collections.pages.crawl import address
-from windrow.collections.pages.difference import Change, Line, difference
+from windrow.collections.pages.difference import DiffLine, TextChange, difference
 from windrow.collections.pages.query.date import span
 from windrow.config import Workspace
 from windrow.errors import UsageError, WindrowError
 from windrow.reasons import Reason
-from windrow.stores.index.version import Version, Versions
+from windrow.stores.index.version import PageVersion, Versions
 
 
 class Compared(NamedTuple):
@@ -31,11 +31,11 @@ class Compared(NamedTuple):
     new: str
     new_seen: datetime
     summary: str
-    changes: tuple[Change, ...]
+    changes: tuple[TextChange, ...]
     added: int
     removed: int
     elsewhere: int
-    lines: tuple[Line, ...]
+    lines: tuple[DiffLine, ...]
 
 
 def compare(workspace: Workspace, what: str, since: str = "", until: str = "", *, context: int = 2) -> Compared:
@@ -63,7 +63,7 @@ def compare(workspace: Workspace, what: str, since: str = "", until: str = "", *
     )
 
 
-def _at(found: list[Version], text: str, option: str) -> Version:
+def _at(found: list[PageVersion], text: str, option: str) -> PageVersion:
     """Return the version that was there at the end of a time."""
     meant = span(text)
     if meant is None:
@@ -74,5 +74,5 @@ def _at(found: list[Version], text: str, option: str) -> Version:
     return before[-1]
 
 
-def _named(one: Version) -> tuple[str, datetime]:
+def _named(one: PageVersion) -> tuple[str, datetime]:
     return str(UUID(bytes=one.uuid)), datetime.fromtimestamp(one.first, UTC)

@@ -13,7 +13,7 @@ from windrow.engine.ledger.attempts import LoggedVisit
 from windrow.errors import WindrowError
 from windrow.formats.coding import plain
 from windrow.formats.html.charset import decode
-from windrow.model import Place
+from windrow.model import ArchivePlace
 from windrow.stores.archive.view import open_response
 from windrow.stores.summary.crawler import DESCRIBED, CrawlerStore
 from windrow.stores.summary.described import described
@@ -99,7 +99,7 @@ class CrawlerBooks:
             text = decode(body, fields.get("content-type", "")).text
             yield recorded.seq, text.encode("utf-8", "replace").decode()
 
-    def _body(self, place: Place) -> tuple[bytes, Mapping[str, str]]:
+    def _body(self, place: ArchivePlace) -> tuple[bytes, Mapping[str, str]]:
         assert self._archive is not None
         capture = open_response(self._archive, place)
         with capture.view as view:

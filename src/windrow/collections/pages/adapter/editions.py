@@ -11,7 +11,7 @@ from windrow.collections.pages.adapter.lookup import when
 from windrow.collections.pages.adapter.open_summary import there
 from windrow.collections.pages.difference import State, difference
 from windrow.config import Workspace
-from windrow.stores.index.version import Near, Version, Versions
+from windrow.stores.index.version import Near, PageVersion, Versions
 
 _COMPARED = 100
 """Versions, the latest ones, that are compared with the one before."""
@@ -72,7 +72,7 @@ def editions(workspace: Workspace, url: str) -> tuple[list[Edition], Others]:
     return [_edition(one, changes.get(one.id, ""), reasons.get(one.generation, "")) for one in found], others
 
 
-def _changes(reader: Versions, found: Sequence[Version]) -> dict[int, str]:
+def _changes(reader: Versions, found: Sequence[PageVersion]) -> dict[int, str]:
     """Compare each version with the one before."""
     some = found[-_COMPARED:]
     told, before = dict[int, str](), None
@@ -84,7 +84,7 @@ def _changes(reader: Versions, found: Sequence[Version]) -> dict[int, str]:
     return told
 
 
-def contents(reader: Versions, one: Version) -> State:
+def contents(reader: Versions, one: PageVersion) -> State:
     """Return what a version says, as it is compared."""
     text, rest = reader.texts([one.pile]).get(one.pile, ("", "")) if one.pile is not None else ("", "")
     said = {
@@ -95,7 +95,7 @@ def contents(reader: Versions, one: Version) -> State:
     return State(tuple((name, value or "") for name, value in said.items()), text, rest)
 
 
-def _edition(one: Version, changed: str, reason: str) -> Edition:
+def _edition(one: PageVersion, changed: str, reason: str) -> Edition:
     return Edition(
         str(UUID(bytes=one.uuid)),
         datetime.fromtimestamp(one.first, UTC),

@@ -7,8 +7,8 @@ from datetime import datetime
 
 from windrow.adapter import Explanation, Message
 from windrow.collections.pages.adapter.editions import Edition
-from windrow.collections.pages.adapter.page_story import Page, Tombstone, page
-from windrow.collections.pages.adapter.site_story import Origin, Site, site_at, site_of
+from windrow.collections.pages.adapter.page_story import PageState, Tombstone, page
+from windrow.collections.pages.adapter.site_story import SiteOrigin, SiteState, site_at, site_of
 from windrow.collections.pages.collection import COLLECTION
 from windrow.config import Workspace
 from windrow.display import counted, show, span
@@ -49,7 +49,7 @@ def explain(workspace: Workspace, ledger: Ledger, what: str) -> Explanation | No
     return of_site(host) if host else None
 
 
-def of_page(told_of: Page) -> Explanation:
+def of_page(told_of: PageState) -> Explanation:
     """Put the story of a page into messages and lines."""
     told = told_of._asdict()
     versions, events = told.pop("versions"), told.pop("events")
@@ -58,7 +58,7 @@ def of_page(told_of: Page) -> Explanation:
     return Explanation(told_of, tuple(messages), tuple(_page(told_of)))
 
 
-def of_site(site: Site) -> Explanation:
+def of_site(site: SiteState) -> Explanation:
     """Put what is known of a site into messages and lines."""
     told = site._asdict()
     origins = told.pop("origins")
@@ -66,7 +66,7 @@ def of_site(site: Site) -> Explanation:
     return Explanation(site, messages, tuple(_site(site)))
 
 
-def _page(page: Page) -> Iterator[str]:
+def _page(page: PageState) -> Iterator[str]:
     of = f" (page of {page.source})" if page.source else ""
     yield f"{page.url}{of}"
     why = f", {Reason(page.reason).meaning}" if page.reason and page.state not in _TOLD else ""
@@ -96,7 +96,7 @@ def _page(page: Page) -> Iterator[str]:
     yield from (f"{show(at)}  {told}" for at, _, told in lines)
 
 
-def _events(page: Page) -> Iterator[tuple[datetime, int, str]]:
+def _events(page: PageState) -> Iterator[tuple[datetime, int, str]]:
     """Yield what happened and when; in one second, by the number."""
     yield from ((one.at, 0, f"{one.what:<8} {one.told}") for one in page.events)
     for number, one in enumerate(page.versions, 1):
@@ -146,7 +146,7 @@ def _edition(one: Edition) -> str:
     return f"{what}, seen by {counted(one.crawls, 'crawl')} until {show(one.last_seen)}, {counted(one.links, 'link')}"
 
 
-def _site(site: Site) -> Iterator[str]:
+def _site(site: SiteState) -> Iterator[str]:
     yield f"{site.name}" + (f" (a site from {', '.join(site.seeds)})" if site.seeds else "")
     counts = site.versions
     copies = f", {counts.duplicates:,} of these marked as duplicates" if counts.duplicates else ""
@@ -156,7 +156,7 @@ def _site(site: Site) -> Iterator[str]:
         yield from _origin(one)
 
 
-def _origin(one: Origin) -> Iterator[str]:
+def _origin(one: SiteOrigin) -> Iterator[str]:
     yield f"{one.origin} (of {one.source})"
     for grave in one.tombstones:
         lifted = f", lifted {show(grave.lifted)}" if grave.lifted else ""

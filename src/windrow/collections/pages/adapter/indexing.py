@@ -12,13 +12,13 @@ import sqlalchemy as sa
 from windrow.collections.pages.search.entry import FIELDS, VERSION, entry, page_text, stamp
 from windrow.collections.pages.search.word import counted, readable
 from windrow.stores.connect import connect
-from windrow.stores.index.beside import Beside, current, there
+from windrow.stores.index.beside import FullTextIndex, current, there
 from windrow.stores.index.folder import ROLL, begin_roll
 from windrow.stores.index.fulltext import Filled, Pulse, Spelling, fill, go_on
-from windrow.stores.index.generation import NO_LINKS, Generation, Links, PageText
+from windrow.stores.index.generation import NO_LINKS, IncomingLinks, IndexedGeneration, PageText
 from windrow.stores.index.page_text import PageTexts, page_ids
-from windrow.stores.index.roll import Roll, Rolled
-from windrow.stores.index.summary import Summary, findable
+from windrow.stores.index.roll import IndexManifest, ManifestEntry
+from windrow.stores.index.summary import SummaryReader, findable
 
 BATCH = 1_000
 """Pages that are read at once."""
@@ -55,11 +55,11 @@ def index_pages(engine: sa.Engine, folder: Path, pulse: Pulse = go_on) -> Indexe
     if beside is None:
         begin_roll(folder)
     page_texts = PageTexts(engine, VERSION)
-    with Roll(roll_path(folder)) as roll:
+    with IndexManifest(roll_path(folder)) as roll:
         there_now, noted = page_ids(engine), {number for number, _ in roll.stamps()}
         page_texts.remove(sorted(there_now - noted))
         roll.distrust(sorted(noted - there_now))
-        return Indexed(filled, *_Renewal(Summary(engine), beside, page_texts, roll, pulse).run())
+        return Indexed(filled, *_Renewal(SummaryReader(engine), beside, page_texts, roll, pulse).run())
 
 
 def follower(place: Path, folder: Path) -> Callable[[Pulse], str]:
@@ -82,9 +82,9 @@ def follower(place: Path, folder: Path) -> Callable[[Pulse], str]:
     return follow
 
 
-def open_index(folder: Path) -> Beside:
+def open_index(folder: Path) -> FullTextIndex:
     """Open the index of pages."""
-    return Beside(folder, FIELDS, VERSION)
+    return FullTextIndex(folder, FIELDS, VERSION)
 
 
 def is_current(folder: Path) -> bool:
@@ -97,11 +97,11 @@ def roll_path(folder: Path) -> Path:
     return folder / ROLL
 
 
-def links_of(rolled: Rolled) -> Links:
+def links_of(rolled: ManifestEntry) -> IncomingLinks:
     """Read the links that the roll remembers of a page."""
     if rolled.anchors == "[]":
         return NO_LINKS
-    return Links(rolled.links, tuple((text, count) for text, count in json.loads(rolled.anchors)))
+    return IncomingLinks(rolled.links, tuple((text, count) for text, count in json.loads(rolled.anchors)))
 
 
 def behind(engine: sa.Engine, folder: Path) -> Iterator[str]:
@@ -109,7 +109,7 @@ def behind(engine: sa.Engine, folder: Path) -> Iterator[str]:
 
     Nothing is changed, and no index is made. Raises StoreError where one of the two cannot be read.
     """
-    summary = Summary(engine)
+    summary = SummaryReader(engine)
     if there() and not is_current(folder):
         if next(summary.states(), None) is not None:
             yield "the search index is not there, or of another version"
@@ -118,7 +118,7 @@ def behind(engine: sa.Engine, folder: Path) -> Iterator[str]:
         if next(summary.states(), None) is not None:
             yield "no page was made findable by its title, its address and what others call it"
         return
-    with Roll(roll_path(folder)) as roll:
+    with IndexManifest(roll_path(folder)) as roll:
         noted = {number for number, _ in roll.stamps()}
         gone = changed = 0
         for _, is_there in _differences(summary, roll):
@@ -134,7 +134,7 @@ def behind(engine: sa.Engine, folder: Path) -> Iterator[str]:
         yield f"windrow_page_text differs from the search index in {len(noted ^ kept):,} pages"
 
 
-def _differences(summary: Summary, roll: Roll) -> Iterator[tuple[int, bool]]:
+def _differences(summary: SummaryReader, roll: IndexManifest) -> Iterator[tuple[int, bool]]:
     """Yield the id of what has another stamp in the roll, or none, and of what is not there any more (False)."""
     rolled = roll.stamps()
     head = next(rolled, None)
@@ -151,7 +151,7 @@ def _differences(summary: Summary, roll: Roll) -> Iterator[tuple[int, bool]]:
         head = next(rolled, None)
 
 
-def _compare(summary: Summary, roll: Roll) -> list[int]:
+def _compare(summary: SummaryReader, roll: IndexManifest) -> list[int]:
     """Note in the roll what has another stamp than there, and return what is not there any more."""
     gone: list[int] = []
     changed: list[int] = []
@@ -164,7 +164,7 @@ def _compare(summary: Summary, roll: Roll) -> list[int]:
     return gone
 
 
-def _note(summary: Summary, roll: Roll, changed: list[int]) -> None:
+def _note(summary: SummaryReader, roll: IndexManifest, changed: list[int]) -> None:
     roll.need(changed)
     roll.need(summary.targets(changed))
 
@@ -172,10 +172,10 @@ def _note(summary: Summary, roll: Roll, changed: list[int]) -> None:
 class _Renewal(NamedTuple):
     """One pass over what changed, and over what those pages link to: they may call it by another name now."""
 
-    summary: Summary
-    beside: Beside | None
+    summary: SummaryReader
+    beside: FullTextIndex | None
     page_texts: PageTexts
-    roll: Roll
+    roll: IndexManifest
     pulse: Pulse
 
     def run(self) -> tuple[int, int]:
@@ -188,14 +188,14 @@ class _Renewal(NamedTuple):
             self.roll.write((), gone)
         put = 0
         while self.pulse() and (due := self.roll.due(BATCH * COMMIT)):
-            rows: list[Rolled] = []
+            rows: list[ManifestEntry] = []
             entries = (entry(page, called) for page, called in self._changed(due, rows))
             put += self.beside.write(entries) if self.beside is not None else sum(1 for _ in entries)
             self.roll.write(rows)
             self.roll.done(due)
         return put, len(gone)
 
-    def _changed(self, due: list[int], rows: list[Rolled]) -> Iterator[tuple[Generation, Links]]:
+    def _changed(self, due: list[int], rows: list[ManifestEntry]) -> Iterator[tuple[IndexedGeneration, IncomingLinks]]:
         """Yield what must be written again, once its own row is written, and note it in `rows`."""
         for start in range(0, len(due), BATCH):
             some = due[start : start + BATCH]
@@ -209,7 +209,7 @@ class _Renewal(NamedTuple):
                 whole = stamp(page, called)
                 if page.id in before and before[page.id][1:3] == (own, whole):
                     continue
-                rows.append(Rolled(page.id, own, whole, called.pages, json.dumps(called.texts)))
+                rows.append(ManifestEntry(page.id, own, whole, called.pages, json.dumps(called.texts)))
                 changed.append((page, called))
             self.page_texts.put(_row(page_text(page, called)) for page, called in changed)
             yield from changed

@@ -12,7 +12,7 @@ from windrow.adapter import Message, SearchAnswer, SearchResult
 from windrow.collections.pages.adapter.indexing import is_current
 from windrow.collections.pages.adapter.open_summary import summaries
 from windrow.collections.pages.adapter.search import Search
-from windrow.collections.pages.search.result import Answer, Part, Piece, Result
+from windrow.collections.pages.search.result import Piece, Result, ResultPage, ScorePart
 from windrow.collections.pages.settings import pages_of
 from windrow.config import Workspace
 from windrow.engine.ledger.moment import now
@@ -22,14 +22,14 @@ BARE = "ranked by the full-text tables; the extra is faster and ranks better: pi
 BEHIND = "the index beside the database is not there or of another version; windrow run --from index pages makes it"
 
 
-class Mark(NamedTuple):
+class SnippetMark(NamedTuple):
     """A stretch of the snippet that was searched for: its first character, and the one behind its last."""
 
     start: int
     end: int
 
 
-class Hit(NamedTuple):
+class PageHit(NamedTuple):
     """A page found.
 
     `more` counts other addresses with the same text, `near` those among them whose text is only nearly the same, and
@@ -41,7 +41,7 @@ class Hit(NamedTuple):
     url: str
     title: str
     snippet: str
-    marks: tuple[Mark, ...]
+    marks: tuple[SnippetMark, ...]
     description: str | None
     language: str | None
     published: datetime | None
@@ -55,10 +55,10 @@ class Hit(NamedTuple):
     uncertain: bool
     score: float
     generation: str
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ScorePart, ...] = ()
 
 
-class Told(NamedTuple):
+class PageSearchEnd(NamedTuple):
     """The last line of a search: how it was understood, and whether there is more behind it.
 
     `relaxed` is true where no page has all the words, and those with most of them are shown.
@@ -72,7 +72,7 @@ class Told(NamedTuple):
     notes: tuple[str, ...]
 
 
-def look(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10) -> Answer:
+def look(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10) -> ResultPage:
     """Search the pages of a workspace; any text is a query.
 
     Raises WindrowError where there are none yet. Without the extra `search`, or before its index is
@@ -83,7 +83,7 @@ def look(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10) -
         with closing(Search(engine, folder)) as search:
             answer = search(text, now=int(now().timestamp()), offset=offset, limit=limit)
         notes = (BEHIND,) if there() and not is_current(folder) else ()
-    return Answer(answer.results, answer.offset, answer.further, answer.relaxed, (*answer.notes, *notes))
+    return ResultPage(answer.results, answer.offset, answer.further, answer.relaxed, (*answer.notes, *notes))
 
 
 def bare() -> bool:
@@ -91,18 +91,18 @@ def bare() -> bool:
     return not there()
 
 
-def hits(answer: Answer, *, explain: bool = False) -> list[Hit]:
+def hits(answer: ResultPage, *, explain: bool = False) -> list[PageHit]:
     """Return the results in the form that `--json` prints; the parts of scores only where asked for."""
     return [_hit(answer.offset + number, one, explain=explain) for number, one in enumerate(answer.results, 1)]
 
 
-def told(text: str, answer: Answer) -> Told:
+def told(text: str, answer: ResultPage) -> PageSearchEnd:
     """Return what a search says of itself."""
-    return Told(text, answer.offset, len(answer.results), answer.further, answer.relaxed, answer.notes)
+    return PageSearchEnd(text, answer.offset, len(answer.results), answer.further, answer.relaxed, answer.notes)
 
 
-def _hit(rank: int, one: Result, *, explain: bool) -> Hit:
-    return Hit(
+def _hit(rank: int, one: Result, *, explain: bool) -> PageHit:
+    return PageHit(
         rank,
         one.url,
         plain(one.title),
@@ -142,11 +142,11 @@ def when(seconds: int | None) -> datetime | None:
         return None
 
 
-def _marks(pieces: Sequence[Piece]) -> list[Mark]:
+def _marks(pieces: Sequence[Piece]) -> list[SnippetMark]:
     found, at = [], 0
     for piece in pieces:
         if piece.hit:
-            found.append(Mark(at, at + len(piece.text)))
+            found.append(SnippetMark(at, at + len(piece.text)))
         at += len(piece.text)
     return found
 

@@ -25,7 +25,7 @@ _CHAIN = 20
 """Addresses on the way from a seed that are told."""
 
 
-class Asked(NamedTuple):
+class PageVisit(NamedTuple):
     """One question for a page and what came of it; `told` says it in a sentence. Sizes are bytes, times UTC."""
 
     at: datetime
@@ -58,7 +58,7 @@ class Tombstone(NamedTuple):
     lifted: datetime | None
 
 
-class Page(NamedTuple):
+class PageState(NamedTuple):
     """A page and how it stands.
 
     `state` is open (there when it was last had), gone, waiting, had (without a version: a list of addresses, or not
@@ -83,10 +83,10 @@ class Page(NamedTuple):
     represented_by: str
     tombstones: tuple[Tombstone, ...]
     versions: tuple[Edition, ...]
-    events: tuple[Asked, ...]
+    events: tuple[PageVisit, ...]
 
 
-def page(workspace: Workspace, ledger: Ledger, what: str) -> Page | None:
+def page(workspace: Workspace, ledger: Ledger, what: str) -> PageState | None:
     """Tell the story of an address of the web; None where `what` is none, or nothing here concerns it."""
     if not (url := address(what)):
         return None
@@ -112,7 +112,7 @@ def page(workspace: Workspace, ledger: Ledger, what: str) -> Page | None:
     elif known is not None and known.due is None and known.pause != ELSEWHERE:
         state, reason = "cancelled", Reason.CANCELLED
     due, pause, failures = (known.due, known.pause, known.failures) if known else (None, None, 0)
-    return Page(
+    return PageState(
         url,
         known.source if known else judged.source,
         state,
@@ -147,7 +147,7 @@ def _chain(ledger: Ledger, known: AddressRow | None) -> Iterable[str]:
         known = ledger.addresses.get(COLLECTION, known.via)
 
 
-def _asked(one: VisitRow) -> Asked:
+def _asked(one: VisitRow) -> PageVisit:
     names = {int(CrawlType.ROBOTSTXT_FETCH): "robots", int(CrawlType.METADATA_CRAWL): "list"}
     name = names.get(one.kind, "visit")
     if one.reason and one.status is None and not one.seconds:
@@ -162,11 +162,13 @@ def _asked(one: VisitRow) -> Asked:
         said += f", kept at {one.warc} from byte {one.offset:,} on, {one.length:,} bytes long"
     kept = (one.size, one.digest, one.warc, one.offset, one.length)
     reason = one.reason or ""
-    return Asked(one.started, one.seq, one.session, name, said, one.status, reason, one.seconds, *kept, one.location)
+    return PageVisit(
+        one.started, one.seq, one.session, name, said, one.status, reason, one.seconds, *kept, one.location
+    )
 
 
 def _state(
-    known: AddressRow | None, visits: Sequence[Asked], versions: Sequence[Edition], reason: Reason | None
+    known: AddressRow | None, visits: Sequence[PageVisit], versions: Sequence[Edition], reason: Reason | None
 ) -> tuple[str, str]:
     """Say in a word how a page stands, and for which reason."""
     last = visits[-1] if visits else None

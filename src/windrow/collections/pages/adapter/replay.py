@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from windrow.adapter import Replayed, Reread
+from windrow.adapter import Replayed, RereadCount
 from windrow.collections.pages.adapter.harvest import harvest
 from windrow.collections.pages.adapter.indexing import follower
 from windrow.collections.pages.settings import pages_of
@@ -40,4 +40,4 @@ def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed |
         told = rebuild(session, old, new, build, lambda: compare(old, new))
         remove_index(pages_of(workspace.sections).index)
         follower(old, pages_of(workspace.sections).index)(go_on)
-    return Replayed(session.ordinal, versions=Reread(session.ordinal, *told))
+    return Replayed(session.ordinal, versions=RereadCount(session.ordinal, *told))

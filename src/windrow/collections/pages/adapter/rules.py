@@ -15,7 +15,7 @@ from windrow.errors import WindrowError
 from windrow.formats.coding import plain
 from windrow.formats.robots import CAP
 from windrow.formats.url import parts
-from windrow.model import Place, Source
+from windrow.model import ArchivePlace, Source
 from windrow.politeness import robots_standing
 from windrow.reasons import Reason
 from windrow.stores.archive import open_response
@@ -53,7 +53,7 @@ def judge(workspace: Workspace, ledger: Ledger, url: str) -> Judged:
     return found
 
 
-def standing(workspace: Workspace, ledger: Ledger, source: Source, origin: str) -> robots_standing.Standing:
+def standing(workspace: Workspace, ledger: Ledger, source: Source, origin: str) -> robots_standing.RobotsState:
     """Return the robots.txt that is in force at an origin, from what it answered so far.
 
     Before its first answer all is allowed here: nobody knows what it says.
@@ -68,7 +68,7 @@ def standing(workspace: Workspace, ledger: Ledger, source: Source, origin: str) 
     return state if visits else robots_standing.stand(robots_standing.NEW, status=404, content=b"", agent="", now=0.0)
 
 
-def _content(workspace: Workspace, place: Place) -> bytes:
+def _content(workspace: Workspace, place: ArchivePlace) -> bytes:
     """Return the rules of a kept answer, without the coding they came in; nothing where that cannot be had."""
     try:
         kept = open_response(workspace.archive.folder, place)

@@ -18,14 +18,14 @@ from windrow.collections.pages.search.ask import SHARES, ask, copies, least, par
 from windrow.collections.pages.search.entry import address_text
 from windrow.collections.pages.search.fold import Ranked, folded, ordered, spread
 from windrow.collections.pages.search.rank import LOOKED_AT, Candidate, Sought, nearer, parts, sought
-from windrow.collections.pages.search.result import Answer, Result
+from windrow.collections.pages.search.result import Result, ResultPage
 from windrow.collections.pages.search.show import Shown, grouped, shown
 from windrow.collections.pages.search.snippet import pattern
 from windrow.collections.pages.search.word import pieces, says, words
-from windrow.stores.index.clause import Found
+from windrow.stores.index.clause import IndexHit
 from windrow.stores.index.generation import NO_LINKS
-from windrow.stores.index.roll import Roll
-from windrow.stores.index.summary import Summary
+from windrow.stores.index.roll import IndexManifest
+from windrow.stores.index.summary import SummaryReader
 
 BLOCK = 40
 """Candidates that are ranked together. Each page of results is cut from the same blocks, so pages never overlap."""
@@ -70,23 +70,23 @@ class Search:
 
     def __init__(self, engine: sa.Engine, folder: Path | None = None) -> None:
         """Open the index in `folder`, where this version made it and the extra `search` is installed."""
-        self._summary = Summary(engine, {"windrow_says": says, "windrow_address": address_text})
+        self._summary = SummaryReader(engine, {"windrow_says": says, "windrow_address": address_text})
         self._beside = self._roll = None
         if folder is not None and is_current(folder):
-            self._beside, self._roll = open_index(folder), Roll(roll_path(folder))
+            self._beside, self._roll = open_index(folder), IndexManifest(roll_path(folder))
 
-    def __call__(self, text: str, *, now: int, offset: int = 0, limit: int = 10) -> Answer:
+    def __call__(self, text: str, *, now: int, offset: int = 0, limit: int = 10) -> ResultPage:
         """Answer a query; `now` is the present in UNIX seconds, for what wants new pages.
 
         Any text is a query. Raises StoreError where the database or the index cannot be read.
         """
         query = dated(parse(text), links=self._summary.keeps_links())
         if query.nothing:
-            return Answer((), offset, further=False, relaxed=False, notes=query.notes)
+            return ResultPage((), offset, further=False, relaxed=False, notes=query.notes)
         with self._summary.held():
             return self._answer(query, now, offset, limit)
 
-    def _answer(self, query: Query, now: int, offset: int, limit: int) -> Answer:
+    def _answer(self, query: Query, now: int, offset: int, limit: int) -> ResultPage:
         prepared = sought(query, *self._frequencies(query), now)
         among = {one: self._ids(one) for one in unindexed(query)} if self._beside is not None else {}
         cut = [
@@ -105,7 +105,7 @@ class Search:
             cut += self._links_not_kept(query)
         page = found[offset : offset + limit]
         further, relaxed = len(found) > offset + limit, bool(found) and share < 1
-        return Answer(self._shown(query, page), offset, further, relaxed, (*query.notes, *cut))
+        return ResultPage(self._shown(query, page), offset, further, relaxed, (*query.notes, *cut))
 
     def _links_not_kept(self, query: Query) -> list[str]:
         """Say where links of another time are asked for that were not kept then."""
@@ -150,7 +150,7 @@ class Search:
             near.append(Ranked(candidate, nearer(prepared, candidate, one.parts)))
         return ordered(near) + ranked[READ:]
 
-    def _blocks(self, query: Query, share: float, among: Among) -> Iterator[list[Found]]:
+    def _blocks(self, query: Query, share: float, among: Among) -> Iterator[list[IndexHit]]:
         """Yield candidates, best first."""
         listed = not any(True for _ in wanted(query.root))
         if self._beside is not None:
@@ -166,7 +166,7 @@ class Search:
             if len(block) < BLOCK:
                 return
 
-    def _matched(self, query: Query, offset: int, share: float) -> list[Found]:
+    def _matched(self, query: Query, offset: int, share: float) -> list[IndexHit]:
         own = self._summary.has_page_texts()
         made = some(query, least(query, share), own=own) if share < 1 else whole(query, own=own)
         where = made.sql if copies(query) else f"{made.sql} AND NOT g.marked_duplicate"
@@ -182,7 +182,7 @@ class Search:
         parts = " UNION ALL ".join(sql.format(where=where, versions=one) for one in relations)
         values = (*matched, *made.values * len(relations))
         told = self._summary.ask(f"{made_first} {_ORDERED.format(parts=parts)}", (*values, BLOCK, offset))
-        return [Found(*one) for one in told]
+        return [IndexHit(*one) for one in told]
 
     def _ids(self, leaf: Filter) -> tuple[int, ...]:
         made = condition(leaf)
@@ -192,7 +192,7 @@ class Search:
         values = (*made.values * len(relations), MOST)
         return tuple(one.id for one in self._summary.ask(f"{parts} LIMIT ?", values))
 
-    def _candidates(self, block: list[Found], best: float) -> list[Candidate]:
+    def _candidates(self, block: list[IndexHit], best: float) -> list[Candidate]:
         ids = [one.id for one in block]
         scores = {one.id: one.score for one in block}
         rolled = self._roll.named(ids) if self._roll is not None else {}

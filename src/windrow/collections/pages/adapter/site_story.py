@@ -16,13 +16,13 @@ from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.addresses import HostState
 from windrow.engine.ledger.moment import now
 from windrow.model import Source
-from windrow.politeness.robots_standing import Standing
+from windrow.politeness.robots_standing import RobotsState
 from windrow.stores.index.version import Counted, Versions
 
 _HOST = re.compile(r"(?:(?:[a-z0-9_-]{1,63}\.)+[a-z0-9_-]{1,63}|\[[0-9a-f:.]+\]|localhost)(?::[0-9]{1,5})?")
 
 
-class Came(NamedTuple):
+class OutcomeTally(NamedTuple):
     """How often one thing came of asking: a status of HTTP, or the reason why there was none."""
 
     what: str
@@ -30,7 +30,7 @@ class Came(NamedTuple):
     meaning: str
 
 
-class Origin(NamedTuple):
+class SiteOrigin(NamedTuple):
     """An origin: addresses known there, with a body, failing and due; `robots` says what its robots.txt allows now.
 
     `delay` is the seconds between requests that its robots.txt asks for.
@@ -46,26 +46,26 @@ class Origin(NamedTuple):
     asked: datetime | None
     robots: str
     delay: float | None
-    came: tuple[Came, ...]
+    came: tuple[OutcomeTally, ...]
     tombstones: tuple[Tombstone, ...]
 
 
-class Site(NamedTuple):
+class SiteState(NamedTuple):
     """A site or a host: where it begins, its origins, and its versions in the Summary Database."""
 
     name: str
     seeds: tuple[str, ...]
-    origins: tuple[Origin, ...]
+    origins: tuple[SiteOrigin, ...]
     versions: Counted
 
 
-def site_of(workspace: Workspace, ledger: Ledger, source: Source) -> Site:
+def site_of(workspace: Workspace, ledger: Ledger, source: Source) -> SiteState:
     """Tell of a source's site."""
     rows = ledger.addresses.host_states(source.name, "", int(now().timestamp()))
     return _site(workspace, ledger, (source.name, tuple(source.options["seeds"])), rows)
 
 
-def site_at(workspace: Workspace, ledger: Ledger, host: str) -> Site | None:
+def site_at(workspace: Workspace, ledger: Ledger, host: str) -> SiteState | None:
     """Tell of a host's origins, whichever site they belong to; None where it is none that is known.
 
     A port may stand behind it; the address of a robots.txt means its origin.
@@ -77,7 +77,9 @@ def site_at(workspace: Workspace, ledger: Ledger, host: str) -> Site | None:
     return _site(workspace, ledger, (name, ()), rows) if rows else None
 
 
-def _site(workspace: Workspace, ledger: Ledger, named: tuple[str, tuple[str, ...]], hosts: Sequence[HostState]) -> Site:
+def _site(
+    workspace: Workspace, ledger: Ledger, named: tuple[str, tuple[str, ...]], hosts: Sequence[HostState]
+) -> SiteState:
     sources = {source.name: source for source in workspace.sources}
     found = tuple(
         _origin(workspace, ledger, sources.get(one.source), one) for one in hosts if one.collection == "pages"
@@ -85,26 +87,26 @@ def _site(workspace: Workspace, ledger: Ledger, named: tuple[str, tuple[str, ...
     origins = [one.origin for one in found]
     with there(workspace) as engine:
         versions = Versions(engine).count(origins) if engine is not None else Counted(0, 0, 0, 0)
-    return Site(*named, found, versions)
+    return SiteState(*named, found, versions)
 
 
-def _origin(workspace: Workspace, ledger: Ledger, source: Source | None, host: HostState) -> Origin:
+def _origin(workspace: Workspace, ledger: Ledger, source: Source | None, host: HostState) -> SiteOrigin:
     state = standing(workspace, ledger, source, host.origin) if source else None
     came = [
-        Came(one.reason or str(one.status), one.number, one.reason.meaning if one.reason else "")
+        OutcomeTally(one.reason or str(one.status), one.number, one.reason.meaning if one.reason else "")
         for one in ledger.attempts.outcomes(host.seq)
     ]
     delay = state.robots.delay if state else None
     graves = tombstones(ledger, 0, host.seq)
     buried = any(one.lifted is None for one in graves)
     said = _robots(state) if state and host.asked and not buried else ""
-    return Origin(
+    return SiteOrigin(
         host.origin, host.source, host.addresses, host.pages, host.failing, host.due, when(host.next_due), host.asked,
         said, delay, tuple(came), graves,
     )  # fmt: skip
 
 
-def _robots(state: Standing) -> str:
+def _robots(state: RobotsState) -> str:
     robots = state.robots
     if robots.refusal:
         return "could not be had, so nothing may be asked for"

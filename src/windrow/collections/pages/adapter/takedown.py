@@ -14,7 +14,7 @@ from windrow.collections.pages.settings import pages_of
 from windrow.config import Workspace
 from windrow.config.place import REPLAY, replay_folder
 from windrow.digest import number
-from windrow.engine.burial import Buried, Target, bury, kept_by_reader, lift
+from windrow.engine.burial import TakedownResult, TakedownTarget, bury, kept_by_reader, lift
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import now
 from windrow.engine.ledger.takedowns import TargetCount
@@ -34,9 +34,9 @@ from windrow.stores.summary.store import SummaryStore
 KIND = "pages"
 
 
-def targets(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[Target]:
+def targets(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownTarget]:
     """Return what is meant by addresses, hosts and names of sites; a UsageError names what is not known."""
-    found: list[Target] = []
+    found: list[TakedownTarget] = []
     for name in names:
         mine = list(_meant(workspace, ledger, name))
         if not mine:
@@ -45,9 +45,9 @@ def targets(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[
     return list(dict.fromkeys(found))
 
 
-def _meant(workspace: Workspace, ledger: Ledger, name: str) -> Iterator[Target]:
+def _meant(workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
     if (url := address(name)) and ledger.addresses.is_known(KIND, number(url)):
-        yield Target(url, number(url))
+        yield TakedownTarget(url, number(url))
         return
     source = workspace.source(name)
     ours = source.name if source and source.collection == KIND else ""
@@ -55,7 +55,7 @@ def _meant(workspace: Workspace, ledger: Ledger, name: str) -> Iterator[Target]:
     if ours or (host and "/" not in host):
         for one in ledger.addresses.host_states(ours, host, 0):
             if one.collection == KIND:
-                yield Target(one.origin, 0, one.seq)
+                yield TakedownTarget(one.origin, 0, one.seq)
 
 
 def weigh(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[Burden]:
@@ -64,11 +64,11 @@ def weigh(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[Bu
     return [_burden(one, ledger.takedowns.count(one.address, one.host)) for one in found]
 
 
-def _burden(one: Target, there: TargetCount) -> Burden:
+def _burden(one: TakedownTarget, there: TargetCount) -> Burden:
     return Burden(one.name, there.addresses, there.visits, there.captures, there.bytes)
 
 
-def take_down(workspace: Workspace, setup: Setup, names: Sequence[str], reason: str = "") -> list[Buried]:
+def take_down(workspace: Workspace, setup: Setup, names: Sequence[str], reason: str = "") -> list[TakedownResult]:
     """Take down what is named, and what an earlier run left undone; return what was removed, target by target.
 
     Waits for nobody: Locked where a run is under way. Bytes, texts, versions, and entries of the index are
@@ -94,8 +94,8 @@ def let_again(workspace: Workspace, setup: Setup, names: Sequence[str]) -> int:
         return lift(session, targets(workspace, session.ledger, names))
 
 
-def _remover(workspace: Workspace) -> Callable[[Target], int]:
-    def removed(target: Target) -> int:
+def _remover(workspace: Workspace) -> Callable[[TakedownTarget], int]:
+    def removed(target: TakedownTarget) -> int:
         which = {"origins": [target.name]} if target.host else {"urls": [target.name]}
         count = 0
         with _opened(pages_of(workspace.sections).summary) as link:

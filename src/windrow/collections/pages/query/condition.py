@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from windrow.collections.pages.query.date import Span
-from windrow.collections.pages.query.filter import Host, Past, Target
+from windrow.collections.pages.query.date import TimeSpan
+from windrow.collections.pages.query.filter import HostFilter, LinkFilter, Past
 from windrow.collections.pages.query.parse import Query
 from windrow.collections.pages.query.tree import And, Filter, Node, Not, Or, Phrase, Word, asks, leading, wanted
 from windrow.collections.pages.search.word import pieces
@@ -90,7 +90,7 @@ def dated(query: Query, *, links: bool = False) -> Query:
         match leaf:
             case Filter("is", "duplicate", typed) if at is not None:
                 return Filter("duplicate-at", str(at), typed)
-            case Filter("links-to" | "link-text" as key, str() | Target() as value, typed) if links:
+            case Filter("links-to" | "link-text" as key, str() | LinkFilter() as value, typed) if links:
                 return Filter(key, Past(value, at), typed)
             case _:
                 return leaf
@@ -202,15 +202,15 @@ def _all(parts: list[Condition]) -> Condition:
 
 def _filter(leaf: Filter) -> Condition:
     match leaf:
-        case Filter(value=Span() as span, key=key):
+        case Filter(value=TimeSpan() as span, key=key):
             made = _time(key, span)
-        case Filter(value=Host() as host, key=key):
+        case Filter(value=HostFilter() as host, key=key):
             made = _all([_site(host.name) if key == "site" else _host(host), *_port("o", host.port)])
-        case Filter(value=Target() as target, key="url"):
+        case Filter(value=LinkFilter() as target, key="url"):
             made = _url(bare(target))
         case Filter(value=Past(target, at)):
             made = _past_links(target, at)
-        case Filter(value=str() | Target() as value, key="links-to" | "link-text"):
+        case Filter(value=str() | LinkFilter() as value, key="links-to" | "link-text"):
             made = _present_links(value)
         case Filter(value=str() as text, key="duplicate-at"):
             made = Condition(_MARKED, (int(text), int(text)))
@@ -219,7 +219,7 @@ def _filter(leaf: Filter) -> Condition:
     return made
 
 
-def bare(target: Target) -> str:
+def bare(target: LinkFilter) -> str:
     """Return the address that `url:` means, without its scheme."""
     port = f":{target.port}" if target.port is not None else ""
     return target.url if target.url is not None else f"{target.host}{port}/"
@@ -235,14 +235,14 @@ def _port(table: str, port: int | None) -> list[Condition]:
     return [] if port is None else [Condition(f"coalesce({table}.port, {usual}) = ?", (port,))]
 
 
-def _time(key: str, span: Span) -> Condition:
+def _time(key: str, span: TimeSpan) -> Condition:
     if key == "seen":
         return Condition("(g.first_seen_unix_utc < ? AND g.last_seen_unix_utc >= ?)", (span.end, span.start))
     column = UPDATED if key.startswith("updated") else PUBLISHED
     return Condition(f"{column} {'<' if key.endswith('before') else '>='} ?", (span.start,))
 
 
-def _host(host: Host) -> Condition:
+def _host(host: HostFilter) -> Condition:
     if host.before and host.after:
         return Condition("instr(o.host, ?) > 0", (host.name,))
     if host.before:
@@ -256,12 +256,12 @@ def _url(bare: str) -> Condition:
     return Condition("u.str_url IN (?, ?)", (f"https://{bare}", f"http://{bare}"))
 
 
-def _present_links(target: str | Target) -> Condition:
+def _present_links(target: str | LinkFilter) -> Condition:
     """Return the condition that one of the links that a page has now leads there, or says so."""
     return _links("link_summary", "l.entity_generation_id = g.entity_generation_id", target)
 
 
-def _links(table: str, mine: str, target: str | Target) -> Condition:
+def _links(table: str, mine: str, target: str | LinkFilter) -> Condition:
     start = f"EXISTS (SELECT 1 FROM {table} l"
     if isinstance(target, str):
         asked, prefix = leading(target)
@@ -281,7 +281,7 @@ _READ_THEN = """SELECT {what} FROM windrow_observation y WHERE y.url_id = g.url_
   AND y.entity_generation_id = g.entity_generation_id AND {when}"""
 
 
-def _past_links(target: str | Target, at: int | None) -> Condition:
+def _past_links(target: str | LinkFilter, at: int | None) -> Condition:
     """Return the condition that a page had such a link at a time: as the last crawl before that read it.
 
     Where that crawl's links are not known, or no crawl of this generation read any, those of now answer.

@@ -13,18 +13,18 @@ _FORM = re.compile(
 )
 
 
-class Span(NamedTuple):
+class TimeSpan(NamedTuple):
     """A stretch of time in UNIX seconds: `start` belongs to it, `end` does not."""
 
     start: int
     end: int
 
 
-def span(text: str) -> Span | None:
+def span(text: str) -> TimeSpan | None:
     """Read `2024`, `2024-06`, `2024-06-01`, `2024-06-01T12:30` or `2024-06-01T12:30:15`; None where it is no date.
 
     >>> span("2024-06-01")
-    Span(start=1717200000, end=1717286400)
+    TimeSpan(start=1717200000, end=1717286400)
     >>> span("2024-13")
     """
     found = _FORM.fullmatch(text)
@@ -43,4 +43,4 @@ def span(text: str) -> Span | None:
             end = start.replace(year=start.year + 1)
     except (ValueError, OverflowError):
         return None
-    return Span(int(start.timestamp()), int(end.timestamp()))
+    return TimeSpan(int(start.timestamp()), int(end.timestamp()))

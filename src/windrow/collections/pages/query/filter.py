@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 from urllib.parse import unquote
 
-from windrow.collections.pages.query.date import Span, span
+from windrow.collections.pages.query.date import TimeSpan, span
 from windrow.collections.pages.search.word import words
 from windrow.formats.url import normalise
 
@@ -24,7 +24,7 @@ IS = ("duplicate", "index", "leaf")
 """The values of `is:`."""
 
 
-class Host(NamedTuple):
+class HostFilter(NamedTuple):
     """A host name in punycode; `before` and `after` say whether more may stand there, `port` which one was named."""
 
     name: str
@@ -33,7 +33,7 @@ class Host(NamedTuple):
     port: int | None = None
 
 
-class Target(NamedTuple):
+class LinkFilter(NamedTuple):
     """What a link or URL filter names: a host with all below it, or one URL without its scheme."""
 
     host: str | None
@@ -44,14 +44,14 @@ class Target(NamedTuple):
 class Past(NamedTuple):
     """What a filter by links names, of pages as they were at a time in UNIX seconds, or (None) at any time."""
 
-    sought: str | Target
+    sought: str | LinkFilter
     at: int | None
 
 
-Value: TypeAlias = str | Span | Host | Target | Past
+Value: TypeAlias = str | TimeSpan | HostFilter | LinkFilter | Past
 
 
-def host(text: str) -> Host | None:
+def host(text: str) -> HostFilter | None:
     """Read a host name: a leading dot means that it ends so, a trailing one that it begins so.
 
     >>> host("Bücher.example"), host(".org")
@@ -66,10 +66,10 @@ after=False, port=None))
     if name is None or (port is not None and not 0 < port < 1 << 16):
         return None
     before, after = text.startswith("."), text.endswith(".")
-    return Host(f"{'.' * before}{name}{'.' * after}", before, after, port)
+    return HostFilter(f"{'.' * before}{name}{'.' * after}", before, after, port)
 
 
-def site(text: str) -> Host | None:
+def site(text: str) -> HostFilter | None:
     """Read a host name that stands for all hosts below it too, with its port where one is named.
 
     >>> site("https://Example.org:8443/")
@@ -79,7 +79,7 @@ def site(text: str) -> Host | None:
     return None if found is None else found._replace(name=found.name.strip("."), before=False, after=False)
 
 
-def target(text: str) -> Target | None:
+def target(text: str) -> LinkFilter | None:
     """Read a host, or a URL with or without its scheme, in the one spelling that addresses are kept in.
 
     >>> target("example.org"), target("https://example.org/a%7eb")
@@ -89,9 +89,9 @@ def target(text: str) -> Target | None:
     if "/" in bare or "?" in bare:
         scheme = "http" if text[:5].lower() == "http:" or _PORT_OF_HTTP.match(bare) else "https"
         url = normalise(f"{scheme}://{bare}").url
-        return Target(None, url.partition("://")[2]) if url else None
+        return LinkFilter(None, url.partition("://")[2]) if url else None
     found = site(bare)
-    return None if found is None else Target(found.name, None, found.port)
+    return None if found is None else LinkFilter(found.name, None, found.port)
 
 
 def _authority(text: str) -> str:

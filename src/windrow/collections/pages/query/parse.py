@@ -21,10 +21,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from windrow.collections.pages.query.date import Span
+from windrow.collections.pages.query.date import TimeSpan
 from windrow.collections.pages.query.filter import TEXTUAL
 from windrow.collections.pages.query.pasted import pasted
-from windrow.collections.pages.query.token import Kind, Token, tokens
+from windrow.collections.pages.query.token import Token, TokenKind, tokens
 from windrow.collections.pages.query.tree import And, Filter, Node, Not, Or, Phrase, Word, filters, joined, leading
 from windrow.collections.pages.search.word import LONGEST as LONGEST_WORD
 from windrow.collections.pages.search.word import words
@@ -71,7 +71,7 @@ def parse(text: str) -> Query:
     notes += [token.note for token in found if token.note]
     as_of = None
     for token in found:
-        if token.key == "as-of" and isinstance(token.value, Span):
+        if token.key == "as-of" and isinstance(token.value, TimeSpan):
             as_of = token.value.end - 1
     kept = [token for token in found if not (token.key == "as-of" and token.value is not None)]
     if sum(token.kind in _LEAVES for token in kept) > MOST:
@@ -84,7 +84,7 @@ def parse(text: str) -> Query:
     return Query(text, root, as_of, tuple(dict.fromkeys(notes)), nothing)
 
 
-_LEAVES = {Kind.WORD, Kind.PHRASE, Kind.FILTER}
+_LEAVES = {TokenKind.WORD, TokenKind.PHRASE, TokenKind.FILTER}
 
 
 def _first(found: list[Token]) -> list[Token]:
@@ -103,7 +103,7 @@ def _dashes(found: list[Token]) -> bool:
         token.kind in _LEAVES and not token.negated and not token.text.startswith("-") and _says(token.text)
         for token in found
     )
-    return positive and not pasted(" ".join(token.text for token in found if token.kind is Kind.WORD))
+    return positive and not pasted(" ".join(token.text for token in found if token.kind is TokenKind.WORD))
 
 
 def _left_out(found: list[Token], *, dashes: bool) -> list[str]:
@@ -121,13 +121,13 @@ def _left_out(found: list[Token], *, dashes: bool) -> list[str]:
     if long:
         notes.append(f"of a word, the first {LONGEST_WORD} characters are searched for")
     if not dashes:
-        bare = [token.text for token in found if token.kind is Kind.WORD and _EXCLUDED.match(token.text)]
+        bare = [token.text for token in found if token.kind is TokenKind.WORD and _EXCLUDED.match(token.text)]
         notes += [f"'{text}' excludes nothing here; -\"{text[1:]}\" does" for text in dict.fromkeys(bare)]
     return notes
 
 
 def _is_text(token: Token) -> bool:
-    return token.kind in {Kind.WORD, Kind.PHRASE} or token.key in TEXTUAL
+    return token.kind in {TokenKind.WORD, TokenKind.PHRASE} or token.key in TEXTUAL
 
 
 def _says(text: str) -> bool:
@@ -144,7 +144,7 @@ class _Reader:
         """Read up to the parenthesis that closes, or the end."""
         parts: list[Node] = []
         either = False
-        while self.at < len(self.found) and self.found[self.at].kind is not Kind.CLOSE:
+        while self.at < len(self.found) and self.found[self.at].kind is not TokenKind.CLOSE:
             joint = self.joint() if parts else ""
             if joint:
                 self.at += 1
@@ -162,7 +162,7 @@ class _Reader:
         """Say whether the next token joins what stands before and behind it."""
         token = self.found[self.at]
         behind = self.found[self.at + 1] if self.at + 1 < len(self.found) else None
-        if token.kind is not Kind.WORD or behind is None or behind.kind is Kind.CLOSE:
+        if token.kind is not TokenKind.WORD or behind is None or behind.kind is TokenKind.CLOSE:
             return ""
         return {"OR": "or", "|": "or", "AND": "and"}.get(token.text, "")
 
@@ -171,12 +171,12 @@ class _Reader:
         self.at += 1
         node: Node | None
         negated = token.negated
-        if token.kind is Kind.OPEN:
+        if token.kind is TokenKind.OPEN:
             node = self.sequence()
             self.at += 1
-        elif token.kind is Kind.FILTER and token.value is not None:
+        elif token.kind is TokenKind.FILTER and token.value is not None:
             node = Filter(token.key, token.value, token.text)
-        elif token.kind is Kind.PHRASE:
+        elif token.kind is TokenKind.PHRASE:
             node = Phrase(token.text) if _says(token.text) else None
         else:
             negated = self.dashes and bool(_EXCLUDED.match(token.text))

@@ -14,7 +14,7 @@ DEPTH = 20  # parentheses within parentheses; deeper ones only separate
 _KEY = re.compile(r"([A-Za-z][A-Za-z-]*):", re.ASCII)
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     """What a token is."""
 
     WORD = auto()
@@ -27,7 +27,7 @@ class Kind(Enum):
 class Token(NamedTuple):
     """A piece of the query; `text` is what was typed, without the quotes of a phrase or the dash before it."""
 
-    kind: Kind
+    kind: TokenKind
     text: str
     negated: bool = False
     key: str = ""
@@ -67,19 +67,19 @@ class _Scanner:
         self.at += 1 + negated
         if self.depth < DEPTH:
             self.depth += 1
-            yield Token(Kind.OPEN, "(", negated)
+            yield Token(TokenKind.OPEN, "(", negated)
 
     def _close(self) -> Token:
         self.at += 1
         self.depth -= 1
-        return Token(Kind.CLOSE, ")")
+        return Token(TokenKind.CLOSE, ")")
 
     def _piece(self) -> Iterator[Token]:
         negated = self.text.startswith("-", self.at)
         start = self.at + negated
         note = ""
         if (quoted := self._quoted(start)) is not None:
-            yield Token(Kind.PHRASE, quoted, negated)
+            yield Token(TokenKind.PHRASE, quoted, negated)
             return
         found = self._keyed(start, negated=negated) or self._bang(start, negated=negated)
         if found and found.value is not None:
@@ -138,7 +138,7 @@ class _Scanner:
     def _filter(key: str, value: str, typed: str, *, negated: bool) -> Token:
         meant = KEYS[key](value)
         note = "" if meant is not None else f"'{typed}' is no filter, so its words are searched for"
-        return Token(Kind.FILTER, typed, negated, key, meant, note)
+        return Token(TokenKind.FILTER, typed, negated, key, meant, note)
 
     def _run_of_letters(self, start: int) -> str:
         """Return what stands up to the next space, without the parentheses that close a group."""
@@ -153,4 +153,4 @@ class _Scanner:
     def _word(self, note: str) -> Token:
         run = self._run_of_letters(self.at)
         self.at += max(1, len(run))
-        return Token(Kind.WORD, run, note=note)
+        return Token(TokenKind.WORD, run, note=note)

@@ -1,9 +1,9 @@
 """The pure reader of pages: bytes in; text pile, description and links out."""
 
 from windrow.collections.pages.reading.description import Description
-from windrow.collections.pages.reading.document import Document, document
+from windrow.collections.pages.reading.document import PageDocument, document
 from windrow.collections.pages.reading.link import Link
 from windrow.collections.pages.reading.pile import Pile
 from windrow.collections.pages.reading.read import read, version
 
-__all__ = ["Description", "Document", "Link", "Pile", "document", "read", "version"]
+__all__ = ["Description", "Link", "PageDocument", "Pile", "document", "read", "version"]

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from windrow.collections.pages.reading.description import Description
-from windrow.collections.pages.reading.document import Document
+from windrow.collections.pages.reading.document import PageDocument
 from windrow.collections.pages.reading.link import Link, count, indexiness
 from windrow.collections.pages.reading.pile import Pile
-from windrow.collections.pages.reading.target import Compass
+from windrow.collections.pages.reading.target import LinkClassifier
 from windrow.model import Finding
 
 NOTHING = Description(None, None, None, None, None, None, 0)
 _LEAST, _MOST = 80, 1_000  # characters of a paragraph that describes the whole
 
 
-def blank(*findings: Finding) -> Document:
+def blank(*findings: Finding) -> PageDocument:
     """Return a document without text."""
-    return Document(Pile(), NOTHING, [], None, frozenset(), "", findings=findings)
+    return PageDocument(Pile(), NOTHING, [], None, frozenset(), "", findings=findings)
 
 
 def paragraph(lines: list[str]) -> str | None:
@@ -30,7 +30,7 @@ def index(links: list[Link], *, dated: bool = False) -> int:
 
 def link(url: str, reference: str, text: str) -> Link | None:
     """Return a link of a document at `url` that is not written in HTML; None where the reference means no address."""
-    target = Compass(url).target(reference)
+    target = LinkClassifier(url).target(reference)
     if target is None:
         return None
     return Link(

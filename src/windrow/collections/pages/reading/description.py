@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from windrow.collections.pages.reading.moment import seconds
-from windrow.formats.html import Head, Mark, Outline, headline
+from windrow.formats.html import Outline, PageHead, PageLocation, headline
 from windrow.formats.language import normal
 
 _PARAGRAPH = 80  # characters that make the first paragraph fit for a description
-_LINES = int(Mark.PARAGRAPH)
+_LINES = int(PageLocation.PARAGRAPH)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,13 @@ class Description:
 
 
 def describe(
-    head: Head, outline: Outline, chosen: Sequence[bool], *, index: int = 0, last_modified: str = "", language: str = ""
+    head: PageHead,
+    outline: Outline,
+    chosen: Sequence[bool],
+    *,
+    index: int = 0,
+    last_modified: str = "",
+    language: str = "",
 ) -> Description:
     """Describe a page; `last_modified` and `language` are the headers Last-Modified and Content-Language.
 

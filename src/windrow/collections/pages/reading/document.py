@@ -9,13 +9,13 @@ from windrow.collections.pages.reading.description import Description, describe
 from windrow.collections.pages.reading.link import Link, count, indexiness, links
 from windrow.collections.pages.reading.moment import seconds
 from windrow.collections.pages.reading.pile import Pile, pile
-from windrow.collections.pages.reading.target import Compass, Target
+from windrow.collections.pages.reading.target import LinkClassifier, LinkTarget
 from windrow.formats.html import main_content, read
 from windrow.model import Finding
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class PageDocument:
     """What a page says."""
 
     pile: Pile
@@ -32,13 +32,15 @@ class Document:
     """Why there is no text, or not all of it."""
     canonicals: tuple[str, ...] = ()
     """All addresses that the page names as its own, itself among them; where they disagree, none counts."""
-    refresh: Target | None = None
+    refresh: LinkTarget | None = None
     """Where the page sends its readers on to, where that is another page."""
     asks: tuple[tuple[str, str], ...] = ()
     """What its `meta` elements may ask of robots: name and content."""
 
 
-def document(raw: bytes, url: str, content_type: str = "", *, last_modified: str = "", language: str = "") -> Document:
+def document(
+    raw: bytes, url: str, content_type: str = "", *, last_modified: str = "", language: str = ""
+) -> PageDocument:
     """Read a page's bytes, as they came from this address; any bytes give a document.
 
     `content_type`, `last_modified` and `language` are the headers Content-Type, Last-Modified and Content-Language.
@@ -51,11 +53,11 @@ def document(raw: bytes, url: str, content_type: str = "", *, last_modified: str
     chosen = main_content(page.outline, page.hint)
     found = links(page.outline, page.head, url)
     index = indexiness(count(found, publishing_date=seconds(page.head.published) is not None))
-    compass = Compass(url, page.head.base)
+    compass = LinkClassifier(url, page.head.base)
     named = [target.url for target in compass.targets(page.head.canonicals) if target]
     own = named[0] if len(set(named)) == 1 else compass.here
     onward = next((compass.target(one.href) for one in page.head.related if one.rel == "refresh"), None)
-    return Document(
+    return PageDocument(
         pile(page.outline, chosen),
         describe(page.head, page.outline, chosen, index=index, last_modified=last_modified, language=language),
         found,

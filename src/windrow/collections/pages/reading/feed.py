@@ -7,21 +7,21 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from windrow.collections.pages.reading.blank import NOTHING, blank, index
-from windrow.collections.pages.reading.document import Document
+from windrow.collections.pages.reading.document import PageDocument
 from windrow.collections.pages.reading.link import Link, bare, links
 from windrow.collections.pages.reading.markdown import UTF8
 from windrow.collections.pages.reading.moment import seconds
 from windrow.collections.pages.reading.pile import Pile, pile
 from windrow.formats import feed as news
 from windrow.formats import html
-from windrow.formats.html import Head
+from windrow.formats.html import PageHead
 from windrow.formats.language import normal
 
 if TYPE_CHECKING:
-    from windrow.collections.pages.reading.said import Said
+    from windrow.collections.pages.reading.said import ContentHeaders
 
 
-def feed(raw: bytes, url: str, said: Said) -> Document:
+def feed(raw: bytes, url: str, said: ContentHeaders) -> PageDocument:
     """Read a feed; other XML and JSON is a document without text."""
     found = news.read(raw)
     if found is None:
@@ -47,7 +47,7 @@ def feed(raw: bytes, url: str, said: Said) -> Document:
     return replace(blank(), pile=whole, description=described, links=bare(told), encoding="utf-8")
 
 
-def _entry(entry: news.Entry, url: str) -> tuple[Pile, list[Link]]:
+def _entry(entry: news.FeedEntry, url: str) -> tuple[Pile, list[Link]]:
     """Read one entry by itself: HTML that is broken in one does not reach into the next."""
     title = escape(entry.title)
     if entry.url:
@@ -58,4 +58,4 @@ def _entry(entry: news.Entry, url: str) -> tuple[Pile, list[Link]]:
     big = "\n".join(
         filter(None, (entry.title, heap.big_headlines))
     )  # its title is the first headline, which pile omits
-    return replace(heap, big_headlines=big), links(outline, Head(base=entry.base), url)
+    return replace(heap, big_headlines=big), links(outline, PageHead(base=entry.base), url)

@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from windrow.collections.pages.code import Destination, Locality
-from windrow.collections.pages.reading.target import Compass
+from windrow.collections.pages.reading.target import LinkClassifier
 from windrow.collections.pages.scope import Scope, locality
-from windrow.formats.html import Head, Mark, Outline
+from windrow.formats.html import Outline, PageHead, PageLocation
 from windrow.formats.url import normalise, parts
 
-LOCATIONS = tuple(Mark)[:15]
+LOCATIONS = tuple(PageLocation)[:15]
 """The parts of a page that a link's location signature tells of, in the order of the table's columns."""
 _LOCATION = sum(map(int, LOCATIONS))
-_AWAY = int(Mark.NAV | Mark.ASIDE)
-_EDGE = int(Mark.HEADER | Mark.FOOTER)
-_CENTRE = int(Mark.MAIN | Mark.ARTICLE)
-_HEADLINE, _LIST = int(Mark.HEADLINE), int(Mark.LIST)
+_AWAY = int(PageLocation.NAV | PageLocation.ASIDE)
+_EDGE = int(PageLocation.HEADER | PageLocation.FOOTER)
+_CENTRE = int(PageLocation.MAIN | PageLocation.ARTICLE)
+_HEADLINE, _LIST = int(PageLocation.HEADLINE), int(PageLocation.LIST)
 _WEB = ("http://", "https://")
 _OUT, _SELF = int(Locality.OUT), int(Locality.SELF)
 
@@ -55,13 +55,13 @@ class Link(NamedTuple):
     text: str | None
 
 
-def links(outline: Outline, head: Head, url: str) -> list[Link]:
+def links(outline: Outline, head: PageHead, url: str) -> list[Link]:
     """Return the links of a page in its order, then its feeds, related pages, translations and icons.
 
     Scripts and styles are no links. References that mean no address, and those to `javascript:` and `data:`, are left
     out.
     """
-    compass = Compass(url, head.base)
+    compass = LinkClassifier(url, head.base)
     found = []
     targets = compass.targets([anchor.href for anchor in outline.anchors])
     for (tag, _, rel, text, marks, headline), target in zip(outline.anchors, targets, strict=True):
@@ -105,7 +105,7 @@ def bare(found: list[Link]) -> list[Link]:
     return [link._replace(html_tag="") for link in found]
 
 
-def _offers(head: Head, compass: Compass) -> Iterator[Link]:
+def _offers(head: PageHead, compass: LinkClassifier) -> Iterator[Link]:
     """Yield what the `link` elements of a page offer beside it."""
     offers = [(feed.href, Destination.FEED, feed.title) for feed in head.feeds]
     offers += [(one.href, Destination.FILE, one.title) for one in head.related]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from windrow.collections.pages.reading.blank import NOTHING, blank, index, link, paragraph
-from windrow.collections.pages.reading.document import Document
+from windrow.collections.pages.reading.document import PageDocument
 from windrow.collections.pages.reading.moment import seconds
 from windrow.collections.pages.reading.pile import Pile
 from windrow.formats import pdf as portable
@@ -17,7 +17,7 @@ from windrow.model import Finding, Level
 from windrow.reasons import Reason
 
 if TYPE_CHECKING:
-    from windrow.collections.pages.reading.said import Said
+    from windrow.collections.pages.reading.said import ContentHeaders
 
 _PROGRAM = re.compile(r"(?:microsoft )?(?:word|powerpoint|excel) ?- ", re.IGNORECASE)
 _NO_TITLE = re.compile(
@@ -27,7 +27,7 @@ _NO_TITLE = re.compile(
 _BIG = 1  # levels of the table of contents, from 0
 
 
-def pdf(raw: bytes, url: str, said: Said) -> Document:
+def pdf(raw: bytes, url: str, said: ContentHeaders) -> PageDocument:
     """Read a PDF; what cannot be read raises `StepError` or `MissingExtra`."""
     found = portable.read(raw)
     lines = [line for page in found.pages for line in paragraphs(page)]

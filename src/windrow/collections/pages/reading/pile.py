@@ -6,11 +6,11 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from windrow.formats.html import Mark, Outline, table_row, unseen
+from windrow.formats.html import Outline, PageLocation, table_row, unseen
 from windrow.formats.html.mark import LEVELS
 
 _BIG = 3  # headlines down to this level are big
-_CODE, _QUOTE, _HEADLINE = int(Mark.CODE), int(Mark.QUOTE), int(Mark.HEADLINE)
+_CODE, _QUOTE, _HEADLINE = int(PageLocation.CODE), int(PageLocation.QUOTE), int(PageLocation.HEADLINE)
 
 
 @dataclass(frozen=True, slots=True)

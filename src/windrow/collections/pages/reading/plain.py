@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windrow.collections.pages.reading.blank import NOTHING, blank, paragraph
-from windrow.collections.pages.reading.document import Document
+from windrow.collections.pages.reading.document import PageDocument
 from windrow.collections.pages.reading.moment import seconds
 from windrow.collections.pages.reading.pile import Pile
 from windrow.formats.html.charset import decode
@@ -15,7 +15,7 @@ from windrow.model import Finding, Level
 from windrow.reasons import Reason
 
 if TYPE_CHECKING:
-    from windrow.collections.pages.reading.said import Said
+    from windrow.collections.pages.reading.said import ContentHeaders
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ LONGEST = 4 * 1024 * 1024
 """Characters of a text that are kept."""
 
 
-def plain(raw: bytes, url: str, said: Said) -> Document:  # noqa: ARG001 every reader is asked in one way
+def plain(raw: bytes, url: str, said: ContentHeaders) -> PageDocument:  # noqa: ARG001 every reader is asked in one way
     """Read a text; any bytes give one."""
     text = decode(raw, said.content_type)
     lines = paragraphs(text.text[:LONGEST])

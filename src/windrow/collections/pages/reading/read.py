@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from windrow.collections.pages.kind import Mime, mime
 from windrow.collections.pages.reading.blank import blank
-from windrow.collections.pages.reading.document import Document, document
+from windrow.collections.pages.reading.document import PageDocument, document
 from windrow.collections.pages.reading.feed import feed
 from windrow.collections.pages.reading.link import count, indexiness, placed
 from windrow.collections.pages.reading.markdown import markdown
 from windrow.collections.pages.reading.pdf import pdf
 from windrow.collections.pages.reading.plain import plain
-from windrow.collections.pages.reading.said import Said
+from windrow.collections.pages.reading.said import ContentHeaders
 from windrow.collections.pages.scope import Scope
 from windrow.errors import MissingExtra, StepError
 from windrow.formats import language
@@ -35,7 +35,7 @@ def version() -> str:
     return "+".join([_VERSION, *(name for name, there in extras if there)])
 
 
-def read(raw: bytes, url: str, fields: Mapping[str, str], site: Scope | None = None) -> Document:
+def read(raw: bytes, url: str, fields: Mapping[str, str], site: Scope | None = None) -> PageDocument:
     r"""Read a document's bytes, without transfer and content codings, as they came from this address.
 
     `fields` are the response's, by name in lower case. HTML, plain text, Markdown, feeds and PDF are read; any other
@@ -49,7 +49,7 @@ def read(raw: bytes, url: str, fields: Mapping[str, str], site: Scope | None = N
     """
     told = fields.get("content-type", "")
     claimed = mime(told)
-    said = Said(told, fields.get("last-modified", ""), fields.get("content-language", ""))
+    said = ContentHeaders(told, fields.get("last-modified", ""), fields.get("content-language", ""))
     charset = dict(claimed.parameters).get("charset", "") if claimed else ""
     found = sniff(raw, claimed.essence if claimed else "", encoded=charset.lower().startswith("utf-16"))
     reader = _reader(found.essence, raw, url)
@@ -63,7 +63,7 @@ def read(raw: bytes, url: str, fields: Mapping[str, str], site: Scope | None = N
     return _told(_placed(read_, url, site), found.essence, claimed, conflict=found.conflict)
 
 
-def _placed(found: Document, url: str, site: Scope | None) -> Document:
+def _placed(found: PageDocument, url: str, site: Scope | None) -> PageDocument:
     """Say of the links of a page how far they reach from its site; its indexiness is made of that."""
     if site is None or site.alone or not found.links:
         return found
@@ -73,7 +73,7 @@ def _placed(found: Document, url: str, site: Scope | None) -> Document:
     return replace(found, links=links, description=said)
 
 
-def _reader(essence: str, raw: bytes, url: str) -> Callable[[bytes, str, Said], Document]:
+def _reader(essence: str, raw: bytes, url: str) -> Callable[[bytes, str, ContentHeaders], PageDocument]:
     if essence == "text/plain" and _path(url).endswith(_ENDINGS):
         return markdown
     if essence in _MAY_BE_FEEDS and root(raw) == b"html":
@@ -81,7 +81,7 @@ def _reader(essence: str, raw: bytes, url: str) -> Callable[[bytes, str, Said], 
     return _READERS.get(essence, _file)
 
 
-def _page(raw: bytes, url: str, said: Said) -> Document:
+def _page(raw: bytes, url: str, said: ContentHeaders) -> PageDocument:
     return document(raw, url, said.content_type, last_modified=said.last_modified, language=said.language)
 
 
@@ -89,7 +89,7 @@ def _path(url: str) -> str:
     return url.partition("?")[0].partition("#")[0].lower()
 
 
-def _told(found: Document, essence: str, claimed: Mime | None, *, conflict: bool) -> Document:
+def _told(found: PageDocument, essence: str, claimed: Mime | None, *, conflict: bool) -> PageDocument:
     """Add what it is, and its language where it does not say it itself."""
     kind = None if conflict else claimed if claimed and claimed.essence == essence else mime(essence)
     said = found.description
@@ -102,11 +102,11 @@ def _told(found: Document, essence: str, claimed: Mime | None, *, conflict: bool
     return replace(found, description=said, mime=kind, findings=findings)
 
 
-def _file(_raw: bytes, _url: str, _said: Said) -> Document:
+def _file(_raw: bytes, _url: str, _said: ContentHeaders) -> PageDocument:
     return blank()
 
 
-_READERS: dict[str, Callable[[bytes, str, Said], Document]] = {
+_READERS: dict[str, Callable[[bytes, str, ContentHeaders], PageDocument]] = {
     "text/html": _page,
     "application/xhtml+xml": _page,
     "text/plain": plain,

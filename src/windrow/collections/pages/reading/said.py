@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ContentHeaders:
     """The headers Content-Type, Last-Modified and Content-Language; empty where there are none."""
 
     content_type: str = ""

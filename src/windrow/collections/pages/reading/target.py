@@ -17,7 +17,7 @@ _NONE = frozenset({"javascript", "data", "blob", "about"})
 _FILE, _OUT, _IN, _SELF = int(Destination.FILE), int(Locality.OUT), int(Locality.IN), int(Locality.SELF)
 
 
-class Target(NamedTuple):
+class LinkTarget(NamedTuple):
     """What a reference leads to."""
 
     url: str
@@ -29,7 +29,7 @@ class Target(NamedTuple):
     """A `Locality`."""
 
 
-class Compass:
+class LinkClassifier:
     """Tells what the references of one page lead to."""
 
     __slots__ = ("_authority", "_base", "_resolver", "_self", "here")
@@ -43,21 +43,22 @@ class Compass:
         self._base = (normalise(base, self.here).url if base else "") or self.here
         self._resolver = _resolver("/".join(self._base.split("/", 3)[:3]))
 
-    def targets(self, references: Iterable[str]) -> Iterator[Target | None]:
+    def targets(self, references: Iterable[str]) -> Iterator[LinkTarget | None]:
         """Yield for each reference what it leads to; None where it means no address.
 
-        >>> [one and one[:2] for one in Compass("http://a.example/x/y?z").targets(["../b#c", "http://[", "data:,x"])]
+        >>> targets = LinkClassifier("http://a.example/x/y?z").targets(["../b#c", "http://[", "data:,x"])
+        >>> [one and one[:2] for one in targets]
         [('http://a.example/b', 'c'), None, None]
         """
         references = list(references)
         for reference, found in zip(references, self._resolver.resolve(self._base, references), strict=True):
             url, fragment, reason = found
             if url:
-                yield Target(url, fragment, _FILE, self.locality(url))
+                yield LinkTarget(url, fragment, _FILE, self.locality(url))
             else:
                 yield _foreign(reference) if reason is Reason.NO_TRANSPORT else None
 
-    def target(self, reference: str) -> Target | None:
+    def target(self, reference: str) -> LinkTarget | None:
         """Return what one reference leads to."""
         return next(self.targets([reference]))
 
@@ -67,7 +68,7 @@ class Compass:
         A host more or other leads out, and so does another port; http and https count as one, and so do their own
         ports. Another path or query stays on the site.
 
-        >>> Compass("http://a.example/x").locality("https://a.example/y")
+        >>> LinkClassifier("http://a.example/x").locality("https://a.example/y")
         1
         """
         there = url.partition("://")[2]
@@ -82,11 +83,11 @@ def _resolver(origin: str) -> Resolver:
     return Resolver(origin)
 
 
-def _foreign(reference: str) -> Target | None:
+def _foreign(reference: str) -> LinkTarget | None:
     """Return the target of another scheme than http and https."""
     found: Resolved = other(reference)
     scheme = found.url.partition(":")[0]
     if not scheme or scheme in _NONE:
         return None
     talk = int(Destination.COMMUNICATION) if scheme in _TALK else None
-    return Target(found.url, found.fragment, _FILE if scheme in _FILES else talk, _OUT)
+    return LinkTarget(found.url, found.fragment, _FILE if scheme in _FILES else talk, _OUT)

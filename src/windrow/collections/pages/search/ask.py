@@ -8,12 +8,22 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from windrow.collections.pages.query.condition import KINDS, bare
-from windrow.collections.pages.query.date import Span
-from windrow.collections.pages.query.filter import Host, Target
+from windrow.collections.pages.query.date import TimeSpan
+from windrow.collections.pages.query.filter import HostFilter, LinkFilter
 from windrow.collections.pages.query.parse import Query
 from windrow.collections.pages.query.tree import And, Filter, Node, Not, Or, Phrase, Word, asks, filters, joined, wanted
 from windrow.collections.pages.search.word import pieces
-from windrow.stores.index.clause import AllOf, AnyOf, Clause, Everything, Mark, Numbers, Range, Text, Without
+from windrow.stores.index.clause import (
+    AllOf,
+    AnyOf,
+    Clause,
+    Everything,
+    MarkIn,
+    NumberIn,
+    NumberRange,
+    Without,
+    WordSequence,
+)
 
 WORDS = (("main", 1.0), ("rest", 0.4))
 """Where words are looked for, with weights: the rest of a page (menus, footers) says less of it."""
@@ -42,9 +52,9 @@ def ask(query: Query, found: Mapping[Filter, tuple[int, ...]], *, share: float =
         asking = _Asking(found, WORDS + PAST if copies(query) else WORDS)
         parts.append(asking.some(query, least(query, share)) if share < 1 else asking.clause(query.root))
     if query.as_of is not None:
-        parts += [Range("first", high=query.as_of), Range("end", low=query.as_of + 1)]
+        parts += [NumberRange("first", high=query.as_of), NumberRange("end", low=query.as_of + 1)]
     elif not query.history and (copies(query) or not _now(query.root)):
-        parts.append(Mark("flag", ("open" if copies(query) else "now",)))
+        parts.append(MarkIn("flag", ("open" if copies(query) else "now",)))
     return AllOf(tuple(parts)) if parts else Everything()
 
 
@@ -118,37 +128,41 @@ class _Asking(NamedTuple):
             case Or(parts):
                 return AnyOf(tuple(self.clause(part) for part in parts))
             case Filter():
-                return _filter(node) if _indexed(node) else Numbers("id", self.found[node])
+                return _filter(node) if _indexed(node) else NumberIn("id", self.found[node])
 
 
 def _indexed(leaf: Filter) -> bool:
     if leaf.key in {"links-to", "link-text", "seen", "duplicate-at"}:
         return False
-    return not (isinstance(leaf.value, Host) and (leaf.value.before or leaf.value.after))
+    return not (isinstance(leaf.value, HostFilter) and (leaf.value.before or leaf.value.after))
 
 
 def _filter(leaf: Filter) -> Clause:
     match leaf:
-        case Filter(value=Span() as span, key=key):
+        case Filter(value=TimeSpan() as span, key=key):
             field = "updated" if key.startswith("updated") else "published"
-            return Range(field, high=span.start - 1) if key.endswith("before") else Range(field, low=span.start)
+            return (
+                NumberRange(field, high=span.start - 1)
+                if key.endswith("before")
+                else NumberRange(field, low=span.start)
+            )
         case Filter(key=key) if key in SCOPES:
             return _words(leaf, ((SCOPES[key], 1.0),))
-        case Filter(value=Host() as host, key=key):
-            port = () if host.port is None else (Mark("port", (str(host.port),)),)
-            return AllOf((Mark(key, (host.name,)), *port))
-        case Filter(value=Target() as target):
-            return Mark("url", (bare(target),))
+        case Filter(value=HostFilter() as host, key=key):
+            port = () if host.port is None else (MarkIn("port", (str(host.port),)),)
+            return AllOf((MarkIn(key, (host.name,)), *port))
+        case Filter(value=LinkFilter() as target):
+            return MarkIn("url", (bare(target),))
         case _:
             return _mark(leaf.key, str(leaf.value))
 
 
-def _words(leaf: Word | Phrase | Filter, fields: tuple[tuple[str, float], ...]) -> Text:
+def _words(leaf: Word | Phrase | Filter, fields: tuple[tuple[str, float], ...]) -> WordSequence:
     text, prefix = asks(leaf)
-    return Text(" ".join(pieces(text)), fields, prefix)
+    return WordSequence(" ".join(pieces(text)), fields, prefix)
 
 
-def _mark(key: str, text: str) -> Mark:
+def _mark(key: str, text: str) -> MarkIn:
     if key == "type":
-        return Mark(key, KINDS.get(text, (text,)))
-    return Mark("flag" if key == "is" else key, (text,))
+        return MarkIn(key, KINDS.get(text, (text,)))
+    return MarkIn("flag" if key == "is" else key, (text,))

@@ -12,33 +12,33 @@ from itertools import chain
 from urllib.parse import unquote
 
 from windrow.collections.pages.search.word import indexed
-from windrow.stores.index.clause import Entry, Field
-from windrow.stores.index.generation import Generation, Links, PageText
+from windrow.stores.index.clause import IndexDocument, IndexField
+from windrow.stores.index.generation import IncomingLinks, IndexedGeneration, PageText
 
 VERSION = "4"
 """Of what is put in; another one makes the index anew."""
 
 FIELDS = (
-    Field("main", "words"),  # pages as they are now, duplicates apart: most searches need no filter then
-    Field("rest", "words"),
-    Field("past", "words"),  # the same of all others
-    Field("past_rest", "words"),
-    Field("title", "words"),
-    Field("headline", "words"),
-    Field("code", "words"),
-    Field("quote", "words"),
-    Field("address", "words"),
-    Field("site", "mark"),
-    Field("host", "mark"),
-    Field("port", "mark"),
-    Field("url", "mark"),
-    Field("lang", "mark"),
-    Field("type", "mark"),
-    Field("flag", "mark"),
-    Field("published", "number"),
-    Field("updated", "number"),
-    Field("first", "number"),
-    Field("end", "number"),
+    IndexField("main", "words"),  # pages as they are now, duplicates apart: most searches need no filter then
+    IndexField("rest", "words"),
+    IndexField("past", "words"),  # the same of all others
+    IndexField("past_rest", "words"),
+    IndexField("title", "words"),
+    IndexField("headline", "words"),
+    IndexField("code", "words"),
+    IndexField("quote", "words"),
+    IndexField("address", "words"),
+    IndexField("site", "mark"),
+    IndexField("host", "mark"),
+    IndexField("port", "mark"),
+    IndexField("url", "mark"),
+    IndexField("lang", "mark"),
+    IndexField("type", "mark"),
+    IndexField("flag", "mark"),
+    IndexField("published", "number"),
+    IndexField("updated", "number"),
+    IndexField("first", "number"),
+    IndexField("end", "number"),
 )
 OPEN = 2**62
 """The end of a generation that has none."""
@@ -50,7 +50,7 @@ _ASKED_URL = 2_100  # characters; no query is so long, and a part of an address 
 _PORTS = {"http": "80", "https": "443"}
 
 
-def entry(page: Generation, links: Links) -> Entry:
+def entry(page: IndexedGeneration, links: IncomingLinks) -> IndexDocument:
     """Return a generation as the index takes it."""
     own = page_text(page, links)
     address, title, headline = indexed(own.address), indexed(own.title), indexed(own.headline)
@@ -64,10 +64,10 @@ def entry(page: Generation, links: Links) -> Entry:
     more += [("headline", one) for one in (headline, big, small)]
     more += [("code", indexed(page.code)), ("quote", indexed(page.quote))]
     texts += [(name, one) for name, one in more if one.strip()]
-    return Entry(page.id, tuple(chain(texts, _marks(page))), _numbers(page))
+    return IndexDocument(page.id, tuple(chain(texts, _marks(page))), _numbers(page))
 
 
-def page_text(page: Generation, links: Links) -> PageText:
+def page_text(page: IndexedGeneration, links: IncomingLinks) -> PageText:
     """Return what can be found of a page besides the text that it may share with others."""
     called = tuple(text for text, _ in links.texts)
     return PageText(
@@ -75,7 +75,7 @@ def page_text(page: Generation, links: Links) -> PageText:
     )
 
 
-def stamp(page: Generation, links: Links | None = None) -> int:
+def stamp(page: IndexedGeneration, links: IncomingLinks | None = None) -> int:
     """Return a number that changes with what `entry` would make of a generation; its texts are told by their pile.
 
     When it was seen last does not count: that changes with every visit, and is no part of the index.
@@ -96,7 +96,7 @@ def address_text(url: str) -> str:
     return unquote(text) if "%" in text else text
 
 
-def _marks(page: Generation) -> list[tuple[str, str]]:
+def _marks(page: IndexedGeneration) -> list[tuple[str, str]]:
     labels = page.host.split(".")
     scheme, _, rest = page.url.partition("://")
     port = rest.partition("/")[0].rpartition("]")[2].rpartition("@")[2].partition(":")[2] or _PORTS.get(scheme, "")
@@ -115,7 +115,7 @@ def _marks(page: Generation) -> list[tuple[str, str]]:
     return found + [("flag", name) for name, holds in flags.items() if holds]
 
 
-def _numbers(page: Generation) -> tuple[tuple[str, int], ...]:
+def _numbers(page: IndexedGeneration) -> tuple[tuple[str, int], ...]:
     published = page.first if page.created is None else page.created
     updated = published if page.updated is None else page.updated
     end = OPEN if page.end is None else page.end

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from windrow.collections.pages.search.rank import Candidate, total
-from windrow.collections.pages.search.result import Part
+from windrow.collections.pages.search.result import ScorePart
 
 PER_HOST = 3
 """Results of one host in a row of ten that come before those of others; the rest follow further down."""
@@ -20,7 +20,7 @@ class Ranked(NamedTuple):
     """A page with the parts of its score."""
 
     candidate: Candidate
-    parts: tuple[Part, ...]
+    parts: tuple[ScorePart, ...]
 
     @property
     def score(self) -> float:

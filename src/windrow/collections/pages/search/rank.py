@@ -16,9 +16,9 @@ from typing import NamedTuple
 from windrow.collections.pages.query.parse import Query
 from windrow.collections.pages.query.tree import filters, wanted
 from windrow.collections.pages.search.entry import address_text
-from windrow.collections.pages.search.result import Part
+from windrow.collections.pages.search.result import ScorePart
 from windrow.collections.pages.search.word import fold, stands_alone, words
-from windrow.stores.index.generation import Generation, Links
+from windrow.stores.index.generation import IncomingLinks, IndexedGeneration
 
 WEIGHTS: Mapping[str, float] = {
     "text": 1.0,
@@ -58,8 +58,8 @@ class Sought(NamedTuple):
 class Candidate(NamedTuple):
     """A page that may be a result; `score` as the index gave it, `best` the highest one of the query."""
 
-    page: Generation
-    links: Links
+    page: IndexedGeneration
+    links: IncomingLinks
     score: float
     best: float
 
@@ -74,7 +74,7 @@ def sought(query: Query, frequency: Mapping[str, int], count: int, now: int) -> 
     return Sought(weights, sum(weights.values()), recent or bool((_FRESH | {year}) & set(found)), now)
 
 
-def parts(sought: Sought, candidate: Candidate) -> tuple[Part, ...]:
+def parts(sought: Sought, candidate: Candidate) -> tuple[ScorePart, ...]:
     """Return the parts of a page's score; those that are nothing are left out."""
     page = candidate.page
     values = {"text": candidate.score / candidate.best if candidate.best else 0.0}
@@ -89,16 +89,16 @@ def parts(sought: Sought, candidate: Candidate) -> tuple[Part, ...]:
     meant = any(values.get(name) for name in ("title", "headline", "called", "address", "home"))
     values["listing"] = -_listing(page) if len(sought.weights) > 1 or (sought.weights and not meant) else 0.0
     values["copy"] = -1.0 if page.canonical not in {None, page.url_id} else 0.0
-    return tuple(Part(name, round(value, 4), WEIGHTS[name]) for name, value in values.items() if value)
+    return tuple(ScorePart(name, round(value, 4), WEIGHTS[name]) for name, value in values.items() if value)
 
 
-def nearer(sought: Sought, candidate: Candidate, found: tuple[Part, ...]) -> tuple[Part, ...]:
+def nearer(sought: Sought, candidate: Candidate, found: tuple[ScorePart, ...]) -> tuple[ScorePart, ...]:
     """Add the part that needs the text to those that do not; it is the dear one, and asked of the best only."""
     value = together(sought, candidate.page.text)
-    return (*found, Part("together", round(value, 4), WEIGHTS["together"])) if value else found
+    return (*found, ScorePart("together", round(value, 4), WEIGHTS["together"])) if value else found
 
 
-def total(found: Sequence[Part]) -> float:
+def total(found: Sequence[ScorePart]) -> float:
     """Return the score that parts add up to."""
     return sum(part.points for part in found)
 
@@ -171,7 +171,7 @@ def _cut(text: str) -> tuple[str, ...]:
     return tuple(words(text[:500]))
 
 
-def _called(sought: Sought, links: Links) -> float:
+def _called(sought: Sought, links: IncomingLinks) -> float:
     """Say how far other pages call it so: the best name, trusted more where more pages use it."""
     best = 0.0
     for text, count in links.texts:
@@ -196,12 +196,12 @@ def _joined(text: str) -> str:
     return "".join(_cut(text))
 
 
-def _fresh(page: Generation, now: int) -> float:
+def _fresh(page: IndexedGeneration, now: int) -> float:
     when = next((one for one in (page.updated, page.created) if one is not None), page.first)
     return float(0.5 ** (max(0, now - when) / HALF))
 
 
-def _listing(page: Generation) -> float:
+def _listing(page: IndexedGeneration) -> float:
     """Say how far a page only leads to others: a query of several words wants what they lead to.
 
     So does one word that a page has in its text alone. A feed repeats what its entries say.

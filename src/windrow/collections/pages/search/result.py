@@ -13,7 +13,7 @@ class Piece(NamedTuple):
     hit: bool
 
 
-class Part(NamedTuple):
+class ScorePart(NamedTuple):
     """One part of a score: `value` from 0 to 1 (or below 0, where it counts against), times `weight`."""
 
     name: str
@@ -53,11 +53,11 @@ class Result:
     standing: str | None
     uncertain: bool
     score: float
-    parts: tuple[Part, ...]
+    parts: tuple[ScorePart, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ResultPage:
     """One page of results, from `offset`; `further` says whether there are more behind them.
 
     `relaxed` is true where no page has all the words, and those with most of them are shown.

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from windrow.collections.pages.search.fold import Ranked
 from windrow.collections.pages.search.result import Piece, Result
 from windrow.collections.pages.search.snippet import marked, snippet
-from windrow.stores.index.generation import Generation
+from windrow.stores.index.generation import IndexedGeneration
 
 
 class Shown(NamedTuple):
@@ -27,7 +27,7 @@ class Shown(NamedTuple):
     absent: bool = False
 
 
-def grouped(what: Shown, other: Generation, size: int, *, free: bool) -> Shown:
+def grouped(what: Shown, other: IndexedGeneration, size: int, *, free: bool) -> Shown:
     """Tell of a page that `other` stands for its group, which has so many URLs.
 
     Where the search is `free` of filters, which might not let that one in, the very same text is shown at its address.
