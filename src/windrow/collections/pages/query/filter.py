@@ -54,9 +54,10 @@ Value: TypeAlias = str | TimeSpan | HostFilter | LinkFilter | Past
 def host(text: str) -> HostFilter | None:
     """Read a host name: a leading dot means that it ends so, a trailing one that it begins so.
 
-    >>> host("Bücher.example"), host(".org")
-    (Host(name='xn--bcher-kva.example', before=False, after=False, port=None), Host(name='.org', before=True, \
-after=False, port=None))
+    >>> host("Bücher.example")
+    HostFilter(name='xn--bcher-kva.example', before=False, after=False, port=None)
+    >>> host(".org")
+    HostFilter(name='.org', before=True, after=False, port=None)
     """
     text = _authority(text)
     found = _PORT.search(text)
@@ -73,7 +74,7 @@ def site(text: str) -> HostFilter | None:
     """Read a host name that stands for all hosts below it too, with its port where one is named.
 
     >>> site("https://Example.org:8443/")
-    Host(name='example.org', before=False, after=False, port=8443)
+    HostFilter(name='example.org', before=False, after=False, port=8443)
     """
     found = host(_authority(text).strip("."))
     return None if found is None else found._replace(name=found.name.strip("."), before=False, after=False)
@@ -83,7 +84,7 @@ def target(text: str) -> LinkFilter | None:
     """Read a host, or a URL with or without its scheme, in the one spelling that addresses are kept in.
 
     >>> target("example.org"), target("https://example.org/a%7eb")
-    (Target(host='example.org', url=None, port=None), Target(host=None, url='example.org/a~b', port=None))
+    (LinkFilter(host='example.org', url=None, port=None), LinkFilter(host=None, url='example.org/a~b', port=None))
     """
     bare = _SCHEME.sub("", text).partition("#")[0]
     if "/" in bare or "?" in bare:
