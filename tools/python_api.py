@@ -14,21 +14,21 @@ from windrow import adapter, errors
 from windrow.app import checkup, crawled, new_collection, question, scaffold, schedule, status, story, summary
 from windrow.collections.pages import difference
 from windrow.collections.pages.adapter.compare import Compared
-from windrow.collections.pages.adapter.lookup import Hit, Mark
+from windrow.collections.pages.adapter.lookup import PageHit, SnippetMark
 from windrow.config import Workspace
 from windrow.engine import burial, check, operator, replay, rest
 from windrow.settings.setting import Value
 
 RESULTS: tuple[type, ...] = (
-    summary.Summary, summary.SourceCount, summary.PhaseCount, summary.ReasonCount, summary.FindingCount,
-    crawled.OutcomeCount, adapter.SourceChange, status.Standing, status.SourceState, status.StateCount, rest.Resting,
-    story.Found, story.Story, story.Event, question.Candidate, adapter.Explanation, adapter.Message,
-    schedule.Preview, schedule.Asked, schedule.Waiting, schedule.Reads,
-    adapter.SearchAnswer, adapter.SearchResult, Hit, Mark,
-    Compared, difference.Change, difference.Line,
+    summary.SessionSummary, summary.SourceCount, summary.PhaseCount, summary.ReasonCount, summary.FindingCount,
+    crawled.OutcomeCount, adapter.SourceChange, status.WorkspaceState, status.SourceState, status.StateCount, rest.RestingItem,
+    story.StoryAnswer, story.Story, story.Event, question.Meaning, adapter.Explanation, adapter.Message,
+    schedule.Preview, schedule.PlannedSource, schedule.Waiting, schedule.Reads,
+    adapter.SearchAnswer, adapter.SearchResult, PageHit, SnippetMark,
+    Compared, difference.TextChange, difference.DiffLine,
     adapter.Got, adapter.Document, adapter.Record, adapter.Note, operator.Chosen,
-    adapter.Replayed, adapter.Reread, replay.Change, checkup.Checkup, check.Fault,
-    adapter.Burden, burial.Buried, scaffold.Prepared, new_collection.NewCollection, Workspace, Value,
+    adapter.Replayed, adapter.RereadCount, replay.ReplayChange, checkup.Checkup, check.Fault,
+    adapter.Burden, burial.TakedownResult, scaffold.Prepared, new_collection.NewCollection, Workspace, Value,
 )  # fmt: skip
 """What the methods return and what lies in that, in the order of the page."""
 

@@ -219,7 +219,7 @@ class Attachment(NamedTuple):
     visit: int
     offset: int = 0
     length: int = -1
-    place: Place | None = None
+    place: ArchivePlace | None = None
 
 
 class HttpRequest(NamedTuple):

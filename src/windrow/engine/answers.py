@@ -14,7 +14,7 @@ from windrow.digest import number
 from windrow.errors import StepError
 from windrow.formats.coding import plain
 from windrow.formats.url import normalise, parts
-from windrow.model import Attachment, Finding, Found, HttpRequest, Level, Limits, Place, Source
+from windrow.model import ArchivePlace, Attachment, Finding, FoundUrl, HttpRequest, Level, Limits, Source
 from windrow.reasons import Reason
 
 METHODS = frozenset({"GET", "POST"})
@@ -28,7 +28,7 @@ _KEY = 512
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
-class Kept(NamedTuple):
+class KeptAnswer(NamedTuple):
     """An answer as the ledger has it: what was asked, and where its bytes lie.
 
     `head` is the place of the answer that brought known bytes again; `url` that of the request.
@@ -38,8 +38,8 @@ class Kept(NamedTuple):
     url: str
     status: int
     at: datetime
-    place: Place | None
-    head: Place | None = None
+    place: ArchivePlace | None
+    head: ArchivePlace | None = None
     location: str = ""
     reason: Reason | None = None
 
@@ -49,15 +49,15 @@ class FollowJob(NamedTuple):
 
     source: Source
     learned: Mapping[str, Any]
-    answer: Kept
+    answer: KeptAnswer
 
 
-class Lead(NamedTuple):
+class FollowedTurn(NamedTuple):
     """What following made of an answer: its turn, and its requests as addresses of the ledger, by `only_if_new`."""
 
     turn: Turn
-    found: tuple[Found, ...] = ()
-    if_new: tuple[Found, ...] = ()
+    found: tuple[FoundUrl, ...] = ()
+    if_new: tuple[FoundUrl, ...] = ()
 
 
 def body_of(view: BinaryIO, fields: Mapping[str, str], limits: Limits) -> BinaryIO:
@@ -92,7 +92,7 @@ def request_of(url: str, asked: HttpRequest | None) -> Request:
     )  # fmt: skip
 
 
-def found_of(request: Request, base: str, *, kind: int = REQUEST, hops: int = 0, sent: Sent | None = None) -> Found:
+def found_of(request: Request, base: str, *, kind: int = REQUEST, hops: int = 0, sent: Sent | None = None) -> FoundUrl:
     """Return a request as an address of the ledger; StepError for one that cannot be asked.
 
     `sent` is what it sends in place of its body where kept documents are part of that.
@@ -112,7 +112,7 @@ def found_of(request: Request, base: str, *, kind: int = REQUEST, hops: int = 0,
     if sent is not None:
         asked = asked._replace(body=sent.body, attachments=sent.attachments, seconds=sent.seconds)
         key = sent.digest if sent.attachments else ""
-    return Found(key_of(url, asked, key), parts(url).origin, url, int(request.priority), kind, None, asked)
+    return FoundUrl(key_of(url, asked, key), parts(url).origin, url, int(request.priority), kind, None, asked)
 
 
 def key_of(url: str, asked: HttpRequest, document: str = "") -> int:
@@ -140,7 +140,7 @@ class Sent(NamedTuple):
     seconds: float
 
 
-def ask_of(ask: Ask, base: str, visit: int = 0, digest: str = "") -> Found:
+def ask_of(ask: Ask, base: str, visit: int = 0, digest: str = "") -> FoundUrl:
     """Return what a step asks of a service as an address of the ledger.
 
     `visit` and `digest` are those of the document that the step was given, parts of which may be sent.
@@ -194,7 +194,9 @@ def _quoted(text: str) -> str:
     return text.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def follow(discovery: Requests, job: FollowJob, view: BinaryIO, fields: Mapping[str, str], limits: Limits) -> Lead:
+def follow(
+    discovery: Requests, job: FollowJob, view: BinaryIO, fields: Mapping[str, str], limits: Limits
+) -> FollowedTurn:
     """Run a discovery on an answer; what it makes of it is checked here, where a fault ends one document only."""
     kept, source = job.answer, job.source
     unchanged = kept.head is not None
@@ -211,8 +213,8 @@ def follow(discovery: Requests, job: FollowJob, view: BinaryIO, fields: Mapping[
     if len(turn.requests) > MOST or len(turn.offers) > MOST:
         raise StepError(f"more than {MOST} requests or offers in one answer", Reason.TOO_LARGE)
     findings = list(turn.findings)
-    found: list[Found] = []
-    if_new: list[Found] = []
+    found: list[FoundUrl] = []
+    if_new: list[FoundUrl] = []
     allowed = allowed_origins(discovery, source)
     for request in turn.requests:
         try:
@@ -225,10 +227,10 @@ def follow(discovery: Requests, job: FollowJob, view: BinaryIO, fields: Mapping[
             continue
         (if_new if request.only_if_new else found).append(one)
     made = Turn((), tuple(turn.offers), dict(turn.learned), turn.end, turn.skip, tuple(findings))
-    return Lead(made, tuple(found), tuple(if_new))
+    return FollowedTurn(made, tuple(found), tuple(if_new))
 
 
-def redirect(discovery: Requests, source: Source, kept: Kept, hops: int) -> Lead:
+def redirect(discovery: Requests, source: Source, kept: KeptAnswer, hops: int) -> FollowedTurn:
     """Follow a redirect: the same is asked for where it leads, at the origins of the source alone."""
     request = kept.request
     if kept.status not in {307, 308}:
@@ -236,10 +238,10 @@ def redirect(discovery: Requests, source: Source, kept: Kept, hops: int) -> Lead
     try:
         found = found_of(request._replace(url=kept.location), kept.url, hops=hops + 1)
     except StepError as error:
-        return Lead(Turn(skip=Reason.REDIRECTED, findings=(Finding("BadRedirect", str(error)),)))
+        return FollowedTurn(Turn(skip=Reason.REDIRECTED, findings=(Finding("BadRedirect", str(error)),)))
     if found.origin not in allowed_origins(discovery, source) or hops >= HOPS:
-        return Lead(Turn(skip=Reason.REDIRECTED, findings=(Finding("Redirected", f"to {found.url}"),)))
-    return Lead(Turn(), (found,))
+        return FollowedTurn(Turn(skip=Reason.REDIRECTED, findings=(Finding("Redirected", f"to {found.url}"),)))
+    return FollowedTurn(Turn(), (found,))
 
 
 def allowed_origins(discovery: Requests, source: Source) -> frozenset[str]:
@@ -254,7 +256,7 @@ def source_address(source: Source) -> str:
     return normalise(source.site.address("")).url or normalise(source.site.address("/")).url
 
 
-def begin(discovery: Requests, source: Source, learned: Mapping[str, Any]) -> Sequence[Found]:
+def begin(discovery: Requests, source: Source, learned: Mapping[str, Any]) -> Sequence[FoundUrl]:
     """Return what a source begins with."""
     base = source_address(source)
     return [found_of(one, base) for one in discovery.begin(source, learned)]

@@ -13,11 +13,11 @@ from windrow.engine.ledger.moment import now
 from windrow.engine.upload import Upload
 from windrow.errors import ArchiveError, StepError, TransportError
 from windrow.formats.coding import plain
-from windrow.model import Call, HttpRequest, Order, Visit
+from windrow.model import CrawlRequest, FetchRequest, HttpRequest, Visit
 from windrow.reasons import Reason
 from windrow.settings.configuration import Service
-from windrow.stores.archive import Deposit, Keeper
-from windrow.transports.reply import GET, Bounds, Reply, Visiting
+from windrow.stores.archive import ArchiveWriter, CaptureSink
+from windrow.transports.reply import GET, CrawlClient, Reply, ReplyLimits
 
 RULES = 1 << 20
 """Bytes of the rules of a host that are fetched; RFC 9309, section 2.5, wants 500 KiB at least."""
@@ -29,7 +29,7 @@ Reading = Callable[[int], AbstractContextManager[None]]
 """Makes the block in which bytes of an address (0: of the host's rules) are read, within limits of time."""
 
 
-class Came(NamedTuple):
+class CrawlResult(NamedTuple):
     """What came of a question: the visit as the ledger has it, and what only its reader and the pace need.
 
     `body` is plain, and empty where it could not be made so. `status` is None where no whole answer came.
@@ -46,7 +46,12 @@ class Asker:
     """Asks on behalf of one walk, into one archive."""
 
     def __init__(
-        self, keeper: Keeper, rules: int, large: Mapping[int, int], reading: Reading, service: Service | None = None
+        self,
+        keeper: ArchiveWriter,
+        rules: int,
+        large: Mapping[int, int],
+        reading: Reading,
+        service: Service | None = None,
     ) -> None:
         """Keep into `keeper`; `rules` is the kind of visit to a host's rules, `large` has the bytes of larger kinds.
 
@@ -58,16 +63,16 @@ class Asker:
         self._rules = rules
         self._large = large
 
-    def _bounds(self, kind: int, seconds: float) -> Bounds:
+    def _bounds(self, kind: int, seconds: float) -> ReplyLimits:
         limits = self._keeper.limits
         if self._service is not None:
             seconds = seconds or float(self._service.seconds)
-            return Bounds(int(self._service.largest), seconds, silence=seconds)
+            return ReplyLimits(int(self._service.largest), seconds, silence=seconds)
         if kind == self._rules:
-            return Bounds(RULES, limits.answer, part=True)
-        return Bounds(self._large.get(kind, limits.transfer), limits.answer)
+            return ReplyLimits(RULES, limits.answer, part=True)
+        return ReplyLimits(self._large.get(kind, limits.transfer), limits.answer)
 
-    async def ask(self, visitor: Visiting, call: Call) -> Came:
+    async def ask(self, visitor: CrawlClient, call: CrawlRequest) -> CrawlResult:
         """Make one request, and keep whatever comes."""
         request = call.request or GET
         if not request.attachments:
@@ -76,13 +81,15 @@ class Asker:
             upload = await asyncio.to_thread(Upload, self._keeper.folder, request, self._keeper.limits)
         except (StepError, ArchiveError) as error:
             visit = Visit(call.digest, call.url, call.kind, True, now(), 0.0)
-            return Came(visit._replace(reason=error.reason, message=str(error)[:1000]), {}, b"", None, None)
+            return CrawlResult(visit._replace(reason=error.reason, message=str(error)[:1000]), {}, b"", None, None)
         try:
             return await self._ask(visitor, call, request, upload)
         finally:
             upload.close()
 
-    async def _ask(self, visitor: Visiting, call: Call, request: HttpRequest, upload: Upload | None) -> Came:
+    async def _ask(
+        self, visitor: CrawlClient, call: CrawlRequest, request: HttpRequest, upload: Upload | None
+    ) -> CrawlResult:
         started, clock = now(), time.monotonic()
         asked = {"If-None-Match": call.etag} if call.etag else {}
         if call.modified:
@@ -90,7 +97,7 @@ class Asker:
         if request.method != "GET":
             asked = {}
         asked |= dict(request.headers)
-        deposit = Deposit(self._keeper, Order(0, call.url, last=call.last), call.url, started)
+        deposit = CaptureSink(self._keeper, FetchRequest(0, call.url, last=call.last), call.url, started)
         deposit.request_cut = upload is not None
         bounds = self._bounds(call.kind, request.seconds)
         try:
@@ -102,7 +109,9 @@ class Asker:
             raise
         return self._came(_visit(call, started, clock), deposit, reply, bounds, call)
 
-    def _came(self, visit: Visit, deposit: Deposit, reply: Reply, bounds: Bounds, call: Call) -> Came:
+    def _came(
+        self, visit: Visit, deposit: CaptureSink, reply: Reply, bounds: ReplyLimits, call: CrawlRequest
+    ) -> CrawlResult:
         """Keep an answer, and make it plain where it is to be read."""
         fields, body, reason, message = reply.fields, b"", None, ""
         if 200 <= reply.status < 300:
@@ -126,10 +135,10 @@ class Asker:
         validators = (fields.get("etag", "")[:256], fields.get("last-modified", "")[:64])
         told = (reply.status, kept, reason, message, validators, fields.get("location", "")[:2048])
         visit = Visit(*visit[:6], *told)
-        return Came(visit, fields, body, reply.status, reply.wait)
+        return CrawlResult(visit, fields, body, reply.status, reply.wait)
 
 
-def _visit(call: Call, started: datetime, clock: float) -> Visit:
+def _visit(call: CrawlRequest, started: datetime, clock: float) -> Visit:
     """Return a question that is over, though nothing is said yet of its answer."""
     return Visit(call.digest, call.url, call.kind, True, started, time.monotonic() - clock)
 
@@ -148,9 +157,9 @@ def _codings(fields: Mapping[str, str]) -> dict[str, str]:
     return {"content-encoding": fields["content-encoding"]} if "content-encoding" in fields else {}
 
 
-def _failed(visit: Visit, deposit: Deposit, error: TransportError) -> Came:
+def _failed(visit: Visit, deposit: CaptureSink, error: TransportError) -> CrawlResult:
     """Return what is known of an answer that was not taken whole."""
     deposit.leave()
     status = deposit.answered.status
     visit = visit._replace(status=status, reason=error.reason, message=str(error)[:1000])
-    return Came(visit, {}, b"", None if error.retry else status, error.wait)
+    return CrawlResult(visit, {}, b"", None if error.retry else status, error.wait)

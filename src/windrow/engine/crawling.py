@@ -12,19 +12,19 @@ from typing import Self
 
 from windrow.contract import Crawl
 from windrow.engine.answers import context_of
-from windrow.engine.following import Following, place_of
+from windrow.engine.following import AnswerFollower, place_of
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.addresses import DueAddress
 from windrow.engine.ledger.moment import now
 from windrow.engine.left_out import RuleCount
-from windrow.engine.message import Event, Feed, Visited, Walk, WalkEnded
+from windrow.engine.message import Event, MoreAddresses, Visited, WalkEnded, WalkOrigin
 from windrow.engine.origin_rules import LAST_ATTEMPTS, SERVICE, failures_in_row, service_of
 from windrow.engine.pace import LONGEST
 from windrow.engine.release import Close, release
-from windrow.engine.run import Run
+from windrow.engine.run import HarvestRun
 from windrow.errors import Stopped
 from windrow.formats.warc import stamp
-from windrow.model import Call, Found, HttpRequest, Known, Source, Visit
+from windrow.model import CrawlRequest, FoundUrl, HttpRequest, KnownCapture, Source, Visit
 from windrow.reasons import Reason
 
 FEED = 128
@@ -49,7 +49,7 @@ OTHER_RULES = "other rules"
 NOT_MODIFIED = 304
 REDIRECT = 300
 
-_UNKNOWN = Known()
+_UNKNOWN = KnownCapture()
 
 
 @dataclass(slots=True)
@@ -90,7 +90,7 @@ class _Tally:
 class Crawling:
     """The dispatcher of a crawl: addresses out to the crew, visits in, every one on the ledger."""
 
-    def __init__(self, run: Run, crawl: Crawl, sources: Sequence[Source] | None = None) -> None:
+    def __init__(self, run: HarvestRun, crawl: Crawl, sources: Sequence[Source] | None = None) -> None:
         """Crawl the active sources of a run's harvest, or those given."""
         self._run = run
         self._crawl = crawl
@@ -109,7 +109,7 @@ class Crawling:
         self._part()
         self._hungry = set(self._hosts)  # hosts to look at: they may be short of addresses
         requests = run.collection.requests
-        self._following = Following(run, requests, self._begun()) if requests else None
+        self._following = AnswerFollower(run, requests, self._begun()) if requests else None
         self._began = int(time.time())
         self._out = 0  # addresses in hand, of all hosts
         self._given = 0
@@ -195,7 +195,7 @@ class Crawling:
                 self._tallies[source.name].seeds.update(one.digest for one in seeds if one.kind == self._crawl.page)
                 self._put(writer, source, 0, seeds)
 
-    def _seeds(self, source: Source) -> Sequence[Found]:
+    def _seeds(self, source: Source) -> Sequence[FoundUrl]:
         if self._following is None:
             return self._crawl.seeds(source, self._run.harvest.options)
         return () if SERVICE in source.options else self._following.begin(source)
@@ -287,7 +287,9 @@ class Crawling:
             told = asked.get(row.digest)
             pause = context_of(told).get("every") or 0 if told else row.pause
             host.hand[row.digest] = (pause, row.failures, row.kind)
-        run.crew.feed(Feed(host.seq, tuple(_call(row)._replace(request=asked.get(row.digest)) for row in fresh)))
+        run.crew.feed(
+            MoreAddresses(host.seq, tuple(_call(row)._replace(request=asked.get(row.digest)) for row in fresh))
+        )
         self._out += len(fresh)
         self._given += len(fresh)
         tally.given += len(fresh)
@@ -318,7 +320,9 @@ class Crawling:
             self._broken(host, Reason.RATE_LIMITED, told)
             return False
         host.walked = True
-        self._run.crew.walk(Walk(host.seq, host.source, host.origin, self._crawl, self._run.harvest.options, wait))
+        self._run.crew.walk(
+            WalkOrigin(host.seq, host.source, host.origin, self._crawl, self._run.harvest.options, wait)
+        )
         return True
 
     def _broken(self, host: _Host, reason: Reason, told: str) -> None:
@@ -386,9 +390,9 @@ class Crawling:
         elif visit.location:
             tally.seeds.update(one.digest for one in event.found)
 
-    def _put(self, writer: LedgerWriter, source: Source, via: int, found: Sequence[Found]) -> None:
+    def _put(self, writer: LedgerWriter, source: Source, via: int, found: Sequence[FoundUrl]) -> None:
         """Put addresses on record, each below its host."""
-        by_host: dict[int, list[Found]] = {}
+        by_host: dict[int, list[FoundUrl]] = {}
         for one in found:
             seq = self._origins.get(one.origin)
             if seq is None:
@@ -446,6 +450,6 @@ def _failed(visit: Visit) -> bool:
     return visit.reason is not None or visit.status is None or visit.status >= 400
 
 
-def _call(row: DueAddress) -> Call:
-    known = Known(row.last, stamp(row.at), row.url) if row.last and row.at else _UNKNOWN
-    return Call(row.digest, row.url, row.etag, row.modified, known, row.kind, row.place)
+def _call(row: DueAddress) -> CrawlRequest:
+    known = KnownCapture(row.last, stamp(row.at), row.url) if row.last and row.at else _UNKNOWN
+    return CrawlRequest(row.digest, row.url, row.etag, row.modified, known, row.kind, row.place)

@@ -18,14 +18,23 @@ from weakref import WeakValueDictionary
 from windrow.engine.asking import Asker
 from windrow.engine.heartbeat import Heartbeat, limit_memory
 from windrow.engine.lane import run_lane
-from windrow.engine.line import REST, Lines
-from windrow.engine.message import Event, Feed, Halt, Keep, Lane, LaneEnded, Leave, Walk
+from windrow.engine.line import REST, ConnectionPool
+from windrow.engine.message import (
+    ArchiveSettings,
+    BatchEnded,
+    CloseConnection,
+    Event,
+    Halt,
+    MoreAddresses,
+    TransferBatch,
+    WalkOrigin,
+)
 from windrow.engine.origin_rules import service_of
-from windrow.engine.pace import Turn
-from windrow.engine.sighting import Sightings
+from windrow.engine.pace import HostQueue
+from windrow.engine.sighting import RecentUrls
 from windrow.engine.walk import Walker
 from windrow.formats.url import parts
-from windrow.stores.archive import Keeper
+from windrow.stores.archive import ArchiveWriter
 from windrow.transports.registry import transport_for
 
 PAUSE = 0.05
@@ -35,17 +44,17 @@ PAUSE = 0.05
 class Fetcher:
     """Lanes in, events out, over one pipe to the engine."""
 
-    def __init__(self, pipe: Pipe, keeper: Keeper, heartbeat: Heartbeat) -> None:
+    def __init__(self, pipe: Pipe, keeper: ArchiveWriter, heartbeat: Heartbeat) -> None:
         """Report to `pipe` what goes into `keeper`."""
         self._pipe = pipe
         self._keeper = keeper
         self._heartbeat = heartbeat
         self._events: list[Event] = []
         self._lock = threading.Lock()
-        self._lines = Lines()
+        self._lines = ConnectionPool()
         self._walkers: dict[int, Walker] = {}
-        self._turns: WeakValueDictionary[str, Turn] = WeakValueDictionary()
-        self._sightings = Sightings()
+        self._turns: WeakValueDictionary[str, HostQueue] = WeakValueDictionary()
+        self._sightings = RecentUrls()
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.get_running_loop()
         self._awake = asyncio.Event()
@@ -54,7 +63,7 @@ class Fetcher:
         """Note an event for the next report; called from any thread."""
         with self._lock:
             self._events.append(event)
-        if isinstance(event, LaneEnded):
+        if isinstance(event, BatchEnded):
             self._loop.call_soon_threadsafe(self._awake.set)
 
     def send(self) -> None:
@@ -92,19 +101,19 @@ class Fetcher:
                     ended.set()
                     self._awake.set()
                     return
-                if isinstance(told, Leave):
+                if isinstance(told, CloseConnection):
                     self._do(self._lines.drop(told.site))
                 elif isinstance(told, Halt):
                     self._lines.halt()
                     for walker in self._walkers.values():
                         walker.halt()
-                elif isinstance(told, Feed):
+                elif isinstance(told, MoreAddresses):
                     self._walkers[told.host].feed(told.known)
-                elif isinstance(told, Walk):
+                elif isinstance(told, WalkOrigin):
                     reading = partial(self._heartbeat.reading, told.host)
                     service = service_of(told.source)
                     asker = Asker(self._keeper, told.crawl.robots, told.crawl.large, reading, service)
-                    turn = Turn() if service else self._turn(told.origin)
+                    turn = HostQueue() if service else self._turn(told.origin)
                     abreast = int(service.connections) if service else 1
                     walker = self._walkers[told.host] = Walker(
                         told, asker, self._sightings, self.report, turn, abreast=abreast
@@ -116,11 +125,11 @@ class Fetcher:
             # The engine is gone: what it was not told, it will ask for again.
             os._exit(1)
 
-    def _turn(self, origin: str) -> Turn:
+    def _turn(self, origin: str) -> HostQueue:
         """Return what all origins of a host have in common."""
-        return self._turns.setdefault(parts(f"{origin}/").host, Turn())
+        return self._turns.setdefault(parts(f"{origin}/").host, HostQueue())
 
-    def _start(self, lane: Lane) -> None:
+    def _start(self, lane: TransferBatch) -> None:
         transport = transport_for(lane.site.scheme)
         work = run_lane(lane, transport, self._keeper, self._lines, self.report)
         if transport.blocking:
@@ -134,14 +143,14 @@ class Fetcher:
         task.add_done_callback(self._tasks.discard)
 
 
-async def _serve(pipe: Pipe, keeper: Keeper, heartbeat: Heartbeat) -> None:
+async def _serve(pipe: Pipe, keeper: ArchiveWriter, heartbeat: Heartbeat) -> None:
     await Fetcher(pipe, keeper, heartbeat).serve()
 
 
-def main(pipe: Pipe, prefix: str, keep: Keep, board: Any) -> None:
+def main(pipe: Pipe, prefix: str, keep: ArchiveSettings, board: Any) -> None:
     """Run a fetcher; the engine starts this in a process of its own, and watches its `board`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    keeper = Keeper(keep.folder, prefix, keep.limits, keep.rotate, keep.agent)
+    keeper = ArchiveWriter(keep.folder, prefix, keep.limits, keep.rotate, keep.agent)
     gc.freeze()
     # Every host that is walked has a line.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)

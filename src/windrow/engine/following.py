@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from windrow.contract import REQUEST, Requests
-from windrow.engine.answers import FollowJob, Kept, Lead, begin, context_of, redirect, request_of
+from windrow.engine.answers import FollowedTurn, FollowJob, KeptAnswer, begin, context_of, redirect, request_of
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.requests import Followed
-from windrow.engine.run import Run
-from windrow.model import Finding, Found, Place, Reading, Recorded, Source, Visit
+from windrow.engine.run import HarvestRun
+from windrow.model import ArchivePlace, Finding, FoundUrl, Reading, Recorded, Source, Visit
 from windrow.reasons import Reason
 
 PAGE = 64
@@ -23,11 +23,11 @@ PAGE = 64
 
 OK, NOT_MODIFIED = 200, 304
 
-Put = Callable[[LedgerWriter, Source, int, Sequence[Found]], None]
+Put = Callable[[LedgerWriter, Source, int, Sequence[FoundUrl]], None]
 """Puts addresses of a source on record, found at an address."""
 
 
-class Outcome(NamedTuple):
+class FollowOutcome(NamedTuple):
     """What following one answer came to, for the account of its source."""
 
     source: str
@@ -36,10 +36,10 @@ class Outcome(NamedTuple):
     end: str
 
 
-class Following:
+class AnswerFollower:
     """Follows the answers of some sources, each source's in the order in which they came."""
 
-    def __init__(self, run: Run, requests: Requests, sources: Sequence[Source]) -> None:
+    def __init__(self, run: HarvestRun, requests: Requests, sources: Sequence[Source]) -> None:
         """Take up where each source got to."""
         self._run = run
         self._requests = requests
@@ -57,11 +57,11 @@ class Following:
         if source in self._sources:
             self._stirred.add(source)
 
-    def begin(self, source: Source) -> Sequence[Found]:
+    def begin(self, source: Source) -> Sequence[FoundUrl]:
         """Return what a source begins with."""
         return begin(self._requests, source, self._learned[source.name])
 
-    def step(self, put: Put) -> list[Outcome]:
+    def step(self, put: Put) -> list[FollowOutcome]:
         """Follow the next answer of every source that has one; nothing where none has."""
         visits = [one for name in self._sources if (one := self._next(name))]
         if not visits:
@@ -81,9 +81,9 @@ class Following:
                 self._stirred.discard(name)
         return waiting.popleft() if waiting else None
 
-    def _leads(self, visits: list[Recorded]) -> list[Lead | Reading | None]:
+    def _leads(self, visits: list[Recorded]) -> list[FollowedTurn | Reading | None]:
         """Run the discovery in the pool on those that have a body to be read."""
-        leads: list[Lead | Reading | None] = [None] * len(visits)
+        leads: list[FollowedTurn | Reading | None] = [None] * len(visits)
         places: list[int] = []
         jobs: list[FollowJob] = []
         for place, one in enumerate(visits):
@@ -102,14 +102,16 @@ class Following:
             leads[place] = done.result
         return leads
 
-    def _write(self, writer: LedgerWriter, put: Put, one: Recorded, lead: Lead | Reading | None) -> Outcome:
+    def _write(
+        self, writer: LedgerWriter, put: Put, one: Recorded, lead: FollowedTurn | Reading | None
+    ) -> FollowOutcome:
         """Put on record what an answer led to."""
         run, name, source = self._run, self._run.collection.name, self._sources[one.source]
-        if not isinstance(lead, Lead):
+        if not isinstance(lead, FollowedTurn):
             reason = lead.reason if lead else None
             findings = lead.findings if lead else ()
             writer.requests.follow(name, one.source, Followed(one.seq, 0, 0, 0, reason, "", _spelled(findings)))
-            return Outcome(one.source, 0, reason, "")
+            return FollowOutcome(one.source, 0, reason, "")
         turn = lead.turn
         writer.flush()
         keys = [offer.key for offer in turn.offers]
@@ -129,10 +131,10 @@ class Following:
             one.seq, len(found), len(turn.offers), len(fresh), turn.skip, turn.end[:2000], _spelled(turn.findings)
         )
         writer.requests.follow(name, one.source, told)
-        return Outcome(one.source, len(found), turn.skip, turn.end)
+        return FollowOutcome(one.source, len(found), turn.skip, turn.end)
 
 
-def place_of(run: Run, visit: Visit) -> Place | None:
+def place_of(run: HarvestRun, visit: Visit) -> ArchivePlace | None:
     """Return where the bytes lie that a visit brought, first or again; None where none are kept."""
     kept = visit.kept
     if kept is None or not kept.revisit:
@@ -141,7 +143,7 @@ def place_of(run: Run, visit: Visit) -> Place | None:
     return captures.original(visit.digest, kept.digest) or captures.payload(kept.digest) or kept.place
 
 
-def kept_answer(run: Run, one: Recorded) -> Kept:
+def kept_answer(run: HarvestRun, one: Recorded) -> KeptAnswer:
     """Return an answer with the place of its bytes: those of an earlier one, where it brought these again."""
     visit, kept, place = one.visit, one.visit.kept, place_of(run, one.visit)
     assert kept is not None
@@ -149,7 +151,7 @@ def kept_answer(run: Run, one: Recorded) -> Kept:
     head = kept.place if kept.revisit else None
     status = OK if visit.status == NOT_MODIFIED else visit.status or 0
     request = request_of(visit.url, run.ledger.requests.asked(one.seq))
-    return Kept(request, visit.url, status, visit.started, place, head, visit.location)
+    return KeptAnswer(request, visit.url, status, visit.started, place, head, visit.location)
 
 
 def _spelled(findings: Sequence[Finding]) -> str:

@@ -9,9 +9,9 @@ from typing import Any
 
 from windrow.contract import ASK, REQUEST, ROBOTS, Collection, Crawl
 from windrow.formats.url import normalise
-from windrow.model import Call, Found, LeftOut, Source, Visit
+from windrow.model import CrawlRequest, FoundUrl, LeftOut, Source, Visit
 from windrow.politeness import pace, private, robots_standing
-from windrow.politeness.private import Named, named
+from windrow.politeness.private import AllowedNetworks, named
 from windrow.reasons import Reason
 from windrow.settings.configuration import Service
 
@@ -56,7 +56,7 @@ class OriginRules:
         due = not self._is_service and at >= self._standing.due
         return f"{self._origin}/robots.txt" if due else ""
 
-    def ruled(self, at: float, status: int | None, body: bytes) -> list[Found]:
+    def ruled(self, at: float, status: int | None, body: bytes) -> list[FoundUrl]:
         """Take robots.txt, or that there is none to be had."""
         self._standing = robots_standing.stand(self._standing, status=status, content=body, agent=self._agent, now=at)
         return []
@@ -92,7 +92,7 @@ class OriginRules:
         if self._service is not None:
             return self._service_pause(self._service, seconds, status, wait)
         delay = pace.least(self._standing.robots.delay, self._delay)
-        self._pace = self._pace.step(pace.Answer(status, seconds, wait), delay)
+        self._pace = self._pace.step(pace.AnswerTiming(status, seconds, wait), delay)
         return None if self._pace.given_up else self._pace.wait(delay)
 
     def _service_pause(self, service: Service, seconds: float, status: int | None, wait: float | None) -> float | None:
@@ -109,7 +109,7 @@ class OriginRules:
             return None
         return max(self._delay, wait or (0.0 if status is None else service.busy))
 
-    def endless(self, call: Call, body: bytes) -> bool:
+    def endless(self, call: CrawlRequest, body: bytes) -> bool:
         """Say no: whether a source has an end its discovery sees."""
         del call, body
         return False
@@ -119,7 +119,7 @@ class OriginRules:
         del fields, body
         return url, []
 
-    def follow(self, base: str, reference: str) -> Found | None:
+    def follow(self, base: str, reference: str) -> FoundUrl | None:
         """Follow nothing."""
         del base, reference
         return None
@@ -128,20 +128,20 @@ class OriginRules:
         """Return none: nothing is followed."""
         return []
 
-    def hints(self, call: Call, fields: Mapping[str, str], body: bytes) -> list[Found] | None:
+    def hints(self, call: CrawlRequest, fields: Mapping[str, str], body: bytes) -> list[FoundUrl] | None:
         """Return none."""
         del call, fields, body
         return []
 
 
-def _named(source: Source) -> Named:
+def _named(source: Source) -> AllowedNetworks:
     """Return what may be private: what the source lists, and its own host where that is a number or this machine."""
     host = source.site.host.strip("[]")
     told = named(source.options.get("private", ()))
     if host == "localhost":
-        return Named((*told.hosts, host), told.networks)
+        return AllowedNetworks((*told.hosts, host), told.networks)
     try:
-        return Named(told.hosts, (*told.networks, ipaddress.ip_network(host)))
+        return AllowedNetworks(told.hosts, (*told.networks, ipaddress.ip_network(host)))
     except ValueError:
         return told
 
@@ -209,7 +209,7 @@ def outcome(status: int | None, reason: Reason | None, media: str) -> str:  # no
     return str(reason) if reason else f"status {status}" if status and status >= 300 else "answered"
 
 
-def no_seeds(source: Source, options: Mapping[str, Any]) -> list[Found]:  # noqa: ARG001 the shape of Crawl.seeds
+def no_seeds(source: Source, options: Mapping[str, Any]) -> list[FoundUrl]:  # noqa: ARG001 the shape of Crawl.seeds
     """Return none: what a source begins with is asked of its discovery, which is told what was learned."""
     return []
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from windrow.contract import Ask, Collection, Waits
-from windrow.engine.answers import Kept, ask_of, request_of
+from windrow.engine.answers import KeptAnswer, ask_of, request_of
 from windrow.engine.crawling import Crawling
 from windrow.engine.following import kept_answer
 from windrow.engine.origin_rules import ASKED_AS_CRAWL, LAST_ATTEMPTS, SERVICE, failures_in_row, is_answer, service_of
-from windrow.engine.run import Run
+from windrow.engine.run import HarvestRun
 from windrow.errors import ConfigError, StepError
-from windrow.model import Found, Recorded, Site, Source
+from windrow.model import FoundUrl, Recorded, Site, Source
 from windrow.settings.address import place
 
 
@@ -40,10 +40,10 @@ def service_sources(collection: Collection, values: Mapping[str, Any], root: Pat
     return tuple(found)
 
 
-class Asking:
+class ServiceRequests:
     """The services of one run."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: HarvestRun) -> None:
         """Ask those that the harvest names."""
         self._run = run
         self._sources = {one.name: one for one in run.harvest.services}
@@ -51,7 +51,7 @@ class Asking:
         # What counts as an answer holds for those too that have no address any more.
         self._services = {one.name: one for one in run.collection.configuration.services}
 
-    def found(self, ask: Ask, asker: Recorded) -> tuple[Source, Found]:
+    def found(self, ask: Ask, asker: Recorded) -> tuple[Source, FoundUrl]:
         """Return the service that is asked for a visit, and the request; StepError for one that is not declared."""
         source = self._sources.get(ask.service)
         service = service_of(source) if source else None
@@ -62,7 +62,7 @@ class Asking:
         kept = asker.visit.kept
         return source, ask_of(ask, source.site.address(), asker.seq, kept.digest if kept else "")
 
-    def put(self, wanted: Iterable[tuple[Recorded, Source, Found]]) -> None:
+    def put(self, wanted: Iterable[tuple[Recorded, Source, FoundUrl]]) -> None:
         """Put requests on record; those that are known stay as they are."""
         run, name = self._run, self._run.collection.name
         with run.ledger.writing() as writer:
@@ -74,12 +74,12 @@ class Asking:
                 writer.addresses.add(host, recorded.visit.digest, [found])
                 writer.requests.ask(recorded.seq, host, found.digest)
 
-    def answers(self, waits: Sequence[Waits]) -> dict[str, Kept] | None:
+    def answers(self, waits: Sequence[Waits]) -> dict[str, KeptAnswer] | None:
         """Return what answers a visit waits for, by name; None while one is not there."""
         found = {one.name: self._answer(one.address) for one in waits}
         return None if None in found.values() else {name: kept for name, kept in found.items() if kept}
 
-    def _answer(self, address: int) -> Kept | None:
+    def _answer(self, address: int) -> KeptAnswer | None:
         """Return the last attempt at a request that is its answer."""
         ledger, name = self._run.ledger, self._run.collection.name
         attempts = ledger.requests.attempts(name, address, LAST_ATTEMPTS)
@@ -97,7 +97,7 @@ class Asking:
                 writer.addresses.due_at(name, [address], None)  # it is not asked again
             visit = recorded.visit
             request = request_of(visit.url, ledger.requests.asked(one.visit))
-            return Kept(request, visit.url, visit.status or 0, visit.started, None, reason=visit.reason)
+            return KeptAnswer(request, visit.url, visit.status or 0, visit.started, None, reason=visit.reason)
         return None
 
     def fetch(self) -> bool:

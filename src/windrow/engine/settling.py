@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 from windrow import model
 from windrow.contract import ASK, Ask, Observation, Observed, Settle, Skip, Waits
 from windrow.engine.account import Account
-from windrow.engine.answers import Kept, request_of
+from windrow.engine.answers import KeptAnswer, request_of
 from windrow.engine.following import place_of
 from windrow.engine.message import Job
-from windrow.engine.run import Run, VersionStore, WaitingStore
-from windrow.engine.services import Asking
+from windrow.engine.run import HarvestRun, VersionStore, WaitingStore
+from windrow.engine.services import ServiceRequests
 from windrow.engine.stepping import PASSING
 from windrow.engine.sweep import seldom
 from windrow.errors import ArchiveError, StoreError, WindrowError
-from windrow.model import Finding, Item, Place, Reading, Recorded, Status, Visit
+from windrow.model import ArchivePlace, Finding, Item, Reading, Recorded, Status, Visit
 from windrow.reasons import Reason
 from windrow.stores.archive import open_response
 
@@ -36,7 +36,7 @@ STRETCH = 4096
 """Visits drawn before all of them are told: the pool reads ahead, and what waits for its turn stays bounded."""
 
 
-class Told(NamedTuple):
+class SettledVisit(NamedTuple):
     """A visit, and what the step made of its bytes; None where they were not read."""
 
     recorded: Recorded
@@ -46,14 +46,14 @@ class Told(NamedTuple):
 class Settling:
     """One settle step at work."""
 
-    def __init__(self, run: Run, step: Settle, chronicle: VersionStore) -> None:
+    def __init__(self, run: HarvestRun, step: Settle, chronicle: VersionStore) -> None:
         """Tell the chronicle of one harvest."""
         self._run = run
         self._step = step
         self._chronicle = chronicle
         self._account = Account(run, run.collection.phase(step.phase))
         self._number = run.collection.steps.index(step)
-        self._asking = Asking(run)
+        self._asking = ServiceRequests(run)
         self._sources = {source.name: source for source in run.harvest.sources}
         self._options = {name: str(value) for name, value in run.harvest.options.items()}
 
@@ -95,7 +95,7 @@ class Settling:
         while not self._run.stopping():
             stretch = islice(stream, STRETCH)
             pages = _pages(self._read(stretch))
-            page: list[Told] = []
+            page: list[SettledVisit] = []
             for page in pages:
                 self._settle(page)
             if not page:
@@ -112,7 +112,7 @@ class Settling:
                     yield one
             last = visits[-1].seq
 
-    def _read(self, visits: Iterable[Recorded]) -> Iterator[Told]:
+    def _read(self, visits: Iterable[Recorded]) -> Iterator[SettledVisit]:
         """Read in the pool what must be read, and yield all in the order in which they came."""
         waiting: deque[tuple[Recorded, bool]] = deque()
 
@@ -125,12 +125,12 @@ class Settling:
 
         for _, done in self._run.pool.run(jobs(), pulse=self._run.tick):
             while not waiting[0][1]:
-                yield Told(waiting.popleft()[0], None)
-            yield Told(waiting.popleft()[0], done.result)
+                yield SettledVisit(waiting.popleft()[0], None)
+            yield SettledVisit(waiting.popleft()[0], done.result)
         for one, _ in waiting:
-            yield Told(one, None)
+            yield SettledVisit(one, None)
 
-    def _wanted(self, one: Recorded) -> Place | None:
+    def _wanted(self, one: Recorded) -> ArchivePlace | None:
         """Return where the bytes lie that must be read."""
         kept = one.visit.kept
         if kept is None:
@@ -141,11 +141,11 @@ class Settling:
             return None
         return self._place(one.visit, kept)
 
-    def _known(self, one: Recorded, kept: model.Kept) -> bool:
+    def _known(self, one: Recorded, kept: model.KeptResponse) -> bool:
         known_as = self._step.known_as
         return self._chronicle.same(one.visit.url, known_as(one) if known_as else kept.digest)
 
-    def _refers(self, one: Recorded, kept: model.Kept) -> bool:
+    def _refers(self, one: Recorded, kept: model.KeptResponse) -> bool:
         """Tell whether the head of an answer with known bytes says what they do not."""
         if self._step.refers is None:
             return False
@@ -156,10 +156,10 @@ class Settling:
         answer.view.close()
         return self._step.refers(one, answer.fields)
 
-    def _place(self, visit: Visit, kept: model.Kept) -> Place:
+    def _place(self, visit: Visit, kept: model.KeptResponse) -> ArchivePlace:
         return place_of(self._run, visit) or kept.place
 
-    def _job(self, one: Recorded, place: Place) -> Job:
+    def _job(self, one: Recorded, place: ArchivePlace) -> Job:
         kept = one.visit.kept
         phase = self._run.collection.phase(self._step.phase)
         item = Item(
@@ -190,13 +190,13 @@ class Settling:
             if not after or (not helped and not self._asking.fetch()):
                 return
 
-    def _answered(self, ready: Mapping[int, Mapping[str, Kept]]) -> Iterator[Told]:
+    def _answered(self, ready: Mapping[int, Mapping[str, KeptAnswer]]) -> Iterator[SettledVisit]:
         """Take the step again for visits, with the answers that each waited for."""
         jobs, by_seq = [], {}
         for one in self._run.ledger.attempts.visits_named([*ready]):
             place = self._wanted(one)
             if place is None:
-                yield Told(one, Reading(Reason.NOT_FOUND))
+                yield SettledVisit(one, Reading(Reason.NOT_FOUND))
                 continue
             by_seq[one.seq] = one
             jobs.append(self._job(one, place)._replace(answers=ready[one.seq]))
@@ -206,9 +206,9 @@ class Settling:
             if again and all(ask.name in ready[one.seq] for ask in again):
                 told = Finding("AskedTwice", f"the step asks again for {again[0].name!r}, which is answered")
                 result = Reading(Reason.STEP_FAILED, (told,))
-            yield Told(one, result)
+            yield SettledVisit(one, result)
 
-    def _entries(self, page: list[Told]) -> list[Any]:
+    def _entries(self, page: list[SettledVisit]) -> list[Any]:
         """Return what the version store takes; what steps ask of services is put on the ledger first."""
         if self._run.collection.requests is None:
             return [self._step.tell(one.recorded, one.result) for one in page]
@@ -219,7 +219,7 @@ class Settling:
                 asks = [(ask.name, *self._asking.found(ask, one.recorded)) for ask in made]
             except WindrowError as error:
                 failed = Reading(error.reason or Reason.STEP_FAILED, (Finding("BadRequest", str(error)),))
-                page[number] = one = Told(one.recorded, failed)  # noqa: PLW2901 the fault takes its place
+                page[number] = one = SettledVisit(one.recorded, failed)  # noqa: PLW2901 the fault takes its place
                 asks = []
             wanted += [(one.recorded, source, found) for _, source, found in asks]
             entry = self._step.tell(one.recorded, one.result)
@@ -233,17 +233,17 @@ class Settling:
             self._asking.put(wanted)
         return entries
 
-    def _settle(self, page: list[Told]) -> None:
+    def _settle(self, page: list[SettledVisit]) -> None:
         """Tell a page of visits in one transaction."""
         self._settle_page(page, page[-1].recorded.seq)
 
-    def _settle_page(self, page: list[Told], upto: int) -> None:
+    def _settle_page(self, page: list[SettledVisit], upto: int) -> None:
         entries = self._entries(page)
         self._chronicle.settle([entry for entry in entries if entry is not None], upto)
         self._pace(page)
         self._count(page)
 
-    def _pace(self, page: list[Told]) -> None:
+    def _pace(self, page: list[SettledVisit]) -> None:
         """Let the addresses of these visits be due when what is known of their content now says.
 
         All that was ever seen of an address says it, so that telling a visit twice makes no difference.
@@ -260,13 +260,13 @@ class Settling:
                 if one.recorded.visit.url in visits and (until := self._expiry(one)) is not None:
                     writer.addresses.due_by(one.recorded, until)
 
-    def _expiry(self, one: Told) -> int | None:
+    def _expiry(self, one: SettledVisit) -> int | None:
         """Return until when what was read holds, where it does not hold as long as its bytes."""
         if self._step.expires is None or one.result is None or isinstance(one.result, Reading):
             return None
         return self._step.expires(one.result)
 
-    def _count(self, page: list[Told]) -> None:
+    def _count(self, page: list[SettledVisit]) -> None:
         run, failed = self._run, 0
         with run.ledger.writing() as writer:
             for one in page:
@@ -299,7 +299,7 @@ class Settling:
                 yield job.item.id, tell(by_seq[job.item.id], done.result)
 
 
-def settle_step(run: Run, step: Settle) -> None:
+def settle_step(run: HarvestRun, step: Settle) -> None:
     """Take a Settle step for every visit that the chronicle was not told of."""
     if run.harvest.chronicle is not None:
         with seldom():
@@ -321,9 +321,9 @@ def _failed(reading: Reading) -> tuple[Skip, ...]:
     return (Skip(reading.reason, "", told),)
 
 
-def _pages(told: Iterator[Told], clock: Callable[[], float] = time.monotonic) -> Iterator[list[Told]]:
+def _pages(told: Iterator[SettledVisit], clock: Callable[[], float] = time.monotonic) -> Iterator[list[SettledVisit]]:
     """Gather what is told together: so many visits, or fewer where a lot was read or it takes long."""
-    page: list[Told] = []
+    page: list[SettledVisit] = []
     held, began = 0, clock()
     for one in told:
         page.append(one)

@@ -8,16 +8,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from windrow.engine.asking import Asker, Came
+from windrow.engine.asking import Asker, CrawlResult
 from windrow.engine.ledger.moment import now
-from windrow.engine.message import Broken, Event, Visited, Walk, WalkEnded
-from windrow.engine.pace import LONGEST, SHORTEST, Turn
-from windrow.engine.sighting import Sightings
+from windrow.engine.message import BatchBroken, Event, Visited, WalkEnded, WalkOrigin
+from windrow.engine.pace import LONGEST, SHORTEST, HostQueue
+from windrow.engine.sighting import RecentUrls
 from windrow.errors import TransportError, WindrowError
 from windrow.formats.url import parts
-from windrow.model import Call, Found, Site, Visit
+from windrow.model import CrawlRequest, FoundUrl, Site, Visit
 from windrow.reasons import Reason
-from windrow.transports.reply import Visiting
+from windrow.transports.reply import CrawlClient
 from windrow.transports.straight import visitor as visitor_of
 
 OK = 200
@@ -35,7 +35,7 @@ class Walker:
     """Walks one origin with one connection, or a service with several; addresses are given to it as it needs them."""
 
     def __init__(
-        self, walk: Walk, asker: Asker, sightings: Sightings, report: Callable[[Event], None], turn: Turn,
+        self, walk: WalkOrigin, asker: Asker, sightings: RecentUrls, report: Callable[[Event], None], turn: HostQueue,
         *, abreast: int = 1,
     ) -> None:  # fmt: skip
         """Walk by the rules of the collection's guide; `turn` is what all origins of the host have in common.
@@ -44,17 +44,17 @@ class Walker:
         """
         self._walk = walk
         self._abreast = abreast
-        self._over: Broken | None = None  # why the walk ends
+        self._over: BatchBroken | None = None  # why the walk ends
         self._line = turn
         self._guide = walk.crawl.rules(walk.source, walk.origin, walk.options)
         self._asker = asker
         self._sightings = sightings
         self._report = report
-        self._waiting: asyncio.Queue[Call | None] = asyncio.Queue()
+        self._waiting: asyncio.Queue[CrawlRequest | None] = asyncio.Queue()
         self._halted = asyncio.Event()
         self._harmful = 0  # answers that could not be read within the limits
 
-    def feed(self, known: tuple[Call, ...]) -> None:
+    def feed(self, known: tuple[CrawlRequest, ...]) -> None:
         """Take addresses to ask."""
         for one in known:
             self._waiting.put_nowait(one)
@@ -74,9 +74,9 @@ class Walker:
         assert self._over is not None
         self._end(self._over, [one for one in left if one])
 
-    async def _work(self) -> Call | None:
+    async def _work(self) -> CrawlRequest | None:
         """Ask over one connection until the walk is over; return the address that was asked last."""
-        known: Call | None = None
+        known: CrawlRequest | None = None
         try:
             async with visitor_of(_site(self._walk, self._walk.origin), self._guide.private) as visitor:
                 why = await self._pause(self._walk.wait)
@@ -85,15 +85,15 @@ class Walker:
                     why = self._stopped() if known is None else await self._turn(visitor, known)
         except WindrowError as error:
             wait = error.wait if isinstance(error, TransportError) else None
-            why = Broken(error.reason or Reason.PROTOCOL_ERROR, str(error), error.hint, error.retry, wait)
+            why = BatchBroken(error.reason or Reason.PROTOCOL_ERROR, str(error), error.hint, error.retry, wait)
         except Exception as error:  # noqa: BLE001 a fault of ours must not leave the engine waiting for ever
             fault = f"{type(error).__name__}: {error}"[:1000]
-            why = Broken(Reason.STEP_FAILED, fault, "", retry=False, wait=None)
+            why = BatchBroken(Reason.STEP_FAILED, fault, "", retry=False, wait=None)
         self._over = self._over or why
         self._wake()
         return known
 
-    def _end(self, why: Broken, asked: list[Call]) -> None:
+    def _end(self, why: BatchBroken, asked: list[CrawlRequest]) -> None:
         """Give back what was not asked; what was is known to have been."""
         left = [one.digest for one in asked]
         while not self._waiting.empty():
@@ -101,15 +101,15 @@ class Walker:
             left += [one.digest] if one else []
         self._report(WalkEnded(self._walk.host, tuple(left), why))
 
-    def _left(self, reason: Reason, why: str, wait: float | None = None) -> Broken:
-        return Broken(reason, f"{self._walk.origin} is left alone: {why}", "", retry=True, wait=wait)
+    def _left(self, reason: Reason, why: str, wait: float | None = None) -> BatchBroken:
+        return BatchBroken(reason, f"{self._walk.origin} is left alone: {why}", "", retry=True, wait=wait)
 
-    def _stopped(self) -> Broken | None:
+    def _stopped(self) -> BatchBroken | None:
         if self._over is not None:
             return self._over
         return self._left(Reason.STOPPED, Reason.STOPPED.meaning) if self._halted.is_set() else None
 
-    async def _turn(self, visitor: Visiting, known: Call) -> Broken | None:
+    async def _turn(self, visitor: CrawlClient, known: CrawlRequest) -> BatchBroken | None:
         """Ask one address, if that is allowed; tell why the host may not be asked again."""
         if why := self._stopped() or await self._rules(visitor):
             return why
@@ -119,7 +119,7 @@ class Walker:
             self._report(Visited(self._walk.host, visit))
             return None
         came = await self._ask(visitor, known)
-        if isinstance(came, Broken):
+        if isinstance(came, BatchBroken):
             return came
         pause = self._guide.pause(came.visit.seconds, came.status, came.wait)
         visited = self._read(known, came, _long(pause, came))
@@ -130,7 +130,7 @@ class Walker:
             return self._left(Reason.TRAP, "its new addresses bring nothing but what is known from others")
         return await self._rest(pause) if pause != 0 else self._stopped()
 
-    def _harmed(self, visit: Visit) -> Broken | None:
+    def _harmed(self, visit: Visit) -> BatchBroken | None:
         """Count answers that only do harm; tell when there were enough of them."""
         if visit.reason not in {Reason.TIME_LIMIT, Reason.MEMORY_LIMIT}:
             return None
@@ -138,7 +138,7 @@ class Walker:
         told = f"{self._harmful} answers could not be read within the limits of time and memory"
         return self._left(Reason.SITE_GIVEN_UP, told) if self._harmful >= HARMFUL else None
 
-    async def _ask(self, visitor: Visiting, known: Call) -> Came | Broken:
+    async def _ask(self, visitor: CrawlClient, known: CrawlRequest) -> CrawlResult | BatchBroken:
         """Make one request when it is the origin's turn, and once more where its failure may be a fluke."""
         async with self._line.lock:
             left = self._line.left()
@@ -148,7 +148,7 @@ class Walker:
                 return await self._request(visitor, known)
         return await self._request(visitor, known)
 
-    async def _request(self, visitor: Visiting, known: Call) -> Came:
+    async def _request(self, visitor: CrawlClient, known: CrawlRequest) -> CrawlResult:
         tries = 1
         came = await self._asker.ask(visitor, known)
         for _ in range(visitor.stale):
@@ -160,14 +160,14 @@ class Walker:
             came = await self._asker.ask(visitor, known)
         return came
 
-    async def _rules(self, visitor: Visiting) -> Broken | None:
+    async def _rules(self, visitor: CrawlClient) -> BatchBroken | None:
         """Ask for the host's rules where they are due, and wait while they let nothing be asked."""
         guide = self._guide
         while True:
             answered = True
             if rules := guide.robots(time.time()):
                 came = await self._moved(visitor, rules)
-                if isinstance(came, Broken):
+                if isinstance(came, BatchBroken):
                     return came
                 answered = came.status is not None
                 visit, named = self._ruled(came)
@@ -185,7 +185,7 @@ class Walker:
             if why := await self._pause(shut):
                 return why
 
-    def _ruled(self, came: Came) -> tuple[Visit, tuple[Found, ...]]:
+    def _ruled(self, came: CrawlResult) -> tuple[Visit, tuple[FoundUrl, ...]]:
         """Take the rules; those that cannot be read within limits count as not had."""
         visit, guide = came.visit, self._guide
         if visit.reason in {None, Reason.TOO_LARGE}:
@@ -196,12 +196,12 @@ class Walker:
                 visit = _unread(visit, error)
         return visit, self._fresh(guide.ruled(time.time(), None, b""))
 
-    async def _moved(self, visitor: Visiting, rules: str) -> Came | Broken:
+    async def _moved(self, visitor: CrawlClient, rules: str) -> CrawlResult | BatchBroken:
         """Ask for the host's rules, wherever they have moved to; each question is a visit of its own."""
-        call = Call(0, rules, kind=self._walk.crawl.robots)
+        call = CrawlRequest(0, rules, kind=self._walk.crawl.robots)
         came = await self._ask(visitor, call)
         hops = 0
-        while not isinstance(came, Broken) and (
+        while not isinstance(came, BatchBroken) and (
             target := self._guide.moved(came.visit.status or 0, came.visit.location, came.visit.url, hops)
         ):
             pause = self._guide.pause(came.visit.seconds, came.status, came.wait)
@@ -217,14 +217,14 @@ class Walker:
                 came = await self._ask(other, call._replace(url=target))
         return came
 
-    async def _rest(self, pause: float | None) -> Broken | None:
+    async def _rest(self, pause: float | None) -> BatchBroken | None:
         """Leave the host alone for as long as an answer made the guide want."""
         if pause is None:
             return self._left(Reason.SITE_GIVEN_UP, Reason.SITE_GIVEN_UP.meaning)
         self._line.rest(pause)
         return await self._pause(pause)
 
-    async def _pause(self, seconds: float) -> Broken | None:
+    async def _pause(self, seconds: float) -> BatchBroken | None:
         """Wait; a halt ends it."""
         if seconds > LONGEST:
             return self._left(Reason.RATE_LIMITED, f"it asks for {seconds:.0f} seconds", seconds)
@@ -234,7 +234,7 @@ class Walker:
                     await self._halted.wait()
         return self._stopped()
 
-    def _read(self, known: Call, came: Came, wait: float | None) -> Visited:
+    def _read(self, known: CrawlRequest, came: CrawlResult, wait: float | None) -> Visited:
         """Return the visit with what it offers; a page that its reader fails at must not end the walk, run for run."""
         try:
             with self._asker.reading(known.digest):
@@ -244,7 +244,7 @@ class Walker:
         except Exception as error:  # noqa: BLE001 as above: a fault of ours
             return Visited(self._walk.host, _unread(came.visit, error), wait=wait)
 
-    def _found(self, known: Call, came: Came) -> tuple[Found, ...]:
+    def _found(self, known: CrawlRequest, came: CrawlResult) -> tuple[FoundUrl, ...]:
         """Return the addresses that an answer offers and that were not offered lately."""
         visit, guide, sightings = came.visit, self._guide, self._sightings
         if visit.location:
@@ -262,7 +262,7 @@ class Walker:
                 fresh.append(found)
         return tuple(fresh)
 
-    def _fresh(self, found: list[Found]) -> tuple[Found, ...]:
+    def _fresh(self, found: list[FoundUrl]) -> tuple[FoundUrl, ...]:
         """Leave out what was offered lately, unless it is said to have changed."""
         return tuple(one for one in found if self._sightings.fresh(one.digest) or one.hinted)
 
@@ -282,12 +282,12 @@ def _unread(visit: Visit, error: Exception) -> Visit:
     return visit._replace(reason=Reason.STEP_FAILED, message=f"{type(error).__name__}: {error}"[:1000])
 
 
-def _long(pause: float | None, came: Came) -> float | None:
+def _long(pause: float | None, came: CrawlResult) -> float | None:
     """Return a pause that is long enough for another run to begin in it."""
     return came.wait if pause is None else pause if pause >= SHORTEST else None
 
 
-def _site(walk: Walk, origin: str) -> Site:
+def _site(walk: WalkOrigin, origin: str) -> Site:
     """Return an origin as a site, with the source's own way of talking to servers."""
     where = parts(f"{origin}/")
     return replace(walk.source.site, scheme=where.scheme, host=where.host.strip("[]"), port=where.port, base="/")

@@ -20,7 +20,7 @@ Judge = Callable[[str, str], Reason | None]
 """Host and the number that it resolved to -> why it may not be talked to there."""
 
 
-class Bounds(NamedTuple):
+class ReplyLimits(NamedTuple):
     """What one answer may take: bytes of its body as it comes, and seconds for all of it.
 
     With `part` a longer body is read up to there; without it, it is refused as soon as it is known to be longer.
@@ -52,7 +52,7 @@ class Reply(NamedTuple):
     cut: bool = False  # the body goes on beyond the bound
 
 
-class Visiting(Protocol):
+class CrawlClient(Protocol):
     """A session with one origin."""
 
     stale: int
@@ -69,7 +69,7 @@ class Visiting(Protocol):
         ...
 
     async def visit(
-        self, url: str, asked: Mapping[str, str], sink: Sink, bounds: Bounds, request: HttpRequest = GET,
+        self, url: str, asked: Mapping[str, str], sink: Sink, bounds: ReplyLimits, request: HttpRequest = GET,
         *, body: RequestBody | None = None,
     ) -> Reply:  # fmt: skip
         """Ask for a URL of this origin and put the answer's body into the sink, as it comes.

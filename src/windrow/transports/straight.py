@@ -25,9 +25,9 @@ from windrow.reasons import Reason
 from windrow.transports.contract import Sink
 from windrow.transports.dial import FAMILY, context
 from windrow.transports.head import fields_of, pause
-from windrow.transports.line import Enough, Line, Stale
+from windrow.transports.line import EnoughRead, HttpConnection, StaleConnection
 from windrow.transports.path import at, behind, shown
-from windrow.transports.reply import BARE, GET, Bounds, Judge, Reply, RequestBody, Visiting
+from windrow.transports.reply import BARE, GET, CrawlClient, Judge, Reply, ReplyLimits, RequestBody
 from windrow.transports.trouble import Foreign, network
 
 _FRAMING = re.compile(rb"\r\n(transfer-encoding|content-length)[ \t]*:", re.IGNORECASE)
@@ -35,7 +35,7 @@ _SECRET = frozenset({"authorization", "proxy-authorization", "cookie"})
 _PORT = {"http": 80, "https": 443}
 
 
-class Straight:
+class HttpClient:
     """A session with one origin over one line at a time."""
 
     def __init__(self, site: Site, judge: Judge) -> None:
@@ -46,7 +46,7 @@ class Straight:
         fields = {"Host": self._origin.partition("://")[2], **fields_of(site), "Accept-Encoding": ASKED}
         self._fields = _lines(fields)
         self._public = _lines({name: value for name, value in fields.items() if name.lower() not in _SECRET})
-        self._line: Line | None = None
+        self._line: HttpConnection | None = None
         self.stale = 0
 
     async def __aenter__(self) -> Self:
@@ -61,7 +61,7 @@ class Straight:
             self._line.close()
 
     async def visit(
-        self, url: str, asked: Mapping[str, str], sink: Sink, bounds: Bounds, request: HttpRequest = GET,
+        self, url: str, asked: Mapping[str, str], sink: Sink, bounds: ReplyLimits, request: HttpRequest = GET,
         *, body: RequestBody | None = None,
     ) -> Reply:  # fmt: skip
         """Ask for a URL of this origin and put the answer's body into the sink, as it comes.
@@ -90,7 +90,7 @@ class Straight:
         after = fields.get("retry-after", "")
         return Reply(taken.head.status, fields, pause(after, datetime.now(UTC)) if after else None, taken.cut)
 
-    async def _ask(self, told: bytes, taken: _Taken, where: str, bounds: Bounds, body: RequestBody | None) -> None:
+    async def _ask(self, told: bytes, taken: _Taken, where: str, bounds: ReplyLimits, body: RequestBody | None) -> None:
         """Send a request over the line that is open, or over a new one where it has gone stale."""
         self.stale = 0
         while True:
@@ -104,14 +104,14 @@ class Straight:
             reader, silence = AnswerReader(where, taken.begin, taken.write), bounds.silence or self._site.timeout
             try:
                 await line.ask(told, reader, bounds.seconds, silence, body.blocks() if body else ())
-            except Stale:
+            except StaleConnection:
                 self.stale += 1
                 continue
-            except Enough:
+            except EnoughRead:
                 taken.cut = True
             return
 
-    async def _open(self) -> Line:
+    async def _open(self) -> HttpConnection:
         """Connect, trying each address of the host in turn."""
         site, loop = self._site, asyncio.get_running_loop()
         port = site.port or _PORT[site.scheme]
@@ -131,7 +131,7 @@ class Straight:
                     line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                     secure = _secure(site.ca_bundle) if site.scheme == "https" else None
                     name = site.host if secure else None
-                    _, made = await loop.create_connection(Line, sock=line, ssl=secure, server_hostname=name)
+                    _, made = await loop.create_connection(HttpConnection, sock=line, ssl=secure, server_hostname=name)
             except Foreign as error:
                 line.close()
                 last = error
@@ -148,7 +148,7 @@ class _Taken:
 
     __slots__ = ("_bounds", "_kept", "_sink", "_size", "_where", "cut", "head")
 
-    def __init__(self, sink: Sink, bounds: Bounds, where: str, kept: bytes) -> None:
+    def __init__(self, sink: Sink, bounds: ReplyLimits, where: str, kept: bytes) -> None:
         self._sink, self._bounds, self._where, self._kept = sink, bounds, where, kept
         self._size = 0
         self.head: AnswerHead | None = None
@@ -170,20 +170,20 @@ class _Taken:
         if not self._bounds.part:
             self._refuse(self._size)
         self._sink.write(block[: len(block) - over])
-        raise Enough
+        raise EnoughRead
 
     def _refuse(self, size: int) -> None:
         told = f"{self._where}: {size} bytes at least, {self._bounds.most} are allowed"
         raise TerminalFailure(told, Reason.TOO_LARGE)
 
 
-def visitor(site: Site, judge: Judge) -> Visiting:
+def visitor(site: Site, judge: Judge) -> CrawlClient:
     """Return a session with an origin: over a line of our own, or through the site's proxy."""
     if not site.proxy:
-        return Straight(site, judge)
-    from windrow.transports.visit import Visitor  # noqa: PLC0415 its library takes long to load
+        return HttpClient(site, judge)
+    from windrow.transports.visit import ProxyClient  # noqa: PLC0415 its library takes long to load
 
-    return Visitor(site, judge)
+    return ProxyClient(site, judge)
 
 
 @lru_cache(maxsize=16)

@@ -20,11 +20,11 @@ from windrow.reasons import Reason
 from windrow.transports.contract import Sink
 from windrow.transports.head import pause, request_head, response_head
 from windrow.transports.path import at, behind, shown
-from windrow.transports.reply import BARE, GET, Bounds, Judge, Reply, RequestBody
+from windrow.transports.reply import BARE, GET, Judge, Reply, ReplyLimits, RequestBody
 from windrow.transports.request import Alien, WebConnection, failure
 
 
-class Visitor(WebConnection):
+class ProxyClient(WebConnection):
     """A session with one origin that takes redirects and errors for what they are."""
 
     stale = 0  # its library asks once
@@ -41,7 +41,7 @@ class Visitor(WebConnection):
         return socket.socket(family, kind, number)
 
     async def visit(
-        self, url: str, asked: Mapping[str, str], sink: Sink, bounds: Bounds, request: HttpRequest = GET,
+        self, url: str, asked: Mapping[str, str], sink: Sink, bounds: ReplyLimits, request: HttpRequest = GET,
         *, body: RequestBody | None = None,
     ) -> Reply:  # fmt: skip
         """Ask for a URL of this origin and put the answer's body into the sink, as it comes."""
@@ -89,7 +89,7 @@ async def _sent(body: RequestBody) -> AsyncIterator[bytes]:
         yield block
 
 
-async def _take(response: aiohttp.ClientResponse, told: int, sink: Sink, bounds: Bounds, where: str) -> bool:
+async def _take(response: aiohttp.ClientResponse, told: int, sink: Sink, bounds: ReplyLimits, where: str) -> bool:
     """Put the body into the sink; tell whether it was cut at the bound, where that is wanted."""
     most, size, write = bounds.most, 0, sink.write
     block = b""

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from windrow.engine.ledger.batch import Batch
-from windrow.engine.ledger.database import Database
+from windrow.engine.ledger.batch import LedgerBatch
+from windrow.engine.ledger.database import LedgerDatabase
 from windrow.engine.ledger.moment import spell
-from windrow.model import Attachment, Found, HttpRequest, Recorded
+from windrow.model import Attachment, FoundUrl, HttpRequest, Recorded
 
 
 class HostRow(NamedTuple):
@@ -152,7 +152,7 @@ ELSEWHERE = -1
 class AddressQueries:
     """What is asked of hosts and addresses."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: LedgerDatabase) -> None:
         """Ask this database."""
         self._database = database
 
@@ -248,7 +248,7 @@ class AddressQueries:
 class AddressWriter:
     """What is written of hosts and addresses."""
 
-    def __init__(self, batch: Batch) -> None:
+    def __init__(self, batch: LedgerBatch) -> None:
         """Gather with the other parts of a writer."""
         self._batch = batch
 
@@ -260,7 +260,7 @@ class AddressWriter:
         """Let a source crawl an origin that was only known from elsewhere."""
         self._batch.row("host_taken", source, host)
 
-    def add(self, host: int, via: int, found: Iterable[Found]) -> None:
+    def add(self, host: int, via: int, found: Iterable[FoundUrl]) -> None:
         """Put addresses on record; those that are known stay as they are."""
         some = [*found]
         self._batch.rows("address", [(one.digest, host, one.url, via, one.place, one.kind) for one in some])
@@ -270,11 +270,11 @@ class AddressWriter:
                 told = (asked.method, json.dumps(asked.headers), asked.body, asked.context, attached, asked.seconds)
                 self._batch.row("request", one.digest, host, *told)
 
-    def add_known(self, host: int, found: Found) -> None:
+    def add_known(self, host: int, found: FoundUrl) -> None:
         """Put an address on record that is never due."""
         self._batch.row("known", found.digest, host, found.url, found.place)
 
-    def hint(self, host: int, found: Iterable[Found], rest: int) -> None:
+    def hint(self, host: int, found: Iterable[FoundUrl], rest: int) -> None:
         """Make addresses due that are said to have changed since their last visit, `rest` seconds after it at least."""
         self._batch.rows(
             "hinted",

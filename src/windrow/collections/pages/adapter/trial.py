@@ -12,7 +12,7 @@ from windrow.adapter import Document, Got, Note, Part, Record
 from windrow.collections.pages.adapter.harvest import agent_known
 from windrow.collections.pages.adapter.lookup import when
 from windrow.collections.pages.code import Destination, Locality
-from windrow.collections.pages.reading import Document as Page
+from windrow.collections.pages.reading import PageDocument as Page
 from windrow.collections.pages.reading import read
 from windrow.collections.pages.settings import LIMITS, pages_of
 from windrow.collections.pages.summarise import answered, asks
