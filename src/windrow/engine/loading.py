@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from typing import Any
 
 from windrow.contract import ItemStep, Judge, Load, Rows, State, Summarise
 from windrow.engine.account import Account
@@ -15,8 +17,10 @@ from windrow.errors import StoreError
 from windrow.model import Finding, Level, Reading, Status
 from windrow.reasons import Reason
 
-FEW = 32
-"""Documents whose ledger entries are written together; each has its own transaction in the store."""
+FEW = 64
+"""Documents that are written together, into the store and then on the ledger: a crash between is done again."""
+ROWS = 20_000
+"""Rows after which no further document joins those that are written together."""
 
 
 def load_step(run: HarvestRun, step: Load | Judge | Summarise) -> None:
@@ -95,36 +99,82 @@ def _ordered(run: HarvestRun, step: ItemStep, states: list[State]) -> Iterator[D
 
 
 def _stage(run: HarvestRun, step: Load, store: Store, states: list[State], account: Account) -> Iterator[Result]:
-    for one, done in _in_order(run, step, states, account):
-        made = done.result
-        if not isinstance(made, Rows):
-            yield one, made
-            continue
-        store.stage(one.item, made, run.clock())
-        yield one, Reading(count=made.count)
+    for page in _groups(_in_order(run, step, states, account)):
+        made = [(one.item, done.result) for one, done in page if isinstance(done.result, Rows)]
+        _together(lambda some: store.stage(some, run.clock()), made)
+        for one, done in page:
+            yield one, Reading(count=done.result.count) if isinstance(done.result, Rows) else done.result
+
+
+def _groups(results: Iterator[tuple[Due, Done]]) -> Iterator[list[tuple[Due, Done]]]:
+    """Gather documents that are written in one transaction: few enough, and with few enough rows."""
+    page: list[tuple[Due, Done]] = []
+    rows = 0
+    for one, done in results:
+        page.append((one, done))
+        rows += done.result.count
+        if len(page) >= FEW or rows >= ROWS:
+            yield page
+            page, rows = [], 0
+    if page:
+        yield page
+
+
+def _together(act: Callable[[list[Any]], Any], documents: list[Any]) -> None:
+    """Do something with all of the documents at once; where that fails, with one after another.
+
+    So what stands before the document at fault is in the store, as if each had a transaction of its own.
+    """
+    try:
+        if documents:
+            act(documents)
+    except StoreError:
+        if len(documents) == 1:
+            raise
+        for one in documents:
+            act([one])
+
+
+class _Case:
+    """A document that waits for its judgement, and then what became of it."""
+
+    def __init__(self, due: Due, reading: Reading) -> None:
+        """Take what the step made of it."""
+        self.due = due
+        self.item = due.item.id
+        self.asks: dict[str, set[str]] = {}
+        for one in reading.lookups:
+            self.asks.setdefault(one.question, set()).add(one.key)
+        self._reading = reading
+        self._fatal: Reason | None = None
+        self._findings: list[Finding] = []
+        self.published: tuple[Finding, ...] = ()
+
+    def decide(self, known: Mapping[str, AbstractSet[str]]) -> Reason | None:
+        """Withhold it for a fatal finding, its own or one of a record that the store does not know."""
+        missing = [one.finding for one in self._reading.lookups if one.key not in known[one.question]]
+        self._findings = [*self._reading.findings, *missing]
+        fatal = Reason.INTEGRITY_FATAL if any(one.level is Level.FATAL for one in self._findings) else None
+        self._fatal = self._reading.reason or fatal
+        return self._fatal
+
+    @property
+    def result(self) -> Result:
+        """The document, and all that is put on record of it."""
+        findings = (*self._findings, *self.published)
+        return self.due, Reading(self._fatal, findings, count=self._reading.count)
 
 
 def _judge(run: HarvestRun, step: Judge, store: Store, states: list[State], account: Account) -> Iterator[Result]:
-    for one, done in _in_order(run, step, states, account):
-        reading: Reading = done.result
-        findings = [*reading.findings, *_answered(store, reading)]
-        fatal = reading.reason or (
-            Reason.INTEGRITY_FATAL if any(found.level is Level.FATAL for found in findings) else None
-        )
-        if fatal:
-            store.withhold(one.item.id, run.clock(), fatal)
-        else:
-            findings += store.publish(one.item.id, run.clock())
-        yield one, Reading(fatal, tuple(findings), count=reading.count)
+    def act(some: list[_Case]) -> None:
+        for case, findings in zip(some, store.judge(some, run.clock()), strict=True):
+            case.published = findings
 
-
-def _answered(store: Store, reading: Reading) -> list[Finding]:
-    """Look up in the store what the reading left open, and return the findings that follow."""
-    keys: dict[str, set[str]] = {}
-    for one in reading.lookups:
-        keys.setdefault(one.question, set()).add(one.key)
-    known = {question: store.known(question, asked) for question, asked in keys.items()}
-    return [one.finding for one in reading.lookups if one.key not in known[one.question]]
+    for page in _groups(_in_order(run, step, states, account)):
+        cases = [_Case(one, done.result) for one, done in page]
+        _together(act, cases)
+        for case in cases:
+            yield case.result
 
 
 def _summarise(run: HarvestRun, step: Summarise, store: Store, states: list[State]) -> Iterator[Result]:

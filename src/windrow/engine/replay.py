@@ -7,7 +7,9 @@ real ledger; the caller lets the new store take the old one's place.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from datetime import datetime
 from itertools import groupby
 from operator import attrgetter
@@ -21,6 +23,7 @@ from windrow.engine.run import HarvestRun, Store
 from windrow.engine.stepping import take_step
 from windrow.model import Fetched, Finding, Item, Member, Reading, Status
 from windrow.reasons import Reason
+from windrow.stores.judging import Undecided
 
 SCRATCH = ("ledger.sqlite", "store")
 """What is built in the folder in which a replay of items works."""
@@ -32,6 +35,14 @@ class ReplayChange(NamedTuple):
     key: str
     before: State | None
     after: State
+
+
+class _Renumbered(NamedTuple):
+    """A document to judge, by its number on the real ledger."""
+
+    item: int
+    asks: Mapping[str, AbstractSet[str]]
+    decide: Callable[[Mapping[str, AbstractSet[str]]], Reason | None]
 
 
 class Renamed:
@@ -57,23 +68,13 @@ class Renamed:
                 fetch=one.fetch, member=Member(one.member, one.size, one.digest, one.md5), state=(1, Status.PENDING),
             )  # fmt: skip
 
-    def stage(self, item: Item, rows: Rows, at: datetime) -> None:
-        """Write a document's rows, not current yet."""
-        real = Item(self.real_id(item.id), item.collection, item.kind, item.key, item.parent, item.rank,
-                    item.phase, item.status, item.fetch, item.digest, item.member)  # fmt: skip
-        self._inner.stage(real, rows, at)
+    def stage(self, documents: Sequence[tuple[Item, Rows]], at: datetime) -> None:
+        """Write documents' rows, not current yet."""
+        self._inner.stage([(replace(item, id=self.real_id(item.id)), rows) for item, rows in documents], at)
 
-    def known(self, question: str, keys: set[str]) -> set[str]:
-        """Return those of the keys that the store knows."""
-        return self._inner.known(question, keys)
-
-    def publish(self, item: int, at: datetime) -> tuple[Finding, ...]:
-        """Make a staged document's rows current."""
-        return self._inner.publish(self.real_id(item), at)
-
-    def withhold(self, item: int, at: datetime, reason: Reason) -> None:
-        """Keep a staged document's rows from being current."""
-        self._inner.withhold(self.real_id(item), at, reason)
+    def judge(self, documents: Sequence[Undecided], at: datetime) -> Sequence[tuple[Finding, ...]]:
+        """Make staged documents current or withhold them, in their order."""
+        return self._inner.judge([_Renumbered(self.real_id(one.item), one.asks, one.decide) for one in documents], at)
 
     def summarise(self, at: datetime) -> int:
         """Bring the summaries up to date."""

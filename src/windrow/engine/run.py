@@ -18,6 +18,7 @@ from windrow.engine.progress import Progress
 from windrow.errors import Stopped
 from windrow.model import Finding, Item, Level, Limits, Reading, Resource, Source
 from windrow.reasons import Reason
+from windrow.stores.judging import Undecided
 
 COMMENT = 2000
 """Characters of a task's comment that are kept; books may have less room."""
@@ -29,20 +30,12 @@ TICK = 1.0
 class Store(Protocol):
     """Where a collection's records live; every call is one transaction and may be repeated."""
 
-    def stage(self, item: Item, rows: Rows, at: datetime) -> None:
-        """Write a document's rows, not current yet."""
+    def stage(self, documents: Sequence[tuple[Item, Rows]], at: datetime) -> None:
+        """Write documents' rows, not current yet."""
         ...
 
-    def known(self, question: str, keys: set[str]) -> set[str]:
-        """Return those of the keys that the store knows."""
-        ...
-
-    def publish(self, item: int, at: datetime) -> tuple[Finding, ...]:
-        """Make a staged document's rows current."""
-        ...
-
-    def withhold(self, item: int, at: datetime, reason: Reason) -> None:
-        """Keep a staged document's rows from being current."""
+    def judge(self, documents: Sequence[Undecided], at: datetime) -> Sequence[tuple[Finding, ...]]:
+        """Make staged documents current or withhold them, in their order; return what publishing each found."""
         ...
 
     def summarise(self, at: datetime) -> int:

@@ -1,7 +1,9 @@
-"""The statements that are run for every document, each made once per schema, with named values."""
+"""The statements that are run for every document, or for every batch: most made once per schema, with named values."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -98,3 +100,50 @@ def ended(schema: TableSchema) -> sa.Select[Any]:
     entity = schema.entity
     counted = sa.select(sa.func.count()).select_from(entity).where(entity.c.ended_by == sa.bindparam("its_id"))
     return counted.where(entity.c.effect.is_distinct_from("overridden"))
+
+
+def submissions_of(schema: TableSchema, items: Sequence[int]) -> sa.Select[Any]:
+    """Find the submissions of items."""
+    return sa.select(schema.submission).where(schema.submission.c.item.in_(items))
+
+
+def names_of(schema: TableSchema, submissions: Sequence[int]) -> sa.Select[Any]:
+    """Return (submission, kind, identifier) of all that submissions hold."""
+    entity = schema.entity
+    chosen = sa.select(entity.c.submission_id, entity.c.kind, entity.c.identifier)
+    return chosen.where(entity.c.submission_id.in_(submissions))
+
+
+def preceded(schema: TableSchema, submissions: Sequence[int]) -> sa.Select[Any]:
+    """Return those of the submissions that hold a record which another one has in force."""
+    new, old = schema.newer, schema.older
+    joined = sa.and_(old.c.identifier == new.c.identifier, old.c.kind == new.c.kind)
+    return (
+        sa.select(new.c.submission_id)
+        .join(old, joined)
+        .where(
+            new.c.submission_id.in_(submissions),
+            old.c.submission_id != new.c.submission_id,
+            old.c.valid_from.is_not(None),
+            old.c.valid_to.is_(None),
+        )
+        .distinct()
+    )
+
+
+def published_digests(schema: TableSchema, digests: Sequence[str]) -> sa.Select[Any]:
+    """Return those of the digests whose bytes are published already."""
+    submission = schema.submission
+    chosen = sa.select(submission.c.digest).where(submission.c.digest.in_(digests))
+    return chosen.where(submission.c.published_at.is_not(None)).distinct()
+
+
+def publish_new(schema: TableSchema, submissions: Sequence[int], at: datetime) -> tuple[sa.Update, sa.Update]:
+    """Publish submissions of records that nobody had: put their entities in force, and say that they are published."""
+    entity, submission = schema.entity, schema.submission
+    held = entity.update().where(entity.c.submission_id.in_(submissions))
+    told = submission.update().where(submission.c.id.in_(submissions))
+    return (
+        held.values(valid_from=at, effect="new"),
+        told.values(published_at=at, same_as=None, withheld_at=None, reason=None, dirty=True),
+    )

@@ -30,8 +30,9 @@ from windrow.reasons import Reason
 from windrow.shape import CountTable, ElementTable
 from windrow.stores import history, statement, tally
 from windrow.stores.connect import READS, connect, guarded
-from windrow.stores.history import EntityVersion, Published
+from windrow.stores.history import EntityVersion, Published, chunks
 from windrow.stores.insert import elements, insert
+from windrow.stores.judging import Undecided, judge
 from windrow.stores.schema import TableSchema, once
 from windrow.stores.tally import Summarised
 
@@ -131,16 +132,15 @@ class TableStore:
         that are there, unless those are published: that is a StoreError.
         """
         with self._write() as connection:
-            ids, fresh = [], []
-            for submission, rows in documents:
-                known = self._there(connection, submission, rows)
-                if known is None:
-                    number, base = self._enter(connection, submission, rows)
-                    fresh.append((number, base, rows))
-                    known = number
-                ids.append(known)
-            elements(connection, self._schema.elements, fresh)
-            return ids
+            known = self._there(connection, documents)
+            fresh = [(one, rows) for one, rows in documents if one.item not in known]
+            known |= self._enter(connection, fresh)
+            return [known[one.item] for one, _ in documents]
+
+    def judge(self, documents: Sequence[Undecided], at: datetime) -> list[Published | None]:
+        """Publish or withhold staged documents in one transaction, in their order; None for one withheld."""
+        with self._write() as connection:
+            return judge(connection, self._schema, documents, at)
 
     def publish(self, item: int, at: datetime) -> Published:
         """Make a staged document's records current; a withheld one is released by it."""
@@ -206,17 +206,24 @@ class TableStore:
         with guarded(self._engine), self._engine.connect() as connection:
             yield connection.execution_options(**READS)
 
-    def _there(self, connection: sa.Connection, submission: Submission, rows: Rows) -> int | None:
-        """Return the id of a document that is staged already; clear away what it takes the place of."""
-        row = connection.execute(statement.submission_of(self._schema), {"its_item": submission.item}).first()
-        if row is None:
-            return None
-        if (row.digest, row.action, row.element_count) == (submission.digest, submission.action, rows.count):
-            return int(row.id)
-        if row.published_at is not None:
-            raise StoreError(f"item {submission.item} is published already with other contents: {row.name}")
-        self._clear(connection, row)
-        return None
+    def _there(self, connection: sa.Connection, documents: Sequence[tuple[Submission, Rows]]) -> dict[int, int]:
+        """Return the ids of documents that are staged already, by item; clear away what others take the place of."""
+        found: dict[int, Any] = {}
+        for chunk in chunks(one.item for one, _ in documents):
+            chosen = statement.submissions_of(self._schema, chunk)
+            found.update((row.item, row) for row in connection.execute(chosen))
+        there = {}
+        for submission, rows in documents if found else ():
+            row = found.get(submission.item)
+            if row is None:
+                continue
+            if (row.digest, row.action, row.element_count) == (submission.digest, submission.action, rows.count):
+                there[submission.item] = int(row.id)
+            elif row.published_at is not None:
+                raise StoreError(f"item {submission.item} is published already with other contents: {row.name}")
+            else:
+                self._clear(connection, row)
+        return there
 
     def _clear(self, connection: sa.Connection, row: Any) -> None:
         for made in (*self._schema.elements.values(), self._schema.entity, self._schema.context):
@@ -224,28 +231,38 @@ class TableStore:
         table = self._schema.submission
         connection.execute(table.delete().where(table.c.id == row.id))
 
-    def _enter(self, connection: sa.Connection, submission: Submission, rows: Rows) -> tuple[int, int]:
-        """Give a document its ids and insert its submission and entities."""
-        if submission.action not in ACTIONS:
-            raise StoreError(f"{submission.name}: no such action: {submission.action}")
-        number, base = self._take(connection, rows.count)
-        values = {"id": number, "first_id": base, "element_count": rows.count, "dirty": True}
-        connection.execute(_entry(self._schema), values | submission._asdict())
-        gone = submission.action == "delete"
-        made = [
-            (base + local, number, kind, identifier, None, None, None, gone, None)
-            for local, kind, identifier in rows.entities
-        ]
-        insert(connection, self._schema.entity, made)
-        return number, base
+    def _enter(self, connection: sa.Connection, documents: Sequence[tuple[Submission, Rows]]) -> dict[int, int]:
+        """Insert documents with their ids, submissions, entities and elements; return the submissions' ids by item."""
+        if not documents:
+            return {}
+        number, base = self._take(connection, len(documents), sum(rows.count for _, rows in documents))
+        entries: list[dict[str, Any]] = []
+        entities: list[tuple[Any, ...]] = []
+        placed: list[tuple[int, int, Rows]] = []
+        for submission, rows in documents:
+            if submission.action not in ACTIONS:
+                raise StoreError(f"{submission.name}: no such action: {submission.action}")
+            values = {"id": number, "first_id": base, "element_count": rows.count, "dirty": True}
+            entries.append(values | submission._asdict())
+            gone = submission.action == "delete"
+            entities += [
+                (base + local, number, kind, identifier, None, None, None, gone, None)
+                for local, kind, identifier in rows.entities
+            ]
+            placed.append((number, base, rows))
+            number, base = number + 1, base + rows.count
+        connection.execute(_entry(self._schema), entries)
+        insert(connection, self._schema.entity, entities)
+        elements(connection, self._schema.elements, placed)
+        return {entry["item"]: entry["id"] for entry in entries}
 
-    def _take(self, connection: sa.Connection, count: int) -> tuple[int, int]:
-        """Take the next submission's id, and `count` ids in a row for its elements, of which the first is returned."""
-        connection.execute(_taking(self._schema), {"count": count})
+    def _take(self, connection: sa.Connection, submissions: int, count: int) -> tuple[int, int]:
+        """Take ids in a row for submissions and for `count` elements, of which the first are returned."""
+        connection.execute(_taking(self._schema), {"count": count, "submissions": submissions})
         ends = {row.name: int(row.value) for row in connection.execute(_taken(self._schema))}
         if set(ends) != set(COUNTERS):
             raise StoreError("the store is not prepared", hint="windrow init")
-        return ends["submission"], ends["element"] - count + 1
+        return ends["submission"] - submissions + 1, ends["element"] - count + 1
 
 
 @once
@@ -257,7 +274,8 @@ def _entry(schema: TableSchema) -> sa.Insert:
 @once
 def _taking(schema: TableSchema) -> sa.Update:
     counter = schema.counter
-    more = sa.case((counter.c.name == "element", sa.bindparam("count", type_=sa.BigInteger())), else_=1)
+    count, submissions = (sa.bindparam(name, type_=sa.BigInteger()) for name in ("count", "submissions"))
+    more = sa.case((counter.c.name == "element", count), else_=submissions)
     return counter.update().where(counter.c.name.in_(COUNTERS)).values(value=counter.c.value + more)
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from windrow.collections.drops.adapter.resources import resources
 from windrow.collections.drops.adapter.tracker_books import Tracker, declared
@@ -25,11 +24,8 @@ from windrow.engine.ledger import Ledger
 from windrow.engine.run import Harvest
 from windrow.errors import ConfigError, StepError, UsageError
 from windrow.model import Finding, Item, Resource, Source
-from windrow.reasons import Reason
+from windrow.stores.judging import Undecided
 from windrow.stores.tables import Submission, TableStore
-
-if TYPE_CHECKING:
-    pass
 
 
 class DropsStore:
@@ -41,26 +37,20 @@ class DropsStore:
         self._centres = centres
         self._pattern = pattern
 
-    def stage(self, item: Item, rows: Rows, at: datetime) -> None:
-        """Write a document's rows, not current yet."""
+    def stage(self, documents: Sequence[tuple[Item, Rows]], at: datetime) -> None:
+        """Write documents' rows, not current yet."""
+        self.tables.stage_all([(self._submission(item, at), rows) for item, rows in documents])
+
+    def _submission(self, item: Item, at: datetime) -> Submission:
         found = read_xml_name(item.member, self._centres, self._pattern)
         centre, kind = (found.centre, found.kind) if isinstance(found, XmlName) else ("", "")
         action = item.key.partition("/")[0]
         key = sort_key(item.rank)
-        line = (item.id, item.member, zip_name(item.key), action, centre, item.digest, str(kind), at, key)
-        self.tables.stage(Submission(*line), rows)
+        return Submission(item.id, item.member, zip_name(item.key), action, centre, item.digest, str(kind), at, key)
 
-    def known(self, question: str, keys: set[str]) -> set[str]:
-        """Return those of the keys that the store knows."""
-        return self.tables.known(question, keys)
-
-    def publish(self, item: int, at: datetime) -> tuple[Finding, ...]:
-        """Make a staged document's rows current."""
-        return self.tables.publish(item, at).findings
-
-    def withhold(self, item: int, at: datetime, reason: Reason) -> None:
-        """Keep a staged document's rows from being current."""
-        self.tables.withhold(item, at, reason)
+    def judge(self, documents: Sequence[Undecided], at: datetime) -> list[tuple[Finding, ...]]:
+        """Make staged documents current or withhold them, in their order; return what publishing each found."""
+        return [one.findings if one else () for one in self.tables.judge(documents, at)]
 
     def summarise(self, at: datetime) -> int:
         """Bring context and overview up to date."""
