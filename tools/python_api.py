@@ -21,7 +21,8 @@ from windrow.settings.setting import Value
 
 RESULTS: tuple[type, ...] = (
     summary.SessionSummary, summary.SourceCount, summary.PhaseCount, summary.ReasonCount, summary.FindingCount,
-    crawled.OutcomeCount, adapter.SourceChange, status.WorkspaceState, status.SourceState, status.StateCount, rest.RestingItem,
+    crawled.OutcomeCount, adapter.SourceChange, status.WorkspaceState, status.SourceState, status.StateCount,
+    rest.RestingItem,
     story.StoryAnswer, story.Story, story.Event, question.Meaning, adapter.Explanation, adapter.Message,
     schedule.Preview, schedule.PlannedSource, schedule.Waiting, schedule.Reads,
     adapter.SearchAnswer, adapter.SearchResult, PageHit, SnippetMark,
