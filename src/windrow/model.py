@@ -77,7 +77,9 @@ class Site:
     private: bool = True
 
     def address(self, path: str = "") -> str:
-        """Return the public spelling of a path here: a URL without the user's secret."""
+        """Return the public spelling of a path here: a URL without the user's secret; empty for nowhere."""
+        if not self.scheme:
+            return ""
         where = f"[{self.host}]" if ":" in self.host else self.host
         port = f":{self.port}" if self.port else ""
         return f"{self.scheme}://{where}{port}{join(self.base, path)}"
@@ -294,6 +296,26 @@ class Visit(NamedTuple):
     message: str = ""
     validators: tuple[str, str] = ("", "")  # ETag, Last-Modified
     location: str = ""
+
+
+class CdxLine(NamedTuple):
+    """A capture as an index has it: a line of a CDX or CDXJ file, a record of a WARC file, or what a collection kept.
+
+    `timestamp` has 14 digits and is a time of the calendar, in UTC. `digest` is as it is written, mostly base 32 of
+    SHA-1. `length` is that of the record in the file, compressed. None and empty text stand for `-` and what is absent;
+    bytes that are no UTF-8 are kept as Python keeps them in file names (PEP 383). What a collection kept has an empty
+    `key`, and windrow's own digest.
+    """
+
+    key: str
+    timestamp: str
+    url: str
+    mime: str
+    status: int | None
+    digest: str
+    length: int | None
+    offset: int | None
+    warc: str
 
 
 class Recorded(NamedTuple):

@@ -38,9 +38,10 @@ from windrow.contract import Request as Wanted
 from windrow.digest import digest, number
 from windrow.engine.answers import allowed_origins, body_of
 from windrow.engine.burial import TakedownResult, TakedownTarget, bury, kept_by_reader, lift
+from windrow.engine.capture_rules import stories
 from windrow.engine.check import Fault
 from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.addresses import AddressRow
+from windrow.engine.ledger.addresses import ELSEWHERE, AddressRow
 from windrow.engine.ledger.moment import now, spell
 from windrow.engine.progress import Progress
 from windrow.engine.rebuild import rebuild
@@ -71,13 +72,14 @@ class RecordSearchEnd(NamedTuple):
 
 
 class RecordAdapter:
-    """Joins a collection that finds by requests, and settles records, with a workspace."""
+    """Joins a collection that finds by requests or captures, and settles records, with a workspace."""
 
     def __init__(self, collection: Collection) -> None:
-        """Join this collection; it has a discovery `Requests` and one Settle step."""
-        assert collection.requests is not None
+        """Join this collection; its discovery is `Requests`, `Captures` or both, and it has one Settle step."""
+        assert collection.takes_answers
         self._collection = collection
         self._requests = collection.requests
+        self._captured = collection.captures
         self._step = next(one for one in collection.steps if isinstance(one, Settle))
         name = collection.name
         self.EXPORTS = (Export(name, ("jsonl",), "a line for each version of each record", self._export),)
@@ -160,7 +162,8 @@ class RecordAdapter:
                 content = body_of(view, answer.fields, limits).read()
         yield Got(url, url, len(content), digest(content), round(seconds, 3))
         asked = Answer(Wanted(url), answer.status or 0, answer.fields, _file(content), now())
-        turn = self._requests.follow(source, {}, asked)
+        follow = self._requests.follow if self._requests else self._captured and self._captured.follow
+        turn = follow(source, {}, asked) if follow else Turn()
         yield from self._told(url, turn)
         item = Item(0, self._collection.name, "visit", url)
         task = Task(item, _file(content), limits, {}, self._spelled_options(workspace), fields=answer.fields,
@@ -202,7 +205,23 @@ class RecordAdapter:
                 lines += [f"  {one.url}: {one.reason} {one.message}".rstrip() for one in skipped]
                 return Explanation(what, tuple(Message("skipped", one) for one in skipped), tuple(lines))
             row = self._address(ledger, what)
-            return self._visited(ledger, store, row) if row else None
+            return self._visited(ledger, store, row) if row else self._not_taken(workspace, ledger, what)
+
+    def _not_taken(self, workspace: Workspace, ledger: Ledger, what: str) -> Explanation | None:
+        """Tell of an address that others keep why no source took it."""
+        url = normalise(what).url if what.startswith(("http://", "https://")) else ""
+        captures, lines, messages = self._captured, [], []
+        for source in workspace.of(self._collection.name) if captures and url else ():
+            for one in stories(ledger, captures, source, self._options(workspace), number(url)) if captures else ():
+                left_out, at = one.left_out, spell(one.recorded.visit.started)
+                why = f"{left_out.reason}: {left_out.rule}" if left_out else "wanted; the next run takes it"
+                lines.append(f"  {source.name} looks at what {one.found_in} kept at {at}: {why}")
+                told = {"source": source.name, "from": one.found_in, "visit": one.recorded.seq}
+                rule = {"reason": left_out.reason, "rule": left_out.rule} if left_out else {}
+                messages.append(Message("capture", told | rule))
+        if not lines:
+            return None
+        return Explanation(url, tuple(messages), (f"{url}: nothing of it is in {self._collection.name}", *lines))
 
     def _address(self, ledger: Ledger, what: str) -> AddressRow | None:
         url = normalise(what).url if what.startswith(("http://", "https://")) else ""
@@ -228,7 +247,8 @@ class RecordAdapter:
         return Explanation(key, tuple(messages), tuple(lines))
 
     def _visited(self, ledger: Ledger, store: RecordStore | None, row: AddressRow) -> Explanation:
-        lines = [f"{row.url}: asked for {self._collection.name}, source {row.source}"]
+        asked = "asked" if row.pause != ELSEWHERE else "taken"
+        lines = [f"{row.url}: {asked} for {self._collection.name}, source {row.source}"]
         if row.via_url:
             lines.append(f"  found at {row.via_url}")
         messages = [Message("address", row)]
@@ -239,6 +259,10 @@ class RecordAdapter:
                 f"  {spell(visit.started)}  {came}{why}" + (f"  {visit.warc} at {visit.offset}" if visit.warc else "")
             )
             messages.append(Message("visit", visit, spare=True))
+            if captured := ledger.captures.captured(visit.seq):
+                whose = f"as {captured.collection}:{captured.source} kept it in visit {captured.original}"
+                lines.append(f"      nobody was asked: it was taken {whose}")
+                messages.append(Message("captured", captured))
             if followed := ledger.requests.followed(visit.seq):
                 told = f"led to {followed.requests} requests and {followed.offers} offers, {followed.fresh} of them new"
                 lines.append(f"      {told}" + (f"; {followed.ending}" if followed.ending else ""))
@@ -371,7 +395,7 @@ class RecordAdapter:
     def _refuse_twins(self, sources: Sequence[Source]) -> None:
         seen: dict[str, str] = {}
         for one in sources:
-            for origin in allowed_origins(self._requests, one):
+            for origin in self._origins(one):
                 other = seen.setdefault(origin, one.name)
                 if other != one.name:
                     raise ConfigError(
@@ -379,10 +403,14 @@ class RecordAdapter:
                         hint="make them one source",
                     )
 
+    def _origins(self, source: Source) -> frozenset[str]:
+        """Return the origins at which a source is asked; none where it only takes captures."""
+        return allowed_origins(self._requests, source) if self._requests and source.site.scheme else frozenset()
+
     def _source_at(self, workspace: Workspace | None, url: str) -> Source:
         origin = parts(url).origin
         for one in workspace.of(self._collection.name) if workspace else ():
-            if origin in allowed_origins(self._requests, one):
+            if origin in self._origins(one):
                 return one
         where = parts(url)
         agent = workspace.agent if workspace else "windrow"

@@ -92,16 +92,17 @@ def test_captures_serve_every_collection(ledger: Ledger, hosts: dict[str, int]) 
         writer.attempts.visited(1, hosts["pages"], visit(), None)
         writer.attempts.visited(1, hosts["pages"], visit(pdf, "application/pdf", 100), None)
         last = writer.attempts.visited(1, hosts["news"], visit(offset=200), None)
-    captures = ledger.captures
-    assert [one.visit.url for one in captures.after(0, 9)] == [URL, pdf, URL]
-    assert [one.source for one in captures.after(0, 9, collections=["news"])] == ["news-source"]
-    assert [one.visit.url for one in captures.after(0, 9, sources=["pages-source"], mime="application/*")] == [pdf]
-    assert [one.visit.url for one in captures.after(0, 1, url="*.pdf")] == [pdf]
-    assert captures.after(last, 9) == []
-    newest = captures.newest(number(URL), start)
+    captures, both = ledger.captures, [("pages", ""), ("news", "")]
+    assert [one.visit.url for one in captures.after(0, 9, both)] == [URL, pdf, URL]
+    assert [one.source for one in captures.after(0, 9, [("news", "")])] == ["news-source"]
+    assert [one.visit.url for one in captures.after(0, 9, [("pages", "pages-source")])] == [URL, pdf]
+    assert captures.after(0, 9, [("pages", "other")]) == []
+    assert captures.after(last, 9, both) == []
+    newest = captures.newest(number(URL), start, "pages")
     assert newest is not None
     assert newest.seq == last
-    assert captures.newest(number(URL), last) is None
+    assert captures.newest(number(URL), last, "pages") is None
+    assert captures.newest(number(pdf), start, "pages") is None  # it asked for that itself
 
 
 def test_sessions_are_counted_for_people(ledger: Ledger, hosts: dict[str, int]) -> None:

@@ -27,6 +27,7 @@ LOOPS = (
     "src/windrow/engine/worker.py",
     "src/windrow/engine/lane.py",
     "src/windrow/engine/walk.py",
+    "src/windrow/engine/capture_rules.py",
     "src/windrow/registry.py",
     "src/windrow/engine/release.py",
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -63,6 +63,22 @@ def span(collection: Collection, first: str = "", last: str = "") -> PhaseSpan:
     begin = min((collection.phase(name) for name in steps), default=2)
     chosen = frozenset(name for name in steps if low <= collection.phase(name) <= high)
     return PhaseSpan(low < begin, None if len(chosen) == len(steps) else chosen)
+
+
+def in_order(collections: Mapping[str, Collection], sources: Iterable[Source]) -> list[str]:
+    """Return the names of collections in the order of a run: each after those whose captures it takes."""
+    takes: dict[str, set[str]] = {name: set() for name in collections}
+    for one in sources:
+        captures = collections[one.collection].captures if one.collection in collections else None
+        takes.get(one.collection, set()).update(
+            name.partition(":")[0] for name in (captures.inputs(one).kept if captures else ())
+        )
+    found: list[str] = []
+    while len(found) < len(takes):
+        left = [name for name in takes if name not in found]
+        ready = [name for name in left if not takes[name] & {*left} - {name}]
+        found += ready or left[:1]  # of two that take each other's, one is first
+    return found
 
 
 class FetchBounds(NamedTuple):

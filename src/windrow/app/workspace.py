@@ -164,6 +164,8 @@ class Windrow:
 
     def _chosen(self, names: Sequence[str] = ()) -> dict[str, frozenset[str]]:
         """Return the names of the sources chosen, by collection: all, or the collections and sources named."""
+        from windrow.app.schedule import in_order
+
         sources = {source.name: source.collection for source in self.config.sources}
         unknown = [name for name in names if name not in sources and name not in known_names()]
         if unknown and Path(unknown[0]).is_dir():
@@ -188,7 +190,8 @@ class Windrow:
         for name, kind in sources.items():
             if not names or name in names or kind in names:
                 found.setdefault(kind, set()).add(name)
-        return {kind: frozenset(found[kind]) for kind in installed() if kind in found}
+        order = in_order(installed(), self.config.sources)
+        return {kind: frozenset(found[kind]) for kind in order if kind in found}
 
     def _unusable(self, names: Sequence[str] = ()) -> tuple[str, ...]:
         """Say of each source chosen why its collection cannot be used, where it cannot."""

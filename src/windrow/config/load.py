@@ -12,7 +12,7 @@ from typing import Any
 from windrow import registry
 from windrow.config.file import MAIN, ConfigFiles, read
 from windrow.config.place import refuse_overlaps
-from windrow.config.source import build, declared, settings_of, variables
+from windrow.config.source import build, declared, refuse_unknown_origins, settings_of, variables
 from windrow.config.trust import pinned
 from windrow.config.workspace import Archive, RunSettings, Workspace
 from windrow.contract import Collection
@@ -68,6 +68,7 @@ def load(
     for one in tables:
         kind = str(one.tree.get("collection", ""))
         built.append(build(one, Surroundings(root, around, agent, values, keys, sections.get(kind)), known, of_sources))
+    refuse_unknown_origins(known, [source for source, _ in built])
     of_sources_values = [value for _, some in built for value in some]
     refuse_overlaps(root, written, values, of_sources_values)
     everything = [*values.values(), *(value for each in rows.values() for row in each for value in row.values())]

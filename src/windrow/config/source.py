@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from windrow.config.file import ConfigFiles
@@ -69,6 +69,21 @@ def build(
     layers = Layers({}, around.environ, flatten(one.tree, known[kind], one.file, prefix), prefix)
     values = settle(known[kind].values(), layers, around.root)
     return collections[kind].configuration.build(one, values, around), tuple(values.values())
+
+
+def refuse_unknown_origins(collections: Mapping[str, Collection], sources: Sequence[Source]) -> None:
+    """Refuse a source that takes the captures of what is not there, or of its own collection."""
+    there = {*collections, *(f"{one.collection}:{one.name}" for one in sources)}
+    for one in sources:
+        captures = collections[one.collection].captures if one.collection in collections else None
+        for name in captures.inputs(one).kept if captures else ():
+            if name.partition(":")[0] == one.collection:
+                told = f"{name!r} is of {one.collection}, like the source: captures are taken of others"
+            elif name not in there:
+                told = f"there is no {name!r} whose captures could be taken; wanted a collection, or collection:source"
+            else:
+                continue
+            raise ConfigError(f"source.{one.name}.from: {told}", hint="windrow config")
 
 
 def _collection(one: SourceTable, around: Surroundings, known: Known) -> Value:

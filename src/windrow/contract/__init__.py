@@ -19,9 +19,22 @@ from windrow.contract.answers import (
     Waits,
 )
 from windrow.contract.collection import Collection
-from windrow.contract.discoveries import Crawl, CrawlRules, Discovery, Listing, Members, Planner, Requests, no_origins
+from windrow.contract.discoveries import (
+    Captures,
+    Crawl,
+    CrawlRules,
+    Discovery,
+    Inputs,
+    Listing,
+    Members,
+    Planner,
+    Requests,
+    inputs,
+    no_origins,
+)
 from windrow.contract.steps import (
     ASK,
+    CAPTURED,
     NOT_MODIFIED,
     OK,
     REQUEST,
@@ -46,12 +59,14 @@ from windrow.contract.steps import (
 
 __all__ = [
     "ASK",
+    "CAPTURED",
     "NOT_MODIFIED",
     "OK",
     "REQUEST",
     "ROBOTS",
     "Answer",
     "Ask",
+    "Captures",
     "Check",
     "Collection",
     "Crawl",
@@ -61,6 +76,7 @@ __all__ = [
     "DocumentPart",
     "Entity",
     "FormField",
+    "Inputs",
     "ItemStep",
     "Judge",
     "Listing",
@@ -83,6 +99,7 @@ __all__ = [
     "Turn",
     "Waits",
     "has_document",
+    "inputs",
     "no_origins",
     "observed",
 ]

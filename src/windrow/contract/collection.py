@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from windrow.contract.discoveries import Crawl, Discovery, Listing, Members, Requests
+from windrow.contract.discoveries import Captures, Crawl, Discovery, Listing, Members, Requests
 from windrow.contract.steps import Step
 from windrow.settings.configuration import Configuration
+
+Kind = TypeVar("Kind", Crawl, Requests, Captures)
 
 
 @dataclass(frozen=True, slots=True)
 class Collection:
     """A kind of harvest, as one value: found through its entry point in `windrow.collections`.
 
-    Finding and fetching is the first of its `phases`, or all that come before the first of its `steps`. `adapter`
-    names what joins it with a workspace's configuration and stores, as `module:name`; it is loaded when it is used.
+    One that asks for things and takes captures that others made has both, `(Requests(...), Captures(...))`, as its
+    discovery. Finding and fetching is the first of its `phases`, or all that come before the first of its `steps`.
+    `adapter` names what joins it with a workspace's configuration and stores, as `module:name`; it is loaded when it is
+    used.
     """
 
     name: str
     phases: tuple[str, ...]
-    discovery: Discovery
+    discovery: Discovery | tuple[Requests, Captures]
     steps: tuple[Step, ...]
     adapter: str = ""
     configuration: Configuration = Configuration()  # noqa: RUF009 frozen: it may be shared
@@ -48,9 +52,23 @@ class Collection:
     @property
     def crawl(self) -> Crawl | None:
         """Return how its sites are crawled; None where they are listed, or asked by requests."""
-        return self.discovery if isinstance(self.discovery, Crawl) else None
+        return self._first(Crawl)
 
     @property
     def requests(self) -> Requests | None:
         """Return how its sources are asked; None where they are listed or crawled."""
-        return self.discovery if isinstance(self.discovery, Requests) else None
+        return self._first(Requests)
+
+    @property
+    def captures(self) -> Captures | None:
+        """Return which captures of others it takes; None where it takes none."""
+        return self._first(Captures)
+
+    @property
+    def takes_answers(self) -> bool:
+        """Tell whether its steps take answers, to requests or in captures: their bodies are without codings."""
+        return self.requests is not None or self.captures is not None
+
+    def _first(self, kind: type[Kind]) -> Kind | None:
+        several = self.discovery if isinstance(self.discovery, tuple) else (self.discovery,)
+        return next((one for one in several if isinstance(one, kind)), None)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
-from windrow.contract.answers import Answer, Request, Turn
+from windrow.contract.answers import Answer, Request, Skip, Turn
 from windrow.contract.steps import State
 from windrow.model import (
+    CdxLine,
     CrawlRequest,
     Fetched,
     FoundUrl,
@@ -162,4 +163,37 @@ class Requests:
     origins: Callable[[Source], tuple[str, ...]] = no_origins
 
 
-Discovery = Listing | Crawl | Requests
+class Inputs(NamedTuple):
+    """Where a source's captures are: `kept` names collections of this workspace, or sources as `pages:blog`."""
+
+    kept: tuple[str, ...] = ()
+
+
+def inputs(source: Source) -> Inputs:
+    """Return what a source says in the settings of `windrow.settings.asked.CAPTURED`."""
+    return Inputs(tuple(source.options.get("from", ())))
+
+
+@dataclass(frozen=True, slots=True)
+class Captures:
+    """Find what there is among captures that others made: other collections of the workspace keep them.
+
+    Nobody is asked for anything. `select` makes, for a source and the collection's options, a pure function that says
+    of each index line why its capture is not wanted (a Skip whose `message` names the rule), or None where it is. Lines
+    that are not wanted are counted by rule and get no row; `version` rises when other lines would be wanted: all of
+    them are looked at again then, and what is taken already is not taken twice. A capture that is wanted becomes a
+    visit of kind CAPTURED, which the steps take as they take the answer to a request.
+
+    `follow` is given each of these as an `Answer`, like that of `Requests`; its Turn offers parts, says what was
+    learned, and may have requests where the collection has `Requests` too and the source an address. None: the whole
+    answer is the document. With `unchanged`, an answer that repeats known bytes is taken too: its thing is still there.
+    """
+
+    select: Callable[[Source, Mapping[str, Any]], Callable[[CdxLine], Skip | None]]
+    version: str
+    follow: Callable[[Source, Mapping[str, Any], Answer], Turn] | None = None
+    unchanged: bool = True
+    inputs: Callable[[Source], Inputs] = inputs
+
+
+Discovery = Listing | Crawl | Requests | Captures

@@ -121,8 +121,9 @@ class Summarise(ItemStep):
 OK, NOT_MODIFIED = 200, 304
 
 
-REQUEST, ROBOTS, ASK = 1, 2, 3
-"""What a visit was for, where a collection finds by requests: a request of its discovery, robots.txt, a step's Ask."""
+REQUEST, ROBOTS, ASK, CAPTURED = 1, 2, 3, 4
+"""What a visit was for, where a collection finds by requests or captures: a request of its discovery, robots.txt, a
+step's Ask; or that a capture was taken which somebody else had made."""
 
 
 class Observed(NamedTuple):
@@ -137,7 +138,7 @@ class Observed(NamedTuple):
 
 def has_document(recorded: Recorded) -> bool:
     """Tell whether a visit brought a document, or that the one known did not change."""
-    return recorded.visit.kind == REQUEST and recorded.visit.status in {OK, NOT_MODIFIED}
+    return recorded.visit.kind in {REQUEST, CAPTURED} and recorded.visit.status in {OK, NOT_MODIFIED}
 
 
 def observed(recorded: Recorded, result: Any) -> Observed | None:

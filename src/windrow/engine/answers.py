@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, BinaryIO, NamedTuple, cast
 
-from windrow.contract import ASK, REQUEST, Answer, Ask, DocumentPart, FormField, Request, Requests, Turn
+from windrow.contract import ASK, REQUEST, Answer, Ask, Collection, DocumentPart, FormField, Request, Requests, Turn
 from windrow.digest import number
 from windrow.errors import StepError
 from windrow.formats.coding import plain
@@ -50,6 +50,7 @@ class FollowJob(NamedTuple):
     source: Source
     learned: Mapping[str, Any]
     answer: KeptAnswer
+    captured: bool = False  # somebody else had asked for it
 
 
 class FollowedTurn(NamedTuple):
@@ -195,10 +196,13 @@ def _quoted(text: str) -> str:
 
 
 def follow(
-    discovery: Requests, job: FollowJob, view: BinaryIO, fields: Mapping[str, str], limits: Limits
+    collection: Collection, job: FollowJob, view: BinaryIO, fields: Mapping[str, str], limits: Limits
 ) -> FollowedTurn:
     """Run a discovery on an answer; what it makes of it is checked here, where a fault ends one document only."""
     kept, source = job.answer, job.source
+    discovery = collection.captures if job.captured else collection.requests
+    assert discovery is not None
+    assert discovery.follow is not None
     unchanged = kept.head is not None
     answer = Answer(kept.request, kept.status, fields, body_of(view, fields, limits), kept.at, unchanged)
     turn = discovery.follow(source, job.learned, answer)
@@ -215,7 +219,7 @@ def follow(
     findings = list(turn.findings)
     found: list[FoundUrl] = []
     if_new: list[FoundUrl] = []
-    allowed = allowed_origins(discovery, source)
+    allowed = allowed_origins(collection.requests, source) if collection.requests else frozenset[str]()
     for request in turn.requests:
         try:
             one = found_of(request, kept.url)

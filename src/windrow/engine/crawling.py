@@ -94,7 +94,7 @@ class Crawling:
         """Crawl the active sources of a run's harvest, or those given."""
         self._run = run
         self._crawl = crawl
-        asked = run.harvest.sources if sources is None else sources
+        asked = [one for one in run.harvest.sources if one.site.scheme] if sources is None else sources
         self._sources = {source.name: source for source in asked if source.active}
         phase = 1
         self._tallies = {name: _Tally(run.open_task(phase, name)) for name in self._sources}
@@ -108,8 +108,7 @@ class Crawling:
         self._rests = run.ledger.addresses.rests(int(time.time()))
         self._part()
         self._hungry = set(self._hosts)  # hosts to look at: they may be short of addresses
-        requests = run.collection.requests
-        self._following = AnswerFollower(run, requests, self._begun()) if requests else None
+        self._following = AnswerFollower(run, self._begun()) if run.collection.requests else None
         self._began = int(time.time())
         self._out = 0  # addresses in hand, of all hosts
         self._given = 0

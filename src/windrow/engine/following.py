@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from windrow.contract import REQUEST, Requests
+from windrow.contract import CAPTURED, REQUEST
 from windrow.engine.answers import FollowedTurn, FollowJob, KeptAnswer, begin, context_of, redirect, request_of
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.requests import Followed
@@ -39,10 +39,12 @@ class FollowOutcome(NamedTuple):
 class AnswerFollower:
     """Follows the answers of some sources, each source's in the order in which they came."""
 
-    def __init__(self, run: HarvestRun, requests: Requests, sources: Sequence[Source]) -> None:
+    def __init__(self, run: HarvestRun, sources: Sequence[Source]) -> None:
         """Take up where each source got to."""
         self._run = run
-        self._requests = requests
+        self._requests = run.collection.requests
+        captures = run.collection.captures
+        self._kinds = [REQUEST] * (self._requests is not None) + [CAPTURED] * bool(captures and captures.follow)
         self._sources = {one.name: one for one in sources}
         queries = run.ledger.requests
         name = run.collection.name
@@ -59,6 +61,7 @@ class AnswerFollower:
 
     def begin(self, source: Source) -> Sequence[FoundUrl]:
         """Return what a source begins with."""
+        assert self._requests is not None
         return begin(self._requests, source, self._learned[source.name])
 
     def step(self, put: Put) -> list[FollowOutcome]:
@@ -74,7 +77,7 @@ class AnswerFollower:
         waiting = self._waiting[name]
         if not waiting and name in self._stirred:
             queries = self._run.ledger.requests
-            waiting += queries.visits(self._run.collection.name, name, self._read[name], REQUEST, PAGE)
+            waiting += queries.visits(self._run.collection.name, name, self._read[name], self._kinds, PAGE)
             if waiting:
                 self._read[name] = waiting[-1].seq
             else:
@@ -91,12 +94,12 @@ class AnswerFollower:
             if one.visit.kept is None or one.visit.status is None or one.visit.reason is not None:
                 continue
             kept = kept_answer(self._run, one)
-            if 300 <= kept.status < 400 and kept.location:
+            if 300 <= kept.status < 400 and kept.location and self._requests is not None:
                 asked = self._run.ledger.requests.asked(one.seq)
                 leads[place] = redirect(self._requests, source, kept, context_of(asked).get("hops", 0))
                 continue
             places.append(place)
-            jobs.append(FollowJob(source, self._learned[one.source], kept))
+            jobs.append(FollowJob(source, self._learned[one.source], kept, one.visit.kind == CAPTURED))
         results = self._run.pool.run(jobs, batch=1, pulse=self._run.tick)
         for place, (_, done) in zip(places, results, strict=True):
             leads[place] = done.result

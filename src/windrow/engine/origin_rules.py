@@ -224,5 +224,8 @@ ASKED_AS_CRAWL = Crawl(no_seeds, rules, retry_at, outcome, normal, page=REQUEST,
 
 
 def walked(collection: Collection) -> Crawl | None:
-    """Return how a collection's origins are walked: by its own rules, or as requests are; None where it is listed."""
-    return ASKED_AS_CRAWL if collection.requests else collection.crawl
+    """Return how a collection's origins are walked: by its own rules, or as requests are; None where it is listed.
+
+    One that only takes captures of others counts as asked: it has addresses and visits, though nothing is ever due.
+    """
+    return ASKED_AS_CRAWL if collection.takes_answers else collection.crawl

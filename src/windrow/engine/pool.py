@@ -14,12 +14,13 @@ from typing import Any, TypeVar
 
 from windrow.engine import worker
 from windrow.engine.answers import FollowJob
+from windrow.engine.capture_rules import SelectJob
 from windrow.engine.context import CONTEXT, start
 from windrow.engine.message import Done, Job
 from windrow.model import Finding, Reading
 from windrow.reasons import Reason
 
-AnyJob = TypeVar("AnyJob", Job, FollowJob)
+AnyJob = TypeVar("AnyJob", Job, FollowJob, SelectJob)
 
 BATCH = 16
 AHEAD = 4

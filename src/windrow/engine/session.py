@@ -14,6 +14,7 @@ from typing import Any, Self
 
 from windrow.contract import Check, Collection, Derive, Judge, Listing, Load, Read, Settle, Step, Summarise
 from windrow.digest import digest
+from windrow.engine.capturing import Capturing, is_asked
 from windrow.engine.context import warm
 from windrow.engine.crawling import Crawling
 from windrow.engine.crew import Crew
@@ -160,6 +161,12 @@ class Session:
 
     def _fetch(self, run: HarvestRun) -> None:
         """Ask the sources: by the links of their pages where the collection is walked, else by their listings."""
+        if run.collection.captures:
+            Capturing(run, run.collection.captures).run()
+            if self.stops:
+                return
+        if run.collection.captures and not any(is_asked(run, one) for one in run.harvest.sources):
+            return
         if crawl := walked(run.collection):
             with Crawling(run, crawl) as crawling:
                 crawling.run()
@@ -226,4 +233,6 @@ def _modules(collection: Collection) -> set[str]:
     modules = {one.run.__module__ for one in collection.steps if not isinstance(one, Summarise | Derive)}
     if collection.requests:
         modules.add(collection.requests.follow.__module__)
+    if collection.captures:
+        modules.add(collection.captures.select.__module__)
     return modules | ({collection.crawl.rules.__module__} if collection.crawl else set())

@@ -108,7 +108,7 @@ class Settling:
             for one in visits:
                 if run.stopping():
                     return
-                if one.visit.kind != ASK or not run.collection.requests:  # a service's answer is no document
+                if one.visit.kind != ASK or not run.collection.takes_answers:  # a service's answer is no document
                     yield one
             last = visits[-1].seq
 
@@ -167,7 +167,7 @@ class Settling:
             digest=kept.digest if kept else "",
         )  # fmt: skip
         head = kept.place if kept and kept.revisit else None
-        queries = self._run.ledger.requests if self._run.collection.requests else None
+        queries = self._run.ledger.requests if self._run.collection.takes_answers else None
         offers = queries.offers(one.seq) if queries else ()
         request = request_of(one.visit.url, queries.asked(one.seq)) if queries else None
         source = self._sources.get(one.source)
@@ -176,7 +176,7 @@ class Settling:
     def _answer(self) -> None:
         """Have services asked, and take the step again for visits whose answers are there, as long as that helps."""
         store = self._chronicle
-        if self._run.collection.requests is None or not isinstance(store, WaitingStore):
+        if not self._run.collection.takes_answers or not isinstance(store, WaitingStore):
             return
         while not self._run.stopping():
             after, helped = 0, False
@@ -210,7 +210,7 @@ class Settling:
 
     def _entries(self, page: list[SettledVisit]) -> list[Any]:
         """Return what the version store takes; what steps ask of services is put on the ledger first."""
-        if self._run.collection.requests is None:
+        if not self._run.collection.takes_answers:
             return [self._step.tell(one.recorded, one.result) for one in page]
         entries, wanted = [], []
         for number, one in enumerate(page):

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 
 from windrow.contract import Answer, Collection, Derive, Settle, Summarise, Task
 from windrow.engine.answers import FollowedTurn, FollowJob, KeptAnswer, body_of, follow
+from windrow.engine.capture_rules import SelectJob, select
 from windrow.engine.context import CONTEXT
 from windrow.engine.message import Done, Job
 from windrow.errors import WindrowError
@@ -24,6 +25,8 @@ from windrow.reasons import Reason
 from windrow.stores.archive import Capture, open_response
 
 NOT_MODIFIED = 304
+
+AnyJob = Job | FollowJob | SelectJob
 
 
 _RARELY = 20_000
@@ -65,9 +68,12 @@ class CaptureReader:
         return {**before, **answer.fields} if answer.status == NOT_MODIFIED else answer.fields
 
 
-def run_job(desk: WorkerConfig, reader: CaptureReader, job: Job | FollowJob) -> Any:
+def run_job(desk: WorkerConfig, reader: CaptureReader, job: AnyJob) -> Any:
     """Run one step on one document, or follow one answer; whatever goes wrong becomes a reading with a reason."""
     try:
+        if isinstance(job, SelectJob):
+            assert desk.collection.captures is not None
+            return select(desk.collection.captures, job)
         return _take_step(desk, reader, job) if isinstance(job, Job) else _follow(desk, reader, job)
     except WindrowError as error:
         return Reading(error.reason or Reason.STEP_FAILED, (_finding(error),))
@@ -80,11 +86,10 @@ def run_job(desk: WorkerConfig, reader: CaptureReader, job: Job | FollowJob) -> 
 
 
 def _follow(desk: WorkerConfig, reader: CaptureReader, job: FollowJob) -> FollowedTurn:
-    assert desk.collection.requests is not None
     kept = job.answer
     assert kept.place is not None
     view, fields, _ = reader.open(kept.place)
-    return follow(desk.collection.requests, job, view, fields, desk.limits)
+    return follow(desk.collection, job, view, fields, desk.limits)
 
 
 def _take_step(desk: WorkerConfig, reader: CaptureReader, job: Job) -> Any:
@@ -95,7 +100,7 @@ def _take_step(desk: WorkerConfig, reader: CaptureReader, job: Job) -> Any:
         fields = reader.fields(job.head, fields)
     if job.item.member:
         view = desk.collection.members.open(view, job.item.member, desk.limits)
-    if desk.collection.requests is not None:
+    if desk.collection.takes_answers:
         view = body_of(view, fields, desk.limits)
     assert not isinstance(step, Summarise | Derive)
     names = () if isinstance(step, Settle) else step.resources
@@ -159,7 +164,7 @@ def main(pipe: Pipe, desk: WorkerConfig, at: Any) -> None:
     gc.set_threshold(_RARELY)
     while True:
         try:
-            jobs: list[Job | FollowJob] | None = pipe.recv()
+            jobs: list[AnyJob] | None = pipe.recv()
         except (EOFError, OSError):
             return
         if jobs is None:

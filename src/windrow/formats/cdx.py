@@ -11,6 +11,7 @@ import re
 from datetime import date
 from typing import NamedTuple
 
+from windrow.model import CdxLine
 from windrow.reasons import Reason
 
 LONGEST = 64 * 1024
@@ -26,25 +27,6 @@ _STATUS = {"": None, "-": None} | {f"{code:03}": code for code in range(1000)}
 _DIGITS = 19  # that a number has fewer of
 _decode = json.JSONDecoder().decode
 _SAFE_DAY = "29"  # days before it are in every month
-
-
-class CdxLine(NamedTuple):
-    """A capture as an index has it.
-
-    `timestamp` has 14 digits and is a time of the calendar, in UTC. `digest` is as it is written, mostly base 32 of
-    SHA-1. `length` is that of the record in the file, compressed. None and empty text stand for `-` and what is absent;
-    bytes that are no UTF-8 are kept as Python keeps them in file names (PEP 383).
-    """
-
-    key: str
-    timestamp: str
-    url: str
-    mime: str
-    status: int | None
-    digest: str
-    length: int | None
-    offset: int | None
-    warc: str
 
 
 class CdxFault(NamedTuple):

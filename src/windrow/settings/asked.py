@@ -1,4 +1,4 @@
-"""What a source that is asked by requests may say of how it is asked; its collection declares it with its own."""
+"""What a source may say of how it is asked by requests, or whose captures it takes; its collection declares it too."""
 
 from __future__ import annotations
 
@@ -10,6 +10,12 @@ ASKED = (
     Setting("private", TEXTS, [], "hosts and networks that may be private, beside the one that `url` itself names"),
 )
 """To be put into `Configuration.source`."""
+
+
+CAPTURED = (
+    Setting("from", TEXTS, [], "whose captures are read: collections, or sources of theirs as collection:source"),
+)
+"""To be put into `Configuration.source` by a collection that takes captures of others."""
 
 
 def store_of(name: str) -> Setting:

@@ -62,6 +62,11 @@ def no_section(given: Given) -> Mapping[str, Any]:
 def source_at_url(table: SourceTable, values: Mapping[str, Value], around: Surroundings) -> Source:
     """Make a source that lives at its `url`; its options are the values of the collection's own source settings."""
     url = values["url"]
+    options = {name: value.value for name, value in values.items()}
+    active = values["state"].value == "available"
+    if not url.value and options.get("from"):  # it takes captures of others, and nobody is asked
+        nowhere = Site("", agent=around.agent)
+        return Source(table.name, values["collection"].value, nowhere, active=active, options=options)
     if not url.value:
         raise ConfigError(f"{table.file}: source.{table.name}.url is missing", hint=f"edit {table.file}")
     try:
@@ -75,8 +80,6 @@ def source_at_url(table: SourceTable, values: Mapping[str, Value], around: Surro
         ca_bundle=str(bundle) if bundle else "",
         agent=around.agent,
     )
-    options = {name: value.value for name, value in values.items()}
-    active = values["state"].value == "available"
     return Source(table.name, values["collection"].value, site, active=active, options=options)
 
 

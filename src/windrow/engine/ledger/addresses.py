@@ -272,7 +272,7 @@ class AddressWriter:
 
     def add_known(self, host: int, found: FoundUrl) -> None:
         """Put an address on record that is never due."""
-        self._batch.row("known", found.digest, host, found.url, found.place)
+        self._batch.row("known", found.digest, host, found.url, found.place, found.kind)
 
     def hint(self, host: int, found: Iterable[FoundUrl], rest: int) -> None:
         """Make addresses due that are said to have changed since their last visit, `rest` seconds after it at least."""

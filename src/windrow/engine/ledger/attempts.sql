@@ -52,14 +52,14 @@ WHERE i.collection = ? AND i.status <> ? AND e.reason IS NULL ORDER BY f.session
 -- name: visits_after
 -- Visits to a collection's addresses after a given one, in the order of the ledger. The visits lead: whatever their
 -- number, the first ones come at once.
-SELECT v.seq, v.session, s.at, h.source, v.address, a.url, v.kind, v.allowed, v.started, v.seconds, v.status, v.reason,
+SELECT v.seq, v.session, s.at, coalesce((SELECT c.source FROM captured c WHERE c.visit = v.seq), h.source), v.address, a.url, v.kind, v.allowed, v.started, v.seconds, v.status, v.reason,
        v.message, v.digest, v.size, v.warc, v.place_offset, v.place_length, v.revisit, v.mime, v.etag, v.modified, v.location
 FROM visit v CROSS JOIN host h ON h.seq = v.host AND h.collection = ? CROSS JOIN address a ON a.digest = v.address AND a.host = v.host
 CROSS JOIN session s ON s.seq = v.session
 WHERE v.seq > ? ORDER BY v.seq LIMIT ?;
 
 -- name: visits_named
-SELECT v.seq, v.session, s.at, h.source, v.address, a.url, v.kind, v.allowed, v.started, v.seconds, v.status, v.reason,
+SELECT v.seq, v.session, s.at, coalesce((SELECT c.source FROM captured c WHERE c.visit = v.seq), h.source), v.address, a.url, v.kind, v.allowed, v.started, v.seconds, v.status, v.reason,
        v.message, v.digest, v.size, v.warc, v.place_offset, v.place_length, v.revisit, v.mime, v.etag, v.modified, v.location
 FROM visit v CROSS JOIN host h ON h.seq = v.host CROSS JOIN address a ON a.digest = v.address AND a.host = v.host
 CROSS JOIN session s ON s.seq = v.session

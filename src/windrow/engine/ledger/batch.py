@@ -37,8 +37,8 @@ _WRITE |= {
         " place = excluded.place, due = 0, pause = 0 WHERE pause = -1"
     ),
     "known": (
-        "INSERT INTO address (digest, host, url, via, place, due, pause, capture, failures)"
-        " VALUES (?,?,?,0,?,NULL,-1,0,0) ON CONFLICT DO NOTHING"
+        "INSERT INTO address (digest, host, url, via, place, due, pause, capture, failures, kind)"
+        " VALUES (?,?,?,0,?,NULL,-1,0,0,?) ON CONFLICT DO NOTHING"
     ),
     "intake": "INSERT INTO intake VALUES (?,?,?,?,0)",
     "intake_at": "UPDATE intake SET place_offset = ? WHERE item = ?",
@@ -58,6 +58,7 @@ _WRITE |= {
     "offered": "INSERT INTO offered VALUES (?,?,?,?,?,?) ON CONFLICT DO NOTHING",
     "offer_known": "INSERT INTO offer_known VALUES (?,?,?,?) ON CONFLICT DO NOTHING",
     "asked_again": queries()["ask_again"],
+    "captured": "INSERT INTO captured VALUES (?,?,?,?,?,?,?)",
 }
 
 

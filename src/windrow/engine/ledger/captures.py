@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from windrow.engine.ledger.attempts import recorded
+from windrow.engine.ledger.batch import LedgerBatch
 from windrow.engine.ledger.database import LedgerDatabase
 from windrow.model import ArchivePlace, Recorded
+from windrow.reasons import Reason
 
 
 class CaptureRow(NamedTuple):
@@ -34,6 +36,44 @@ class HeldCapture(NamedTuple):
     digest: str
     size: int
     key: str
+
+
+class IndexRow(NamedTuple):
+    """How far a source looked for captures in one place: lines up to `place` were seen, and some of them taken."""
+
+    id: int
+    collection: str
+    source: str
+    name: str
+    rules: str
+    place: int
+    seen: int
+    taken: int
+
+
+class RuleRow(NamedTuple):
+    """How many lines of an index were left out by a rule, and the address of the first one."""
+
+    reason: Reason
+    rule: str
+    lines: int
+    url: str
+
+
+class CapturedRow(NamedTuple):
+    """Whose capture a visit took: that of the visit `original`, which a collection's source made; 0: another maker's.
+
+    `found_in` names the index that it was found by; it is empty where the capture was there when the address was to be
+    asked.
+    """
+
+    visit: int
+    original: int
+    collection: str
+    source: str
+    found_in: str
+    warc: str
+    offset: int
 
 
 class _Promise(NamedTuple):
@@ -72,25 +112,73 @@ class CaptureQueries:
         """Yield the captures put on record from one session's begin to the next one's."""
         return self._database.stream(CaptureRow, "session_captures", session)
 
-    def after(
-        self, visit: int, limit: int, *, collections: Iterable[str] = (), sources: Iterable[str] = (), mime: str = "",
-        url: str = "",
-    ) -> list[Recorded]:  # fmt: skip
-        """Return answers that were kept after a given visit, in the order of the ledger, whoever asked.
+    def after(self, visit: int, limit: int, origins: Sequence[tuple[str, str]]) -> list[Recorded]:
+        """Return answers that were kept after a given visit, in the order of the ledger.
 
-        `collections` and `sources` name those whose answers are wanted, none for all; `mime` and `url` are patterns of
-        SQLite's GLOB, such as `text/html` and `https://example.org/*`. The last one's `seq` is where to go on.
+        `origins` are the collections and sources whose answers are wanted, a source empty for all of a collection. The
+        last one's `seq` is where to go on.
         """
-        chosen = (json.dumps([*collections]), json.dumps([*sources]))
-        return self._database.mapped(recorded, "captures_after", visit, *chosen, mime, url, limit)
+        return self._database.mapped(recorded, "captures_after", visit, json.dumps([*origins]), limit)
 
-    def newest(self, address: int, since: int) -> Recorded | None:
-        """Return the latest answer kept of an address (the digest of what is asked) since a fact, whoever asked.
+    def of_address(self, collection: str, address: int) -> list[Recorded]:
+        """Return the answers that a collection kept of an address."""
+        return self._database.mapped(recorded, "captures_of_address", address, collection)
 
-        With a session's number, two collections on one site ask for each page once.
+    def newest(self, address: int, since: int, collection: str) -> Recorded | None:
+        """Return the latest answer that another collection kept of an address since a fact.
+
+        `address` is the digest of what is asked. With a session's number, two collections on one site ask for each page
+        once.
         """
-        return next(iter(self._database.mapped(recorded, "capture_newest", address, since)), None)
+        return next(iter(self._database.mapped(recorded, "capture_newest", address, since, collection)), None)
+
+    def index(self, collection: str, source: str, name: str) -> IndexRow | None:
+        """Return how far a source looked through an index."""
+        return self._database.first(IndexRow, "capture_index", collection, source, name)
+
+    def indexes(self, collection: str, source: str) -> list[IndexRow]:
+        """Return the indexes that a source looked through."""
+        return self._database.rows(IndexRow, "capture_indexes", collection, source)
+
+    def left_out(self, index: int) -> list[RuleRow]:
+        """Return what rules left out of an index, the most frequent first."""
+        return self._database.rows(RuleRow, "captures_left_out", index)
+
+    def taken(self, collection: str, place: ArchivePlace) -> int:
+        """Return the visit in which a collection took the record at a place, 0 where it did not."""
+        return int(self._database.value("capture_taken", collection, place.warc, place.offset) or 0)
+
+    def captured(self, visit: int) -> CapturedRow | None:
+        """Return whose capture a visit took; None where it asked for itself."""
+        return self._database.first(CapturedRow, "captured", visit)
 
     def held(self) -> Iterator[HeldCapture]:
         """Yield every record of the archive that holds bytes of its own, file by file."""
         return self._database.stream(HeldCapture, "captures_all")
+
+
+class CaptureWriter:
+    """What is written of captures that others made."""
+
+    def __init__(self, batch: LedgerBatch) -> None:
+        """Gather with the other parts of a writer."""
+        self._batch = batch
+
+    def begin(self, collection: str, source: str, name: str, rules: str) -> None:
+        """Begin to look through an index; from its beginning, with no counts."""
+        self._batch.database.execute("capture_index_begin", collection, source, name, rules)
+        found = self._batch.database.first(IndexRow, "capture_index", collection, source, name)
+        assert found is not None
+        self._batch.database.execute("capture_index_forget_counts", found.id)
+
+    def reach(self, index: int, place: int, seen: int, taken: int) -> None:
+        """Note that an index was looked through up to a place: so many lines more, and so many of them taken."""
+        self._batch.database.execute("capture_index_reach", index, place, seen, taken)
+
+    def leave_out(self, index: int, rule: RuleRow) -> None:
+        """Add to the count of what a rule left out."""
+        self._batch.database.execute("capture_leave_out", index, *rule)
+
+    def take(self, visit: int, collection: str, source: str, row: CapturedRow, index: int) -> None:
+        """Say of a visit whose capture it took."""
+        self._batch.row("captured", visit, collection, source, row.original, index, row.warc, row.offset)

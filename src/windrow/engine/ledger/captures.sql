@@ -40,31 +40,82 @@ SELECT coalesce(nullif(v.url, ''), a.url), v.started, v.digest, v.status, v.warc
        v.revisit, v.mime
 FROM visit v LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
 WHERE v.seq > ?1 AND v.seq < coalesce((SELECT min(s.seq) FROM session s WHERE s.seq > ?1), v.seq + 1) AND v.warc <> ''
-AND v.status IS NOT 304;
+AND v.status IS NOT 304 AND NOT EXISTS (SELECT 1 FROM captured c WHERE c.visit = v.seq AND c.original <> 0);
 
 -- name: captures_all
 -- Every record of the archive that holds bytes of its own, file by file, and what it is a capture of.
 SELECT e.warc, e.place_offset, e.place_length, e.digest, e.size, i.item_key FROM fetch_end e
 JOIN item i ON i.seq = e.item WHERE e.reason IS NULL AND e.revisit = 0 UNION ALL
 SELECT v.warc, v.place_offset, v.place_length, v.digest, v.size, coalesce(a.url, v.url) FROM visit v
-LEFT JOIN address a ON a.digest = v.address AND a.host = v.host WHERE v.warc <> '' AND v.revisit = 0 ORDER BY 1, 2;
+LEFT JOIN address a ON a.digest = v.address AND a.host = v.host WHERE v.warc <> '' AND v.revisit = 0
+AND NOT EXISTS (SELECT 1 FROM captured c WHERE c.visit = v.seq AND c.original <> 0) ORDER BY 1, 2;
 
 -- name: captures_after
--- Answers that were kept after a given visit, in the order of the ledger: of these collections and sources (as JSON
--- lists, empty for all), and where the media type and the address match a pattern of GLOB.
+-- Answers that were kept after a given visit, and those that said that known bytes are still there, in the order of the
+-- ledger: of these collections and sources (as a JSON list of pairs, a source empty for all).
+SELECT v.seq, v.session, s.at, coalesce((SELECT c.source FROM captured c WHERE c.visit = v.seq), h.source), v.address,
+       a.url, v.kind, v.allowed, v.started, v.seconds, v.status, v.reason,
+       v.message, v.digest, v.size, v.warc, v.place_offset, v.place_length, v.revisit,
+       CASE WHEN v.mime <> '' OR v.revisit = 0 THEN v.mime ELSE coalesce((SELECT o.mime FROM visit o
+           WHERE o.address = v.address AND o.digest = v.digest AND o.revisit = 0 ORDER BY o.seq LIMIT 1), '') END,
+       v.etag, v.modified, v.location
+FROM visit v CROSS JOIN host h ON h.seq = v.host CROSS JOIN address a ON a.digest = v.address AND a.host = v.host
+CROSS JOIN session s ON s.seq = v.session
+WHERE v.seq > ?1 AND v.warc <> '' AND v.reason IS NULL
+AND (v.status BETWEEN 200 AND 299 OR (v.status = 304 AND v.digest <> ''))
+AND EXISTS (SELECT 1 FROM json_each(?2) k WHERE h.collection = json_extract(k.value, '$[0]')
+    AND json_extract(k.value, '$[1]') IN ('', h.source)) ORDER BY v.seq LIMIT ?3;
+
+-- name: captures_of_address
+-- Answers that were kept of an address, whoever asked, the first one first.
 SELECT v.seq, v.session, s.at, h.source, v.address, a.url, v.kind, v.allowed, v.started, v.seconds, v.status, v.reason,
        v.message, v.digest, v.size, v.warc, v.place_offset, v.place_length, v.revisit, v.mime, v.etag, v.modified, v.location
 FROM visit v CROSS JOIN host h ON h.seq = v.host CROSS JOIN address a ON a.digest = v.address AND a.host = v.host
 CROSS JOIN session s ON s.seq = v.session
-WHERE v.seq > ?1 AND v.warc <> '' AND v.status BETWEEN 200 AND 299
-AND (?2 = '[]' OR h.collection IN (SELECT value FROM json_each(?2)))
-AND (?3 = '[]' OR h.source IN (SELECT value FROM json_each(?3)))
-AND (?4 = '' OR v.mime GLOB ?4) AND (?5 = '' OR a.url GLOB ?5) ORDER BY v.seq LIMIT ?6;
+WHERE v.address = ?1 AND h.collection = ?2 AND v.warc <> '' AND v.reason IS NULL ORDER BY v.seq;
+
+-- name: capture_index
+-- How far a source got in one of the places where it looks for captures.
+SELECT id, collection, source, name, rules, place, seen, taken FROM capture_index
+WHERE collection = ? AND source = ? AND name = ?;
+
+-- name: capture_indexes
+SELECT id, collection, source, name, rules, place, seen, taken FROM capture_index
+WHERE collection = ? AND source = ? ORDER BY id;
+
+-- name: capture_index_begin
+-- Begin to look through an index, or once more from its beginning by other rules.
+INSERT INTO capture_index (collection, source, name, rules, place, seen, taken) VALUES (?,?,?,?,0,0,0)
+ON CONFLICT (collection, source, name) DO UPDATE SET rules = excluded.rules, place = 0, seen = 0, taken = 0;
+
+-- name: capture_index_forget_counts
+DELETE FROM capture_left_out WHERE capture_index = ?;
+
+-- name: capture_index_reach
+UPDATE capture_index SET place = ?2, seen = seen + ?3, taken = taken + ?4 WHERE id = ?1;
+
+-- name: capture_leave_out
+INSERT INTO capture_left_out VALUES (?,?,?,?,?)
+ON CONFLICT DO UPDATE SET lines = lines + excluded.lines;
+
+-- name: captures_left_out
+SELECT reason, rule, lines, url FROM capture_left_out WHERE capture_index = ? ORDER BY lines DESC, reason, rule;
+
+-- name: capture_taken
+-- The visit in which a collection took the record at a place.
+SELECT visit FROM captured WHERE collection = ? AND warc = ? AND place_offset = ? AND capture_index <> 0;
+
+-- name: captured
+-- Whose capture a visit took: the visit that it was made in, and who asked then; and the index that named it.
+SELECT c.visit, c.original, coalesce(h.collection, ''), coalesce(h.source, ''), coalesce(i.name, ''), c.warc, c.place_offset
+FROM captured c LEFT JOIN visit o ON o.seq = c.original LEFT JOIN host h ON h.seq = o.host
+LEFT JOIN capture_index i ON i.id = c.capture_index WHERE c.visit = ?;
 
 -- name: capture_newest
--- The latest answer that was kept of an address since a given fact, whichever collection asked.
+-- The latest answer that another collection kept of an address since a given fact.
 SELECT v.seq, v.session, s.at, h.source, v.address, a.url, v.kind, v.allowed, v.started, v.seconds, v.status, v.reason,
        v.message, v.digest, v.size, v.warc, v.place_offset, v.place_length, v.revisit, v.mime, v.etag, v.modified, v.location
 FROM visit v CROSS JOIN host h ON h.seq = v.host CROSS JOIN address a ON a.digest = v.address AND a.host = v.host
 CROSS JOIN session s ON s.seq = v.session
-WHERE v.address = ?1 AND v.seq > ?2 AND v.warc <> '' AND v.reason IS NULL ORDER BY v.seq DESC LIMIT 1;
+WHERE v.address = ?1 AND v.seq > ?2 AND h.collection <> ?3 AND v.warc <> '' AND v.reason IS NULL
+ORDER BY v.seq DESC LIMIT 1;

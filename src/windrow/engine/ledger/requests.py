@@ -81,9 +81,11 @@ class RequestQueries:
         rows = self._database.rows(_LearnedRow, "learned", collection, source)
         return {one.name: json.loads(one.value) for one in rows}
 
-    def visits(self, collection: str, source: str, after: int, kind: int, limit: int) -> list[Recorded]:
-        """Return visits of a source after a given one, of one kind."""
-        return self._database.mapped(recorded, "visits_of_source", collection, source, after, kind, limit)
+    def visits(self, collection: str, source: str, after: int, kinds: Iterable[int], limit: int) -> list[Recorded]:
+        """Return visits of a source after a given one, of some kinds."""
+        return self._database.mapped(
+            recorded, "visits_of_source", collection, source, after, json.dumps([*kinds]), limit
+        )
 
     def offers(self, visit: int) -> tuple[Offering, ...]:
         """Return what an answer offered, in its order."""

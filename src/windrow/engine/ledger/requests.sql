@@ -15,13 +15,14 @@ ORDER BY visit DESC LIMIT ?;
 SELECT name, value FROM learned WHERE collection = ? AND source = ?;
 
 -- name: visits_of_source
--- Visits of one source after a given one that were for a kind of thing, in the order of the ledger.
-SELECT v.seq, v.session, s.at, h.source, v.address, a.url, v.kind, v.allowed, v.started, v.seconds, v.status, v.reason,
+-- Visits of one source after a given one that were for some kinds of things (as a JSON list), in the order of the ledger.
+SELECT v.seq, v.session, s.at, coalesce((SELECT c.source FROM captured c WHERE c.visit = v.seq), h.source), v.address, a.url, v.kind, v.allowed, v.started, v.seconds, v.status, v.reason,
        v.message, v.digest, v.size, v.warc, v.place_offset, v.place_length, v.revisit, v.mime, v.etag, v.modified, v.location
-FROM visit v CROSS JOIN host h ON h.seq = v.host AND h.collection = ? AND h.source = ?
+FROM visit v CROSS JOIN host h ON h.seq = v.host AND h.collection = ?1
 CROSS JOIN address a ON a.digest = v.address AND a.host = v.host
 CROSS JOIN session s ON s.seq = v.session
-WHERE v.seq > ? AND v.kind = ? ORDER BY v.seq LIMIT ?;
+WHERE v.seq > ?3 AND v.kind IN (SELECT value FROM json_each(?4))
+AND coalesce((SELECT c.source FROM captured c WHERE c.visit = v.seq), h.source) = ?2 ORDER BY v.seq LIMIT ?5;
 
 -- name: offers_of
 SELECT name, part_offset, part_length, url FROM offered WHERE visit = ? ORDER BY ordinal;

@@ -7,6 +7,7 @@ from datetime import datetime
 from windrow.engine.ledger.addresses import AddressWriter
 from windrow.engine.ledger.attempts import AttemptWriter
 from windrow.engine.ledger.batch import LedgerBatch
+from windrow.engine.ledger.captures import CaptureWriter
 from windrow.engine.ledger.database import LedgerDatabase
 from windrow.engine.ledger.items import ItemWriter
 from windrow.engine.ledger.listings import ListingWriter
@@ -28,6 +29,7 @@ class LedgerWriter:
         self.attempts = AttemptWriter(batch)
         self.addresses = AddressWriter(batch)
         self.requests = RequestWriter(batch)
+        self.captures = CaptureWriter(batch)
         self.takedowns = TakedownWriter(batch)
         self.imports = ImportWriter(batch)
 

@@ -15,10 +15,10 @@ from isal import igzip, isal_zlib
 
 from windrow.digest import spelled_alike, warc
 from windrow.errors import ArchiveError, StepError
-from windrow.formats.cdx import LONGEST, CdxFault, CdxLine, Layout, parse_line
+from windrow.formats.cdx import LONGEST, CdxFault, Layout, parse_line
 from windrow.formats.coding import plain
 from windrow.formats.http import read_head
-from windrow.model import Limits
+from windrow.model import CdxLine, Limits
 from windrow.reasons import Reason
 from windrow.stores.archive.stranger import GZIP, WarcRecord, met_at
 

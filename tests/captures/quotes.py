@@ -1,0 +1,58 @@
+"""A workspace of pages and of the toy that takes what pages kept, run in this process, without its wheel."""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from windrow.collections.pages import adapter as pages_adapter
+from windrow.collections.pages.collection import COLLECTION as PAGES
+from windrow.config import load
+from windrow.engine.session import Session, Setup
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "toy_collection" / "src"))
+
+from windrow_glossary.quotes import ADAPTER, COLLECTION
+
+__all__ = ["ADAPTER", "COLLECTION", "configured", "opened", "run", "run_pages", "run_quotes"]
+
+CRAWLED = '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate = ["127.0.0.1"]\ndelay = "1 ms"\n'
+
+
+def configured(root, site, *, pages="article", origin="pages", **more):
+    """Write a workspace that crawls the site and looks for quotations in what was kept, and load it."""
+    told = {"from": [origin], "pages": pages} | more
+    lines = "".join(f"{name} = {value!r}\n" for name, value in told.items())
+    (root / "windrow.toml").write_text(
+        f'{CRAWLED}\n[source.web]\ncollection = "pages"\nurl = "{site.url}"\n\n'
+        f'[source.said]\ncollection = "quotes"\n{lines}'
+    )
+    return opened(root)
+
+
+def opened(root):
+    return load(root, environ={}, collections={"pages": PAGES, "quotes": COLLECTION})
+
+
+def setup_of(workspace):
+    return Setup(workspace.ledger, workspace.archive.folder, workspace.limits, fetchers=1, workers=1)
+
+
+def run(workspace, *, pages=True, quotes=True, limit=None, discovery=None):
+    """Run one session of both collections, or of one; return it."""
+    with Session(setup_of(workspace), "run") as session:
+        if pages:
+            session.harvest(pages_adapter.harvest(workspace))
+        if quotes:
+            harvest = ADAPTER.harvest(workspace)
+            if discovery:
+                harvest.collection = replace(harvest.collection, discovery=discovery)
+            session.harvest(harvest, limit=limit)
+    return session
+
+
+def run_pages(workspace):
+    return run(workspace, quotes=False)
+
+
+def run_quotes(workspace, **more):
+    return run(workspace, pages=False, **more)
