@@ -7,8 +7,9 @@ alone, which has bounds of time and memory. Here are bounds of bytes, pages, cha
 from __future__ import annotations
 
 import ctypes
+import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
@@ -36,6 +37,10 @@ _PASSWORD = 4  # FPDF_ERR_PASSWORD
 _ACTION_URI = 3  # PDFACTION_URI
 # PDFium puts one of these for a hyphen at a line's end
 _HYPHEN = re.compile("[\x02\ufffe]\r?\n?")
+
+
+# What it warns of, such as a table of contents that is too deep, is told by what is read.
+logging.getLogger("pypdfium2").addHandler(logging.NullHandler())
 
 
 class PdfLink(NamedTuple):
@@ -96,13 +101,12 @@ def _read(document: PdfDocument) -> Pdf:
         room -= len(text)
         if room <= 0:
             break
-    said = document.get_metadata_dict()
     return Pdf(
-        _line(said.get("Title", "")),
-        _line(said.get("Subject", "")),
+        _line(_metadata(document, b"Title")),
+        _line(_metadata(document, b"Subject")),
         _language(document),
-        moment(said.get("CreationDate", "")),
-        moment(said.get("ModDate", "")),
+        moment(_metadata(document, b"CreationDate")),
+        moment(_metadata(document, b"ModDate")),
         pages,
         list(_contents(document)),
         links,
@@ -147,12 +151,28 @@ def _links(document: PdfDocument, page: PdfPage, text: PdfTextPage) -> Iterator[
 
 def _contents(document: PdfDocument) -> Iterator[tuple[int, str]]:
     """Yield the table of contents; one that runs in circles ends where it does."""
+    import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
+
     for at, mark in enumerate(document.get_toc(max_depth=6)):
         if at >= _MARKS:
             return
-        title = _line(mark.get_title())
+        title = _line(_text(pdfium.FPDFBookmark_GetTitle, mark.raw))
         if title:
             yield mark.level, title
+
+
+def _metadata(document: PdfDocument, key: bytes) -> str:
+    import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
+
+    return _text(pdfium.FPDF_GetMetaText, document.raw, key)
+
+
+def _text(get: Callable[..., int], *asked: object) -> str:
+    """Return a text that PDFium gives in UTF-16 with a NUL behind it; pypdfium2 raises for half a surrogate pair."""
+    size = get(*asked, None, 0)
+    buffer = ctypes.create_string_buffer(size)
+    get(*asked, buffer, size)
+    return buffer.raw[: max(0, size - 2)].decode("utf-16-le", "replace")
 
 
 def _language(document: PdfDocument) -> str:
@@ -182,6 +202,6 @@ def moment(written: str) -> int | None:
     away = timedelta(hours=int(found[8] or 0), minutes=int(found[9] or 0))
     try:
         zone = timezone(-away if found[7] == "-" else away) if away else UTC
-        return int(datetime(year, month, day, hour, minute, second, tzinfo=zone).timestamp())
+        return int(datetime(year, month, day, hour, minute, second, tzinfo=zone).astimezone(UTC).timestamp())
     except (ValueError, OverflowError):
         return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from tests.collections.pages.sheet import lines, paper, pdf
@@ -101,3 +103,52 @@ def test_real_papers(shared) -> None:
     assert kinds["err-truncated.pdf"] == kinds["err-empty.pdf"] == ["corrupt"]
     assert kinds["err-image-only.pdf"] == ["no_text"]
     assert kinds["owner-password-only.pdf"] == kinds["nine-words.pdf"] == []
+
+
+HALF = b"(\xfe\xff\xd8\x00A)"
+
+
+def test_halves_of_letters_in_metadata_and_contents_lose_no_text() -> None:
+    toc = {6: b"<</Type /Outlines /First 7 0 R>>", 7: b"<</Title %s>>" % HALF}
+    found = told(paper(FIRST, root=b"/Outlines 6 0 R", extra=toc).replace(b"(On tea) /C", HALF + b" /C"))
+    assert found.pile.text.startswith("On tea")
+    assert not found.findings
+
+
+@pytest.mark.parametrize(
+    "date", ["D:99991231235959-12'00'", "D:00010101000000+23'00'", "D:99999999999999", "D:20240301120000+99'99'", ""]
+)
+def test_a_date_that_no_calendar_has_is_none(date: str) -> None:
+    assert portable.moment(date) is None
+
+
+NUMBERS = [b"-1", b"2147483648", b"99999999999999999999", b"1.5", b"null", b"/x"]
+PLACES = [
+    (b"/Count 1", b"/Count %s"), (b"<</Length ", b"<</Length %s /Y "), (b"[0 0 612 792]", b"[%s 0 9 9]"),
+    (b"[70 690 400 715]", b"[%s 690 4 715]"), (b"/Size ", b"/Size %s /Z "), (b"/Root 1", b"/Prev %s /Root 1"),
+    (b"startxref\n", b"startxref\n%s\n"), (b"/F 12 Tf", b"/F %s Tf"), (b"72 700 Td", b"72 %s Td"),
+    (b"(D:20240301120000+01'00')", b"%s"), (b"(en-GB)", b"%s"), (b"(/cup)", b"%s"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("place", "lie"), PLACES, ids=[place.decode().strip() for place, _ in PLACES])
+def test_numbers_that_lie_end_in_a_document_or_a_reason(place: bytes, lie: bytes) -> None:
+    good = paper(FIRST, link="/cup")
+    assert place in good
+    for number in NUMBERS:
+        found = told(good.replace(place, lie % number))
+        assert found.pile.text or {one.kind for one in found.findings} <= {"corrupt", "no_text", "too_large"}, number
+
+
+def test_a_hundred_damaged_documents_end_in_a_document_or_a_reason() -> None:
+    chance = random.Random(1)
+    good = paper(FIRST, link="/cup", root=b"/Outlines 6 0 R", extra={6: b"<</First 7 0 R>>", 7: b"<</Title (On tea)>>"})
+    for _ in range(100):
+        raw = bytearray(good)
+        for _ in range(chance.randrange(1, 12)):
+            at = chance.randrange(len(raw))
+            raw[at : at + chance.randrange(20)] = chance.choice(
+                [b"99999999999", b"<<", b"[", b"(", b"0 0 R", b"\0\xff"]
+            )
+        found = told(b"%PDF-" + bytes(raw[5:]))
+        assert found.pile.text or {one.kind for one in found.findings} <= {"corrupt", "no_text", "encrypted"}
