@@ -86,7 +86,7 @@ def _title(one: type) -> str:
 
 
 def _fields(one: type) -> Iterator[tuple[str, str]]:
-    hints = typing.get_type_hints(one)
+    hints = typing.get_type_hints(one, localns={each.__name__: each for each in RESULTS})
     names = [each.name for each in fields(one)] if is_dataclass(one) else one._fields  # type: ignore[attr-defined]
     for name in names:
         yield name, _kind(hints[name]).replace("|", "\\|")

@@ -24,7 +24,8 @@ from benchmarks.pages.corpus import NOW, Vocabulary, documents
 from benchmarks.pages.filler import Filler
 from benchmarks.pages.labelled import Known, mixed
 from benchmarks.pages.peer import Fts5, Tantivy
-from windrow.collections.pages.adapter.indexing import index_pages, open_index
+from windrow.collections.pages.adapter.index_files import open_index
+from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.collections.pages.adapter.search import Search
 from windrow.stores.connect import connect
 from windrow.stores.index.fulltext import fill

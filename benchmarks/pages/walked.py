@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from windrow.collections.pages.crawl import CRAWL, site
+from windrow.collections.pages.collection import CRAWL
+from windrow.collections.pages.crawl import site
 from windrow.collections.pages.guide import CrawlOptions, SiteRules
 from windrow.collections.pages.recrawl import DAY
 from windrow.collections.pages.reference import References

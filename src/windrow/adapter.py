@@ -9,18 +9,46 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO
 
-from windrow.config import Workspace
-from windrow.engine.check import Fault
-from windrow.engine.ledger import Ledger
-from windrow.engine.progress import Progress
-from windrow.engine.replay import ReplayChange
-from windrow.engine.run import Harvest
-from windrow.engine.session import Setup
-from windrow.model import Level, Source
+from windrow.errors import ConfigError
+from windrow.model import Level
 from windrow.reasons import Reason
+
+if TYPE_CHECKING:  # what is loaded to look a word up is loaded to search
+    from windrow.config import Workspace
+    from windrow.engine.check import Fault
+    from windrow.engine.ledger import Ledger
+    from windrow.engine.progress import Progress
+    from windrow.engine.replay import ReplayChange
+    from windrow.engine.run import Harvest
+    from windrow.engine.session import Setup
+    from windrow.model import Source
+
+
+class Rooms:
+    """An adapter whose parts lie in the modules of a package: each is loaded when it is used.
+
+    So nobody who searches loads what a harvest needs, nor the other way round.
+    """
+
+    def __init__(self, package: str, places: Mapping[str, str], **values: Any) -> None:
+        """Take the package, the module below it by the name of each part, and parts that are plain values."""
+        self._package, self._places = package, places
+        self.__dict__.update(values)
+
+    def __getattr__(self, name: str) -> Any:
+        """Load a part; it is looked up here only the first time."""
+        if name.startswith("_") or name not in self._places:
+            raise AttributeError(f"the adapter {self.__dict__.get('_package')!r} has no {name!r}")
+        try:
+            found = getattr(import_module(f"{self._package}.{self._places[name]}"), name)
+        except ImportError as error:
+            raise ConfigError(f"{name!r} of the adapter {self._package!r} cannot be loaded: {error}") from error
+        self.__dict__[name] = found
+        return found
 
 
 class Got(NamedTuple):

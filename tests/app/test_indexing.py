@@ -14,7 +14,8 @@ import pytest
 
 from tests.collections.pages.place import Page, fill, schema
 from windrow.collections.pages.adapter import indexing
-from windrow.collections.pages.adapter.indexing import index_pages, open_index, roll_path
+from windrow.collections.pages.adapter.index_files import open_index, roll_path
+from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.collections.pages.adapter.search import Search
 from windrow.collections.pages.search.word import counted
 from windrow.stores.connect import connect

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.app.test_search import PAGES
+from tests.cli.test_start import HEAVY, loaded
 from tests.collections.pages.place import fill, schema
 from windrow.app import Windrow
 from windrow.app.scaffold import prepare
@@ -185,3 +186,13 @@ def test_check_misses_a_search_index_that_is_gone_or_behind(root: Path, tmp_path
     shutil.rmtree(folder)
     assert len(list(indexing.behind(engine, folder))) == 1
     engine.dispose()
+
+
+def test_a_search_of_pages_loads_neither_sqlalchemy_nor_a_reader(root: Path) -> None:
+    code, modules = loaded("search", "green", "tea", workspace=root)
+    assert code == 0
+    assert modules & HEAVY == set()
+    assert "windrow.collections.pages.adapter.lookup" in modules
+    assert [
+        one for one in modules if one.startswith(("windrow.engine.session", "windrow.transports", "windrow.app.run"))
+    ] == []

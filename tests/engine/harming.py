@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.engine.roaming import LIMITS, ROAM, source
-from windrow.collections.pages.crawl import CRAWL
+from windrow.collections.pages.collection import CRAWL
 from windrow.engine import heartbeat
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, Setup

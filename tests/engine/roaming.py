@@ -7,7 +7,7 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from windrow.collections.pages.crawl import CRAWL
+from windrow.collections.pages.collection import CRAWL
 from windrow.contract import Collection
 from windrow.engine.check import check_archive, check_index, check_standing
 from windrow.engine.ledger import Ledger

@@ -15,8 +15,9 @@ from windrow.collections.pages.reading.read import read
 from windrow.collections.pages.redirect import linked
 from windrow.collections.pages.reference import References
 from windrow.errors import WindrowError
-from windrow.formats import coding, directive, feed, hint, robots, xml
+from windrow.formats import coding, directive, feed, robots, xml
 from windrow.formats.answer import AnswerReader
+from windrow.formats.hint.reading import read as read_hint
 from windrow.formats.http import read_head, validator
 from windrow.formats.moment import moment
 from windrow.model import Limits
@@ -66,7 +67,7 @@ OFTEN = settings(max_examples=60, deadline=None, suppress_health_check=list(Heal
 def test_feeds_sitemaps_and_xml_of_any_bytes_are_read_or_refused(content):
     for read_ in (
         lambda: feed.read(content),
-        lambda: hint.read(content, HERE),
+        lambda: read_hint(content, HERE),
         lambda: xml.parse(content, Limits()),
         lambda: xml.tree(content, recover=True),
     ):
@@ -109,7 +110,7 @@ def test_times_of_any_year_are_read_or_unknown(text):
     directive.header([f"unavailable_after: {text}", text], "x")
     sitemap = f"<urlset><url><loc>/a</loc><lastmod>{text.replace('<', '').replace('&', '')}</lastmod></url></urlset>"
     with suppress(WindrowError):
-        hint.read(sitemap.encode("utf-8", "replace"), HERE)
+        read_hint(sitemap.encode("utf-8", "replace"), HERE)
 
 
 @OFTEN

@@ -13,8 +13,9 @@ from windrow.collections.pages.reading.read import read as read_document
 from windrow.collections.pages.redirect import linked
 from windrow.collections.pages.reference import References
 from windrow.errors import WindrowError
-from windrow.formats import coding, directive, feed, hint, html, moment, robots, sniff, url, xml
+from windrow.formats import coding, directive, feed, html, moment, robots, sniff, url, xml
 from windrow.formats.answer import AnswerReader, read_head
+from windrow.formats.hint.reading import read as read_hint
 from windrow.formats.http import read_head as read_kept
 from windrow.model import Limits
 from windrow.transports import control, head, index, listing
@@ -90,21 +91,21 @@ CASES = {
     "robots-rules": (lambda n: robots.parse(b"User-agent: x\n" + b"Disallow: /*a*b\n" * n, "x").ask("/" + "a" * 2000), 3_500),
     "robots-stars": (lambda n: robots.parse(b"User-agent: x\nDisallow: /" + b"*a" * n, "x").ask("/" + "a" * 2000), 10_000),
     # sitemaps and feeds
-    "sitemap-one-address": (lambda n: hint.read(SITEMAP + b"<url><loc>/a</loc></url>" * n, HERE), 1_000),
-    "sitemap-other-elements": (lambda n: hint.read(SITEMAP + b"<a/>" * n, HERE), 10_000),
-    "sitemap-locations": (lambda n: hint.read(SITEMAP + b"<url>" + b"<loc/>" * n, HERE), 10_000),
-    "sitemap-comments": (lambda n: hint.read(b"<!--" * n, HERE), 5_000),
-    "sitemap-instructions": (lambda n: hint.read(b"<?xml " + b" encoding " * n, HERE), 5_000),
-    "sitemap-lines": (lambda n: hint.read(b"a\n" * n, HERE), 20_000),
-    "sitemap-blank": (lambda n: hint.read(b"http://a/\n" + b"\r\n" * n, HERE), 20_000),
-    "feed-links": (lambda n: hint.read(b"<feed><entry>" + b"<link/>" * n + b"</entry></feed>", HERE), 10_000),
-    "feed-nested": (lambda n: hint.read(b"<rss>" + b"<item>" * n, HERE), 5_000),
+    "sitemap-one-address": (lambda n: read_hint(SITEMAP + b"<url><loc>/a</loc></url>" * n, HERE), 1_000),
+    "sitemap-other-elements": (lambda n: read_hint(SITEMAP + b"<a/>" * n, HERE), 10_000),
+    "sitemap-locations": (lambda n: read_hint(SITEMAP + b"<url>" + b"<loc/>" * n, HERE), 10_000),
+    "sitemap-comments": (lambda n: read_hint(b"<!--" * n, HERE), 5_000),
+    "sitemap-instructions": (lambda n: read_hint(b"<?xml " + b" encoding " * n, HERE), 5_000),
+    "sitemap-lines": (lambda n: read_hint(b"a\n" * n, HERE), 20_000),
+    "sitemap-blank": (lambda n: read_hint(b"http://a/\n" + b"\r\n" * n, HERE), 20_000),
+    "feed-links": (lambda n: read_hint(b"<feed><entry>" + b"<link/>" * n + b"</entry></feed>", HERE), 10_000),
+    "feed-nested": (lambda n: read_hint(b"<rss>" + b"<item>" * n, HERE), 5_000),
     "feed-titles": (lambda n: feed.read(b"<rss><channel><title>" + b"&lt;a" * n + b"</title></channel></rss>"), 4_000),
     "feed-entries": (lambda n: feed.read(b"<rss><channel>" + b"<item><title>a</title></item>" * n + b"</channel></rss>"), 600),
     "feed-content": (lambda n: feed.read(b"<feed><entry><content type='xhtml'>" + b"<p xmlns='urn:x'/>" * n + b"</content></entry></feed>"), 1_000),
     "feed-json": (lambda n: feed.read(b'{"version": "https://jsonfeed.org/version/1", "items": [' + b'{"id": "a"},' * n + b"{}]}"), 4_000),
     "xml-prolog": (lambda n: xml.admit(b" " * n + b"<!-- -->" * n + b"<a", Limits()), 5_000),
-    "gzip-members": (lambda n: hint.read(b"\x1f\x8b\x08\0\0\0\0\0\0\3\3\0\0\0\0\0\0\0\0\0" * n, HERE), 120),
+    "gzip-members": (lambda n: read_hint(b"\x1f\x8b\x08\0\0\0\0\0\0\3\3\0\0\0\0\0\0\0\0\0" * n, HERE), 120),
     "codings-chunks": (lambda n: coding.plain(b"1\r\nx\r\n" * n, {"transfer-encoding": "chunked"}, most=1 << 30, ratio=100), 5_000),
     # pages
     "page-open-tags": (lambda n: references(b"<a" * n), 13_000),

@@ -32,6 +32,7 @@ from windrow.contract.discoveries import (
     inputs,
     no_origins,
 )
+from windrow.contract.later import later
 from windrow.contract.steps import (
     ASK,
     CAPTURED,
@@ -100,6 +101,7 @@ __all__ = [
     "Waits",
     "has_document",
     "inputs",
+    "later",
     "no_origins",
     "observed",
 ]

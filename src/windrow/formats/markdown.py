@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from markdown_it import MarkdownIt
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 
 LONGEST = 256 * 1024
 """Characters that are read as Markdown: the worst take some 40 microseconds each."""
@@ -25,6 +26,8 @@ class Markdown(NamedTuple):
 
 @cache
 def _reader() -> MarkdownIt:
+    from markdown_it import MarkdownIt  # noqa: PLC0415 slow to load, and few pages are Markdown
+
     return MarkdownIt("commonmark", {"html": True, "maxNesting": 50}).enable(["table", "strikethrough"])
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
@@ -98,6 +99,11 @@ def guarded(engine: sa.Engine) -> Iterator[None]:
         raise
     except (exc.SQLAlchemyError, engine.dialect.loaded_dbapi.Error, OverflowError) as error:
         raise mapped(error, where(engine)) from error
+
+
+def file_of(engine: sa.Engine) -> Path:
+    """Return the file of an SQLite database."""
+    return Path(engine.url.database or "")
 
 
 def where(engine: sa.Engine) -> str:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from windrow.collections.drops.judge import judge
-from windrow.collections.drops.member import announced
 from windrow.collections.drops.phase import PHASES, parent, phase
 from windrow.collections.drops.plan import FOLDERS, plan
 from windrow.collections.drops.prefer import prefer
-from windrow.collections.drops.rows import rows
 from windrow.collections.drops.settings import CONFIGURATION
-from windrow.collections.drops.steps import check_xsd, open_member, unzip
-from windrow.contract import Check, Collection, Judge, Listing, Load, Members, Read, State, Summarise
+from windrow.contract import Check, Collection, Judge, Listing, Load, Members, Read, State, Summarise, later
 from windrow.model import Fetched, Member, Status
 from windrow.reasons import Reason
 
 SCHEMAS = ("specimen", "experiment")
 LISTS = ("status_codes", "projects", "pipelines", "strains", "colonies", "parent_colonies")
+
+_ROOM = "windrow.collections.drops"
 
 ZIP = "zip"
 XML = "xml"
@@ -47,10 +45,18 @@ def _due(step: str, *before: str) -> tuple[tuple[str, Status], ...]:
 
 
 STEPS = (
-    Read("unzip", "1", ZIP, _due("unzip", "zip_name", "zip_md5"), unzip),
-    Check("xsd", "1", XML, _due("xsd", "xml_name"), check_xsd, SCHEMAS, by=announced),
-    Load("upload", "1", XML, _due("upload", "xsd"), rows),
-    Judge("data", "1", XML, _due("data", "upload"), judge, LISTS),
+    Read("unzip", "1", ZIP, _due("unzip", "zip_name", "zip_md5"), later(f"{_ROOM}.steps:unzip")),
+    Check(
+        "xsd",
+        "1",
+        XML,
+        _due("xsd", "xml_name"),
+        later(f"{_ROOM}.steps:check_xsd"),
+        SCHEMAS,
+        by=later(f"{_ROOM}.member:announced"),
+    ),
+    Load("upload", "1", XML, _due("upload", "xsd"), later(f"{_ROOM}.rows:rows")),
+    Judge("data", "1", XML, _due("data", "upload"), later(f"{_ROOM}.judge:judge"), LISTS),
     Summarise("context", "1", XML, _due("context", "data")),
     Summarise("overview", "1", XML, _due("overview", "context")),
 )
@@ -67,9 +73,9 @@ COLLECTION = Collection(
         prefer=prefer,
         arrived=arrived,
         failed=failed,
-        members=Members(XML, member_state, parent, open_member),
+        members=Members(XML, member_state, parent, later(f"{_ROOM}.steps:open_member")),
     ),
     steps=STEPS,
-    adapter="windrow.collections.drops.adapter",
+    adapter="windrow.collections.drops.adapter:ADAPTER",
     configuration=CONFIGURATION,
 )

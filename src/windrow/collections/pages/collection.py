@@ -2,20 +2,47 @@
 
 from __future__ import annotations
 
-from windrow.collections.pages.crawl import CRAWL
-from windrow.collections.pages.reading import version
+from windrow.collections.pages.code import CrawlType
+from windrow.collections.pages.reading_version import version
+from windrow.collections.pages.recrawl import DAY
 from windrow.collections.pages.settings import CONFIGURATION
-from windrow.collections.pages.summarise import expires, known_as, refers, summarise, tell, wants
-from windrow.contract import Collection, Derive, Settle
+from windrow.contract import Collection, Crawl, Derive, Settle, later
+from windrow.formats.hint import CAP
+
+_CRAWL = "windrow.collections.pages.crawl"
+_STEP = "windrow.collections.pages.summarise"
+
+CRAWL = Crawl(
+    later(f"{_CRAWL}:seeds"),
+    later(f"{_CRAWL}:rules"),
+    later(f"{_CRAWL}:again"),
+    later(f"{_CRAWL}:word"),
+    later(f"{_CRAWL}:address"),
+    interval=later(f"{_CRAWL}:interval"),
+    barren=later(f"{_CRAWL}:barren"),
+    page=int(CrawlType.FILE_CRAWL),
+    robots=int(CrawlType.ROBOTSTXT_FETCH),
+    rest=int(DAY),
+    large={int(CrawlType.METADATA_CRAWL): CAP},  # sitemaps
+)
 
 COLLECTION = Collection(
     name="pages",
     phases=("crawl", "summarise", "index"),
     discovery=CRAWL,
     steps=(
-        Settle("summarise", f"1+{version()}", summarise, wants, tell, refers, expires, known_as),
+        Settle(
+            "summarise",
+            f"1+{version()}",
+            later(f"{_STEP}:summarise"),
+            wants=later(f"{_STEP}:wants"),
+            tell=later(f"{_STEP}:tell"),
+            refers=later(f"{_STEP}:refers"),
+            expires=later(f"{_STEP}:expires"),
+            known_as=later(f"{_STEP}:known_as"),
+        ),
         Derive("index", "1"),
     ),
-    adapter="windrow.collections.pages.adapter",
+    adapter="windrow.collections.pages.adapter:ADAPTER",
     configuration=CONFIGURATION,
 )

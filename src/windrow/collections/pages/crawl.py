@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from windrow.collections.pages import guide, recrawl
-from windrow.collections.pages.code import CrawlType
 from windrow.collections.pages.guide import SITEMAP, CrawlOptions, SiteRules
 from windrow.collections.pages.outcome import ended
 from windrow.collections.pages.parameter import clean
@@ -19,9 +18,7 @@ from windrow.collections.pages.policy import Policy, policy
 from windrow.collections.pages.redirect import move
 from windrow.collections.pages.reference import References
 from windrow.collections.pages.scope import scope
-from windrow.contract import Crawl
 from windrow.digest import number
-from windrow.formats.hint import CAP
 from windrow.formats.url import normalise, parts
 from windrow.model import FoundUrl, Source, Visit
 from windrow.politeness.private import named
@@ -118,18 +115,3 @@ def address(what: str) -> str:
     if not what.startswith(("http://", "https://")):
         return ""
     return clean(url) if (url := normalise(what).url) else ""
-
-
-CRAWL = Crawl(
-    seeds,
-    rules,
-    again,
-    word,
-    address,
-    interval=interval,
-    barren=barren,
-    page=int(CrawlType.FILE_CRAWL),
-    robots=int(CrawlType.ROBOTSTXT_FETCH),
-    rest=int(recrawl.DAY),
-    large={int(SITEMAP): CAP},
-)

@@ -14,8 +14,9 @@ from windrow.collections.pages.outcome import outcome
 from windrow.collections.pages.policy import Policy, PolicyVerdict, by_robots, told
 from windrow.collections.pages.trap import NoveltyCount
 from windrow.digest import number
-from windrow.formats import hint
 from windrow.formats.directive import header
+from windrow.formats.hint import HintKind
+from windrow.formats.hint.reading import read
 from windrow.formats.url import Resolver, parts
 from windrow.model import CrawlRequest, FoundUrl, LeftOut, Visit
 from windrow.politeness import pace, private, robots_standing
@@ -160,14 +161,14 @@ class SiteRules:
         kind = mime(fields.get("content-type", ""))
         if call.kind != SITEMAP and (kind is None or kind.essence not in FEEDS):
             return None
-        read = hint.read(body, call.url)
-        if read.kind is hint.HintKind.INDEX:
+        found = read(body, call.url)
+        if found.kind is HintKind.INDEX:
             deeper = call.place + 1
-            found = (self._sitemap(one.url, deeper, one.modified) for one in read.entries if deeper < DEEP)
-            return self._some(found) if call.kind == SITEMAP else []
-        if call.kind != SITEMAP and read.kind is not hint.HintKind.FEED:
+            maps = (self._sitemap(one.url, deeper, one.modified) for one in found.entries if deeper < DEEP)
+            return self._some(maps) if call.kind == SITEMAP else []
+        if call.kind != SITEMAP and found.kind is not HintKind.FEED:
             return None
-        pages = ((one, self._judge(parameter.clean(one.url))) for one in read.entries)
+        pages = ((one, self._judge(parameter.clean(one.url))) for one in found.entries)
         hints = self._manner.hints
         return [page._replace(hinted=one.modified if hints else None) for one, page in pages if page]
 

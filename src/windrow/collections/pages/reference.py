@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from windrow.collections.pages.kind import mime
-from windrow.formats import directive, hint
+from windrow.formats import directive
+from windrow.formats.hint.reading import read as read_hint
 from windrow.formats.html import decode
 from windrow.formats.html.head import RELATIONS, refresh
 from windrow.formats.html.tree import parse
@@ -47,7 +48,7 @@ class References:
         if directive.header(named.get("x-robots-tag", "").split("\n"), self._agent).nofollow:
             return url, []
         if essence in _HINTS:
-            return url, [one.url for one in hint.read(body, url).entries[:MOST]]
+            return url, [one.url for one in read_hint(body, url).entries[:MOST]]
         if essence not in _PAGES:
             return url, []
         return self._page(url, decode(body, named.get("content-type", "")).text)

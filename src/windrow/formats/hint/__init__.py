@@ -1,6 +1,5 @@
-"""Sitemaps and feeds as hints: addresses, and when each was last changed."""
+"""Sitemaps and feeds as hints: addresses, and when each was last changed. `reading` reads them."""
 
 from windrow.formats.hint.hint import CAP, ENTRIES, HintKind, UrlHint, UrlHints
-from windrow.formats.hint.reading import read
 
-__all__ = ["CAP", "ENTRIES", "HintKind", "UrlHint", "UrlHints", "read"]
+__all__ = ["CAP", "ENTRIES", "HintKind", "UrlHint", "UrlHints"]

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+PAGE_TEXTS = "windrow_page_text"
+"""The table of what one page can be found by beside its text: `windrow.stores.index.page_text`."""
+
 
 class IndexedGeneration(NamedTuple):
     """Times are UNIX seconds; `kind` is `type/subtype`; texts are empty where there are none."""

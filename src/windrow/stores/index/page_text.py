@@ -11,8 +11,9 @@ from collections.abc import Iterable
 import sqlalchemy as sa
 
 from windrow.stores.connect import READS, guarded
+from windrow.stores.index.generation import PAGE_TEXTS
 
-TABLE = "windrow_page_text"
+TABLE = PAGE_TEXTS
 _MADE = (
     "CREATE TABLE IF NOT EXISTS windrow_text_version (name TEXT PRIMARY KEY, version TEXT NOT NULL)",
     """CREATE VIRTUAL TABLE IF NOT EXISTS windrow_page_text USING fts5 (

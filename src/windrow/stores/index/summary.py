@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import NamedTuple, cast
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import NamedTuple
 
-import sqlalchemy as sa
-
-from windrow.stores.connect import READS, guarded
-from windrow.stores.index.generation import IncomingLinks, IndexedGeneration
-from windrow.stores.index.page_text import TABLE
+from windrow.stores.index.generation import PAGE_TEXTS, IncomingLinks, IndexedGeneration
+from windrow.stores.sqlite_reader import SqliteReader
 from windrow.stores.summary.join import LATEST, PAST, PLAIN
 from windrow.stores.summary.past_links import SINCE
 
@@ -95,35 +92,21 @@ class FoundRows(NamedTuple):
 class SummaryReader:
     """A reader of one Summary Database."""
 
-    def __init__(self, engine: sa.Engine, functions: Mapping[str, Callable[..., str | int]] | None = None) -> None:
-        """Take the database, and functions of one or two texts that the SQL of searches may call."""
-        self._engine = engine
-        self._functions = functions or {}
-        self._held = threading.local()
+    def __init__(self, path: Path, functions: Mapping[str, Callable[..., str | int]] | None = None) -> None:
+        """Take the file, and functions of one or two texts that the SQL of searches may call."""
+        self._file = SqliteReader(path, functions)
         self._tables: set[str] = set()
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
+    def held(self) -> AbstractContextManager[sqlite3.Connection]:
         """Read all that this thread asks within the block in one transaction, so that it sees one state."""
-        with guarded(self._engine), self._engine.connect().execution_options(**READS) as link, link.begin():
-            plain = cast("sqlite3.Connection", link.connection.dbapi_connection)
-            for name, function in self._functions.items():
-                plain.create_function(name, -1, function, deterministic=True)
-            self._held.link = link
-            try:
-                yield
-            finally:
-                self._held.link = None
+        return self._file.reading()
 
-    @contextmanager
-    def _read(self) -> Iterator[sqlite3.Connection]:
-        """Give the driver's own connection: a search reads hundreds of rows, and SQLAlchemy's cost more than theirs."""
-        link = getattr(self._held, "link", None)
-        if link is None:
-            with guarded(self._engine), self._engine.connect().execution_options(**READS) as link, link.begin():
-                yield cast("sqlite3.Connection", link.connection.dbapi_connection)
-        else:
-            yield cast("sqlite3.Connection", link.connection.dbapi_connection)
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def _read(self) -> AbstractContextManager[sqlite3.Connection]:
+        return self._file.reading()
 
     def states(self) -> Iterator[IndexedGeneration]:
         """Yield every version that can be found, without its texts, in the order of ids."""
@@ -196,7 +179,7 @@ class SummaryReader:
     def has_page_texts(self) -> bool:
         """Say whether pages' own texts are in a table of ours: a database of another maker has none."""
         with self._read() as link:
-            return self._has(link, TABLE)
+            return self._has(link, PAGE_TEXTS)
 
     def keeps_links(self) -> bool:
         """Say whether links of pages are kept as they were: a database of another maker has those of now."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-import sqlalchemy as sa
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
 
 ORIGINAL = """
 (SELECT ou.str_url FROM duplicate_summary x

@@ -9,13 +9,14 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from windrow.collections.pages.search.entry import FIELDS, VERSION, entry, page_text, stamp
+from windrow.collections.pages.adapter.index_files import is_current, open_index, roll_path
+from windrow.collections.pages.search.entry import VERSION, entry, page_text, stamp
 from windrow.collections.pages.search.word import counted, readable
-from windrow.stores.connect import connect
-from windrow.stores.index.beside import FullTextIndex, current, there
-from windrow.stores.index.folder import ROLL, begin_roll
+from windrow.stores.connect import connect, file_of
+from windrow.stores.index.beside import FullTextIndex, there
+from windrow.stores.index.folder import begin_roll
 from windrow.stores.index.fulltext import Filled, Pulse, Spelling, fill, go_on
-from windrow.stores.index.generation import NO_LINKS, IncomingLinks, IndexedGeneration, PageText
+from windrow.stores.index.generation import IncomingLinks, IndexedGeneration, PageText
 from windrow.stores.index.page_text import PageTexts, page_ids
 from windrow.stores.index.roll import IndexManifest, ManifestEntry
 from windrow.stores.index.summary import SummaryReader, findable
@@ -59,7 +60,7 @@ def index_pages(engine: sa.Engine, folder: Path, pulse: Pulse = go_on) -> Indexe
         there_now, noted = page_ids(engine), {number for number, _ in roll.stamps()}
         page_texts.remove(sorted(there_now - noted))
         roll.distrust(sorted(noted - there_now))
-        return Indexed(filled, *_Renewal(SummaryReader(engine), beside, page_texts, roll, pulse).run())
+        return Indexed(filled, *_Renewal(SummaryReader(file_of(engine)), beside, page_texts, roll, pulse).run())
 
 
 def follower(place: Path, folder: Path) -> Callable[[Pulse], str]:
@@ -82,34 +83,12 @@ def follower(place: Path, folder: Path) -> Callable[[Pulse], str]:
     return follow
 
 
-def open_index(folder: Path) -> FullTextIndex:
-    """Open the index of pages."""
-    return FullTextIndex(folder, FIELDS, VERSION)
-
-
-def is_current(folder: Path) -> bool:
-    """Say whether an index of pages that this version can ask is in the folder."""
-    return there() and roll_path(folder).exists() and current(folder, FIELDS, VERSION)
-
-
-def roll_path(folder: Path) -> Path:
-    """Return where the roll of an index is."""
-    return folder / ROLL
-
-
-def links_of(rolled: ManifestEntry) -> IncomingLinks:
-    """Read the links that the roll remembers of a page."""
-    if rolled.anchors == "[]":
-        return NO_LINKS
-    return IncomingLinks(rolled.links, tuple((text, count) for text, count in json.loads(rolled.anchors)))
-
-
 def behind(engine: sa.Engine, folder: Path) -> Iterator[str]:
     """Say what of the index is not as the Summary Database wants it, a line each; an empty list is good.
 
     Nothing is changed, and no index is made. Raises StoreError where one of the two cannot be read.
     """
-    summary = SummaryReader(engine)
+    summary = SummaryReader(file_of(engine))
     if there() and not is_current(folder):
         if next(summary.states(), None) is not None:
             yield "the search index is not there, or of another version"

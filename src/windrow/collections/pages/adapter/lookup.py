@@ -9,8 +9,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 from windrow.adapter import Message, SearchAnswer, SearchResult
-from windrow.collections.pages.adapter.indexing import is_current
-from windrow.collections.pages.adapter.open_summary import summaries
+from windrow.collections.pages.adapter.index_files import is_current
+from windrow.collections.pages.adapter.open_summary import summary_file
 from windrow.collections.pages.adapter.search import Search
 from windrow.collections.pages.search.result import Piece, Result, ResultPage, ScorePart
 from windrow.collections.pages.settings import pages_of
@@ -78,11 +78,10 @@ def look(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10) -
     Raises WindrowError where there are none yet. Without the extra `search`, or before its index is
     made, the full-text tables answer; a note says so where an index should be there.
     """
-    with summaries(workspace) as engine:
-        folder = pages_of(workspace.sections).index
-        with closing(Search(engine, folder)) as search:
-            answer = search(text, now=int(now().timestamp()), offset=offset, limit=limit)
-        notes = (BEHIND,) if there() and not is_current(folder) else ()
+    folder = pages_of(workspace.sections).index
+    with closing(Search(summary_file(workspace), folder)) as search:
+        answer = search(text, now=int(now().timestamp()), offset=offset, limit=limit)
+    notes = (BEHIND,) if there() and not is_current(folder) else ()
     return ResultPage(answer.results, answer.offset, answer.further, answer.relaxed, (*answer.notes, *notes))
 
 

@@ -3,31 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-
-import sqlalchemy as sa
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from windrow.collections.pages.settings import pages_of
 from windrow.config import Workspace
 from windrow.errors import WindrowError
 from windrow.reasons import Reason
-from windrow.stores.connect import READS, connect, guarded
+from windrow.stores.sqlite_reader import SqliteReader
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
 
 _THERE = "SELECT count(*) FROM sqlite_master WHERE name IN ('entity_generation', 'full_text_entity_index')"
+
+
+def _file(workspace: Workspace) -> Path | None:
+    """Return the file of the Summary Database; None where there is none yet, or nothing in it."""
+    path = pages_of(workspace.sections).summary
+    if not path.is_file():
+        return None
+    with closing(SqliteReader(path)) as reader, reader.reading() as link:
+        return path if link.execute(_THERE).fetchone()[0] == 2 else None
+
+
+def summary_file(workspace: Workspace) -> Path:
+    """Return the file of the Summary Database; where there is none yet, a WindrowError names what makes it."""
+    path = _file(workspace)
+    if path is None:
+        raise WindrowError(
+            f"there are no pages to look into yet: {pages_of(workspace.sections).summary} is not there, or empty",
+            hint="windrow run pages",
+            reason=Reason.NOT_FOUND,
+        )
+    return path
 
 
 @contextmanager
 def there(workspace: Workspace) -> Iterator[sa.Engine | None]:
     """Open the Summary Database; None where there is none yet, or nothing in it."""
-    path = pages_of(workspace.sections).summary
-    if not path.is_file():
+    from windrow.stores.connect import connect  # noqa: PLC0415 a search does without
+
+    path = _file(workspace)
+    if path is None:
         yield None
         return
     engine = connect(f"sqlite:///{path}")
     try:
-        with guarded(engine), engine.connect().execution_options(**READS) as link:
-            found = link.exec_driver_sql(_THERE).scalar()
-        yield engine if found == 2 else None
+        yield engine
     finally:
         engine.dispose()
 
@@ -35,11 +59,7 @@ def there(workspace: Workspace) -> Iterator[sa.Engine | None]:
 @contextmanager
 def summaries(workspace: Workspace) -> Iterator[sa.Engine]:
     """Open the Summary Database; where there is none yet, a WindrowError names what makes it."""
+    summary_file(workspace)
     with there(workspace) as engine:
-        if engine is None:
-            raise WindrowError(
-                f"there are no pages to look into yet: {pages_of(workspace.sections).summary} is not there, or empty",
-                hint="windrow run pages",
-                reason=Reason.NOT_FOUND,
-            )
+        assert engine is not None
         yield engine

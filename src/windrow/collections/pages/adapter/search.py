@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-import sqlalchemy as sa
-
-from windrow.collections.pages.adapter.indexing import is_current, links_of, open_index, roll_path
+from windrow.collections.pages.adapter.index_files import is_current, links_of, open_index, roll_path
 from windrow.collections.pages.query import Query, parse
 from windrow.collections.pages.query.condition import FROM, condition, dated, known, some, spoken, whole
 from windrow.collections.pages.query.filter import Past
@@ -26,6 +24,9 @@ from windrow.stores.index.clause import IndexHit
 from windrow.stores.index.generation import NO_LINKS
 from windrow.stores.index.roll import IndexManifest
 from windrow.stores.index.summary import SummaryReader
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
 
 BLOCK = 40
 """Candidates that are ranked together. Each page of results is cut from the same blocks, so pages never overlap."""
@@ -68,9 +69,13 @@ Among: TypeAlias = dict[Filter, tuple[int, ...]]
 class Search:
     """Searches one Summary Database; may be kept open and asked again."""
 
-    def __init__(self, engine: sa.Engine, folder: Path | None = None) -> None:
-        """Open the index in `folder`, where this version made it and the extra `search` is installed."""
-        self._summary = SummaryReader(engine, {"windrow_says": says, "windrow_address": address_text})
+    def __init__(self, place: Path | sa.Engine, folder: Path | None = None) -> None:
+        """Open the index in `folder`, where this version made it and the extra `search` is installed.
+
+        `place` is the database's file, or an engine that has it open.
+        """
+        file = place if isinstance(place, Path) else Path(place.url.database or "")
+        self._summary = SummaryReader(file, {"windrow_says": says, "windrow_address": address_text})
         self._beside = self._roll = None
         if folder is not None and is_current(folder):
             self._beside, self._roll = open_index(folder), IndexManifest(roll_path(folder))
@@ -117,7 +122,8 @@ class Search:
         return [f"{told}; windrow replay reads them from the archive"]
 
     def close(self) -> None:
-        """Close the roll."""
+        """Close the database and the roll."""
+        self._summary.close()
         if self._roll is not None:
             self._roll.__exit__()
 

@@ -4,6 +4,6 @@ from windrow.collections.pages.reading.description import Description
 from windrow.collections.pages.reading.document import PageDocument, document
 from windrow.collections.pages.reading.link import Link
 from windrow.collections.pages.reading.pile import Pile
-from windrow.collections.pages.reading.read import read, version
+from windrow.collections.pages.reading.read import read
 
-__all__ = ["Description", "Link", "PageDocument", "Pile", "document", "read", "version"]
+__all__ = ["Description", "Link", "PageDocument", "Pile", "document", "read"]

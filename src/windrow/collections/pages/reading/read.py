@@ -17,22 +17,14 @@ from windrow.collections.pages.reading.said import ContentHeaders
 from windrow.collections.pages.scope import Scope
 from windrow.errors import MissingExtra, StepError
 from windrow.formats import language
-from windrow.formats import pdf as portable
 from windrow.formats.sniff import root, sniff
 from windrow.model import Finding, Level
 from windrow.reasons import Reason
 
-_VERSION = "2"
 _FEEDS = frozenset(("application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/feed+json"))
 _MAY_BE_FEEDS = frozenset(("application/xml", "text/xml", "application/json", "text/json"))
 _MARKDOWN = frozenset(("text/markdown", "text/x-markdown"))
 _ENDINGS = (".md", ".markdown", ".mkd", ".mdown")
-
-
-def version() -> str:
-    """Return the version of these readers on this machine: an extra that is or is not there makes another one."""
-    extras = (("pdf", portable.known()), ("language", language.known()))
-    return "+".join([_VERSION, *(name for name, there in extras if there)])
 
 
 def read(raw: bytes, url: str, fields: Mapping[str, str], site: Scope | None = None) -> PageDocument:

@@ -1,1 +1,0 @@
-"""Public calendars and schedules, as VotersDaily's two databases."""

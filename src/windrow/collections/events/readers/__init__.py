@@ -1,1 +1,0 @@
-"""What reads documents of each kind: bytes -> events."""

@@ -1,0 +1,52 @@
+"""A function of a collection that is loaded when it is called first.
+
+A command that only looks something up has every collection's value, and none of its readers.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+
+@cache
+def _loaded(module: str, name: str) -> Any:
+    return getattr(import_module(module), name)
+
+
+class Later:
+    """A function named as `module:name`; it goes to other processes by that name.
+
+    >>> Later("math:sqrt")(16.0)
+    4.0
+    """
+
+    def __init__(self, where: str) -> None:
+        """Take its place; nothing is loaded."""
+        self.__module__, _, self._name = where.partition(":")
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        """Load it, and call it."""
+        return _loaded(self.__module__, self._name)(*given, **named)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Go to other processes by name."""
+        return Later, (repr(self),)
+
+    def __eq__(self, other: object) -> bool:
+        """Tell whether the other one names the same function."""
+        return isinstance(other, Later) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        """Hash the name."""
+        return hash(repr(self))
+
+    def __repr__(self) -> str:
+        """Return the place."""
+        return f"{self.__module__}:{self._name}"
+
+
+def later(where: str) -> Any:
+    """Return a function that is loaded when it is called first, as `module:name`; it may stand where any may."""
+    return Later(where)
