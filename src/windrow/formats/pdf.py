@@ -10,10 +10,11 @@ import ctypes
 import logging
 import re
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from importlib.util import find_spec
+from io import BytesIO
 from typing import TYPE_CHECKING, NamedTuple
 
 from windrow.errors import MissingExtra, StepError
@@ -30,6 +31,7 @@ _BYTES = 64 * 1024 * 1024
 _CHARACTERS = 4 * 1024 * 1024
 _LINKS = 10_000
 _LINKS_PAGE = 500
+_PIECES = 40  # pieces of the first page that are looked at for its title
 _MARKS = 2_000  # headlines of the table of contents
 _LONGEST = 2_048
 _DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:Z|([+-])(\d\d)'?(\d\d)?'?)?", re.ASCII)
@@ -68,6 +70,27 @@ class Pdf:
     """Whether there is more than was read."""
 
 
+class PdfLine(NamedTuple):
+    """A line of a page, and how high its letters are, in points."""
+
+    text: str
+    size: float
+
+
+class PdfPages(NamedTuple):
+    """The text of a document by page; `head` are the upper lines of the first page, `number` the pages that there are.
+
+    `cut` says that there is more text than this.
+    """
+
+    title: str
+    created: int | None
+    number: int
+    pages: list[str]
+    head: list[PdfLine]
+    cut: bool
+
+
 def known() -> bool:
     """Tell whether the extra is installed."""
     return find_spec("pypdfium2") is not None
@@ -75,6 +98,41 @@ def known() -> bool:
 
 def read(raw: bytes) -> Pdf:
     """Read a document, or raise `MissingExtra`, or `StepError` with a reason."""
+    with _opened(raw) as document:
+        return _read(document)
+
+
+def read_pages(raw: bytes) -> PdfPages:
+    """Read the text of a document by page, without links and contents; raises what `read` raises."""
+    with _opened(raw) as document:
+        pages: list[str] = []
+        room = _CHARACTERS
+        number = len(document)
+        for at in range(min(number, PAGES)):
+            text = _words(document, at)
+            pages.append(text[:room])
+            room -= len(text)
+            if room <= 0:
+                break
+        title, created = _line(_metadata(document, b"Title")), moment(_metadata(document, b"CreationDate"))
+        return PdfPages(title, created, number, pages, _head(document), len(pages) < number or room <= 0)
+
+
+def picture(raw: bytes, width: int, height: int) -> bytes:
+    """Draw the first page as a JPEG that fits into so many points; raises what `read` raises."""
+    if find_spec("PIL") is None:
+        raise MissingExtra("drawing a page", "papers")
+    with _opened(raw) as document, closing(document[0]) as page:
+        wide, high = page.get_size()
+        scale = min(width / max(wide, 1), height / max(high, 1))
+        with closing(page.render(scale=scale)) as bitmap:
+            out = BytesIO()
+            bitmap.to_pil().convert("RGB").save(out, "JPEG", quality=80)
+    return out.getvalue()
+
+
+@contextmanager
+def _opened(raw: bytes) -> Iterator[PdfDocument]:
     if not known():
         raise MissingExtra("reading PDF", "pdf")
     if len(raw) > _BYTES:
@@ -83,10 +141,12 @@ def read(raw: bytes) -> Pdf:
 
     try:
         with closing(PdfDocument(raw)) as document:
-            return _read(document)
+            yield document
     except PdfiumError as error:
         if error.err_code == _PASSWORD:
             raise StepError("it wants a password", Reason.ENCRYPTED) from None
+        raise StepError(str(error)[:200], Reason.CORRUPT) from None
+    except OverflowError as error:  # of pages as large as nobody can draw
         raise StepError(str(error)[:200], Reason.CORRUPT) from None
 
 
@@ -125,6 +185,56 @@ def _page(document: PdfDocument, at: int, links: list[PdfLink]) -> str:
             return _HYPHEN.sub("", text.get_text_bounded())
     except PdfiumError:
         return ""
+
+
+def _words(document: PdfDocument, at: int) -> str:
+    """Return the text of a page; one that cannot be read is empty."""
+    from pypdfium2 import PdfiumError  # noqa: PLC0415 an extra
+
+    try:
+        with closing(document[at]) as page, closing(page.get_textpage()) as text:
+            return _HYPHEN.sub("", text.get_text_bounded())
+    except PdfiumError:
+        return ""
+
+
+def _head(document: PdfDocument) -> list[PdfLine]:
+    """Return the first lines of the first page, from top to bottom as they are in the file."""
+    from pypdfium2 import PdfiumError  # noqa: PLC0415 an extra
+
+    lines: list[_Piece] = []
+    try:
+        with closing(document[0]) as page, closing(page.get_textpage()) as text:
+            for at in range(min(text.count_rects(), _PIECES)):
+                found = _Piece(*text.get_rect(at))
+                lines.append(lines.pop().joined(found) if lines and lines[-1].beside(found) else found)
+            said = [PdfLine(_line(text.get_text_bounded(*one[:4])), round(one.high(), 1)) for one in lines]
+    except PdfiumError:
+        return []
+    return [one for one in said if one.text]
+
+
+class _Piece(NamedTuple):
+    """Where a piece of a line stands on its page, in points; `size` is how high letters are in its widest part."""
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+    size: float = 0.0
+
+    def high(self) -> float:
+        return self.size or self.top - self.bottom
+
+    def beside(self, other: _Piece) -> bool:
+        """Tell whether both stand in one line."""
+        apart = abs(self.bottom + self.top - other.bottom - other.top) / 2
+        return apart < max(self.top - self.bottom, other.top - other.bottom) / 2
+
+    def joined(self, other: _Piece) -> _Piece:
+        wider = self if self.right - self.left >= other.right - other.left else other
+        left, bottom = min(self.left, other.left), min(self.bottom, other.bottom)
+        return _Piece(left, bottom, max(self.right, other.right), max(self.top, other.top), wider.high())
 
 
 def _links(document: PdfDocument, page: PdfPage, text: PdfTextPage) -> Iterator[PdfLink]:

@@ -1,0 +1,1 @@
+"""Papers: documents that indexes of captures name, in the journal-extract table."""

@@ -1,0 +1,1 @@
+"""Where the collection's own databases are read and written."""

@@ -1,0 +1,145 @@
+"""Which captures of an index are papers: media type, status, digest, place, and the patterns that a source asks for.
+
+Everything here is asked of one line; what it says is one reason, and a word for the rule that it broke.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from windrow.collections.papers.key import EMPTY, is_base32
+from windrow.contract import Skip
+from windrow.errors import ConfigError
+from windrow.model import CdxLine, Source
+from windrow.reasons import Reason
+
+PDF, POSTSCRIPT, JATS, XML, HTML = (
+    "application/pdf", "application/postscript", "application/jats+xml", "text/xml", "text/html",
+)  # fmt: skip
+TYPES = (PDF, POSTSCRIPT, JATS, XML, HTML)
+UNKNOWN = "application/octet-stream"
+
+_STARTS = (
+    (PDF, ("application/pdf", "application/x-pdf", "image/pdf", "text/pdf", ".pdf", "pdf")),
+    (POSTSCRIPT, ("application/postscript",)),
+    (JATS, ("application/jats+xml", "application/jats")),
+    (HTML, ("text/html", "application/xhtml+xml")),
+    (XML, ("text/xml", "application/xml")),
+    (UNKNOWN, ("application/octet-stream", "octetstream", "application/download", "binary/octet-stream", "unk",
+               "x-download", "application/x-download", "application/force-download", "force-download", "unknown")),
+)  # fmt: skip
+_WORDS = ("pub", "pubs", "research", "publication", "publications", "article", "articles", "proceeding", "proceedings",
+          "paper", "papers", "fulltext")  # fmt: skip
+_HOSTS = ("hal", "eprint", "ojs", "dspace", "scielo", "redalyc", "revues", "revistas", "research", "journal")
+
+_TILDE = re.compile(r"(?:edu|ac|[a-z]{2},(?:edu|ac))[,)].*/(?:~|%7e)", re.IGNORECASE).match
+_PATH_WORD = re.compile(rf"\)/(?:.*/)?(?:{'|'.join(_WORDS)})/", re.IGNORECASE).search
+_HOST_WORD = re.compile(rf"^[^)/]*(?:{'|'.join(_HOSTS)})", re.IGNORECASE).search
+_DOI_PATH = re.compile(r"\)/(?:.*/)?(?:doi[:/=])?10\.\d{3,9}/").search
+
+PATTERNS: Mapping[str, Callable[[str], bool]] = {
+    "edu-tilde": lambda key: bool(_TILDE(key)),
+    "url-words": lambda key: bool(_PATH_WORD(key)),
+    "host-words": lambda key: bool(_HOST_WORD(key)),
+    "url-doi": lambda key: bool(_DOI_PATH(key)),
+}
+"""Rules by name for keys that look like those of papers; a key is a SURT, such as `edu,example)/~me/pubs/1.pdf`."""
+
+
+def media_type(written: str) -> str:
+    """Return the standard name of a media type; empty for one that is none of a document.
+
+    >>> media_type("Application/PDF; charset=binary"), media_type('"application/pdf"'), media_type("image/png")
+    ('application/pdf', 'application/pdf', '')
+    """
+    text = written.strip(" \"'").lower()
+    return next((name for name, starts in _STARTS if text.startswith(starts)), "")
+
+
+def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:
+    """Return the rule of a source: why a capture is not wanted, or None where it is."""
+    told = {**options, **source.options}
+    types = frozenset(told.get("types") or (PDF, POSTSCRIPT, JATS))
+    if told.get("octets"):
+        types |= {UNKNOWN}
+    wanted = tuple(_pattern(one) for one in told.get("patterns") or ())
+    digests = frozenset(told.get("digests") or ())
+    return partial(_refusal, types, wanted, digests, {})
+
+
+def _pattern(name: str) -> Callable[[str], bool]:
+    if name in PATTERNS:
+        return PATTERNS[name]
+    try:
+        found = re.compile(name).search
+    except re.error as error:
+        raise ConfigError(f"{name!r} is neither one of {', '.join(PATTERNS)} nor a pattern: {error}") from None
+    return lambda key: found(key) is not None
+
+
+_NO_TYPE = Skip(Reason.NOT_WANTED, message="media type")
+_STATUS = Skip(Reason.NOT_WANTED, message="status")
+_DIGEST = Skip(Reason.BAD_LINE, message="digest is no SHA-1 in base 32")
+_NO_BYTES = Skip(Reason.NOT_WANTED, message="empty")
+_NO_PLACE = Skip(Reason.BAD_LINE, message="no offset or file")
+_UNLIKE = Skip(Reason.NOT_WANTED, message="pattern")
+_UNLISTED = Skip(Reason.NOT_WANTED, message="not in the list")
+
+
+def _refusal(  # noqa: PLR0911 one rule after the other
+    types: frozenset[str],
+    patterns: Sequence[Callable[[str], bool]],
+    digests: frozenset[str],
+    known: dict[str, str],
+    line: CdxLine,
+) -> Skip | None:
+    mime = line.mime
+    name = known.get(mime)
+    if name is None:
+        name = media_type(mime) or ("revisit" if mime.lower() == "warc/revisit" else "")
+        if len(known) < 10_000:
+            known[mime] = name
+    revisit = name == "revisit"
+    if name not in types and not revisit:
+        return _NO_TYPE
+    if line.status != 200 and not (revisit and line.status is None):
+        return _STATUS
+    digest = line.digest.removeprefix("sha1:")
+    if not is_base32(digest):
+        return _DIGEST
+    if digest == EMPTY:
+        return _NO_BYTES
+    if line.offset is None or not line.warc:
+        return _NO_PLACE
+    if digests and digest not in digests:
+        return _UNLISTED
+    if patterns and not any(one(line.key) for one in patterns):
+        return _UNLIKE
+    return None
+
+
+def cdx_cell(line: CdxLine) -> dict[str, str]:
+    """Return a capture as `file:cdx` has it: six texts."""
+    return {
+        "surt": line.key,
+        "url": line.url,
+        "dt": line.timestamp,
+        "warc": line.warc,
+        "offset": str(line.offset),
+        "c_size": "" if line.length is None else str(line.length),
+    }
+
+
+def history_cell(line: CdxLine) -> dict[str, Any]:
+    """Return a capture as `f:c` has it: the first one that was seen, as crawlers look it up to tell duplicates."""
+    at = line.timestamp
+    return {
+        "u": line.url,
+        "d": f"{at[:4]}-{at[4:6]}-{at[6:8]}T{at[8:10]}:{at[10:12]}:{at[12:14]}Z",
+        "f": line.warc.rpartition("/")[2],
+        "o": line.offset,
+        "c": 1,
+    }

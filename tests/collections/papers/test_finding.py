@@ -1,0 +1,123 @@
+"""Which captures are papers, and why the others are not."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from windrow.collections.papers.finding import PATTERNS, cdx_cell, history_cell, media_type, select
+from windrow.errors import ConfigError
+from windrow.formats.cdx import CdxFault, parse_line
+from windrow.model import CdxLine, Site, Source
+from windrow.reasons import Reason
+
+SHA = "MPCXVWMUTRUGFP36SLPHKDLY6NGU4S3J"
+LINE = CdxLine(
+    "org,example)/a.pdf",
+    "20180301120000",
+    "http://example.org/a.pdf",
+    "application/pdf",
+    200,
+    SHA,
+    123,
+    7,
+    "item/x.warc.gz",
+)
+
+
+def source(**options) -> Source:
+    return Source("library", "papers", Site("", ""), options=options)
+
+
+def outcomes(lines: list[bytes], **options) -> Counter[str]:
+    rule, counted = select(source(**options), {}), Counter[str]()
+    for line in lines:
+        read = parse_line(line)
+        if isinstance(read, CdxFault):
+            counted[str(read.reason)] += 1
+        elif isinstance(read, CdxLine):
+            refused = rule(read)
+            counted[refused.message if refused else "wanted"] += 1
+    return counted
+
+
+def test_the_sample_of_20_lines_has_7_papers_and_a_reason_for_each_other(shared):
+    lines = (shared / "data" / "papers" / "cdx" / "example.cdx").read_bytes().splitlines()
+    assert outcomes(lines) == {"wanted": 7, "media type": 13}
+    assert outcomes(lines, types=["text/html"]) == {"wanted": 1, "media type": 13, "status": 6}
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"mime": "text/html"}, "media type"),
+        ({"mime": ""}, "media type"),
+        ({"status": 301}, "status"),
+        ({"status": None}, "status"),
+        ({"digest": SHA.lower()}, "digest is no SHA-1 in base 32"),
+        ({"digest": "0" + SHA[1:]}, "digest is no SHA-1 in base 32"),
+        ({"digest": ""}, "digest is no SHA-1 in base 32"),
+        ({"digest": "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"}, "empty"),
+        ({"offset": None}, "no offset or file"),
+        ({"warc": ""}, "no offset or file"),
+        ({"mime": "application/postscript"}, None),
+        ({"mime": "Application/PDF;charset=x"}, None),
+        ({"mime": "application/x-pdf"}, None),
+        ({"mime": "warc/revisit", "status": None}, None),
+        ({"mime": "warc/revisit"}, None),
+        ({"length": None}, None),
+        ({"offset": 2**40}, None),
+        ({"digest": f"sha1:{SHA}"}, None),
+    ],
+)  # fmt: skip
+def test_each_field_is_asked_strictly(changed, told):
+    refused = select(source(), {})(LINE._replace(**changed))
+    assert (refused.message if refused else None) == told
+
+
+def test_dates_of_12_digits_which_the_original_misread_are_faults():
+    for stamp in ("201707060059", "2017070600595", "20170230120000", "00000101000000"):
+        read = parse_line(f"k {stamp} http://x/ application/pdf 200 {SHA} - - 1 2 w".encode())
+        assert read.reason is Reason.BAD_DATE
+
+
+@pytest.mark.parametrize(("name", "file"), [
+    ("edu-tilde", "pig_papers_edu_tilde"), ("host-words", "pig_papers_domain_words"), ("url-doi", "pig_papers_url_doi"),
+    ("url-words", "pig_papers_url_words")])  # fmt: skip
+def test_patterns_find_the_lines_that_the_originals_were_made_for(shared, name, file):
+    """The originals' samples say in comments which of their lines are to be found."""
+    lines = (shared / "data" / "papers" / "cdx" / f"{file}.cdx").read_bytes().splitlines()
+    found = outcomes(lines, patterns=[name], types=["application/pdf"])
+    assert found["wanted"] > 0
+    assert not PATTERNS[name]("com,example)/shop/page.pdf")
+
+
+def test_lists_and_patterns_of_a_source_narrow_what_is_found(shared):
+    digests = (shared / "data" / "papers" / "cdx" / "pig_example.sha1b32").read_text().split()
+    rule = select(source(digests=digests), {})
+    assert rule(LINE).message == "not in the list"
+    assert rule(LINE._replace(digest=digests[0])) is None
+    assert select(source(patterns=[r"\.pdf$"]), {})(LINE) is None
+    assert select(source(patterns=["url-doi"]), {})(LINE).message == "pattern"
+    with pytest.raises(ConfigError, match="neither one of"):
+        select(source(patterns=["("]), {})
+
+
+def test_media_types_are_called_by_one_name():
+    told = {"application/octet-stream": ["unk", "application/download", "binary/octet-stream"], "text/xml": ["application/xml"],
+            "application/pdf": [".pdf", "image/pdf", "'application/pdf'"], "": ["", "image/png", "text/plain", "warc/revisit"]}  # fmt: skip
+    for name, written in told.items():
+        assert {media_type(one) for one in written} == {name}
+
+
+def test_a_capture_is_written_as_the_table_has_it():
+    assert cdx_cell(LINE) == {
+        "surt": LINE.key,
+        "url": LINE.url,
+        "dt": LINE.timestamp,
+        "warc": LINE.warc,
+        "offset": "7",
+        "c_size": "123",
+    }
+    assert history_cell(LINE) == {"u": LINE.url, "d": "2018-03-01T12:00:00Z", "f": "x.warc.gz", "o": 7, "c": 1}
