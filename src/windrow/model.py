@@ -53,6 +53,15 @@ class Secret:
     place: str
 
 
+class Credential(NamedTuple):
+    """A secret, and where in a request it goes: into a `header`, after a `prefix`, or a parameter of the `query`."""
+
+    secret: Secret
+    header: str = ""
+    query: str = ""
+    prefix: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
     """Where a source lives and how to talk to it. Times in seconds, empty text means none."""
@@ -105,6 +114,7 @@ class Source:
     options: Mapping[str, Any] = field(default_factory=dict)
     most: int = 0  # most addresses that a crawl asks for in one run; 0: all that are due
     unusable: str = ""  # why its collection cannot be used
+    credentials: tuple[Credential, ...] = ()  # sent to its own origin, and kept nowhere
 
 
 LARGEST = 2**63 - 1

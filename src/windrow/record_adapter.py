@@ -46,7 +46,7 @@ from windrow.engine.ledger.moment import now, spell
 from windrow.engine.progress import Progress
 from windrow.engine.rebuild import rebuild
 from windrow.engine.run import Harvest
-from windrow.engine.sample import sample
+from windrow.engine.sample import sample, sample_answer
 from windrow.engine.services import service_sources
 from windrow.engine.session import Session, Setup
 from windrow.errors import ConfigError, UsageError, WindrowError
@@ -156,7 +156,10 @@ class RecordAdapter:
         source = self._source_at(workspace, url)
         limits = replace(workspace.limits if workspace else Limits(), transfer=1 << 28)
         with tempfile.TemporaryDirectory(prefix="windrow-try-") as folder:
-            kept, seconds = sample(Path(folder), source.site, url, url, limits)
+            if source.credentials:
+                kept, seconds = sample_answer(Path(folder), source, url, limits)
+            else:
+                kept, seconds = sample(Path(folder), source.site, url, url, limits)
             answer = open_response(Path(folder), kept.place)
             with answer.view as view:
                 content = body_of(view, answer.fields, limits).read()

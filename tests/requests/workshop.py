@@ -25,7 +25,7 @@ from windrow.engine.session import Session
 from windrow.record_adapter import RecordAdapter
 from windrow.settings.asked import ASKED, store_of
 from windrow.settings.configuration import Configuration, Service
-from windrow.settings.kinds import OPEN
+from windrow.settings.kinds import OPEN, SECRET
 from windrow.settings.setting import Setting
 
 
@@ -188,7 +188,8 @@ def collection(step, service=SERVICE):
     return Collection(
         "workshop", ("ask", "read"), Requests(begin, follow), (Settle("read", "1", step),),
         configuration=Configuration(
-            settings=(store_of("workshop"), Setting("workshop.reader", OPEN, "", "where the service is")),
+            settings=(store_of("workshop"), Setting("workshop.reader", OPEN, "", "where the service is"),
+                Setting("workshop.token", SECRET, "", "what it wants to know us by")),
             source=ASKED, services=(service,),
         ),
     )  # fmt: skip
@@ -197,10 +198,10 @@ def collection(step, service=SERVICE):
 class Workshop:
     """A workspace of such a collection."""
 
-    def __init__(self, root, api, service, made, *lines):
+    def __init__(self, root, api, service, made, *lines, section=""):
         self.root, self.made, self.adapter = root, made, RecordAdapter(made)
         (root / "windrow.toml").write_text(
-            f'[workshop]\nreader = "{service.url}"\n\n[source.texts]\ncollection = "workshop"\n'
+            f'[workshop]\nreader = "{service.url}"\n{section}\n\n[source.texts]\ncollection = "workshop"\n'
              f'url = "{api.url}"\ndelay = "0s"\n' + "".join(f"{line}\n" for line in lines)
         )  # fmt: skip
         self.workspace = load(root, environ={}, collections={"workshop": made})
@@ -220,6 +221,9 @@ class Workshop:
             failing = ledger.addresses.failing("workshop", "", "")
             writer.addresses.due_at("workshop", [one.digest for one in failing], 1)
         ledger.close()
+
+    def ledger(self):
+        return Ledger(self.workspace.ledger)
 
     def waiting(self):
         with self.adapter._store(self.workspace) as store:

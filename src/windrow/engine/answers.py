@@ -13,7 +13,7 @@ from windrow.contract import ASK, REQUEST, Answer, Ask, Collection, DocumentPart
 from windrow.digest import number
 from windrow.errors import StepError
 from windrow.formats.coding import plain
-from windrow.formats.url import normalise, parts
+from windrow.formats.url import normalise, parts, without
 from windrow.model import ArchivePlace, Attachment, Finding, FoundUrl, HttpRequest, Level, Limits, Source
 from windrow.reasons import Reason
 
@@ -222,7 +222,7 @@ def follow(
     allowed = allowed_origins(collection.requests, source) if collection.requests else frozenset[str]()
     for request in turn.requests:
         try:
-            one = found_of(request, kept.url)
+            one = found_of(bare(request, source), kept.url)
         except StepError as error:
             findings.append(Finding("BadRequest", str(error)))
             continue
@@ -240,7 +240,7 @@ def redirect(discovery: Requests, source: Source, kept: KeptAnswer, hops: int) -
     if kept.status not in {307, 308}:
         request = request._replace(method="GET", body=b"")
     try:
-        found = found_of(request._replace(url=kept.location), kept.url, hops=hops + 1)
+        found = found_of(bare(request._replace(url=kept.location), source), kept.url, hops=hops + 1)
     except StepError as error:
         return FollowedTurn(Turn(skip=Reason.REDIRECTED, findings=(Finding("BadRedirect", str(error)),)))
     if found.origin not in allowed_origins(discovery, source) or hops >= HOPS:
@@ -263,4 +263,10 @@ def source_address(source: Source) -> str:
 def begin(discovery: Requests, source: Source, learned: Mapping[str, Any]) -> Sequence[FoundUrl]:
     """Return what a source begins with."""
     base = source_address(source)
-    return [found_of(one, base) for one in discovery.begin(source, learned)]
+    return [found_of(bare(one, source), base) for one in discovery.begin(source, learned)]
+
+
+def bare(request: Request, source: Source) -> Request:
+    """Return a request without the parameters in which its source sends secrets: answers often repeat them."""
+    names = [one.query for one in source.credentials if one.query]
+    return request._replace(url=without(request.url, names)) if names else request

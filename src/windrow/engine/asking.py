@@ -13,11 +13,13 @@ from windrow.engine.ledger.moment import now
 from windrow.engine.upload import Upload
 from windrow.errors import ArchiveError, StepError, TransportError
 from windrow.formats.coding import plain
-from windrow.model import CrawlRequest, FetchRequest, HttpRequest, Visit
+from windrow.formats.url import parts
+from windrow.model import CrawlRequest, FetchRequest, HttpRequest, Source, Visit
 from windrow.reasons import Reason
 from windrow.settings.configuration import Service
 from windrow.stores.archive import ArchiveWriter, CaptureSink
 from windrow.transports.reply import GET, CrawlClient, Reply, ReplyLimits
+from windrow.transports.secret_sending import SentSecrets
 
 RULES = 1 << 20
 """Bytes of the rules of a host that are fetched; RFC 9309, section 2.5, wants 500 KiB at least."""
@@ -27,6 +29,13 @@ PARTIAL = 206
 
 Reading = Callable[[int], AbstractContextManager[None]]
 """Makes the block in which bytes of an address (0: of the host's rules) are read, within limits of time."""
+
+
+def secrets_of(source: Source, origin: str) -> SentSecrets | None:
+    """Fetch the secrets that go to an origin: those of a source go to its own alone."""
+    if not source.credentials or parts(source.site.address("/")).origin != origin:
+        return None
+    return SentSecrets(source.site, source.credentials)
 
 
 class CrawlResult(NamedTuple):
@@ -46,18 +55,17 @@ class Asker:
     """Asks on behalf of one walk, into one archive."""
 
     def __init__(
-        self,
-        keeper: ArchiveWriter,
-        rules: int,
-        large: Mapping[int, int],
-        reading: Reading,
-        service: Service | None = None,
-    ) -> None:
+        self, keeper: ArchiveWriter, rules: int, large: Mapping[int, int], reading: Reading,
+        service: Service | None = None, *, secrets: Callable[[], SentSecrets | None] = lambda: None,
+    ) -> None:  # fmt: skip
         """Keep into `keeper`; `rules` is the kind of visit to a host's rules, `large` has the bytes of larger kinds.
 
-        Where it is a `service` that is asked, that says what its answers may take.
+        Where it is a `service` that is asked, that says what its answers may take. `secrets` are sent with all but the
+        questions for the rules; they are fetched with the first one.
         """
         self._keeper = keeper
+        self._reveal = secrets
+        self._secrets: SentSecrets | None = None
         self._service = service
         self.reading = reading
         self._rules = rules
@@ -75,6 +83,8 @@ class Asker:
     async def ask(self, visitor: CrawlClient, call: CrawlRequest) -> CrawlResult:
         """Make one request, and keep whatever comes."""
         request = call.request or GET
+        if self._secrets is None and call.kind != self._rules:
+            self._secrets = self._reveal()
         if not request.attachments:
             return await self._ask(visitor, call, request, None)
         try:
@@ -100,8 +110,9 @@ class Asker:
         deposit = CaptureSink(self._keeper, FetchRequest(0, call.url, last=call.last), call.url, started)
         deposit.request_cut = upload is not None
         bounds = self._bounds(call.kind, request.seconds)
+        secrets = None if call.kind == self._rules else self._secrets
         try:
-            reply = await visitor.visit(call.url, asked, deposit, bounds, request, body=upload)
+            reply = await visitor.visit(call.url, asked, deposit, bounds, request, body=upload, secrets=secrets)
         except TransportError as error:
             return _failed(_visit(call, started, clock), deposit, error)
         except BaseException:
@@ -128,6 +139,11 @@ class Asker:
             (reason, message), body = strange, b""
         if reply.cut:
             reason, message, deposit.cut = Reason.TOO_LARGE, f"more than {bounds.most} bytes", True
+        if self._secrets and "content-encoding" in fields and self._repeats(deposit, bounds, fields):
+            deposit.leave()
+            message = "the answer has the secret in it, compressed though that was not asked for: it is not kept"
+            visit = visit._replace(status=reply.status, reason=Reason.UNSUPPORTED, message=message)
+            return CrawlResult(visit, {}, b"", reply.status, reply.wait)
         try:
             kept = deposit.finish(unchanged=reply.status == NOT_MODIFIED and bool(call.last.digest))
         except TransportError as error:
@@ -136,6 +152,16 @@ class Asker:
         told = (reply.status, kept, reason, message, validators, fields.get("location", "")[:2048])
         visit = Visit(*visit[:6], *told)
         return CrawlResult(visit, fields, body, reply.status, reply.wait)
+
+    def _repeats(self, deposit: CaptureSink, bounds: ReplyLimits, fields: Mapping[str, str]) -> bool:
+        """Tell whether a compressed answer repeats a secret; one that cannot be looked through may."""
+        assert self._secrets is not None
+        limits = self._keeper.limits
+        try:
+            raw = deposit.content(bounds.most)
+            return self._secrets.repeated(plain(raw, _codings(fields), most=limits.member, ratio=limits.ratio))
+        except (StepError, MemoryError):
+            return True
 
 
 def _visit(call: CrawlRequest, started: datetime, clock: float) -> Visit:

@@ -295,7 +295,7 @@ class Crawling:
 
     def _requests(self, host: _Host, rows: Sequence[DueAddress]) -> dict[int, HttpRequest]:
         """Return what is asked at addresses where that is no plain GET; kept documents that it sends are looked up."""
-        if self._following is None:
+        if self._following is None and service_of(host.source) is None:
             return {}
         run = self._run
         asked = run.ledger.addresses.requests(host.seq, [row.digest for row in rows])

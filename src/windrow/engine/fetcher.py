@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection as Pipe
 from typing import Any
 from weakref import WeakValueDictionary
 
-from windrow.engine.asking import Asker
+from windrow.engine.asking import Asker, secrets_of
 from windrow.engine.heartbeat import Heartbeat, limit_memory
 from windrow.engine.lane import run_lane
 from windrow.engine.line import REST, ConnectionPool
@@ -112,7 +112,10 @@ class Fetcher:
                 elif isinstance(told, WalkOrigin):
                     reading = partial(self._heartbeat.reading, told.host)
                     service = service_of(told.source)
-                    asker = Asker(self._keeper, told.crawl.robots, told.crawl.large, reading, service)
+                    asker = Asker(
+                        self._keeper, told.crawl.robots, told.crawl.large, reading, service,
+                        secrets=partial(secrets_of, told.source, told.origin),
+                    )  # fmt: skip
                     turn = HostQueue() if service else self._turn(told.origin)
                     abreast = int(service.connections) if service else 1
                     walker = self._walkers[told.host] = Walker(

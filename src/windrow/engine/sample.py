@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+from windrow.engine.asking import Asker, CrawlResult, secrets_of
 from windrow.engine.lane import fetch
 from windrow.engine.message import TransferBatch
 from windrow.errors import TerminalFailure
-from windrow.model import Fetched, FetchRequest, KeptResponse, Limits, Site
+from windrow.formats.url import parts
+from windrow.model import CrawlRequest, Fetched, FetchRequest, KeptResponse, Limits, Site, Source
 from windrow.reasons import Reason
 from windrow.stores.archive import ArchiveWriter
 from windrow.transports.registry import transport_for
+from windrow.transports.straight import visitor
 
 ROTATE = 1 << 40
 """Bytes after which a WARC file is closed: never, for one capture."""
@@ -37,3 +43,26 @@ def sample(folder: Path, site: Site, path: str, where: str, limits: Limits) -> t
         told = got.message if got.message.startswith(where) else f"{where}: {got.message}"
         raise TerminalFailure(told, got.reason or Reason.PROTOCOL_ERROR)
     return got.kept, got.seconds
+
+
+def sample_answer(folder: Path, source: Source, url: str, limits: Limits) -> tuple[KeptResponse, float]:
+    """Ask for an address as a run asks it, with the secrets of its source; return what `sample` does."""
+    keeper = ArchiveWriter(folder, "try", limits, ROTATE, source.site.agent)
+    origin = parts(url).origin
+    where = parts(f"{origin}/")
+    site = replace(source.site, scheme=where.scheme, host=where.host.strip("[]"), port=where.port, base="/")
+
+    async def go() -> CrawlResult:
+        secrets = partial(secrets_of, source, origin)
+        asker = Asker(keeper, 0, {1: limits.transfer}, lambda _: nullcontext(), secrets=secrets)
+        async with visitor(site, lambda _host, _number: None) as visiting:
+            return await asker.ask(visiting, CrawlRequest(1, url, kind=1))
+
+    try:
+        came = asyncio.run(go())
+    finally:
+        keeper.close()
+    if came.visit.kept is None or not 200 <= (came.visit.status or 0) < 300:
+        told = came.visit.message or f"{url}: status {came.visit.status}"
+        raise TerminalFailure(told, came.visit.reason or Reason.PROTOCOL_ERROR)
+    return came.visit.kept, came.visit.seconds

@@ -16,6 +16,7 @@ from windrow.engine.run import HarvestRun
 from windrow.errors import ConfigError, StepError
 from windrow.model import FoundUrl, Recorded, Site, Source
 from windrow.settings.address import place
+from windrow.settings.configuration import credentials_of
 
 
 def service_sources(collection: Collection, values: Mapping[str, Any], root: Path, agent: str) -> tuple[Source, ...]:
@@ -36,7 +37,14 @@ def service_sources(collection: Collection, values: Mapping[str, Any], root: Pat
             for name in ("connections", "seconds", "largest")
         }
         site = Site(**where._asdict(), agent=agent)
-        found.append(Source(one.name, collection.name, site, options={SERVICE: replace(one, **numbers)}))
+        secret = values.get(one.secret) if one.secret else None
+        try:
+            where_to = (one.secret_header, one.secret_query, one.secret_prefix)
+            credentials = credentials_of(secret, *where_to) if secret else ()
+        except ConfigError as error:
+            raise ConfigError(f"{one.secret}: {error}", hint="windrow config") from None
+        options = {SERVICE: replace(one, **numbers)}
+        found.append(Source(one.name, collection.name, site, options=options, credentials=credentials))
     return tuple(found)
 
 

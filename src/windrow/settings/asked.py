@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from windrow.settings.kinds import DURATION, PATH, TEXTS
+from windrow.settings.kinds import DURATION, PATH, SECRET, TEXT, TEXTS
 from windrow.settings.setting import Setting
 
 ASKED = (
     Setting("delay", DURATION, 1.0, "least pause between two requests, where its robots.txt names none"),
     Setting("private", TEXTS, [], "hosts and networks that may be private, beside the one that `url` itself names"),
+    Setting("secret", SECRET, "", "where a secret is that is sent with each request: env:NAME or file:PATH"),
+    Setting("secret_header", TEXT, "", "header that it goes into, such as X-Api-Key"),
+    Setting("secret_query", TEXT, "", "or parameter of the address, such as api_key"),
+    Setting("secret_prefix", TEXT, "", 'what stands before it in the header, such as "Bearer "'),
 )
 """To be put into `Configuration.source`."""
 

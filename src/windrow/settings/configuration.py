@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from windrow.errors import ConfigError
-from windrow.model import Secret, Site, Source
+from windrow.model import Credential, Secret, Site, Source
 from windrow.reasons import Reason
 from windrow.settings.address import place
 from windrow.settings.setting import Setting, Value
@@ -80,7 +81,38 @@ def source_at_url(table: SourceTable, values: Mapping[str, Value], around: Surro
         ca_bundle=str(bundle) if bundle else "",
         agent=around.agent,
     )
-    return Source(table.name, values["collection"].value, site, active=active, options=options)
+    try:
+        credentials = credentials_of(**{name: options.get(name) or "" for name in SECRET_SETTINGS})
+    except ConfigError as error:
+        raise ConfigError(f"{table.file}: source.{table.name}: {error}", hint=f"edit {table.file}") from None
+    collection = values["collection"].value
+    return Source(table.name, collection, site, active=active, options=options, credentials=credentials)
+
+
+SECRET_SETTINGS = ("secret", "secret_header", "secret_query", "secret_prefix")
+"""What says of a source or a service which secret goes where in its requests."""
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_OURS = frozenset({"host", "content-length", "transfer-encoding", "connection", "range", "accept-encoding"})
+
+
+def credentials_of(
+    secret: Any, secret_header: str = "", secret_query: str = "", secret_prefix: str = ""
+) -> tuple[Credential, ...]:
+    """Return a secret with the place that it goes to; ConfigError where that place is none, or missing."""
+    if not isinstance(secret, Secret):  # drops has a setting of the same name for its passwords
+        if secret_header or secret_query:
+            raise ConfigError("it says where a secret goes, and not where it is: secret = is missing")
+        return ()
+    if not secret_header and not secret_query and not secret_prefix:
+        return ()  # it is a password of its site
+    if bool(secret_header) == bool(secret_query):
+        raise ConfigError("a secret goes into a header or a parameter: one of secret_header and secret_query")
+    if secret_header and (not _TOKEN.fullmatch(secret_header) or secret_header.lower() in _OURS):
+        raise ConfigError(f"{secret_header[:40]!r} is no header that a secret may go into")
+    if secret_query and (not re.fullmatch(r"[A-Za-z0-9._~-]+", secret_query) or secret_prefix):
+        raise ConfigError("secret_query is a parameter's name alone: letters, digits, and . _ ~ -")
+    return (Credential(secret, secret_header, secret_query, secret_prefix),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +128,10 @@ class Service:
     again, first `busy` seconds later and then after twice as many each time, by this run and by later ones. `final`
     names statuses that are answers all the same, and reasons (such as `Reason.TIMEOUT`) that the step is given after
     `tries` failures in a row.
+
+    `secret` is the dotted name of the setting (of the kind SECRET) that has the place of a secret. It is sent in a
+    header, after a prefix ("Bearer "), or as a parameter of the address, and kept nowhere: neither in the ledger nor in
+    the archive, where an answer that repeats it has as many x in its place.
     """
 
     name: str
@@ -108,6 +144,10 @@ class Service:
     busy: float = 5.0
     final: tuple[int | Reason, ...] = ()
     tries: int = 3
+    secret: str = ""
+    secret_header: str = ""
+    secret_query: str = ""
+    secret_prefix: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol, Self
 from windrow.model import HttpRequest
 from windrow.reasons import Reason
 from windrow.transports.contract import Sink
+from windrow.transports.secret_sending import SentSecrets
 
 BARE = frozenset({204, 304})
 """Statuses without a body, whatever length they tell."""
@@ -70,10 +71,11 @@ class CrawlClient(Protocol):
 
     async def visit(
         self, url: str, asked: Mapping[str, str], sink: Sink, bounds: ReplyLimits, request: HttpRequest = GET,
-        *, body: RequestBody | None = None,
+        *, body: RequestBody | None = None, secrets: SentSecrets | None = None,
     ) -> Reply:  # fmt: skip
         """Ask for a URL of this origin and put the answer's body into the sink, as it comes.
 
-        A `body` is sent in place of the request's own, and is not told to the sink.
+        A `body` is sent in place of the request's own, and is not told to the sink. Nor are `secrets`, which are
+        overwritten in what is answered.
         """
         ...

@@ -28,10 +28,12 @@ from windrow.transports.head import fields_of, pause
 from windrow.transports.line import EnoughRead, HttpConnection, StaleConnection
 from windrow.transports.path import at, behind, shown
 from windrow.transports.reply import BARE, GET, CrawlClient, Judge, Reply, ReplyLimits, RequestBody
+from windrow.transports.secret_sending import HidingSink, SentSecrets
 from windrow.transports.trouble import Foreign, network
 
 _FRAMING = re.compile(rb"\r\n(transfer-encoding|content-length)[ \t]*:", re.IGNORECASE)
 _SECRET = frozenset({"authorization", "proxy-authorization", "cookie"})
+_ASKED = f"Accept-Encoding: {ASKED}\r\n"
 _PORT = {"http": 80, "https": 443}
 
 
@@ -62,7 +64,7 @@ class HttpClient:
 
     async def visit(
         self, url: str, asked: Mapping[str, str], sink: Sink, bounds: ReplyLimits, request: HttpRequest = GET,
-        *, body: RequestBody | None = None,
+        *, body: RequestBody | None = None, secrets: SentSecrets | None = None,
     ) -> Reply:  # fmt: skip
         """Ask for a URL of this origin and put the answer's body into the sink, as it comes.
 
@@ -70,25 +72,35 @@ class HttpClient:
         """
         where = shown(url, 1000)
         first, last = f"{request.method} {behind(self._origin, url)} HTTP/1.1\r\n", _lines(asked) + "\r\n"
+        fields, public = self._fields, self._public
+        sent = first
+        if secrets:
+            # What comes compressed could not be looked through on its way.
+            public = public.replace(_ASKED, "Accept-Encoding: identity\r\n")
+            fields = fields.replace(_ASKED, "Accept-Encoding: identity\r\n") + _lines(secrets.headers)
+            sent = f"{request.method} {behind(self._origin, secrets.url(url))} HTTP/1.1\r\n"
         own = b"" if body else request.body
         if request.method != "GET":
             last = f"Content-Length: {body.size if body else len(own)}\r\n{last}"
             if self._line:
                 self._line.close()
-        kept = (first + self._public + last).encode() + own
-        told = kept if self._public == self._fields else (first + self._fields + last).encode() + own
-        taken = _Taken(sink, bounds, where, kept)
+        kept = (first + public + last).encode() + own
+        told = kept if public == fields and first == sent else (sent + fields + last).encode() + own
+        hiding = HidingSink(sink, secrets) if secrets else None
+        taken = _Taken(hiding or sink, bounds, where, kept)
         try:
             await self._ask(told, taken, where, bounds, body)
+            if hiding:
+                hiding.end()
         except TimeoutError as error:
             late = str(error) or f"no whole answer in {bounds.seconds:g} seconds"
             raise TransientFailure(f"{where}: {late}", Reason.TIMEOUT) from error
         except Foreign as error:
             raise network(error, where, open_line=self._line is not None) from error
         assert taken.head is not None
-        fields = read_head(taken.head.text).fields
-        after = fields.get("retry-after", "")
-        return Reply(taken.head.status, fields, pause(after, datetime.now(UTC)) if after else None, taken.cut)
+        came = read_head(secrets.hidden(taken.head.text) if secrets else taken.head.text).fields
+        after = came.get("retry-after", "")
+        return Reply(taken.head.status, came, pause(after, datetime.now(UTC)) if after else None, taken.cut)
 
     async def _ask(self, told: bytes, taken: _Taken, where: str, bounds: ReplyLimits, body: RequestBody | None) -> None:
         """Send a request over the line that is open, or over a new one where it has gone stale."""

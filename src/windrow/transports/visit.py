@@ -22,6 +22,7 @@ from windrow.transports.head import pause, request_head, response_head
 from windrow.transports.path import at, behind, shown
 from windrow.transports.reply import BARE, GET, Judge, Reply, ReplyLimits, RequestBody
 from windrow.transports.request import Alien, WebConnection, failure
+from windrow.transports.secret_sending import HidingSink, SentSecrets
 
 
 class ProxyClient(WebConnection):
@@ -42,7 +43,7 @@ class ProxyClient(WebConnection):
 
     async def visit(
         self, url: str, asked: Mapping[str, str], sink: Sink, bounds: ReplyLimits, request: HttpRequest = GET,
-        *, body: RequestBody | None = None,
+        *, body: RequestBody | None = None, secrets: SentSecrets | None = None,
     ) -> Reply:  # fmt: skip
         """Ask for a URL of this origin and put the answer's body into the sink, as it comes."""
         where, host = shown(url, 1000), self._site.host
@@ -52,12 +53,15 @@ class ProxyClient(WebConnection):
         headers = {"Accept-Encoding": ASKED, **asked}
         if body:
             headers["Content-Length"] = str(body.size)
+        hiding = HidingSink(sink, secrets) if secrets else None
+        if secrets:
+            headers |= {"Accept-Encoding": "identity", **secrets.headers}
         try:
             async with (
                 asyncio.timeout(bounds.seconds),
                 self._session.request(
                     request.method,
-                    URL(url, encoded=True),
+                    URL(secrets.url(url) if secrets else url, encoded=True),
                     headers=headers,
                     data=_sent(body) if body else request.body or None,
                     allow_redirects=False,
@@ -66,22 +70,34 @@ class ProxyClient(WebConnection):
             ):
                 version = response.version or aiohttp.HttpVersion11
                 length = None if response.status in BARE else response.content_length
-                sink.open(
+                into = hiding or sink
+                into.open(
                     None if bounds.part else length,
                     response_head(
                         (version.major, version.minor), response.status, response.reason or "", response.raw_headers
                     ),
-                    request_head(response.url.raw_path_qs, response.request_info.headers, request.method)
+                    request_head(
+                        behind(self._origin, url), _kept(response.request_info.headers, secrets), request.method
+                    )
                     + (b"" if body else request.body),
                 )
-                cut = await _take(response, length or 0, sink, bounds, where)
+                cut = await _take(response, length or 0, into, bounds, where)
+                if hiding:
+                    hiding.end()
                 after = response.headers.get("Retry-After", "")
                 wait = pause(after, datetime.now(UTC)) if after else None
-                return Reply(response.status, joined(_pairs(response.raw_headers)), wait, cut)
+                return Reply(response.status, joined(_pairs(response.raw_headers, secrets)), wait, cut)
         except TimeoutError as error:
             raise TransientFailure(f"{where}: no whole answer in {bounds.seconds:g} seconds", Reason.TIMEOUT) from error
         except Alien as error:
-            raise failure(error, where) from error
+            found = failure(error, where)
+            raise type(found)(secrets.hidden_text(str(found)), found.reason) if secrets else found from error
+
+
+def _kept(fields: Mapping[str, str], secrets: SentSecrets | None) -> dict[str, str]:
+    """Return the fields of a request without those that hold secrets."""
+    secret = {name.lower() for name in secrets.headers} if secrets else set()
+    return {name: value for name, value in fields.items() if name.lower() not in secret}
 
 
 async def _sent(body: RequestBody) -> AsyncIterator[bytes]:
@@ -108,6 +124,7 @@ async def _take(response: aiohttp.ClientResponse, told: int, sink: Sink, bounds:
     raise TerminalFailure(f"{where}: {max(size, told)} bytes at least, {most} are allowed", Reason.TOO_LARGE)
 
 
-def _pairs(raw: Iterable[tuple[bytes, bytes]]) -> Iterable[tuple[str, str]]:
+def _pairs(raw: Iterable[tuple[bytes, bytes]], secrets: SentSecrets | None) -> Iterable[tuple[str, str]]:
     """Return fields as text."""
-    return ((name.decode("latin-1"), value.decode("latin-1")) for name, value in raw)
+    for name, value in raw:
+        yield name.decode("latin-1"), (secrets.hidden(value) if secrets else value).decode("latin-1")

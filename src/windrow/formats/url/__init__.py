@@ -4,5 +4,6 @@ from windrow.formats.url.normal import LONGEST, Resolved, normalise
 from windrow.formats.url.other import other
 from windrow.formats.url.part import Parts, parts
 from windrow.formats.url.resolver import Resolver
+from windrow.formats.url.without import without
 
-__all__ = ["LONGEST", "Parts", "Resolved", "Resolver", "normalise", "other", "parts"]
+__all__ = ["LONGEST", "Parts", "Resolved", "Resolver", "normalise", "other", "parts", "without"]

@@ -1,0 +1,155 @@
+"""Secrets of sources and services: sent where they belong, and kept nowhere."""
+
+import gzip
+import json
+from dataclasses import replace
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from tests.requests.workshop import SERVICE, Server, Workshop, collection, send_parts
+from windrow.errors import ConfigError, TerminalFailure
+from windrow.model import Credential, Secret, Site
+from windrow.settings.configuration import credentials_of
+from windrow.transports.secret_sending import HidingSink, SentSecrets
+
+KEY, TOKEN = "k-3y/with+signs=&", "t0ken-of-the-service"
+
+
+@pytest.fixture
+def serve():
+    servers = []
+
+    def start(answer):
+        servers.append(Server(answer))
+        return servers[-1]
+
+    yield start
+    for one in servers:
+        one.close()
+
+
+def everything(folder):
+    """Return the bytes of all files below a folder, those of compressed ones unpacked."""
+    found = b""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            content = path.read_bytes()
+            found += content + (gzip.decompress(content) if content[:2] == b"\x1f\x8b" else b"")
+    return found
+
+
+def keyed(asked):
+    """Serve pages to who has the key; each answer repeats it, as many an API does in its links."""
+    where = urlsplit(asked.path)
+    if parse_qs(where.query).get("api_key") != [KEY]:
+        return 403, b"no key", {}
+    echoed = {"Link": f"</?{where.query}>; rel=self", "X-Key": KEY}
+    if where.path == "/":
+        return 200, b"a\nb", echoed
+    return 200, f"{where.path} {json.dumps(KEY)} {where.query}".encode(), echoed
+
+
+def secretive(asked):
+    if asked.fields.get("authorization") != f"Bearer {TOKEN}":
+        return 401, b"", {}
+    return 200, f"heard from {TOKEN}: {asked.fields['accept-encoding']}".encode(), {"X-Token": TOKEN}
+
+
+def test_secrets_reach_the_source_and_the_service_and_stay_nowhere(tmp_path, serve, monkeypatch):
+    (tmp_path / "outside").mkdir()
+    root = tmp_path / "workspace"
+    root.mkdir()
+    (tmp_path / "outside" / "token").write_text(f"{TOKEN}\n")
+    monkeypatch.setenv("API_KEY_OF_A_TEST", KEY)
+    declared = replace(SERVICE, secret="workshop.token", secret_header="Authorization", secret_prefix="Bearer ")
+    api, service = serve(keyed), serve(secretive)
+    shop = Workshop(
+        root, api, service, collection(send_parts, declared), 'secret = "env:API_KEY_OF_A_TEST"',
+        'secret_query = "api_key"', section=f'token = "file:{tmp_path}/outside/token"',
+    )  # fmt: skip
+    shop.run()
+    assert shop.records()["a"]["body"] == f"heard from {'x' * len(TOKEN)}: identity"
+    assert [one.path for one in api.asked if one.path.startswith("/robots")] == ["/robots.txt"]
+    found = everything(root)
+    assert b"heard from xxxx" in found
+    assert b'/a "xxxxxxxx' in found
+    for word in (KEY, KEY.replace("/", "%2F"), "k-3y%2Fwith%2Bsigns%3D%26", "k-3y", TOKEN):
+        assert word.encode() not in found, word
+    told = "".join(f"{one.name} {one.shown}\n" for one in shop.workspace.values)
+    assert "env:API_KEY_OF_A_TEST" in told + repr(shop.workspace.sources)
+    story = shop.adapter.explain(shop.workspace, shop.ledger(), f"{api.url}a")
+    assert KEY not in repr(story)
+    parts = list(shop.adapter.attempt(shop.workspace, f"{api.url}a"))
+    assert parts
+    assert KEY not in repr(parts)
+
+
+def test_what_comes_compressed_unasked_with_the_secret_in_it_is_not_kept(tmp_path, serve):
+    (tmp_path / "token").write_text(TOKEN)
+    root = tmp_path / "workspace"
+    root.mkdir()
+    body = gzip.compress(f"{TOKEN} is what you sent".encode())
+    api = serve(lambda asked: (200, body, {"Content-Encoding": "gzip"}))
+    secret = (f'secret = "file:{tmp_path}/token"', 'secret_header = "X-Token"')
+    Workshop(root, api, serve(secretive), collection(send_parts), *secret).run()
+    assert api.asked[1].fields["x-token"] == TOKEN
+    assert TOKEN.encode() not in everything(root)
+    assert b"compressed though that was not asked for" in everything(root)
+
+
+def test_a_secret_that_is_missing_fails_the_source_and_names_its_place_alone(tmp_path, serve):
+    api = serve(keyed)
+    shop = Workshop(
+        tmp_path, api, serve(secretive), collection(send_parts), 'secret = "env:NO_SUCH_NAME"', 'secret_header = "X"'
+    )
+    shop.run()
+    assert [one.path for one in api.asked] == ["/robots.txt"]
+    assert b"no secret at env:NO_SUCH_NAME" in everything(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("told", "wrong"),
+    [
+        ({"secret_header": "A", "secret_query": "b"}, "one of secret_header and secret_query"),
+        ({"secret_header": "Host"}, "no header"),
+        ({"secret_header": "a b"}, "no header"),
+        ({"secret_query": "a&b"}, "parameter's name alone"),
+        ({"secret_prefix": "Bearer "}, "one of secret_header and secret_query"),
+    ],
+)
+def test_where_a_secret_goes_is_said_once_and_well(told, wrong):
+    with pytest.raises(ConfigError, match=wrong):
+        credentials_of(Secret("env:A"), **told)
+
+
+def test_a_secret_goes_over_https_or_stays_on_this_machine(monkeypatch):
+    monkeypatch.setenv("A", "secret!")
+    with pytest.raises(TerminalFailure, match="https only"):
+        SentSecrets(Site("http", "api.example"), [Credential(Secret("env:A"), "X-Key")])
+    assert "secret!" not in repr(SentSecrets(Site("https", "api.example"), [Credential(Secret("env:A"), "X-Key")]))
+
+
+class Kept:
+    """A sink that keeps what it is given."""
+
+    start, validator, modified = 0, "", None
+
+    def __init__(self):
+        self.blocks = []
+
+    def write(self, block):
+        self.blocks.append(bytes(block))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+def test_a_secret_is_overwritten_however_the_answer_is_cut_and_its_length_stays(monkeypatch, size):
+    monkeypatch.setenv("A", "geheim/7")
+    secrets = SentSecrets(Site("https", "api.example"), [Credential(Secret("env:A"), "X-Key")])
+    text = b"geheim/7geheim/7 geheim geheim%2F7, geheim/7"
+    sink = Kept()
+    hiding = HidingSink(sink, secrets)
+    for start in range(0, len(text), size):
+        hiding.write(memoryview(text)[start : start + size])
+    hiding.end()
+    assert b"".join(sink.blocks) == b"xxxxxxxxxxxxxxxx geheim xxxxxxxxxx, xxxxxxxx"
