@@ -15,7 +15,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from benchmarks.pages.corpus import Vocabulary
 from benchmarks.pages.filler import Made
-from windrow.collections.pages.search.word import words
+from windrow.query.word import words
 
 
 class Known(NamedTuple):

@@ -10,9 +10,9 @@ from typing import Any
 import tantivy
 
 from windrow.collections.pages.adapter.search import BM25
-from windrow.collections.pages.query import parse
-from windrow.collections.pages.query.condition import COLUMNS, scoped
-from windrow.collections.pages.query.tree import Phrase, Word, wanted
+from windrow.collections.pages.search.condition import COLUMNS, scoped
+from windrow.query import parse
+from windrow.query.tree import Phrase, Word, wanted
 
 _PLAIN = f"""
 SELECT rowid, {BM25} AS score FROM full_text_entity_index WHERE full_text_entity_index MATCH ? ORDER BY score LIMIT 10

@@ -17,12 +17,12 @@ from typing import NamedTuple
 from benchmarks.pages.sample import Sample
 from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.collections.pages.collection import COLLECTION
-from windrow.collections.pages.search.word import counted
 from windrow.digest import number
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, Setup
 from windrow.formats.url import normalise, parts
 from windrow.model import FetchRequest, FoundUrl, Limits, Visit
+from windrow.query.word import counted
 from windrow.stores.archive import ArchiveWriter, CaptureSink
 from windrow.stores.connect import connect
 from windrow.stores.index.fulltext import fill

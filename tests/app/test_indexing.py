@@ -17,7 +17,7 @@ from windrow.collections.pages.adapter import indexing
 from windrow.collections.pages.adapter.index_files import open_index, roll_path
 from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.collections.pages.adapter.search import Search
-from windrow.collections.pages.search.word import counted
+from windrow.query.word import counted
 from windrow.stores.connect import connect
 from windrow.stores.index import fulltext
 from windrow.stores.index.beside import there

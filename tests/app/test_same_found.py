@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.collections.pages.place import Page, fill, schema
 from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.collections.pages.adapter.search import Search
-from windrow.collections.pages.search.word import pieces, readable
+from windrow.query.word import pieces, readable
 from windrow.stores.connect import connect
 from windrow.stores.index.beside import there
 

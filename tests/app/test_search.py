@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from hypothesis import given, settings
 
 from tests.collections.pages.place import Page, fill, schema
-from tests.collections.pages.query.test_parse import TYPED
+from tests.query.test_parse import TYPED
 from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.collections.pages.adapter.search import Search
 from windrow.stores.connect import connect

@@ -39,7 +39,7 @@ IMPURE_METHODS = {
     "now", "utcnow", "today", "read_text", "read_bytes", "write_text", "write_bytes", "unlink", "mkdir", "urlopen",
     "getenv", "environ", "perf_counter", "monotonic",
 }  # fmt: skip
-PURE = ("src/windrow/collections/*", "src/windrow/formats/*")
+PURE = ("src/windrow/collections/*", "src/windrow/formats/*", "src/windrow/query/*")
 IMPURE_ROOMS = ("src/windrow/collections/*/adapter/*", "src/windrow/collections/*/database/*")
 
 

@@ -10,8 +10,8 @@ import pytest
 import sqlalchemy as sa
 
 from tests.collections.pages.place import Page, fill, schema
-from windrow.collections.pages.search.word import counted
 from windrow.errors import StoreError
+from windrow.query.word import counted
 from windrow.stores.connect import connect
 from windrow.stores.index import fulltext
 from windrow.stores.index.fulltext import Filled

@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given, settings
 
 from tests.collections.pages.place import Page, fill, schema
-from tests.collections.pages.query.test_parse import TYPED
-from windrow.collections.pages.query import parse
-from windrow.collections.pages.query.condition import FROM, whole
-from windrow.collections.pages.search.entry import address_text
-from windrow.collections.pages.search.word import says
+from tests.query.test_parse import TYPED
+from windrow.collections.pages.search.condition import FROM, whole
+from windrow.query import parse
+from windrow.query.word import address_text, says
 from windrow.stores.summary.join import PLAIN
 
 JUNE, JULY = 1717200000, 1719792000  # 2024

@@ -10,11 +10,11 @@ from windrow.collections.pages.adapter.indexing import SPELLING, behind
 from windrow.collections.pages.adapter.open_summary import there
 from windrow.collections.pages.collection import COLLECTION
 from windrow.collections.pages.reading import Pile
-from windrow.collections.pages.search.word import counted
 from windrow.collections.pages.settings import pages_of
 from windrow.config import Workspace
 from windrow.engine.check import Fault
 from windrow.engine.ledger import Ledger
+from windrow.query.word import counted
 from windrow.stores.index.fulltext import recount
 from windrow.stores.summary.sound import faults, reached
 

@@ -10,9 +10,9 @@ from windrow.collections.pages.adapter.editions import contents
 from windrow.collections.pages.adapter.open_summary import summaries
 from windrow.collections.pages.crawl import address
 from windrow.collections.pages.difference import DiffLine, TextChange, difference
-from windrow.collections.pages.query.date import span
 from windrow.config import Workspace
 from windrow.errors import UsageError, WindrowError
+from windrow.query.date import span
 from windrow.reasons import Reason
 from windrow.stores.index.version import PageVersion, Versions
 

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from windrow.collections.pages.adapter.index_files import is_current, open_index, roll_path
 from windrow.collections.pages.search.entry import VERSION, entry, page_text, stamp
-from windrow.collections.pages.search.word import counted, readable
+from windrow.query.word import counted, readable
 from windrow.stores.connect import connect, file_of
 from windrow.stores.index.beside import FullTextIndex, there
 from windrow.stores.index.folder import begin_roll

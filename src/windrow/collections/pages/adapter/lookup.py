@@ -12,10 +12,11 @@ from windrow.adapter import Message, SearchAnswer, SearchResult
 from windrow.collections.pages.adapter.index_files import is_current
 from windrow.collections.pages.adapter.open_summary import summary_file
 from windrow.collections.pages.adapter.search import Search
-from windrow.collections.pages.search.result import Piece, Result, ResultPage, ScorePart
+from windrow.collections.pages.search.result import Result, ResultPage, ScorePart
 from windrow.collections.pages.settings import pages_of
 from windrow.config import Workspace
 from windrow.engine.ledger.moment import now
+from windrow.query.snippet import Piece
 from windrow.stores.index.beside import there
 
 BARE = "ranked by the full-text tables; the extra is faster and ranks better: pip install 'windrow[search]'"

@@ -8,18 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from windrow.collections.pages.adapter.index_files import is_current, links_of, open_index, roll_path
-from windrow.collections.pages.query import Query, parse
-from windrow.collections.pages.query.condition import FROM, condition, dated, known, some, spoken, whole
-from windrow.collections.pages.query.filter import Past
-from windrow.collections.pages.query.tree import Filter, filters, wanted
 from windrow.collections.pages.search.ask import SHARES, ask, copies, least, parted, several, unindexed
-from windrow.collections.pages.search.entry import address_text
+from windrow.collections.pages.search.condition import FROM, condition, dated, known, some, spoken, whole
 from windrow.collections.pages.search.fold import Ranked, folded, ordered, spread
-from windrow.collections.pages.search.rank import LOOKED_AT, Candidate, Sought, nearer, parts, sought
+from windrow.collections.pages.search.rank import Candidate, nearer, parts
 from windrow.collections.pages.search.result import Result, ResultPage
 from windrow.collections.pages.search.show import Shown, grouped, shown
-from windrow.collections.pages.search.snippet import pattern
-from windrow.collections.pages.search.word import pieces, says, words
+from windrow.query import Query, parse
+from windrow.query.filter import Past
+from windrow.query.likeness import LOOKED_AT, Sought, sought
+from windrow.query.snippet import pattern
+from windrow.query.tree import Filter, filters, wanted
+from windrow.query.word import address_text, pieces, says, words
 from windrow.stores.index.clause import IndexHit
 from windrow.stores.index.generation import NO_LINKS
 from windrow.stores.index.roll import IndexManifest

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from windrow.collections.pages.query.condition import KINDS, bare
-from windrow.collections.pages.query.date import TimeSpan
-from windrow.collections.pages.query.filter import HostFilter, LinkFilter
-from windrow.collections.pages.query.parse import Query
-from windrow.collections.pages.query.tree import And, Filter, Node, Not, Or, Phrase, Word, asks, filters, joined, wanted
-from windrow.collections.pages.search.word import pieces
+from windrow.collections.pages.search.condition import KINDS, bare
+from windrow.query.date import TimeSpan
+from windrow.query.filter import HostFilter, LinkFilter
+from windrow.query.parse import Query
+from windrow.query.tree import And, Filter, Node, Not, Or, Phrase, Word, asks, filters, joined, wanted
+from windrow.query.word import pieces
 from windrow.stores.index.clause import (
     AllOf,
     AnyOf,

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from hashlib import blake2b
 from itertools import chain
-from urllib.parse import unquote
 
-from windrow.collections.pages.search.word import indexed
+from windrow.query.word import address_text, indexed
 from windrow.stores.index.clause import IndexDocument, IndexField
 from windrow.stores.index.generation import IncomingLinks, IndexedGeneration, PageText
 
@@ -45,7 +44,6 @@ OPEN = 2**62
 
 TITLE, HEADLINE, CALLED, BIG, SMALL, DESCRIPTION, ADDRESS = 4, 3, 3, 3, 1, 1, 1
 """How often each text comes in `main`, besides where it stands in the text itself."""
-_LONGEST_URL = 2_000
 _ASKED_URL = 2_100  # characters; no query is so long, and a part of an address must not be taken for another one
 _PORTS = {"http": "80", "https": "443"}
 
@@ -82,18 +80,6 @@ def stamp(page: IndexedGeneration, links: IncomingLinks | None = None) -> int:
     """
     said = (*page[2:6], *page[7:20], links)
     return int.from_bytes(blake2b(repr(said).encode("utf-8", "replace"), digest_size=8).digest(), "big") >> 1
-
-
-def address_text(url: str) -> str:
-    """Return a URL with its words apart: host without `www`, path and query, without percent signs.
-
-    >>> address_text("https://www.example.org/my%20page/a-b.html?q=1")
-    'example.org/my page/a-b.html q=1'
-    """
-    host, slash, path = url[:_LONGEST_URL].partition("://")[2].partition("/")
-    name = host.rpartition("@")[2].partition(":")[0].removeprefix("www.")
-    text = f"{name}{slash}{path.partition('#')[0].replace('?', ' ', 1)}"
-    return unquote(text) if "%" in text else text
 
 
 def _marks(page: IndexedGeneration) -> list[tuple[str, str]]:

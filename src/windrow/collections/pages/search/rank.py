@@ -9,15 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from functools import lru_cache
 from typing import NamedTuple
 
-from windrow.collections.pages.query.parse import Query
-from windrow.collections.pages.query.tree import filters, wanted
-from windrow.collections.pages.search.entry import address_text
 from windrow.collections.pages.search.result import ScorePart
-from windrow.collections.pages.search.word import fold, stands_alone, words
+from windrow.query.likeness import Sought, alike, cut, together
+from windrow.query.word import address_text
 from windrow.stores.index.generation import IncomingLinks, IndexedGeneration
 
 WEIGHTS: Mapping[str, float] = {
@@ -35,24 +31,11 @@ WEIGHTS: Mapping[str, float] = {
 }
 """What each part weighs. `--explain` shows them with the values."""
 
-LOOKED_AT = 6_000
-"""Characters of a text in which words are looked for together."""
 HALF = 90 * 86_400
 """Seconds in which the worth of being new falls to a half."""
-_FRESH = {"latest", "newest", "news", "recent", "recently", "today", "current", "now", "breaking", "update", "updates"}
 _MANY = 200  # pages that link somewhere: as good as it gets
-_PLACES = 60  # of one word in one text
 _FEEDS = {"application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml"}
 _DEEP = 50  # indexiness at which a page is a list for certain
-
-
-class Sought(NamedTuple):
-    """A query, prepared for ranking: folded words with their weights (rare words weigh more)."""
-
-    weights: Mapping[str, float]
-    total: float
-    fresh: bool
-    now: int
 
 
 class Candidate(NamedTuple):
@@ -62,16 +45,6 @@ class Candidate(NamedTuple):
     links: IncomingLinks
     score: float
     best: float
-
-
-def sought(query: Query, frequency: Mapping[str, int], count: int, now: int) -> Sought:
-    """Prepare a query; `frequency` says in how many of `count` pages each word stands."""
-    texts = list(wanted(query.root))
-    found = dict.fromkeys(word for one in texts for word in words(one.text))
-    weights = {word: math.log(1 + (count + 1) / (frequency.get(word, 0) + 0.5)) for word in found}
-    year = str(datetime.fromtimestamp(now, UTC).year)
-    recent = any(one.key in {"after", "updated-after"} for one in filters(query.root))
-    return Sought(weights, sum(weights.values()), recent or bool((_FRESH | {year}) & set(found)), now)
 
 
 def parts(sought: Sought, candidate: Candidate) -> tuple[ScorePart, ...]:
@@ -103,74 +76,6 @@ def total(found: Sequence[ScorePart]) -> float:
     return sum(part.points for part in found)
 
 
-def alike(sought: Sought, text: str | None) -> float:
-    """Say how far a short text is what was searched for: its words there, and few others.
-
-    All words and nothing else give 1; all words among twice as many others give about 0.7.
-    """
-    there = _cut(text) if text else ()
-    if not there:
-        return 0.0
-    weights = sought.weights
-    hits = [word for word in there if word in weights]
-    if not hits:
-        return 0.0
-    covered = sum([weights[word] for word in set(hits)]) / sought.total
-    return covered * covered * (0.55 + 0.45 * len(hits) / len(there))
-
-
-def together(sought: Sought, text: str) -> float:
-    """Say how close the words stand in a text: 1 where they follow each other, once at least.
-
-    Between the words of the best stretch may stand others: the value is the share of its length that the
-    words themselves take, times the share of the words that are there.
-    """
-    if len(sought.weights) < 2:
-        return 0.0
-    short = fold(text[:LOOKED_AT])
-    found = sorted(place for word in sought.weights for place in _places(short, word))
-    there = {what for _, _, what in found}
-    if len(there) < 2:
-        return 0.0
-    length, need = _stretch(found, len(there))
-    ideal = sum(len(word) for word in there) + len(there) - 1
-    return min(1.0, ideal / length) ** 0.5 * sum(sought.weights[word] for word in there) / sought.total if need else 0.0
-
-
-def _stretch(found: Sequence[tuple[int, int, str]], need: int) -> tuple[int, int]:
-    """Return the length of the shortest stretch with all words."""
-    counts: dict[str, int] = {}
-    best, left = 1 << 30, 0
-    for _, end, what in found:
-        counts[what] = counts.get(what, 0) + 1
-        while len(counts) == need:
-            start, _, first = found[left]
-            best = min(best, end - start)
-            counts[first] -= 1
-            if not counts[first]:
-                del counts[first]
-            left += 1
-    return best, need
-
-
-def _places(text: str, word: str) -> list[tuple[int, int, str]]:
-    """Return where a word begins and ends, the first places of it."""
-    found: list[tuple[int, int, str]] = []
-    length, alone = len(word), stands_alone(word)
-    at = text.find(word)
-    while at >= 0 and len(found) < _PLACES:
-        end = at + length
-        if alone or not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum()):
-            found.append((at, end, word))
-        at = text.find(word, end)
-    return found
-
-
-@lru_cache(maxsize=4096)
-def _cut(text: str) -> tuple[str, ...]:
-    return tuple(words(text[:500]))
-
-
 def _called(sought: Sought, links: IncomingLinks) -> float:
     """Say how far other pages call it so: the best name, trusted more where more pages use it."""
     best = 0.0
@@ -181,7 +86,7 @@ def _called(sought: Sought, links: IncomingLinks) -> float:
 
 def _address(sought: Sought, url: str) -> tuple[float, float]:
     """Say how much of the query stands in the address, and whether it names the home of a site."""
-    there = _cut(address_text(url))
+    there = cut(address_text(url))
     covered = sum(weight for word, weight in sought.weights.items() if word in there) / sought.total
     home = False
     if covered < 1 and url.endswith("/") and url.count("/") == 3:
@@ -193,7 +98,7 @@ def _address(sought: Sought, url: str) -> tuple[float, float]:
 
 
 def _joined(text: str) -> str:
-    return "".join(_cut(text))
+    return "".join(cut(text))
 
 
 def _fresh(page: IndexedGeneration, now: int) -> float:

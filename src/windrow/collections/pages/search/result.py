@@ -5,12 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple
 
-
-class Piece(NamedTuple):
-    """A piece of a text; `hit` where it is what was searched for."""
-
-    text: str
-    hit: bool
+from windrow.query.snippet import Piece
 
 
 class ScorePart(NamedTuple):

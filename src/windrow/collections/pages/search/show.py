@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from windrow.collections.pages.search.fold import Ranked
-from windrow.collections.pages.search.result import Piece, Result
-from windrow.collections.pages.search.snippet import marked, snippet
+from windrow.collections.pages.search.result import Result
+from windrow.query.snippet import Piece, marked, snippet
 from windrow.stores.index.generation import IndexedGeneration
 
 

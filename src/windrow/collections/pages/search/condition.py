@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from windrow.collections.pages.query.date import TimeSpan
-from windrow.collections.pages.query.filter import HostFilter, LinkFilter, Past
-from windrow.collections.pages.query.parse import Query
-from windrow.collections.pages.query.tree import And, Filter, Node, Not, Or, Phrase, Word, asks, leading, wanted
-from windrow.collections.pages.search.word import pieces
+from windrow.query.date import TimeSpan
+from windrow.query.filter import HostFilter, LinkFilter, Past
+from windrow.query.parse import Query
+from windrow.query.tree import And, Filter, Node, Not, Or, Phrase, Word, asks, leading, wanted
+from windrow.query.word import pieces
 
 FROM = """
     {versions} g
@@ -78,7 +78,7 @@ def whole(query: Query, *, own: bool) -> Condition:
 def dated(query: Query, *, links: bool = False) -> Query:
     """Let a query of another time ask who was marked as a duplicate then, and with `links` for the links of then.
 
-    >>> from windrow.collections.pages.query import parse
+    >>> from windrow.query import parse
     >>> dated(parse("is:duplicate as-of:1970-01-01")).root
     Filter(key='duplicate-at', value='86399', typed='is:duplicate')
     """

@@ -8,9 +8,9 @@ from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 from urllib.parse import unquote
 
-from windrow.collections.pages.query.date import TimeSpan, span
-from windrow.collections.pages.search.word import words
 from windrow.formats.url import normalise
+from windrow.query.date import TimeSpan, span
+from windrow.query.word import words
 
 _LONGEST_HOST = 253  # RFC 1035 section 2.3.4, without the last dot
 _PORT = re.compile(r"(?<=[^:]):(\d{1,5})\Z", re.ASCII)

@@ -21,13 +21,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from windrow.collections.pages.query.date import TimeSpan
-from windrow.collections.pages.query.filter import TEXTUAL
-from windrow.collections.pages.query.pasted import pasted
-from windrow.collections.pages.query.token import Token, TokenKind, tokens
-from windrow.collections.pages.query.tree import And, Filter, Node, Not, Or, Phrase, Word, filters, joined, leading
-from windrow.collections.pages.search.word import LONGEST as LONGEST_WORD
-from windrow.collections.pages.search.word import words
+from windrow.query.date import TimeSpan
+from windrow.query.filter import TEXTUAL
+from windrow.query.pasted import pasted
+from windrow.query.token import Token, TokenKind, tokens
+from windrow.query.tree import And, Filter, Node, Not, Or, Phrase, Word, filters, joined, leading
+from windrow.query.word import LONGEST as LONGEST_WORD
+from windrow.query.word import words
 
 LONGEST = 2_000
 """Characters that are read; what stands behind them is left out, with a note."""

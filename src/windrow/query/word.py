@@ -7,10 +7,12 @@ import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
+from urllib.parse import unquote
 
 LONGEST = 64
 """Characters of a word; longer ones are lumps of encoded data."""
 
+_LONGEST_URL = 2_000
 ROOM = 20_000
 """Pieces of text whose words are remembered."""
 
@@ -235,3 +237,15 @@ def bounded(expression: str, found: Sequence[str], *, open_end: bool = False) ->
     # The first letter stands before the look behind: an expression that begins with a letter is found faster.
     first = re.escape(found[0][0])
     return rf"{first}(?<![^\W_]{first}){expression[len(first) :]}{after}"
+
+
+def address_text(url: str) -> str:
+    """Return a URL with its words apart: host without `www`, path and query, without percent signs.
+
+    >>> address_text("https://www.example.org/my%20page/a-b.html?q=1")
+    'example.org/my page/a-b.html q=1'
+    """
+    host, slash, path = url[:_LONGEST_URL].partition("://")[2].partition("/")
+    name = host.rpartition("@")[2].partition(":")[0].removeprefix("www.")
+    text = f"{name}{slash}{path.partition('#')[0].replace('?', ' ', 1)}"
+    return unquote(text) if "%" in text else text

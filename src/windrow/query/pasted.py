@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from windrow.collections.pages.query.filter import KEYS
+from windrow.query.filter import KEYS
 
 _MARKS = re.compile(
     r"""

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.collections.pages.query import And, Filter, Not, Or, Phrase, Word, parse
-from windrow.collections.pages.query.date import TimeSpan
-from windrow.collections.pages.query.filter import HostFilter, LinkFilter
-from windrow.collections.pages.query.parse import LONGEST, MOST
-from windrow.collections.pages.query.tree import wanted
-from windrow.collections.pages.search.word import words
+from windrow.query import And, Filter, Not, Or, Phrase, Word, parse
+from windrow.query.date import TimeSpan
+from windrow.query.filter import HostFilter, LinkFilter
+from windrow.query.parse import LONGEST, MOST
+from windrow.query.tree import wanted
+from windrow.query.word import words
 
 A, B, C = Word("aa"), Word("bb"), Word("cc")
 

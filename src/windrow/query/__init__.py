@@ -1,6 +1,6 @@
 """The query language of searches: text to tree, tree to conditions."""
 
-from windrow.collections.pages.query.parse import Query, parse
-from windrow.collections.pages.query.tree import And, Filter, Node, Not, Or, Phrase, Word
+from windrow.query.parse import Query, parse
+from windrow.query.tree import And, Filter, Node, Not, Or, Phrase, Word
 
 __all__ = ["And", "Filter", "Node", "Not", "Or", "Phrase", "Query", "Word", "parse"]

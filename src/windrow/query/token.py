@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from enum import Enum, auto
 from typing import NamedTuple
 
-from windrow.collections.pages.query.filter import BANGS, KEYS, Value
+from windrow.query.filter import BANGS, KEYS, Value
 
 QUOTES = {'"': '"', "»": "«", "«": "»"}
 DEPTH = 20  # parentheses within parentheses; deeper ones only separate

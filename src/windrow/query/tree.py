@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from windrow.collections.pages.query.filter import Value
-from windrow.collections.pages.search.word import words
+from windrow.query.filter import Value
+from windrow.query.word import words
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def asks(leaf: Word | Phrase | Filter) -> tuple[str, bool]:
 def wanted(node: Node | None) -> Iterator[Word | Phrase]:
     """Yield the words and phrases that are searched for, in the order typed; excluded ones are not.
 
-    >>> from windrow.collections.pages.query import parse
+    >>> from windrow.query import parse
     >>> [one.text for one in wanted(parse('red "green tea" -"black tea" site:example.org').root)]
     ['red', 'green tea']
     """

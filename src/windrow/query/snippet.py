@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-from windrow.collections.pages.query.tree import Phrase, Word
-from windrow.collections.pages.search.result import Piece
-from windrow.collections.pages.search.word import bounded, composed, fold, words
+from windrow.query.tree import Phrase, Word
+from windrow.query.word import bounded, composed, fold, words
+
+
+class Piece(NamedTuple):
+    """A piece of a text; `hit` where it is what was searched for."""
+
+    text: str
+    hit: bool
+
 
 LENGTH = 220
 """Characters of a snippet, about."""

@@ -1,0 +1,106 @@
+"""How like a text is to what was searched for, whatever collection it is of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import NamedTuple
+
+from windrow.query.parse import Query
+from windrow.query.tree import filters, wanted
+from windrow.query.word import fold, stands_alone, words
+
+LOOKED_AT = 6_000
+"""Characters of a text in which words are looked for together."""
+_FRESH = {"latest", "newest", "news", "recent", "recently", "today", "current", "now", "breaking", "update", "updates"}
+_PLACES = 60  # of one word in one text
+
+
+class Sought(NamedTuple):
+    """A query, prepared for ranking: folded words with their weights (rare words weigh more)."""
+
+    weights: Mapping[str, float]
+    total: float
+    fresh: bool
+    now: int
+
+
+def sought(query: Query, frequency: Mapping[str, int], count: int, now: int) -> Sought:
+    """Prepare a query; `frequency` says in how many of `count` pages each word stands."""
+    texts = list(wanted(query.root))
+    found = dict.fromkeys(word for one in texts for word in words(one.text))
+    weights = {word: math.log(1 + (count + 1) / (frequency.get(word, 0) + 0.5)) for word in found}
+    year = str(datetime.fromtimestamp(now, UTC).year)
+    recent = any(one.key in {"after", "updated-after"} for one in filters(query.root))
+    return Sought(weights, sum(weights.values()), recent or bool((_FRESH | {year}) & set(found)), now)
+
+
+def alike(sought: Sought, text: str | None) -> float:
+    """Say how far a short text is what was searched for: its words there, and few others.
+
+    All words and nothing else give 1; all words among twice as many others give about 0.7.
+    """
+    there = cut(text) if text else ()
+    if not there:
+        return 0.0
+    weights = sought.weights
+    hits = [word for word in there if word in weights]
+    if not hits:
+        return 0.0
+    covered = sum([weights[word] for word in set(hits)]) / sought.total
+    return covered * covered * (0.55 + 0.45 * len(hits) / len(there))
+
+
+def together(sought: Sought, text: str) -> float:
+    """Say how close the words stand in a text: 1 where they follow each other, once at least.
+
+    Between the words of the best stretch may stand others: the value is the share of its length that the
+    words themselves take, times the share of the words that are there.
+    """
+    if len(sought.weights) < 2:
+        return 0.0
+    short = fold(text[:LOOKED_AT])
+    found = sorted(place for word in sought.weights for place in _places(short, word))
+    there = {what for _, _, what in found}
+    if len(there) < 2:
+        return 0.0
+    length, need = _stretch(found, len(there))
+    ideal = sum(len(word) for word in there) + len(there) - 1
+    return min(1.0, ideal / length) ** 0.5 * sum(sought.weights[word] for word in there) / sought.total if need else 0.0
+
+
+def _stretch(found: Sequence[tuple[int, int, str]], need: int) -> tuple[int, int]:
+    """Return the length of the shortest stretch with all words."""
+    counts: dict[str, int] = {}
+    best, left = 1 << 30, 0
+    for _, end, what in found:
+        counts[what] = counts.get(what, 0) + 1
+        while len(counts) == need:
+            start, _, first = found[left]
+            best = min(best, end - start)
+            counts[first] -= 1
+            if not counts[first]:
+                del counts[first]
+            left += 1
+    return best, need
+
+
+def _places(text: str, word: str) -> list[tuple[int, int, str]]:
+    """Return where a word begins and ends, the first places of it."""
+    found: list[tuple[int, int, str]] = []
+    length, alone = len(word), stands_alone(word)
+    at = text.find(word)
+    while at >= 0 and len(found) < _PLACES:
+        end = at + length
+        if alone or not (text[at - 1 : at].isalnum() or text[end : end + 1].isalnum()):
+            found.append((at, end, word))
+        at = text.find(word, end)
+    return found
+
+
+@lru_cache(maxsize=4096)
+def cut(text: str) -> tuple[str, ...]:
+    """Return the first words of a short text."""
+    return tuple(words(text[:500]))
