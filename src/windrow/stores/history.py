@@ -56,6 +56,8 @@ _REMARKS = {
     "unknown_edit": ("UnknownRecord", Level.WARN, "edits what is not there; taken as new"),
     "unknown_delete": ("UnknownRecord", Level.WARN, "deletes what is not there"),
     "replaced": ("AlreadyKnown", Level.NOTE, "was current already; the newer one took its place"),
+    "edited": ("Overrides", Level.NOTE, "overrides what was said of it before"),
+    "deleted": ("Overrides", Level.NOTE, "ends what was said of it before"),
     "overridden": ("Overridden", Level.NOTE, "is overridden by what is of a later date or increment"),
     "repeated": ("RecordRepeated", Level.WARN, "is more than once in the document; the last one counts"),
 }
@@ -101,7 +103,9 @@ def find(connection: sa.Connection, schema: TableSchema, item: int) -> Any:
     """Return the submission of a ledger item; raises StoreError where it was never staged."""
     row = connection.execute(statement.submission_of(schema), {"its_item": item}).first()
     if row is None:
-        raise StoreError(f"item {item} is not in the store", reason=Reason.UNKNOWN_RECORD, hint="windrow run")
+        # Its rows were written, says the ledger: the database lost a transaction, which no run brings back.
+        said = f"item {item} is not in the store, although it was written there: the database has lost it"
+        raise StoreError(said, reason=Reason.UNKNOWN_RECORD, hint="windrow replay")
     return row
 
 
@@ -238,18 +242,29 @@ def _told(connection: sa.Connection, schema: TableSchema, submission: int, same:
     findings: list[Finding] = []
     for effect in (effect for effect in _REMARKS if counts.get(effect)):
         kind, level, words = _REMARKS[effect]
-        owner = schema.submission
-        by = sa.case((entity.c.effect == "overridden", ": " + owner.c.action + "/" + owner.c.zip_name), else_="")
         mine = (entity.c.submission_id == submission, entity.c.effect == effect)
-        query = sa.select(entity.c.kind, entity.c.identifier, by).where(*mine)
-        query = query.outerjoin(owner, owner.c.id == entity.c.ended_by)
+        query = sa.select(entity.c.kind, entity.c.identifier, _cause(schema, submission, effect)).where(*mine)
         for what, identifier, cause in connection.execute(query.order_by(entity.c.id).limit(MENTIONED)):
-            findings.append(Finding(kind, f"{what} {identifier} {words}{cause or ''}", level))
+            findings.append(Finding(kind, f"{what} {identifier} {words}" + (f": {cause}" if cause else ""), level))
         if (more := counts[effect] - MENTIONED) > 0:
             findings.append(Finding(kind, f"{more} more of the same", level))
     ended = connection.scalar(statement.ended(schema), {"its_id": submission})
     current = sum(counts.values()) - counts.get("repeated", 0) - counts.get("overridden", 0)
     return Published(submission, current, ended or 0, tuple(findings))
+
+
+def _cause(schema: TableSchema, submission: int, effect: str) -> sa.ColumnElement[Any]:
+    """Return the zip that an entity of the submission overrides, or by which it is overridden, as `action/name`."""
+    entity, other, owner = schema.entity, schema.older, schema.submission
+    name = sa.select(owner.c.action + "/" + owner.c.zip_name)
+    if effect == "overridden":
+        return name.where(owner.c.id == entity.c.ended_by).scalar_subquery()
+    ended = (
+        other.c.ended_by == submission,
+        *(other.c[same] == entity.c[same] for same in ("kind", "identifier")),
+        other.c.effect.is_distinct_from("overridden"),
+    )
+    return name.where(owner.c.id == other.c.submission_id, *ended).limit(1).scalar_subquery()
 
 
 def _ids(connection: sa.Connection, schema: TableSchema, submission: int) -> list[int]:
