@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,7 +12,7 @@ from windrow.engine.release import released
 from windrow.engine.session import Session
 from windrow.errors import Stopped, StoreError
 from windrow.stores.scratch import make_scratch, remove_scratch
-from windrow.stores.wal import close_into_file
+from windrow.stores.wal import close_into_file, empty_wal
 
 Compared = TypeVar("Compared")
 
@@ -40,8 +41,23 @@ def rebuild(
             raise Stopped(f"stopped before all was read; {old.name} is as it was", hint="windrow replay")
         compared = compare()
         if new.is_file():
-            for path in (new, old):
-                if path.is_file():
-                    close_into_file(path)
+            close_into_file(new)
+            _empty(old)
             new.replace(old)
     return compared
+
+
+def _empty(old: Path) -> None:
+    """Leave nothing beside the database that goes, which would be taken for a part of the new one.
+
+    Who has it open meanwhile keeps reading the old one.
+    """
+    if old.is_file():
+        with closing(sqlite3.connect(old)) as link:
+            if not empty_wal(link):
+                raise StoreError(
+                    f"another process has been reading {old} all the while, so it was not replaced",
+                    hint="end it, then: windrow replay",
+                )
+    for suffix in ("-wal", "-shm"):
+        Path(f"{old}{suffix}").unlink(missing_ok=True)
