@@ -117,3 +117,16 @@ def test_a_store_of_another_version_is_told_and_mended(root):
     assert read_again(root).changes == ()
     assert tables(root) == before
     assert finish(root) == 0
+
+
+def test_a_store_that_lost_what_was_staged_says_what_brings_it_back(tmp_path):
+    made = make(tmp_path / "w", zips=1, documents=2)
+    windrow.open(made).run(last="upload")
+    change(made / "drops.sqlite", "DELETE FROM submission WHERE id IN (SELECT min(id) FROM submission)")
+    for _ in range(2):
+        with pytest.raises(StoreError, match="the database has lost it") as told:
+            windrow.open(made).run()
+        assert told.value.hint == "windrow replay"
+    read_again(made)
+    assert finish(made) == 0
+    assert faults(made) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -186,3 +187,19 @@ def test_why_tells_why_there_is_no_text(crawled, small, windrow) -> None:
     assert "no text of it can be searched for: the page asks not to be indexed" in said.out
     said = windrow("why", f"{small.origin(0)}/a.html")
     assert "no text" not in said.out
+
+
+def test_check_misses_a_search_index_that_was_removed(crawled, windrow) -> None:
+    assert windrow("check").code == 0
+    shutil.rmtree(crawled / "index")
+    said = windrow("check")
+    assert said.code == 1
+    assert "the search index is not there" in said.out or "no page was made findable" in said.out
+    assert said.err.endswith(": 1 fault\n")
+    assert windrow("run", "pages", "--from", "index").code == 0
+    assert windrow("check").err.endswith("all agree\n")
+
+
+def test_a_dry_run_of_pages_says_that_sizes_are_unknown(crawled, windrow) -> None:
+    said = windrow("run", "--again", "--dry-run").out
+    assert " unknown" in said

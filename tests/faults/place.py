@@ -36,11 +36,12 @@ except WindrowError as error:
 
 
 class Went(NamedTuple):
-    """How a run went: its exit code, the error that ended it, what troubled its tasks."""
+    """How a run went: its exit code, the error that ended it, what troubled its tasks, what it says beside."""
 
     code: int
     error: WindrowError | None = None
     troubles: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 class Item(NamedTuple):
@@ -116,7 +117,7 @@ class Ground(Files):
         except WindrowError as error:
             return Went(error.exit_code, error)
         assert self.wrong() == []
-        return Went(summary.exit_code or 0, None, summary.troubles)
+        return Went(summary.exit_code or 0, None, summary.troubles, summary.notes)
 
     def wrong(self) -> list[Fault]:
         """Return what `windrow check` finds wrong: captures, standings and tracker must agree."""

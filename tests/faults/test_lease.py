@@ -88,7 +88,7 @@ class Clock:
         return datetime.now(zone) + timedelta(hours=self.wrong())
 
 
-def test_a_clock_that_goes_back_between_runs(place, monkeypatch):
+def test_a_clock_that_went_back_between_runs_is_shown(place, monkeypatch):
     made = place()
     good = made.healthy()
     folder = made.folder("own")
@@ -100,7 +100,9 @@ def test_a_clock_that_goes_back_between_runs(place, monkeypatch):
     ahead = made.ask("SELECT max(at) FROM session_end")[0][0]
     name, content = drop("H", DAY, 5, shift=2.0)
     edit = put(folder, name.replace(DAY, "2026-01-13"), content, "edit")
-    assert made.run().code == 0
+    went = made.run()
+    assert went.code == 0
+    assert went.notes == (f"the machine's clock stood earlier than the last entry: the last session ended at {ahead}",)
     made.whole(good, KEY, edit)
     told = made.ask("SELECT e.failed, e.comment FROM task_end e WHERE e.reason = 'clock_went_back'")
     assert told == [(0, f"the last session ended at {ahead}")]

@@ -379,3 +379,15 @@ def test_tables_that_were_dropped_and_made_anew_are_filled_again_from_the_first_
         assert made.checkpoint() == 17
         METADATA.drop_all(made.engine)
         made.close()
+
+
+def test_tables_that_were_emptied_are_filled_again_from_the_first_fact(url):
+    for _ in range(2):
+        made = ProjectionTables(url, METADATA, "shelf", adopt=ADOPT)
+        assert made.checkpoint() == 0
+        made.apply([author("x"), book("b1", "x")], 17)
+        assert rows(made, "book", "id", "title") == [(1, "b1")]
+        with made.engine.begin() as connection:
+            for table in reversed(METADATA.sorted_tables):
+                connection.execute(table.delete())
+        made.close()

@@ -140,7 +140,7 @@ def test_several_documents_in_one_transaction(store: TableStore, store_url: str)
 def test_what_was_never_staged_cannot_be_published(store: TableStore) -> None:
     with pytest.raises(StoreError) as caught:
         store.publish(7, at(1))
-    assert caught.value.reason is Reason.UNKNOWN_RECORD
+    assert (caught.value.reason, caught.value.hint) == (Reason.UNKNOWN_RECORD, "windrow replay")
     with pytest.raises(StoreError, match="no such question"):
         store.known("specimen:ever", ["x"])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from windrow.cli.verb import verb
 from windrow.cli.voice import Voice
+from windrow.display import counted
 
 
 @verb("check", examples=["windrow check", "windrow check --json"])
@@ -20,6 +21,6 @@ def command(voice: Voice) -> int:
             voice.data(f"{fault.where}: {fault.what}" + (f" ({fault.hint})" if fault.hint else ""))
     if voice.json:
         voice.message("check", {"captures": done.captures, "bytes": done.bytes, "faults": len(done.faults)})
-    verdict = f"{len(done.faults)} faults" if done.faults else "all agree"
-    voice.talk(f"{done.captures} captures of {done.bytes:,} bytes read back: {verdict}")
+    verdict = counted(len(done.faults), "fault") if done.faults else "all agree"
+    voice.talk(f"{counted(done.captures, 'capture')} of {done.bytes:,} bytes read back: {verdict}")
     return 1 if done.faults else 0

@@ -16,7 +16,7 @@ from windrow.cli.voice import Voice
 from windrow.display import apart, size, span, table
 
 if TYPE_CHECKING:
-    from windrow.app.schedule import Preview
+    from windrow.app.schedule import PlannedSource, Preview
     from windrow.app.summary import SessionSummary
     from windrow.settings.setting import Setting
 
@@ -169,14 +169,25 @@ def _plan(plan: Preview) -> list[str]:
     if plan.sources:
         rows = [
             (one.source, one.address, " ".join(one.folders) if one.asked else f"not asked: {one.why_not}",
-             one.waiting, size(one.bytes), "unknown" if one.seconds is None else span(one.seconds))
+             one.waiting, _size(plan, one), "unknown" if one.seconds is None else span(one.seconds))
             for one in plan.sources
         ]  # fmt: skip
         parts.append(table(["source", "address", "would list", "then fetch", "size", "time"], rows))
     if plan.waiting:
         parts.append(
-            table(["would fetch", "from", "size"], [(w.key, w.source, size(w.bytes or 0)) for w in plan.waiting])
+            table(
+                ["would fetch", "from", "size"],
+                [(one.key, one.source, "unknown" if one.bytes is None else size(one.bytes)) for one in plan.waiting],
+            )
         )
     if plan.documents:
         parts.append(table(["would take through", "items"], plan.documents))
     return apart(parts) or ["nothing to do"]
+
+
+def _size(plan: Preview, source: PlannedSource) -> str:
+    """Say how much would be fetched from a source, and where its server did not tell all sizes."""
+    if source.waiting and not source.bytes:
+        return "unknown"
+    untold = any(one.bytes is None for one in plan.waiting if one.source == source.source)
+    return size(source.bytes) + (" and more" if untold else "")

@@ -48,11 +48,17 @@ class ProjectionTables:
         self.links = IdLookup(self.engine, name)
         with guarded(self.engine):
             there = set(sa.inspect(self.engine).get_table_names())
-            if there.isdisjoint(metadata.tables):
-                # On a server the checkpoint is kept elsewhere, and may tell of tables that were dropped since.
-                with self.engine.begin() as connection:
-                    self.links.clear(connection)
             metadata.create_all(self.engine)
+            with self.engine.begin() as connection:
+                # On a server the checkpoint is kept elsewhere, and may tell of tables that were dropped since.
+                if there.isdisjoint(metadata.tables) or self._is_emptied(connection):
+                    self.links.clear(connection)
+
+    def _is_emptied(self, connection: sa.Connection) -> bool:
+        """Tell whether rows were written once, and no table has any of them now: all of it is to be projected again."""
+        written = [table for name, table in self.metadata.tables.items() if self.links.has(connection, name)]
+        first = (connection.scalar(sa.select(sa.literal(1)).select_from(table).limit(1)) for table in written)
+        return bool(written) and not any(first)
 
     def seed(self, seeds: Iterable[Seed]) -> int:
         """Add the rows that a standard begins with where they are missing; return how many were."""

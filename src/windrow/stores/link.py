@@ -106,6 +106,11 @@ class IdLookup:
             connection.execute(table.delete().where(table.c.books == self._name))
         self.forget()
 
+    def has(self, connection: sa.Connection, table: str) -> bool:
+        """Tell whether a row of the table was ever made or taken over."""
+        mine = (self.link.c.books == self._name, self.link.c.table_name == table, self.link.c.id != LEFT_OUT)
+        return connection.scalar(sa.select(self.link.c.id).where(*mine).limit(1)) is not None
+
     def forget(self) -> None:
         """Drop what is remembered: after a transaction that was rolled back."""
         self._known.clear()

@@ -23,7 +23,7 @@ from windrow.stores.connect import READS, connect, guarded
 from windrow.stores.database import named
 from windrow.stores.tables import TableStore
 
-AGAIN = "empty the tracker (an SQLite file: move it away), then: windrow run"
+AGAIN = "drop the tracker's tables, or empty all of them (an SQLite file: move it away), then: windrow run"
 
 Count = tuple[str, int, int]
 """Rows of one kind (zip, xml) in one state: phase and status."""
