@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+
+from tests.servers.raw import asked_path, served
 
 HEAD = "HTTP/1.1 {status}\r\nContent-Type: text/html\r\nConnection: close\r\n"
 
@@ -24,17 +25,14 @@ class Odd:
 
     async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer one request, and close."""
-        with suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, asyncio.CancelledError):
-            asked = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-            path = asked.split(" ")[1]
-            line = [time.time(), path, None]
-            self.asked.append(line)
-            self.times[path] += 1
-            try:
-                await self._answer(path, writer)
-            finally:
-                line[2] = time.time()
-                writer.close()
+        path = await asked_path(reader)
+        line = [time.time(), path, None]
+        self.asked.append(line)
+        self.times[path] += 1
+        try:
+            await self._answer(path, writer)
+        finally:
+            line[2] = time.time()
 
     async def _answer(self, path: str, writer: asyncio.StreamWriter) -> None:
         first = path.split("/")[1]
@@ -139,25 +137,5 @@ _numbers = itertools.count(0xABCDEF)
 def odd(address: str = "127.0.0.1", port: int = 0) -> Iterator[Odd]:
     """Run the server in a thread with a loop of its own."""
     made = Odd()
-    ready, over = threading.Event(), asyncio.Event()
-    loops: list[asyncio.AbstractEventLoop] = []
-
-    async def serve() -> None:
-        loops.append(asyncio.get_running_loop())
-        server = await asyncio.start_server(made.talk, address, port)
-        made.port = server.sockets[0].getsockname()[1]
-        ready.set()
-        await over.wait()
-        server.close()
-        for task in asyncio.all_tasks() - {asyncio.current_task()}:
-            task.cancel()
-        await asyncio.sleep(0.05)
-
-    thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
-    thread.start()
-    ready.wait(10)
-    try:
+    with served(made.talk, (address,), port) as made.port:
         yield made
-    finally:
-        loops[0].call_soon_threadsafe(over.set)
-        thread.join(10)

@@ -1,0 +1,54 @@
+"""What web servers of a few lines share: a thread with a loop of its own, and the path of a request."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
+
+Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+BROKEN = (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, asyncio.CancelledError)
+"""How a conversation may end that nobody minds."""
+
+
+async def asked_path(reader: asyncio.StreamReader) -> str:
+    """Read the head of a request and return its path."""
+    return (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split(" ")[1]
+
+
+@contextmanager
+def served(talk: Talk, addresses: tuple[str, ...], port: int = 0) -> Iterator[int]:
+    """Listen on one port of every address, and yield that port."""
+    ready, over = threading.Event(), asyncio.Event()
+    loops: list[asyncio.AbstractEventLoop] = []
+    ports: list[int] = []
+
+    async def guarded(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(*BROKEN):
+            try:
+                await talk(reader, writer)
+            finally:
+                writer.close()
+
+    async def serve() -> None:
+        loops.append(asyncio.get_running_loop())
+        first = await asyncio.start_server(guarded, addresses[0], port)
+        ports.append(first.sockets[0].getsockname()[1])
+        servers = [first, *[await asyncio.start_server(guarded, one, ports[0]) for one in addresses[1:]]]
+        ready.set()
+        await over.wait()
+        for server in servers:
+            server.close()
+        for task in asyncio.all_tasks() - {asyncio.current_task()}:
+            task.cancel()
+        await asyncio.sleep(0.05)
+
+    thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
+    thread.start()
+    assert ready.wait(10)
+    try:
+        yield ports[0]
+    finally:
+        loops[0].call_soon_threadsafe(over.set)
+        thread.join(10)
