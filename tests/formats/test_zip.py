@@ -325,3 +325,19 @@ def test_invented_ends(content, numbers):
     end = struct.pack("<4s4H2LH", b"PK\5\6", 0, 0, *(number % 4 for number in numbers[:2]), numbers[4] % 400, 0, 0)
     survives(content + end64 + locator + end)
     survives(content + end)
+
+
+def test_the_directory_of_ten_thousand_members_is_read_once_and_not_for_each():
+    class Counted(io.BytesIO):
+        count = 0
+
+        def read(self, *size):
+            part = super().read(*size)
+            self.count += len(part)
+            return part
+
+    content = packed(*((f"{number}.xml", b"") for number in range(10_000)), method=zipfile.ZIP_STORED)
+    view = Counted(content)
+    for number in range(0, 10_000, 50):
+        assert archive.open_member(view, f"{number}.xml", LIMITS).read() == b""
+    assert view.count < 2 * len(content)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from struct import Struct
 from typing import BinaryIO, NamedTuple
+from weakref import WeakKeyDictionary
 
 from windrow.errors import StepError
 from windrow.model import Limits
@@ -64,20 +65,45 @@ def read(view: BinaryIO, limits: Limits) -> tuple[list[DirectoryRecord], int]:
 
 
 def find(view: BinaryIO, name: str, limits: Limits) -> DirectoryRecord:
-    """Return the one record of this name, without reading the others."""
-    end = _end(view)
-    content = _content(view, end, limits)
-    spelled = {name.encode("utf-8", "replace"), name.encode("cp437", "replace")}
-    found = [
-        record
-        for place in _places(content, limits)
-        if _raw(content, place) in spelled and (record := _record(content, place, end.shift)).name == name
-    ]
-    if not found:
+    """Return the one record of this name, without taking the others apart."""
+    found = _known(view, limits)
+    places = [place for raw in _spelled(name) for place in found.places.get(raw, ())]
+    records = [one for place in places if (one := _record(found.content, place, found.shift)).name == name]
+    if not records:
         raise StepError(f"the archive holds no {name!r}", Reason.NOT_FOUND)
-    if len(found) > 1:
+    if len(records) > 1:
         raise StepError(f"the archive holds two members {name!r}", Reason.DUPLICATE_MEMBER)
-    return found[0]
+    return records[0]
+
+
+def _spelled(name: str) -> set[bytes]:
+    """Return the bytes that may stand for a name."""
+    return {name.encode("utf-8", "replace"), name.encode("cp437", "replace")}
+
+
+class _Names(NamedTuple):
+    """A directory, and where in it the records of each name stand."""
+
+    content: bytes
+    shift: int
+    places: dict[bytes, list[int]]
+    limits: Limits
+
+
+_NAMES: WeakKeyDictionary[BinaryIO, _Names] = WeakKeyDictionary()
+"""The directories of archives that are open: to go through one for each member takes the square of their number."""
+
+
+def _known(view: BinaryIO, limits: Limits) -> _Names:
+    found = _NAMES.get(view)
+    if found is None or found.limits != limits:
+        end = _end(view)
+        content = _content(view, end, limits)
+        places: dict[bytes, list[int]] = {}
+        for place in _places(content, limits):
+            places.setdefault(_raw(content, place), []).append(place)
+        found = _NAMES[view] = _Names(content, end.shift, places, limits)
+    return found
 
 
 def at(view: BinaryIO, offset: int, size: int) -> bytes:
