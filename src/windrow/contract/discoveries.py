@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from windrow.contract.answers import Answer, Request, Skip, Turn
@@ -164,25 +165,32 @@ class Requests:
 
 
 class Inputs(NamedTuple):
-    """Where a source's captures are: `kept` names collections of this workspace, or sources as `pages:blog`."""
+    """Where a source's captures are.
+
+    `kept` names collections of this workspace, or sources as `pages:blog`. `cdx` are index files and folders of them,
+    `warc` WARC files and folders of them: where the files lie that the indexes name, or without any index all is read.
+    """
 
     kept: tuple[str, ...] = ()
+    cdx: tuple[Path, ...] = ()
+    warc: tuple[Path, ...] = ()
 
 
 def inputs(source: Source) -> Inputs:
     """Return what a source says in the settings of `windrow.settings.asked.CAPTURED`."""
-    return Inputs(tuple(source.options.get("from", ())))
+    return Inputs(*(tuple(source.options.get(name, ())) for name in ("from", "cdx", "warc")))
 
 
 @dataclass(frozen=True, slots=True)
 class Captures:
-    """Find what there is among captures that others made: other collections of the workspace keep them.
+    """Find what there is among captures that others made: other collections keep them, or WARC files of other makers.
 
     Nobody is asked for anything. `select` makes, for a source and the collection's options, a pure function that says
     of each index line why its capture is not wanted (a Skip whose `message` names the rule), or None where it is. Lines
     that are not wanted are counted by rule and get no row; `version` rises when other lines would be wanted: all of
     them are looked at again then, and what is taken already is not taken twice. A capture that is wanted becomes a
-    visit of kind CAPTURED, which the steps take as they take the answer to a request.
+    visit of kind CAPTURED, which the steps take as they take the answer to a request. A record of another maker is
+    copied into the archive, once its digest is found to be that of its index line.
 
     `follow` is given each of these as an `Answer`, like that of `Requests`; its Turn offers parts, says what was
     learned, and may have requests where the collection has `Requests` too and the source an address. None: the whole

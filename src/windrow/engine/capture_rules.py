@@ -43,23 +43,43 @@ class Selection(NamedTuple):
     left_out: tuple[LeftOutLines, ...]
 
 
-def select(captures: Captures, job: SelectJob) -> Selection:
-    """Run the rules on each line; a rule that fails at a line leaves that line out, with the fault as its name."""
-    rules = captures.select(job.source, job.options)
-    wanted: list[int] = []
-    counts: dict[Skip, list[Any]] = {}
-    for number, line in enumerate(job.lines):
+class Rules:
+    """The rules of one source at work, and the count of what they leave out."""
+
+    def __init__(self, captures: Captures, source: Source, options: Mapping[str, Any]) -> None:
+        """Have the collection make its rules."""
+        self._rules = captures.select(source, options)
+        self._counts: dict[Skip, list[Any]] = {}
+
+    def want(self, line: CdxLine) -> bool:
+        """Tell whether a line is wanted; a rule that fails at it leaves it out, with the fault as its name."""
         try:
-            skip = rules(line)
+            skip = self._rules(line)
         except Exception as error:  # noqa: BLE001 a fault at one line must not lose the others, nor be silent
             skip = Skip(Reason.STEP_FAILED, "", f"{type(error).__name__}: {error}")
         if skip is None:
-            wanted.append(number)
-        elif (count := counts.get(skip)) is not None:
-            count[0] += 1
+            return True
+        count = self._counts.get(skip)
+        if count is None:
+            self._counts[skip] = [1, line.url]
         else:
-            counts[skip] = [1, line.url]
-    return Selection(tuple(wanted), tuple(added(_left_out(counts))))
+            count[0] += 1
+        return False
+
+    def count(self, skip: Skip, url: str) -> None:
+        """Count a line that is left out before any rule."""
+        self._counts.setdefault(skip, [0, url])[0] += 1
+
+    def left_out(self) -> tuple[LeftOutLines, ...]:
+        """Return what was left out, by rule."""
+        return tuple(added(_left_out(self._counts)))
+
+
+def select(captures: Captures, job: SelectJob) -> Selection:
+    """Run the rules on each line."""
+    rules = Rules(captures, job.source, job.options)
+    wanted = tuple(number for number, line in enumerate(job.lines) if rules.want(line))
+    return Selection(wanted, rules.left_out())
 
 
 def _left_out(counts: Mapping[Skip, Sequence[Any]]) -> Iterable[LeftOutLines]:

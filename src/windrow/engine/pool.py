@@ -16,11 +16,12 @@ from windrow.engine import worker
 from windrow.engine.answers import FollowJob
 from windrow.engine.capture_rules import SelectJob
 from windrow.engine.context import CONTEXT, start
+from windrow.engine.foreign_records import BlockJob, RecordJob, ScanJob
 from windrow.engine.message import Done, Job
 from windrow.model import Finding, Reading
 from windrow.reasons import Reason
 
-AnyJob = TypeVar("AnyJob", Job, FollowJob, SelectJob)
+AnyJob = TypeVar("AnyJob", Job, FollowJob, SelectJob, BlockJob, ScanJob, RecordJob)
 
 BATCH = 16
 AHEAD = 4

@@ -13,6 +13,7 @@ from windrow.contract import Collection, Rows, Waits
 from windrow.engine.crew import Crew
 from windrow.engine.ledger import Lease, Ledger, LedgerWriter
 from windrow.engine.ledger.moment import now
+from windrow.engine.message import ArchiveSettings
 from windrow.engine.pool import Pool
 from windrow.engine.progress import Progress
 from windrow.errors import Stopped
@@ -165,6 +166,7 @@ class HarvestRun:
     limit: int | None = None  # most items to fetch
     since: datetime | None = None  # what its source dated earlier is not fetched
     clock: Callable[[], datetime] = now  # when records become current: a replay tells its captures' time
+    keep: ArchiveSettings | None = None  # how the archive is written
     failed: int = 0  # tasks that failed
     grown: dict[int, int] = field(default_factory=dict)
     _ticked: float = 0.0

@@ -132,7 +132,7 @@ class Session:
             held.enter_context(released(lambda: pool.close(at_once=self.stops > 1)))
             run = HarvestRun(
                 harvest, self.ledger, self.lease, crew, pool, self.number, setup.archive, setup.limits,
-                self.progress, lambda: self.stops, limit, since,
+                self.progress, lambda: self.stops, limit, since, keep=keep,
             )  # fmt: skip
             try:
                 self._phases(run, phases, fetch=fetch)

@@ -18,6 +18,7 @@ from windrow.contract import Answer, Collection, Derive, Settle, Summarise, Task
 from windrow.engine.answers import FollowedTurn, FollowJob, KeptAnswer, body_of, follow
 from windrow.engine.capture_rules import SelectJob, select
 from windrow.engine.context import CONTEXT
+from windrow.engine.foreign_records import BlockJob, RecordJob, ScanJob, choose_block, read_record, scan
 from windrow.engine.message import Done, Job
 from windrow.errors import WindrowError
 from windrow.model import ArchivePlace, Finding, Level, Limits, Reading, Resource
@@ -26,7 +27,7 @@ from windrow.stores.archive import Capture, open_response
 
 NOT_MODIFIED = 304
 
-AnyJob = Job | FollowJob | SelectJob
+AnyJob = Job | FollowJob | SelectJob | BlockJob | ScanJob | RecordJob
 
 
 _RARELY = 20_000
@@ -71,9 +72,8 @@ class CaptureReader:
 def run_job(desk: WorkerConfig, reader: CaptureReader, job: AnyJob) -> Any:
     """Run one step on one document, or follow one answer; whatever goes wrong becomes a reading with a reason."""
     try:
-        if isinstance(job, SelectJob):
-            assert desk.collection.captures is not None
-            return select(desk.collection.captures, job)
+        if isinstance(job, SelectJob | BlockJob | ScanJob | RecordJob):
+            return _look(desk, job)
         return _take_step(desk, reader, job) if isinstance(job, Job) else _follow(desk, reader, job)
     except WindrowError as error:
         return Reading(error.reason or Reason.STEP_FAILED, (_finding(error),))
@@ -83,6 +83,16 @@ def run_job(desk: WorkerConfig, reader: CaptureReader, job: AnyJob) -> Any:
         return Reading(Reason.STEP_FAILED, (_finding(error),))
     except Exception as error:  # noqa: BLE001 a step's own fault must not end the run, nor be silent
         return Reading(Reason.STEP_FAILED, (_finding(error),))
+
+
+def _look(desk: WorkerConfig, job: SelectJob | BlockJob | ScanJob | RecordJob) -> Any:
+    captures = desk.collection.captures
+    assert captures is not None
+    if isinstance(job, SelectJob):
+        return select(captures, job)
+    if isinstance(job, BlockJob):
+        return choose_block(captures, job)
+    return scan(captures, job, desk.limits) if isinstance(job, ScanJob) else read_record(job, desk.limits)
 
 
 def _follow(desk: WorkerConfig, reader: CaptureReader, job: FollowJob) -> FollowedTurn:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windrow.settings.kinds import DURATION, PATH, SECRET, TEXT, TEXTS
+from windrow.settings.kinds import DURATION, PATH, PATHS, SECRET, TEXT, TEXTS
 from windrow.settings.setting import Setting
 
 ASKED = (
@@ -18,6 +18,8 @@ ASKED = (
 
 CAPTURED = (
     Setting("from", TEXTS, [], "whose captures are read: collections, or sources of theirs as collection:source"),
+    Setting("cdx", PATHS, [], "CDX or CDXJ files, or folders of them, that say what to read of WARC files"),
+    Setting("warc", PATHS, [], "WARC files, or folders of them: those that `cdx` names, or to be read from end to end"),
 )
 """To be put into `Configuration.source` by a collection that takes captures of others."""
 

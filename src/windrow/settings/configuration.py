@@ -65,7 +65,9 @@ def source_at_url(table: SourceTable, values: Mapping[str, Value], around: Surro
     url = values["url"]
     options = {name: value.value for name, value in values.items()}
     active = values["state"].value == "available"
-    if not url.value and options.get("from"):  # it takes captures of others, and nobody is asked
+    if not url.value and any(
+        options.get(name) for name in ("from", "cdx", "warc")
+    ):  # it takes captures of others, and nobody is asked
         nowhere = Site("", agent=around.agent)
         return Source(table.name, values["collection"].value, nowhere, active=active, options=options)
     if not url.value:

@@ -186,4 +186,10 @@ SECRET = ValueKind("place of a secret", secret, show=_place)
 OPEN = ValueKind("address without a password", _open)
 DATABASE = ValueKind("path or database address", _database)
 COMMAND = ValueKind("command", _command, show=shlex.join)
+PATHS = ValueKind(
+    "list of paths",
+    lambda value, root: tuple(_path(each, root) for each in _texts(value, root)),
+    lambda text: [t.strip() for t in text.split(",") if t.strip()],
+    lambda paths: ", ".join(map(str, paths)),
+)
 TEXTS = ValueKind("list of texts", _texts, lambda text: [t.strip() for t in text.split(",") if t.strip()], ", ".join)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from windrow.engine.ledger.attempts import recorded
@@ -74,6 +74,17 @@ class CapturedRow(NamedTuple):
     found_in: str
     warc: str
     offset: int
+
+
+class FailedRow(NamedTuple):
+    """A wanted line of an index whose record could not be had; `line` is JSON, `address` that of what it captured."""
+
+    found_in: int
+    warc: str
+    offset: int
+    line: str
+    reason: Reason
+    address: int
 
 
 class _Promise(NamedTuple):
@@ -148,6 +159,17 @@ class CaptureQueries:
         """Return the visit in which a collection took the record at a place, 0 where it did not."""
         return int(self._database.value("capture_taken", collection, place.warc, place.offset) or 0)
 
+    def failed(
+        self, collection: str, source: str, after: tuple[str, int], reasons: Iterable[str], limit: int
+    ) -> list[FailedRow]:
+        """Return wanted lines whose record could not be had: for these reasons, or asked for again by an operator."""
+        values = (collection, source, *after, json.dumps([*reasons]), limit)
+        return self._database.rows(FailedRow, "captures_failed", *values)
+
+    def failure(self, collection: str, place: tuple[str, int]) -> str:
+        """Return why the record at a place could not be had, empty where it could or was not wanted."""
+        return str(self._database.value("capture_failed_at", collection, *place) or "")
+
     def captured(self, visit: int) -> CapturedRow | None:
         """Return whose capture a visit took; None where it asked for itself."""
         return self._database.first(CapturedRow, "captured", visit)
@@ -171,13 +193,26 @@ class CaptureWriter:
         assert found is not None
         self._batch.database.execute("capture_index_forget_counts", found.id)
 
-    def reach(self, index: int, place: int, seen: int, taken: int) -> None:
-        """Note that an index was looked through up to a place: so many lines more, and so many of them taken."""
-        self._batch.database.execute("capture_index_reach", index, place, seen, taken)
+    def reach(self, index: int, place: int, seen: int) -> None:
+        """Note that an index was looked through up to a place: so many lines more."""
+        self._batch.database.execute("capture_index_reach", index, place, seen)
+
+    def count(self, index: int, taken: int) -> None:
+        """Add to the count of what was taken of an index."""
+        self._batch.database.execute("capture_index_count", index, taken)
 
     def leave_out(self, index: int, rule: RuleRow) -> None:
         """Add to the count of what a rule left out."""
         self._batch.database.execute("capture_leave_out", index, *rule)
+
+    def fail(self, visit: int, collection: str, source: str, row: FailedRow) -> None:
+        """Say that a wanted record could not be had."""
+        where = (row.found_in, row.warc, row.offset, row.line, row.reason, row.address)
+        self._batch.row("capture_failed", collection, source, *where, visit)
+
+    def mend(self, collection: str, place: tuple[str, int]) -> None:
+        """Say that a record could be had after all."""
+        self._batch.database.execute("capture_mended", collection, *place)
 
     def take(self, visit: int, collection: str, source: str, row: CapturedRow, index: int) -> None:
         """Say of a visit whose capture it took."""

@@ -92,7 +92,10 @@ ON CONFLICT (collection, source, name) DO UPDATE SET rules = excluded.rules, pla
 DELETE FROM capture_left_out WHERE capture_index = ?;
 
 -- name: capture_index_reach
-UPDATE capture_index SET place = ?2, seen = seen + ?3, taken = taken + ?4 WHERE id = ?1;
+UPDATE capture_index SET place = ?2, seen = seen + ?3 WHERE id = ?1;
+
+-- name: capture_index_count
+UPDATE capture_index SET taken = taken + ?2 WHERE id = ?1;
 
 -- name: capture_leave_out
 INSERT INTO capture_left_out VALUES (?,?,?,?,?)
@@ -110,6 +113,21 @@ SELECT visit FROM captured WHERE collection = ? AND warc = ? AND place_offset = 
 SELECT c.visit, c.original, coalesce(h.collection, ''), coalesce(h.source, ''), coalesce(i.name, ''), c.warc, c.place_offset
 FROM captured c LEFT JOIN visit o ON o.seq = c.original LEFT JOIN host h ON h.seq = o.host
 LEFT JOIN capture_index i ON i.id = c.capture_index WHERE c.visit = ?;
+
+-- name: captures_failed
+-- Wanted lines of a source whose record could not be had: for reasons that may pass (as a JSON list), or where an operator
+-- asked for another attempt.
+SELECT f.capture_index, f.warc, f.place_offset, f.line, f.reason, f.address FROM capture_failed f
+WHERE f.collection = ?1 AND f.source = ?2 AND (f.warc, f.place_offset) > (?3, ?4)
+AND (f.reason IN (SELECT value FROM json_each(?5)) OR EXISTS (SELECT 1 FROM address a JOIN host h ON h.seq = a.host
+    WHERE a.digest = f.address AND h.collection = f.collection AND a.due = 1))
+ORDER BY f.warc, f.place_offset LIMIT ?6;
+
+-- name: capture_failed_at
+SELECT reason FROM capture_failed WHERE collection = ? AND warc = ? AND place_offset = ?;
+
+-- name: capture_mended
+DELETE FROM capture_failed WHERE collection = ? AND warc = ? AND place_offset = ?;
 
 -- name: capture_newest
 -- The latest answer that another collection kept of an address since a given fact.

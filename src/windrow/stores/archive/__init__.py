@@ -1,7 +1,15 @@
 """The archive: every byte that came, in WARC files with a CDXJ index."""
 
 from windrow.stores.archive.deposit import CaptureSink
-from windrow.stores.archive.indexed import CdxRow, Payload, open_payload, read_index
+from windrow.stores.archive.indexed import (
+    CdxRow,
+    LineBlock,
+    Payload,
+    open_payload,
+    read_blocks,
+    read_index,
+    verify_record,
+)
 from windrow.stores.archive.keeper import ArchiveWriter
 from windrow.stores.archive.mend import alone, mark_ledger, mend, refuse_other_ledger, sweep
 from windrow.stores.archive.view import Capture, open_capture, open_response
@@ -11,6 +19,7 @@ __all__ = [
     "Capture",
     "CaptureSink",
     "CdxRow",
+    "LineBlock",
     "Payload",
     "alone",
     "mark_ledger",
@@ -18,7 +27,9 @@ __all__ = [
     "open_capture",
     "open_payload",
     "open_response",
+    "read_blocks",
     "read_index",
     "refuse_other_ledger",
     "sweep",
+    "verify_record",
 ]

@@ -57,6 +57,54 @@ def read_index(path: Path, after: int = 0) -> Iterator[CdxRow]:
         raise ArchiveError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
+class LineBlock(NamedTuple):
+    """Some whole lines of an index file, and the number of the first, from 1 on; `legend` is in force before it."""
+
+    first: int
+    content: bytes
+    legend: Layout | None
+
+
+def read_blocks(path: Path, after: int = 0, size: int = _BLOCK) -> Iterator[LineBlock]:
+    """Yield the lines of a CDX or CDXJ file, plain or gzip, some thousand at a time, from the line after `after` on.
+
+    What is longer than a line may be is cut. Raises `ArchiveError` where the file cannot be read or inflated further.
+    """
+    number, legend = 1, None
+    lines: list[bytes] = []
+    held = 0
+    try:
+        for line in _lines(path):
+            lines.append(line)
+            held += len(line) + 1
+            if held < size:
+                continue
+            yield from _block(number, lines, legend, after)
+            legend = _last_legend(lines, legend)
+            number, lines, held = number + len(lines), [], 0
+        yield from _block(number, lines, legend, after)
+    except _UNREADABLE as error:  # type: ignore[misc]
+        yield from _block(number, lines, legend, after)
+        raise ArchiveError(f"{path} cannot be inflated any further: {error}", reason=Reason.TRUNCATED) from error
+    except OSError as error:
+        raise ArchiveError(f"{path} cannot be read: {error.strerror or error}") from error
+
+
+def _block(first: int, lines: list[bytes], legend: Layout | None, after: int) -> Iterator[LineBlock]:
+    if first + len(lines) - 1 <= after or not lines:
+        return
+    passed = max(0, after + 1 - first)
+    yield LineBlock(first + passed, b"\n".join(lines[passed:]), _last_legend(lines[:passed], legend))
+
+
+def _last_legend(lines: list[bytes], before: Layout | None) -> Layout | None:
+    """Return the legend that is in force after some lines."""
+    for line in reversed(lines):
+        if line[:5] in {b" CDX ", b"CDX N"} and type(found := parse_line(line)) is Layout:
+            return found
+    return before
+
+
 def _lines(path: Path) -> Iterator[bytes]:
     """Yield lines without their ends; of one that is too long, a piece that is told to be so."""
     with path.open("rb") as raw:
@@ -101,6 +149,19 @@ def open_payload(path: Path, offset: int, limits: Limits, *, digest: str = "") -
     base 32. Raises `ArchiveError` with its reason: the file or the record is not there or broken, what it inflates to
     is too large, or DIGEST_MISMATCH.
     """
+    one, view, verified = _open(path, offset, limits, digest)
+    head = read_head(one.head)
+    return Payload(view, one.size, one.digest, one.kind, head.status, head.fields, one.fields, verified)
+
+
+def verify_record(path: Path, offset: int, limits: Limits, *, digest: str = "") -> WarcRecord:
+    """Read the record that begins at `offset` from end to end; raises like `open_payload`."""
+    one, view, _ = _open(path, offset, limits, digest)
+    view.close()
+    return one
+
+
+def _open(path: Path, offset: int, limits: Limits, digest: str) -> tuple[WarcRecord, BinaryIO, bool]:
     wanted = spelled_alike(digest if ":" in digest or not digest else f"sha1:{digest}")
     algorithm = wanted.partition(":")[0]
     if wanted and algorithm not in _ALGORITHMS:
@@ -110,14 +171,14 @@ def open_payload(path: Path, offset: int, limits: Limits, *, digest: str = "") -
         one = met_at(path, offset, limits, spool.write, *([algorithm] if wanted else []))
         if one.reason is not None:
             raise ArchiveError(f"{path.name} at {offset}: {one.message}", reason=one.reason)  # noqa: TRY301
-        head = read_head(one.head)
         view = cast(BinaryIO, spool)
-        verified = bool(wanted) and one.kind != "revisit" and _matches(one, view, head.fields, wanted, limits)
+        fields = read_head(one.head).fields
+        verified = bool(wanted) and one.kind != "revisit" and _matches(one, view, fields, wanted, limits)
         view.seek(0)
     except BaseException:
         spool.close()
         raise
-    return Payload(view, one.size, one.digest, one.kind, head.status, head.fields, one.fields, verified)
+    return one, view, verified
 
 
 _ALGORITHMS = frozenset({"md5", "sha1", "sha256", "sha384", "sha512"})

@@ -66,6 +66,11 @@ class ArchiveWriter:
         """Write a record (and one before it) and return its place."""
         return (self._plain if plain else self._gzip).append(record, before)
 
+    def copy(self, path: Path, offset: int, length: int, *, packed: bool) -> ArchivePlace:
+        """Write a record of another file as it lies there and return its place; `packed`: it is a gzip member."""
+        self.need_room(length)
+        return (self._gzip if packed else self._plain).copy(path, offset, length)
+
     def sync(self) -> None:
         """Make everything written so far survive a loss of power."""
         self._gzip.sync()

@@ -18,6 +18,8 @@ from windrow.model import ArchivePlace
 ISAL_LEVEL = 2
 """ISA-L's level whose ratio is near zlib's default at ten times its speed."""
 
+_BLOCK = 1 << 20
+
 NO_ROOM = {28, 27, 122}  # ENOSPC, EFBIG, EDQUOT
 
 
@@ -84,6 +86,27 @@ class WarcWriter:
                 raise
             self._size = offset + len(record)
             return ArchivePlace(self._name, offset, len(record))
+
+    def copy(self, path: Path, offset: int, length: int) -> ArchivePlace:
+        """Write a record as it lies in another file, and return its place; a gzip member where this writes such."""
+        with self._lock, path.open("rb", buffering=0) as file:
+            if self._fd < 0 or self._size >= self._rotate:
+                self._next()
+            file.seek(offset)
+            left = length
+            try:
+                while left:
+                    block = file.read(min(left, _BLOCK))
+                    if not block:
+                        raise ArchiveError(f"{path.name} ends within the record at {offset}")  # noqa: TRY301
+                    write_all(self._fd, block, self._path)
+                    left -= len(block)
+            except BaseException:
+                os.ftruncate(self._fd, self._size)
+                raise
+            place = ArchivePlace(self._name, self._size, length)
+            self._size += length
+            return place
 
     def _next(self) -> None:
         self.close()
