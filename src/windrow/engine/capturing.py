@@ -18,7 +18,7 @@ from windrow.engine.foreign_captures import ForeignCapturing
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.captures import IndexRow
 from windrow.engine.run import HarvestRun
-from windrow.model import CdxLine, FoundUrl, Reading, Recorded, Source
+from windrow.model import ArchivePlace, CdxLine, FoundUrl, Reading, Recorded, Source
 from windrow.reasons import Reason
 
 PAGE = 1000
@@ -132,14 +132,16 @@ class Capturing:
         if run.limit is not None and book.taken + len(page.selection.wanted) > run.limit:
             lines = page.lines[: page.selection.wanted[run.limit - book.taken - 1] + 1]
             page = _Page(lines, lines[-1].seq, self._select(source, [[kept_line(one) for one in lines]])[0])
+        taken: set[ArchivePlace] = set()  # two collections may both have had a record
         with run.ledger.writing() as writer:
             for place in page.selection.wanted:
                 one = page.lines[place]
                 kept = one.visit.kept
                 assert kept is not None
-                if run.ledger.captures.taken(name, kept.place):
+                if kept.place in taken or run.ledger.captures.taken(name, kept.place):
                     tally.known += 1
                     continue
+                taken.add(kept.place)
                 visit = one.visit._replace(message="")
                 book.take(writer, TakenCapture(visit, kept.place, index.id, one.seq), tally)
             book.reach(writer, index, LookedThrough(page.place, len(page.lines), page.selection.left_out), tally)

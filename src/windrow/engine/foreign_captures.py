@@ -45,15 +45,18 @@ FILES = 8
 
 
 class _Wanted:
-    """A line that is wanted, where its file is (None: not found), and the place that the record is known by."""
+    """A line that is wanted, where its file is (None: not found), and the place that the record is known by.
 
-    __slots__ = ("again", "key", "line", "path")
+    `before` is the one by which it is known that it could not be had: its file was not found then, perhaps.
+    """
 
-    def __init__(self, line: CdxLine, path: Path | None, *, again: bool = False) -> None:
+    __slots__ = ("before", "key", "line", "path")
+
+    def __init__(self, line: CdxLine, path: Path | None, before: tuple[str, int] | None = None) -> None:
         self.line = line
         self.path = path
         self.key = ArchivePlace(str(path) if path else line.warc, line.offset or 0, 0)
-        self.again = again
+        self.before = before
 
 
 class ForeignCapturing:
@@ -206,27 +209,26 @@ class ForeignCapturing:
                 return
             last = (rows[-1].warc, rows[-1].offset)
             for index, some in groupby(rows, key=attrgetter("found_in")):
-                lines = [CdxLine(*json.loads(one.line)) for one in some]
-                self._keep(index, [_Wanted(one, self._files.get(_name(one.warc)), again=True) for one in lines])
+                lines = [(CdxLine(*json.loads(one.line)), (one.warc, one.offset)) for one in some]
+                self._keep(index, [_Wanted(one, self._files.get(_name(one.warc)), before) for one, before in lines])
             with run.ledger.writing() as writer:
                 writer.addresses.due_at(run.collection.name, [one.address for one in rows], None)
 
     def _keep(self, index: int, wanted: Iterable[_Wanted]) -> None:
         """Read records and verify them, copy them into the archive, and put that on record."""
         run, name, ledger = self._run, self._run.collection.name, self._run.ledger
-        fresh = []
+        fresh: dict[ArchivePlace, _Wanted] = {}
         for one in wanted:
-            if ledger.captures.taken(name, one.key) or (
-                not one.again and ledger.captures.failure(name, (one.key.warc, one.key.offset))
-            ):
+            before = one.before is None and ledger.captures.failure(name, (one.key.warc, one.key.offset))
+            if before or one.key in fresh or ledger.captures.taken(name, one.key):
                 self._tally.known += 1
             else:
-                fresh.append(one)
-        there = [one for one in fresh if one.path and one.line.offset is not None]
+                fresh[one.key] = one
+        there = [one for one in fresh.values() if one.path and one.line.offset is not None]
         jobs = [RecordJob(cast("Path", one.path), one.line) for one in there]
         results = dict(zip(there, (done.result for _, done in run.pool.run(jobs, pulse=run.tick)), strict=True))
         payloads: dict[str, KeptResponse] = {}
-        visits = [(one, self._copied(one, results.get(one), payloads)) for one in fresh]
+        visits = [(one, self._copied(one, results.get(one), payloads)) for one in fresh.values()]
         if self._archive is not None:
             self._archive.sync()
         with ledger.writing() as writer:
@@ -237,7 +239,7 @@ class ForeignCapturing:
                     self._fail(writer, index, one, visit)
                     continue
                 self._book.take(writer, TakenCapture(visit, one.key, index), self._tally)
-                writer.captures.mend(name, (one.key.warc, one.key.offset))
+                writer.captures.mend(name, one.before or (one.key.warc, one.key.offset))
             for spelled, kept in payloads.items():
                 writer.imports.payload(spelled, kept)
 
@@ -301,8 +303,10 @@ class ForeignCapturing:
         """Put on record that a wanted record could not be had; once for each reason."""
         name, reason = self._run.collection.name, visit.reason or Reason.STEP_FAILED
         self._tally.failed[reason] += 1
-        if self._run.ledger.captures.failure(name, (one.key.warc, one.key.offset)) == reason:
-            return
+        if one.before is not None:
+            if self._run.ledger.captures.failure(name, one.before) == reason:
+                return
+            writer.captures.mend(name, one.before)
         seq = self._book.visited(writer, self._source, visit)
         row = FailedRow(index, one.key.warc, one.key.offset, json.dumps([*one.line]), reason, visit.digest)
         writer.captures.fail(seq, name, self._source.name, row)

@@ -1,0 +1,129 @@
+"""WARC files of other makers, read through Captures: from end to end, or by the CDX lines that point into them."""
+
+import pytest
+
+from tests.captures.quotes import ADAPTER, CRAWLED, opened, run_quotes
+from tests.stores.letter import again, info, packed, sha1
+from tests.stores.letter import page as response
+from tests.toy_collection.site import page
+from windrow.engine.check import Fault, check_archive
+from windrow.engine.ledger import Ledger
+from windrow.reasons import Reason
+
+ORIGIN = "http://press.example"
+
+
+def quoted(*quotes):
+    return page("said", body="".join(f"<p><q>{one}</q></p>" for one in quotes)).encode()
+
+
+class Made:
+    """A WARC file of another maker, and an index line for each of its responses."""
+
+    def __init__(self, path, *, gzip=True):
+        self.path, self.lines, self._pack = path, [], packed if gzip else b"".join
+        self._content = self._pack([info()])
+
+    def add(self, path, body, mime="text/html", *, digest="", revisit=False):
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: {mime}\r\n\r\n".encode()
+        url, offset = f"{ORIGIN}{path}", len(self._content)
+        one = self._pack([(again if revisit else response)(url, body, head)])
+        self._content += one
+        told, digest = "warc/revisit" if revisit else mime, digest or sha1(body).removeprefix("sha1:")
+        self.lines.append(
+            f"example,press){path} 20240301120000 {url} {told} 200 {digest} - - {len(one)} {offset} {self.path.name}"
+        )
+
+    def close(self):
+        self.path.write_bytes(self._content)
+        return self
+
+
+def configured(root, *, pages="said", **inputs):
+    lines = "".join(f"{name} = {[str(one) for one in paths]!r}\n" for name, paths in inputs.items())
+    (root / "windrow.toml").write_text(f'{CRAWLED}\n[source.press]\ncollection = "quotes"\npages = "{pages}"\n{lines}')
+    return opened(root)
+
+
+def records(workspace):
+    with ADAPTER._store(workspace) as store:
+        return {one.key.removeprefix(ORIGIN): one.value["quote"] for one in store.versions()} if store else {}
+
+
+def told(workspace):
+    """Return what was looked at: lines, taken, left out by rule; and why wanted records could not be had."""
+    ledger = Ledger(workspace.ledger)
+    try:
+        assert not [one for one in check_archive(ledger, workspace.archive.folder) if isinstance(one, Fault)]
+        indexes = ledger.captures.indexes("quotes", "press")
+        rules = {one.rule: one.lines for index in indexes for one in ledger.captures.left_out(index.id)}
+        failed = ledger.captures.failed("quotes", "press", ("", -1), [*Reason], 99)
+        return (
+            sum(one.seen for one in indexes),
+            sum(one.taken for one in indexes),
+            rules,
+            [one.reason for one in failed],
+        )
+    finally:
+        ledger.close()
+
+
+@pytest.mark.parametrize("gzip", [True, False])
+def test_captures_of_a_warc_file_are_chosen_by_rules_copied_and_read_once(tmp_path, gzip):
+    made = Made(tmp_path / ("press.warc.gz" if gzip else "press.warc"), gzip=gzip)
+    made.add("/said/1.html", quoted("one", "two"))
+    made.add("/other.html", quoted("left out"))
+    made.add("/said/2.json", b"{}", "application/json")
+    made.add("/said/3.html", quoted("three"))
+    made.close()
+    workspace = configured(tmp_path, warc=[made.path])
+    for _ in range(2):
+        run_quotes(workspace)
+        assert records(workspace) == {
+            "/said/1.html#1": "one", "/said/1.html#2": "two", "/said/3.html#1": "three",
+        }  # fmt: skip
+        seen, taken, rules, failed = told(workspace)
+        assert (seen, taken, failed) == (5, 2, [])
+        assert rules["it is no HTML"] == rules["it is warcinfo"] == 1
+    made.path.unlink()  # it is not needed any more: what is wanted was copied
+    told(workspace)
+
+
+def test_captures_by_cdx_are_verified_and_each_line_has_one_outcome(tmp_path):
+    (tmp_path / "warcs").mkdir()
+    made = Made(tmp_path / "warcs" / "press.warc.gz")
+    made.add("/said/1.html", quoted("one"))
+    made.add("/said/2.html", quoted("two"), digest=sha1(b"something else").removeprefix("sha1:"))
+    made.add("/said/3.pdf", b"%PDF", "application/pdf")
+    made.add("/said/1.html", quoted("one"), revisit=True)
+    made.close()
+    away = Made(tmp_path / "away.warc.gz")
+    away.add("/said/4.html", quoted("four"))
+    away.close()
+    lines = [" CDX N b a m s k r M S V g", *made.lines, *away.lines, "junk", "", made.lines[0]]
+    (tmp_path / "press.cdx").write_text("\n".join(lines) + "\n")
+    workspace = configured(tmp_path, cdx=[tmp_path / "press.cdx"], warc=[tmp_path / "warcs"])
+    away.path.rename(tmp_path / "hidden.gz")
+    run_quotes(workspace)
+    assert records(workspace) == {"/said/1.html#1": "one"}
+    seen, taken, rules, failed = told(workspace)
+    assert (seen, taken) == (7, 1)
+    assert rules == {"it is no HTML": 2, "the line of an index of captures cannot be read": 1}
+    assert sorted(failed) == ["digest_mismatch", "not_found"]
+    (tmp_path / "hidden.gz").rename(tmp_path / "warcs" / "away.warc.gz")
+    run_quotes(workspace)
+    assert records(workspace) == {"/said/1.html#1": "one", "/said/4.html#1": "four"}
+    assert told(workspace)[3] == ["digest_mismatch"]
+
+
+def test_captures_of_other_makers_are_limited_and_gone_on_with(tmp_path):
+    made = Made(tmp_path / "press.warc.gz")
+    for number in range(5):
+        made.add(f"/said/{number}.html", quoted(f"number {number}"))
+    made.close()
+    workspace = configured(tmp_path, warc=[made.path])
+    run_quotes(workspace, limit=2)
+    assert len(records(workspace)) == 2
+    run_quotes(workspace)
+    assert len(records(workspace)) == 5
+    assert told(workspace)[:2] == (6, 5)
