@@ -98,3 +98,63 @@ def test_dates_are_dates_and_codes_words_wherever_people_or_programs_read_them(w
     assert front["first_seen"].startswith("20")
     (found,) = windrow("search", "title:harbour", "--json").of("result")
     assert found["updated"] == "2026-01-02T03:04:05Z"
+
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(40)
+SHOWN = b"""<!doctype html><title>Harbour</title><link rel=stylesheet href=/look.css?v=2><link rel=icon href=/icon.png>
+<style>h1 { background: url("drawn.png") }</style><script src=/code.js></script><main><h1>Harbour</h1>
+<p style="list-style: url(dot.png)">All about the harbour. <img src=ship.png srcset="ship2.png 2x, shut/ship3.png 3x">
+<video src=/film.mp4 poster=/poster.png></video><img src=data:image/png;base64,AA><img src="http://[bad"><a href=/next>on</a>
+<img src="%b/cdn.png"><img src="http://10.1.2.3/inside.png"><img src="http://127.0.0.1:1/gone.png"><img src=/moved.png>"""
+STYLE = b"@import 'more.css'; @font-face { font-family: f; src: url(fonts/f.woff2) } /* url(/never.png) */ h1 { color: red }"
+ASSETS = {"/look.css?v=2", "/more.css", "/fonts/f.woff2", "/icon.png", "/drawn.png", "/code.js", "/dot.png", "/ship.png",
+          "/ship2.png", "/poster.png", "/moved.png", "/moved-to.png"}  # fmt: skip
+
+
+def harbour(cdn: str) -> Answers:
+    css, font = {"kind": "text/css"}, {"kind": "font/woff2"}
+    pictures = {(GOOD, path): answer(PNG, kind="image/png") for path in ASSETS if path.endswith(".png")}
+    return pictures | {
+        (GOOD, "/robots.txt"): answer(b"User-agent: *\nDisallow: /shut/\n", kind="text/plain"),
+        (GOOD, "/"): answer(SHOWN % cdn.encode()),
+        (GOOD, "/next"): answer(b"<p>Next.<img src=ship.png>"),
+        (GOOD, "/look.css?v=2"): answer(STYLE, **css),
+        (GOOD, "/more.css"): answer(b"@import url(look.css?v=2); h1 { font-family: f }", **css),
+        (GOOD, "/fonts/f.woff2"): answer(b"wOF2" + bytes(20), **font),
+        (GOOD, "/code.js"): answer(b"document.title = 'run'", kind="text/javascript"),
+        (GOOD, "/moved.png"): answer(status="302 Found", more="Location: /moved-to.png\r\n"),
+        (BAD, "/robots.txt"): answer(b"User-agent: *\nDisallow: /secret\n", kind="text/plain"),
+        (BAD, "/cdn.png"): answer(PNG, kind="image/png"),
+    }
+
+
+def test_what_a_page_needs_to_be_shown_is_kept_on_request_and_is_no_page(workspace, windrow) -> None:
+    answers: Answers = {}
+    with answering(answers) as server:
+        answers |= harbour(server.origin(BAD))
+        root = workspace(f"{server.origin(GOOD)}/")
+        assert windrow("run").code == 0
+        assert {path for _, path in server.asked} == {"/robots.txt", "/", "/next"}, "not asked for unless said so"
+        root = workspace(f"{server.origin(GOOD)}/", "assets = true", name="whole")
+        server.asked.clear()
+        said = windrow("run", "--json")
+        assert said.code == 0, said.err
+        asked = list(server.asked)
+        assert {path for host, path in asked if host == GOOD} == ASSETS | {"/robots.txt", "/", "/next"}
+        assert {path for host, path in asked if host == BAD} == {"/robots.txt", "/cdn.png"}
+        assert len(asked) == len(set(asked)), "each once"
+        server.asked.clear()
+        assert windrow("run").code == 0
+        assert server.asked == []
+    pages = ask(root / "summary.sqlite", "SELECT path FROM entity_generation JOIN url USING (url_id) ORDER BY 1")
+    assert pages == [("/",), ("/next",)]
+    (told,) = said.of("summary")[0]["sources"]
+    assert told["new"] == 2
+    kept = windrow("export", "captures", "--as", "cdxj").out
+    for path in (*ASSETS - {"/moved.png"}, "/cdn.png"):
+        assert path in kept, path
+    assert "stands refused" in windrow("why", "http://10.1.2.3/inside.png").out
+    style = windrow("why", f"{server.origin(GOOD)}/look.css?v=2").out
+    assert "stands had" in style
+    assert "not asked for" not in style
+    assert windrow("check").code == 0

@@ -77,8 +77,11 @@ class CrawlRules(Protocol):
         Those that an earlier document of the origin had may be left out.
         """
 
-    def follow(self, base: str, reference: str) -> FoundUrl | None:
-        """Resolve a reference; None where no rule lets the crawl go there."""
+    def follow(self, base: str, reference: str, kind: int = 0) -> FoundUrl | None:
+        """Resolve a reference of a document, or where an answer of a kind redirects to; None where no rule lets it."""
+
+    def needs(self, call: CrawlRequest, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
+        """Return what is to be kept beside a document, such as its images; they are no documents themselves."""
 
     def left_out(self) -> list[LeftOut]:
         """Return the addresses that rules kept out since this was asked last; those of other sites are none."""

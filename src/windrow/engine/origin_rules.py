@@ -119,10 +119,15 @@ class OriginRules:
         del fields, body
         return url, []
 
-    def follow(self, base: str, reference: str) -> FoundUrl | None:
+    def follow(self, base: str, reference: str, kind: int = 0) -> FoundUrl | None:
         """Follow nothing."""
-        del base, reference
+        del base, reference, kind
         return None
+
+    def needs(self, call: CrawlRequest, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
+        """Keep nothing beside an answer."""
+        del call, fields, body
+        return []
 
     def left_out(self) -> list[LeftOut]:
         """Return none: nothing is followed."""

@@ -248,7 +248,7 @@ class Walker:
         """Return the addresses that an answer offers and that were not offered lately."""
         visit, guide, sightings = came.visit, self._guide, self._sightings
         if visit.location:
-            found = guide.follow(visit.url, visit.location)
+            found = guide.follow(visit.url, visit.location, visit.kind)
             return self._fresh([found] if found else [])
         if visit.status != OK or not came.body:
             return ()
@@ -260,7 +260,7 @@ class Walker:
             found = guide.follow(base, reference)
             if found and sightings.fresh(found.digest):
                 fresh.append(found)
-        return tuple(fresh)
+        return (*fresh, *self._fresh(guide.needs(known, came.fields, came.body)))
 
     def _fresh(self, found: list[FoundUrl]) -> tuple[FoundUrl, ...]:
         """Leave out what was offered lately, unless it is said to have changed."""

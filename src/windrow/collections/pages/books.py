@@ -53,8 +53,8 @@ def is_text(told: str) -> bool:
 
 
 def _kind(kind: int) -> int:
-    """Return the standard's number: a sitemap is asked for as a file, and nothing as metadata (a HEAD request)."""
-    return int(CrawlType.FILE_CRAWL if kind == CrawlType.METADATA_CRAWL else kind)
+    """Return the standard's number: a sitemap or an asset is a file, and nothing metadata (a HEAD request)."""
+    return int(CrawlType.ROBOTSTXT_FETCH if kind == CrawlType.ROBOTSTXT_FETCH else CrawlType.FILE_CRAWL)
 
 
 def _took(visit: Visit) -> int | None:

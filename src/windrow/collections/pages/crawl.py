@@ -57,7 +57,7 @@ def rules(source: Source, origin: str, options: Mapping[str, Any]) -> SiteRules:
     told = source.options
     manner = CrawlOptions(
         site(source), agent, told["delay"], named=named(told["private"]), sitemaps=told["read_sitemaps"],
-        hints=not told.get("every"),
+        hints=not told.get("every"), assets=told.get("assets", False),
     )  # fmt: skip
     return SiteRules(manner, origin, References(agent, feeds=source.options["read_feeds"]))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from windrow.collections.pages import parameter, recrawl
+from windrow.collections.pages.assets import assets
 from windrow.collections.pages.code import CrawlType
 from windrow.collections.pages.kind import mime
 from windrow.collections.pages.met import LinkMemo, Read
@@ -17,7 +18,7 @@ from windrow.digest import number
 from windrow.formats.directive import header
 from windrow.formats.hint import HintKind
 from windrow.formats.hint.reading import read
-from windrow.formats.url import Resolver, parts
+from windrow.formats.url import Resolver, normalise, parts
 from windrow.model import CrawlRequest, FoundUrl, LeftOut, Visit
 from windrow.politeness import pace, private, robots_standing
 from windrow.politeness.private import AllowedNetworks
@@ -25,6 +26,12 @@ from windrow.reasons import Reason
 
 SITEMAP = CrawlType.METADATA_CRAWL
 """What a sitemap is asked as: it is looked at for its addresses, and no document."""
+
+ASSET = 3
+"""What an image, style or script is asked as: it is kept, and no document."""
+
+ASSETS = 50_000
+"""Assets that one walk offers."""
 
 DEEP = 3
 """Sitemaps that may lie within each other: an index, one of its indexes, and that one's sitemaps."""
@@ -55,7 +62,7 @@ class CrawlOptions:
     `delay` is the least delay in seconds where robots.txt names none; without `polite` the duration of
     requests does not count for it. `named` are the private hosts and networks that may be talked to;
     without `sitemaps` those that robots.txt names are passed over; without `hints` nobody's word that a page changed
-    makes it due.
+    makes it due. With `assets` what pages need to be shown is kept, from any host whose robots.txt allows it.
     """
 
     policy: Policy
@@ -65,6 +72,7 @@ class CrawlOptions:
     named: AllowedNetworks = _NONE
     sitemaps: bool = True
     hints: bool = True
+    assets: bool = False
 
 
 class SiteRules:
@@ -82,6 +90,7 @@ class SiteRules:
         self._judged: dict[str, FoundUrl | None] = {}  # what `follow` said: pages repeat their links
         self._row = NoveltyCount()
         self._sitemaps = SITEMAPS  # how many may still be offered
+        self._assets = ASSETS if manner.assets else 0  # the same of these
         self._left: list[LeftOut] = []
 
     def robots(self, at: float) -> str:
@@ -122,6 +131,9 @@ class SiteRules:
         """
         if self._pace.given_up:
             return PolicyVerdict(Reason.SITE_GIVEN_UP)
+        if kind == ASSET:
+            denied = self._manner.policy.denies(parts(url))
+            return denied if denied.reason else by_robots(url, self._standing.robots)
         if kind == SITEMAP:
             within = self._manner.policy.scope.owns(parts(url))
             return by_robots(url, self._standing.robots) if within else PolicyVerdict(Reason.OUT_OF_SCOPE)
@@ -144,7 +156,7 @@ class SiteRules:
 
     def endless(self, call: CrawlRequest, body: bytes) -> bool:
         """Take what a new address brought; tell whether the origin gives nothing but what is known already."""
-        return call.kind != SITEMAP and self._row.endless(body)
+        return call.kind == CrawlType.FILE_CRAWL and self._row.endless(body)
 
     def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
         """Return the base of a page and those of its references that no page before it had.
@@ -158,6 +170,8 @@ class SiteRules:
 
     def hints(self, call: CrawlRequest, fields: Mapping[str, str], body: bytes) -> list[FoundUrl] | None:
         """Return what a sitemap or a feed names; None where the answer is a page, or only looks like a hint."""
+        if call.kind == ASSET:
+            return self._named(call, fields, body)
         kind = mime(fields.get("content-type", ""))
         if call.kind != SITEMAP and (kind is None or kind.essence not in FEEDS):
             return None
@@ -172,11 +186,40 @@ class SiteRules:
         hints = self._manner.hints
         return [page._replace(hinted=one.modified if hints else None) for one, page in pages if page]
 
-    def follow(self, base: str, reference: str) -> FoundUrl | None:
+    def needs(self, call: CrawlRequest, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
+        """Return the images, styles, scripts and fonts of a page, where they are to be kept."""
+        return self._named(call, fields, body) if self._assets and call.kind == CrawlType.FILE_CRAWL else []
+
+    def _named(self, call: CrawlRequest, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
+        """Return the assets that a page or a style sheet names; styles may name others, not without end."""
+        deeper = call.place + 1 if call.kind == ASSET else 0
+        if deeper > DEEP:
+            return []
+        named = (self._asset(url, deeper) for url in assets(call.url, fields, body))
+        found = [one for one in named if one][: self._assets]
+        self._assets -= len(found)
+        return found
+
+    def _asset(self, url: str, depth: int) -> FoundUrl | None:
+        """Return an asset that may be asked for, now or by its own origin's leave."""
+        where = parts(url)
+        if (
+            self.verdict(url, ASSET).reason
+            if where.origin == self._origin
+            else self._manner.policy.denies(where).reason
+        ):
+            return None
+        return FoundUrl(number(url), where.origin, url, depth, ASSET)
+
+    def follow(self, base: str, reference: str, kind: int = CrawlType.FILE_CRAWL) -> FoundUrl | None:
         """Resolve a reference against a normal address; None where no rule lets the crawl go there.
 
         What robots.txt forbids is left out where it is this origin's; another origin judges for itself.
         """
+        if kind == ASSET:
+            target = normalise(reference, base).url if self._assets else ""
+            self._assets -= bool(target)
+            return self._asset(target, DEEP) if target else None
         (resolved,) = self._resolver.resolve(base, (reference,))
         url = resolved.url
         if url in self._judged:

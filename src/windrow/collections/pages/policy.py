@@ -89,16 +89,22 @@ class Policy:
         """Judge an address in parts as `ask` does."""
         if not self.scope.holds(address):
             return PolicyVerdict(Reason.OUT_OF_SCOPE)
-        where = target(address) if self.denied or address.query is not None else ""
-        for one in self.denied:
-            if one.pattern.matches(where) and host_fits(one.host, address.host):
-                return PolicyVerdict(Reason.POLICY_DENIED, one.text)
-        if address.query is not None and (verdict := self._query(address, where)).reason:
+        if (verdict := self.denies(address)).reason:
+            return verdict
+        if address.query is not None and (verdict := self._query(address, target(address))).reason:
             return verdict
         if why := trapped(address, year, self.guard):
             return PolicyVerdict(Reason.TRAP, why)
         if not promises(address.path, self.skipped):
             return PolicyVerdict(Reason.UNSUPPORTED, address.path.rpartition(".")[2][:20])
+        return ALLOWED
+
+    def denies(self, address: Parts) -> PolicyVerdict:
+        """Judge an address in parts by `do_not_crawl` alone."""
+        where = target(address) if self.denied else ""
+        for one in self.denied:
+            if one.pattern.matches(where) and host_fits(one.host, address.host):
+                return PolicyVerdict(Reason.POLICY_DENIED, one.text)
         return ALLOWED
 
     def judge(self, url: str, year: int, robots: Robots) -> PolicyVerdict:

@@ -129,6 +129,7 @@ SOURCE = (
     Setting("recrawl_interval", MAYBE, "", "when its pages are looked at again; empty: as pages.recrawl_interval says"),
     Setting("every", MAYBE, "", "when its pages are looked at again, whatever is seen of them (7d); empty: adapted"),
     Setting("max_commands_per_run", count(0, 10**9), 0, "most of its pages in one run; 0: as [pages] says"),
+    Setting("assets", SWITCH, False, "keep the images, styles, scripts and fonts of its pages too, of any host"),
     Setting("private", PRIVATE, [], "beside those of pages.private"),
 )
 
@@ -148,7 +149,7 @@ def source(one: SourceTable, values: Mapping[str, Value], around: Surroundings) 
     options |= {name: tuple(dict.fromkeys((*of(name), *values[name].value))) for name in _BOTH}
     for name in ("delay", "recrawl_interval"):
         options[name] = of(name) if values[name].value is None else values[name].value
-    options["every"] = values["every"].value
+    options |= {name: values[name].value for name in ("every", "assets")}
     options |= {"read_sitemaps": of("sitemaps"), "read_feeds": of("feeds"), "seeds": _seeds(one, values, around)}
     try:
         scope(options["seeds"], options["hosts"], options["paths"])

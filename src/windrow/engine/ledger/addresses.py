@@ -73,6 +73,7 @@ class AddressRow(NamedTuple):
     capture: int
     failures: int
     host: int
+    kind: int
 
 
 class ChosenAddress(NamedTuple):

@@ -73,7 +73,7 @@ SELECT 1 FROM address a JOIN host h ON h.seq = a.host AND h.collection = ? WHERE
 SELECT a.digest, a.url, h.origin, h.source, h.collection, a.via,
        (SELECT v.url FROM address v JOIN host g ON g.seq = v.host AND g.collection = h.collection
            WHERE v.digest = a.via),
-       a.due, a.pause, a.capture, a.failures, a.host
+       a.due, a.pause, a.capture, a.failures, a.host, a.kind
 FROM address a JOIN host h ON h.seq = a.host AND h.collection = ? WHERE a.digest = ?;
 
 -- name: hosts_counted

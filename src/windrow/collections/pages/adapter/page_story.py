@@ -11,6 +11,7 @@ from windrow.collections.pages.adapter.lookup import when
 from windrow.collections.pages.adapter.rules import judge
 from windrow.collections.pages.code import CrawlType
 from windrow.collections.pages.crawl import address
+from windrow.collections.pages.guide import ASSET
 from windrow.config import Workspace
 from windrow.digest import number, short
 from windrow.engine.ledger import Ledger
@@ -61,9 +62,9 @@ class Tombstone(NamedTuple):
 class PageState(NamedTuple):
     """A page and how it stands.
 
-    `state` is open (there when it was last had), gone, waiting, had (without a version: a list of addresses, or not
-    summarised yet), failing, cancelled, refused, forgotten or unknown. `rule` is what refuses the address now, where
-    something does. `via` leads from where it was found back to the seed.
+    `state` is open (there when it was last had), gone, waiting, had (without a version: an image or the like, a
+    list of addresses, or not summarised yet), failing, cancelled, refused, forgotten or unknown. `rule` is what
+    refuses the address now, where something does. `via` leads from where it was found back to the seed.
     `alike` are addresses with the same text now, `near` those with nearly the same, and `represented_by` the one
     that stands for all of these. `due` is when it is asked next, `every` after how many seconds it is thought to
     change.
@@ -92,7 +93,7 @@ def page(workspace: Workspace, ledger: Ledger, what: str) -> PageState | None:
         return None
     known = ledger.addresses.get(COLLECTION, number(url))
     known = known if known and known.url == url else None
-    judged = judge(workspace, ledger, url)
+    judged = judge(workspace, ledger, url, beside=known.source if known and known.kind == ASSET else "")
     versions, others = editions(workspace, url)
     if known is None and not versions and not judged.source:
         return None
@@ -148,7 +149,7 @@ def _chain(ledger: Ledger, known: AddressRow | None) -> Iterable[str]:
 
 
 def _asked(one: VisitRow) -> PageVisit:
-    names = {int(CrawlType.ROBOTSTXT_FETCH): "robots", int(CrawlType.METADATA_CRAWL): "list"}
+    names = {int(CrawlType.ROBOTSTXT_FETCH): "robots", int(CrawlType.METADATA_CRAWL): "list", ASSET: "asset"}
     name = names.get(one.kind, "visit")
     if one.reason and one.status is None and not one.seconds:
         said, name = f"not asked: {one.message or one.reason.meaning}", "refused"

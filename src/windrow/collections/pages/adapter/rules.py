@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from windrow.collections.pages.code import CrawlType
 from windrow.collections.pages.crawl import site
-from windrow.collections.pages.policy import told
+from windrow.collections.pages.policy import by_robots, told
 from windrow.collections.pages.settings import pages_of
 from windrow.config import Workspace
 from windrow.engine.ledger import Ledger
@@ -36,8 +36,16 @@ class Judged(NamedTuple):
     why: str
 
 
-def judge(workspace: Workspace, ledger: Ledger, url: str) -> Judged:
-    """Run the rules of the workspace's sites on a normal address again, without asking anybody."""
+def judge(workspace: Workspace, ledger: Ledger, url: str, *, beside: str = "") -> Judged:
+    """Run the rules of the workspace's sites on a normal address again, without asking anybody.
+
+    `beside` is the source whose pages need the address, where it is an asset of theirs.
+    """
+    if beside and (owner := workspace.source(beside)):
+        verdict = site(owner).denies(parts(url))
+        if verdict.allowed:
+            verdict = by_robots(url, standing(workspace, ledger, owner, parts(url).origin).robots)
+        return Judged(beside, verdict.reason, told(verdict))
     found = Judged("", Reason.OUT_OF_SCOPE, "it belongs to none of the sites of this workspace")
     year = now().year
     for source in workspace.sources:
