@@ -117,6 +117,9 @@ class Reason(StrEnum):
     STEP_FAILED = "step_failed", "the reader itself failed; the finding has the details"
 
     # records and stores
+    INCOMPLETE_RECORD = "incomplete_record", "it lacks something that its standard requires, such as a title or a time"
+    DUPLICATE_RECORD = "duplicate_record", "the document tells of the same thing twice"
+    PLACEHOLDER = "placeholder", "it says only that there is nothing"
     INTEGRITY_FATAL = "integrity_fatal", "an integrity check of level fatal failed"
     STORE_FAILED = "store_failed", "the database refused the rows"
     UNKNOWN_RECORD = "unknown_record", "the record to edit or delete is not known"

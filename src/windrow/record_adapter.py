@@ -82,7 +82,9 @@ class RecordAdapter:
         self._captured = collection.captures
         self._step = next(one for one in collection.steps if isinstance(one, Settle))
         name = collection.name
-        self.EXPORTS = (Export(name, ("jsonl",), "a line for each version of each record", self._export),)
+        self.EXPORTS: tuple[Export, ...] = (
+            Export(name, ("jsonl",), "a line for each version of each record", self._export),
+        )
 
     # What every collection answers.
 
@@ -170,7 +172,7 @@ class RecordAdapter:
         yield from self._told(url, turn)
         item = Item(0, self._collection.name, "visit", url)
         task = Task(item, _file(content), limits, {}, self._spelled_options(workspace), fields=answer.fields,
-                    offers=turn.offers, request=asked.request)  # fmt: skip
+                    source=source, visited=asked.at, offers=turn.offers, request=asked.request)  # fmt: skip
         made = self._step.run(task)
         results = () if made is None else (made,) if isinstance(made, Observation | Skip | Ask) else tuple(made)
         count = 0

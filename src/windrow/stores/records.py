@@ -352,14 +352,50 @@ class RecordStore:
         """Tell whether there was a record of this key."""
         return self._link.execute("SELECT 1 FROM record WHERE key = ?", (key,)).fetchone() is not None
 
-    def touched(self, after: int, upto: int) -> list[str]:
-        """Return the keys of which the visits after one, up to another, said something."""
+    def changed(self, after: int, upto: int) -> list[str]:
+        """Return the keys of which a visit after one, up to another, said something else than was said before it."""
         text = """
-            SELECT key FROM record WHERE id IN (SELECT record FROM observation WHERE visit > ? AND visit <= ?)
-            ORDER BY key
+            SELECT key FROM record WHERE id IN (
+                SELECT o.record FROM observation o WHERE o.visit > ? AND o.visit <= ? AND o.value IS NOT (
+                    SELECT p.value FROM observation p WHERE p.record = o.record AND (p.at, p.visit) < (o.at, o.visit)
+                    ORDER BY p.at DESC, p.visit DESC LIMIT 1)
+            ) ORDER BY key
         """
         with self._guarded():
             return [key for (key,) in self._link.execute(text, (after, upto))]
+
+    def counted(self, visits: Sequence[int]) -> dict[int, tuple[int, int]]:
+        """Count of each visit the records of which it said something, and those of which none did before."""
+        text = """
+            SELECT o.visit, count(*), sum(NOT EXISTS (
+                SELECT 1 FROM observation p WHERE p.record = o.record AND (p.at, p.visit) < (o.at, o.visit)))
+            FROM observation o WHERE o.visit IN ({marks}) GROUP BY o.visit
+        """
+        return {visit: (said, first) for visit, said, first in self._of_visits(text, visits)}
+
+    def unseen(self, keys: Sequence[str], since: int) -> list[str]:
+        """Return those of some keys of which no visit from one on said anything."""
+        found: set[str] = set()
+        with self._guarded():
+            for start in range(0, len(keys), _CHUNK):
+                part = keys[start : start + _CHUNK]
+                text = f"""
+                    SELECT key FROM record r WHERE key IN ({",".join("?" * len(part))}) AND EXISTS (
+                        SELECT 1 FROM observation o WHERE o.record = r.id AND o.visit >= ?)
+                """
+                found |= {key for (key,) in self._link.execute(text, (*part, since))}
+        return [key for key in keys if key not in found]
+
+    def skips(self, visits: Sequence[int]) -> list[Skipped]:
+        """Return why visits made nothing of a document, or of a thing in it."""
+        text = "SELECT visit, key, url, reason, message FROM skipped WHERE visit IN ({marks}) ORDER BY visit, key"
+        return [Skipped(one[0], one[1], one[2], Reason(one[3]), one[4]) for one in self._of_visits(text, visits)]
+
+    def _of_visits(self, text: str, visits: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+        with self._guarded():
+            for start in range(0, len(visits), _CHUNK):
+                part = visits[start : start + _CHUNK]
+                yield from self._link.execute(text.format(marks=",".join("?" * len(part))), part)
 
     def visits_of(self, key: str) -> list[int]:
         """Return the visits that said something of a record."""

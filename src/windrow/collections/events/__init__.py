@@ -1,0 +1,1 @@
+"""Public calendars and schedules, as VotersDaily's two databases."""

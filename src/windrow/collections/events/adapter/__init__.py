@@ -1,0 +1,5 @@
+"""What joins events with a workspace: `ADAPTER`."""
+
+from windrow.collections.events.adapter.adapter import ADAPTER
+
+__all__ = ["ADAPTER"]

@@ -1,0 +1,114 @@
+"""The adapter of events: that of JSON records, and beside it the two databases of documents."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+from typing import Any, TextIO
+
+from windrow.adapter import Export, Replayed
+from windrow.collections.events.adapter.databases import opened, place_of
+from windrow.collections.events.adapter.projection import Projection
+from windrow.collections.events.collection import COLLECTION
+from windrow.config import Workspace
+from windrow.contract import Collection
+from windrow.engine.check import Fault
+from windrow.engine.ledger import Ledger
+from windrow.engine.progress import Progress
+from windrow.engine.run import Harvest
+from windrow.engine.session import Setup
+from windrow.record_adapter import RecordAdapter
+from windrow.stores.documents.contract import DocumentStore, Span
+from windrow.stores.documents.sqlite import SqliteDocuments
+
+
+class EventAdapter(RecordAdapter):
+    """Joins events with a workspace."""
+
+    def __init__(self, collection: Collection) -> None:
+        """Join the collection, which can write both databases out."""
+        super().__init__(collection)
+        self.EXPORTS += (
+            Export("vd_events", ("jsonl",), "a line for each document of the events", self._export_events, "events"),
+            Export("vd_log", ("jsonl",), "a line for each document of the attempts", self._export_log, "attempts"),
+        )
+
+    def _export_events(self, workspace: Workspace, form: str, out: TextIO) -> int:
+        del form
+        with opened(workspace) as held:
+            return _lines(held.store, held.events, out)
+
+    def _export_log(self, workspace: Workspace, form: str, out: TextIO) -> int:
+        del form
+        with opened(workspace) as held:
+            return _lines(held.store, held.log, out)
+
+    def harvest(self, workspace: Workspace) -> Harvest:
+        """Make the harvest that the configuration describes; after it the documents are brought up to date."""
+        return replace(super().harvest(workspace), derivations={"document": partial(self._derive, workspace)})
+
+    def _derive(self, workspace: Workspace, pulse: Callable[[], bool]) -> str:
+        """Bring both databases up to date with the records and the ledger."""
+        with self._store(workspace) as records, closing(Ledger(workspace.ledger)) as ledger:
+            if records is None:
+                return "nothing is read yet"
+            with opened(workspace) as databases:
+                sources = workspace.of(self._collection.name)
+                made = Projection(
+                    records, ledger, databases, sources, archive=workspace.archive.folder, limits=workspace.limits
+                )
+                return made.run(pulse)
+
+    def _anew(self, workspace: Workspace) -> None:
+        """Write all documents again, and remove those of no record."""
+        with opened(workspace) as databases:
+            databases.store.rewind()
+        self._derive(workspace, lambda: True)
+
+    def replay(self, workspace: Workspace, setup: Setup, progress: Progress) -> Replayed | None:
+        """Rebuild the records from the captures, then the documents from the records."""
+        done = super().replay(workspace, setup, progress)
+        if done is not None:
+            self._anew(workspace)
+        return done
+
+    def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
+        """Look through the records, and compare the documents with them."""
+        yield from super().check(workspace, ledger)
+        with self._store(workspace) as records:
+            if records is None:
+                return
+            with opened(workspace) as databases:
+                name, again = str(place_of(workspace).name), "windrow replay writes the documents anew"
+                if isinstance(databases.store, SqliteDocuments):
+                    for line in databases.store.faults():
+                        yield Fault(name, line, again)
+                reached, last = databases.store.checkpoint(), records.checkpoint()
+                if reached > last:
+                    yield Fault(name, f"tells of visit {reached}; the records end with visit {last}", again)
+
+    def take_down(self, workspace: Workspace, setup: Setup, names: Sequence[str], reason: str = "") -> list[Any]:
+        """Take down what is named, from the records and from the documents."""
+        done = super().take_down(workspace, setup, names, reason)
+        self._anew(workspace)
+        return done
+
+
+def _lines(store: DocumentStore, database: str, out: TextIO) -> int:
+    """Write a line of JSON for each document, in the order of time."""
+    count = 0
+    while True:
+        page = list(store.view(database, "all", Span(limit=500, skip=count)))
+        out.writelines(json.dumps(one, ensure_ascii=False) + "\n" for one in page)
+        count += len(page)
+        if not page:
+            return count
+
+
+ADAPTER = EventAdapter(COLLECTION)
+"""What `windrow` uses."""
+
+__all__ = ["ADAPTER", "EventAdapter"]

@@ -1,0 +1,265 @@
+"""Write the documents of both databases from the records and the ledger: what is new since the checkpoint, or all.
+
+Everything is made from what is kept, so that a projection that was killed is made again with the same result.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from windrow.collections.events.adapter.databases import EventDatabases
+from windrow.collections.events.adapter.sources import SourceRuns, good_runs
+from windrow.collections.events.discover import parser_of
+from windrow.collections.events.documents import (
+    MISSING,
+    Attempt,
+    Completeness,
+    EventDocument,
+    Said,
+    event_document,
+    log_document,
+)
+from windrow.collections.events.readers.decoded import text_of
+from windrow.collections.events.settings import ADDRESS
+from windrow.contract import CAPTURED, REQUEST, ROBOTS
+from windrow.digest import digest
+from windrow.engine.answers import body_of
+from windrow.engine.ledger import Ledger
+from windrow.errors import ArchiveError, StepError
+from windrow.formats.url import parts
+from windrow.model import KeptResponse, Limits, Recorded, Source, Visit
+from windrow.reasons import Reason
+from windrow.stores.archive import open_response
+from windrow.stores.documents.contract import Span
+from windrow.stores.records import RecordStore, Skipped
+
+PAGE = 256
+COLLECTION = "events"
+
+_DOCUMENTS = frozenset({REQUEST, CAPTURED})
+_GOOD = frozenset({200, 304})
+_REFUSALS = {
+    401: Reason.PERMISSION_DENIED, 403: Reason.PERMISSION_DENIED, 404: Reason.NOT_FOUND, 410: Reason.GONE,
+    429: Reason.RATE_LIMITED,
+}  # fmt: skip
+
+
+class Projection:
+    """One projection of a workspace's events."""
+
+    def __init__(
+        self, records: RecordStore, ledger: Ledger, databases: EventDatabases, sources: Sequence[Source],
+        *, archive: Path, limits: Limits,
+    ) -> None:  # fmt: skip
+        """Project these records, which the visits of this ledger told of."""
+        self._records = records
+        self._ledger = ledger
+        self._store = databases.store
+        self._databases = databases
+        self._sources = {one.name: one for one in sources}
+        self._archive = archive
+        self._limits = limits
+        self._runs: dict[str, SourceRuns] = {}
+        self._written: Counter[str] = Counter()
+
+    def run(self, pulse: Callable[[], bool]) -> str:
+        """Write what is new; from checkpoint 0, all, and remove what is of no record any more. Say it in a line."""
+        after, upto = self._store.checkpoint(), self._records.checkpoint()
+        kept: set[str] | None = set() if after == 0 else None
+        logs: set[str] | None = set() if after == 0 else None
+        for keys in _chunks(self._records.changed(after, upto), PAGE):
+            self._write_events(keys, kept)
+            if not pulse():
+                return self._said()
+        if after:
+            self._mark_missing(pulse)
+        for visits in self._sessions(after, upto):
+            self._write_logs(visits, logs)
+            if not pulse():
+                return self._said()
+        if kept is not None and logs is not None:
+            for name, known in ((self._databases.events, kept), (self._databases.log, logs)):
+                for stale in _chunks([one for one in self._store.ids(name) if one not in known], PAGE):
+                    self._store.write(name, (), stale)
+        self._store.write(self._databases.log, (), checkpoint=upto)
+        return self._said()
+
+    def _said(self) -> str:
+        return f"{self._written['new']} events new, {self._written['changed']} changed, {self._written['logs']} logs"
+
+    # Events.
+
+    def _write_events(self, keys: Sequence[str], kept: set[str] | None) -> None:
+        made = {key: one for key in keys if (one := self._event(key)) is not None}
+        names = [name for one in made.values() for name in (one.document["_id"], *one.former)]
+        shorts = {key: digest(key.encode()).partition(":")[2][:8] for key in made}
+        names += [f"{name} - {shorts[key]}" for key, one in made.items() for name in (one.document["_id"], *one.former)]
+        known = self._store.get(self._databases.events, list(dict.fromkeys(names)))
+        documents: list[dict[str, Any]] = []
+        removed: list[str] = []
+        taken: dict[str, str] = {name: str(one.get("uid")) for name, one in known.items()}
+        for key, one in made.items():
+            name = plain = str(one.document["_id"])
+            if taken.get(name, key) != key:  # another event has this id: ids need not tell events apart
+                name = f"{plain} - {shorts[key]}"
+            document = {**one.document, "_id": name}
+            taken[name] = key
+            if kept is not None:
+                kept.add(name)
+            before = known.get(name)
+            mine = [each for former in (plain, *one.former) for each in (former, f"{former} - {shorts[key]}")]
+            gone = [each for each in mine if each != name and taken.get(each) == key]
+            removed += gone
+            for each in gone:
+                taken.pop(each)
+            if before is None or _bare(before) != document:
+                documents.append(document)
+                self._written["new" if before is None and not gone else "changed"] += 1
+        if documents or removed:
+            self._store.write(self._databases.events, documents, removed)
+
+    def _event(self, key: str) -> EventDocument | None:
+        said = [
+            Said(one.at, one.visit, one.source, one.value, json.loads(one.aside) if one.aside else {})
+            for one in self._records.history(key)
+        ]
+        return event_document(key, said, self._completeness(said[-1].source) if said else Completeness())
+
+    def _completeness(self, name: str) -> Completeness:
+        source = self._sources.get(name)
+        if source is None or not (parser := parser_of(source)).complete:
+            return Completeness()
+        return Completeness(self._of(source).runs, parser.missing_after)
+
+    def _of(self, source: Source) -> SourceRuns:
+        if source.name not in self._runs:
+            self._runs[source.name] = good_runs(COLLECTION, source.name, self._ledger, self._records)
+        return self._runs[source.name]
+
+    def _mark_missing(self, pulse: Callable[[], bool]) -> None:
+        """Look again at future events that the last run did not see, and at missing ones: they may be back."""
+        for source in self._sources.values():
+            parser = parser_of(source)
+            if not parser.complete or not (runs := self._of(source).runs):
+                continue
+            span = Span((parser.name,), start=runs[-1].at.strftime("%Y-%m-%d"), limit=100_000)
+            future = self._store.view(self._databases.events, "parser", span)
+            keys = [one["uid"] for one in future if one["status"] != MISSING and one["source"] == source.name]
+            for part in _chunks(keys, PAGE):
+                self._write_events(self._records.unseen(part, runs[-1].first), None)
+                if not pulse():
+                    return
+        missing = self._store.view(self._databases.events, "status", Span((MISSING,), limit=100_000))
+        for part in _chunks([one["uid"] for one in missing], PAGE):
+            self._write_events(part, None)
+
+    # Logs.
+
+    def _sessions(self, after: int, upto: int) -> Iterator[list[Recorded]]:
+        """Yield the visits of each session after one, up to another."""
+
+        def visits() -> Iterator[Recorded]:
+            last = after
+            while page := self._ledger.attempts.visits_logged(COLLECTION, last, PAGE):
+                for one in page:
+                    if one.recorded.seq <= upto or one.recorded.visit.kind == ROBOTS:
+                        yield one.recorded
+                last = page[-1].recorded.seq
+
+        for _, group in groupby(visits(), key=lambda one: one.session):
+            yield list(group)
+
+    def _write_logs(self, visits: list[Recorded], logs: set[str] | None) -> None:
+        """Write a log document for each address that a session asked, whatever came of it."""
+        asked = {(one.source, one.visit.digest): one for one in visits if one.visit.kind in _DOCUMENTS}
+        heard = {(one.source, parts(one.visit.url).origin) for one in asked.values()}
+        for one in visits:  # an origin whose rules could not be had was not asked at all
+            origin = parts(one.visit.url).origin
+            if one.visit.kind == ROBOTS and (one.source, origin) not in heard and one.visit.reason is not None:
+                asked[one.source, 0] = one
+        counts = self._records.counted([one.seq for one in asked.values()])
+        skips: dict[int, list[Skipped]] = {}
+        for skip in self._records.skips([one.seq for one in asked.values()]):
+            skips.setdefault(skip.visit, []).append(skip)
+        for one in sorted(asked.values(), key=lambda each: each.seq):
+            if one.visit.location and 300 <= (one.visit.status or 0) < 400:
+                continue  # what it leads to is asked next, and has a log of its own
+            attempt = self._attempt(one, counts.get(one.seq, (0, 0)), skips.get(one.seq, []))
+            self._write_log(attempt, logs)
+
+    def _write_log(self, attempt: Attempt, logs: set[str] | None) -> None:
+        ordinal = 1
+        while True:
+            document = log_document(attempt, ordinal)
+            before = self._store.get(self._databases.log, [document["_id"]]).get(document["_id"])
+            if before is None or before.get("visit") == document["visit"]:
+                break
+            ordinal += 1
+        if logs is not None:
+            logs.add(document["_id"])
+        if before is None or _bare(before) != document:
+            self._store.write(self._databases.log, [document])
+            self._written["logs"] += 1
+
+    def _attempt(self, one: Recorded, count: tuple[int, int], skips: Iterable[Skipped]) -> Attempt:
+        visit, source = one.visit, self._sources.get(one.source)
+        parser = parser_of(source)
+        whole = next((skip for skip in skips if not skip.key), None)
+        rejected = sum(bool(skip.key) for skip in skips)
+        reason, message = visit.reason, visit.message
+        if reason is None and whole is not None:
+            reason, message = whole.reason, whole.message
+        if reason is None and visit.status not in _GOOD:
+            reason = _REFUSALS.get(visit.status or 0, Reason.SERVER_ERROR if _fails(visit) else Reason.PROTOCOL_ERROR)
+            message = f"status {visit.status}"
+        url = visit.url
+        if visit.kind == ROBOTS:
+            url = str(source.options[ADDRESS]) if source else visit.url
+            message = f"{visit.url}: {message}"
+        text = self._text(visit.digest, visit.kept) if visit.kept and visit.kind in _DOCUMENTS else ""
+        outcome = "failed" if reason else "partial" if rejected else "read" if count[0] else "empty"
+        facts: dict[str, Any] = {"source": one.source, "session": one.session, "visit": one.seq, "outcome": outcome}
+        facts |= {"events": count[0], "rejected": rejected}
+        if visit.status is not None:
+            facts["http_status"] = visit.status
+        if visit.kept:
+            facts |= {"bytes": visit.kept.size, "digest": visit.kept.digest}
+        result = str(reason).title().replace("_", "") if reason else ""
+        version = parser.at(visit.started).version
+        told = (message or reason.meaning) if reason else ""
+        return Attempt(
+            visit.started, parser.name, version, visit.seconds, url, text, count[1], result, told, facts
+        )  # fmt: skip
+
+    def _text(self, address: int, kept: KeptResponse) -> str:
+        """Return the whole document as text; empty where the archive has it no more."""
+        place = kept.place
+        if kept.revisit:
+            captures = self._ledger.captures
+            place = captures.original(address, kept.digest) or captures.payload(kept.digest) or place
+        try:
+            answer = open_response(self._archive, place)
+            with answer.view as view:
+                content = body_of(view, answer.fields, self._limits).read(self._limits.member)
+        except (ArchiveError, StepError):
+            return ""
+        return text_of(content, answer.fields.get("content-type", ""))
+
+
+def _fails(visit: Visit) -> bool:
+    """Tell whether the server says that it failed."""
+    return visit.status is not None and visit.status >= 500
+
+
+def _bare(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document without what its store adds."""
+    return {name: value for name, value in document.items() if name != "_rev"}
+
+
+def _chunks(values: Sequence[str], size: int) -> Iterator[Sequence[str]]:
+    return (values[start : start + size] for start in range(0, len(values), size))

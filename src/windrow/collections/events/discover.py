@@ -1,0 +1,64 @@
+"""Find events: ask for a source's documents, and for the next page where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urljoin
+
+from windrow.collections.events.parser import EventParser
+from windrow.collections.events.readers.registry import READERS
+from windrow.collections.events.reading import ReadEvent, input_of, read_document
+from windrow.collections.events.settings import ADDRESS, PARSER
+from windrow.contract import Answer, Offering, Request, Turn
+from windrow.errors import StepError
+from windrow.model import Finding, Level, Source
+from windrow.reasons import Reason
+
+MOST = 10_000
+"""Events of one answer that are offered."""
+
+
+def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
+    """Ask for the source's address, each time it is due."""
+    del learned
+    parser = source.options[PARSER]
+    return (Request(source.options[ADDRESS], "first", every=int(parser.every)),)
+
+
+def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
+    """Offer what events an answer has, and ask for the page after it."""
+    del learned
+    parser = parser_of(source)
+    if answer.status != 200:
+        return Turn(skip=Reason.PROTOCOL_ERROR)
+    given = input_of(parser, answer.view.read(), answer.request.url, answer.at, answer.fields.get("content-type", ""))
+    try:
+        read = list(read_document(parser, given))
+    except StepError as error:
+        return Turn(skip=error.reason, findings=(Finding(_word(error.reason), str(error)),))
+    offers = {one.uid: Offering(one.uid) for one in read if isinstance(one, ReadEvent)}
+    told = [Finding(_word(one.reason), one.message, Level.WARN) for one in read if not isinstance(one, ReadEvent)]
+    following = READERS[given.rules.reader].next_page(given) if given.rules.next else ""
+    url = urljoin(given.url, following) if following else ""
+    every = int(parser.every) if parser.complete else None
+    asked = (Request(url, "page", every=every, only_if_new=not parser.complete),) if url and url != given.url else ()
+    end = "" if asked else "the last page" if answer.request.name == "page" else "there are no more pages"
+    return Turn(asked, tuple(offers.values())[:MOST], end=end, findings=tuple(told[:100]))
+
+
+def parser_of(source: Source | None) -> EventParser:
+    """Return a source's parser; of one that is asked by nobody's configuration, that of a calendar."""
+    found = source.options.get(PARSER) if source else None
+    if isinstance(found, EventParser):
+        return found
+    return replace(UNKNOWN, name=source.name if source else UNKNOWN.name)
+
+
+def _word(reason: Reason) -> str:
+    return str(reason).title().replace("_", "")
+
+
+UNKNOWN = EventParser("unknown", "Other", "Other", zone="UTC")
+"""What an address is read by that no source names: as a calendar."""

@@ -1,0 +1,1 @@
+"""What reads documents of each kind: bytes -> events."""

@@ -1,0 +1,54 @@
+"""Make events of things that have fields, by the expressions of a parser's rules: for JSON, XML, HTML and feeds."""
+
+from __future__ import annotations
+
+from urllib.parse import urljoin
+
+from windrow.collections.events.parser import ParserInput, RawEvent, Unread
+from windrow.collections.events.readers.expression import Look, found
+from windrow.collections.events.times import EventTime, read_time
+from windrow.reasons import Reason
+
+STATUSES = {
+    "cancelled": "cancelled", "canceled": "cancelled", "postponed": "postponed", "rescheduled": "rescheduled",
+    "tentative": "tentative", "confirmed": "confirmed", "scheduled": "scheduled", "withdrawn": "withdrawn",
+}  # fmt: skip
+"""Words of sources for the state of an event, in lower case, and ours."""
+
+
+def event_of(given: ParserInput, look: Look, text: str) -> RawEvent | Unread:
+    """Make an event of one thing; `look` finds what stands at a path of it, `text` is all of it."""
+    fields = given.rules.fields
+
+    def told(name: str) -> str | None:
+        return found(fields[name], look) if name in fields else None
+
+    title, key = told("title") or "", told("id") or ""
+    if told("placeholder"):
+        return Unread(Reason.PLACEHOLDER, (title or text)[:200], key)
+    start = time_of(given, told("start") or "")
+    if start is None:
+        written = (told("start") or "")[:80]
+        return Unread(Reason.INCOMPLETE_RECORD, f"{title[:80]!r} has no start that can be read: {written!r}", key)
+    end = told("end")
+    url = told("url")
+    extra = {name: value for name, path in given.rules.extra.items() if (value := found(path, look))}
+    if start.note:
+        extra["time_note"] = start.note
+    return RawEvent(
+        key, title, start, text, end if end is None else time_of(given, end) or "", told("description"),
+        urljoin(given.url, url) if url else url, status_of(given, told("status") or ""), told("location"), extra,
+        told("branch") or "", told("entity") or "",
+    )  # fmt: skip
+
+
+def time_of(given: ParserInput, text: str) -> EventTime | None:
+    """Read a time as this parser's source writes it."""
+    return read_time(text, given.zone, given.rules.formats, given.rules.naive) if text else None
+
+
+def status_of(given: ParserInput, word: str) -> str:
+    """Return this project's word for a state of an event; empty for one that is not known."""
+    known = {name.lower(): ours for name, ours in given.rules.statuses.items()}
+    lower = word.strip().lower()
+    return known.get(lower) or STATUSES.get(lower, "")

@@ -1,0 +1,207 @@
+"""iCalendar (RFC 5545): each VEVENT by itself, so that a broken one costs no other; repeated ones one by one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from datetime import UTC, date, datetime, timedelta
+from itertools import islice
+from typing import Any
+
+from windrow.collections.events.parser import ParserInput, RawEvent, Unread
+from windrow.collections.events.readers.decoded import text_of
+from windrow.collections.events.times import EventTime, at_aware, at_local, on_day, spelled
+from windrow.errors import MissingExtra, StepError
+from windrow.reasons import Reason
+
+MOST = 10_000
+"""Events of one calendar, and repetitions of one event, that are read."""
+
+_BLOCK = re.compile(r"^BEGIN:VEVENT[ \t]*\r?\n.*?^END:VEVENT[ \t]*\r?$", re.MULTILINE | re.DOTALL | re.IGNORECASE)
+_ZONES = re.compile(r"^BEGIN:VTIMEZONE[ \t]*\r?\n.*?^END:VTIMEZONE[ \t]*\r?$", re.MULTILINE | re.DOTALL | re.IGNORECASE)
+_STATUSES = {"TENTATIVE": "tentative", "CONFIRMED": "confirmed", "CANCELLED": "cancelled", "CANCELED": "cancelled"}
+_ADDRESS = re.compile(r"https?://\S+")
+_EXCEPTIONS = (ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, ArithmeticError)
+"""What the library raises for a property that is none; each costs one event."""
+
+
+def read(given: ParserInput) -> Iterator[RawEvent | Unread]:
+    """Yield the events of a calendar."""
+    text = text_of(given.content, given.media)
+    if not re.search(r"^BEGIN:(VCALENDAR|VEVENT)[ \t]*\r?$", text, re.MULTILINE | re.IGNORECASE):
+        raise StepError("this is no iCalendar", Reason.WRONG_ROOT)
+    _define_zones(text)
+    event_type = _library().Event
+    blocks = [found[0].rstrip("\r") for found in islice(_BLOCK.finditer(text), MOST)]
+    events: list[tuple[str, Any]] = []
+    for number, block in enumerate(blocks, 1):
+        try:
+            events.append((block, event_type.from_ical(f"{block}\r\n")))
+        except _EXCEPTIONS as error:
+            yield Unread(Reason.NOT_WELL_FORMED, f"event {number}: {error}"[:500])
+    if text.upper().count("BEGIN:VEVENT") > len(blocks):
+        yield Unread(Reason.TRUNCATED, f"{text.upper().count('BEGIN:VEVENT') - len(blocks)} events have no end")
+    moved = _overrides(given, (event for _, event in events))
+    for number, (block, event) in enumerate(events, 1):
+        try:
+            yield from _told(given, block, event, moved)
+        except _EXCEPTIONS as error:
+            yield Unread(Reason.NOT_WELL_FORMED, f"event {number}: {error}"[:500])
+
+
+def _library() -> Any:
+    try:
+        import icalendar  # noqa: PLC0415 an extra
+    except ImportError:
+        raise MissingExtra("reading iCalendar", "events") from None
+    return icalendar
+
+
+def _define_zones(text: str) -> None:
+    """Let the library know the zones that a calendar defines, and forget those of earlier calendars."""
+    library = _library()
+    library.timezone.tzp.use_zoneinfo()
+    zones = "\r\n".join(found[0].rstrip("\r") for found in islice(_ZONES.finditer(text), 50))
+    if zones:
+        # Zones that the library cannot read are those of their names, or that of the source.
+        with suppress(*_EXCEPTIONS):
+            library.Calendar.from_ical(f"BEGIN:VCALENDAR\r\n{zones}\r\nEND:VCALENDAR\r\n")
+
+
+def _overrides(given: ParserInput, events: Iterable[Any]) -> set[tuple[str, str]]:
+    """Return which repetitions are told by an event of their own: uid and original start."""
+    found = set()
+    for event in events:
+        try:
+            original = _when(given, event.get("RECURRENCE-ID"))
+        except _EXCEPTIONS:
+            original = None
+        if original:
+            found.add((_text(event, "UID"), spelled(original.utc)))
+    return found
+
+
+def _told(given: ParserInput, block: str, event: Any, moved: set[tuple[str, str]]) -> Iterator[RawEvent | Unread]:
+    """Yield an event, or its repetitions within the window."""
+    uid = _text(event, "UID")
+    start = _when(given, event.get("DTSTART"))
+    if start is None:
+        yield Unread(Reason.INCOMPLETE_RECORD, f"{_text(event, 'SUMMARY')[:80]!r} has no start that can be read", uid)
+        return
+    length = _length(given, event, start)
+    one = RawEvent(
+        uid, _text(event, "SUMMARY"), start, block, _end(start, length), _text(event, "DESCRIPTION"), _url(event),
+        _STATUSES.get(_text(event, "STATUS").strip().upper(), ""), _text(event, "LOCATION"), _extra(event),
+    )  # fmt: skip
+    original = _when(given, event.get("RECURRENCE-ID"))
+    if original:
+        yield one._replace(id=f"{uid} {spelled(original.utc)}" if uid else "")
+        return
+    if event.get("RRULE") is None and event.get("RDATE") is None:
+        yield one
+        return
+    for at in _repeated(given, event, start):
+        if (uid, spelled(at.utc)) not in moved:
+            yield one._replace(id=f"{uid} {spelled(at.utc)}" if uid else "", start=at, end=_end(at, length))
+
+
+def _repeated(given: ParserInput, event: Any, start: EventTime) -> Iterator[EventTime]:
+    """Yield the starts of a repeated event within the window around the visit, by the clock of its own zone."""
+    from dateutil.rrule import rruleset, rrulestr  # noqa: PLC0415 comes with the library
+
+    first = event.get("DTSTART").dt
+    zone = getattr(first, "tzinfo", None)
+    base = first.replace(tzinfo=None) if isinstance(first, datetime) else datetime(first.year, first.month, first.day)  # noqa: DTZ001
+    rules = rruleset()
+    for rule in _several(event.get("RRULE")):
+        spelt = re.sub(r"UNTIL=(\d{8})(T\d{6})?Z?", lambda found: _until(found, zone), rule.to_ical().decode())
+        rules.rrule(rrulestr(spelt, dtstart=base, ignoretz=True))
+    if event.get("RRULE") is None:
+        rules.rdate(base)
+    for name, put in (("RDATE", rules.rdate), ("EXDATE", rules.exdate)):
+        for listed in _several(event.get(name)):
+            for each in listed.dts:
+                put(_bare(each.dt[0] if isinstance(each.dt, tuple) else each.dt, zone))
+    begin = given.visited.replace(tzinfo=None) - timedelta(seconds=given.parser.past)
+    end = given.visited.replace(tzinfo=None) + timedelta(seconds=given.parser.ahead)
+    for number, at in enumerate(islice(rules, MOST * 10)):
+        if at > end or number >= MOST * 10:
+            return
+        if at >= begin:
+            made = on_day(at.date()) if start.all_day else _local(given, at, zone)
+            if made:
+                yield made
+
+
+def _until(found: re.Match[str], zone: Any) -> str:
+    """Spell the end of a repetition in the event's own zone, where it is told in UTC."""
+    if not found[2] or not found[0].endswith("Z") or zone is None:
+        return f"UNTIL={found[1]}{found[2] or 'T235959'}"
+    at = datetime.strptime(found[1] + found[2], "%Y%m%dT%H%M%S").replace(tzinfo=UTC).astimezone(zone)
+    return at.strftime("UNTIL=%Y%m%dT%H%M%S")
+
+
+def _bare(at: date | datetime, zone: Any) -> datetime:
+    if not isinstance(at, datetime):
+        return datetime(at.year, at.month, at.day)  # noqa: DTZ001 a clock's time, as all of a rule are
+    return (at.astimezone(zone) if at.tzinfo and zone else at).replace(tzinfo=None)
+
+
+def _local(given: ParserInput, at: datetime, zone: Any) -> EventTime | None:
+    return at_local(at, given.zone) if zone is None else at_aware(at.replace(tzinfo=zone), given.zone)
+
+
+def _several(value: Any) -> list[Any]:
+    return [] if value is None else list(value) if isinstance(value, list) else [value]
+
+
+def _when(given: ParserInput, value: Any) -> EventTime | None:
+    """Return a time of the calendar; one without a zone is in that of the source."""
+    at = getattr(value, "dt", None)
+    if isinstance(at, datetime):
+        return at_aware(at, given.zone) if at.tzinfo else at_local(at, given.zone)
+    return on_day(at) if isinstance(at, date) else None
+
+
+def _length(given: ParserInput, event: Any, start: EventTime) -> timedelta | None:
+    """Return how long an event lasts; of whole days, until its last day. None where it does not say."""
+    end, lasts = _when(given, event.get("DTEND")), getattr(event.get("DURATION"), "dt", None)
+    length = end.utc - start.utc if end else lasts if isinstance(lasts, timedelta) else None
+    if length is None or length < timedelta(0):
+        return None
+    if not start.all_day:
+        return length
+    return max(timedelta(0), timedelta(days=length.days) - timedelta(days=1))
+
+
+def _end(start: EventTime, length: timedelta | None) -> EventTime | str:
+    if length is None:
+        return ""
+    return EventTime(start.utc + length, all_day=start.all_day)
+
+
+def _text(event: Any, name: str) -> str:
+    """Return a property as text: of several, the first one."""
+    value = event.get(name)
+    first = value[0] if isinstance(value, list) and value else value
+    return "" if first is None else str(first).strip()
+
+
+def _url(event: Any) -> str:
+    """Return the page of an event: its URL, else nothing."""
+    found = _ADDRESS.match(_text(event, "URL"))
+    return found[0] if found else ""
+
+
+def _extra(event: Any) -> dict[str, Any]:
+    """Return what a calendar says beyond: categories, organizer, sequence; and that an event repeats."""
+    extra: dict[str, Any] = {}
+    categories = [str(word) for one in _several(event.get("CATEGORIES")) for word in getattr(one, "cats", [one])]
+    if categories:
+        extra["categories"] = categories
+    if organizer := _text(event, "ORGANIZER"):
+        extra["organizer"] = organizer
+    if event.get("RRULE") is not None:
+        extra["recurring"] = True
+    return extra

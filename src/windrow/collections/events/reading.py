@@ -1,0 +1,115 @@
+"""A document -> events with an identity: by the source's own id, else by title, day and place."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from windrow.collections.events.parser import EventParser, ParserInput, RawEvent, Unread
+from windrow.collections.events.readers.registry import READERS
+from windrow.collections.events.times import EventTime, spelled, zone_of
+from windrow.digest import digest
+from windrow.errors import StepError
+from windrow.reasons import Reason
+
+LONGEST = 1000
+"""Characters of a title and of a unique key that are kept."""
+
+
+class ReadEvent(NamedTuple):
+    """An event under its uid, `PARSER/ID`: what it says, and beside it what it was read from."""
+
+    uid: str
+    value: dict[str, Any]
+    aside: dict[str, Any]
+
+    @property
+    def text(self) -> str:
+        """What is searched for."""
+        names = ("title", "description", "location", "entity")
+        return " ".join(str(self.value[name]) for name in names if self.value.get(name))
+
+
+def read_document(parser: EventParser, given: ParserInput) -> Iterator[ReadEvent | Unread]:
+    """Yield the events of a document, each once, and what no event could be made of."""
+    found = list(READERS[given.rules.reader].read(given))
+    events = [one for one in found if isinstance(one, RawEvent)]
+    yield from (one for one in found if isinstance(one, Unread))
+    ids = _usable_ids(events)
+    known: dict[str, ReadEvent] = {}
+    keys: Counter[str] = Counter()
+    for one in events:
+        if not one.title.strip() and not one.id:
+            yield Unread(Reason.INCOMPLETE_RECORD, f"it has neither title nor id: {one.text[:100]!r}")
+            continue
+        assert one.start is not None
+        source_id = one.id.strip() if one.id.strip() in ids else ""
+        made = _event(parser, given, one, one.start, source_id)
+        same = known.get(made.uid)
+        if same and same.value == made.value:
+            yield Unread(Reason.DUPLICATE_RECORD, "the document has it twice", made.uid)
+            continue
+        if same:
+            # One id twice, with two contents at two times: the later start is another event.
+            source_id = f"{source_id or made.value['unique_key']} {made.value['datetime']}"
+            made = _event(parser, given, one, one.start, source_id)
+            if made.uid in known:
+                yield Unread(Reason.DUPLICATE_RECORD, "the document has it twice, with two contents", made.uid)
+                continue
+        known[made.uid] = made
+        name = f"{made.value['datetime']} {made.value['unique_key']}"
+        keys[name] += 1
+        if keys[name] > 1:
+            made.value["unique_key"] = f"{made.value['unique_key']} - {keys[name]}"
+        yield made
+
+
+def _usable_ids(events: list[RawEvent]) -> set[str]:
+    """Return the ids that tell events apart; one that most events share is none."""
+    counted = Counter(one.id.strip() for one in events if one.id.strip())
+    most = max(2, len(events) // 2)
+    return {name for name, number in counted.items() if number == 1 or number < most or len(events) <= 2}
+
+
+def _event(parser: EventParser, given: ParserInput, one: RawEvent, start: EventTime, source_id: str) -> ReadEvent:
+    """Make an event as the standard has it, but for what depends on its history."""
+    title = _line(one.title) or "(without a title)"
+    spelt = " ".join((title.casefold(), spelled(start.utc)[:10], _line(one.location or "").casefold()))
+    identity = source_id or digest(spelt.encode("utf-8", "replace")).partition(":")[2][:24]
+    end = one.end
+    value: dict[str, Any] = {
+        "datetime": spelled(start.utc),
+        "title": title,
+        "description": one.description,
+        "end_datetime": spelled(end.utc) if isinstance(end, EventTime) else end,
+        "branch": one.branch or parser.branch,
+        "entity": one.entity or parser.entity,
+        "parser_name": parser.name,
+        "event_url": one.url,
+        "source_timezone": parser.zone,
+        "unique_key": _line(source_id) or title,
+        "all_day": start.all_day,
+        "local_datetime": start.local,
+        "status": one.status or "scheduled",
+    }
+    if one.location is not None:
+        value["location"] = one.location
+    if start.note:
+        value["time_note"] = start.note
+    # A source's own key never takes the place of one of the standard's.
+    value |= {name: extra for name, extra in one.extra.items() if name not in value and not name.startswith("_")}
+    aside = {"source_url": given.url, "source_text": one.text, "parser_version": given.rules.version}
+    return ReadEvent(f"{parser.name}/{identity}"[:500], value, aside)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.replace("\x00", " ").split())[:LONGEST]
+
+
+def input_of(parser: EventParser, content: bytes, url: str, visited: Any, media: str) -> ParserInput:
+    """Put together what a reader is given, with the rules that were in force at the time of the visit."""
+    zone = zone_of(parser.zone)
+    if zone is None:
+        raise StepError(f"{parser.zone!r} is no zone", Reason.STEP_FAILED)
+    return ParserInput(content, url, visited, media, parser, parser.at(visited), zone)

@@ -1,0 +1,163 @@
+"""What windrow.toml and a source may say for events, and the parser that is made of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from windrow.collections.events.names import BRANCHES, ENTITIES, checked
+from windrow.collections.events.parser import EventParser, ParserRules
+from windrow.collections.events.parsers.registry import PARSERS
+from windrow.collections.events.readers.registry import READERS
+from windrow.collections.events.times import zone_of
+from windrow.errors import ConfigError
+from windrow.model import Source
+from windrow.settings.asked import ASKED, store_of
+from windrow.settings.configuration import Configuration, SourceTable, Surroundings, source_at_url
+from windrow.settings.kinds import DURATION, OPEN, TEXT, TEXTS, ValueKind, choice, count
+from windrow.settings.setting import Setting, Value
+
+ADDRESS, PARSER = "address", "event_parser"
+"""Options of a source: its whole address, and its parser."""
+
+RULES = tuple(field.name for field in fields(ParserRules))
+
+
+def _table(value: Any, _root: Path) -> dict[str, str]:
+    if not isinstance(value, dict) or not all(isinstance(one, str) for one in value.values()):
+        raise ConfigError("wanted a table of texts")
+    return dict(value)
+
+
+def _tables(value: Any, root: Path) -> tuple[dict[str, Any], ...]:
+    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+        raise ConfigError("wanted a list of tables, [[versions]]")
+    return tuple(_version(one, root) for one in value)
+
+
+def _version(table: Mapping[str, Any], root: Path) -> dict[str, Any]:
+    """Read one dated version: what it says over the source's own words."""
+    since = table.get("since")
+    if not isinstance(since, date) or isinstance(since, datetime):
+        raise ConfigError("every version has a day: since = 2026-07-01")
+    made: dict[str, Any] = {"since": since}
+    for name, value in table.items():
+        if name == "since":
+            continue
+        kind = {one.name: one.kind for one in SOURCE}.get(name)
+        if kind is None or name not in RULES:
+            raise ConfigError(f"{name} is no word of a version: {', '.join(RULES)}")
+        made[name] = kind.read(value, root)
+    return made
+
+
+TABLE = ValueKind("table of texts", _table, show=lambda value: json.dumps(value, ensure_ascii=False))
+TABLES = ValueKind("list of tables", _tables, show=lambda value: json.dumps(value, ensure_ascii=False, default=str))
+
+SOURCE = (
+    Setting("parser", TEXT, "", "a ready parser, or what this source's own is called; empty: the source's name"),
+    Setting("reader", choice("", *READERS), "", "what its documents are; a ready parser says it itself"),
+    Setting("version", TEXT, "", "version of its parser; raise it when the words below change"),
+    Setting("branch", TEXT, "", "branch of government whose events they are"),
+    Setting("entity", TEXT, "", "who holds these events"),
+    Setting("timezone", TEXT, "", "zone of the place of its events, such as America/New_York"),
+    Setting("every", DURATION, 6 * 3600.0, "how often it is asked"),
+    Setting("items", TEXT, "", "where the events are in a document: a path, or a selector"),
+    Setting("fields", TABLE, {}, "where id, title, start, end, description, url, status, location are in an event"),
+    Setting("extra", TABLE, {}, "further keys of an event, and where they are in it"),
+    Setting("formats", TEXTS, [], "how times are written, in the patterns of strptime, first to last"),
+    Setting("naive", choice("", "UTC"), "", "the zone of times that name none, where that is not `timezone`"),
+    Setting("statuses", TABLE, {}, "what the source's words for the state of an event mean"),
+    Setting("next", TEXT, "", "where the address of the next page is"),
+    Setting("root", TEXT, "", "root element, key or selector that a right answer has; others are error pages"),
+    Setting("versions", TABLES, [], "dated versions: what is read by other words from a day on"),
+    Setting("complete", choice("auto", "yes", "no"), "auto", "whether a document has all events that are to come"),
+    Setting("missing_after", count(1, 1000), 3, "good runs without a future event until it is marked as missing"),
+    Setting("past", DURATION, 30 * 86400.0, "how far back repeated events are told one by one"),
+    Setting("ahead", DURATION, 180 * 86400.0, "and how far ahead"),
+)
+"""What a source of events may say beside what all sources may."""
+
+
+def event_source(table: SourceTable, values: Mapping[str, Value], around: Surroundings) -> Source:
+    """Make a source of its table; its options have the whole address, a query too, and its parser."""
+    ready = PARSERS.get(values["parser"].value)
+    url = values["url"]
+    address = url.value or (ready.urls[0] if ready and ready.urls else "")
+    if address.startswith("webcal://"):
+        address = "https://" + address.removeprefix("webcal://")
+    where = Value(url.name, address.partition("#")[0].partition("?")[0], url.shown, url.origin)
+    source = source_at_url(table, {**values, "url": where}, around)
+    if source.site.scheme not in {"http", "https"}:
+        raise ConfigError(f"{table.file}: source.{table.name}.url: wanted an address of the web")
+    _refuse_secrets(table, address)
+    try:
+        parser = _parser(table, values, around, ready)
+    except ConfigError as error:
+        raise ConfigError(f"{table.file}: source.{table.name}: {error}", hint=error.hint) from None
+    return replace(source, options={**source.options, ADDRESS: address.partition("#")[0], PARSER: parser})
+
+
+def _refuse_secrets(table: SourceTable, address: str) -> None:
+    """Refuse an address with a key in it: addresses are in the ledger, the archive, and all that is exported."""
+    words = {part.partition("=")[0].lower() for part in urlsplit(address).query.split("&")}
+    if words & {"api_key", "apikey", "key", "token", "access_token", "password"}:
+        raise ConfigError(
+            f"{table.file}: source.{table.name}.url: holds a key, which would stand in every record",
+            hint="ask for an address without a key",
+        )
+
+
+def _parser(
+    table: SourceTable, values: Mapping[str, Value], around: Surroundings, ready: EventParser | None
+) -> EventParser:
+    """Return a source's parser: the ready one with what the source says over it, or one of its own."""
+    said = {name: value.value for name, value in values.items() if value.origin != "default"}
+    name = values["parser"].value or table.name
+    if ready is None and not said.get("reader"):
+        raise ConfigError(
+            f"there is no parser {name!r}, and no reader is named", hint=f"reader: {', '.join(READERS)}; "
+            f"ready parsers: {', '.join(sorted(PARSERS))}",
+        )  # fmt: skip
+    own = {name: said[name] for name in RULES if name in said}
+    versions = ready.versions if ready else (ParserRules(),)
+    versions = tuple(replace(one, **own) for one in versions) if own else versions
+    versions += tuple(replace(versions[-1], **one) for one in values["versions"].value)
+    first = ready or EventParser(name, "", "")
+    branches = BRANCHES + tuple(around.values["events.branches"].value)
+    entities = ENTITIES + tuple(around.values["events.entities"].value)
+    zone = said.get("timezone") or (ready.zone if ready else "")
+    if not zone or zone_of(zone) is None:
+        raise ConfigError(f"timezone: {zone!r} is no zone such as America/New_York")
+    complete = {"yes": True, "no": False}.get(values["complete"].value)
+    if complete is None:
+        complete = ready.complete if ready else READERS[versions[-1].reader].complete
+    return replace(
+        first,
+        name=name,
+        branch=checked(said.get("branch") or first.branch, branches, "events.branches"),
+        entity=checked(said.get("entity") or first.entity, entities, "events.entities"),
+        zone=zone,
+        versions=versions,
+        complete=complete,
+        **{name: said[name] for name in ("every", "missing_after", "past", "ahead") if name in said},
+    )
+
+
+CONFIGURATION = Configuration(
+    settings=(
+        store_of("events"),
+        Setting("events.documents", OPEN, "votersdaily.db", "where the databases are: a file, or the URL of a CouchDB"),
+        Setting("events.event_database", TEXT, "vd_events", "what the database of events is called"),
+        Setting("events.log_database", TEXT, "vd_log", "what the database of scraping attempts is called"),
+        Setting("events.branches", TEXTS, [], "branches of government beside the standard ones"),
+        Setting("events.entities", TEXTS, [], "entities beside the standard ones"),
+    ),
+    source=(*ASKED, *SOURCE),
+    build=event_source,
+)

@@ -1,0 +1,1 @@
+"""Stores of JSON documents with ids, in databases with views: one SQLite file, or a CouchDB."""

@@ -1,0 +1,117 @@
+"""A workspace of events on this machine: a server whose documents a test sets, and runs in this process."""
+
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from windrow.collections.events.adapter import ADAPTER
+from windrow.collections.events.adapter.databases import opened
+from windrow.collections.events.collection import COLLECTION
+from windrow.config import load
+from windrow.engine.session import Session, Setup
+from windrow.stores.documents.contract import Span
+
+ICALENDAR = "text/calendar; charset=utf-8"
+
+
+class Site:
+    """A web site: `documents` has (status, media type, bytes) by path; `asked` every path, in order."""
+
+    def __init__(self):
+        self.documents, self.asked = {}, []
+        site = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):
+                site.asked.append(self.path)
+                status, media, content, *fields = site.documents.get(self.path, (404, "text/plain", b"none"))
+                self.send_response(status)
+                self.send_header("Content-Type", media)
+                self.send_header("Content-Length", str(len(content)))
+                for name, value in fields[0].items() if fields else ():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+
+    def put(self, path, content, media=ICALENDAR, status=200):
+        self.documents[path] = (status, media, content if isinstance(content, bytes) else content.encode())
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+@contextmanager
+def serving():
+    site = Site()
+    try:
+        yield site
+    finally:
+        site.close()
+
+
+def configured(root, url, workspace="", name="council", **source):
+    """Write a workspace with one source and load it."""
+    told = {
+        "reader": "icalendar", "branch": "Legislative", "entity": "Senate", "timezone": "America/New_York",
+        "delay": "0s", "every": "0s",
+    } | source  # fmt: skip
+    lines = "".join(f"{key} = {spelled(value)}\n" for key, value in told.items() if value is not None)
+    (root / "windrow.toml").write_text(
+        f'[events]\n{workspace}\n\n[source.{name}]\ncollection = "events"\nurl = "{url}"\n{lines}'
+    )
+    return load(root, environ={}, collections={"events": COLLECTION})
+
+
+def spelled(value):
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f'"{key}" = {spelled(one)}' for key, one in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(spelled, value)) + "]"
+    return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else f'"{value}"'
+
+
+def setup_of(workspace):
+    return Setup(workspace.ledger, workspace.archive.folder, workspace.limits, fetchers=1, workers=1)
+
+
+def run(workspace):
+    """Run one session; return it."""
+    with Session(setup_of(workspace), "run") as session:
+        session.harvest(ADAPTER.harvest(workspace))
+    return session
+
+
+def events(workspace):
+    """Return the documents of vd_events, in the order of time."""
+    with opened(workspace) as held:
+        return list(held.store.view(held.events, "all", Span(limit=10_000)))
+
+
+def logs(workspace):
+    """Return the documents of vd_log, in the order of time."""
+    with opened(workspace) as held:
+        return list(held.store.view(held.log, "all", Span(limit=10_000)))
+
+
+def calendar(*events_, head="VERSION:2.0\r\nPRODID:-//test//EN"):
+    """Spell a calendar; each event is its lines."""
+    blocks = "".join(f"BEGIN:VEVENT\r\n{one}\r\nEND:VEVENT\r\n" for one in events_)
+    return f"BEGIN:VCALENDAR\r\n{head}\r\n{blocks}END:VCALENDAR\r\n"
+
+
+def event(uid, start, title="Hearing", **more):
+    lines = [f"UID:{uid}", f"DTSTART{start}", f"SUMMARY:{title}"]
+    lines += [
+        f"{name.replace('_', '-').upper()}{value if value[0] in ':;' else ':' + value}" for name, value in more.items()
+    ]
+    return "\r\n".join(lines)

@@ -1,0 +1,193 @@
+"""A calendar from its address to the documents of vd_events and vd_log, in one process."""
+
+import io
+import json
+import re
+import time
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving, setup_of
+from windrow.collections.events.adapter.databases import opened
+from windrow.collections.events.adapter.projection import Projection
+from windrow.collections.events.documents import KEYS, LOG_KEYS, NULLABLE, Attempt
+from windrow.engine.ledger import Ledger
+from windrow.engine.progress import Progress
+from windrow.errors import ConfigError
+
+MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+MEETING = ";TZID=America/New_York:20270115T100000"
+
+
+@pytest.fixture
+def site():
+    with serving() as one:
+        yield one
+
+
+def waited(workspace):
+    """Run again, when the second has passed in which the address was asked."""
+    time.sleep(1.05)
+    return run(workspace)
+
+
+def test_every_document_has_the_keys_and_types_of_the_standard(tmp_path, site):
+    site.put("/a.ics", calendar(
+        event("a@x", MEETING, "Board", dtend=";TZID=America/New_York:20270115T110000", description="all\\, of it",
+              url="https://a.example/board"),
+        event("b@x", ";VALUE=DATE:20270116", "A day"),
+    ))  # fmt: skip
+    workspace = configured(tmp_path, f"{site.url}/a.ics", every="1s")
+    run(workspace)
+    board, day = events(workspace)
+    for one in (board, day):
+        assert list(one)[1 : len(KEYS) + 1] == list(KEYS)
+        for key in KEYS:
+            assert isinstance(one[key], str) or (key in NULLABLE and one[key] is None), key
+        assert one["_id"] == f"{one['datetime']} - {one['parser_name']} - {one['unique_key']}"
+        assert MOMENT.fullmatch(one["access_datetime"])
+    assert board["_id"] == "2027-01-15T15:00:00Z - council - a@x"
+    assert board["end_datetime"] == "2027-01-15T16:00:00Z"
+    assert board["description"] == "all, of it"
+    assert board["event_url"] == "https://a.example/board"
+    assert board["source_text"].startswith("BEGIN:VEVENT\r\nUID:a@x")
+    assert board["source_timezone"] == "America/New_York"
+    assert (board["all_day"], day["all_day"], day["datetime"]) == (False, True, "2027-01-16T00:00:00Z")
+    assert day["description"] == day["end_datetime"] == day["event_url"] == ""  # a calendar has them; this one not
+    (log,) = logs(workspace)
+    assert set(LOG_KEYS) - {"traceback"} <= set(log)
+    assert "traceback" not in log
+    assert log["_id"] == f"{log['access_datetime']} - council - success"
+    assert MOMENT.fullmatch(log["access_datetime"])
+    assert isinstance(log["parser_runtime"], float)
+    assert (log["insert_count"], log["result"]) == (2, "success")
+    assert log["source_text"] == site.documents["/a.ics"][2].decode()
+
+
+def test_a_second_reading_inserts_nothing_and_leaves_a_log(tmp_path, site):
+    site.put("/a.ics", calendar(event("a@x", MEETING)))
+    workspace = configured(tmp_path, f"{site.url}/a.ics", every="1s")
+    run(workspace)
+    before = events(workspace)
+    site.put("/a.ics", calendar(event("a@x", MEETING), "X-STAMP:2"))  # the markup differs, the event does not
+    waited(workspace)
+    assert events(workspace) == before
+    assert [one["insert_count"] for one in logs(workspace)] == [1, 0]
+
+
+def test_a_moved_and_renamed_event_is_one_document_with_its_history_and_its_former_id(tmp_path, site):
+    site.put("/a.ics", calendar(event("a@x", MEETING, "Board")))
+    workspace = configured(tmp_path, f"{site.url}/a.ics", every="1s")
+    run(workspace)
+    (old,) = events(workspace)
+    site.put("/a.ics", calendar(event("a@x", ":20270120T150000Z", "Board, moved", status="CANCELLED")))
+    waited(workspace)
+    (new,) = events(workspace)
+    assert (new["uid"], new["previous_ids"], new["revision"]) == (old["uid"], [old["_id"]], 1)
+    assert new["_id"] == "2027-01-20T15:00:00Z - council - a@x"
+    assert new["status"] == "cancelled"
+    assert new["history"][0]["fields"]["title"] == ["Board", "Board, moved"]
+    assert [one["insert_count"] for one in logs(workspace)] == [1, 0]
+
+
+def test_an_attempt_that_fails_is_logged_with_its_exception_before_a_byte_came_too(tmp_path, site):
+    workspace = configured(tmp_path, f"{site.url}/none.ics", every="1s")
+    session = run(workspace)
+    (missing,) = logs(workspace)
+    assert (missing["result"], missing["insert_count"]) == ("NotFound", 0)
+    assert missing["traceback"].startswith("NotFound: ")
+    site.close()
+    (tmp_path / "away").mkdir()
+    workspace = configured(tmp_path / "away", f"{site.url}/a.ics", every="1s")
+    session = run(workspace)
+    assert session.failed
+    (refused,) = logs(workspace)
+    assert (refused["result"], refused["source_text"], refused["insert_count"]) == ("ConnectFailed", "", 0)
+    assert refused["_id"].endswith(" - council - ConnectFailed")
+    assert refused["source_url"] == f"{site.url}/a.ics"
+    assert "ConnectFailed" in refused["traceback"]
+
+
+def test_an_answer_200_that_is_an_error_page_is_logged_as_such_and_changes_nothing(tmp_path, site):
+    site.put("/a.ics", calendar(event("a@x", MEETING)))
+    workspace = configured(tmp_path, f"{site.url}/a.ics", every="1s")
+    run(workspace)
+    before = events(workspace)
+    site.put("/a.ics", "<html>Sorry, an error</html>", "text/html")
+    waited(workspace)
+    assert events(workspace) == before
+    assert [one["result"] for one in logs(workspace)] == ["success", "WrongRoot"]
+    assert logs(workspace)[1]["source_text"] == "<html>Sorry, an error</html>"
+
+
+def test_two_logs_of_one_second_have_two_ids_and_the_same_one_twice_has_one(tmp_path, site):
+    workspace = configured(tmp_path, f"{site.url}/a.ics")
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    with opened(workspace) as held:
+        projection = Projection(None, None, held, (), archive=tmp_path, limits=workspace.limits)
+        for visit in (7, 8, 7, 8):
+            facts = {"visit": visit}
+            projection._write_log(Attempt(at, "council", "1", 0.1, "http://a.example/", "text", 0, "", "", facts), None)
+    assert [(one["_id"], one["visit"]) for one in logs(workspace)] == [
+        ("2026-01-01T00:00:00Z - council - success", 7),
+        ("2026-01-01T00:00:00Z - council - success - 2", 8),
+    ]
+
+
+def test_a_broken_event_costs_no_other_and_its_reason_is_known(tmp_path, site):
+    site.put("/a.ics", calendar("UID:bad\r\nSUMMARY:Without a time", event("a@x", MEETING)))
+    workspace = configured(tmp_path, f"{site.url}/a.ics", every="1s")
+    run(workspace)
+    assert [one["title"] for one in events(workspace)] == ["Hearing"]
+    (log,) = logs(workspace)
+    assert (log["outcome"], log["rejected"], log["result"]) == ("partial", 1, "success")
+    ledger = Ledger(workspace.ledger)
+    story = ADAPTER.explain(workspace, ledger, f"{site.url}/a.ics")
+    ledger.close()
+    assert any("incomplete_record" in line for line in story.lines)
+
+
+def test_try_check_search_replay_export_and_forget_work_on_events(tmp_path, site):
+    site.put("/a.ics", calendar(event("a@x", MEETING, "Board of Ethics"), event("b@x", ":20270201T150000Z", "Budget")))
+    workspace = configured(tmp_path, f"{site.url}/a.ics", every="1s")
+    tried = list(ADAPTER.attempt(workspace, f"{site.url}/a.ics"))
+    assert [one.identifier for one in tried if hasattr(one, "identifier")] == ["council/a@x", "council/b@x"]
+    run(workspace)
+    ledger = Ledger(workspace.ledger)
+    assert list(ADAPTER.check(workspace, ledger)) == []
+    assert "a record of events" in ADAPTER.explain(workspace, ledger, "council/a@x").lines[0]
+    ledger.close()
+    found = ADAPTER.search(workspace, "ethics", offset=0, limit=5, explain=False)
+    assert [one.details["key"] for one in found.results] == ["council/a@x"]
+    before, asked = (events(workspace), logs(workspace)), len(site.asked)
+    ADAPTER.replay(workspace, setup_of(workspace), Progress(quiet=True))
+    assert (events(workspace), logs(workspace)) == before
+    assert len(site.asked) == asked
+    written = {}
+    for one in ADAPTER.EXPORTS:
+        out = io.StringIO()
+        assert one.write(workspace, "jsonl", out)
+        written[one.what] = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert written["vd_events"] == before[0]
+    assert written["vd_log"] == before[1]
+    ADAPTER.take_down(workspace, setup_of(workspace), ["council/a@x"], "asked")
+    assert events(workspace) == []  # both came with one document, which is gone
+    assert logs(workspace)[0]["source_text"] == ""
+
+
+def test_a_branch_that_is_not_on_the_list_is_refused_and_the_workspace_may_name_it(tmp_path):
+    with pytest.raises(ConfigError, match="did you mean Legislative"):
+        configured(tmp_path, "http://a.example/a.ics", branch="Legislativ")
+    more = 'branches = ["City"]\nentities = ["City Council"]'
+    workspace = configured(tmp_path, "http://a.example/a.ics", more, branch="City", entity="City Council")
+    assert workspace.source("council").options["event_parser"].entity == "City Council"
+
+
+def test_an_address_with_a_key_and_a_zone_that_is_none_are_refused(tmp_path):
+    with pytest.raises(ConfigError, match="holds a key"):
+        configured(tmp_path, "https://a.example/a.json?api_key=xyz")
+    with pytest.raises(ConfigError, match="no zone"):
+        configured(tmp_path, "https://a.example/a.ics", timezone="Eastern")
+    workspace = configured(tmp_path, "webcal://a.example/a.ics?x=1")
+    assert workspace.source("council").options["address"] == "https://a.example/a.ics?x=1"
