@@ -354,6 +354,13 @@ class Item:
     digest: str = ""
     member: str = ""  # its name within the capture, empty for the whole
 
+    def __reduce__(self) -> tuple[type[Item], tuple[object, ...]]:
+        """Pickle in a quarter of the time that a dataclass of slots takes: one travels with every document."""
+        return Item, (
+            self.id, self.collection, self.kind, self.key, self.parent, self.rank, self.phase, self.status, self.fetch,
+            self.digest, self.member,
+        )  # fmt: skip
+
 
 class StoreLookUp(NamedTuple):
     """A look-up in the store that a reading leaves open.
@@ -388,6 +395,10 @@ class Reading:
     lookups: tuple[StoreLookUp, ...] = ()
     count: int = 0  # records, rows or elements, whatever the step counts
     md5: str = ""
+
+    def __reduce__(self) -> tuple[type[Reading], tuple[object, ...]]:
+        """Pickle fast, as an Item does."""
+        return Reading, (self.reason, self.findings, self.members, self.lookups, self.count, self.md5)
 
     @property
     def done(self) -> bool:

@@ -8,7 +8,7 @@ import pickle
 import resource
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from ctypes import c_longlong
 from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
@@ -30,6 +30,8 @@ NOT_MODIFIED = 304
 AnyJob = Job | FollowJob | SelectJob | BlockJob | ScanJob | RecordJob
 
 
+_PART = 1 << 16
+"""Bytes of results that are joined into one message."""
 _RARELY = 20_000
 """Objects made between two looks for garbage that is tied in a knot: there is little of it, and looking costs time."""
 
@@ -188,10 +190,35 @@ def main(pipe: Pipe, desk: WorkerConfig, at: Any) -> None:
             signal.setitimer(signal.ITIMER_REAL, 0)
             results.append(result)
         try:
-            for result in results:
-                pipe.send_bytes(result)
+            for part in _parts(results):
+                pipe.send_bytes(part)
         except OSError:
             return
+
+
+def _parts(results: Iterable[bytes]) -> Iterator[bytes]:
+    """Join small results, so that a batch of small documents travels as one message."""
+    part: list[bytes] = []
+    size = 0
+    for result in results:
+        if part and size + len(result) > _PART:
+            yield b"".join(part)
+            part, size = [], 0
+        part.append(result)
+        size += len(result)
+    if part:
+        yield b"".join(part) if len(part) > 1 else part[0]
+
+
+def received(pipe: Pipe, count: int) -> list[Done]:
+    """Receive the results of a batch of `count` jobs."""
+    results: list[Done] = []
+    while len(results) < count:
+        message = pipe.recv_bytes()
+        stream = io.BytesIO(message)
+        while stream.tell() < len(message):
+            results.append(pickle.load(stream))  # noqa: S301 of our own worker
+    return results
 
 
 def _address_space() -> int:

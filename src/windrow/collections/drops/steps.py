@@ -7,6 +7,7 @@ reading's reason and findings; nothing that a centre sends makes them raise.
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from typing import BinaryIO
 
 from windrow.collections.drops import name as names
@@ -82,8 +83,14 @@ def schema(task: Task, kind: DocumentKind) -> xsd.XmlSchema:
 def compiled(sheet: Resource) -> xsd.XmlSchema:
     """Compile a schema with the files beside it; one that cannot be used is a StepError."""
     imports = {beside.path.name: beside.content for beside in sheet.siblings}
-    known_by = combine([sheet.digest, *(f"{beside.path.name} {beside.digest}" for beside in sheet.siblings)])
+    known_by = _known_by(sheet.digest, *(f"{beside.path.name} {beside.digest}" for beside in sheet.siblings))
     return xsd.load(xsd.Sheets(known_by, sheet.content, imports))
+
+
+@lru_cache(maxsize=64)
+def _known_by(*digests: str) -> str:
+    """Return the one digest of several; it is asked for with every document."""
+    return combine(digests)
 
 
 def _judge(entries: list[ZipMember]) -> None:
