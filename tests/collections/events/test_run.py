@@ -191,3 +191,25 @@ def test_an_address_with_a_key_and_a_zone_that_is_none_are_refused(tmp_path):
         configured(tmp_path, "https://a.example/a.ics", timezone="Eastern")
     workspace = configured(tmp_path, "webcal://a.example/a.ics?x=1")
     assert workspace.source("council").options["address"] == "https://a.example/a.ics?x=1"
+
+
+def test_a_future_event_that_vanishes_is_marked_after_good_runs_only_and_is_back_when_it_is(tmp_path, site):
+    both = calendar(event("a@x", MEETING), event("b@x", ":20270301T150000Z", "Budget"))
+    site.put("/a.ics", both)
+    workspace = configured(tmp_path, f"{site.url}/a.ics", every="1s", missing_after=2)
+    run(workspace)
+    site.put("/a.ics", calendar(event("a@x", MEETING)))
+    waited(workspace)
+    site.put("/a.ics", "an error", "text/html")  # no good run: it tells nothing of what is missing
+    waited(workspace)
+    assert [one["status"] for one in events(workspace)] == ["scheduled", "scheduled"]
+    site.put("/a.ics", calendar(event("a@x", MEETING)))
+    waited(workspace)
+    assert [one["status"] for one in events(workspace)] == ["scheduled", "missing"]
+    before = events(workspace)
+    ADAPTER.replay(workspace, setup_of(workspace), Progress(quiet=True))
+    assert events(workspace) == before
+    site.put("/a.ics", both)
+    waited(workspace)
+    assert [one["status"] for one in events(workspace)] == ["scheduled", "scheduled"]
+    assert [one["insert_count"] for one in logs(workspace)] == [2, 0, 0, 0, 0]
