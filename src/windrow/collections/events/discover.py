@@ -40,7 +40,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
         return Turn(skip=error.reason, findings=(Finding(_word(error.reason), str(error)),))
     offers = {one.uid: Offering(one.uid) for one in read if isinstance(one, ReadEvent)}
     told = [Finding(_word(one.reason), one.message, Level.WARN) for one in read if not isinstance(one, ReadEvent)]
-    following = READERS[given.rules.reader].next_page(given) if given.rules.next else ""
+    following = READERS[given.rules.reader].next_page(given)
     url = urljoin(given.url, following) if following else ""
     every = int(parser.every) if parser.complete else None
     asked = (Request(url, "page", every=every, only_if_new=not parser.complete),) if url and url != given.url else ()

@@ -52,8 +52,7 @@ def read_document(parser: EventParser, given: ParserInput) -> Iterator[ReadEvent
             continue
         if same:
             # One id twice, with two contents at two times: the later start is another event.
-            source_id = f"{source_id or made.value['unique_key']} {made.value['datetime']}"
-            made = _event(parser, given, one, one.start, source_id)
+            made = made._replace(uid=f"{made.uid} {made.value['datetime']}")
             if made.uid in known:
                 yield Unread(Reason.DUPLICATE_RECORD, "the document has it twice, with two contents", made.uid)
                 continue

@@ -158,15 +158,23 @@ def _several(value: Any) -> list[Any]:
 
 def _when(given: ParserInput, value: Any) -> EventTime | None:
     """Return a time of the calendar; one without a zone is in that of the source."""
-    at = getattr(value, "dt", None)
+    at = _dated(value)
     if isinstance(at, datetime):
         return at_aware(at, given.zone) if at.tzinfo else at_local(at, given.zone)
     return on_day(at) if isinstance(at, date) else None
 
 
+def _dated(value: Any) -> Any:
+    """Return the date, time or duration of a property; None for one that is none, which raises when it is looked at."""
+    try:
+        return getattr(value, "dt", None)
+    except _EXCEPTIONS:
+        return None
+
+
 def _length(given: ParserInput, event: Any, start: EventTime) -> timedelta | None:
     """Return how long an event lasts; of whole days, until its last day. None where it does not say."""
-    end, lasts = _when(given, event.get("DTEND")), getattr(event.get("DURATION"), "dt", None)
+    end, lasts = _when(given, event.get("DTEND")), _dated(event.get("DURATION"))
     length = end.utc - start.utc if end else lasts if isinstance(lasts, timedelta) else None
     if length is None or length < timedelta(0):
         return None

@@ -78,4 +78,4 @@ def shown(value: Any) -> str | None:
 
 def next_page(given: ParserInput) -> str:
     """Return the address of the next page, as the document says it; empty for the last."""
-    return shown(at(parsed(given), given.rules.next)) or ""
+    return (shown(at(parsed(given), given.rules.next)) or "") if given.rules.next else ""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from windrow.collections.events.parser import ParserInput, RawEvent, Unread
-from windrow.collections.events.readers import feed, icalendar, json_path
+from windrow.collections.events.readers import feed, html_selector, icalendar, json_path, legistar, schema_org, xml_path
 
 
 def no_page(given: ParserInput) -> str:  # noqa: ARG001 the shape of `EventReader.next_page`
@@ -26,4 +26,8 @@ READERS = {
     "icalendar": EventReader(icalendar.read, complete=True),
     "feed": EventReader(feed.read, complete=False),
     "json": EventReader(json_path.read, complete=True, next_page=json_path.next_page),
+    "xml": EventReader(xml_path.read, complete=True),
+    "html": EventReader(html_selector.read, complete=True, next_page=html_selector.next_page),
+    "schema.org": EventReader(schema_org.read, complete=False),
+    "legistar": EventReader(legistar.read, complete=True, next_page=legistar.next_page),
 }

@@ -1,0 +1,22 @@
+"""Read one document with a parser of a test's own."""
+
+from datetime import UTC, datetime
+
+from windrow.collections.events.parser import EventParser, ParserRules
+from windrow.collections.events.reading import ReadEvent, input_of, read_document
+
+VISITED = datetime(2026, 9, 1, 12, tzinfo=UTC)
+
+
+def parser(reader, zone="America/New_York", **rules):
+    return EventParser("p", "Other", "Senate", zone=zone, versions=(ParserRules("1", reader, **rules),))
+
+
+def read(
+    content, reader="", zone="America/New_York", media="", visited=VISITED, by=None, url="http://a.example/x", **rules
+):
+    """Return the events of a document, and what could not be read of it."""
+    made = by or parser(reader, zone, **rules)
+    given = input_of(made, content if isinstance(content, bytes) else content.encode(), url, visited, media)
+    told = list(read_document(made, given))
+    return [one for one in told if isinstance(one, ReadEvent)], [one for one in told if not isinstance(one, ReadEvent)]

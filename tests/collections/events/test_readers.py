@@ -1,0 +1,260 @@
+"""Each reader on documents as sources publish them, and on such that are broken."""
+
+from datetime import UTC, date, datetime
+
+import pytest
+
+from tests.collections.events.place import calendar, event
+from tests.collections.events.reader import VISITED, parser, read
+from windrow.collections.events.parser import EventParser, ParserRules
+from windrow.collections.events.readers.legistar import next_page
+from windrow.collections.events.reading import input_of
+from windrow.errors import StepError
+from windrow.reasons import Reason
+
+
+def values(told, *names):
+    return [tuple(one.value[name] for name in names) for one in told]
+
+
+# iCalendar
+
+
+def test_a_calendar_is_read_with_its_zones_its_escapes_and_its_last_all_day_day():
+    found, unread = read(calendar(
+        event("a", ";TZID=America/Chicago:20260915T090000", "One\\, two\\; three\\nfour", duration="PT90M"),
+        event("b", ";VALUE=DATE:20260916", dtend=";VALUE=DATE:20260919"),
+        event("c", ":20260917T090000"), event("d", ":20260917T090000Z"),
+    ), "icalendar")  # fmt: skip
+    assert unread == []
+    assert values(found, "datetime", "end_datetime", "all_day") == [
+        ("2026-09-15T14:00:00Z", "2026-09-15T15:30:00Z", False),
+        ("2026-09-16T00:00:00Z", "2026-09-18T00:00:00Z", True),
+        ("2026-09-17T13:00:00Z", "", False),
+        ("2026-09-17T09:00:00Z", "", False),
+    ]
+    assert found[0].value["title"] == "One, two; three four"
+
+
+def test_times_that_the_clocks_repeat_or_skip_are_told_and_noted():
+    found, _ = read(calendar(
+        event("a", ":20261101T013000"), event("b", ":20270314T023000"), event("c", ";TZID=America/New_York:20261101T000000",
+        dtend=";TZID=America/New_York:20261101T040000"),
+    ), "icalendar")  # fmt: skip
+    assert [one.value.get("time_note") for one in found] == ["ambiguous", "nonexistent", None]
+    assert found[0].value["datetime"] == "2026-11-01T05:30:00Z"
+    assert values(found[2:], "datetime", "end_datetime") == [("2026-11-01T04:00:00Z", "2026-11-01T09:00:00Z")]
+
+
+def test_a_repeated_event_is_told_one_by_one_by_its_own_clock_with_exceptions_and_moved_ones():
+    found, unread = read(calendar(
+        event("w", ";TZID=America/New_York:20261018T100000", "Weekly", rrule="FREQ=WEEKLY;COUNT=5",
+              exdate=";TZID=America/New_York:20261025T100000"),
+        event("w", ";TZID=America/New_York:20261102T110000", "Weekly, later",
+              recurrence_id=";TZID=America/New_York:20261101T100000"),
+    ), "icalendar")  # fmt: skip
+    assert unread == []
+    assert sorted(values(found, "datetime", "title")) == [
+        ("2026-10-18T14:00:00Z", "Weekly"),
+        ("2026-11-02T16:00:00Z", "Weekly, later"),
+        ("2026-11-08T15:00:00Z", "Weekly"),
+        ("2026-11-15T15:00:00Z", "Weekly"),
+    ]
+    assert len({one.uid for one in found}) == 4
+
+
+def test_a_repetition_without_end_ends_with_the_window_and_one_in_each_second_with_the_bound():
+    found, _ = read(calendar(event("d", ":20000101T120000Z", rrule="FREQ=DAILY")), "icalendar")
+    assert len(found) == 30 + 180 + 1
+    assert found[0].value["datetime"] == "2026-08-02T12:00:00Z"
+    read(calendar(event("s", ":20000101T120000Z", rrule="FREQ=SECONDLY")), "icalendar")
+
+
+def test_a_malformed_calendar_gives_what_can_be_read_and_says_what_not():
+    text = (
+        "BEGIN:VCALENDAR\nBEGIN:VTIMEZONE\nTZID:UTC\nTZID:America/Chicago\nBEGIN:STANDARD\nEND:VTIMEZONE\n"
+        "BEGIN:VEVENT\nUID:<b>x</b>\nDTSTART:20260915T090000Z\nSUMMARY:Colon: in it\nCATEGORIES:a\\,b,c\nEND:VEVENT\n"
+        "BEGIN:VEVENT\nDTSTART:never\nSUMMARY:Bad\nEND:VEVENT\n"
+        "BEGIN:VEVENT\nUID:z\nDTSTART;TZID=Nowhere/None:20260916T090000\nDURATION:P999999999999999999W\nSUMMARY:Z\nEND:VEVENT\n"
+        "BEGIN:VEVENT\nUID:cut\nDTSTART:20260917T090000Z\n"
+    )
+    found, unread = read("\ufeff" + text, "icalendar")
+    assert values(found, "title", "datetime") == [
+        ("Colon: in it", "2026-09-15T09:00:00Z"),
+        ("Z", "2026-09-16T13:00:00Z"),
+    ]
+    assert found[0].value["categories"] == ["a,b", "c"]
+    assert {one.reason for one in unread} == {Reason.INCOMPLETE_RECORD, Reason.TRUNCATED}
+    with pytest.raises(StepError, match="no iCalendar"):
+        read("<html>404</html>", "icalendar")
+
+
+# JSON, XML, HTML
+
+
+def test_json_is_read_by_path_with_alternatives_and_missing_values_as_the_standard_wants_them():
+    found, unread = read(
+        '{"data": {"list": [{"n": 7, "name": "A", "when": {"day": "2026-09-15", "hour": "10:00"}, "tags": ["x", "y"]},'
+        ' {"n": 8, "title": "B", "when": {"day": "2026-09-16"}, "note": "text"}, 5, {"n": 9, "title": "C"}]}}', "json",
+        items="data.list", extra={"tags": "tags"},
+        fields={"id": "n", "title": "title|name", "start": "{when.day} {when.hour}", "description": "note"},
+    )  # fmt: skip
+    assert values(found, "title", "datetime", "all_day", "description", "event_url", "unique_key") == [
+        ("A", "2026-09-15T14:00:00Z", False, "", None, "7"),
+        ("B", "2026-09-16T00:00:00Z", True, "text", None, "8"),
+    ]
+    assert found[0].value["tags"] == "x, y"
+    assert [one.reason for one in unread] == [Reason.INCOMPLETE_RECORD] * 2
+    for wrong in ('{"data": {}}', "<html>", '{"data": ' + "[" * 100_000):
+        with pytest.raises(StepError):
+            read(wrong, "json", items="data.list")
+
+
+def test_xml_is_read_by_path_whatever_its_namespaces_and_an_error_page_is_none():
+    rules = {"items": "day/vote", "root": "votes", "fields": {"id": "@n", "title": "q", "start": "../@d|when/@at"}}
+    found, _ = read('<v:votes xmlns:v="urn:v"><v:day><v:vote n="3"><v:q>On <i>it</i></v:q><v:when at="2026-09-15"/></v:vote></v:day></v:votes>', "xml", **rules)  # fmt: skip
+    assert values(found, "title", "datetime", "unique_key") == [("On it", "2026-09-15T00:00:00Z", "3")]
+    assert read("<votes/>", "xml", **rules) == ([], [])
+    for wrong in ("<xml>Error sanitizing file. Please try again.</xml>", "<html><body>", ""):
+        with pytest.raises(StepError):
+            read(wrong, "xml", **rules)
+    with pytest.raises(StepError) as caught:
+        read('<!DOCTYPE votes [<!ENTITY a "aaa">]><votes>&a;</votes>', "xml", **rules)
+    assert caught.value.reason is Reason.DTD_FORBIDDEN
+
+
+def test_html_is_read_by_selector_and_by_the_headings_of_a_table():
+    page = """<table><tr><th>Date</th><th>What</th></tr>
+      <tr class=e><td>March 5, 2027</td><td><a href="/x?a=1&amp;b=2">Board &amp; staff</a></td></tr>
+      <tr class=e><td>tba</td><td>Later</td></tr></table><a rel=next href="?p=2">more</a>"""
+    fields = {"start": "column:Date", "title": "column:what", "url": "a@href"}
+    found, unread = read(page, "html", items="tr.e", fields=fields)
+    assert values(found, "title", "datetime", "event_url") == [
+        ("Board & staff", "2027-03-05T00:00:00Z", "http://a.example/x?a=1&b=2")
+    ]
+    assert found[0].aside["source_text"].startswith('<tr class="e">')
+    assert [one.reason for one in unread] == [Reason.INCOMPLETE_RECORD]
+    with pytest.raises(StepError, match="nothing at"):
+        read("<p>We moved.</p>", "html", items="tr.e", fields=fields)
+    assert read("<table id=t></table>", "html", items="tr.e", root="#t", fields=fields) == ([], [])
+    with pytest.raises(StepError):
+        read(page, "html", items="tr[", fields=fields)
+
+
+def test_schema_org_events_are_found_wherever_they_are_nested():
+    page = """<script type="application/ld+json">{"@graph": [{"@type": "WebSite"}, {"@type": ["Thing", "MusicEvent"],
+      "@id": "#e1", "name": "A &amp; B", "startDate": "2026-09-15T19:00-05:00", "eventStatus": "https://schema.org/EventCancelled",
+      "location": {"@type": "Place", "name": "Hall", "address": {"streetAddress": "1 Main St"}},
+      "subEvent": [{"@type": "Event", "name": "Part", "startDate": "2026-09-16"}]}]}</script>
+      <script type="application/ld+json">{"@type": "Event", "startDate": broken</script>"""
+    found, unread = read(page, "schema.org")
+    assert values(found, "title", "datetime", "status", "location", "all_day") == [
+        ("A & B", "2026-09-16T00:00:00Z", "cancelled", "Hall, 1 Main St", False),
+        ("Part", "2026-09-16T00:00:00Z", "scheduled", "", True),
+    ]
+    assert [one.reason for one in unread] == [Reason.NOT_WELL_FORMED]
+    assert read("<p>nothing here</p>", "schema.org") == ([], [])
+
+
+def test_legistar_is_read_with_the_day_and_hour_that_stand_apart_and_asked_by_thousands():
+    one = '{"EventId": 5, "EventGuid": "G-5", "EventBodyName": "City Council", "EventDate": "2026-09-15T00:00:00", "EventTime": "10:00 AM", "EventLocation": null, "EventAgendaStatusName": "Cancelled", "EventInSiteURL": "https://c.legistar.com/5"}'
+    found, _ = read(f"[{one}]", "legistar", zone="America/Chicago")
+    assert values(found, "title", "datetime", "status", "unique_key") == [
+        ("City Council", "2026-09-15T15:00:00Z", "cancelled", "G-5")
+    ]
+    given = input_of(
+        parser("legistar"),
+        ("[" + ",".join([one] * 1000) + "]").encode(),
+        "https://w.example/events?$top=1000",
+        VISITED,
+        "",
+    )
+    assert next_page(given).endswith("$top=1000&$skip=1000")
+
+
+# Feeds
+
+
+def test_a_feed_whose_entries_share_one_guid_gives_each_of_them():
+    items = "".join(
+        f"<item><guid>urn:same</guid><title>Day {n}</title><pubDate>Thu, 0{n} Oct 2026 11:33:10 -0400</pubDate></item>"
+        for n in range(1, 6)
+    )
+    found, unread = read(f"\ufeff<?xml version='1.0' encoding='utf-8'?><rss><channel>{items}</channel></rss>", "feed")
+    assert unread == []
+    assert len({one.uid for one in found}) == 5
+    assert found[0].value["datetime"] == "2026-10-01T15:33:10Z"
+
+
+def test_atom_and_json_feed_are_read_and_a_page_that_is_no_feed_is_an_error():
+    atom = '<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>u:1</id><title>A</title><link rel="self" href="/s"/><link href="/a"/><published>2026-09-15T10:00:00Z</published><summary>s</summary></entry></feed>'
+    found, _ = read(atom, "feed")
+    assert values(found, "title", "event_url", "unique_key", "description", "end_datetime") == [
+        ("A", "http://a.example/a", "u:1", "s", None)
+    ]
+    feed = '{"version": "https://jsonfeed.org/version/1.1", "items": [{"id": "1", "title": "J", "date_published": "2026-09-15"}]}'
+    assert values(read(feed, "feed")[0], "title", "datetime") == [("J", "2026-09-15T00:00:00Z")]
+    with pytest.raises(StepError, match="no feed"):
+        read("<html><p>Error</p></html>", "feed")
+
+
+# Identity and versions
+
+
+def test_two_meetings_of_one_committee_on_one_day_are_two_and_one_told_twice_is_one():
+    fields = {"title": "t", "start": "s", "location": "l"}
+    text = '[{"t": "Board", "s": "2026-09-15 10:00"}, {"t": "Board", "s": "2026-09-15 14:00"}, {"t": "Board", "s": "2026-09-15 14:00"}]'
+    found, unread = read(text, "json", fields=fields)
+    assert values(found, "datetime", "unique_key") == [
+        ("2026-09-15T14:00:00Z", "Board"),
+        ("2026-09-15T18:00:00Z", "Board"),
+    ]
+    assert len({one.uid for one in found}) == 2
+    assert [one.reason for one in unread] == [Reason.DUPLICATE_RECORD]
+    days, _ = read(
+        '[{"t": "B", "s": "2026-09-15", "l": "1"}, {"t": "B", "s": "2026-09-15", "l": "2"}]', "json", fields=fields
+    )
+    assert [one.value["unique_key"] for one in days] == ["B", "B - 2"]
+
+
+def test_a_document_is_read_by_the_version_that_was_in_force_when_it_came():
+    old = ParserRules("1.0", "json", items="old", fields={"title": "t", "start": "s"})
+    new = ParserRules("1.1", "json", date(2026, 7, 1), items="new", fields={"title": "t", "start": "s"})
+    by = EventParser("p", "Other", "Senate", versions=(new, old))
+    text = '{"old": [{"t": "A", "s": "2026-09-15"}], "new": [{"t": "B", "s": "2026-09-15"}]}'
+    for day, title, version in (
+        (datetime(2026, 6, 30, tzinfo=UTC), "A", "1.0"),
+        (datetime(2026, 7, 1, tzinfo=UTC), "B", "1.1"),
+    ):
+        (one,), _ = read(text, by=by, visited=day)
+        assert (one.value["title"], one.aside["parser_version"]) == (title, version)
+
+
+# What is published, where the samples are at hand.
+
+
+def test_the_samples_of_calendars_are_read_without_loss(shared):
+    folder = shared / "data" / "events-and-news"
+    for name, count in (
+        ("ics/calendar_with_unicode.ics", 0),
+        ("ics/event_with_unicode_fields.ics", 1),
+        ("ics/invalid_duration.ics", 1),
+    ):
+        found, unread = read((folder / name).read_bytes(), "icalendar", visited=VISITED)
+        assert (len(found), unread) == (count, []), name
+    found, unread = read((folder / "ics/pr_480_summary_with_colon.ics").read_bytes(), "icalendar")
+    assert (found, len(unread)) == ([], 2)  # without a start: told, and lost for nobody
+    content = (folder / "local_events/chi_low_income_housing_trust_fund.ics").read_bytes()
+    found, unread = read(content, "icalendar", zone="America/Chicago")
+    assert len(found) + len(unread) == content.count(b"BEGIN:VEVENT")
+    assert unread == []
+
+
+def test_the_samples_of_json_are_read_without_loss(shared):
+    folder = shared / "data" / "events-and-news"
+    water = (folder / "local_events/cook_water.json").read_text()
+    fields = {"id": "iCalendar.url", "title": "Name.label|Name", "start": "{Meeting Date} {Meeting Time}",
+              "location": "Meeting Location"}  # fmt: skip
+    found, unread = read(water, "json", zone="America/Chicago", formats=("%m/%d/%Y %I:%M %p",), fields=fields)
+    assert len(found) == water.count('"Meeting Date"')
+    assert unread == []
