@@ -13,7 +13,7 @@ COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate
 PAGES  := README.md $(shell find docs -name '*.md' 2>/dev/null | sort)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test servers format lint types layers spelling docs check lock wheel bench clean
+.PHONY: help demo test servers pouchdb format lint types layers spelling docs check lock wheel bench clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,10 @@ build/hbase: tools/hbase/pom.xml  # Apache HBase and its Thrift gateway: 110 MB 
 	    -DoutputDirectory=$(CURDIR)/$@.part
 	rm -rf $@ && mv $@.part $@
 	@touch $@
+
+pouchdb:  ## install pouchdb-server from npm into build/npm: the tests' CouchDB API; it is started by the tests alone
+	@test -x build/npm/node_modules/.bin/pouchdb-server || \
+	  npm install --prefix build/npm --no-audit --no-fund --loglevel error pouchdb-server@4.2.0
 
 format: $(VENV)/dev.stamp  ## put all Python into the one format
 	$(BIN)/ruff format .

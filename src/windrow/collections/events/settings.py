@@ -19,7 +19,7 @@ from windrow.errors import ConfigError
 from windrow.model import Source
 from windrow.settings.asked import ASKED, store_of
 from windrow.settings.configuration import Configuration, SourceTable, Surroundings, source_at_url
-from windrow.settings.kinds import DURATION, OPEN, TEXT, TEXTS, ValueKind, choice, count
+from windrow.settings.kinds import DURATION, OPEN, SECRET, TEXT, TEXTS, ValueKind, choice, count
 from windrow.settings.setting import Setting, Value
 
 ADDRESS, PARSER = "address", "event_parser"
@@ -153,6 +153,7 @@ CONFIGURATION = Configuration(
     settings=(
         store_of("events"),
         Setting("events.documents", OPEN, "votersdaily.db", "where the databases are: a file, or the URL of a CouchDB"),
+        Setting("events.documents_secret", SECRET, "", "where user:password of that CouchDB is: env:NAME or file:PATH"),
         Setting("events.event_database", TEXT, "vd_events", "what the database of events is called"),
         Setting("events.log_database", TEXT, "vd_log", "what the database of scraping attempts is called"),
         Setting("events.branches", TEXTS, [], "branches of government beside the standard ones"),

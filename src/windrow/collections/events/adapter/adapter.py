@@ -82,7 +82,7 @@ class EventAdapter(RecordAdapter):
             if records is None:
                 return
             with opened(workspace) as databases:
-                name, again = str(place_of(workspace).name), "windrow replay writes the documents anew"
+                name, again = place_of(workspace), "windrow replay writes the documents anew"
                 if isinstance(databases.store, SqliteDocuments):
                     for line in databases.store.faults():
                         yield Fault(name, line, again)

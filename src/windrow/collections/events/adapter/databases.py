@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from windrow.collections.events.documents import SUCCESS
 from windrow.config import Workspace
 from windrow.errors import ConfigError
 from windrow.stores.documents.contract import DocumentDatabase, DocumentStore, DocumentView
+from windrow.stores.documents.couchdb import CouchDocuments
 from windrow.stores.documents.sqlite import SqliteDocuments
+from windrow.transports.secret import reveal
 
 EVENT_VIEWS = (
     DocumentView("all", ("datetime",)),
@@ -46,13 +47,16 @@ def databases(workspace: Workspace) -> EventDatabases:
         DocumentDatabase(events, EVENT_VIEWS, texts=TEXTS),
         DocumentDatabase(log, LOG_VIEWS, once="source_text"),
     )
-    return EventDatabases(SqliteDocuments(place_of(workspace), declared), events, log)
+    where, secret = str(told["events.documents"]), told["events.documents_secret"]
+    if where.startswith(("http://", "https://")):
+        password = reveal(secret) if secret else ""
+        return EventDatabases(CouchDocuments(where, declared, password), events, log)
+    return EventDatabases(SqliteDocuments(workspace.root / where, declared), events, log)
 
 
-def place_of(workspace: Workspace) -> Path:
-    """Return the file of the databases."""
-    told: dict[str, Any] = {one.name: one.value for one in workspace.values}
-    return workspace.root / str(told["events.documents"])
+def place_of(workspace: Workspace) -> str:
+    """Return where the databases are, for people: the name of a file, or an address."""
+    return next(str(one.value) for one in workspace.values if one.name == "events.documents")
 
 
 @contextmanager

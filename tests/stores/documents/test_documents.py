@@ -1,0 +1,209 @@
+"""What every store of documents does: the same suite on SQLite and on CouchDB's API."""
+
+import os
+import secrets
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from tests.stores.documents.pouchdb import couchdb
+from windrow.errors import ConfigError, StoreError, StoreUnreachable
+from windrow.stores.documents.contract import DocumentDatabase, DocumentView, Span
+from windrow.stores.documents.couchdb import CouchDocuments
+from windrow.stores.documents.sqlite import SqliteDocuments
+
+NUMBERS = count()
+VIEWS = (
+    DocumentView("all", ("at",)),
+    DocumentView("kind", ("kind", "at")),
+    DocumentView("wrong", ("at",), without=("result", "success")),
+)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    with couchdb(tmp_path_factory.mktemp("couchdb")) as told:
+        yield told
+
+
+class Both:
+    """One store, opened again and again: `make` opens it, `names` are its two databases."""
+
+    def __init__(self, make, names):
+        self.make, self.names = make, names
+
+
+@pytest.fixture(params=["sqlite", "couchdb"])
+def place(request, tmp_path):
+    mark = f"w{os.getpid()}_{secrets.token_hex(3)}_{next(NUMBERS)}"
+    names = (f"{mark}_a", f"{mark}_b")
+    declared = (DocumentDatabase(names[0], VIEWS, texts=("title",)), DocumentDatabase(names[1], VIEWS, once="text"))
+    if request.param == "sqlite":
+        yield Both(lambda: SqliteDocuments(tmp_path / "a.db", declared), names)
+        return
+    url, secret = request.getfixturevalue("server")
+    yield Both(lambda: CouchDocuments(url, declared, secret), names)
+    store = CouchDocuments(url, declared, secret)
+    for name in names:
+        store._ask("DELETE", f"/{name}", good=(200, 202, 404))
+    store.close()
+
+
+def document(number, **more):
+    return {
+        "_id": f"d{number}",
+        "at": f"2026-01-{number:02}T00:00:00Z",
+        "kind": "ab"[number % 2],
+        "title": f"t{number}",
+    } | more
+
+
+def ids(documents):
+    return [one["_id"] for one in documents]
+
+
+def test_documents_come_back_as_they_were_written_and_writing_them_again_is_no_news(place):
+    store, (first, _) = place.make(), place.names
+    told = [document(1, nested={"a": [1, None, True, "ä😀"]}, empty="", nothing=None), document(2)]
+    assert store.write(first, told) == 2
+    assert store.write(first, told) == 0
+    assert store.write(first, [document(2, title="new"), document(3)]) == 1
+    assert store.get(first, ["d1", "d2", "none"]) == {"d1": told[0], "d2": document(2, title="new")}
+    assert store.count(first) == 3
+    assert sorted(store.ids(first)) == ["d1", "d2", "d3"]
+    store.close()
+    store = place.make()
+    assert store.get(first, ["d1"]) == {"d1": told[0]}
+    store.close()
+
+
+def test_views_are_in_order_from_a_start_on_and_before_an_end_both_ways(place):
+    store, (first, _) = place.make(), place.names
+    store.write(first, [document(number) for number in range(1, 11)])
+    span = Span(start="2026-01-03", end="2026-01-06T00:00:00Z")
+    assert ids(store.view(first, "all", span)) == ["d3", "d4", "d5"]
+    assert ids(store.view(first, "all", span._replace(descending=True))) == ["d5", "d4", "d3"]
+    assert ids(store.view(first, "all", span._replace(descending=True, limit=1, skip=1))) == ["d4"]
+    assert ids(store.view(first, "all", Span(limit=2, skip=8))) == ["d9", "d10"]
+    assert ids(store.view(first, "kind", Span(("b",), start="2026-01-05"))) == ["d5", "d7", "d9"]
+    assert ids(store.view(first, "kind", Span(("a",), end="2026-01-04T00:00:00Z", descending=True))) == ["d2"]
+    assert ids(store.view(first, "kind", Span(("none",)))) == []
+    assert store.values(first, "kind") == ["a", "b"]
+    store.close()
+
+
+def test_a_view_leaves_out_what_it_is_told_and_what_has_no_text_to_sort_by(place):
+    store, (first, _) = place.make(), place.names
+    store.write(
+        first, [document(1, result="success"), document(2, result="NotFound"), document(3, at=None, result="X")]
+    )
+    assert ids(store.view(first, "wrong")) == ["d2"]
+    assert ids(store.view(first, "all")) == ["d1", "d2"]
+    store.close()
+
+
+def test_a_document_that_gets_another_id_goes_with_the_old_one_in_one_write(place):
+    store, (first, _) = place.make(), place.names
+    store.write(first, [document(1)])
+    assert store.write(first, [document(2)], ["d1", "never"]) == 1
+    assert ids(store.view(first, "all")) == ["d2"]
+    store.write(first, [document(1)])  # one that was removed may come back
+    assert ids(store.view(first, "all")) == ["d1", "d2"]
+    store.close()
+
+
+def test_a_long_text_is_whole_in_every_document_and_a_checkpoint_only_rises(place):
+    store, (_, second) = place.make(), place.names
+    text = "x" * 100_000 + "\u2028\x00ä"
+    store.write(second, [document(1, text=text), document(2, text=text), document(3, text="")], checkpoint=5)
+    assert [len(one["text"]) for one in store.view(second, "all")] == [len(text), len(text), 0]
+    assert store.get(second, ["d2"])["d2"] == document(2, text=text)
+    store.write(second, (), ["d1"], checkpoint=3)
+    assert store.get(second, ["d2"])["d2"]["text"] == text
+    assert store.checkpoint() == 5
+    store.close()
+    store = place.make()
+    assert store.checkpoint() == 5
+    store.rewind()
+    assert (store.checkpoint(), store.count(second)) == (0, 2)
+    store.close()
+
+
+def test_many_documents_are_written_in_several_requests_and_seen_in_pages(place):
+    store, (first, _) = place.make(), place.names
+    many = [{"_id": f"n{number:04}", "at": f"{number:04}", "kind": "k"} for number in range(1203)]
+    assert store.write(first, many) == 1203
+    assert ids(store.view(first, "all", Span(limit=2000))) == ids(many)
+    assert list(store.ids(first)) == ids(many)
+    store.close()
+
+
+def test_a_name_that_not_every_store_takes_is_refused(tmp_path):
+    for name in ("Events", "a-b", "_x", 'a"b', ""):
+        with pytest.raises(ConfigError):
+            SqliteDocuments(tmp_path / "a.db", [DocumentDatabase(name)])
+
+
+# What only SQLite, or only a server, has.
+
+
+def test_sqlite_keeps_a_long_text_once_and_removes_it_with_its_last_document(tmp_path):
+    store = SqliteDocuments(tmp_path / "a.db", [DocumentDatabase("a", VIEWS, once="text")])
+    store.write("a", [document(number, text="long " * 1000) for number in range(1, 6)])
+    texts = "SELECT count(*) FROM a_text"
+    assert store._link.execute(texts).fetchone() == (1,)
+    store.write("a", [document(5, text="another")], ["d1", "d2", "d3"])
+    assert store._link.execute(texts).fetchone() == (2,)
+    store.write("a", (), ["d4"])
+    assert store._link.execute(texts).fetchone() == (1,)
+    assert not list(store.faults())
+    store.close()
+
+
+def test_sqlite_finds_documents_by_words_whatever_is_searched_for(tmp_path):
+    store = SqliteDocuments(tmp_path / "a.db", [DocumentDatabase("a", VIEWS, texts=("title", "kind"))])
+    store.write("a", [document(1, title="Board of Ethics"), document(2, title="Budget board"), document(3, title=None)])
+    assert set(ids(store.search("a", "board"))) == {"d1", "d2"}
+    assert ids(store.search("a", 'ETHICS "')) == ["d1"]
+    assert ids(store.search("a", "")) == []
+    store.write("a", [document(1, title="moved")], ["d2"])
+    assert ids(store.search("a", "board")) == []
+    store.close()
+
+
+def test_a_conflict_with_who_writes_at_the_same_time_is_written_over_and_those_of_a_replication_are_removed(server):
+    url, secret = server
+    name = f"w{os.getpid()}_conflict_{next(NUMBERS)}"
+    store = CouchDocuments(url, [DocumentDatabase(name, VIEWS)], secret)
+    store.write(name, [document(1)])
+    known = store._known
+
+    def late(database, wanted):
+        found = known(database, wanted)
+        store._known = known
+        other = CouchDocuments(url, [DocumentDatabase(name, VIEWS)], secret)
+        other.write(name, [document(1, title="theirs")])
+        other.close()
+        return found
+
+    store._known = late
+    store.write(name, [document(1, title="ours")])
+    assert store.get(name, ["d1"])["d1"]["title"] == "ours"
+    replicated = {"_id": "d1", "_rev": "1-abc", "title": "elsewhere", "_revisions": {"start": 1, "ids": ["abc"]}}
+    store._ask("POST", f"/{name}/_bulk_docs", {"docs": [replicated], "new_edits": False}, good=(201,))
+    assert store._known(name, ["d1"])["d1"].get("_conflicts")
+    store.write(name, [document(1, title="settled")])
+    found = store._known(name, ["d1"])["d1"]
+    assert (found["title"], found.get("_conflicts", [])) == ("settled", [])
+    store._ask("DELETE", f"/{name}", good=(200, 202))
+    store.close()
+
+
+def test_a_server_that_is_away_and_one_that_is_none_are_said(tmp_path, monkeypatch):
+    monkeypatch.setattr("windrow.stores.documents.couchdb.time.sleep", lambda _: None)
+    with pytest.raises(StoreUnreachable):
+        CouchDocuments("http://127.0.0.1:9/", [DocumentDatabase("a")])
+    with pytest.raises(ConfigError):
+        CouchDocuments(str(Path("a.db")), [DocumentDatabase("a")])
+    assert issubclass(StoreUnreachable, StoreError)
