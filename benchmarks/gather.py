@@ -24,7 +24,7 @@ def kept(into: Path) -> tuple[int, int]:
 
 def main() -> int:
     """Harvest with the settings that a new workspace has."""
-    from windrow.engine.context import warm  # noqa: PLC0415 the other functions are for who starts this
+    from windrow.engine.runtime import warm  # noqa: PLC0415 the other functions are for who starts this
 
     into = Path(sys.argv[1])
     said = json.loads((into / "site.json").read_text())

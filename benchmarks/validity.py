@@ -130,9 +130,9 @@ def main() -> int:
     """Take every capture of a harvest through the step, and say how many there were and how many are not valid."""
     from windrow.collections.drops.adapter.resources import schema  # noqa: PLC0415
     from windrow.collections.drops.collection import COLLECTION  # noqa: PLC0415
-    from windrow.engine.message import Job  # noqa: PLC0415
-    from windrow.engine.pool import Pool  # noqa: PLC0415
-    from windrow.engine.worker import WorkerConfig  # noqa: PLC0415
+    from windrow.engine.fetchers.message import Job  # noqa: PLC0415
+    from windrow.engine.steps.pool import Pool  # noqa: PLC0415
+    from windrow.engine.steps.worker import WorkerConfig  # noqa: PLC0415
     from windrow.model import ArchivePlace, Item, Limits, Status  # noqa: PLC0415
 
     into, cores, most = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])

@@ -27,11 +27,11 @@ from windrow.collections.pages.adapter.lookup import PageHit, PageSearchEnd, Sni
 from windrow.collections.pages.adapter.page_story import PageState, Tombstone
 from windrow.collections.pages.adapter.page_story import PageVisit as PageAsked
 from windrow.collections.pages.adapter.site_story import OutcomeTally, SiteOrigin, SiteState
+from windrow.collections.pages.database.page_versions import Counted, Near
 from windrow.collections.pages.difference import DiffLine, TextChange
 from windrow.collections.pages.search.result import ScorePart
-from windrow.engine.burial import TakedownResult
 from windrow.engine.check import Fault
-from windrow.stores.index.version import Counted, Near
+from windrow.engine.takedown import TakedownResult
 
 Shape = type | dict[str, str]
 """A class whose fields are told, or the fields of a message by name with what they hold."""

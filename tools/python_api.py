@@ -16,7 +16,8 @@ from windrow.collections.pages import difference
 from windrow.collections.pages.adapter.compare import Compared
 from windrow.collections.pages.adapter.lookup import PageHit, SnippetMark
 from windrow.config import Workspace
-from windrow.engine import burial, check, operator, replay, rest
+from windrow.engine import check, operator, replay, takedown
+from windrow.engine.listed import rest
 from windrow.settings.setting import Value
 
 RESULTS: tuple[type, ...] = (
@@ -29,7 +30,7 @@ RESULTS: tuple[type, ...] = (
     Compared, difference.TextChange, difference.DiffLine,
     adapter.Got, adapter.Document, adapter.Record, adapter.Note, operator.Chosen,
     adapter.Replayed, adapter.RereadCount, replay.ReplayChange, checkup.Checkup, check.Fault,
-    adapter.Burden, burial.TakedownResult, scaffold.Prepared, new_collection.NewCollection, Workspace, Value,
+    adapter.Burden, takedown.TakedownResult, scaffold.Prepared, new_collection.NewCollection, Workspace, Value,
 )  # fmt: skip
 """What the methods return and what lies in that, in the order of the page."""
 

@@ -27,11 +27,10 @@ from urllib.parse import urlsplit
 
 from align import align, tokens
 from spell import spelled
-from windrow.formats.html.content import select
-from windrow.formats.html.page import read
-from windrow.formats.html.trait import NAMES, OPINIONS, Traits
+from windrow.formats.html.content import read, select
+from windrow.formats.html.forest import BETWEEN
+from windrow.formats.html.traits import NAMES, OPINIONS, Traits
 from windrow.formats.html.view import View, view
-from windrow.formats.html.weight import BETWEEN
 
 try:
     import lightgbm

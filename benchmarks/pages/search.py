@@ -27,8 +27,8 @@ from benchmarks.pages.peer import Fts5, Tantivy
 from windrow.collections.pages.adapter.index_files import open_index
 from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.collections.pages.adapter.search import Search
+from windrow.collections.pages.database.fulltext_table import fill
 from windrow.stores.connect import connect
-from windrow.stores.index.fulltext import fill
 
 ROUNDS = 5
 _SHARED = Path(os.environ.get("WINDROW_SHARED", "../shared")) / "data" / "extraction"

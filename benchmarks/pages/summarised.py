@@ -17,6 +17,8 @@ from typing import NamedTuple
 from benchmarks.pages.sample import Sample
 from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.collections.pages.collection import COLLECTION
+from windrow.collections.pages.database.fulltext_table import fill
+from windrow.collections.pages.database.store import SummaryStore
 from windrow.digest import number
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, Setup
@@ -25,8 +27,6 @@ from windrow.model import FetchRequest, FoundUrl, Limits, Visit
 from windrow.query.word import counted
 from windrow.stores.archive import ArchiveWriter, CaptureSink
 from windrow.stores.connect import connect
-from windrow.stores.index.fulltext import fill
-from windrow.stores.summary.store import SummaryStore
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
 ASKED = b"GET / HTTP/1.1\r\n\r\n"

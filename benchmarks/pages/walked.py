@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from windrow.collections.pages.collection import CRAWL
-from windrow.collections.pages.crawl import site
-from windrow.collections.pages.guide import CrawlOptions, SiteRules
+from windrow.collections.pages.discover import site
 from windrow.collections.pages.recrawl import DAY
-from windrow.collections.pages.reference import References
+from windrow.collections.pages.references import References
+from windrow.collections.pages.site_rules import CrawlOptions, SiteRules
 from windrow.contract import Collection
 from windrow.formats.url import parts
 from windrow.model import Site, Source

@@ -26,7 +26,7 @@ def kept(into: Path) -> tuple[int, int]:
 
 def main() -> int:
     """Crawl with the settings that a new workspace has, but without delay."""
-    from windrow.engine.context import warm  # noqa: PLC0415 the other functions are for who starts this
+    from windrow.engine.runtime import warm  # noqa: PLC0415 the other functions are for who starts this
 
     into = Path(sys.argv[1])
     warm(modules=["benchmarks.pages.walked"])  # what the session itself asks for, but sooner

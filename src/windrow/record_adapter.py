@@ -36,25 +36,25 @@ from windrow.config.place import replay_folder
 from windrow.contract import Answer, Ask, Collection, Observation, Settle, Skip, Task, Turn
 from windrow.contract import Request as Wanted
 from windrow.digest import digest, number
-from windrow.engine.answers import allowed_origins, body_of
-from windrow.engine.burial import TakedownResult, TakedownTarget, bury, kept_by_reader, lift
-from windrow.engine.capture_rules import stories
+from windrow.engine.captures.rules import stories
 from windrow.engine.check import Fault
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.addresses import ELSEWHERE, AddressRow
 from windrow.engine.ledger.moment import now, spell
 from windrow.engine.progress import Progress
 from windrow.engine.rebuild import rebuild
+from windrow.engine.requests.answers import allowed_origins, body_of
+from windrow.engine.requests.services import service_sources
 from windrow.engine.run import Harvest
 from windrow.engine.sample import sample, sample_answer
-from windrow.engine.services import service_sources
 from windrow.engine.session import Session, Setup
+from windrow.engine.takedown import TakedownResult, TakedownTarget, bury, kept_by_reader, lift
 from windrow.errors import ConfigError, UsageError, WindrowError
 from windrow.formats.url import normalise, parts
 from windrow.model import Item, Level, Limits, Site, Source
 from windrow.stores.archive import open_response
 from windrow.stores.records import RecordStore, RecordVersion
-from windrow.stores.scratch import remove_scratch
+from windrow.stores.sqlite_file import remove_scratch
 
 _SHOWN = 20
 """Visits, and versions, that `windrow why` tells of one thing."""

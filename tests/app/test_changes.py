@@ -9,18 +9,18 @@ from typing import Any
 
 import pytest
 
+from tests.collections.pages.database.chronicle import URLS, Event, tell
 from tests.crash.place import finish, make
-from tests.stores.summary.chronicle import URLS, Event, tell
 from windrow.adapter import SourceChange, Window
 from windrow.app.changes import changes
 from windrow.app.changes_page import atom, html
 from windrow.collections.pages.adapter.changes import turns
+from windrow.collections.pages.database.page_versions import timelines
+from windrow.collections.pages.database.store import SummaryStore
 from windrow.config import load
 from windrow.demo.document import drop
 from windrow.engine.ledger import Ledger
 from windrow.errors import UsageError
-from windrow.stores.index.timeline import timelines
-from windrow.stores.summary.store import SummaryStore
 
 AT = datetime(2026, 11, 21, 10, tzinfo=UTC)
 CHANGE = SourceChange(

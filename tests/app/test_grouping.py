@@ -8,14 +8,14 @@ from contextlib import closing
 
 import pytest
 
+from tests.collections.pages.database.test_near import prose
 from tests.collections.pages.place import Page, fill, schema
-from tests.stores.summary.test_near import prose
 from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.collections.pages.adapter.search import Search
+from windrow.collections.pages.database.near_duplicates import follow
+from windrow.collections.pages.database.schema import schema as made
 from windrow.stores.connect import connect
-from windrow.stores.index.beside import there
-from windrow.stores.summary.follow import follow
-from windrow.stores.summary.schema import schema as made
+from windrow.stores.index.fulltext_index import there
 
 NOW = 1_750_000_000
 TEXT = f"All about zebras. {prose(1, 90)}"

@@ -17,12 +17,11 @@ from windrow.collections.pages.adapter import indexing
 from windrow.collections.pages.adapter.index_files import open_index, roll_path
 from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.collections.pages.adapter.search import Search
+from windrow.collections.pages.database import fulltext_table
+from windrow.collections.pages.database.fulltext_table import recount
 from windrow.query.word import counted
 from windrow.stores.connect import connect
-from windrow.stores.index import fulltext
-from windrow.stores.index.beside import there
-from windrow.stores.index.fulltext import recount
-from windrow.stores.index.roll import IndexManifest
+from windrow.stores.index.fulltext_index import IndexManifest, there
 
 pytestmark = pytest.mark.skipif(not there(), reason="the extra 'search' is not installed")
 PAGES = [
@@ -181,7 +180,7 @@ def test_work_stops_where_the_pulse_says_so(tmp_path: Path, monkeypatch: pytest.
         link.executescript(schema())
         fill(link, PAGES)
     link.close()
-    monkeypatch.setattr(fulltext, "BATCH", 1)
+    monkeypatch.setattr(fulltext_table, "BATCH", 1)
     beats = iter([True, False, False])
     assert indexing.follower(path, folder)(lambda: next(beats)).startswith("texts: 1 added")
     assert indexing.follower(path, folder)(lambda: True) == (

@@ -108,7 +108,7 @@ def test_a_script_without_a_main_guard_runs_once(farm, tmp_path: Path) -> None:
 def test_other_processes_of_multiprocessing_still_know_their_script(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
-        "import multiprocessing, windrow, windrow.engine.context\n"
+        "import multiprocessing, windrow, windrow.engine.runtime\n"
         "def double(n):\n    return 2 * n\n"
         "if __name__ == '__main__':\n"
         "    print(multiprocessing.get_context('forkserver').Pool(1).map(double, [1, 2]))\n"

@@ -18,7 +18,7 @@ from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.collections.pages.adapter.search import Search
 from windrow.query.word import pieces, readable
 from windrow.stores.connect import connect
-from windrow.stores.index.beside import there
+from windrow.stores.index.fulltext_index import there
 
 NOW = 1_750_000_000
 LUMP = "abcdef0123456789" * 5  # 80 characters

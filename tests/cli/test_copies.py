@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stores.summary.test_near import prose
+from tests.collections.pages.database.test_near import prose
 from windrow.app import Windrow
 from windrow.app.scaffold import prepare
 

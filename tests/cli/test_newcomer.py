@@ -13,7 +13,7 @@ from tools.reference import codes
 
 from tests.cli.conftest import OPERATOR, start
 from windrow.cli.root import root as command_line
-from windrow.collections.pages.crawl import barren
+from windrow.collections.pages.discover import barren
 from windrow.collections.pages.policy import policy
 from windrow.collections.pages.scope import scope
 from windrow.formats.url import parts

@@ -19,7 +19,7 @@ from windrow.cli.search import command
 from windrow.collections.pages.adapter import indexing, lookup
 from windrow.collections.pages.adapter.indexing import index_pages
 from windrow.stores.connect import connect
-from windrow.stores.index.beside import there
+from windrow.stores.index.fulltext_index import there
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.engine.visited import summarise
-from windrow.stores.summary.store import SummaryStore
+from windrow.collections.pages.database.store import SummaryStore
 
 
 class Dying(SummaryStore):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.engine.roaming import LIMITS, ROAM, source
 from windrow.collections.pages.collection import CRAWL
-from windrow.engine import heartbeat
+from windrow.engine.fetchers import heartbeat
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, Setup
 

@@ -4,11 +4,11 @@ import re
 import sys
 from pathlib import Path
 
-from windrow.collections.pages.guide import CrawlOptions, SiteRules
-from windrow.collections.pages.guide import again as later
 from windrow.collections.pages.policy import policy
 from windrow.collections.pages.recrawl import interval
 from windrow.collections.pages.scope import scope
+from windrow.collections.pages.site_rules import CrawlOptions, SiteRules
+from windrow.collections.pages.site_rules import again as later
 from windrow.contract import Collection, Crawl
 from windrow.digest import number
 from windrow.engine.run import Harvest

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from tests.engine.strolling import STROLL
 from windrow.collections.pages.collection import COLLECTION
+from windrow.collections.pages.database.store import SummaryStore
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, Setup
 from windrow.formats.url import parts
 from windrow.model import Limits, Site, Source
-from windrow.stores.summary.store import SummaryStore
 
 PAGES = replace(COLLECTION, discovery=STROLL.discovery)
 

@@ -14,8 +14,8 @@ from warcio import ArchiveIterator
 from tests.engine.strolling import stroll
 from windrow.digest import digest
 from windrow.engine.check import check_archive, check_index, check_standing
+from windrow.engine.crawl.walk import RecentUrls
 from windrow.engine.ledger import Ledger
-from windrow.engine.sighting import RecentUrls
 from windrow.model import ArchivePlace
 from windrow.stores.archive import open_capture
 

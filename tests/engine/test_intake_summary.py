@@ -13,10 +13,10 @@ import pytest
 
 from tests.engine.summarising import PAGES, gather
 from tests.stores.letter import again, info, packed, page, record
+from windrow.collections.pages.database.store import SummaryStore
 from windrow.engine.run import Harvest, WarcLot
 from windrow.engine.session import Session, Setup
 from windrow.model import Limits
-from windrow.stores.summary.store import SummaryStore
 
 HERE = Path(__file__).parents[2]
 GENERATION = """

@@ -7,7 +7,7 @@ from windrow.engine.ledger import Lease, Ledger
 from windrow.engine.ledger.facts import batches, facts
 from windrow.engine.ledger.query import migrations, queries
 from windrow.errors import LedgerError, Locked
-from windrow.fact import FetchEnded, ItemMade, Moved, SessionOpened
+from windrow.ledger_facts import FetchEnded, ItemMade, Moved, SessionOpened
 from windrow.model import ArchivePlace, Fetched, KeptResponse, Status
 
 

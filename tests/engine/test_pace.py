@@ -11,7 +11,7 @@ import pytest
 from tests.faults.place import DAY, Place
 from tests.servers.script import listening
 from windrow.demo.document import drop
-from windrow.engine.retry import FIRST, wait_before
+from windrow.engine.steps.due import FIRST, wait_before
 
 PACE = 0.15
 

@@ -5,9 +5,9 @@ from time import monotonic
 import pytest
 
 from tests.engine.toy import TOY
-from windrow.engine.message import Job
-from windrow.engine.pool import Pool
-from windrow.engine.worker import WorkerConfig
+from windrow.engine.fetchers.message import Job
+from windrow.engine.steps.pool import Pool
+from windrow.engine.steps.worker import WorkerConfig
 from windrow.model import FetchRequest, Item, Limits
 from windrow.reasons import Reason
 from windrow.stores.archive import ArchiveWriter, CaptureSink

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.engine.summarising import ask, gather
-from windrow.engine.settling import HELD, PAGE, SECONDS, SettledVisit, _pages
+from windrow.engine.steps.settling import HELD, PAGE, SECONDS, SettledVisit, _pages
 from windrow.model import ArchivePlace, KeptResponse, Recorded, Visit
 
 STATES = """

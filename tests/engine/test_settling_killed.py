@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.collections.pages.database.chronicle import rows, tables
 from tests.engine.visited import HTML, Visits, summarise
-from tests.stores.summary.chronicle import rows, tables
-from windrow.engine import settling
-from windrow.stores.summary.store import SummaryStore
+from windrow.collections.pages.database.store import SummaryStore
+from windrow.engine.steps import settling
 
 HERE = Path(__file__).parents[2]
 PAGES = 300

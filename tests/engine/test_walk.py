@@ -13,16 +13,15 @@ import pytest
 
 from tests.engine.roaming import CRAWL, LIMITS, source
 from windrow.digest import number
-from windrow.engine.asking import Asker
-from windrow.engine.message import Visited, WalkEnded, WalkOrigin
-from windrow.engine.pace import HostQueue
-from windrow.engine.sighting import RecentUrls
-from windrow.engine.walk import Walker
+from windrow.engine.crawl.asking import Asker
+from windrow.engine.crawl.walk import RecentUrls, Walker
+from windrow.engine.fetchers.message import Visited, WalkEnded, WalkOrigin
+from windrow.engine.listed.connection_pool import HostQueue
 from windrow.model import CrawlRequest
 from windrow.politeness import robots_standing
 from windrow.reasons import Reason
 from windrow.stores.archive import ArchiveWriter
-from windrow.transports.straight import visitor
+from windrow.transports.http_client import visitor
 
 
 def unlimited(_address):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from tests.engine.summarising import PAGES
+from windrow.collections.pages.database.store import SummaryStore
 from windrow.digest import digest, number
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.run import Harvest
@@ -16,7 +17,6 @@ from windrow.formats.url import parts
 from windrow.model import FetchRequest, FoundUrl, KeptResponse, KnownCapture, Limits, Visit
 from windrow.reasons import Reason
 from windrow.stores.archive import ArchiveWriter, CaptureSink
-from windrow.stores.summary.store import SummaryStore
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 HTML = {"Content-Type": "text/html; charset=utf-8"}

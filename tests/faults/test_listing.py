@@ -9,11 +9,11 @@ import pytest
 from tests.faults.place import DAY, put
 from tests.faults.server import rogue
 from tests.servers.script import http, listening
-from windrow.collections.drops.plan import plan
+from windrow.collections.drops.discover import plan
 from windrow.demo.document import drop
 from windrow.model import Offer, Site, Source
 from windrow.reasons import Reason
-from windrow.transports.remote import _entry
+from windrow.transports.sftp import _entry
 
 NAME, CONTENT = drop("H", DAY, 5)
 KEY = f"add/{NAME}"

@@ -9,7 +9,7 @@ from windrow.collections.drops.collection import COLLECTION
 from windrow.demo.document import drop, pack, specimens
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import now
-from windrow.engine.rest import SESSIONS, divide, resting
+from windrow.engine.listed.rest import SESSIONS, divide, resting
 
 NAME, CONTENT = drop("H", DAY, 5)
 KEY = f"add/{NAME}"

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from windrow.collections.pages.kind import mime
-from windrow.collections.pages.reading.moment import seconds
+from windrow.collections.pages.code import mime
+from windrow.collections.pages.reading.document import seconds
 from windrow.collections.pages.reading.read import read
 from windrow.collections.pages.redirect import linked
-from windrow.collections.pages.reference import References
+from windrow.collections.pages.references import References
 from windrow.errors import WindrowError
 from windrow.formats import coding, directive, feed, robots, xml
 from windrow.formats.answer import AnswerReader
-from windrow.formats.hint.reading import read as read_hint
 from windrow.formats.http import read_head, validator
 from windrow.formats.moment import moment
+from windrow.formats.url_hints import read as read_hint
 from windrow.model import Limits
 from windrow.transports.head import pause
 

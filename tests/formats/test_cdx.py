@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.formats.cdx import CDX_9, CDX_11, LONGEST, CdxFault, CdxLine, Layout, parse_line
-from windrow.formats.cdxj import line
+from windrow.formats.cdx import CDX_9, CDX_11, LONGEST, CdxFault, CdxLine, Layout, line, parse_line
 from windrow.reasons import Reason
 
 SHA = "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"

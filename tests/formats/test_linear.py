@@ -7,18 +7,17 @@ from contextlib import suppress
 
 import pytest
 
-from windrow.collections.pages.kind import mime
-from windrow.collections.pages.met import LinkMemo
+from windrow.collections.pages.code import mime
 from windrow.collections.pages.reading.read import read as read_document
 from windrow.collections.pages.redirect import linked
-from windrow.collections.pages.reference import References
+from windrow.collections.pages.references import LinkMemo, References
 from windrow.errors import WindrowError
 from windrow.formats import coding, directive, feed, html, moment, robots, sniff, url, xml
 from windrow.formats.answer import AnswerReader, read_head
-from windrow.formats.hint.reading import read as read_hint
 from windrow.formats.http import read_head as read_kept
+from windrow.formats.url_hints import read as read_hint
 from windrow.model import Limits
-from windrow.transports import control, head, index, listing
+from windrow.transports import ftp_control, ftp_listing, head, index
 
 TIMES = 8
 """How much longer the longest row is than the shortest."""
@@ -154,18 +153,18 @@ CASES = {
     "address-parts": (lambda n: url.parts("http://h/" + "a" * n), 8_000),
     "addresses-known": (lambda n: url.Resolver("http://h").resolve("http://h/", ["/" + "a%20" * n, "." * n, "%" * n]), 8_000),
     # listings
-    "list-columns": (lambda n: listing.columns("", ["-rwxrwxrwx" + " 1" * n, "01-01-01" + " " * n, "d" * n]), 1_000),
-    "list-facts": (lambda n: listing.facts("", ["a=b;" * n + " x", ";" * n + " x"]), 2_000),
+    "list-columns": (lambda n: ftp_listing.columns("", ["-rwxrwxrwx" + " 1" * n, "01-01-01" + " " * n, "d" * n]), 1_000),
+    "list-facts": (lambda n: ftp_listing.facts("", ["a=b;" * n + " x", ";" * n + " x"]), 2_000),
     "index-row": (lambda n: index.index("", "http://h/", b"<table><tr>" + b"".join(b"<td><a href='%d'>x</a>" % at for at in range(n))), 250),
     "index-cell": (lambda n: index.index("", "http://h/", b"<table><tr><td>" + b"".join(b"<a href='%d'>x</a>" % at for at in range(n)) + b"<td>" + b"x" * 100 * n), 250),
     "index-spaces": (lambda n: index.index("", "http://h/", b"<a href='a'>x</a> 1" + b" " * n + b"x" + b"<title>" * n), 5_000),
-    "control-port": (lambda n: control.port("229 (" + "|" * n + "227 " + "1," * n), 1_000),
+    "control-port": (lambda n: ftp_control.port("229 (" + "|" * n + "227 " + "1," * n), 1_000),
 }  # fmt: skip
 
 
 def seconds(make, n):
     began = time.process_time()
-    with suppress(WindrowError, control.Broken):
+    with suppress(WindrowError, ftp_control.Broken):
         make(n)
     return time.process_time() - began
 

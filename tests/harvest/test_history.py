@@ -7,8 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from tests.faults.place import Place, put
-from windrow.collections.drops.element import TABLES
-from windrow.collections.drops.summary import SUMMARY
+from windrow.collections.drops.element import SUMMARY, TABLES
 from windrow.demo.document import pack
 from windrow.stores.column import MARIADB
 from windrow.stores.connect import connect

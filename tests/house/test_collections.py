@@ -7,8 +7,8 @@ import ast
 from tests.house.tree import ROOT, at, parsed, python
 from windrow.registry import names
 
-FIELDS = {("src/windrow/cli/why.py", "events")}
-"""A field of a value, which has the name of a collection by chance."""
+FIELDS = {("src/windrow/cli/why.py", "events"), ("src/windrow/formats/tei.py", "pages")}
+"""Fields of values, which have the name of a collection by chance."""
 
 ROOMS = ("app", "cli", "config", "engine", "settings", "stores", "transports", "formats")
 

@@ -24,10 +24,10 @@ BANNED = tuple(
     )
 )
 LOOPS = (
-    "src/windrow/engine/worker.py",
-    "src/windrow/engine/lane.py",
-    "src/windrow/engine/walk.py",
-    "src/windrow/engine/capture_rules.py",
+    "src/windrow/engine/steps/worker.py",
+    "src/windrow/engine/listed/transfer.py",
+    "src/windrow/engine/crawl/walk.py",
+    "src/windrow/engine/captures/rules.py",
     "src/windrow/registry.py",
     "src/windrow/engine/release.py",
 )

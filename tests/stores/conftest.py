@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from windrow.collections.drops.element import TABLES
-from windrow.collections.drops.summary import SUMMARY
+from windrow.collections.drops.element import SUMMARY, TABLES
 from windrow.stores.tables import TableStore
 
 

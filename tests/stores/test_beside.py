@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from windrow.errors import ConfigError, MissingExtra, StoreError
-from windrow.stores.index import beside
-from windrow.stores.index.beside import FullTextIndex
+from windrow.stores.index import fulltext_index
 from windrow.stores.index.clause import (
     AllOf,
     AnyOf,
@@ -23,7 +22,7 @@ from windrow.stores.index.clause import (
     WordSequence,
 )
 from windrow.stores.index.folder import remove
-from windrow.stores.index.roll import IndexManifest
+from windrow.stores.index.fulltext_index import FullTextIndex, IndexManifest
 
 FIELDS = (
     IndexField("main", "words"),
@@ -33,7 +32,7 @@ FIELDS = (
 )
 IN_MAIN = (("main", 1.0),)
 IN_BOTH = (("main", 1.0), ("head", 2.0))
-needs = pytest.mark.skipif(not beside.there(), reason="the extra 'search' is not installed")
+needs = pytest.mark.skipif(not fulltext_index.there(), reason="the extra 'search' is not installed")
 
 
 def entry(one: int, text: str, head: str = "", kinds: tuple[str, ...] = (), when: int = 0) -> IndexDocument:
@@ -137,8 +136,8 @@ def test_a_broken_index_is_our_error(tmp_path: Path) -> None:
 
 
 def test_without_the_extra_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(beside, "tantivy", None)
-    assert not beside.there()
+    monkeypatch.setattr(fulltext_index, "tantivy", None)
+    assert not fulltext_index.there()
     with pytest.raises(MissingExtra):
         FullTextIndex(tmp_path, FIELDS, "1")
 

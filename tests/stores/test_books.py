@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from windrow.errors import ConfigError, StoreError, StoreUnreachable
-from windrow.stores.books import ProjectionTables
 from windrow.stores.column import guard, last_update, nocase, unsigned
 from windrow.stores.connect import connect
-from windrow.stores.put import LateReference, RowMaking, RowPut
-from windrow.stores.seed import Seed
+from windrow.stores.projection import ProjectionTables
+from windrow.stores.schema import Seed
+from windrow.stores.statement import LateReference, RowMaking, RowPut
 
 
 def ref(target, rule, *, null=False):

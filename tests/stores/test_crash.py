@@ -15,8 +15,7 @@ import sqlalchemy as sa
 
 from tests.collections.drops.sample import at, experiment, experiments, load, mouse, specimens, submission
 from tests.stores.probe import dump
-from windrow.collections.drops.element import TABLES
-from windrow.collections.drops.summary import SUMMARY
+from windrow.collections.drops.element import SUMMARY, TABLES
 from windrow.stores.tables import TableStore
 
 FIRST = specimens(mouse("s1"), mouse("s2"))
@@ -74,7 +73,7 @@ PROGRAM = """
 import sys
 from tests.collections.drops.sample import at, experiment, experiments, load, submission
 from windrow.collections.drops.element import TABLES
-from windrow.collections.drops.summary import SUMMARY
+from windrow.collections.drops.element import SUMMARY
 from windrow.stores.tables import TableStore
 
 with TableStore(sys.argv[1], TABLES, SUMMARY) as store:

@@ -10,11 +10,11 @@ import pytest
 import sqlalchemy as sa
 
 from tests.collections.pages.place import Page, fill, schema
+from windrow.collections.pages.database import fulltext_table
+from windrow.collections.pages.database.fulltext_table import Filled
 from windrow.errors import StoreError
 from windrow.query.word import counted
 from windrow.stores.connect import connect
-from windrow.stores.index import fulltext
-from windrow.stores.index.fulltext import Filled
 
 PAGES = [
     Page("https://a.example/1", "red red Green", "First", secondary="menu red"),
@@ -54,7 +54,7 @@ def place(tmp_path: Path) -> Iterator[Place]:
 
 
 def test_rows_and_words(place: Place) -> None:
-    assert fulltext.fill(place.engine, counted) == Filled(3, 0, 0)
+    assert fulltext_table.fill(place.engine, counted) == Filled(3, 0, 0)
     rows = place.ask('SELECT rowid, text_pile_id, "any", title, description, text FROM full_text_entity_index')
     assert rows == [
         (1, 1, "any", "First", None, "red red Green"),
@@ -65,54 +65,54 @@ def test_rows_and_words(place: Place) -> None:
         "SELECT token_text, text_pile_id, occurances FROM token_statistics JOIN token USING (token_id) ORDER BY 2, 1"
     )
     assert place.ask(words) == [("green", 1, 1), ("menu", 1, 1), ("red", 1, 3), ("blue", 2, 1)]
-    assert fulltext.recount(place.engine, counted) == []
+    assert fulltext_table.recount(place.engine, counted) == []
 
 
 def test_doing_it_again_changes_nothing(place: Place) -> None:
-    fulltext.fill(place.engine, counted)
+    fulltext_table.fill(place.engine, counted)
     before = place.all()
-    assert fulltext.fill(place.engine, counted) == Filled(0, 0, 0)
+    assert fulltext_table.fill(place.engine, counted) == Filled(0, 0, 0)
     assert place.all() == before
 
 
 def test_in_steps_is_as_at_once(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fulltext, "BATCH", 1)
-    monkeypatch.setattr(fulltext, "REMEMBERED", 1)
-    fulltext.fill(place.engine, counted)
+    monkeypatch.setattr(fulltext_table, "BATCH", 1)
+    monkeypatch.setattr(fulltext_table, "REMEMBERED", 1)
+    fulltext_table.fill(place.engine, counted)
     more = [Page(f"https://c.example/{number}", f"red blue word{number}", f"Page {number}") for number in range(5)]
     place.add(more)
-    assert fulltext.fill(place.engine, counted) == Filled(5, 0, 0)
+    assert fulltext_table.fill(place.engine, counted) == Filled(5, 0, 0)
     steps = place.all()
-    fulltext.rebuild(place.engine, counted)
+    fulltext_table.rebuild(place.engine, counted)
     once = place.all()
     assert once[0] == steps[0]
     assert {row[1:] for row in once[1]} == {row[1:] for row in steps[1]}
-    assert fulltext.recount(place.engine, counted) == []
+    assert fulltext_table.recount(place.engine, counted) == []
 
 
 def test_a_new_title_is_taken_over(place: Place) -> None:
-    fulltext.fill(place.engine, counted)
+    fulltext_table.fill(place.engine, counted)
     place.ask("UPDATE document_description SET title = 'Changed' WHERE title = 'First'")
-    assert fulltext.recount(place.engine, counted) == ["text pile 1 has another title"]
-    assert fulltext.fill(place.engine, counted) == Filled(0, 1, 0)
+    assert fulltext_table.recount(place.engine, counted) == ["text pile 1 has another title"]
+    assert fulltext_table.fill(place.engine, counted) == Filled(0, 1, 0)
     assert place.ask("SELECT rowid FROM full_text_entity_index WHERE full_text_entity_index MATCH 'title:changed'") == [
         (1,)
     ]
-    assert fulltext.recount(place.engine, counted) == []
+    assert fulltext_table.recount(place.engine, counted) == []
 
 
 def test_what_is_gone_goes(place: Place) -> None:
-    fulltext.fill(place.engine, counted)
+    fulltext_table.fill(place.engine, counted)
     place.ask("DELETE FROM entity_generation WHERE text_pile_id = 1")
     place.ask("DELETE FROM text_pile WHERE text_pile_id = 1")
-    assert fulltext.recount(place.engine, counted) == ["text pile 1 is indexed but used by no page"]
-    assert fulltext.fill(place.engine, counted) == Filled(0, 0, 1)
+    assert fulltext_table.recount(place.engine, counted) == ["text pile 1 is indexed but used by no page"]
+    assert fulltext_table.fill(place.engine, counted) == Filled(0, 0, 1)
     assert place.ask("SELECT * FROM token_statistics WHERE text_pile_id = 1") == []
-    assert fulltext.recount(place.engine, counted) == []
+    assert fulltext_table.recount(place.engine, counted) == []
 
 
 def test_a_stop_between_two_batches_is_made_good(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fulltext, "BATCH", 1)
+    monkeypatch.setattr(fulltext_table, "BATCH", 1)
     calls: list[str] = []
 
     def stops(*texts: str) -> dict[str, int]:
@@ -122,20 +122,20 @@ def test_a_stop_between_two_batches_is_made_good(place: Place, monkeypatch: pyte
         return counted(*texts)
 
     with pytest.raises(KeyboardInterrupt):
-        fulltext.fill(place.engine, stops)
+        fulltext_table.fill(place.engine, stops)
     assert place.ask("SELECT rowid FROM full_text_entity_index") == [(1,)]
-    assert fulltext.fill(place.engine, counted) == Filled(2, 0, 0)
-    assert fulltext.recount(place.engine, counted) == []
+    assert fulltext_table.fill(place.engine, counted) == Filled(2, 0, 0)
+    assert fulltext_table.recount(place.engine, counted) == []
 
 
 def test_wrong_counts_are_told(place: Place) -> None:
-    fulltext.fill(place.engine, counted)
+    fulltext_table.fill(place.engine, counted)
     place.ask("UPDATE token_statistics SET occurances = 9 WHERE text_pile_id = 2")
-    assert fulltext.recount(place.engine, counted) == ["text pile 2 has other words than token_statistics tells"]
+    assert fulltext_table.recount(place.engine, counted) == ["text pile 2 has other words than token_statistics tells"]
 
 
 def test_a_database_without_the_tables_is_our_error(tmp_path: Path) -> None:
     engine = connect(f"sqlite:///{tmp_path / 'empty.sqlite'}")
     with pytest.raises(StoreError):
-        fulltext.fill(engine, counted)
+        fulltext_table.fill(engine, counted)
     engine.dispose()

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.collections.drops.sample import at, load, mouse, specimens, submission
-from windrow.collections.drops.element import TABLES
-from windrow.collections.drops.summary import SUMMARY
+from windrow.collections.drops.element import SUMMARY, TABLES
 from windrow.reasons import Reason
 from windrow.stores.tables import TableStore
 

@@ -18,8 +18,8 @@ from windrow.errors import ArchiveError
 from windrow.model import ArchivePlace, Limits
 from windrow.reasons import Reason
 from windrow.stores.archive import open_capture
-from windrow.stores.archive.stranger import met, vet
-from windrow.stores.archive.taking import sweep, take
+from windrow.stores.archive.import_file import sweep, take
+from windrow.stores.archive.warc_reader import met, vet
 
 BODIES = [random.Random(at).randbytes(at * 700) for at in range(8)]
 RECORDS = [info(), *(page(f"http://a.example/{at}", body) for at, body in enumerate(BODIES))]

@@ -11,8 +11,7 @@ from lxml import etree
 from tests.collections.drops import sample
 from tests.collections.drops.sample import at, experiment, experiments, load, mouse, procedure, specimens, submission
 from tests.stores.probe import ask, ask_all, dump, put
-from windrow.collections.drops.element import ELEMENTS, TABLES
-from windrow.collections.drops.summary import SUMMARY
+from windrow.collections.drops.element import ELEMENTS, SUMMARY, TABLES
 from windrow.errors import StoreError
 from windrow.reasons import Reason
 from windrow.stores.connect import connect

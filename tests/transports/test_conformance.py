@@ -110,7 +110,7 @@ def test_resume_of_a_file_that_became_shorter_begins_again(served: Served) -> No
 def test_resume_of_a_file_that_was_replaced_begins_again(served: Served) -> None:
     entry = entries(served.site, "add")["large.zip"]
     if entry.modified is None:
-        return  # such a server's files are never gone on with: see windrow.engine.queue
+        return  # such a server's files are never gone on with: see windrow.engine.listed.queue
     same = got(served.site, "add/large.zip", Bag(LARGE[:1000], modified=entry.modified))
     assert same.content == LARGE
     before = entry.modified - timedelta(seconds=2)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from windrow.errors import TerminalFailure
 from windrow.model import ListingEntry
 from windrow.reasons import Reason
-from windrow.transports import index, listing
+from windrow.transports import ftp_listing, index
 
 PAGE = "https://h/drop/add/"
 
@@ -41,22 +41,22 @@ PAGE = "https://h/drop/add/"
     ],
 )
 def test_list(line: str, name: str, size: int | None, is_file: bool) -> None:
-    assert listing.columns("add", ["total 8", line]) == [ListingEntry("add", name, size, None, is_file)]
+    assert ftp_listing.columns("add", ["total 8", line]) == [ListingEntry("add", name, size, None, is_file)]
 
 
 def test_list_that_is_empty_or_strange() -> None:
-    assert listing.columns("add", []) == []
-    assert listing.columns("add", ["total 0"]) == []
-    assert listing.columns("add", ["who knows"]) is None
+    assert ftp_listing.columns("add", []) == []
+    assert ftp_listing.columns("add", ["total 0"]) == []
+    assert ftp_listing.columns("add", ["who knows"]) is None
 
 
 def test_a_line_of_list_that_cannot_be_read_is_told_beside_the_others() -> None:
     good = "-rw-r--r-- 1 u g 5 Nov 21 11:35 a.zip"
-    entries = listing.columns("add", ["total 8", "", good, *["-rw? 5 b.zip"] * 1000, good])
+    entries = ftp_listing.columns("add", ["total 8", "", good, *["-rw? 5 b.zip"] * 1000, good])
     assert entries is not None
     assert [entry.name for entry in entries if entry.reason is None] == ["a.zip", "a.zip"]
     told = [(entry.name, entry.reason) for entry in entries if entry.reason]
-    assert told == [("-rw? 5 b.zip", Reason.PROTOCOL_ERROR)] * listing.STRANGE
+    assert told == [("-rw? 5 b.zip", Reason.PROTOCOL_ERROR)] * ftp_listing.STRANGE
 
 
 @pytest.mark.parametrize(
@@ -74,28 +74,28 @@ def test_a_line_of_list_that_cannot_be_read_is_told_beside_the_others() -> None:
     ],
 )
 def test_mlsd(line: str, expected: tuple[str, int | None, bool]) -> None:
-    (entry,) = listing.facts("add", [line, "type=cdir; .", "type=pdir; ..", "type=dir; ..", "garbage"])
+    (entry,) = ftp_listing.facts("add", [line, "type=cdir; .", "type=pdir; ..", "type=dir; ..", "garbage"])
     assert (entry.name, entry.size, entry.is_file) == expected
 
 
 @given(st.lists(st.text(alphabet="-drwx 0123456789:NovabJan<DIR>;=\t\x00", max_size=80)))
 def test_no_line_breaks_the_reading(lines: list[str]) -> None:
-    listing.columns("", lines)
-    listing.facts("", lines)
-    listing.names(lines)
+    ftp_listing.columns("", lines)
+    ftp_listing.facts("", lines)
+    ftp_listing.names(lines)
 
 
 @pytest.mark.parametrize("line", ["-" + "r" * 9 + " " * 8000, "-rw-r--r-- " + "1 " * 4000, "-rwxr-xr-x " + "a " * 4000])
 def test_a_hostile_line_takes_no_time(line: str) -> None:
     begun = time.monotonic()
-    listing.columns("", [line] * 50)
+    ftp_listing.columns("", [line] * 50)
     assert time.monotonic() - begun < 1
 
 
 def test_lines_are_bounded() -> None:
-    lines = listing.LineSplitter("ftp://h")
+    lines = ftp_listing.LineSplitter("ftp://h")
     with pytest.raises(TerminalFailure):
-        for _ in range(listing.WHOLE // (8000 * 100) + 1):
+        for _ in range(ftp_listing.WHOLE // (8000 * 100) + 1):
             lines.feed((b"x" * 7999 + b"\n") * 100)
 
 

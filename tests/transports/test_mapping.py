@@ -18,8 +18,7 @@ import pytest
 from tests.servers.daemon import driver
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
 from windrow.reasons import Reason
-from windrow.transports import ftp, local
-from windrow.transports import request as web
+from windrow.transports import ftp, local, web
 
 WHERE = "ftp://h/x"
 
@@ -131,7 +130,7 @@ def test_aiohttp(kind: type[BaseException], mapped: type, reason: Reason) -> Non
 
 def test_every_asyncssh_error() -> None:
     asyncssh = driver("asyncssh")
-    shell = driver("windrow.transports.shell")
+    shell = driver("windrow.transports.sftp")
     kinds = set(tree(asyncssh.Error)) | {asyncssh.KeyImportError, asyncssh.KeyEncryptionError}
     assert len(kinds) > 40
     for kind in kinds:
@@ -142,7 +141,7 @@ def test_every_asyncssh_error() -> None:
 
 def test_asyncssh() -> None:
     asyncssh = driver("asyncssh")
-    shell = driver("windrow.transports.shell")
+    shell = driver("windrow.transports.sftp")
     for kind, mapped, reason in (
         (asyncssh.PermissionDenied, TerminalFailure, Reason.WRONG_PASSWORD),
         (asyncssh.HostKeyNotVerifiable, TerminalFailure, Reason.HOST_KEY_CHANGED),

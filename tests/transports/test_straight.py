@@ -15,8 +15,8 @@ from tests.transports.bag import Bag
 from windrow.errors import TransportError
 from windrow.model import Secret, Site
 from windrow.reasons import Reason
+from windrow.transports.http_client import HttpClient, visitor
 from windrow.transports.reply import Reply, ReplyLimits
-from windrow.transports.straight import HttpClient, visitor
 
 HOST = "127.0.0.9"
 BOUNDS = ReplyLimits(1 << 20, 10.0)

@@ -9,7 +9,7 @@ from itertools import islice
 from windrow.adapter import CHANGED, GONE, NEW, SourceChange, Window
 from windrow.config import Workspace
 from windrow.engine.ledger import Ledger
-from windrow.engine.origin_rules import walked
+from windrow.engine.requests.origin_rules import walked
 from windrow.errors import UsageError
 from windrow.registry import adapter, collection, installed
 

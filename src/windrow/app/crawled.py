@@ -11,7 +11,7 @@ from typing import NamedTuple
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.attempts import VisitCount
 from windrow.engine.ledger.moment import now
-from windrow.engine.origin_rules import walked
+from windrow.engine.requests.origin_rules import walked
 from windrow.reasons import Reason
 from windrow.registry import collection, installed
 

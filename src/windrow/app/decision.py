@@ -20,7 +20,7 @@ from windrow.engine.operator import (
     retry,
     retry_addresses,
 )
-from windrow.engine.origin_rules import walked
+from windrow.engine.requests.origin_rules import walked
 from windrow.errors import UsageError
 from windrow.model import Status
 from windrow.reasons import Reason

@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 from windrow.app.crawled import due, following
 from windrow.contract import Collection, ItemStep, State
-from windrow.engine import rest
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.attempts import SourceRecord
 from windrow.engine.ledger.listings import WaitingOffer
 from windrow.engine.ledger.moment import now
-from windrow.engine.origin_rules import walked
-from windrow.engine.rest import AGAIN
+from windrow.engine.listed import rest
+from windrow.engine.listed.rest import AGAIN
+from windrow.engine.requests.origin_rules import walked
 from windrow.engine.run import Harvest, WarcLot
-from windrow.engine.wish import heard_by
+from windrow.engine.runtime import heard_by
 from windrow.errors import UsageError, WindrowError
 from windrow.model import OfferingHost, Source, Status
 from windrow.reasons import Reason

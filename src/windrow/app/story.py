@@ -15,7 +15,7 @@ from windrow.digest import short
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.attempts import FetchRow
 from windrow.engine.ledger.listings import RefusalRow
-from windrow.engine.origin_rules import walked
+from windrow.engine.requests.origin_rules import walked
 from windrow.errors import UsageError, WindrowError
 from windrow.registry import capable, installed, phases
 

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from windrow.adapter import SourceChange
 from windrow.app.crawled import OutcomeCount, Visits, frontiers, visits
+from windrow.engine.crawl.left_out import RuleCount
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.items import MoveCount
 from windrow.engine.ledger.listings import RefusalCount
 from windrow.engine.ledger.sessions import TaskRow
-from windrow.engine.left_out import RuleCount
 from windrow.reasons import Reason
 
 Phases = Mapping[str, tuple[str, ...]]

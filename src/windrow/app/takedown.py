@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 from windrow.adapter import Burden
 from windrow.config import Workspace
-from windrow.engine.burial import TakedownResult
 from windrow.engine.ledger import Ledger
 from windrow.engine.session import Setup
+from windrow.engine.takedown import TakedownResult
 from windrow.errors import UsageError
 from windrow.registry import capable
 

@@ -11,7 +11,7 @@ from windrow.engine.run import WarcLot
 from windrow.errors import ArchiveError, UsageError
 from windrow.registry import capable
 from windrow.registry import names as installed
-from windrow.stores.archive.stranger import vet
+from windrow.stores.archive.warc_reader import vet
 
 ENDINGS = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz")
 _LIST = 1 << 26  # bytes

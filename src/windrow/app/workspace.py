@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from windrow.app.summary import SessionSummary
     from windrow.collections.pages.adapter.compare import Compared
     from windrow.config import Workspace
-    from windrow.engine.burial import TakedownResult
     from windrow.engine.ledger import Ledger
     from windrow.engine.operator import Chosen
     from windrow.engine.progress import Progress
     from windrow.engine.run import Harvest
     from windrow.engine.session import Session, Setup
+    from windrow.engine.takedown import TakedownResult
 
 Names = str | Path | Sequence[str | Path]
 """One name, or several: of sources and collections, or what else a verb takes."""
@@ -293,7 +293,7 @@ class Windrow:
         from windrow.app.changes import MOST, contents, of_session
         from windrow.app.notice import notify
         from windrow.app.summary import summarise
-        from windrow.form import message
+        from windrow.json_form import message
 
         summary = summarise(ledger, session, phases(), mended, contents=contents(self.config, ledger))
         found = of_session(self.config, ledger, session)

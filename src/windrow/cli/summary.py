@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from windrow.app.summary import SessionSummary
-    from windrow.engine.left_out import RuleCount
+    from windrow.engine.crawl.left_out import RuleCount
 
 
 def lines(summary: SessionSummary) -> list[str]:

@@ -72,7 +72,7 @@ class Voice:
 
     def message(self, kind: str, value: Any, *, spare: bool = False) -> None:
         """Print one line of JSON with its type."""
-        from windrow.form import message  # noqa: PLC0415
+        from windrow.json_form import message  # noqa: PLC0415
 
         _write(sys.stdout, escape_json(json.dumps(message(kind, value, spare=spare))))
         sys.stdout.flush()

@@ -9,7 +9,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from windrow.engine.ledger import Ledger
-from windrow.formats.cdxj import line
+from windrow.formats.cdx import line
 from windrow.formats.warc import target
 
 RULES = "2"

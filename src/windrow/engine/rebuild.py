@@ -11,8 +11,7 @@ from typing import TypeVar
 from windrow.engine.release import released
 from windrow.engine.session import Session
 from windrow.errors import Stopped, StoreError
-from windrow.stores.scratch import make_scratch, remove_scratch
-from windrow.stores.wal import close_into_file, empty_wal
+from windrow.stores.sqlite_file import close_into_file, empty_wal, make_scratch, remove_scratch
 
 Compared = TypeVar("Compared")
 

@@ -18,9 +18,9 @@ from typing import NamedTuple
 from windrow.contract import Judge, Load, Read, Rows, State, Summarise
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.attempts import SessionCapture
-from windrow.engine.loading import load_step
 from windrow.engine.run import HarvestRun, Store
-from windrow.engine.stepping import take_step
+from windrow.engine.steps.loading import load_step
+from windrow.engine.steps.stepping import take_step
 from windrow.model import Fetched, Finding, Item, Member, Reading, Status
 from windrow.reasons import Reason
 from windrow.stores.judging import Undecided

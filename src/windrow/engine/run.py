@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from windrow.contract import Collection, Rows, Waits
-from windrow.engine.crew import Crew
+from windrow.engine.fetchers.crew import Crew
+from windrow.engine.fetchers.message import ArchiveSettings
 from windrow.engine.ledger import Lease, Ledger, LedgerWriter
 from windrow.engine.ledger.moment import now
-from windrow.engine.message import ArchiveSettings
-from windrow.engine.pool import Pool
 from windrow.engine.progress import Progress
+from windrow.engine.steps.pool import Pool
 from windrow.errors import Stopped
 from windrow.model import Finding, Item, Level, Limits, Reading, Resource, Source
 from windrow.reasons import Reason

@@ -8,16 +8,16 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from windrow.engine.asking import Asker, CrawlResult, secrets_of
-from windrow.engine.lane import fetch
-from windrow.engine.message import TransferBatch
+from windrow.engine.crawl.asking import Asker, CrawlResult, secrets_of
+from windrow.engine.fetchers.message import TransferBatch
+from windrow.engine.listed.transfer import fetch
 from windrow.errors import TerminalFailure
 from windrow.formats.url import parts
 from windrow.model import CrawlRequest, Fetched, FetchRequest, KeptResponse, Limits, Site, Source
 from windrow.reasons import Reason
 from windrow.stores.archive import ArchiveWriter
+from windrow.transports.http_client import visitor
 from windrow.transports.registry import transport_for
-from windrow.transports.straight import visitor
 
 ROTATE = 1 << 40
 """Bytes after which a WARC file is closed: never, for one capture."""

@@ -14,29 +14,28 @@ from typing import Any, Self
 
 from windrow.contract import Check, Collection, Derive, Judge, Listing, Load, Read, Settle, Step, Summarise
 from windrow.digest import digest
-from windrow.engine.capturing import Capturing, is_asked
-from windrow.engine.context import warm
-from windrow.engine.crawling import Crawling
-from windrow.engine.crew import Crew
-from windrow.engine.deriving import derive_step
-from windrow.engine.fetching import Fetching
+from windrow.engine.captures.capturing import Capturing, is_asked
+from windrow.engine.crawl.crawling import Crawling
+from windrow.engine.crawl.warc_import import WarcImporter
+from windrow.engine.fetchers.crew import Crew
+from windrow.engine.fetchers.message import ArchiveSettings
 from windrow.engine.indexing import index_archive
-from windrow.engine.intake import WarcImporter
 from windrow.engine.ledger import Lease, Ledger
 from windrow.engine.ledger.lease import holder
 from windrow.engine.ledger.moment import now, spell
-from windrow.engine.listing import list_all
-from windrow.engine.loading import load_step
-from windrow.engine.message import ArchiveSettings
-from windrow.engine.origin_rules import walked
-from windrow.engine.pool import Pool
+from windrow.engine.listed.fetching import Fetching
+from windrow.engine.listed.listing import list_all
 from windrow.engine.progress import Progress
 from windrow.engine.release import Close, release, released
+from windrow.engine.requests.origin_rules import walked
 from windrow.engine.run import Harvest, HarvestRun, Projection
-from windrow.engine.settling import settle_step
-from windrow.engine.stepping import take_step
-from windrow.engine.wish import heard_by
-from windrow.engine.worker import WorkerConfig
+from windrow.engine.runtime import heard_by, warm
+from windrow.engine.steps.deriving import derive_step
+from windrow.engine.steps.loading import load_step
+from windrow.engine.steps.pool import Pool
+from windrow.engine.steps.settling import settle_step
+from windrow.engine.steps.stepping import take_step
+from windrow.engine.steps.worker import WorkerConfig
 from windrow.errors import Stopped, WindrowError
 from windrow.model import Limits
 from windrow.reasons import Reason

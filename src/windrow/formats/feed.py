@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 from lxml import etree
 
 from windrow.errors import StepError
+from windrow.formats import url_hints as hint
 from windrow.formats import xml
-from windrow.formats.hint import feed as hint
-from windrow.formats.hint.sitemap import text
 from windrow.formats.paragraph import clean
+from windrow.formats.url_hints import text
 from windrow.model import Limits
 from windrow.reasons import Reason
 
@@ -104,7 +104,7 @@ def _atom(root: etree._Element) -> Feed:
 
 
 def _entry(element: etree._Element) -> FeedEntry:
-    url, _, base = hint.entry(element)
+    url, _, base = hint.feed_entry(element)
     title = _plain(_written(element, "title"))
     html = _written(element, "content") or _written(element, "summary")
     published, updated = text(element, "published", "issued"), text(element, "updated", "modified")

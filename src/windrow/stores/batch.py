@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from windrow.stores.link import LEFT_OUT, IdLookup, chunks
-from windrow.stores.put import RowMaking, RowValues
-from windrow.stores.seed import follow
+from windrow.stores.id_lookup import LEFT_OUT, IdLookup, chunks
+from windrow.stores.schema import follow
+from windrow.stores.statement import RowMaking, RowValues
 
 FEW = 4
 """Rows to get the same values that are still written one by one."""

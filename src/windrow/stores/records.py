@@ -19,7 +19,7 @@ from windrow.contract import Observation, Observed, Skip, Waits
 from windrow.digest import digest
 from windrow.errors import DiskFull, StoreError
 from windrow.reasons import Reason
-from windrow.stores.wal import empty_wal
+from windrow.stores.sqlite_file import empty_wal
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;

@@ -1,14 +1,157 @@
-"""The statements that are run for every document, or for every batch: most made once per schema, with named values."""
+"""What books are told: rows known by keys, without ids."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from enum import IntEnum
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from windrow.contract import Rows
 from windrow.stores.schema import Moment, TableSchema, once
+
+_NONE: Mapping[str, Any] = MappingProxyType({})
+
+
+class RowMaking(IntEnum):
+    """Whether a row is made when it is not there."""
+
+    NEVER = 0  # only a row that is there gets the values
+    NEW = 1  # when the key is new; a row that somebody deleted stays away
+    AGAIN = 2  # also when somebody deleted it
+
+
+class LateReference(NamedTuple):
+    """A reference against the order of the tables; an id above `most` is written as `instead`."""
+
+    table: str
+    key: str
+    most: int
+    instead: int
+
+
+class RowPut(NamedTuple):
+    """The row of `table` known by `key` has these values.
+
+    `refs` names columns that hold the id of another row, as (its table, its key). A row that needs
+    one which is not there, or not any more, is left out. `once` are values for a row that is made,
+    and no news for one that is there. A row whose column `unless[0]` has come to hold `unless[1]`
+    is left alone: somebody else has taken it over.
+    """
+
+    table: str
+    key: str
+    values: Mapping[str, object] = _NONE
+    refs: Mapping[str, tuple[str, str]] = _NONE
+    once: Mapping[str, object] = _NONE
+    unless: tuple[str, object] | None = None
+    make: RowMaking = RowMaking.NEW
+    late: Mapping[str, LateReference] = _NONE
+
+
+class RowValues:
+    """Everything that one batch says of one row; of each column the last word."""
+
+    __slots__ = ("early", "late", "make", "once", "refs", "unless", "values")
+
+    def __init__(self) -> None:
+        """Begin with nothing said."""
+        self.values: dict[str, Any] = {}
+        self.refs: dict[str, tuple[str, str]] = {}
+        self.early: dict[str, Any] = {}  # said before the batch asked to make it: no news for a new row
+        self.once: dict[str, object] = {}
+        self.unless: tuple[str, object] | None = None
+        self.make = RowMaking.NEVER
+        self.late: dict[str, LateReference] = {}
+
+    def say(self, values: Mapping[str, Any], refs: Mapping[str, tuple[str, str]]) -> None:
+        """Note the last word on some columns, which a value or a reference may be."""
+        for column in self.refs.keys() & values.keys():
+            del self.refs[column]
+        for column in self.late.keys() & values.keys():
+            del self.late[column]
+        for column in self.values.keys() & refs.keys():
+            del self.values[column]
+        self.values.update(values)
+        self.refs.update(refs)
+
+
+def fold(puts: Iterable[RowPut]) -> dict[str, dict[str, RowValues]]:
+    """Gather puts by table and key, in the order in which each was first named.
+
+    >>> rows = fold([RowPut("t", "a", {"x": 1, "y": 1}), RowPut("t", "b", {"x": 2}), RowPut("t", "a", {"x": 3})])
+    >>> {key: row.values for key, row in rows["t"].items()}
+    {'a': {'x': 3, 'y': 1}, 'b': {'x': 2}}
+    """
+    tables: dict[str, dict[str, RowValues]] = {}
+    for table, key, values, refs, initial, unless, make, late in puts:
+        rows = tables.setdefault(table, {})
+        row = rows.get(key)
+        if row is None:
+            row = rows[key] = RowValues()
+        elif row.make is RowMaking.NEVER and make is not RowMaking.NEVER:
+            row.early, row.values = row.values, {}
+            rows[key] = rows.pop(key)  # ids go by who is first to be made
+        row.say(values, refs)
+        for column, value in initial.items():
+            row.once.setdefault(column, value)
+        row.unless = unless or row.unless
+        row.make = max(make, row.make)
+        if late:
+            row.late.update(late)
+    return tables
+
+
+_BATCH = 20_000  # rows that are shifted to their final ids at a time
+
+
+def insert(connection: sa.Connection, table: sa.Table, rows: Sequence[tuple[Any, ...]]) -> None:
+    """Insert plain tuples in the order of the table's columns; values must need no conversion.
+
+    PostgreSQL is sent one COPY; SQLite and MariaDB get the driver's own executemany.
+    """
+    if not rows:
+        return
+    dialect = connection.dialect
+    name = dialect.identifier_preparer.format_table(table)
+    columns = ", ".join(map(dialect.identifier_preparer.format_column, table.columns))
+    if dialect.name == "postgresql":
+        driver: Any = connection.connection.driver_connection
+        with driver.cursor() as cursor, cursor.copy(f"COPY {name} ({columns}) FROM STDIN") as copy:
+            for row in rows:
+                copy.write_row(row)
+    else:
+        mark = "?" if dialect.paramstyle == "qmark" else "%s"
+        marks = ", ".join([mark] * len(table.columns))
+        connection.exec_driver_sql(f"INSERT INTO {name} ({columns}) VALUES ({marks})", list(rows))
+
+
+def elements(
+    connection: sa.Connection, tables: dict[str, sa.Table], documents: Iterable[tuple[int, int, Rows]]
+) -> None:
+    """Insert the element rows of documents, given as (submission id, first id, rows), table by table."""
+    waiting = list(documents)
+    for name, table in tables.items():
+        ready: list[tuple[Any, ...]] = []
+        for submission, base, document in waiting:
+            for local, parent, entity, ordinal, *cells in document.tables.get(name, ()):
+                ready.append(
+                    (
+                        base + local,
+                        None if parent is None else base + parent,
+                        None if entity is None else base + entity,
+                        submission,
+                        ordinal,
+                        *cells,
+                    )
+                )
+                if len(ready) >= _BATCH:
+                    insert(connection, table, ready)
+                    ready = []
+        insert(connection, table, ready)
 
 
 @once

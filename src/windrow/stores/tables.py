@@ -27,14 +27,14 @@ import sqlalchemy as sa
 from windrow.contract import Rows
 from windrow.errors import StoreError
 from windrow.reasons import Reason
-from windrow.shape import CountTable, ElementTable
 from windrow.stores import history, statement, tally
 from windrow.stores.connect import READS, connect, guarded
 from windrow.stores.history import EntityVersion, Published, chunks
-from windrow.stores.insert import elements, insert
 from windrow.stores.judging import Undecided, judge
 from windrow.stores.schema import TableSchema, once
+from windrow.stores.statement import elements, insert
 from windrow.stores.tally import Summarised
+from windrow.table_schema import CountTable, ElementTable
 
 ACTIONS = ("add", "edit", "delete")
 COUNTERS = ("element", "submission")

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from windrow.shape import CountTable
 from windrow.stores.history import chunks
 from windrow.stores.schema import COUNTS, TableSchema
+from windrow.table_schema import CountTable
 
 
 class Summarised(NamedTuple):

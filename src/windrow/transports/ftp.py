@@ -14,13 +14,13 @@ from typing import ClassVar
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
 from windrow.model import ListingEntry, Site
 from windrow.reasons import Reason
-from windrow.transports import listing
+from windrow.transports import ftp_listing
 from windrow.transports.contract import Connection, Sink, TransferEnd, replaced
-from windrow.transports.control import Delayed, Refused
 from windrow.transports.dial import context, direct
+from windrow.transports.ftp_control import Delayed, Refused
+from windrow.transports.ftp_session import FtpSession
 from windrow.transports.path import at, shown, wire
 from windrow.transports.secret import reveal
-from windrow.transports.session import FtpSession
 from windrow.transports.trouble import Foreign, network
 
 Entries = list[ListingEntry]
@@ -164,7 +164,7 @@ class FtpConnection(Connection):
         with self._line(folder) as session, session.listing():
             if self._mlsd:
                 try:
-                    return listing.facts(folder, session.lines(f"MLSD {whole}", at(self._site, folder)))
+                    return ftp_listing.facts(folder, session.lines(f"MLSD {whole}", at(self._site, folder)))
                 except Refused as error:
                     if session.can("MLST") or str(error)[:3] not in {"500", "501", "502", "504"}:
                         _missing(error)
@@ -172,7 +172,7 @@ class FtpConnection(Connection):
                     self._mlsd = False
             try:
                 session.control.cwd(whole)
-                entries = listing.columns(folder, session.lines("LIST", at(self._site, folder)))
+                entries = ftp_listing.columns(folder, session.lines("LIST", at(self._site, folder)))
                 if entries is None:
                     entries = self._named(session, folder)
             except Refused as error:
@@ -183,7 +183,7 @@ class FtpConnection(Connection):
     def _named(self, session: FtpSession, folder: str) -> Entries:
         """List by names alone; what has a size is a file."""
         found = []
-        for name in listing.names(session.lines("NLST", at(self._site, folder))):
+        for name in ftp_listing.names(session.lines("NLST", at(self._site, folder))):
             size = session.size(name) if _PLAIN.fullmatch(name) else None
             found.append(ListingEntry(folder, name, size, None, size is not None or not session.sizes))
         return found
@@ -229,7 +229,7 @@ def _dated(session: FtpSession, whole: str, entries: Entries) -> Entries:
     replies = session.ask(f"MDTM {folder}/{entries[n].name}" for n in asked)
     for n, reply in zip(asked, replies, strict=True):
         if reply.startswith("213"):
-            entries[n] = entries[n]._replace(modified=listing.stamp(reply[4:].strip()))
+            entries[n] = entries[n]._replace(modified=ftp_listing.stamp(reply[4:].strip()))
     return entries
 
 
@@ -238,7 +238,7 @@ def _time(session: FtpSession, path: str) -> datetime | None:
     if not session.can("MDTM"):
         return None
     reply = session.ask([f"MDTM {path}"])[0]
-    return listing.stamp(reply[4:].strip()) if reply.startswith("213") else None
+    return ftp_listing.stamp(reply[4:].strip()) if reply.startswith("213") else None
 
 
 class Ftp:

@@ -14,7 +14,7 @@ from lxml.etree import LxmlError
 from windrow.errors import TerminalFailure
 from windrow.model import ListingEntry
 from windrow.reasons import Reason
-from windrow.transports.listing import ENTRIES, LINE
+from windrow.transports.ftp_listing import ENTRIES, LINE
 
 _DATES = (
     (re.compile(r"\b(\d{1,2}-[A-Z][a-z]{2}-\d{4} \d{2}:\d{2})\b"), "%d-%b-%Y %H:%M"),

@@ -12,7 +12,7 @@ from windrow.errors import TerminalFailure, TransientFailure, TransportError
 from windrow.model import ListingEntry, Site
 from windrow.reasons import Reason
 from windrow.transports.contract import Connection, Sink, TransferEnd, moment, replaced
-from windrow.transports.listing import ENTRIES
+from windrow.transports.ftp_listing import ENTRIES
 from windrow.transports.path import at, shown, wire
 
 Entries = list[ListingEntry]

@@ -10,17 +10,17 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from windrow.collections.drops.books import grown, project
-from windrow.collections.drops.declared import Declared, declare
+from windrow.collections.drops.database.declared import Declared, declare
+from windrow.collections.drops.database.projection import grown, project
+from windrow.collections.drops.database.seed import seeds
+from windrow.collections.drops.database.tracker_tables import NATURAL, TRACKER
 from windrow.collections.drops.phase import phase
-from windrow.collections.drops.seed import seeds
 from windrow.collections.drops.settings import Centre
-from windrow.collections.drops.tracker import NATURAL, TRACKER
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.facts import facts
 from windrow.model import Fetched, Finding, Level, Member, Offer, Reading, Secret, Site, Source, Status
 from windrow.reasons import Reason
-from windrow.stores.books import ProjectionTables
+from windrow.stores.projection import ProjectionTables
 
 AT = datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)
 SOURCES = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from windrow.collections.drops.tracker import TRACKER
+from windrow.collections.drops.database.tracker_tables import TRACKER
 
 STAMP = "last_update timestamp not null default current_timestamp on update current_timestamp"
 SMALL = "id smallint unsigned not null auto_increment"

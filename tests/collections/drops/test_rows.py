@@ -22,7 +22,7 @@ from windrow.collections.drops.rows import rows
 from windrow.errors import StepError
 from windrow.model import Limits
 from windrow.reasons import Reason
-from windrow.shape import NAME_LIMIT, ColumnKind
+from windrow.table_schema import NAME_LIMIT, ColumnKind
 
 XS = "{http://www.w3.org/2001/XMLSchema}"
 KINDS = {

@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 import pytest
 import sqlalchemy as sa
 
-from windrow.collections.drops.declared import moment
-from windrow.collections.drops.seed import action, protocol, seeds
-from windrow.collections.drops.tracker import NATURAL, TRACKER
+from windrow.collections.drops.database.declared import moment
+from windrow.collections.drops.database.seed import action, protocol, seeds
+from windrow.collections.drops.database.tracker_tables import NATURAL, TRACKER
 from windrow.errors import StoreError
-from windrow.stores.books import ProjectionTables
+from windrow.stores.projection import ProjectionTables
 
 AT = moment(datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC))
 

@@ -10,8 +10,8 @@ import pytest
 
 from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving, setup_of
 from windrow.collections.events.adapter.databases import opened
-from windrow.collections.events.adapter.projection import Projection
-from windrow.collections.events.documents import KEYS, LOG_KEYS, NULLABLE, Attempt
+from windrow.collections.events.adapter.projection import EventProjection
+from windrow.collections.events.documents import KEYS, LOG_KEYS, NULLABLE, ReadAttempt
 from windrow.engine.ledger import Ledger
 from windrow.engine.progress import Progress
 from windrow.errors import ConfigError
@@ -125,10 +125,12 @@ def test_two_logs_of_one_second_have_two_ids_and_the_same_one_twice_has_one(tmp_
     workspace = configured(tmp_path, f"{site.url}/a.ics")
     at = datetime(2026, 1, 1, tzinfo=UTC)
     with opened(workspace) as held:
-        projection = Projection(None, None, held, (), archive=tmp_path, limits=workspace.limits)
+        projection = EventProjection(None, None, held, (), archive=tmp_path, limits=workspace.limits)
         for visit in (7, 8, 7, 8):
             facts = {"visit": visit}
-            projection._write_log(Attempt(at, "council", "1", 0.1, "http://a.example/", "text", 0, "", "", facts), None)
+            projection._write_log(
+                ReadAttempt(at, "council", "1", 0.1, "http://a.example/", "text", 0, "", "", facts), None
+            )
     assert [(one["_id"], one["visit"]) for one in logs(workspace)] == [
         ("2026-01-01T00:00:00Z - council - success", 7),
         ("2026-01-01T00:00:00Z - council - success - 2", 8),

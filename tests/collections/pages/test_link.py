@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from windrow.collections.pages.code import Destination, Locality
 from windrow.collections.pages.reading import Link
 from windrow.collections.pages.reading import read as read_any
-from windrow.collections.pages.reading.link import Count, count, indexiness, links
-from windrow.collections.pages.reading.target import LinkClassifier
-from windrow.collections.pages.reference import References
+from windrow.collections.pages.reading.link import Count, LinkClassifier, count, indexiness, links
+from windrow.collections.pages.references import References
 from windrow.formats.html import PageLocation, read
 
 HERE = "http://a.example/dir/page?q=1"

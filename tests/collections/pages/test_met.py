@@ -3,8 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.collections.pages.met import LinkMemo
-from windrow.collections.pages.reference import References
+from windrow.collections.pages.references import LinkMemo, References
 
 HTML = {"content-type": "text/html; charset=utf-8"}
 URL = "https://h.example/a/b.html"

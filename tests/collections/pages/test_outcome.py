@@ -4,11 +4,11 @@ import pytest
 
 from windrow.collections.pages.books import log
 from windrow.collections.pages.code import CrawlType, ExitCode
+from windrow.collections.pages.database.entries import TextSummary
 from windrow.collections.pages.outcome import CONTENTFUL, outcome
-from windrow.collections.pages.summarise import tell
+from windrow.collections.pages.steps import tell
 from windrow.model import ArchivePlace, KeptResponse, Recorded, Visit
 from windrow.reasons import Reason
-from windrow.stores.summary.entry import TextSummary
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 

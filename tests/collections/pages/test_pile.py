@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.collections.pages.reading import document
-from windrow.collections.pages.reading.pile import Pile, pile
+from windrow.collections.pages.reading.document import Pile, pile
 from windrow.formats.html import read
 
 EMPTY = (

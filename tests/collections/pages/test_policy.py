@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.collections.pages import parameter
-from windrow.collections.pages.kind import READ, Mime, mime, promises
+from windrow.collections.pages.code import READ, Mime, mime, promises
 from windrow.collections.pages.policy import policy
 from windrow.collections.pages.scope import scope
 from windrow.collections.pages.trap import TrapRules, trapped

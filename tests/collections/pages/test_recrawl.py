@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.collections.pages import crawl
+from windrow.collections.pages import discover
 from windrow.collections.pages.code import ExitCode
-from windrow.collections.pages.guide import SITEMAP
 from windrow.collections.pages.recrawl import DAY, YEAR, adapt, changed
+from windrow.collections.pages.site_rules import SITEMAP
 from windrow.formats.http import joined
 from windrow.model import ArchivePlace, CrawlRequest, KeptResponse, Site, Source, Visit
 from windrow.reasons import Reason
@@ -68,28 +68,28 @@ def visit(status, *, same=False, kind=0, reason=None):
 
 @pytest.mark.parametrize("seen", [[], [True] * 9, [False] * 9, [None, True, None]])
 def test_every_is_the_interval_of_a_page_whatever_is_seen_of_it(seen):
-    assert crawl.interval(weekly(), seen) == WEEK
-    assert (crawl.interval(weekly(None), seen) == START) == (seen == [])
+    assert discover.interval(weekly(), seen) == WEEK
+    assert (discover.interval(weekly(None), seen) == START) == (seen == [])
 
 
 @pytest.mark.parametrize("interval", [0, DAY, START])
 @pytest.mark.parametrize("told", [visit(200), visit(200, same=True), visit(304), visit(404), visit(410)])
 def test_every_is_a_floor_and_a_ceiling_for_when_a_page_is_due(told, interval):
-    assert crawl.again(weekly(), told, int(interval), 0) == (AT.timestamp() + WEEK, WEEK)
+    assert discover.again(weekly(), told, int(interval), 0) == (AT.timestamp() + WEEK, WEEK)
 
 
 def test_a_failure_is_looked_at_sooner_than_every_and_never_later():
     down = visit(None, reason=Reason.CONNECT_FAILED)
-    assert crawl.again(weekly(), down, int(WEEK), 1) == (AT.timestamp() + 3600, WEEK)
-    assert crawl.again(weekly(), down, int(WEEK), 30) == (AT.timestamp() + WEEK, WEEK)
-    assert crawl.again(weekly(1800.0), down, 1800, 3) == (AT.timestamp() + 1800, 1800)
+    assert discover.again(weekly(), down, int(WEEK), 1) == (AT.timestamp() + 3600, WEEK)
+    assert discover.again(weekly(), down, int(WEEK), 30) == (AT.timestamp() + WEEK, WEEK)
+    assert discover.again(weekly(1800.0), down, 1800, 3) == (AT.timestamp() + 1800, 1800)
 
 
 def test_a_sitemap_is_looked_at_daily_and_makes_no_page_due_before_every():
-    assert crawl.again(weekly(), visit(200, kind=SITEMAP), 0, 0) == (AT.timestamp() + DAY, DAY)
+    assert discover.again(weekly(), visit(200, kind=SITEMAP), 0, 0) == (AT.timestamp() + DAY, DAY)
     body = f"<urlset><url><loc>{URL}</loc><lastmod>2026-11-20</lastmod></url></urlset>".encode()
     for every, hinted in ((WEEK, None), (None, datetime(2026, 11, 20, tzinfo=UTC))):
-        rules = crawl.rules(weekly(every), "https://example.org", {})
+        rules = discover.rules(weekly(every), "https://example.org", {})
         rules.ruled(0.0, 404, b"")
         found = rules.hints(CrawlRequest(1, "https://example.org/map.xml", kind=SITEMAP), joined([]), body)
         assert [(one.url, one.hinted) for one in found] == [(URL, hinted)]

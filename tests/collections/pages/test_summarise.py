@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from windrow.collections.pages.summarise import LINKS, known_as, summarise
+from windrow.collections.pages.steps import LINKS, known_as, summarise
 from windrow.contract import Task
 from windrow.model import ArchivePlace, Item, KeptResponse, Limits, Recorded, Site, Source, Status, Visit
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.formats.hint import CAP, ENTRIES, HintKind
-from windrow.formats.hint.reading import read
+from windrow.formats.url_hints import CAP, ENTRIES, HintKind, read
 from windrow.reasons import Reason
 
 BASE = "https://example.org/sitemap.xml"

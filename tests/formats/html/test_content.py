@@ -11,7 +11,7 @@ import pytest
 from benchmarks.pages.quality import score
 
 from windrow.formats.html import main_content, read
-from windrow.formats.html.weight import DIGEST, written
+from windrow.formats.html.forest import DIGEST, written
 
 TEXT = "This is a sentence of the article, and it goes on for a while, as sentences of articles do. " * 4
 ARTICLE = f"""<title>Tea - The Site</title><header><nav><ul><li><a href=/>Home</a><li><a href=/b>Shop</a></ul></nav></header>

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.formats.html.forest import Forest, grown, judge
-from windrow.formats.html.trait import NAMES, OPINIONS
-from windrow.formats.html.weight import FIRST, SECOND
+from windrow.formats.html.forest import FIRST, SECOND, Forest, grown, judge
+from windrow.formats.html.traits import NAMES, OPINIONS
 
 SMALL = grown("0.01 -1\npage: 5\nbox: 1 2 3\nblock: 0\nbit: 0\n\n0.0 1.1 10 20 2.0 0 300\n1.0 3.0 1 2 1.2 3 4")
 Block = tuple[int, int, int]

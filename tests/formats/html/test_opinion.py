@@ -5,7 +5,7 @@ from __future__ import annotations
 from windrow.formats.html import read
 from windrow.formats.html.hint import PageHint
 from windrow.formats.html.opinion import OF_OPINION, Likelihoods
-from windrow.formats.html.trait import Traits
+from windrow.formats.html.traits import Traits
 from windrow.formats.html.view import view
 
 HTML = "<nav>menu</nav><div><p>one two three<p>four</div><div>five</div>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from windrow.formats.html import headline, read
-from windrow.formats.html.title import title
+from windrow.formats.html.article_parts import title
 
 
 def called(html: str, *, main: str = "") -> str:

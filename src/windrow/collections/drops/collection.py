@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from windrow.collections.drops.discover import FOLDERS, plan
 from windrow.collections.drops.phase import PHASES, parent, phase
-from windrow.collections.drops.plan import FOLDERS, plan
 from windrow.collections.drops.prefer import prefer
 from windrow.collections.drops.settings import CONFIGURATION
 from windrow.contract import Check, Collection, Judge, Listing, Load, Members, Read, State, Summarise, later

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from windrow.digest import digest
-from windrow.shape import NAME_LIMIT
+from windrow.table_schema import NAME_LIMIT
 
 
 def join(*parts: str | None) -> str:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from windrow.collections.drops import name as names
+from windrow.collections.drops.discover import FOLDERS, declared_centres
 from windrow.collections.drops.name import DocumentKind, XmlName, ZipName
-from windrow.collections.drops.plan import FOLDERS, declared_centres
 from windrow.formats.zip import ZipMember
 from windrow.model import Finding, Item, Level, Member
 from windrow.reasons import Reason

@@ -9,7 +9,7 @@ from math import isfinite
 
 from windrow.errors import StepError
 from windrow.reasons import Reason
-from windrow.shape import NAME_LIMIT, ColumnKind
+from windrow.table_schema import NAME_LIMIT, ColumnKind
 
 Read = Callable[[str], object]
 

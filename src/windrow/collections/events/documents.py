@@ -165,7 +165,7 @@ def ends(value: Mapping[str, Any]) -> datetime:
     return end + timedelta(days=1) if value["all_day"] else end
 
 
-class Attempt(NamedTuple):
+class ReadAttempt(NamedTuple):
     """One attempt to read a document of a source: what was asked, what came, and what was made of it.
 
     `result` is the word for what went wrong, empty where nothing did; `message` says more. `facts` are ad hoc keys.
@@ -183,7 +183,7 @@ class Attempt(NamedTuple):
     facts: Mapping[str, Any]
 
 
-def log_document(attempt: Attempt, ordinal: int = 1) -> dict[str, Any]:
+def log_document(attempt: ReadAttempt, ordinal: int = 1) -> dict[str, Any]:
     """Make the log document of an attempt; a second one of the same id has an ordinal at its end."""
     result = attempt.result or SUCCESS
     at = spelled(attempt.at)

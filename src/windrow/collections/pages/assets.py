@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 
-from windrow.collections.pages.kind import mime
+from windrow.collections.pages.code import mime
 from windrow.formats.html import decode
 from windrow.formats.html.tree import parse
 from windrow.formats.url import normalise

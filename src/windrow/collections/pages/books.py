@@ -6,16 +6,21 @@ where it moved, a `redirect`. What was refused before it was asked has a row of 
 
 from __future__ import annotations
 
-from windrow.collections.pages.code import CrawlType, ExitCode
+from windrow.collections.pages.code import READ, CrawlType, ExitCode, mime
+from windrow.collections.pages.database.entries import (
+    Agent,
+    LoggedCrawl,
+    LoggedFile,
+    LoggedRedirect,
+    LoggedRequest,
+    MimeEntry,
+)
 from windrow.collections.pages.identity import agent_uuid, crawl_uuid
-from windrow.collections.pages.kind import READ, mime
 from windrow.collections.pages.outcome import CONTENTFUL, became
 from windrow.collections.pages.redirect import move
 from windrow.digest import number
 from windrow.formats.moment import moment
 from windrow.model import Recorded, Visit
-from windrow.stores.summary.entry import MimeEntry
-from windrow.stores.summary.log import Agent, LoggedCrawl, LoggedFile, LoggedRedirect, LoggedRequest
 
 UNASKED = frozenset({ExitCode.ROBOTS_DENIED, ExitCode.POLICY_DENIED})
 """Exit codes of crawls that were refused before the server was asked."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from enum import IntEnum
+from functools import lru_cache
+from typing import NamedTuple
 
 
 class CrawlType(IntEnum):
@@ -73,3 +76,78 @@ class Destination(IntEnum):
     FEED = 107
     ICON = 108
     TRANSLATION = 109
+
+
+_TYPE = re.compile(r"\s*+([!#$&^_.+\w-]{1,127}+)/([!#$&^_.+\w-]{1,127}+)\s*+(?:;(.*))?", re.ASCII | re.DOTALL)
+_PARAMETER = re.compile(
+    r';?+\s*+([!#$&^_.+\w-]{1,127}+)\s*+=\s*+("(?:[^"\\]|\\.)*+"|[^;\s"]*+)\s*+', re.ASCII | re.DOTALL
+)
+
+READ = frozenset(
+    (
+        "text/html", "application/xhtml+xml", "text/plain", "text/markdown", "text/x-markdown", "application/pdf",
+        "application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml",
+        "application/xml", "text/xml",
+    )
+)  # fmt: skip
+"""Types of documents that have a reader."""
+
+_ENDINGS = """
+7z aac ai apk avi avif bin bmp br bz2 class css cur dat deb dmg doc docx dll eot eps epub exe flac flv gif gz ico img
+iso jar jpe jpeg jpg js jxl m4a m4v map mid mjs mkv mov mp3 mp4 mpeg mpg msi odp ods odt ogg ogv otf pkg png ppt pptx
+ps psd rar rpm svg swf tar tgz tif tiff torrent ttf wasm wav webm webp wma wmv woff woff2 xls xlsx xpi xz z zip zst
+"""
+SKIPPED = frozenset(_ENDINGS.split())
+"""Endings of names that promise a file without a reader, so that it is not asked for."""
+
+
+class Mime(NamedTuple):
+    """A media type in the parts that the table `mimetype` keeps; parameters in their order."""
+
+    type: str
+    subtype: str
+    suffix: str | None = None
+    parameters: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def essence(self) -> str:
+        """Return it without its parameters."""
+        return f"{self.type}/{self.subtype}" + (f"+{self.suffix}" if self.suffix else "")
+
+
+def mime(text: str) -> Mime | None:
+    """Read a Content-Type (RFC 9110, section 8.3.1; suffixes RFC 6838, section 4.2.8), or None.
+
+    Names are in lower case; of a repeated parameter the first counts (WHATWG MIME Sniffing, 4.4).
+
+    >>> mime('Application/Atom+XML; Charset="UTF-8"')
+    Mime(type='application', subtype='atom', suffix='xml', parameters=(('charset', 'UTF-8'),))
+    """
+    return _mime(text[:1000])
+
+
+@lru_cache(maxsize=256)
+def _mime(text: str) -> Mime | None:
+    """Read it; most pages of a site have the same."""
+    found = _TYPE.fullmatch(text)
+    if not found:
+        return None
+    subtype, plus, suffix = found[2].lower().rpartition("+")
+    if not plus or not subtype or not suffix:
+        subtype, suffix = found[2].lower(), ""
+    told: dict[str, str] = {}
+    for name, value in _PARAMETER.findall(found[3] or ""):
+        plain = re.sub(r"\\(.)", r"\1", value[1:-1], flags=re.DOTALL) if value.startswith('"') else value
+        told.setdefault(name.lower(), plain)
+    return Mime(found[1].lower(), subtype, suffix or None, tuple(told.items()))
+
+
+def promises(path: str, skipped: frozenset[str] = SKIPPED) -> bool:
+    """Tell whether a path may lead to a document that can be read.
+
+    >>> promises("/a.JPG"), promises("/a.html"), promises("/v1.2/notes"), promises("/jpg")
+    (False, True, True, True)
+    """
+    name = path.rpartition("/")[2]
+    _, dot, ending = name.rpartition(".")
+    return not dot or ending.lower() not in skipped

@@ -7,10 +7,10 @@ from windrow.collections.pages.reading_version import version
 from windrow.collections.pages.recrawl import DAY
 from windrow.collections.pages.settings import CONFIGURATION
 from windrow.contract import Collection, Crawl, Derive, Settle, later
-from windrow.formats.hint import CAP
+from windrow.formats.url_hints import CAP
 
-_CRAWL = "windrow.collections.pages.crawl"
-_STEP = "windrow.collections.pages.summarise"
+_CRAWL = "windrow.collections.pages.discover"
+_STEP = "windrow.collections.pages.steps"
 
 CRAWL = Crawl(
     later(f"{_CRAWL}:seeds"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from hashlib import blake2b
 
-from windrow.collections.pages.kind import Mime
+from windrow.collections.pages.code import Mime
 
 _SHORT = 32
 """Bytes of the identity of what has no text; that of a text pile is its digest, of 64."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from windrow.collections.pages.code import ExitCode
-from windrow.collections.pages.kind import READ, mime
+from windrow.collections.pages.code import READ, ExitCode, mime
 from windrow.model import Visit
 from windrow.reasons import Reason
 

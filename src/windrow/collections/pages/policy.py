@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from windrow.collections.pages import parameter
-from windrow.collections.pages.kind import SKIPPED, promises
+from windrow.collections.pages.code import SKIPPED, promises
 from windrow.collections.pages.scope import Scope, path_pattern, target
 from windrow.collections.pages.trap import GUARD, TrapRules, trapped
 from windrow.formats.pattern import Pattern

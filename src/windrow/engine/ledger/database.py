@@ -16,7 +16,7 @@ from windrow.engine.ledger.query import migrations, queries
 from windrow.errors import DiskFull, LedgerError
 from windrow.model import Level, Status
 from windrow.reasons import Reason
-from windrow.stores.wal import empty_wal
+from windrow.stores.sqlite_file import empty_wal
 
 CHUNK = 400
 """Most values in one `IN (...)`."""

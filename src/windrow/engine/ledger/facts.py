@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from windrow import fact
+from windrow import ledger_facts
 from windrow.engine.ledger.ledger import Ledger
 from windrow.engine.ledger.moment import parse
 from windrow.model import Level, Status
@@ -25,8 +25,8 @@ def _reason(text: str | None) -> Reason | None:
     return Reason(text) if text else None
 
 
-def _subject(row: Row) -> fact.Subject:
-    return fact.Subject(*row[-4:])
+def _subject(row: Row) -> ledger_facts.Subject:
+    return ledger_facts.Subject(*row[-4:])
 
 
 # What every fact about an item also tells: its last four columns.
@@ -49,58 +49,60 @@ _ERRORS = (
 )
 
 # Each kind of fact: its columns in the table of its name, and how a row becomes the value.
-_KINDS: dict[str, tuple[str, Callable[[Row], fact.Fact]]] = {
-    "session": ("t.holder, t.command", lambda r: fact.SessionOpened(r[0], parse(r[1]), *r[2:])),
+_KINDS: dict[str, tuple[str, Callable[[Row], ledger_facts.Fact]]] = {
+    "session": ("t.holder, t.command", lambda r: ledger_facts.SessionOpened(r[0], parse(r[1]), *r[2:])),
     "session_end": (
         f"t.session, t.outcome, {_FAILED}",
-        lambda r: fact.SessionClosed(r[0], parse(r[1]), *r[2:]),
+        lambda r: ledger_facts.SessionClosed(r[0], parse(r[1]), *r[2:]),
     ),
     "task": (
         "t.session, t.collection, t.source, t.phase",
-        lambda r: fact.TaskOpened(r[0], parse(r[1]), *r[2:]),
+        lambda r: ledger_facts.TaskOpened(r[0], parse(r[1]), *r[2:]),
     ),
     "task_end": (
         "t.task, t.failed, t.reason, t.comment",
-        lambda r: fact.TaskClosed(r[0], parse(r[1]), r[2], bool(r[3]), _reason(r[4]), r[5]),
+        lambda r: ledger_facts.TaskClosed(r[0], parse(r[1]), r[2], bool(r[3]), _reason(r[4]), r[5]),
     ),
     "item": (
         "t.session, t.collection, t.kind, t.item_key, t.parent, t.owner, t.fetch, t.digest, t.member, t.size, t.md5",
-        lambda r: fact.ItemMade._make((r[0], parse(r[1]), *r[2:8], r[8] or None, *r[9:])),
+        lambda r: ledger_facts.ItemMade._make((r[0], parse(r[1]), *r[2:8], r[8] or None, *r[9:])),
     ),
     "listing": (
         "t.session, t.source, t.item, t.path, t.event, t.size, t.modified",
-        lambda r: fact.Listed._make((r[0], parse(r[1]), *r[2:8], _time(r[8]), _subject(r))),
+        lambda r: ledger_facts.Listed._make((r[0], parse(r[1]), *r[2:8], _time(r[8]), _subject(r))),
     ),
     "fetch": (
         f"t.session, t.item, t.source, t.path, {_CUT}, {_ERRORS}",
-        lambda r: fact.FetchBegun._make((r[0], parse(r[1]), *r[2:6], _subject(r), *r[6:8])),
+        lambda r: ledger_facts.FetchBegun._make((r[0], parse(r[1]), *r[2:6], _subject(r), *r[6:8])),
     ),
     "fetch_end": (
         "t.fetch, t.item, t.source, t.received, t.size, t.digest, t.reason, t.message",
-        lambda r: fact.FetchEnded._make((r[0], parse(r[1]), *r[2:8], _reason(r[8]), r[9], _subject(r))),
+        lambda r: ledger_facts.FetchEnded._make((r[0], parse(r[1]), *r[2:8], _reason(r[8]), r[9], _subject(r))),
     ),
     "reading": (
         "t.session, t.item, t.step, t.version, t.reason, t.number, t.md5",
-        lambda r: fact.DocumentRead._make((r[0], parse(r[1]), *r[2:6], _reason(r[6]), *r[7:9], _subject(r))),
+        lambda r: ledger_facts.DocumentRead._make((r[0], parse(r[1]), *r[2:6], _reason(r[6]), *r[7:9], _subject(r))),
     ),
     "move": (
         "t.session, t.item, t.phase, t.status, t.reason, t.message",
-        lambda r: fact.Moved(r[0], parse(r[1]), r[2], r[3], r[4], Status(r[5]), _reason(r[6]), r[7], _subject(r)),
+        lambda r: ledger_facts.Moved(
+            r[0], parse(r[1]), r[2], r[3], r[4], Status(r[5]), _reason(r[6]), r[7], _subject(r)
+        ),
     ),
     "finding": (
         "t.session, t.item, t.phase, t.kind, t.level, t.message, t.line, t.col",
-        lambda r: fact.FindingMade(
+        lambda r: ledger_facts.FindingMade(
             r[0], parse(r[1]), r[2], r[3], r[4], r[5], Level(r[6]), r[7], r[8], r[9], _subject(r)
         ),
     ),
 }
 
 
-def facts(ledger: Ledger, after: int = 0, upto: int | None = None) -> Iterator[fact.Fact]:
+def facts(ledger: Ledger, after: int = 0, upto: int | None = None) -> Iterator[ledger_facts.Fact]:
     """Yield every fact with `after < seq <= upto`, in order, holding only a row of each kind."""
     last = upto if upto is not None else ledger.database.value("last_seq")
 
-    def rows(table: str) -> Iterator[fact.Fact]:
+    def rows(table: str) -> Iterator[ledger_facts.Fact]:
         columns, make = _KINDS[table]
         about, join = (_ABOUT, " JOIN item i ON i.seq = t.item") if table in _OF_ITEMS else ("", "")
         chosen = "t.seq > ? AND t.seq <= ? ORDER BY t.seq"
@@ -110,7 +112,7 @@ def facts(ledger: Ledger, after: int = 0, upto: int | None = None) -> Iterator[f
     return heapq.merge(*(rows(table) for table in _KINDS), key=lambda one: one.seq)
 
 
-def batches(ledger: Ledger, after: int, size: int = 1000) -> Iterator[list[fact.Fact]]:
+def batches(ledger: Ledger, after: int, size: int = 1000) -> Iterator[list[ledger_facts.Fact]]:
     """Yield the facts after a checkpoint in lists of at most `size`."""
     stream = facts(ledger, after)
     while batch := list(islice(stream, size)):

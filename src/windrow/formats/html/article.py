@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-from windrow.formats.html.byline import byline, people
+from windrow.formats.html.article_parts import byline, headline, people, stamped, title
 from windrow.formats.html.charset import decode
 from windrow.formats.html.content import main_content
 from windrow.formats.html.excerpt import excerpt
 from windrow.formats.html.head import PageHead, dated, head
 from windrow.formats.html.hint import hint
 from windrow.formats.html.outline import Outline
-from windrow.formats.html.stamp import stamped
-from windrow.formats.html.title import headline, title
 from windrow.formats.html.tree import body, parse, silence
 from windrow.formats.html.walk import walk
 

@@ -1,18 +1,51 @@
-"""Tell the main content of a page from what stands around it on every page of its site."""
+"""Read a page: bytes and what is known of them in, one value out."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 
-from windrow.formats.html.forest import judge
-from windrow.formats.html.hint import PageHint
+from windrow.formats.html.article_parts import stamped
+from windrow.formats.html.charset import decode
+from windrow.formats.html.forest import FIRST, SECOND, judge
+from windrow.formats.html.head import PageHead, head
+from windrow.formats.html.hint import PageHint, hint
 from windrow.formats.html.mark import PageLocation
 from windrow.formats.html.outline import Outline
-from windrow.formats.html.trait import Traits
+from windrow.formats.html.traits import Traits
+from windrow.formats.html.tree import body, parse, silence
 from windrow.formats.html.unseen import HIDDEN
 from windrow.formats.html.view import view
-from windrow.formats.html.weight import FIRST, SECOND
+from windrow.formats.html.walk import walk
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page that was read."""
+
+    url: str
+    encoding: str
+    head: PageHead
+    outline: Outline
+    hint: PageHint
+
+
+def read(raw: bytes, url: str = "", content_type: str = "") -> Page:
+    """Read a page's bytes; any bytes give a page, in time that grows with their number.
+
+    >>> page = read(b"<title>A</title><p>One <b>two</b><p>Three")
+    >>> page.head.title, page.outline.blocks.text
+    ('A', ['One two', 'Three'])
+    """
+    text = decode(raw, content_type)
+    # a text that is UTF-8 without a fault need not be written so again
+    same = text.encoding == "utf-8" and text.source != "bom" and "\ufffd" not in text.text
+    tree = parse(raw if same else text.text)
+    said = stamped(head(tree), tree, text.text)
+    silence(tree, text.text)
+    return Page(url, text.encoding, said, walk(body(tree)), hint(url, said.property("og:type"), said.json_ld))
+
 
 _MAIN, _ARTICLE = int(PageLocation.MAIN | PageLocation.CENTRE), int(PageLocation.ARTICLE | PageLocation.POST)
 _SENTENCE = 12  # words of a block that is prose

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from windrow.formats.html.mark import PageLocation
-from windrow.formats.html.pen import OutlineBuilder
+from windrow.formats.html.outline_builder import OutlineBuilder
 from windrow.formats.html.walk import meaning, pieces
 
 _OPENS = (OutlineBuilder.open, OutlineBuilder.form)

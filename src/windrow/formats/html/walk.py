@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from windrow.formats.html.element import BODY, Shape, shape
 from windrow.formats.html.outline import Outline
-from windrow.formats.html.pen import OutlineBuilder
+from windrow.formats.html.outline_builder import OutlineBuilder
 
 Act = Callable[[OutlineBuilder, bytes, Shape], None]
 Meaning = tuple[Act, Shape]

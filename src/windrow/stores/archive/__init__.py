@@ -1,6 +1,7 @@
 """The archive: every byte that came, in WARC files with a CDXJ index."""
 
-from windrow.stores.archive.deposit import CaptureSink
+from windrow.stores.archive.archive_writer import ArchiveWriter
+from windrow.stores.archive.capture_sink import CaptureSink
 from windrow.stores.archive.indexed import (
     CdxRow,
     LineBlock,
@@ -10,7 +11,6 @@ from windrow.stores.archive.indexed import (
     read_index,
     verify_record,
 )
-from windrow.stores.archive.keeper import ArchiveWriter
 from windrow.stores.archive.mend import alone, mark_ledger, mend, refuse_other_ledger, sweep
 from windrow.stores.archive.view import Capture, open_capture, open_response
 

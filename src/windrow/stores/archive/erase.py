@@ -20,8 +20,8 @@ from typing import NamedTuple
 from windrow.errors import ArchiveError
 from windrow.formats.warc import END, header, record_id, stamp
 from windrow.model import Limits
-from windrow.stores.archive.stranger import met
-from windrow.stores.archive.writer import guarded
+from windrow.stores.archive.warc_reader import met
+from windrow.stores.archive.warc_writer import guarded
 
 _TOLD = b"This record was taken down.\n"
 _EXTRA = 65_000  # bytes of a gzip member's extra field that are made use of

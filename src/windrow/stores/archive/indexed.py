@@ -20,7 +20,7 @@ from windrow.formats.coding import plain
 from windrow.formats.http import read_head
 from windrow.model import CdxLine, Limits
 from windrow.reasons import Reason
-from windrow.stores.archive.stranger import GZIP, WarcRecord, met_at
+from windrow.stores.archive.warc_reader import GZIP, WarcRecord, met_at
 
 _BLOCK = 1 << 20
 _MEMORY = 8 << 20  # bytes of a payload that are held in memory; larger ones go to a temporary file

@@ -11,8 +11,8 @@ from pathlib import Path
 from time import monotonic, sleep, time
 
 from windrow.errors import ArchiveError, ConfigError
-from windrow.stores.archive.keeper import LARGE, LOCK, PARTS
-from windrow.stores.archive.part import find_document
+from windrow.stores.archive.archive_writer import LARGE, LOCK, PARTS
+from windrow.stores.archive.part_file import find_document
 
 FORTNIGHT = 14 * 86400
 OWNER = ".ledger"

@@ -20,8 +20,8 @@ from windrow.formats.arc import read_line
 from windrow.formats.warc import END, header, target
 from windrow.model import Limits
 from windrow.reasons import Reason
-from windrow.stores.archive.stranger import GZIP, ZSTD, WarcForm, WarcRecord, met
-from windrow.stores.archive.writer import guarded
+from windrow.stores.archive.warc_reader import GZIP, ZSTD, WarcForm, WarcRecord, met
+from windrow.stores.archive.warc_writer import guarded
 
 _BLOCK = 1 << 20
 _FREE = 64 << 20  # bytes that any file may inflate to

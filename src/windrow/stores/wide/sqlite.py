@@ -11,7 +11,7 @@ from pathlib import Path
 from isal import isal_zlib
 
 from windrow.errors import ConfigError, DiskFull, StoreError
-from windrow.stores.wal import empty_wal
+from windrow.stores.sqlite_file import empty_wal
 from windrow.stores.wide.table import Cells, Family, Put, check_families, check_known, check_put
 
 _SCHEMA = """

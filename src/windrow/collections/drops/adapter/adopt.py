@@ -6,8 +6,8 @@ from collections import Counter
 from pathlib import Path
 
 from windrow.collections.drops.adapter.tracker_books import declared
+from windrow.collections.drops.discover import FOLDERS
 from windrow.collections.drops.name import ZipName, read_zip_name
-from windrow.collections.drops.plan import FOLDERS
 from windrow.config import Workspace
 from windrow.errors import UsageError
 from windrow.model import Site, Source

@@ -8,19 +8,17 @@ from collections.abc import Iterator, Mapping
 import sqlalchemy as sa
 
 from windrow.collections.drops.collection import COLLECTION
-from windrow.collections.drops.element import TABLES
+from windrow.collections.drops.database.tracker_tables import DATABASE, TRACKER
+from windrow.collections.drops.element import SUMMARY, TABLES
 from windrow.collections.drops.phase import PHASES
 from windrow.collections.drops.settings import drops_of
-from windrow.collections.drops.summary import SUMMARY
-from windrow.collections.drops.tracker import DATABASE, TRACKER
 from windrow.config import Workspace
 from windrow.config.password import password
 from windrow.contract import Load
 from windrow.engine.check import Fault
 from windrow.engine.ledger import Ledger
 from windrow.model import Status
-from windrow.stores.connect import READS, connect, guarded
-from windrow.stores.database import named
+from windrow.stores.connect import READS, connect, guarded, named
 from windrow.stores.tables import TableStore
 
 AGAIN = "drop the tracker's tables, or empty all of them (an SQLite file: move it away), then: windrow run"

@@ -8,14 +8,13 @@ from typing import TextIO
 import sqlalchemy as sa
 
 from windrow.adapter import Export
+from windrow.collections.drops.database.tracker_tables import DATABASE, TRACKER
 from windrow.collections.drops.settings import drops_of
-from windrow.collections.drops.tracker import DATABASE, TRACKER
 from windrow.config import Workspace
 from windrow.config.password import password
 from windrow.errors import WindrowError
 from windrow.reasons import Reason
-from windrow.stores.connect import connect, guarded
-from windrow.stores.database import named
+from windrow.stores.connect import connect, guarded, named
 from windrow.stores.dump import dump
 
 

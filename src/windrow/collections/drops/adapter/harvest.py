@@ -8,15 +8,14 @@ from datetime import datetime
 from windrow.collections.drops.adapter.resources import resources
 from windrow.collections.drops.adapter.tracker_books import Tracker, declared
 from windrow.collections.drops.collection import COLLECTION, SCHEMAS
-from windrow.collections.drops.declared import Declared, declare
-from windrow.collections.drops.element import TABLES
+from windrow.collections.drops.database.declared import Declared, declare
+from windrow.collections.drops.database.tracker_tables import TRACKER
+from windrow.collections.drops.element import SUMMARY, TABLES
 from windrow.collections.drops.member import sort_key, zip_name
 from windrow.collections.drops.name import XmlName, read_xml_name
 from windrow.collections.drops.reference import lists
 from windrow.collections.drops.settings import drops_of
 from windrow.collections.drops.steps import compiled
-from windrow.collections.drops.summary import SUMMARY
-from windrow.collections.drops.tracker import TRACKER
 from windrow.config import Workspace
 from windrow.config.password import password
 from windrow.contract import Rows

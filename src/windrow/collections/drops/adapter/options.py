@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from windrow.collections.drops.declared import Declared
-from windrow.collections.drops.plan import FOLDERS, plan
-from windrow.collections.drops.seed import CENTRES
+from windrow.collections.drops.database.declared import Declared
+from windrow.collections.drops.database.seed import CENTRES
+from windrow.collections.drops.discover import FOLDERS, plan
 from windrow.collections.drops.settings import drops_of
 from windrow.config import Workspace
 from windrow.engine.ledger.moment import now

@@ -8,15 +8,13 @@ from pathlib import Path
 from windrow.adapter import Replayed
 from windrow.collections.drops.adapter.harvest import DropsStore, harvest
 from windrow.collections.drops.collection import COLLECTION
-from windrow.collections.drops.element import TABLES
+from windrow.collections.drops.element import SUMMARY, TABLES
 from windrow.collections.drops.settings import drops_of
-from windrow.collections.drops.summary import SUMMARY
 from windrow.config import Workspace
 from windrow.config.password import password
 from windrow.config.place import REPLAY
-from windrow.engine.crew import Crew
-from windrow.engine.message import ArchiveSettings
-from windrow.engine.pool import Pool
+from windrow.engine.fetchers.crew import Crew
+from windrow.engine.fetchers.message import ArchiveSettings
 from windrow.engine.progress import Progress
 from windrow.engine.rebuild import rebuild
 from windrow.engine.release import released
@@ -24,7 +22,8 @@ from windrow.engine.replay import SCRATCH, Renamed, ReplayChange
 from windrow.engine.replay import replay as read_again
 from windrow.engine.run import HarvestRun
 from windrow.engine.session import Session, Setup
-from windrow.engine.worker import WorkerConfig
+from windrow.engine.steps.pool import Pool
+from windrow.engine.steps.worker import WorkerConfig
 from windrow.errors import UsageError
 from windrow.settings.configuration import DatabaseAddress
 from windrow.stores.tables import TableStore

@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from windrow.collections.drops import name as names
-from windrow.collections.drops.books import grown, project
-from windrow.collections.drops.declared import Declared, declare
-from windrow.collections.drops.seed import seeds
+from windrow.collections.drops.database.declared import Declared, declare
+from windrow.collections.drops.database.projection import grown, project
+from windrow.collections.drops.database.seed import seeds
+from windrow.collections.drops.database.tracker_tables import DATABASE, NATURAL, TRACKER
 from windrow.collections.drops.settings import drops_of
-from windrow.collections.drops.tracker import DATABASE, NATURAL, TRACKER
 from windrow.config import Workspace
 from windrow.config.password import password
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.facts import batches
 from windrow.engine.ledger.moment import now
 from windrow.model import Source
-from windrow.stores.books import ProjectionTables
+from windrow.stores.projection import ProjectionTables
 
 
 def declared(workspace: Workspace, sources: tuple[Source, ...]) -> Declared:

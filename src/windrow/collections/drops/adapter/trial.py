@@ -16,10 +16,10 @@ from windrow.collections.drops.element import TABLES
 from windrow.collections.drops.settings import SHIPPED
 from windrow.config import Workspace
 from windrow.contract import Check, Collection, Judge, Load, Read, Rows, Step
-from windrow.engine.message import Job
-from windrow.engine.pool import Pool
+from windrow.engine.fetchers.message import Job
 from windrow.engine.sample import sample
-from windrow.engine.worker import WorkerConfig
+from windrow.engine.steps.pool import Pool
+from windrow.engine.steps.worker import WorkerConfig
 from windrow.errors import ConfigError, UsageError
 from windrow.model import (
     Finding,
@@ -37,7 +37,7 @@ from windrow.model import (
 )
 from windrow.reasons import Reason
 from windrow.settings.address import SCHEMES, place
-from windrow.shape import ElementTable
+from windrow.table_schema import ElementTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from windrow.collections.drops.checks.case import Case, shown
-from windrow.collections.drops.checks.value import castable
+from windrow.collections.drops.checks.case import Case, castable, shown
 from windrow.collections.drops.dom import Node
 from windrow.collections.drops.reference import Parameter
 

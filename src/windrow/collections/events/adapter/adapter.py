@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 from windrow.adapter import Export, Replayed
 from windrow.collections.events.adapter.databases import opened, place_of
-from windrow.collections.events.adapter.projection import Projection
+from windrow.collections.events.adapter.projection import EventProjection
 from windrow.collections.events.collection import COLLECTION
 from windrow.config import Workspace
 from windrow.contract import Collection
@@ -57,7 +57,7 @@ class EventAdapter(RecordAdapter):
                 return "nothing is read yet"
             with opened(workspace) as databases:
                 sources = workspace.of(self._collection.name)
-                made = Projection(
+                made = EventProjection(
                     records, ledger, databases, sources, archive=workspace.archive.folder, limits=workspace.limits
                 )
                 return made.run(pulse)

@@ -17,9 +17,9 @@ from windrow.collections.events.adapter.sources import SourceRuns, good_runs
 from windrow.collections.events.discover import parser_of
 from windrow.collections.events.documents import (
     MISSING,
-    Attempt,
     Completeness,
     EventDocument,
+    ReadAttempt,
     Said,
     event_document,
     log_document,
@@ -28,8 +28,8 @@ from windrow.collections.events.readers.decoded import text_of
 from windrow.collections.events.settings import ADDRESS
 from windrow.contract import CAPTURED, REQUEST, ROBOTS
 from windrow.digest import digest
-from windrow.engine.answers import body_of
 from windrow.engine.ledger import Ledger
+from windrow.engine.requests.answers import body_of
 from windrow.errors import ArchiveError, StepError
 from windrow.formats.url import parts
 from windrow.model import KeptResponse, Limits, Recorded, Source, Visit
@@ -49,7 +49,7 @@ _REFUSALS = {
 }  # fmt: skip
 
 
-class Projection:
+class EventProjection:
     """One projection of a workspace's events."""
 
     def __init__(
@@ -192,7 +192,7 @@ class Projection:
             attempt = self._attempt(one, counts.get(one.seq, (0, 0)), skips.get(one.seq, []))
             self._write_log(attempt, logs)
 
-    def _write_log(self, attempt: Attempt, logs: set[str] | None) -> None:
+    def _write_log(self, attempt: ReadAttempt, logs: set[str] | None) -> None:
         ordinal = 1
         while True:
             document = log_document(attempt, ordinal)
@@ -206,7 +206,7 @@ class Projection:
             self._store.write(self._databases.log, [document])
             self._written["logs"] += 1
 
-    def _attempt(self, one: Recorded, count: tuple[int, int], skips: Iterable[Skipped]) -> Attempt:
+    def _attempt(self, one: Recorded, count: tuple[int, int], skips: Iterable[Skipped]) -> ReadAttempt:
         visit, source = one.visit, self._sources.get(one.source)
         parser = parser_of(source)
         whole = next((skip for skip in skips if not skip.key), None)
@@ -232,7 +232,7 @@ class Projection:
         result = str(reason).title().replace("_", "") if reason else ""
         version = parser.at(visit.started).version
         told = (message or reason.meaning) if reason else ""
-        return Attempt(
+        return ReadAttempt(
             visit.started, parser.name, version, visit.seconds, url, text, count[1], result, told, facts
         )  # fmt: skip
 

@@ -10,13 +10,12 @@ from typing import NamedTuple
 from windrow.adapter import CHANGED, GONE, NEW, SourceChange, Window
 from windrow.collections.pages.adapter.editions import contents
 from windrow.collections.pages.adapter.open_summary import there
+from windrow.collections.pages.database.page_versions import PageVersion, Timeline, Versions, timelines
+from windrow.collections.pages.database.sound import reached
 from windrow.collections.pages.difference import difference
 from windrow.config import Workspace
 from windrow.engine.ledger import Ledger
 from windrow.formats.url import parts
-from windrow.stores.index.timeline import Timeline, timelines
-from windrow.stores.index.version import PageVersion, Versions
-from windrow.stores.summary.sound import reached
 
 COLLECTION = "pages"
 

@@ -9,14 +9,14 @@ from windrow.collections.pages.adapter.crawler_books import check_crawler
 from windrow.collections.pages.adapter.indexing import SPELLING, behind
 from windrow.collections.pages.adapter.open_summary import there
 from windrow.collections.pages.collection import COLLECTION
+from windrow.collections.pages.database.fulltext_table import recount
+from windrow.collections.pages.database.sound import faults, reached
 from windrow.collections.pages.reading import Pile
 from windrow.collections.pages.settings import pages_of
 from windrow.config import Workspace
 from windrow.engine.check import Fault
 from windrow.engine.ledger import Ledger
 from windrow.query.word import counted
-from windrow.stores.index.fulltext import recount
-from windrow.stores.summary.sound import faults, reached
 
 AGAIN = "remove the Summary Database and its index; then: windrow run --from summarise"
 INDEX = "windrow run pages --from index"

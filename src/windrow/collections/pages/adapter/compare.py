@@ -8,13 +8,13 @@ from uuid import UUID
 
 from windrow.collections.pages.adapter.editions import contents
 from windrow.collections.pages.adapter.open_summary import summaries
-from windrow.collections.pages.crawl import address
+from windrow.collections.pages.database.page_versions import PageVersion, Versions
 from windrow.collections.pages.difference import DiffLine, TextChange, difference
+from windrow.collections.pages.discover import address
 from windrow.config import Workspace
 from windrow.errors import UsageError, WindrowError
 from windrow.query.date import span
 from windrow.reasons import Reason
-from windrow.stores.index.version import PageVersion, Versions
 
 
 class Compared(NamedTuple):

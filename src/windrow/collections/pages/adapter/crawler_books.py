@@ -7,6 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from windrow.collections.pages.books import is_text, log
+from windrow.collections.pages.database.crawler import DESCRIBED, CrawlerStore
+from windrow.collections.pages.database.described import described
+from windrow.collections.pages.database.writer import ADDRESS
 from windrow.engine.check import Fault
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.attempts import LoggedVisit
@@ -15,9 +18,6 @@ from windrow.formats.coding import plain
 from windrow.formats.html.charset import decode
 from windrow.model import ArchivePlace
 from windrow.stores.archive.view import open_response
-from windrow.stores.summary.crawler import DESCRIBED, CrawlerStore
-from windrow.stores.summary.described import described
-from windrow.stores.summary.writer import ADDRESS
 
 COLLECTION = "pages"
 

@@ -9,9 +9,9 @@ from uuid import UUID
 
 from windrow.collections.pages.adapter.lookup import when
 from windrow.collections.pages.adapter.open_summary import there
+from windrow.collections.pages.database.page_versions import Near, PageVersion, Versions
 from windrow.collections.pages.difference import State, difference
 from windrow.config import Workspace
-from windrow.stores.index.version import Near, PageVersion, Versions
 
 _COMPARED = 100
 """Versions, the latest ones, that are compared with the one before."""

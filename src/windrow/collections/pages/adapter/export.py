@@ -8,10 +8,10 @@ from typing import TextIO
 from windrow.adapter import Export
 from windrow.collections.pages.adapter.lookup import when
 from windrow.collections.pages.adapter.open_summary import summaries
+from windrow.collections.pages.database.plain import copy, generations
 from windrow.config import Workspace
-from windrow.form import plain
 from windrow.formats.terminal import escape_json
-from windrow.stores.summary.plain import copy, generations
+from windrow.json_form import plain
 
 TIMES = ("first_seen", "last_seen", "ended", "created", "updated")
 

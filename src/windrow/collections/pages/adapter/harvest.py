@@ -7,6 +7,7 @@ from dataclasses import replace
 from windrow.collections.pages.adapter.crawler_books import CrawlerBooks
 from windrow.collections.pages.adapter.indexing import follower
 from windrow.collections.pages.collection import COLLECTION
+from windrow.collections.pages.database.store import SummaryStore
 from windrow.collections.pages.settings import Pages, pages_of
 from windrow.config import Value, Workspace
 from windrow.engine.ledger import Ledger
@@ -15,7 +16,6 @@ from windrow.errors import ConfigError, UsageError
 from windrow.model import Source
 from windrow.politeness.user_agent import user_agent
 from windrow.stores.index.folder import refuse_strange
-from windrow.stores.summary.store import SummaryStore
 
 
 def harvest(workspace: Workspace) -> Harvest:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from windrow.collections.pages.database.search_view import NO_LINKS, IncomingLinks
 from windrow.collections.pages.search.entry import FIELDS, VERSION
-from windrow.stores.index.beside import FullTextIndex, current, there
 from windrow.stores.index.folder import ROLL
-from windrow.stores.index.generation import NO_LINKS, IncomingLinks
-from windrow.stores.index.roll import ManifestEntry
+from windrow.stores.index.fulltext_index import FullTextIndex, ManifestEntry, current, there
 
 
 def open_index(folder: Path) -> FullTextIndex:

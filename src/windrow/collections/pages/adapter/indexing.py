@@ -10,16 +10,21 @@ from typing import NamedTuple
 import sqlalchemy as sa
 
 from windrow.collections.pages.adapter.index_files import is_current, open_index, roll_path
+from windrow.collections.pages.database.fulltext_table import Filled, Pulse, Spelling, fill, go_on
+from windrow.collections.pages.database.search_view import (
+    IncomingLinks,
+    IndexedGeneration,
+    PageText,
+    PageTexts,
+    SummaryReader,
+    findable,
+    page_ids,
+)
 from windrow.collections.pages.search.entry import VERSION, entry, page_text, stamp
 from windrow.query.word import counted, readable
 from windrow.stores.connect import connect, file_of
-from windrow.stores.index.beside import FullTextIndex, there
 from windrow.stores.index.folder import begin_roll
-from windrow.stores.index.fulltext import Filled, Pulse, Spelling, fill, go_on
-from windrow.stores.index.generation import IncomingLinks, IndexedGeneration, PageText
-from windrow.stores.index.page_text import PageTexts, page_ids
-from windrow.stores.index.roll import IndexManifest, ManifestEntry
-from windrow.stores.index.summary import SummaryReader, findable
+from windrow.stores.index.fulltext_index import FullTextIndex, IndexManifest, ManifestEntry, there
 
 BATCH = 1_000
 """Pages that are read at once."""

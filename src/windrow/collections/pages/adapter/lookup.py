@@ -17,7 +17,7 @@ from windrow.collections.pages.settings import pages_of
 from windrow.config import Workspace
 from windrow.engine.ledger.moment import now
 from windrow.query.snippet import Piece
-from windrow.stores.index.beside import there
+from windrow.stores.index.fulltext_index import there
 
 BARE = "ranked by the full-text tables; the extra is faster and ranks better: pip install 'windrow[search]'"
 BEHIND = "the index beside the database is not there or of another version; windrow run --from index pages makes it"

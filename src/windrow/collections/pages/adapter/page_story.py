@@ -10,15 +10,15 @@ from windrow.collections.pages.adapter.editions import Edition, editions
 from windrow.collections.pages.adapter.lookup import when
 from windrow.collections.pages.adapter.rules import judge
 from windrow.collections.pages.code import CrawlType
-from windrow.collections.pages.crawl import address
-from windrow.collections.pages.guide import ASSET
+from windrow.collections.pages.database.page_versions import Near
+from windrow.collections.pages.discover import address
+from windrow.collections.pages.site_rules import ASSET
 from windrow.config import Workspace
 from windrow.digest import number, short
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.addresses import ELSEWHERE, AddressRow
 from windrow.engine.ledger.attempts import VisitRow
 from windrow.reasons import Reason
-from windrow.stores.index.version import Near
 
 BAD_REQUEST = 400
 COLLECTION = "pages"

@@ -7,6 +7,8 @@ from dataclasses import replace
 from windrow.adapter import Replayed, RereadCount
 from windrow.collections.pages.adapter.harvest import harvest
 from windrow.collections.pages.adapter.indexing import follower
+from windrow.collections.pages.database.fulltext_table import go_on
+from windrow.collections.pages.database.plain import compare
 from windrow.collections.pages.settings import pages_of
 from windrow.config import Workspace
 from windrow.config.place import replay_folder
@@ -15,8 +17,6 @@ from windrow.engine.rebuild import rebuild
 from windrow.engine.session import Session, Setup
 from windrow.stores.index.folder import refuse_strange
 from windrow.stores.index.folder import remove as remove_index
-from windrow.stores.index.fulltext import go_on
-from windrow.stores.summary.plain import compare
 
 
 def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from windrow.collections.pages.code import CrawlType
-from windrow.collections.pages.crawl import site
+from windrow.collections.pages.discover import site
 from windrow.collections.pages.policy import by_robots, told
 from windrow.collections.pages.settings import pages_of
 from windrow.config import Workspace

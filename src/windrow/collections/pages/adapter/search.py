@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from windrow.collections.pages.adapter.index_files import is_current, links_of, open_index, roll_path
+from windrow.collections.pages.database.search_view import NO_LINKS, SummaryReader
 from windrow.collections.pages.search.ask import SHARES, ask, copies, least, parted, several, unindexed
 from windrow.collections.pages.search.condition import FROM, condition, dated, known, some, spoken, whole
 from windrow.collections.pages.search.fold import Ranked, folded, ordered, spread
@@ -21,9 +22,7 @@ from windrow.query.snippet import pattern
 from windrow.query.tree import Filter, filters, wanted
 from windrow.query.word import address_text, pieces, says, words
 from windrow.stores.index.clause import IndexHit
-from windrow.stores.index.generation import NO_LINKS
-from windrow.stores.index.roll import IndexManifest
-from windrow.stores.index.summary import SummaryReader
+from windrow.stores.index.fulltext_index import IndexManifest
 
 if TYPE_CHECKING:
     import sqlalchemy as sa

@@ -11,13 +11,13 @@ from windrow.collections.pages.adapter.lookup import when
 from windrow.collections.pages.adapter.open_summary import there
 from windrow.collections.pages.adapter.page_story import Tombstone, tombstones
 from windrow.collections.pages.adapter.rules import standing
+from windrow.collections.pages.database.page_versions import Counted, Versions
 from windrow.config import Workspace
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.addresses import HostState
 from windrow.engine.ledger.moment import now
 from windrow.model import Source
 from windrow.politeness.robots_standing import RobotsState
-from windrow.stores.index.version import Counted, Versions
 
 _HOST = re.compile(r"(?:(?:[a-z0-9_-]{1,63}\.)+[a-z0-9_-]{1,63}|\[[0-9a-f:.]+\]|localhost)(?::[0-9]{1,5})?")
 

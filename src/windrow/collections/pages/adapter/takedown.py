@@ -9,27 +9,27 @@ from pathlib import Path
 
 from windrow.adapter import Burden
 from windrow.collections.pages.adapter.indexing import follower
-from windrow.collections.pages.crawl import address
+from windrow.collections.pages.database.forget import forget as remove
+from windrow.collections.pages.database.forget import forget_crawls, scour
+from windrow.collections.pages.database.fulltext_table import go_on
+from windrow.collections.pages.database.near_duplicates import follow
+from windrow.collections.pages.database.store import SummaryStore
+from windrow.collections.pages.discover import address
 from windrow.collections.pages.settings import pages_of
 from windrow.config import Workspace
 from windrow.config.place import REPLAY, replay_folder
 from windrow.digest import number
-from windrow.engine.burial import TakedownResult, TakedownTarget, bury, kept_by_reader, lift
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import now
 from windrow.engine.ledger.takedowns import TargetCount
 from windrow.engine.replay import SCRATCH
 from windrow.engine.session import Session, Setup
+from windrow.engine.takedown import TakedownResult, TakedownTarget, bury, kept_by_reader, lift
 from windrow.errors import StoreError, UsageError
 from windrow.reasons import Reason
 from windrow.stores.index.folder import refuse_strange
 from windrow.stores.index.folder import remove as remove_index
-from windrow.stores.index.fulltext import go_on
-from windrow.stores.scratch import remove_scratch
-from windrow.stores.summary.follow import follow
-from windrow.stores.summary.forget import forget as remove
-from windrow.stores.summary.forget import forget_crawls, scour
-from windrow.stores.summary.store import SummaryStore
+from windrow.stores.sqlite_file import remove_scratch
 
 KIND = "pages"
 

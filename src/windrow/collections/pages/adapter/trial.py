@@ -15,7 +15,7 @@ from windrow.collections.pages.code import Destination, Locality
 from windrow.collections.pages.reading import PageDocument as Page
 from windrow.collections.pages.reading import read
 from windrow.collections.pages.settings import LIMITS, pages_of
-from windrow.collections.pages.summarise import answered, asks
+from windrow.collections.pages.steps import answered, asks
 from windrow.config import Workspace
 from windrow.digest import digest
 from windrow.engine.sample import sample

@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from windrow.collections.pages.kind import Mime, mime
-from windrow.collections.pages.reading.blank import blank
-from windrow.collections.pages.reading.document import PageDocument, document
-from windrow.collections.pages.reading.feed import feed
+from windrow.collections.pages.code import Mime, mime
+from windrow.collections.pages.reading.document import ContentHeaders, PageDocument, document
 from windrow.collections.pages.reading.link import count, indexiness, placed
-from windrow.collections.pages.reading.markdown import markdown
-from windrow.collections.pages.reading.pdf import pdf
-from windrow.collections.pages.reading.plain import plain
-from windrow.collections.pages.reading.said import ContentHeaders
+from windrow.collections.pages.reading.other_formats import blank, feed, markdown, pdf, plain
 from windrow.collections.pages.scope import Scope
 from windrow.errors import MissingExtra, StepError
 from windrow.formats import language

@@ -10,9 +10,9 @@ from __future__ import annotations
 from hashlib import blake2b
 from itertools import chain
 
+from windrow.collections.pages.database.search_view import IncomingLinks, IndexedGeneration, PageText
 from windrow.query.word import address_text, indexed
 from windrow.stores.index.clause import IndexDocument, IndexField
-from windrow.stores.index.generation import IncomingLinks, IndexedGeneration, PageText
 
 VERSION = "4"
 """Of what is put in; another one makes the index anew."""

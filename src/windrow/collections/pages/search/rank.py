@@ -11,10 +11,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from windrow.collections.pages.database.search_view import IncomingLinks, IndexedGeneration
 from windrow.collections.pages.search.result import ScorePart
 from windrow.query.likeness import Sought, alike, cut, together
 from windrow.query.word import address_text
-from windrow.stores.index.generation import IncomingLinks, IndexedGeneration
 
 WEIGHTS: Mapping[str, float] = {
     "text": 1.0,

@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from windrow.collections.pages.database.search_view import IndexedGeneration
 from windrow.collections.pages.search.fold import Ranked
 from windrow.collections.pages.search.result import Result
 from windrow.query.snippet import Piece, marked, snippet
-from windrow.stores.index.generation import IndexedGeneration
 
 
 class Shown(NamedTuple):

@@ -1,0 +1,242 @@
+"""The tracker's rows as a projection of the ledger: a pure function from facts to puts.
+
+Rows are known by the ledger's own numbers: an action by its item, a download by its fetch, an XML
+file by its item, a log line by its finding. So the same facts always give the same rows, and facts
+of other collections, which have no rows here, touch nothing (specification, section "Settled").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from windrow import ledger_facts
+from windrow.collections.drops import name as names
+from windrow.collections.drops.database.declared import Declared, moment
+from windrow.collections.drops.database.seed import action
+from windrow.collections.drops.phase import phase
+from windrow.model import Status
+from windrow.reasons import Reason
+from windrow.stores.statement import LateReference, RowMaking, RowPut
+
+COLLECTION = "drops"
+ZIP, XML = "zip", "xml"
+"""The kinds of items: a zip with what is to be done with it, and an XML file of one download."""
+
+_QC = ("phase_id", phase("qc"))
+"""Rows that quality control has taken over are left alone."""
+_DOWNLOAD = phase("download")
+_RUNNING = {"phase_id": _DOWNLOAD, "status_id": int(Status.RUNNING)}
+_FAILED = {"phase_id": _DOWNLOAD, "status_id": int(Status.FAILED)}
+_PENDING = {"phase_id": _DOWNLOAD, "status_id": int(Status.PENDING)}
+_NAMED = {"phase_id": phase("xml_name"), "status_id": int(Status.PENDING)}
+_LONGEST = 16_000  # characters of a message: 64 kB in the worst of encodings
+_MOST_TASK = 2**15 - 1
+_MOST_RETRIES = 2**8 - 1
+
+_Write = Callable[[Any, Declared, Callable[[RowPut], None]], None]
+
+
+def project(facts: Iterable[ledger_facts.Fact], declared: Declared) -> list[RowPut]:
+    """Return what the facts say of the tracker's rows, in their order.
+
+    The rows of centres and sources come from `declare`, which goes before.
+    """
+    puts: list[RowPut] = []
+    for one in facts:
+        write = _WRITE.get(type(one))
+        if write is not None:
+            write(one, declared, puts.append)
+    return puts
+
+
+def grown(sizes: Mapping[int, int]) -> list[RowPut]:
+    """Return the progress of transfers that are under way: the bytes here so far by fetch."""
+    return [
+        RowPut("zip_download", str(fetch), {"downloaded_size_bytes": size}, make=RowMaking.NEVER)
+        for fetch, size in sizes.items()
+    ]
+
+
+def _session_opened(one: ledger_facts.SessionOpened, _declared: Declared, put: Callable[[RowPut], None]) -> None:
+    at = moment(one.at)
+    put(RowPut("crawling_session", str(one.seq), {"start_time": at, "status": 0, "created": at}))
+
+
+def _session_closed(one: ledger_facts.SessionClosed, _declared: Declared, put: Callable[[RowPut], None]) -> None:
+    late = {}
+    if one.outcome and one.failed is not None:
+        late = {"status": LateReference("session_task", str(one.failed), _MOST_TASK, 1)}
+    values = {"finish_time": moment(one.at), "status": int(bool(one.outcome))}
+    put(RowPut("crawling_session", str(one.session), values, make=RowMaking.NEVER, late=late))
+
+
+def _task_opened(one: ledger_facts.TaskOpened, _declared: Declared, put: Callable[[RowPut], None]) -> None:
+    if one.collection == COLLECTION:
+        at = moment(one.at)
+        values = {"phase_id": one.phase, "start_time": at, "status": 0, "created": at}
+        values["comment"] = text(one.source, 256) or None
+        put(RowPut("session_task", str(one.seq), values, {"session_id": ("crawling_session", str(one.session))}))
+
+
+def _task_closed(one: ledger_facts.TaskClosed, _declared: Declared, put: Callable[[RowPut], None]) -> None:
+    values: dict[str, object] = {"finish_time": moment(one.at), "status": int(one.failed)}
+    if one.comment:
+        values["comment"] = text(one.comment, 256)
+    put(RowPut("session_task", str(one.task), values, make=RowMaking.NEVER))
+
+
+def _item_made(one: ledger_facts.ItemMade, declared: Declared, put: Callable[[RowPut], None]) -> None:
+    if one.collection != COLLECTION:
+        return
+    if one.kind == ZIP:
+        folder, _, name = one.key.partition("/")
+        put(_zip_file(name, declared, one.size))
+        refs = {"zip_id": ("zip_file", name.lower())}
+        put(RowPut("zip_action", str(one.seq), {"todo_id": action(folder)}, refs, _PENDING, _QC))
+    elif one.kind == XML and not names.refusal(one.member):
+        found = names.read_xml_name(one.member, declared.names, declared.xml_name)
+        values, refs = _origin(found)
+        values |= {"fname": one.member, "size_bytes": one.size, "content_md5": one.md5 or None}
+        refs["zip_id"] = ("zip_download", str(one.fetch))
+        put(RowPut("xml_file", str(one.seq), values, refs, _NAMED, _QC))
+
+
+def _zip_file(name: str, declared: Declared, size: int | None = None) -> RowPut:
+    values, refs = _origin(names.read_zip_name(name, declared.names, declared.zip_name))
+    once = {"file_name": name, "size_bytes": size}
+    return RowPut("zip_file", name.lower(), values, refs, once)
+
+
+def _origin(
+    found: names.ZipName | names.XmlName | Reason,
+) -> tuple[dict[str, object], dict[str, tuple[str, str]]]:
+    """Return what a name tells: producer, day and increment; of a bad name nothing."""
+    if isinstance(found, Reason):
+        return {"centre_id": None, "created": None, "inc": None}, {}
+    return {"created": found.date, "inc": found.inc}, {"centre_id": ("centre", found.centre.lower())}
+
+
+def _listed(one: ledger_facts.Listed, _declared: Declared, put: Callable[[RowPut], None]) -> None:
+    # A host that does not list it any more keeps its row: deleting that would delete its downloads.
+    if _is(one.subject, ZIP) and one.event != "gone":
+        refs = {"za_id": ("zip_action", str(one.item)), "file_source_id": ("file_source", one.source)}
+        put(RowPut("file_source_has_zip", _host(one), {}, refs, {"num_retries": 0}, make=RowMaking.AGAIN))
+
+
+def _host(one: ledger_facts.Listed | ledger_facts.FetchBegun) -> str:
+    return f"{one.item}@{one.source}"
+
+
+def _fetch_begun(one: ledger_facts.FetchBegun, _declared: Declared, put: Callable[[RowPut], None]) -> None:
+    if not _is(one.subject, ZIP):
+        return
+    if one.cut is not None:
+        put(RowPut("zip_download", str(one.cut), _FAILED, unless=_QC, make=RowMaking.NEVER))
+        _log(put, f"cut {one.cut}", ("zip_download", str(one.cut)), class_of(Reason.INTERRUPTED), _said(""))
+    if one.errors:
+        values = {"num_retries": min(one.errors, _MOST_RETRIES)}
+        put(RowPut("file_source_has_zip", _host(one), values, make=RowMaking.NEVER))
+    at = moment(one.at)
+    begun = {"request": at, "received": at, **_RUNNING}
+    put(RowPut("zip_download", str(one.seq), begun, {"zf_id": ("file_source_has_zip", _host(one))}, unless=_QC))
+    put(RowPut("zip_action", str(one.item), _RUNNING, unless=_QC, make=RowMaking.NEVER))
+
+
+def _fetch_ended(one: ledger_facts.FetchEnded, _declared: Declared, put: Callable[[RowPut], None]) -> None:
+    if not _is(one.subject, ZIP):
+        return
+    size = one.size if one.reason is None and one.size is not None else one.received
+    values = {"received": moment(one.at), "downloaded_size_bytes": size}
+    put(RowPut("zip_download", str(one.fetch), values, make=RowMaking.NEVER))
+    if one.reason is None:
+        put(RowPut("zip_file", _name(one.subject), {"size_bytes": size}, make=RowMaking.NEVER))
+    else:
+        _log(put, str(one.seq), ("zip_download", str(one.fetch)), class_of(one.reason), _said(one.message))
+
+
+def _read(one: ledger_facts.DocumentRead, _declared: Declared, put: Callable[[RowPut], None]) -> None:
+    if one.md5 and _is(one.subject, ZIP):
+        put(RowPut("zip_file", _name(one.subject), {"content_md5": one.md5}, make=RowMaking.NEVER))
+
+
+def _moved(one: ledger_facts.Moved, declared: Declared, put: Callable[[RowPut], None]) -> None:
+    state = {"phase_id": one.phase, "status_id": int(one.status)}
+    if _is(one.subject, XML):
+        put(RowPut("xml_file", str(one.item), state, unless=_QC, make=RowMaking.NEVER))
+        return
+    fetch = one.subject.fetch
+    if not _is(one.subject, ZIP) or (fetch is not None and one.reason is Reason.RETRIED):
+        return  # asked to try again: the action shows its latest download until the next one begins
+    put(RowPut("zip_action", str(one.item), state, unless=_QC, make=RowMaking.NEVER))
+    if fetch is None:
+        if one.reason is Reason.RETRIED:
+            put(_zip_file(one.subject.key.partition("/")[2], declared))  # its centre is known by now
+        return
+    put(RowPut("zip_download", str(fetch), state, unless=_QC, make=RowMaking.NEVER))
+    if one.status is Status.CANCELLED:
+        _log(put, str(one.seq), ("zip_download", str(fetch)), class_of(Reason.CANCELLED), _said(one.message))
+
+
+def _found(one: ledger_facts.FindingMade, _declared: Declared, put: Callable[[RowPut], None]) -> None:
+    if _is(one.subject, ZIP) and one.subject.fetch is not None:
+        _log(put, str(one.seq), ("zip_download", str(one.subject.fetch)), one.kind, _said(one.message))
+    elif _is(one.subject, XML):
+        values = {**_said(one.message), "line": one.line, "col": one.column}
+        _log(put, str(one.seq), ("xml_file", str(one.item)), one.kind, values)
+
+
+def _log(
+    put: Callable[[RowPut], None], key: str, about: tuple[str, str], kind: str, values: Mapping[str, object]
+) -> None:
+    """Write a line to the log of a download or an XML file; its class is put on record with it."""
+    short = text(kind, 64)
+    put(RowPut("an_exception", short.lower(), once={"short_name": short}, make=RowMaking.AGAIN))
+    table, column = ("zip_log", "zip_id") if about[0] == "zip_download" else ("xml_log", "xml_id")
+    put(RowPut(table, key, values, {column: about, "exception_id": ("an_exception", short.lower())}))
+
+
+def _said(message: str) -> dict[str, object]:
+    return {"message": text(message) or None}
+
+
+def _is(subject: ledger_facts.Subject, kind: str) -> bool:
+    return subject.collection == COLLECTION and subject.kind == kind
+
+
+def _name(subject: ledger_facts.Subject) -> str:
+    """Return the key of the zip that an action is about."""
+    return subject.key.partition("/")[2].lower()
+
+
+def class_of(reason: Reason) -> str:
+    """Return a reason as a class of the tracker's exceptions.
+
+    >>> class_of(Reason.WRONG_PASSWORD)
+    'WrongPassword'
+    """
+    return reason.value.title().replace("_", "")
+
+
+def text(said: str, longest: int = _LONGEST) -> str:
+    r"""Return a text that every database takes: no NUL, no half characters, not too long.
+
+    >>> text("a\x00b\ud800")
+    'a\ufffdb?'
+    """
+    return said.replace("\0", "\ufffd").encode("utf-8", "replace").decode()[:longest]
+
+
+_WRITE: dict[type, _Write] = {
+    ledger_facts.SessionOpened: _session_opened,
+    ledger_facts.SessionClosed: _session_closed,
+    ledger_facts.TaskOpened: _task_opened,
+    ledger_facts.TaskClosed: _task_closed,
+    ledger_facts.ItemMade: _item_made,
+    ledger_facts.Listed: _listed,
+    ledger_facts.FetchBegun: _fetch_begun,
+    ledger_facts.FetchEnded: _fetch_ended,
+    ledger_facts.DocumentRead: _read,
+    ledger_facts.Moved: _moved,
+    ledger_facts.FindingMade: _found,
+}

@@ -1,0 +1,1 @@
+"""The Summary Database and the crawler database: tables, writers and readers over SQLite."""

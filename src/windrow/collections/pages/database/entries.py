@@ -1,0 +1,233 @@
+"""Addresses in the parts of the tables `origin` and `url`: any scheme, and never a user or password."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import NamedTuple
+
+from windrow.collections.pages.database.versions import Sighted
+from windrow.formats.url import normalise
+from windrow.formats.url.resolver import apart
+
+_KNOWN = {"ftp": 21, "ftps": 990, "sftp": 22, "ws": 80, "wss": 443, "gopher": 70, "gemini": 1965}
+
+
+class OriginEntry(NamedTuple):
+    """The columns of `origin`; `port` is None where it is the scheme's own."""
+
+    scheme: str
+    host: str | None
+    port: int | None
+    text: str
+
+
+class AddressEntry(NamedTuple):
+    """The columns of `url` that are not empty always; `origin` is spelt as `OriginEntry.text`."""
+
+    origin: str
+    path: str | None
+    query: str | None
+    text: str
+
+
+def split(url: str) -> AddressEntry:
+    """Take an absolute address without fragment apart; credentials are left out.
+
+    One of the web gets its one spelling (`windrow.formats.url`); what has none there stays as it is.
+
+    >>> split("HTTP://me:pw@Example.org:80/a?b")
+    AddressEntry(origin='http://example.org', path='/a', query='b', text='http://example.org/a?b')
+    >>> split("sftp://me:pw@b.example:2222/x").text
+    'sftp://b.example:2222/x'
+    """
+    if plain := apart(url):
+        return AddressEntry(plain[0], plain[1], plain[2][1:] or None, url)
+    if url.startswith("http") or url[:4].lower() == "http":
+        text = normalise(url).url
+        if text:
+            end = text.index("/", 8)
+            path, mark, query = text[end:].partition("?")
+            return AddressEntry(text[:end], path, query if mark else None, text)
+    return _other(url)
+
+
+def _other(url: str) -> AddressEntry:
+    scheme, _, rest = url.partition(":")
+    scheme = scheme.lower()
+    if not rest.startswith("//"):
+        path, mark, query = rest.partition("?")
+        return AddressEntry(f"{scheme}:", path or None, query if mark else None, f"{scheme}:{rest}")
+    end = min((at for at in (rest.find(mark, 2) for mark in "/?\\") if at > 0), default=len(rest))
+    host, port = _authority(rest[2:end].rpartition("@")[2].lower())
+    shown = "" if port is None or port == _KNOWN.get(scheme) else f":{port}"
+    text = f"{scheme}://{host}{shown}"
+    path, mark, query = rest[end:].partition("?")
+    return AddressEntry(text, path or None, query if mark else None, f"{text}{path}{mark}{query}")
+
+
+def origin(text: str) -> OriginEntry:
+    """Take an origin apart as `split` spells it.
+
+    >>> origin("https://example.org:8443"), origin("mailto:").host
+    (OriginEntry(scheme='https', host='example.org', port=8443, text='https://example.org:8443'), None)
+    """
+    scheme, _, rest = text.partition(":")
+    if not rest:
+        return OriginEntry(scheme, None, None, text)
+    host, port = _authority(rest[2:])
+    return OriginEntry(scheme, host or None, port, text)
+
+
+def _authority(text: str) -> tuple[str, int | None]:
+    name, colon, digits = text.rpartition(":")
+    if not colon or not (digits.isascii() and digits.isdecimal()) or len(digits) > 5:
+        return text.removesuffix(":"), None
+    return name, int(digits)
+
+
+PILE = 64
+"""Bytes of an identity that is the digest of a text pile; any other has fewer."""
+
+HEADED = "headed"
+"""Behind the digest of bytes that do not say by themselves what was there: who else brings them must be read."""
+
+
+class CrawlEntry(NamedTuple):
+    """One crawl, in the columns of `crawl_summary` and `http_summary`. Times are UNIX seconds.
+
+    `visit` is its number in the ledger, `payload` the digest of the bytes that came, empty for none.
+    """
+
+    visit: int
+    url: str
+    at: int
+    uuid: bytes
+    sight: Sighted
+    agent: bytes
+    kind: int
+    allowed: bool
+    exit_code: int
+    milliseconds: int | None = None
+    status: int | None = None
+    etag: str | None = None
+    payload: str = ""
+
+
+class MimeEntry(NamedTuple):
+    """A media type in the parts of the table `mimetype`, with its parameters."""
+
+    type: str
+    subtype: str
+    suffix: str | None = None
+    parameters: tuple[tuple[str, str], ...] = ()
+
+
+class RedirectEntry(NamedTuple):
+    """Where a redirect leads: an absolute address without fragment, the fragment, and who says so."""
+
+    url: str
+    fragment: str | None = None
+    source: int = 1
+
+
+class TextSummary(NamedTuple):
+    """What was there. `pile` has the six texts of a document that may be found, `reason` why there are none.
+
+    `identity` tells versions apart; with a pile it is that pile's digest. `described` has the columns of
+    `document_description` after the first. Each link is `(url, fragment, nofollow, me, tag, location,
+    contains_headline, destination, locality, html_tag, text)`; the bits of `location` are the fifteen
+    flags in their order, the first lowest. `headed` is true of what the bytes alone would not say: another
+    answer with these bytes may be something else. `until` (UNIX seconds) is when it may not be found any more;
+    `linked` is the hash of the links, where the reader made it.
+    """
+
+    identity: bytes
+    reason: str = ""
+    pile: tuple[str, str, str, str, str, str] | None = None
+    described: tuple[int | None, int | None, str | None, str | None, str | None, str | None, int] | None = None
+    links: tuple[tuple[str, str | None, bool, bool, bool, int, bool, int | None, int, str, str | None], ...] = ()
+    file: bool = True
+    size: int | None = None
+    mime: MimeEntry | None = None
+    canonical: str = ""
+    move: RedirectEntry | None = None
+    headed: bool = False
+    until: int | None = None
+    linked: bytes = b""
+
+
+class SummaryEntry(NamedTuple):
+    """A crawl and what it saw; None where that is known already or where it saw nothing."""
+
+    crawl: CrawlEntry
+    summary: TextSummary | None = None
+
+
+def hash_of_links(links: Iterable[tuple[str, str]]) -> bytes:
+    """Return the hash of a set of links: addresses and texts, in whatever order and however often.
+
+    >>> tea = ("http://a.example/", "tea")
+    >>> hash_of_links([tea, tea]) == hash_of_links([tea])
+    True
+    """
+    lines = "\n".join(sorted({f"{url} {text}" for url, text in links}))
+    return blake2b(lines.encode("utf-8", "backslashreplace"), digest_size=8).digest()
+
+
+class Agent(NamedTuple):
+    """Who crawled: a session of the ledger."""
+
+    id: int
+    started: int
+    uuid: bytes
+    name: str
+
+
+class LoggedRequest(NamedTuple):
+    """What the server was asked, and what it said."""
+
+    allowed: bool
+    status: int | None
+    etag: str | None
+    modified: int | None
+
+
+class LoggedFile(NamedTuple):
+    """What came; `size` is in bytes as it was sent."""
+
+    size: int
+    mime: MimeEntry | None
+    modified: int | None
+
+
+class LoggedRedirect(NamedTuple):
+    """Where it led."""
+
+    url: str
+    fragment: str | None
+    source: int
+    permanent: bool
+    modified: int | None
+
+
+class LoggedCrawl(NamedTuple):
+    """One crawl of one address. `id` is its number in the ledger, and that of all its rows.
+
+    `candidate` tells whether it says something of its address, `contentful` whether it found something there.
+    """
+
+    id: int
+    agent: Agent
+    url: str
+    kind: int
+    uuid: bytes
+    at: int
+    milliseconds: int | None
+    exit_code: int
+    message: str | None
+    request: LoggedRequest | None
+    file: LoggedFile | None
+    redirect: LoggedRedirect | None
+    candidate: bool
+    contentful: bool

@@ -1,0 +1,216 @@
+"""Read what a Summary Database has of one address: its versions in the order of time, and what hangs on them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import groupby, islice
+from operator import attrgetter, itemgetter
+from typing import Any, NamedTuple
+
+import sqlalchemy as sa
+
+from windrow.collections.pages.database.join import BESIDE, LATEST, ORIGINAL, PAST, versions
+from windrow.stores.connect import READS, guarded
+
+
+class PageVersion(NamedTuple):
+    """A version of one address: a text, and what the page says of itself beside it. Times are UNIX seconds.
+
+    `id` is that of the generation for the latest version of it, and below zero for those before.
+
+    `kind` is `type/subtype`, `redirect` where it led to, `original` the address it is marked as a duplicate
+    of; `copies` counts the other addresses that have the same text now. `crawls` and `links` are counted.
+    `words` are the rows of its text in token_statistics, `indexed` whether the full-text table has it.
+    """
+
+    id: int
+    generation: int
+    uuid: bytes
+    first: int
+    last: int
+    end: int | None
+    pile: int | None
+    title: str | None
+    headline: str | None
+    description: str | None
+    language: str | None
+    kind: str | None
+    size: int | None
+    canonical: str | None
+    redirect: str | None
+    original: str | None
+    copies: int
+    crawls: int
+    links: int
+    words: int
+    indexed: bool
+
+    @property
+    def end_or_never(self) -> int:
+        """Return the end, or what is greater than all times."""
+        return 2**62 if self.end is None else self.end
+
+
+_VERSIONS = f"""
+SELECT g.version_id, g.entity_generation_id, g.entity_generation_uuid, g.first_seen_unix_utc, g.last_seen_unix_utc,
+  g.confirmed_end_unix_utc, g.text_pile_id, g.title, g.primary_headline, g.description, g.primary_language,
+  m.mime_type || '/' || m.mime_subtype, g.file_size, c.str_url, t.str_url,
+  {ORIGINAL},
+  (SELECT count(DISTINCT k.url_id) FROM entity_generation k
+   WHERE k.text_pile_id = g.text_pile_id AND k.confirmed_end_unix_utc IS NULL AND k.url_id <> g.url_id),
+  (SELECT count(*) FROM crawl_summary s WHERE s.entity_generation_id = g.entity_generation_id
+   AND s.time_started_unix_utc BETWEEN g.first_seen_unix_utc AND g.last_seen_unix_utc),
+  (SELECT count(*) FROM link_summary l WHERE l.entity_generation_id = g.entity_generation_id),
+  (SELECT count(*) FROM token_statistics w WHERE w.text_pile_id = g.text_pile_id),
+  EXISTS (SELECT 1 FROM full_text_entity_index_docsize z WHERE z.id = g.text_pile_id)
+FROM {{versions}} g
+{BESIDE}
+WHERE g.url_id = ? AND g.url_fragment IS NULL ORDER BY g.first_seen_unix_utc, g.entity_generation_id, g.version_id > 0
+"""
+LIGHT = f"""
+SELECT g.url_id, g.version_id, g.entity_generation_id, g.entity_generation_uuid, g.first_seen_unix_utc,
+  g.last_seen_unix_utc, g.confirmed_end_unix_utc, g.text_pile_id, g.title, g.primary_headline, g.description,
+  g.primary_language, m.mime_type || '/' || m.mime_subtype, g.file_size, c.str_url, t.str_url, NULL, 0, 0, 0, 0, 0
+FROM {{versions}} g
+{BESIDE}
+WHERE g.url_id IN (SELECT value FROM json_each(?)) AND g.url_fragment IS NULL
+"""
+"""The versions of some addresses, without what is counted of each."""
+_TEXTS = (
+    "SELECT text_pile_id, text, secondary_text FROM text_pile WHERE text_pile_id IN (SELECT value FROM json_each(?))"
+)
+# Of one text, the addresses that have it now; the first ones by name.
+_ALIKE = """
+SELECT DISTINCT u.str_url FROM entity_generation g JOIN url u ON u.url_id = g.url_id
+WHERE g.text_pile_id = ? AND g.confirmed_end_unix_utc IS NULL AND u.str_url <> ? ORDER BY 1 LIMIT ?
+"""
+# Pages of nearly the same text, whichever of the two was joined to the other; and who stands for the group.
+_NEAR = """
+SELECT u.str_url, n.similarity FROM windrow_near_duplicate n
+JOIN entity_generation g ON g.entity_generation_id = n.other_id JOIN url u ON u.url_id = g.url_id
+WHERE n.generation_id = ?1
+UNION SELECT u.str_url, n.similarity FROM windrow_near_duplicate n
+JOIN entity_generation g ON g.entity_generation_id = n.generation_id JOIN url u ON u.url_id = g.url_id
+WHERE n.other_id = ?1 ORDER BY 2 DESC, 1 LIMIT ?2
+"""
+_STANDS = """
+SELECT u.str_url FROM windrow_representative r JOIN entity_generation g ON g.entity_generation_id = r.representative_id
+JOIN url u ON u.url_id = g.url_id WHERE r.generation_id = ? AND r.representative_id <> r.generation_id
+"""
+_BESIDE = "SELECT count(*) FROM sqlite_master WHERE name IN ('windrow_near_duplicate', 'windrow_representative')"
+_REASONS = """
+SELECT o.entity_generation_id, o.reason FROM windrow_observation o
+WHERE o.url_id = (SELECT url_id FROM url WHERE str_url = ?) AND o.reason <> '' AND o.entity_generation_id IS NOT NULL
+ORDER BY o.at, o.crawl_uuid
+"""
+_OBSERVED = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_observation'"
+_URL = "SELECT url_id FROM url WHERE str_url = ?"
+_OF_ORIGIN = """
+SELECT count(DISTINCT g.url_id), coalesce(sum(g.confirmed_end_unix_utc IS NULL), 0), count(*),
+  coalesce(sum(g.marked_duplicate AND g.confirmed_end_unix_utc IS NULL), 0)
+FROM origin o JOIN url u ON u.origin_id = o.origin_id JOIN entity_generation g ON g.url_id = u.url_id
+WHERE o.str_origin IN (SELECT value FROM json_each(?))
+"""
+
+
+class Near(NamedTuple):
+    """A page whose text is nearly the same, and the share of it that is, from 0 to 1."""
+
+    url: str
+    similarity: float
+
+
+class Counted(NamedTuple):
+    """What is known of some origins: addresses with a version, versions open now, all of them, marked duplicates."""
+
+    addresses: int
+    open: int
+    versions: int
+    duplicates: int
+
+
+class Versions:
+    """A reader of the versions in one Summary Database."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        """Take the database."""
+        self._engine = engine
+
+    def of(self, url: str) -> list[PageVersion]:
+        """Return the versions of a normal address, oldest first; none where it is not known."""
+        with guarded(self._engine), self._engine.connect().execution_options(**READS) as link, link.begin():
+            # The number itself, and not a join: else versions of all addresses would be made first.
+            number = link.exec_driver_sql(_URL, (url,)).scalar()
+            rows = link.exec_driver_sql(_VERSIONS.format(versions=versions(link)), (number,)).fetchall()
+        return [PageVersion._make((*row[:-1], bool(row[-1]))) for row in rows]
+
+    def texts(self, piles: list[int]) -> dict[int, tuple[str, str]]:
+        """Return main and other text of piles."""
+        return {row[0]: (row[1], row[2]) for row in self._rows(_TEXTS, (str(piles),))}
+
+    def alike(self, pile: int, url: str, most: int) -> list[str]:
+        """Return other addresses that have a text now."""
+        return [row[0] for row in self._rows(_ALIKE, (pile, url, most))]
+
+    def near(self, generation: int, most: int) -> tuple[list[Near], str]:
+        """Return pages that say nearly the same, the most similar first, and the address that stands for all."""
+        if self._rows(_BESIDE, ())[0][0] != 2:
+            return [], ""
+        stands = self._rows(_STANDS, (generation,))
+        return [Near(*row) for row in self._rows(_NEAR, (generation, most))], stands[0][0] if stands else ""
+
+    def reasons(self, url: str) -> dict[int, str]:
+        """Return by generation why an address has no text, in the words of the ledger's reasons."""
+        return dict(self._rows(_REASONS, (url,))) if self._rows(_OBSERVED, ())[0][0] else {}
+
+    def count(self, origins: list[str]) -> Counted:
+        """Count what is known of origins."""
+        return Counted(*self._rows(_OF_ORIGIN, (json.dumps(origins),))[0])
+
+    def _rows(self, sql: str, values: tuple[object, ...]) -> list[tuple[Any, ...]]:
+        with guarded(self._engine), self._engine.connect().execution_options(**READS) as link, link.begin():
+            return [tuple(row) for row in link.exec_driver_sql(sql, values)]
+
+
+_CHUNK = 200
+"""Addresses whose versions are read at once."""
+
+_SEEN = """
+SELECT o.url_id, u.str_url, o.at FROM windrow_observation o JOIN url u ON u.url_id = o.url_id
+WHERE {where} ORDER BY o.url_id
+"""
+_PAST = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_past'"
+
+
+class Timeline(NamedTuple):
+    """The versions of an address in the order of time, and the times at which it was visited within the window."""
+
+    url: str
+    versions: list[PageVersion]
+    visited: set[int]
+
+
+def timelines(
+    engine: sa.Engine, *, since: int | None = None, visits: tuple[int, int] | None = None
+) -> Iterator[Timeline]:
+    """Yield the addresses that were visited since a time (UNIX seconds), or by visits between two numbers.
+
+    A database of an earlier version tells nothing: the next run brings it up to date.
+    """
+    with guarded(engine), engine.connect().execution_options(**READS, stream_results=True) as link, link.begin():
+        if not link.exec_driver_sql(_PAST).scalar():
+            return
+        where = "o.at >= ?" if visits is None else "o.visit BETWEEN ? AND ?"
+        values = (since or 0,) if visits is None else visits
+        groups = groupby(link.exec_driver_sql(_SEEN.format(where=where), values), itemgetter(0))
+        found = ((number, [(row[1], row[2]) for row in rows]) for number, rows in groups)
+        while some := dict(islice(found, _CHUNK)):
+            asked = (json.dumps(list(some)),)
+            rows = [row for one in (PAST, LATEST) for row in link.exec_driver_sql(LIGHT.format(versions=one), asked)]
+            versions: dict[int, list[PageVersion]] = {}
+            for row in rows:
+                versions.setdefault(row[0], []).append(PageVersion._make(row[1:]))
+            for number, seen in some.items():
+                told = sorted(versions.get(number, []), key=attrgetter("first", "end_or_never", "id"))
+                yield Timeline(seen[0][0], told, {at for _, at in seen})

@@ -1,0 +1,203 @@
+"""The references of a page, as the crawl follows them: read quickly, and only as far as links go."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from weakref import WeakSet
+
+from windrow.collections.pages.code import mime
+from windrow.formats import directive
+from windrow.formats.html import decode
+from windrow.formats.html.head import RELATIONS, refresh
+from windrow.formats.html.tree import parse
+from windrow.formats.sniff import sniff
+from windrow.formats.url import normalise
+from windrow.formats.url_hints import read as read_hint
+
+MOST = 20_000
+"""References of one page; what is behind them is not followed."""
+
+_PAGES = frozenset({"text/html", "application/xhtml+xml"})
+_HINTS = frozenset(
+    (
+        "application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml",
+        "application/xml", "text/xml", "application/gzip", "application/x-gzip",
+    )
+)  # fmt: skip
+_WANTED = "a[href], area[href], iframe[src], frame[src], link[rel][href], meta[content], base[href]"
+_RELATED = RELATIONS | {"canonical"}
+
+
+class References:
+    """Reads the references of what one agent is given."""
+
+    def __init__(self, agent: str, *, feeds: bool = True) -> None:
+        """Heed what pages ask of this agent; without `feeds`, those that pages name are passed over."""
+        self._agent = agent
+        self._feeds = feeds
+
+    def __call__(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
+        """Return the base and the references of a document at the normal address `url`, as they are written.
+
+        Of an HTML page its links, frames and related pages; of a feed or sitemap its entries; of anything
+        else none, and none where the page or its header says `nofollow`.
+        """
+        named = {name.lower(): value for name, value in fields.items()}
+        told = mime(named.get("content-type", ""))
+        essence = sniff(body, told.essence).essence if told else "text/html" if body.lstrip()[:1] == b"<" else ""
+        # The values of one field that came several times are parted by line feeds.
+        if directive.header(named.get("x-robots-tag", "").split("\n"), self._agent).nofollow:
+            return url, []
+        if essence in _HINTS:
+            return url, [one.url for one in read_hint(body, url).entries[:MOST]]
+        if essence not in _PAGES:
+            return url, []
+        return self._page(url, decode(body, named.get("content-type", "")).text)
+
+    def _page(self, url: str, text: str) -> tuple[str, list[str]]:
+        base, asked = "", directive.NOTHING
+        found: list[str] = []
+        for node in parse(text).css(_WANTED):
+            tag, attributes = node.tag, node.attributes
+            if tag == "base":
+                base = base or normalise(attributes.get("href") or "", url).url
+            elif tag == "meta":
+                pair = (attributes.get("name") or "", attributes.get("content") or "")
+                asked = asked.join(directive.meta([pair], self._agent)) if pair[0] else asked
+                found += filter(None, (refresh(attributes),))
+            elif len(found) < MOST:
+                found += self._reference(tag or "", attributes)
+        return base or url, [] if asked.nofollow else found
+
+    def _reference(self, tag: str, attributes: Mapping[str, str | None]) -> Iterator[str]:
+        """Yield what one element refers to, if a crawl may follow it."""
+        rel = attributes.get("rel") or ""
+        written = attributes.get("href" if tag not in {"iframe", "frame"} else "src")
+        if not written or (rel and directive.nofollow(rel)):
+            return
+        if tag == "link":
+            if not _RELATED.intersection(rel.lower().split()):
+                return
+            kind = (attributes.get("type") or "").partition(";")[0].strip().lower()
+            if kind and kind not in _PAGES and not (self._feeds and kind in _HINTS):
+                return
+        yield written
+
+
+Read = Callable[[str, Mapping[str, str], bytes], tuple[str, list[str]]]
+"""Address, header fields and body of a page -> its base and the references in it, as they are written."""
+
+ROOM = 1 << 16
+"""Tags and references remembered by all origins of this process together."""
+
+LONGEST = 1 << 20
+"""Bytes of the longest page that is scanned."""
+
+_WIDE = 400  # bytes of the longest tag remembered
+_END = b"/end-of-tag-"
+_SCAN = re.compile(rb"<[aAlLmMbBiIfF][\s/RrEeAaIiFf][^>]+")
+"""Finds all tags that may hold references, and some that cannot: the engine of `re` is fastest so."""
+
+_TAG = re.compile(rb"<(?:a|area|link|meta|base|i?frame)[\s/]", re.IGNORECASE)
+_NEVER = re.compile(rb"<(?:base|frame)[\s/]", re.IGNORECASE)
+"""What these mean depends on where they stand."""
+
+
+class LinkMemo:
+    """What was met on the pages of one origin; stands before the reader of references."""
+
+    __slots__ = ("__weakref__", "_near", "_offered", "_read", "_same")
+
+    def __init__(self, read: Read) -> None:
+        """Remember what `read` returns."""
+        self._read = read
+        self._same: set[bytes] = set()  # tags that mean the same on every page
+        self._near: dict[str, set[bytes]] = {}  # and those that mean the same in a folder
+        self._offered: set[str] = set()
+        _SHELF.all.add(self)
+
+    def forget(self) -> None:
+        """Begin afresh: everything is offered once more."""
+        self._same.clear()
+        self._near.clear()
+        self._offered.clear()
+
+    def __call__(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
+        """Return the base of a page and those of its references that were not offered before."""
+        found = self._tags(fields, body)
+        if found and self._same.issuperset(found):
+            return url, []
+        folder = url.partition("?")[0].rpartition("/")[0]
+        tags = {one for one in set(found) - self._same if _TAG.match(one)}
+        if found and tags <= self._near.get(folder, _NONE):
+            return url, []
+        base, references = self._read(url, fields, body)
+        if tags and base == url:
+            self._learn(folder, tags, url, set(references))
+        offered = self._offered
+        fresh = [one for one in references if one not in offered]
+        if base == url:
+            steady = list(filter(_steady, fresh))
+            offered.update(steady)
+            _SHELF.take(len(steady))
+        return base, fresh
+
+    def _tags(self, fields: Mapping[str, str], body: bytes) -> list[bytes]:
+        """Return the tags that may hold references; none where a scan cannot tell."""
+        html = "html" in fields.get("content-type", "").partition(";")[0].lower()
+        if not html or len(body) > LONGEST or b"\x00" in body or b"\x1b" in body:
+            return []
+        return _SCAN.findall(body)
+
+    def _learn(self, folder: str, tags: Iterable[bytes], url: str, offered: set[str]) -> None:
+        """Remember those tags whose references, each read by itself, are all among what the page offered.
+
+        Behind every tag stands one of ours: where it is read as such, the tag before it was whole.
+        """
+        alone = [one for one in tags if len(one) <= _WIDE and one.isascii() and not _NEVER.match(one)]
+        text = b"".join(b"%b></iframe><a href='%b%d'>" % (one, _END, at) for at, one in enumerate(alone))
+        _, references = self._read(url, {"content-type": "text/html"}, text)
+        held: list[str] = []
+        ends = {f"{_END.decode()}{at}": one for at, one in enumerate(alone)}
+        before = -1
+        for one in references:
+            if one not in ends:
+                held.append(one)
+                continue
+            at = int(one[len(_END) :])
+            if at == before + 1 and offered.issuperset(held):
+                self._remember(folder, ends[one], held)
+            before = at
+            held = []
+
+    def _remember(self, folder: str, tag: bytes, held: list[str]) -> None:
+        if all(map(_steady, held)):
+            self._same.add(tag)
+        elif not any(one.startswith("?") for one in held):
+            self._near.setdefault(folder, set()).add(tag)
+        _SHELF.take(1)
+
+
+class _Shelf:
+    """The room that all origins have together: when it is full, all of them begin afresh."""
+
+    def __init__(self) -> None:
+        self.all: WeakSet[LinkMemo] = WeakSet()
+        self._left = ROOM
+
+    def take(self, count: int) -> None:
+        self._left -= count
+        if self._left < 0:
+            self._left = ROOM
+            for one in list(self.all):
+                one.forget()
+
+
+_SHELF = _Shelf()
+_NONE: frozenset[bytes] = frozenset()
+
+
+def _steady(reference: str) -> bool:
+    """Tell whether a reference means the same on every page of an origin, or nothing but the page itself."""
+    return reference.startswith(("/", "#", "http://", "https://"))

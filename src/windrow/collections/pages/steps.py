@@ -1,0 +1,259 @@
+"""Summarise: what a visit saw, as the Summary Database is told of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import astuple
+from datetime import UTC, datetime
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any
+
+from windrow.collections.pages import identity
+from windrow.collections.pages.code import CrawlType, ExitCode, InformationSource, Mime, mime
+from windrow.collections.pages.database.entries import (
+    HEADED,
+    CrawlEntry,
+    RedirectEntry,
+    SummaryEntry,
+    TextSummary,
+    hash_of_links,
+)
+from windrow.collections.pages.database.entries import MimeEntry as Type
+from windrow.collections.pages.database.versions import Sighted
+from windrow.collections.pages.outcome import became
+from windrow.collections.pages.reading import PageDocument, read
+from windrow.collections.pages.redirect import MOVED, canonical, linked, move, refreshed, spelt
+from windrow.collections.pages.scope import Scope, scope
+from windrow.contract import Task
+from windrow.errors import StepError
+from windrow.formats import directive
+from windrow.formats.coding import plain
+from windrow.formats.directive import Directives
+from windrow.formats.moment import moment
+from windrow.formats.url import normalise
+from windrow.model import Reading, Recorded, Source, Visit
+from windrow.reasons import Reason
+
+MOST = 32 << 20
+"""Bytes of a document that is read, without its codings."""
+
+LINKS = 20_000
+"""Links of one page that are kept, the first of them: 16 MiB have room for a million."""
+
+_SAME = 304
+_SIGHTS = {_SAME: Sighted.SAME, 404: Sighted.MISSING, 410: Sighted.GONE}
+_PARTIAL = 206
+_BEGIN = datetime.fromtimestamp(0, UTC)  # nothing expires where no time is known
+_HIDING = re.compile(r"no(?:index|ne\b)|unavailable_after", re.IGNORECASE)
+_REASONS = frozenset(one.value for one in Reason)
+
+
+def wants(one: Recorded) -> bool:
+    """Tell whether the bytes of a visit are to be read: those of a page that answered with a document."""
+    return one.visit.kind == CrawlType.FILE_CRAWL and _there(one.visit)
+
+
+def _there(visit: Visit) -> bool:
+    return visit.status is not None and 200 <= visit.status < 300 and visit.status != _PARTIAL
+
+
+def summarise(task: Task) -> TextSummary:
+    """Read a kept body; one that cannot be read is a file without text, with the reason.
+
+    `task.item` has the page's address as its key and the digest of the kept bytes.
+    """
+    fields = task.fields
+    kind = mime(fields.get("content-type", ""))
+    try:
+        raw = plain(_kept(task), fields, most=MOST, ratio=task.limits.ratio)
+    except StepError as error:
+        return _file(kind, None, task.item.digest, error.reason)
+    found = _page(read(raw, task.item.key, fields, _site(task.source)), task, len(raw))
+    return found._replace(headed=_hides(fields) or found.until is not None)
+
+
+def known_as(one: Recorded) -> str:
+    """Name the bytes of an answer with what its head says of them; empty where none came.
+
+    The same bytes with another media type or date are described anew.
+    """
+    kept, modified = one.visit.kept, one.visit.validators[1]
+    if kept is None or not (kept.mime or modified):
+        return kept.digest if kept else ""
+    return f"{kept.digest} {blake2b(f'{kept.mime} {modified}'.encode(), digest_size=8).hexdigest()}"
+
+
+def expires(summary: TextSummary) -> int | None:
+    """Return when a page is no more to be found, in seconds since 1970; None where it does not say."""
+    return summary.until
+
+
+def _site(source: Source | None) -> Scope | None:
+    """Return the site of a source: `*` names no host, and so none is its own by that."""
+    if source is None or "seeds" not in source.options:
+        return None
+    told = source.options
+    return _scope(tuple(told["seeds"]), tuple(one for one in told["hosts"] if one != "*"), tuple(told["paths"]))
+
+
+@lru_cache(maxsize=64)
+def _scope(seeds: tuple[str, ...], hosts: tuple[str, ...], paths: tuple[str, ...]) -> Scope:
+    return scope(seeds, hosts, paths)
+
+
+def refers(one: Recorded, fields: Mapping[str, str]) -> bool:
+    """Tell whether an answer that brought a page's known bytes, or none, asks in its head that it be not found."""
+    visit = one.visit
+    return visit.kind == CrawlType.FILE_CRAWL and (_there(visit) or visit.status == _SAME) and _hides(fields)
+
+
+def _hides(fields: Mapping[str, str]) -> bool:
+    return bool(_HIDING.search(fields.get("x-robots-tag", "")))
+
+
+def _kept(task: Task) -> bytes:
+    kept = task.view.read(MOST + 1)
+    if len(kept) > MOST:
+        raise StepError(f"longer than {MOST} bytes", Reason.TOO_LARGE)
+    return kept
+
+
+def _page(found: PageDocument, task: Task, size: int) -> TextSummary:
+    """Put together what a document says; its text is left out where it asks for that or has none."""
+    fields, url, kind = task.fields, task.item.key, found.mime
+    told = [*found.canonicals] or ([found.canonical] if found.canonical else [])
+    links = _clean(tuple(tuple(link) for link in found.links[:LINKS]))
+    about = TextSummary(
+        b"", links=links, linked=hash_of_links((link[0], link[10] or "") for link in links), size=size,
+        mime=_type(kind),
+        canonical=canonical(url, told + linked(fields.get("link", ""), "canonical")),
+        move=_onward(found, url, fields.get("refresh", "")),
+    )  # fmt: skip
+    pile = _clean(found.pile.fields())
+    digest = type(found.pile)(*pile).digest()
+    asked, now = asks(found, fields, task.options.get("agent", "")), answered(fields, task.visited)
+    if reason := asked.refusal(now):
+        return about._replace(identity=identity.of_hidden(digest, reason), reason=reason.value)
+    about = about._replace(until=int(asked.until.timestamp()) if asked.until else None)
+    described = _clean(astuple(found.description))
+    if not any(pile):
+        return about._replace(
+            identity=identity.of_file(kind, size, task.item.digest), reason=_unread(found), described=described
+        )
+    return about._replace(identity=digest, pile=pile, described=described)
+
+
+def _onward(found: PageDocument, url: str, header: str) -> RedirectEntry | None:
+    """Return where a page sends its readers on to: by its `Refresh` header, or else by its `meta` element."""
+    to = normalise(refreshed(spelt(header)), url) if refreshed(header) else None
+    if to is not None and to.url and to.url != url:
+        return RedirectEntry(to.url, to.fragment, int(InformationSource.RESPONSE_HEADER))
+    on = found.refresh
+    return RedirectEntry(on.url, on.fragment, int(InformationSource.FILE_METADATA)) if on is not None else None
+
+
+def _unread(found: PageDocument) -> str:
+    """Return why there is no text, empty where the document has none to read."""
+    reasons = [one.kind for one in found.findings if one.kind in _REASONS]
+    if reasons:
+        return reasons[0]
+    return "" if found.encoding or found.mime is None else Reason.UNSUPPORTED.value
+
+
+def asks(found: PageDocument, fields: Mapping[str, str], agent: str) -> Directives:
+    """Return what a page asks of those who keep and show it, in its header and in itself."""
+    return directive.header(fields.get("x-robots-tag", "").split("\n"), agent).join(directive.meta(found.asks, agent))
+
+
+def answered(fields: Mapping[str, str], visited: datetime | None) -> datetime:
+    """Return when an answer was given: as it says itself, else when it was asked for."""
+    return moment(fields.get("date", "")) or visited or _BEGIN
+
+
+def _file(kind: Mime | None, size: int | None, mark: str, reason: Reason) -> TextSummary:
+    return TextSummary(identity.of_file(kind, size, mark), reason.value, size=size, mime=_type(kind))
+
+
+def _type(kind: Mime | None) -> Type | None:
+    return Type(*kind) if kind else None
+
+
+def _clean(told: Any) -> Any:
+    """Return texts without halves of surrogate pairs, which no database takes; nearly all come back as they are."""
+    if isinstance(told, tuple):
+        if all(_sound(one) for one in told):
+            return told
+        return tuple(_clean(one) for one in told)
+    return told if _sound(told) else told.encode("utf-8", "replace").decode()
+
+
+def _sound(one: Any) -> bool:
+    if isinstance(one, tuple):
+        return all(_sound(each) for each in one)
+    if not isinstance(one, str) or one.isascii():
+        return True
+    try:
+        one.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def tell(one: Recorded, result: TextSummary | Reading | None) -> SummaryEntry | None:
+    """Say what a visit saw: `result` is the reading of its bytes, where they had to be read.
+
+    None of a visit to something else than a page, or without an answer: it says nothing of the address.
+    """
+    visit = one.visit
+    if visit.kind != CrawlType.FILE_CRAWL:
+        return None
+    if visit.status is None and visit.reason is not Reason.TOO_LARGE:
+        return None
+    sight, summary = _saw(visit, result)
+    payload = known_as(one)
+    if summary and summary.headed and visit.kept:
+        payload = f"{visit.kept.digest} {HEADED}"
+    crawl = CrawlEntry(
+        one.seq, visit.url, int(visit.started.timestamp()),
+        identity.crawl_uuid(visit.started, one.session, visit.digest, visit.kind), sight,
+        identity.agent_uuid(one.opened, one.session), visit.kind, visit.allowed, int(_became(visit, summary)),
+        round(visit.seconds * 1000) if visit.seconds else None, visit.status, visit.validators[0] or None,
+        payload,
+    )  # fmt: skip
+    return SummaryEntry(crawl, summary)
+
+
+def _became(visit: Visit, summary: TextSummary | None) -> ExitCode:
+    """Return the exit code of a visit: a file whose text was read was ingested, whatever its server calls it."""
+    code = became(visit)
+    read_all_the_same = code is ExitCode.FILE_OF_UNKNOWN_TYPE and summary is not None and summary.pile is not None
+    return ExitCode.FILE_INGESTED if read_all_the_same else code
+
+
+def _saw(visit: Visit, result: TextSummary | Reading | None) -> tuple[Sighted, TextSummary | None]:
+    """Say what a visit saw of its address, and what it was."""
+    status = visit.status
+    if visit.reason is Reason.TOO_LARGE and (status is None or _there(visit)):
+        return Sighted.CONTENT, _file(None, None, visit.validators[0], Reason.TOO_LARGE)
+    if status in MOVED:
+        return _moved(visit, status)
+    if status == _SAME and isinstance(result, TextSummary):
+        return Sighted.CONTENT, result
+    if not _there(visit):
+        return _SIGHTS.get(status or 0, Sighted.UNKNOWN), None
+    if visit.kept is None:
+        return Sighted.UNKNOWN, None
+    if isinstance(result, Reading):
+        result = _file(None, visit.kept.size, visit.kept.digest, result.reason or Reason.STEP_FAILED)
+    return Sighted.CONTENT, result
+
+
+def _moved(visit: Visit, status: int) -> tuple[Sighted, TextSummary | None]:
+    """Read a redirect; one to nowhere says nothing of what is at its address."""
+    to = move(visit.url, status, visit.location)
+    if to is None or to.reason:
+        return Sighted.UNKNOWN, None
+    led = RedirectEntry(to.url, to.fragment, int(to.source))
+    return Sighted.CONTENT, TextSummary(identity.of_move(to.url, to.fragment), file=False, move=led)

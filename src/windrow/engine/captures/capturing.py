@@ -1,0 +1,157 @@
+"""Capturing: what others keep already is looked through, line by line, and what a collection wants becomes its visits.
+
+How far each source looked is on the ledger, with what rules left out and what was taken, in one transaction for some
+hundred lines: a run that is killed anywhere goes on from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from windrow.contract import Captures
+from windrow.digest import number
+from windrow.engine.captures.capture_ledger import CaptureLedger, CaptureTally, LookedThrough, TakenCapture
+from windrow.engine.captures.foreign_captures import ForeignCapturing
+from windrow.engine.captures.rules import LeftOutLines, Selection, SelectJob, added, kept_line
+from windrow.engine.ledger import LedgerWriter
+from windrow.engine.ledger.captures import IndexRow
+from windrow.engine.requests.following import AnswerFollower
+from windrow.engine.run import HarvestRun
+from windrow.model import ArchivePlace, CdxLine, FoundUrl, Reading, Recorded, Source
+from windrow.reasons import Reason
+
+PAGE = 1000
+"""Lines that are looked at, and written, together."""
+
+AHEAD = 8
+"""Pages that the pool has in hand at a time."""
+
+PARTS = 16
+"""Into how many a row of lines is parted, where the rules end a process over it: to find the line that does so."""
+
+
+class _Page(NamedTuple):
+    """Answers that were looked at together, how far they reach, and what became of them."""
+
+    lines: Sequence[Recorded]
+    place: int
+    selection: Selection
+
+
+class Capturing:
+    """Takes for some sources what others keep."""
+
+    def __init__(self, run: HarvestRun, captures: Captures) -> None:
+        """Take for the active sources of a run's harvest."""
+        self._run = run
+        self._captures = captures
+        self._sources = [one for one in run.harvest.sources if one.active]
+        self._ledger = CaptureLedger(run, captures)
+
+    def run(self) -> None:
+        """Look through all that there is, from where each source left off; then follow what was taken."""
+        run = self._run
+        run.progress.begin("looking through captures", None)
+        for source in self._sources:
+            inputs = self._captures.inputs(source)
+            if not any(inputs) or run.stopping():
+                continue
+            tally = CaptureTally(source, run.open_task(1, source.name))
+            for name in inputs.kept:
+                self._kept(source, name, tally)
+            if inputs.cdx or inputs.warc:
+                with ForeignCapturing(self._ledger, tally) as foreign:
+                    foreign.run(inputs)
+            run.close_task(tally.task, tally.told(), failed=bool(tally.broken))
+        self._follow()
+        run.progress.end()
+
+    def _follow(self) -> None:
+        """Follow what was taken for sources that are not asked; the others are followed with their answers."""
+        run = self._run
+        if self._captures.follow is None:
+            return
+        following = AnswerFollower(run, [one for one in self._sources if not is_asked(run, one)])
+        while not run.stopping() and following.step(_refuse_requests):
+            run.tick()
+
+    def _kept(self, source: Source, name: str, tally: CaptureTally) -> None:
+        """Look through what a collection, or one of its sources, kept since the last time."""
+        run = self._run
+        index = self._ledger.index(source, name)
+        collection, _, only = name.partition(":")
+        last = index.place
+        while not self._ledger.full():
+            pages: list[list[Recorded]] = []
+            while len(pages) < AHEAD and (page := run.ledger.captures.after(last, PAGE, [(collection, only)])):
+                last = page[-1].seq
+                pages.append(page)
+            if not pages:
+                return
+            documents = [[one for one in page if self._is_document(one)] for page in pages]
+            selections = self._select(source, [[kept_line(one) for one in lines] for lines in documents])
+            for page, lines, selection in zip(pages, documents, selections, strict=True):
+                if self._ledger.full():
+                    return
+                self._write(source, index, _Page(lines, page[-1].seq, selection), tally)
+                run.progress.step(len(page), 0)
+                run.tick()
+
+    def _is_document(self, one: Recorded) -> bool:
+        """Tell whether an answer is that to a plain GET, and one with bytes of its own where only these are wanted."""
+        visit = one.visit
+        return number(visit.url) == visit.digest and (
+            self._captures.unchanged or (visit.kept is not None and not visit.kept.revisit)
+        )
+
+    def _select(self, source: Source, pages: Sequence[Sequence[CdxLine]]) -> list[Selection]:
+        """Run the rules on some pages of lines, in the pool."""
+        jobs = [SelectJob(source, self._run.harvest.options, tuple(lines)) for lines in pages]
+        results = [done.result for _, done in self._run.pool.run(jobs, batch=1, pulse=self._run.tick)]
+        return [
+            one if isinstance(one, Selection) else self._search_fault(source, lines, one)
+            for one, lines in zip(results, pages, strict=True)
+        ]
+
+    def _search_fault(self, source: Source, lines: Sequence[CdxLine], failed: Reading) -> Selection:
+        """Leave the line out over which the rules ended their process; the others have their own end."""
+        if len(lines) == 1:
+            reason = failed.reason or Reason.STEP_FAILED
+            told = failed.findings[0].message if failed.findings else reason.meaning
+            return Selection((), (LeftOutLines(reason, told[:200], 1, lines[0].url),))
+        size = -(-len(lines) // PARTS)
+        starts = range(0, len(lines), size)
+        parts = self._select(source, [lines[start : start + size] for start in starts])
+        wanted = [start + place for start, part in zip(starts, parts, strict=True) for place in part.wanted]
+        return Selection(tuple(wanted), tuple(added(one for part in parts for one in part.left_out)))
+
+    def _write(self, source: Source, index: IndexRow, page: _Page, tally: CaptureTally) -> None:
+        """Put on record what is taken, what rules left out, and how far that got."""
+        run, name, book = self._run, self._run.collection.name, self._ledger
+        if run.limit is not None and book.taken + len(page.selection.wanted) > run.limit:
+            lines = page.lines[: page.selection.wanted[run.limit - book.taken - 1] + 1]
+            page = _Page(lines, lines[-1].seq, self._select(source, [[kept_line(one) for one in lines]])[0])
+        taken: set[ArchivePlace] = set()  # two collections may both have had a record
+        with run.ledger.writing() as writer:
+            for place in page.selection.wanted:
+                one = page.lines[place]
+                kept = one.visit.kept
+                assert kept is not None
+                if kept.place in taken or run.ledger.captures.taken(name, kept.place):
+                    tally.known += 1
+                    continue
+                taken.add(kept.place)
+                visit = one.visit._replace(message="")
+                book.take(writer, TakenCapture(visit, kept.place, index.id, one.seq), tally)
+            book.reach(writer, index, LookedThrough(page.place, len(page.lines), page.selection.left_out), tally)
+
+
+def is_asked(run: HarvestRun, source: Source) -> bool:
+    """Tell whether requests are made to a source, beside what is taken for it."""
+    return run.collection.requests is not None and bool(source.site.scheme)
+
+
+def _refuse_requests(writer: LedgerWriter, source: Source, via: int, found: Sequence[FoundUrl]) -> None:
+    """Put nothing on record: what asks nobody has no requests."""
+    del writer, source, via, found

@@ -1,0 +1,321 @@
+"""Captures of other makers: WARC files and the CDX files that index them, looked through, and what is wanted copied.
+
+A record that is wanted is read from end to end in the pool, verified, and copied into the archive as it lies there.
+From then on it is a capture like any other: it can be read again, checked and taken down.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import groupby, islice
+from operator import attrgetter
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, cast
+
+from windrow.contract import CAPTURED, Inputs
+from windrow.digest import NOTHING, digest, number
+from windrow.engine.captures.capture_ledger import THROUGH, CaptureLedger, CaptureTally, LookedThrough, TakenCapture
+from windrow.engine.captures.foreign_records import BlockJob, ChosenLines, RecordJob, ScanJob, VerifiedRecord
+from windrow.engine.captures.rules import LeftOutLines, added
+from windrow.engine.ledger import LedgerWriter
+from windrow.engine.ledger.captures import FailedRow, IndexRow
+from windrow.errors import ArchiveError
+from windrow.formats.url import normalise
+from windrow.model import ArchivePlace, CdxLine, Finding, KeptResponse, Reading, Visit
+from windrow.reasons import Reason
+from windrow.stores.archive import ArchiveWriter, read_blocks
+
+CDX_NAMES = (".cdx", ".cdx.gz", ".cdxj", ".cdxj.gz")
+WARC_NAMES = (".warc", ".warc.gz")
+
+PASSING = (Reason.NOT_FOUND, Reason.DISK_FAILED, Reason.NO_ORIGINAL, Reason.PERMISSION_DENIED)
+"""Why a record could not be had, where every later run tries again; for others an operator has to ask."""
+
+BATCH = 128
+"""Records that are copied, and put on record, together."""
+
+PARTS = 16
+"""Into how many a block of lines is parted, where the rules end a process over it: to find the line that does so."""
+
+FILES = 8
+"""WARC files, or blocks of an index file, that are looked through side by side."""
+
+
+class _Wanted:
+    """A line that is wanted, where its file is (None: not found), and the place that the record is known by.
+
+    `before` is the one by which it is known that it could not be had: its file was not found then, perhaps.
+    """
+
+    __slots__ = ("before", "key", "line", "path")
+
+    def __init__(self, line: CdxLine, path: Path | None, before: tuple[str, int] | None = None) -> None:
+        self.line = line
+        self.path = path
+        self.key = ArchivePlace(str(path) if path else line.warc, line.offset or 0, 0)
+        self.before = before
+
+
+class ForeignCapturing:
+    """Looks through the WARC files, or their indexes, of one source."""
+
+    def __init__(self, book: CaptureLedger, tally: CaptureTally) -> None:
+        """Begin with nothing written."""
+        self._book = book
+        self._run = book.run
+        self._source = tally.source
+        self._tally = tally
+        self._archive: ArchiveWriter | None = None
+        self._files: dict[str, Path] = {}
+
+    def __enter__(self) -> Self:
+        """Hold the archive's file that is written, if any is."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close it."""
+        if self._archive is not None:
+            self._archive.close()
+
+    def run(self, inputs: Inputs) -> None:
+        """Try again what could not be had, then look through what is new."""
+        files = [*self._found(inputs.warc, WARC_NAMES)]
+        indexes = [*self._found(inputs.cdx, CDX_NAMES)]
+        beside = [*self._found({path.parent for path in indexes}, WARC_NAMES)] if indexes else []
+        for path in (*beside, *files):
+            self._files[path.name] = path
+        self._try_again()
+        for path in indexes:
+            if not self._book.full():
+                self._look_through(path)
+        if not inputs.cdx:
+            self._scan(files)
+
+    def _found(self, paths: Iterable[Path], names: tuple[str, ...]) -> Iterator[Path]:
+        """Yield the files that are named, or lie in a folder that is, by their endings."""
+        for path in sorted(paths):
+            if path.is_dir():
+                yield from sorted(one for one in path.rglob("*") if one.name.lower().endswith(names) and one.is_file())
+            elif path.is_file():
+                yield path
+            else:
+                self._tally.broken.append(f"{path} is not there")
+
+    def _index(self, path: Path) -> IndexRow:
+        stat = path.stat()
+        return self._book.index(self._source, str(path), f"{stat.st_size} {stat.st_mtime_ns}")
+
+    def _chosen(self, jobs: Sequence[BlockJob] | Sequence[ScanJob]) -> list[ChosenLines | Reading]:
+        return [done.result for _, done in self._run.pool.run(jobs, batch=1, pulse=self._run.tick)]  # type: ignore[type-var]
+
+    def _look_through(self, path: Path) -> None:
+        """Look through an index file, from where that was left off."""
+        run, index = self._run, self._index(path)
+        if index.place == THROUGH:
+            return
+        blocks = read_blocks(path, index.place)
+        try:
+            while not self._book.full():
+                some = [*islice(blocks, FILES)]
+                if not some:
+                    self._reach(index, THROUGH, ChosenLines((), (), 0))
+                    return
+                jobs = [BlockJob(self._source, run.harvest.options, one.content, one.legend) for one in some]
+                for one, job, chosen in zip(some, jobs, self._chosen(jobs), strict=True):
+                    lines = chosen if isinstance(chosen, ChosenLines) else self._search_fault(job, chosen)
+                    last = one.first + one.content.count(b"\n")
+                    if not self._take(index, last, lines):
+                        return
+        except ArchiveError as error:
+            self._tally.broken.append(str(error))
+
+    def _search_fault(self, job: BlockJob, failed: Reading) -> ChosenLines:
+        """Leave the line out over which the rules ended their process; the others have their own end."""
+        lines = job.content.split(b"\n")
+        if len(lines) == 1:
+            reason = failed.reason or Reason.STEP_FAILED
+            told = failed.findings[0].message if failed.findings else reason.meaning
+            url = lines[0][:200].decode("utf-8", "replace")
+            return ChosenLines((), (LeftOutLines(reason, told[:200], 1, url),), 1)
+        size = -(-len(lines) // PARTS)
+        jobs = [job._replace(content=b"\n".join(lines[at : at + size])) for at in range(0, len(lines), size)]
+        wanted: list[CdxLine] = []
+        left: list[LeftOutLines] = []
+        count = 0
+        for part, found in zip(jobs, self._chosen(jobs), strict=True):
+            one = found if isinstance(found, ChosenLines) else self._search_fault(part, found)
+            wanted += one.wanted
+            left += one.left_out
+            count += one.lines
+        return ChosenLines(tuple(wanted), tuple(added(left)), count)
+
+    def _scan(self, files: Sequence[Path]) -> None:
+        """Look through WARC files from end to end, some side by side."""
+        run, waiting = self._run, list(reversed(files))
+        open_: list[tuple[Path, IndexRow, int]] = []
+        while not self._book.full():
+            while waiting and len(open_) < FILES:
+                path = waiting.pop()
+                index = self._index(path)
+                if index.place != THROUGH:
+                    open_.append((path, index, index.place))
+            if not open_:
+                return
+            jobs = [ScanJob(self._source, run.harvest.options, path, place) for path, _, place in open_]
+            results = self._chosen(jobs)
+            left = []
+            for (path, index, _), chosen in zip(open_, results, strict=True):
+                if isinstance(chosen, Reading):
+                    told = chosen.findings[0].message if chosen.findings else ""
+                    self._tally.broken.append(f"{path}: {chosen.reason} {told}".rstrip())
+                elif not self._take(index, chosen.next, chosen, path):
+                    return
+                elif chosen.next != THROUGH:
+                    left.append((path, index, chosen.next))
+            open_ = left
+
+    def _take(self, index: IndexRow, place: int, chosen: ChosenLines, path: Path | None = None) -> bool:
+        """Copy what is wanted of some lines, and put on record how far that got; False where there is no more room."""
+        book = self._book
+        for start in range(0, len(chosen.wanted), BATCH):
+            if book.full():
+                return False
+            some = chosen.wanted[start : start + BATCH]
+            if self._run.limit is not None:
+                some = some[: self._run.limit - book.taken]
+            self._keep(index.id, [_Wanted(one, path or self._files.get(_name(one.warc))) for one in some])
+            if len(some) < len(chosen.wanted[start : start + BATCH]):
+                return False
+        self._reach(index, place, chosen)
+        return True
+
+    def _reach(self, index: IndexRow, place: int, chosen: ChosenLines) -> None:
+        with self._run.ledger.writing() as writer:
+            self._book.reach(writer, index, LookedThrough(place, chosen.lines, chosen.left_out), self._tally)
+        self._run.progress.step(chosen.lines, 0)
+        self._run.tick()
+
+    def _try_again(self) -> None:
+        """Try what could not be had before, where that may pass, or where an operator asked for it."""
+        run, last = self._run, ("", -1)
+        while not self._book.full():
+            rows = run.ledger.captures.failed(run.collection.name, self._source.name, last, PASSING, BATCH)
+            if not rows:
+                return
+            last = (rows[-1].warc, rows[-1].offset)
+            for index, some in groupby(rows, key=attrgetter("found_in")):
+                lines = [(CdxLine(*json.loads(one.line)), (one.warc, one.offset)) for one in some]
+                self._keep(index, [_Wanted(one, self._files.get(_name(one.warc)), before) for one, before in lines])
+            with run.ledger.writing() as writer:
+                writer.addresses.due_at(run.collection.name, [one.address for one in rows], None)
+
+    def _keep(self, index: int, wanted: Iterable[_Wanted]) -> None:
+        """Read records and verify them, copy them into the archive, and put that on record."""
+        run, name, ledger = self._run, self._run.collection.name, self._run.ledger
+        fresh: dict[ArchivePlace, _Wanted] = {}
+        for one in wanted:
+            before = one.before is None and ledger.captures.failure(name, (one.key.warc, one.key.offset))
+            if before or one.key in fresh or ledger.captures.taken(name, one.key):
+                self._tally.known += 1
+            else:
+                fresh[one.key] = one
+        there = [one for one in fresh.values() if one.path and one.line.offset is not None]
+        jobs = [RecordJob(cast("Path", one.path), one.line) for one in there]
+        results = dict(zip(there, (done.result for _, done in run.pool.run(jobs, pulse=run.tick)), strict=True))
+        payloads: dict[str, KeptResponse] = {}
+        visits = [(one, self._copied(one, results.get(one), payloads)) for one in fresh.values()]
+        if self._archive is not None:
+            self._archive.sync()
+        with ledger.writing() as writer:
+            for one, visit in visits:
+                if visit is None:
+                    continue
+                if visit.kept is None:
+                    self._fail(writer, index, one, visit)
+                    continue
+                self._book.take(writer, TakenCapture(visit, one.key, index), self._tally)
+                writer.captures.mend(name, one.before or (one.key.warc, one.key.offset))
+            for spelled, kept in payloads.items():
+                writer.imports.payload(spelled, kept)
+
+    def _copied(self, one: _Wanted, result: Any, payloads: dict[str, KeptResponse]) -> Visit | None:
+        """Copy a record that is as its index says, and return its visit; one without bytes says why there are none."""
+        if not isinstance(result, VerifiedRecord):
+            return self._failed(one, result)
+        told = result.told
+        visit = told.visit
+        if visit is None or visit.reason is not None:
+            reason = told.wrong or (visit.reason if visit else None)
+            if reason is None:
+                self._tally.left_out[Reason.NOT_WANTED] += 1
+                return None
+            message = told.finding.message if told.finding else visit.message if visit else ""
+            return self._failed(one, Reading(reason, (Finding("Record", message),)))
+        repeated: KeptResponse | None = None
+        if told.refers:
+            repeated = payloads.get(told.payload) or self._payload(told.payload)
+            if repeated is None:
+                return self._failed(one, Reading(Reason.NO_ORIGINAL))
+        assert one.path is not None
+        place = self._opened().copy(one.path, result.offset, result.length, packed=result.packed)
+        if repeated is not None:
+            return visit._replace(kept=repeated._replace(place=place, revisit=True))
+        assert visit.kept is not None
+        kept = visit.kept._replace(place=place)
+        if told.payload and kept.size:
+            payloads.setdefault(told.payload, kept)
+        return visit._replace(kept=kept)
+
+    def _payload(self, spelled: str) -> KeptResponse | None:
+        if spelled in NOTHING:
+            return KeptResponse(digest(b""), 0, ArchivePlace("", 0, 0))
+        return self._run.ledger.imports.payload(spelled) if spelled else None
+
+    def _opened(self) -> ArchiveWriter:
+        if self._archive is None:
+            run, keep = self._run, self._run.keep
+            assert keep is not None
+            prefix = f"windrow-{run.session:06}-0"
+            self._archive = ArchiveWriter(keep.folder, prefix, keep.limits, keep.rotate, keep.agent)
+        return self._archive
+
+    def _failed(self, one: _Wanted, result: Reading | None) -> Visit | None:
+        """Return a visit that says why a record could not be had; None where its line names no address."""
+        url = normalise(one.line.url).url
+        if not url:
+            self._tally.left_out[Reason.BAD_ADDRESS] += 1
+            return None
+        reason, message = Reason.NOT_FOUND, f"{one.line.warc[:200]} is in none of the folders that the source names"
+        if one.line.offset is None:
+            reason, message = Reason.BAD_LINE, "the line says not where in its file the record lies"
+        if result is not None:
+            reason = result.reason or Reason.STEP_FAILED
+            message = result.findings[0].message if result.findings else reason.meaning
+        at = datetime.strptime(one.line.timestamp, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+        return Visit(number(url), url, CAPTURED, True, at, 0.0, reason=reason, message=message[:1000])
+
+    def _fail(self, writer: LedgerWriter, index: int, one: _Wanted, visit: Visit) -> None:
+        """Put on record that a wanted record could not be had; once for each reason."""
+        name, reason = self._run.collection.name, visit.reason or Reason.STEP_FAILED
+        self._tally.failed[reason] += 1
+        if one.before is not None:
+            if self._run.ledger.captures.failure(name, one.before) == reason:
+                return
+            writer.captures.mend(name, one.before)
+        seq = self._book.visited(writer, self._source, visit)
+        row = FailedRow(index, one.key.warc, one.key.offset, json.dumps([*one.line]), reason, visit.digest)
+        writer.captures.fail(seq, name, self._source.name, row)
+
+
+def _name(warc: str) -> str:
+    """Return the name of a WARC file, without the folders that its index puts before it.
+
+    >>> _name("crawl-7/a.warc.gz")
+    'a.warc.gz'
+    """
+    return warc.rpartition("/")[2]

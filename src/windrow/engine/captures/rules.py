@@ -1,0 +1,138 @@
+"""A collection's rules run over index lines, many at a time: in the killable pool, and by `windrow why` for one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from windrow.contract import Captures, Skip
+from windrow.engine.ledger import Ledger
+from windrow.engine.ledger.moment import spell
+from windrow.model import CdxLine, Recorded, Source
+from windrow.reasons import Reason
+
+RULES = 200
+"""Rules of one index that are counted each by itself; what others leave out is counted together."""
+
+OTHER_RULES = "other rules"
+
+_RULE = 200  # characters of a rule's name that are kept
+
+
+class SelectJob(NamedTuple):
+    """Some lines of an index, to be chosen from for a source."""
+
+    source: Source
+    options: Mapping[str, Any]
+    lines: Sequence[CdxLine]
+
+
+class LeftOutLines(NamedTuple):
+    """Lines that a rule left out: how many, and the address of the first one."""
+
+    reason: Reason
+    rule: str
+    lines: int
+    url: str
+
+
+class Selection(NamedTuple):
+    """What became of the lines of a job: the places of those that are wanted, and what left out the others."""
+
+    wanted: tuple[int, ...]
+    left_out: tuple[LeftOutLines, ...]
+
+
+class IndexRules:
+    """The rules of one source at work, and the count of what they leave out."""
+
+    def __init__(self, captures: Captures, source: Source, options: Mapping[str, Any]) -> None:
+        """Have the collection make its rules."""
+        self._rules = captures.select(source, options)
+        self._counts: dict[Skip, list[Any]] = {}
+
+    def want(self, line: CdxLine) -> bool:
+        """Tell whether a line is wanted; a rule that fails at it leaves it out, with the fault as its name."""
+        try:
+            skip = self._rules(line)
+        except Exception as error:  # noqa: BLE001 a fault at one line must not lose the others, nor be silent
+            skip = Skip(Reason.STEP_FAILED, "", f"{type(error).__name__}: {error}")
+        if skip is None:
+            return True
+        count = self._counts.get(skip)
+        if count is None:
+            self._counts[skip] = [1, line.url]
+        else:
+            count[0] += 1
+        return False
+
+    def count(self, skip: Skip, url: str) -> None:
+        """Count a line that is left out before any rule."""
+        self._counts.setdefault(skip, [0, url])[0] += 1
+
+    def left_out(self) -> tuple[LeftOutLines, ...]:
+        """Return what was left out, by rule."""
+        return tuple(added(_left_out(self._counts)))
+
+
+def select(captures: Captures, job: SelectJob) -> Selection:
+    """Run the rules on each line."""
+    rules = IndexRules(captures, job.source, job.options)
+    wanted = tuple(number for number, line in enumerate(job.lines) if rules.want(line))
+    return Selection(wanted, rules.left_out())
+
+
+def _left_out(counts: Mapping[Skip, Sequence[Any]]) -> Iterable[LeftOutLines]:
+    for skip, (count, url) in counts.items():
+        yield LeftOutLines(skip.reason, named(skip), count, url.encode("utf-8", "replace").decode()[:2048])
+
+
+def named(skip: Skip) -> str:
+    """Return the name of the rule that left a line out."""
+    return (skip.message or skip.reason.meaning)[:_RULE]
+
+
+def added(parts: Iterable[LeftOutLines]) -> list[LeftOutLines]:
+    """Add up what rules left out, rule by rule; from so many rules on, all others together."""
+    found: dict[tuple[Reason, str], LeftOutLines] = {}
+    for one in parts:
+        key = (one.reason, one.rule)
+        if key not in found and len(found) >= RULES:
+            key = (one.reason, OTHER_RULES)
+        before = found.get(key)
+        lines, url = (before.lines, before.url) if before else (0, one.url)
+        found[key] = LeftOutLines(*key, lines + one.lines, url)
+    return list(found.values())
+
+
+class CaptureStory(NamedTuple):
+    """What rules say today of a capture that somebody keeps: None where it is wanted."""
+
+    recorded: Recorded
+    found_in: str
+    left_out: LeftOutLines | None
+
+
+def stories(
+    ledger: Ledger, captures: Captures, source: Source, options: Mapping[str, Any], address: int
+) -> list[CaptureStory]:
+    """Say of each capture of an address that a source could take whether it is wanted, by running the rules again."""
+    found = []
+    for name in captures.inputs(source).kept:
+        collection, _, only = name.partition(":")
+        for one in ledger.captures.of_address(collection, address):
+            if only in {"", one.source}:
+                selection = select(captures, SelectJob(source, options, (kept_line(one),)))
+                found.append(CaptureStory(one, name, next(iter(selection.left_out), None)))
+    return found
+
+
+def kept_line(recorded: Recorded) -> CdxLine:
+    """Return what the ledger says of a kept answer as an index line."""
+    visit, kept = recorded.visit, recorded.visit.kept
+    assert kept is not None
+    at = spell(visit.started)
+    stamp = at[:4] + at[5:7] + at[8:10] + at[11:13] + at[14:16] + at[17:19]
+    status = 200 if visit.status == 304 else visit.status
+    return CdxLine("", stamp, visit.url, kept.mime, status, kept.digest, kept.place.length, kept.place.offset,
+                   kept.place.warc)  # fmt: skip

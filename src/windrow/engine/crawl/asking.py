@@ -1,0 +1,191 @@
+"""One question of a crawl: ask, keep what comes as it comes, and have it plain for reading."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import NamedTuple
+
+from windrow.engine.ledger.moment import now
+from windrow.engine.requests.upload import Upload
+from windrow.errors import ArchiveError, StepError, TransportError
+from windrow.formats.coding import plain
+from windrow.formats.url import parts
+from windrow.model import CrawlRequest, FetchRequest, HttpRequest, Source, Visit
+from windrow.reasons import Reason
+from windrow.settings.configuration import Service
+from windrow.stores.archive import ArchiveWriter, CaptureSink
+from windrow.transports.reply import GET, CrawlClient, Reply, ReplyLimits
+from windrow.transports.secret_sending import SentSecrets
+
+RULES = 1 << 20
+"""Bytes of the rules of a host that are fetched; RFC 9309, section 2.5, wants 500 KiB at least."""
+
+NOT_MODIFIED = 304
+PARTIAL = 206
+
+Reading = Callable[[int], AbstractContextManager[None]]
+"""Makes the block in which bytes of an address (0: of the host's rules) are read, within limits of time."""
+
+
+def secrets_of(source: Source, origin: str) -> SentSecrets | None:
+    """Fetch the secrets that go to an origin: those of a source go to its own alone."""
+    if not source.credentials or parts(source.site.address("/")).origin != origin:
+        return None
+    return SentSecrets(source.site, source.credentials)
+
+
+class CrawlResult(NamedTuple):
+    """What came of a question: the visit as the ledger has it, and what only its reader and the pace need.
+
+    `body` is plain, and empty where it could not be made so. `status` is None where no whole answer came.
+    """
+
+    visit: Visit
+    fields: Mapping[str, str]
+    body: bytes
+    status: int | None
+    wait: float | None
+
+
+class Asker:
+    """Asks on behalf of one walk, into one archive."""
+
+    def __init__(
+        self, keeper: ArchiveWriter, rules: int, large: Mapping[int, int], reading: Reading,
+        service: Service | None = None, *, secrets: Callable[[], SentSecrets | None] = lambda: None,
+    ) -> None:  # fmt: skip
+        """Keep into `keeper`; `rules` is the kind of visit to a host's rules, `large` has the bytes of larger kinds.
+
+        Where it is a `service` that is asked, that says what its answers may take. `secrets` are sent with all but the
+        questions for the rules; they are fetched with the first one.
+        """
+        self._keeper = keeper
+        self._reveal = secrets
+        self._secrets: SentSecrets | None = None
+        self._service = service
+        self.reading = reading
+        self._rules = rules
+        self._large = large
+
+    def _bounds(self, kind: int, seconds: float) -> ReplyLimits:
+        limits = self._keeper.limits
+        if self._service is not None:
+            seconds = seconds or float(self._service.seconds)
+            return ReplyLimits(int(self._service.largest), seconds, silence=seconds)
+        if kind == self._rules:
+            return ReplyLimits(RULES, limits.answer, part=True)
+        return ReplyLimits(self._large.get(kind, limits.transfer), limits.answer)
+
+    async def ask(self, visitor: CrawlClient, call: CrawlRequest) -> CrawlResult:
+        """Make one request, and keep whatever comes."""
+        request = call.request or GET
+        if self._secrets is None and call.kind != self._rules:
+            self._secrets = self._reveal()
+        if not request.attachments:
+            return await self._ask(visitor, call, request, None)
+        try:
+            upload = await asyncio.to_thread(Upload, self._keeper.folder, request, self._keeper.limits)
+        except (StepError, ArchiveError) as error:
+            visit = Visit(call.digest, call.url, call.kind, True, now(), 0.0)
+            return CrawlResult(visit._replace(reason=error.reason, message=str(error)[:1000]), {}, b"", None, None)
+        try:
+            return await self._ask(visitor, call, request, upload)
+        finally:
+            upload.close()
+
+    async def _ask(
+        self, visitor: CrawlClient, call: CrawlRequest, request: HttpRequest, upload: Upload | None
+    ) -> CrawlResult:
+        started, clock = now(), time.monotonic()
+        asked = {"If-None-Match": call.etag} if call.etag else {}
+        if call.modified:
+            asked["If-Modified-Since"] = call.modified
+        if request.method != "GET":
+            asked = {}
+        asked |= dict(request.headers)
+        deposit = CaptureSink(self._keeper, FetchRequest(0, call.url, last=call.last), call.url, started)
+        deposit.request_cut = upload is not None
+        bounds = self._bounds(call.kind, request.seconds)
+        secrets = None if call.kind == self._rules else self._secrets
+        try:
+            reply = await visitor.visit(call.url, asked, deposit, bounds, request, body=upload, secrets=secrets)
+        except TransportError as error:
+            return _failed(_visit(call, started, clock), deposit, error)
+        except BaseException:
+            deposit.leave()  # a fault of the archive, or the end: it says nothing of the address
+            raise
+        return self._came(_visit(call, started, clock), deposit, reply, bounds, call)
+
+    def _came(
+        self, visit: Visit, deposit: CaptureSink, reply: Reply, bounds: ReplyLimits, call: CrawlRequest
+    ) -> CrawlResult:
+        """Keep an answer, and make it plain where it is to be read."""
+        fields, body, reason, message = reply.fields, b"", None, ""
+        if 200 <= reply.status < 300:
+            try:
+                with self.reading(call.digest):
+                    raw, limits = deposit.content(bounds.most), self._keeper.limits
+                    body = plain(raw, _codings(fields), most=max(bounds.most, limits.member), ratio=limits.ratio)
+            except StepError as error:
+                reason, message = error.reason, str(error)
+            except MemoryError:
+                reason, message = Reason.MEMORY_LIMIT, Reason.MEMORY_LIMIT.meaning
+        ranged = call.request is not None and any(name.lower() == "range" for name, _ in call.request.headers)
+        if not reason and (strange := _strange(reply.status, fields, ranged=ranged)):
+            (reason, message), body = strange, b""
+        if reply.cut:
+            reason, message, deposit.cut = Reason.TOO_LARGE, f"more than {bounds.most} bytes", True
+        if self._secrets and "content-encoding" in fields and self._repeats(deposit, bounds, fields):
+            deposit.leave()
+            message = "the answer has the secret in it, compressed though that was not asked for: it is not kept"
+            visit = visit._replace(status=reply.status, reason=Reason.UNSUPPORTED, message=message)
+            return CrawlResult(visit, {}, b"", reply.status, reply.wait)
+        try:
+            kept = deposit.finish(unchanged=reply.status == NOT_MODIFIED and bool(call.last.digest))
+        except TransportError as error:
+            return _failed(visit, deposit, error)
+        validators = (fields.get("etag", "")[:256], fields.get("last-modified", "")[:64])
+        told = (reply.status, kept, reason, message, validators, fields.get("location", "")[:2048])
+        visit = Visit(*visit[:6], *told)
+        return CrawlResult(visit, fields, body, reply.status, reply.wait)
+
+    def _repeats(self, deposit: CaptureSink, bounds: ReplyLimits, fields: Mapping[str, str]) -> bool:
+        """Tell whether a compressed answer repeats a secret; one that cannot be looked through may."""
+        assert self._secrets is not None
+        limits = self._keeper.limits
+        try:
+            raw = deposit.content(bounds.most)
+            return self._secrets.repeated(plain(raw, _codings(fields), most=limits.member, ratio=limits.ratio))
+        except (StepError, MemoryError):
+            return True
+
+
+def _visit(call: CrawlRequest, started: datetime, clock: float) -> Visit:
+    """Return a question that is over, though nothing is said yet of its answer."""
+    return Visit(call.digest, call.url, call.kind, True, started, time.monotonic() - clock)
+
+
+def _strange(status: int, fields: Mapping[str, str], *, ranged: bool) -> tuple[Reason, str] | None:
+    """Tell why an answer is not what was asked for: a part of it, or in a coding that nobody said to take."""
+    if status == PARTIAL and not ranged:
+        return Reason.PROTOCOL_ERROR, "a part of it (206), though all of it was asked for"
+    told = fields.get("transfer-encoding", "").lower().split(",")
+    strange = [one.strip() for one in told if one.strip() not in {"", "chunked", "identity"}]
+    return (Reason.UNSUPPORTED, f"sent in {', '.join(strange)[:200]}, unasked") if strange else None
+
+
+def _codings(fields: Mapping[str, str]) -> dict[str, str]:
+    """Return what still lies around a body whose chunks were taken off on the way."""
+    return {"content-encoding": fields["content-encoding"]} if "content-encoding" in fields else {}
+
+
+def _failed(visit: Visit, deposit: CaptureSink, error: TransportError) -> CrawlResult:
+    """Return what is known of an answer that was not taken whole."""
+    deposit.leave()
+    status = deposit.answered.status
+    visit = visit._replace(status=status, reason=error.reason, message=str(error)[:1000])
+    return CrawlResult(visit, {}, b"", None if error.retry else status, error.wait)

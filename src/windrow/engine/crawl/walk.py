@@ -1,0 +1,313 @@
+"""Which addresses were met lately, in a bounded memory: most links of a page are on the page before."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from array import array
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+from windrow.engine.crawl.asking import Asker, CrawlResult
+from windrow.engine.fetchers.message import BatchBroken, Event, Visited, WalkEnded, WalkOrigin
+from windrow.engine.ledger.moment import now
+from windrow.engine.listed.connection_pool import LONGEST, SHORTEST, HostQueue
+from windrow.errors import TransportError, WindrowError
+from windrow.formats.url import parts
+from windrow.model import CrawlRequest, FoundUrl, Site, Visit
+from windrow.reasons import Reason
+from windrow.transports.http_client import visitor as visitor_of
+from windrow.transports.reply import CrawlClient
+
+SLOTS = 1 << 20
+"""Addresses remembered; one more takes another's place, and is then offered to the ledger once again."""
+
+
+class RecentUrls:
+    """What one fetcher met; forgetting costs time, never an address."""
+
+    def __init__(self) -> None:
+        """Begin with nothing met."""
+        self._slots = array("q", bytes(8 * SLOTS))
+
+    def fresh(self, digest: int) -> bool:
+        """Tell whether an address was not met lately, and remember it."""
+        slot = digest & (SLOTS - 1)
+        if self._slots[slot] == digest:
+            return False
+        self._slots[slot] = digest
+        return True
+
+
+OK = 200
+
+PATIENCE = 60.0
+"""Seconds that a walk waits for a host that does not tell its rules; one that does not answer is left at once."""
+
+HARMFUL = 5
+"""Answers of a host that could not be read within the limits of time and memory, after which it is left for the run."""
+
+REFUSED_BY_RULES = frozenset({Reason.ROBOTS_DENIED, Reason.ROBOTS_UNREACHABLE})
+
+
+class Walker:
+    """Walks one origin with one connection, or a service with several; addresses are given to it as it needs them."""
+
+    def __init__(
+        self, walk: WalkOrigin, asker: Asker, sightings: RecentUrls, report: Callable[[Event], None], turn: HostQueue,
+        *, abreast: int = 1,
+    ) -> None:  # fmt: skip
+        """Walk by the rules of the collection's guide; `turn` is what all origins of the host have in common.
+
+        A service that steps ask may be asked `abreast`, so many requests at a time.
+        """
+        self._walk = walk
+        self._abreast = abreast
+        self._over: BatchBroken | None = None  # why the walk ends
+        self._line = turn
+        self._guide = walk.crawl.rules(walk.source, walk.origin, walk.options)
+        self._asker = asker
+        self._sightings = sightings
+        self._report = report
+        self._waiting: asyncio.Queue[CrawlRequest | None] = asyncio.Queue()
+        self._halted = asyncio.Event()
+        self._harmful = 0  # answers that could not be read within the limits
+
+    def feed(self, known: tuple[CrawlRequest, ...]) -> None:
+        """Take addresses to ask."""
+        for one in known:
+            self._waiting.put_nowait(one)
+
+    def halt(self) -> None:
+        """Finish what is in hand, and give the rest back."""
+        self._halted.set()
+        self._wake()
+
+    def _wake(self) -> None:
+        for _ in range(self._abreast):
+            self._waiting.put_nowait(None)
+
+    async def run(self) -> None:
+        """Ask one address after the other until the walk is halted, or the host wants to be left alone."""
+        left = await asyncio.gather(*(self._work() for _ in range(self._abreast)))
+        assert self._over is not None
+        self._end(self._over, [one for one in left if one])
+
+    async def _work(self) -> CrawlRequest | None:
+        """Ask over one connection until the walk is over; return the address that was asked last."""
+        known: CrawlRequest | None = None
+        try:
+            async with visitor_of(_site(self._walk, self._walk.origin), self._guide.private) as visitor:
+                why = await self._pause(self._walk.wait)
+                while not why:
+                    known = await self._waiting.get()
+                    why = self._stopped() if known is None else await self._turn(visitor, known)
+        except WindrowError as error:
+            wait = error.wait if isinstance(error, TransportError) else None
+            why = BatchBroken(error.reason or Reason.PROTOCOL_ERROR, str(error), error.hint, error.retry, wait)
+        except Exception as error:  # noqa: BLE001 a fault of ours must not leave the engine waiting for ever
+            fault = f"{type(error).__name__}: {error}"[:1000]
+            why = BatchBroken(Reason.STEP_FAILED, fault, "", retry=False, wait=None)
+        self._over = self._over or why
+        self._wake()
+        return known
+
+    def _end(self, why: BatchBroken, asked: list[CrawlRequest]) -> None:
+        """Give back what was not asked; what was is known to have been."""
+        left = [one.digest for one in asked]
+        while not self._waiting.empty():
+            one = self._waiting.get_nowait()
+            left += [one.digest] if one else []
+        self._report(WalkEnded(self._walk.host, tuple(left), why))
+
+    def _left(self, reason: Reason, why: str, wait: float | None = None) -> BatchBroken:
+        return BatchBroken(reason, f"{self._walk.origin} is left alone: {why}", "", retry=True, wait=wait)
+
+    def _stopped(self) -> BatchBroken | None:
+        if self._over is not None:
+            return self._over
+        return self._left(Reason.STOPPED, Reason.STOPPED.meaning) if self._halted.is_set() else None
+
+    async def _turn(self, visitor: CrawlClient, known: CrawlRequest) -> BatchBroken | None:
+        """Ask one address, if that is allowed; tell why the host may not be asked again."""
+        if why := self._stopped() or await self._rules(visitor):
+            return why
+        if refused := self._guide.refusal(known.url, known.kind):
+            allowed = refused not in REFUSED_BY_RULES
+            visit = Visit(known.digest, known.url, known.kind, allowed, now(), 0.0, reason=refused)
+            self._report(Visited(self._walk.host, visit))
+            return None
+        came = await self._ask(visitor, known)
+        if isinstance(came, BatchBroken):
+            return came
+        pause = self._guide.pause(came.visit.seconds, came.status, came.wait)
+        visited = self._read(known, came, _long(pause, came))
+        self._report(visited)
+        if why := self._harmed(visited.visit):
+            return why
+        if not known.last.digest and visited.visit.status == OK and self._guide.endless(known, came.body):
+            return self._left(Reason.TRAP, "its new addresses bring nothing but what is known from others")
+        return await self._rest(pause) if pause != 0 else self._stopped()
+
+    def _harmed(self, visit: Visit) -> BatchBroken | None:
+        """Count answers that only do harm; tell when there were enough of them."""
+        if visit.reason not in {Reason.TIME_LIMIT, Reason.MEMORY_LIMIT}:
+            return None
+        self._harmful += 1
+        told = f"{self._harmful} answers could not be read within the limits of time and memory"
+        return self._left(Reason.SITE_GIVEN_UP, told) if self._harmful >= HARMFUL else None
+
+    async def _ask(self, visitor: CrawlClient, known: CrawlRequest) -> CrawlResult | BatchBroken:
+        """Make one request when it is the origin's turn, and once more where its failure may be a fluke."""
+        async with self._line.lock:
+            left = self._line.left()
+            if left and (why := await self._pause(left)):
+                return why
+            if self._abreast == 1:
+                return await self._request(visitor, known)
+        return await self._request(visitor, known)
+
+    async def _request(self, visitor: CrawlClient, known: CrawlRequest) -> CrawlResult:
+        tries = 1
+        came = await self._asker.ask(visitor, known)
+        for _ in range(visitor.stale):
+            self._report(Visited(self._walk.host, _unanswered(came.visit)))
+        while self._guide.again(came.visit.reason, tries):
+            # Without its digest it says nothing of the address: another visit follows at once.
+            self._report(Visited(self._walk.host, came.visit._replace(digest=0)))
+            tries += 1
+            came = await self._asker.ask(visitor, known)
+        return came
+
+    async def _rules(self, visitor: CrawlClient) -> BatchBroken | None:
+        """Ask for the host's rules where they are due, and wait while they let nothing be asked."""
+        guide = self._guide
+        while True:
+            answered = True
+            if rules := guide.robots(time.time()):
+                came = await self._moved(visitor, rules)
+                if isinstance(came, BatchBroken):
+                    return came
+                answered = came.status is not None
+                visit, named = self._ruled(came)
+                pause = guide.pause(visit.seconds, came.status, came.wait)
+                self._report(Visited(self._walk.host, visit, named, _long(pause, came)))
+                if came.visit.reason is Reason.PRIVATE_ADDRESS:
+                    return self._left(Reason.PRIVATE_ADDRESS, came.visit.message)
+                if why := await self._rest(pause):
+                    return why
+            shut = guide.shut(time.time())
+            if not shut:
+                return None
+            if not answered or shut > self._walk.options.get("patience", PATIENCE):
+                return self._left(Reason.ROBOTS_UNREACHABLE, Reason.ROBOTS_UNREACHABLE.meaning, shut)
+            if why := await self._pause(shut):
+                return why
+
+    def _ruled(self, came: CrawlResult) -> tuple[Visit, tuple[FoundUrl, ...]]:
+        """Take the rules; those that cannot be read within limits count as not had."""
+        visit, guide = came.visit, self._guide
+        if visit.reason in {None, Reason.TOO_LARGE}:
+            try:
+                with self._asker.reading(0):
+                    return visit, self._fresh(guide.ruled(time.time(), came.status, came.body))
+            except Exception as error:  # noqa: BLE001 a fault of ours must not let the host be asked without rules
+                visit = _unread(visit, error)
+        return visit, self._fresh(guide.ruled(time.time(), None, b""))
+
+    async def _moved(self, visitor: CrawlClient, rules: str) -> CrawlResult | BatchBroken:
+        """Ask for the host's rules, wherever they have moved to; each question is a visit of its own."""
+        call = CrawlRequest(0, rules, kind=self._walk.crawl.robots)
+        came = await self._ask(visitor, call)
+        hops = 0
+        while not isinstance(came, BatchBroken) and (
+            target := self._guide.moved(came.visit.status or 0, came.visit.location, came.visit.url, hops)
+        ):
+            pause = self._guide.pause(came.visit.seconds, came.status, came.wait)
+            self._report(Visited(self._walk.host, came.visit, wait=_long(pause, came)))
+            if why := await self._rest(pause):
+                return why
+            hops += 1
+            origin = parts(target).origin
+            if origin == self._walk.origin:
+                came = await self._ask(visitor, call._replace(url=target))
+                continue
+            async with visitor_of(_site(self._walk, origin), self._guide.private) as other:
+                came = await self._ask(other, call._replace(url=target))
+        return came
+
+    async def _rest(self, pause: float | None) -> BatchBroken | None:
+        """Leave the host alone for as long as an answer made the guide want."""
+        if pause is None:
+            return self._left(Reason.SITE_GIVEN_UP, Reason.SITE_GIVEN_UP.meaning)
+        self._line.rest(pause)
+        return await self._pause(pause)
+
+    async def _pause(self, seconds: float) -> BatchBroken | None:
+        """Wait; a halt ends it."""
+        if seconds > LONGEST:
+            return self._left(Reason.RATE_LIMITED, f"it asks for {seconds:.0f} seconds", seconds)
+        if seconds:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._halted.wait()
+        return self._stopped()
+
+    def _read(self, known: CrawlRequest, came: CrawlResult, wait: float | None) -> Visited:
+        """Return the visit with what it offers; a page that its reader fails at must not end the walk, run for run."""
+        try:
+            with self._asker.reading(known.digest):
+                found = self._found(known, came)
+                left = tuple(one for one in self._guide.left_out() if self._sightings.fresh(one.digest))
+                return Visited(self._walk.host, came.visit, found, wait, left)
+        except Exception as error:  # noqa: BLE001 as above: a fault of ours
+            return Visited(self._walk.host, _unread(came.visit, error), wait=wait)
+
+    def _found(self, known: CrawlRequest, came: CrawlResult) -> tuple[FoundUrl, ...]:
+        """Return the addresses that an answer offers and that were not offered lately."""
+        visit, guide, sightings = came.visit, self._guide, self._sightings
+        if visit.location:
+            found = guide.follow(visit.url, visit.location, visit.kind)
+            return self._fresh([found] if found else [])
+        if visit.status != OK or not came.body:
+            return ()
+        if (hinted := guide.hints(known, came.fields, came.body)) is not None:
+            return self._fresh(hinted)
+        base, references = guide.links(visit.url, came.fields, came.body)
+        fresh = []
+        for reference in references:
+            found = guide.follow(base, reference)
+            if found and sightings.fresh(found.digest):
+                fresh.append(found)
+        return (*fresh, *self._fresh(guide.needs(known, came.fields, came.body)))
+
+    def _fresh(self, found: list[FoundUrl]) -> tuple[FoundUrl, ...]:
+        """Leave out what was offered lately, unless it is said to have changed."""
+        return tuple(one for one in found if self._sightings.fresh(one.digest) or one.hinted)
+
+
+def _unanswered(visit: Visit) -> Visit:
+    """Return the attempt before a visit, over a line that was closed at the other end meanwhile."""
+    about = Visit(0, visit.url, visit.kind, visit.allowed, visit.started, 0.0, reason=Reason.INTERRUPTED)
+    return about._replace(message="the line was closed without an answer, and the question asked again over a new one")
+
+
+def _unread(visit: Visit, error: Exception) -> Visit:
+    """Return a visit whose answer could not be read, with the reason."""
+    if isinstance(error, WindrowError):
+        return visit._replace(reason=error.reason or Reason.STEP_FAILED, message=str(error)[:1000])
+    if isinstance(error, MemoryError):
+        return visit._replace(reason=Reason.MEMORY_LIMIT, message=Reason.MEMORY_LIMIT.meaning)
+    return visit._replace(reason=Reason.STEP_FAILED, message=f"{type(error).__name__}: {error}"[:1000])
+
+
+def _long(pause: float | None, came: CrawlResult) -> float | None:
+    """Return a pause that is long enough for another run to begin in it."""
+    return came.wait if pause is None else pause if pause >= SHORTEST else None
+
+
+def _site(walk: WalkOrigin, origin: str) -> Site:
+    """Return an origin as a site, with the source's own way of talking to servers."""
+    where = parts(f"{origin}/")
+    return replace(walk.source.site, scheme=where.scheme, host=where.host.strip("[]"), port=where.port, base="/")

@@ -1,0 +1,130 @@
+"""A fetcher's heartbeat: what the engine sees of it, and the time that one reading may take.
+
+A fetcher reads what strangers sent in its only loop. While it does, it shows of which address the bytes are. A reading
+that takes too long is ended from within where Python or its `re` is at work. A library cannot be ended so: then there
+is no beat any more, and the engine ends the process, which costs what it had in hand and nothing else.
+"""
+
+from __future__ import annotations
+
+import resource
+import signal
+import time
+from ctypes import c_longlong
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+from windrow.engine.runtime import CONTEXT
+from windrow.errors import StepError
+from windrow.reasons import Reason
+
+READING = 20.0
+"""Seconds that a process may spend on one reading before the engine ends it, whatever library it is in."""
+
+STOPPING = 3.0
+"""The same once the run is to stop."""
+
+SILENT = 60.0
+"""Seconds without a beat after which it is ended though it reads nothing: it starts, or waits for a slow disk."""
+
+_CPU = 4.0  # seconds of CPU time after which a reading is ended from within
+_TICK = 0.5  # seconds of CPU time between two looks at it
+_GAP = 1.0  # seconds between two looks of the engine that count: it may itself have been stopped meanwhile
+_BEATS, _HOST, _ADDRESS = range(3)
+
+
+def board() -> Any:
+    """Make what a fetcher and the engine share: the number of beats, and host and address that are read, or 0."""
+    return CONTEXT.RawArray(c_longlong, 3)
+
+
+class Overdue(StepError):
+    """A reading took longer than it may."""
+
+    def __init__(self) -> None:
+        """Say so."""
+        super().__init__(f"stopped after {_CPU:g} seconds", Reason.TIME_LIMIT)
+
+
+class Heartbeat:
+    """The fetcher's end: it beats, and every reading is a `with` block."""
+
+    def __init__(self, shown: Any) -> None:
+        """Show on a `board`."""
+        self._shown = shown
+        self._reading = False
+        self._ticks = 0
+
+    def start(self) -> None:
+        """Look at readings from now on; called in the main thread of the process."""
+        signal.signal(signal.SIGPROF, self._tick)
+        signal.setitimer(signal.ITIMER_PROF, _TICK, _TICK)
+
+    def beat(self) -> None:
+        """Show that the loop goes round."""
+        self._shown[_BEATS] += 1
+
+    def reading(self, host: int, address: int) -> Self:
+        """Name what the block reads: the bytes of an address, 0 being the host's rules."""
+        shown = self._shown
+        shown[_BEATS] += 1
+        shown[_HOST], shown[_ADDRESS] = host, address
+        return self
+
+    def __enter__(self) -> None:
+        """Begin to read."""
+        self._ticks = 0
+        self._reading = True
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End it."""
+        self._reading = False
+        self._shown[_HOST] = 0
+
+    def _tick(self, _number: int, _frame: FrameType | None) -> None:
+        """End what takes too long; again and again, since the code that is ended may pass over errors."""
+        if self._reading:
+            self._ticks += 1
+            if self._ticks > _CPU / _TICK:
+                raise Overdue
+
+
+class Watch:
+    """The engine's end: for how long a fetcher has not been heard of, and what it was at."""
+
+    def __init__(self) -> None:
+        """Begin with a new board."""
+        self.board = board()
+        self._beats = 0
+        self._silent = 0.0
+        self._looked = time.monotonic()
+
+    def overdue(self, *, stopping: bool) -> bool:
+        """Tell whether the process is to be ended; called often."""
+        at, beats = time.monotonic(), self.board[_BEATS]
+        passed, self._looked = min(at - self._looked, _GAP), at
+        self._silent = self._silent + passed if beats == self._beats else 0.0
+        self._beats = beats
+        return self._silent > ((STOPPING if stopping else READING) if self.board[_HOST] else SILENT)
+
+    def reading(self) -> tuple[int, int] | None:
+        """Return host and address of what it reads, None where it reads nothing."""
+        return (self.board[_HOST], self.board[_ADDRESS]) if self.board[_HOST] else None
+
+
+def limit_memory(most: int) -> None:
+    """Let this process have so many bytes of data beside what it has now.
+
+    The limit is on data and not on addresses: the latter count what threads reserve and never use.
+    """
+    try:
+        status = Path("/proc/self/status").read_text()
+        mine = int(status.partition("VmData:")[2].split(None, 1)[0]) * 1024
+    except (OSError, IndexError, ValueError):
+        mine = 1 << 30
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    wanted = mine + most
+    resource.setrlimit(resource.RLIMIT_DATA, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))

@@ -1,0 +1,170 @@
+"""What the engine and its processes say to each other over their pipes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from windrow.contract import Crawl, Offering, Request
+from windrow.engine.requests.answers import KeptAnswer
+from windrow.model import (
+    ArchivePlace,
+    CrawlRequest,
+    Fetched,
+    FetchRequest,
+    FoundUrl,
+    Item,
+    LeftOut,
+    Limits,
+    ListingEntry,
+    Site,
+    Source,
+    Visit,
+)
+from windrow.reasons import Reason
+
+
+class ArchiveSettings(NamedTuple):
+    """How and where fetchers keep what comes; `rotate` is a file's size in bytes."""
+
+    folder: Path
+    session: int
+    limits: Limits
+    rotate: int
+    agent: str
+
+
+class TransferBatch(NamedTuple):
+    """A row of orders for one connection to one site, to be got one after another."""
+
+    number: int
+    site: Site
+    orders: tuple[FetchRequest, ...] = ()
+    folders: tuple[str, ...] = ()  # or folders to list
+    pace: float = 0.0  # least seconds between two requests to this host, over all lanes
+    abreast: int = 1  # requests in flight on the connection at a time
+
+
+class CloseConnection(NamedTuple):
+    """A site whose next lane another fetcher gets: one connection that rests here is to be closed."""
+
+    site: Site
+
+
+class Halt(NamedTuple):
+    """Begin nothing more: what is in hand is finished, the rest of every lane goes back."""
+
+
+class TransferBegun(NamedTuple):
+    """A transfer that takes its time has begun."""
+
+    number: int
+    at: datetime
+
+
+class TransferProgress(NamedTuple):
+    """So many bytes of it are here."""
+
+    number: int
+    size: int
+
+
+class ListedEntries(NamedTuple):
+    """Some entries of a site's folders."""
+
+    lane: int
+    entries: tuple[ListingEntry, ...]
+
+
+class BatchBroken(NamedTuple):
+    """Why a lane ended before its orders did: the site could not be reached."""
+
+    reason: Reason
+    message: str
+    hint: str
+    retry: bool
+    wait: float | None
+
+    def told(self, source: str) -> str:
+        """Say it of a source, with what to do about it: hints call the source NAME."""
+        return f"{self.message} ({self.hint.replace('NAME', source)})" if self.hint else self.message
+
+
+class BatchEnded(NamedTuple):
+    """A lane is through; `untouched` orders were not tried."""
+
+    lane: int
+    untouched: tuple[int, ...] = ()
+    broken: BatchBroken | None = None
+
+
+class WalkOrigin(NamedTuple):
+    """An origin to walk: its addresses follow, some at a time. It wants to be left alone for `wait` seconds first."""
+
+    host: int
+    source: Source
+    origin: str
+    crawl: Crawl
+    options: Mapping[str, Any]
+    wait: float = 0.0
+
+
+class MoreAddresses(NamedTuple):
+    """Addresses to ask of a host that is walked."""
+
+    host: int
+    known: tuple[CrawlRequest, ...]
+
+
+class Visited(NamedTuple):
+    """What came of one address, the addresses that it offers, and those that a rule leaves out.
+
+    `wait` is for how many seconds the host is to be left alone, where that is long enough to be put on record.
+    """
+
+    host: int
+    visit: Visit
+    found: tuple[FoundUrl, ...] = ()
+    wait: float | None = None
+    left: tuple[LeftOut, ...] = ()
+
+
+class WalkEnded(NamedTuple):
+    """A host is left alone for this run; `untouched` addresses were not asked.
+
+    Where its process ended over bytes of the host, `culprit` is their address, 0 for the host's rules; `spared` are
+    the other hosts that this process walked.
+    """
+
+    host: int
+    untouched: tuple[int, ...]
+    broken: BatchBroken
+    culprit: int | None = None
+    spared: bool = False
+
+
+Event = TransferBegun | TransferProgress | ListedEntries | Fetched | BatchEnded | Visited | WalkEnded
+
+
+class Job(NamedTuple):
+    """One document for a worker: which step, on which bytes."""
+
+    step: int
+    item: Item
+    place: ArchivePlace  # of the capture it lies in
+    options: Mapping[str, str]
+    head: ArchivePlace | None = None  # of the answer that brought those bytes again, where that is another one
+    source: Source | None = None  # that of a visit
+    visited: datetime | None = None
+    offers: tuple[Offering, ...] = ()
+    answers: Mapping[str, KeptAnswer] = {}
+    request: Request | None = None
+
+
+class Done(NamedTuple):
+    """What the step made of it, and how long it took in seconds."""
+
+    result: Any
+    seconds: float

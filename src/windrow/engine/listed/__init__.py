@@ -1,0 +1,1 @@
+"""Listings: folders listed, files fetched over connections that are used again."""

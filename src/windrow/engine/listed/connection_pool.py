@@ -1,0 +1,185 @@
+"""Pace: how soon a host may be asked again, whatever sources and connections lead to it."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable
+
+from windrow.engine.fetchers.message import TransferBatch
+from windrow.model import FetchRequest, ListingEntry, Site, Source
+from windrow.transports import Connection
+from windrow.transports.contract import Sink, TransferEnd
+
+LONGEST = 900.0
+"""Seconds of a pause that a walk sits out; a host that wants a longer one is left for this run."""
+
+SHORTEST = 1.0
+"""Seconds of a pause that is put on record, so that the next run holds it too; none begins sooner."""
+
+
+def host(site: Site) -> str:
+    """Name what is asked: a host, or a folder of this machine.
+
+    >>> host(Site("sftp", "Drop.Example.org", 22)), host(Site("file", base="/held"))
+    ('drop.example.org', '/held')
+    """
+    return site.host.lower() or site.base
+
+
+def paces(sources: Iterable[Source]) -> dict[str, float]:
+    """Return the seconds between two requests for each host: the strictest that its sources ask for."""
+    found: dict[str, float] = {}
+    for source in sources:
+        name = host(source.site)
+        found[name] = max(found.get(name, 0.0), source.pace)
+    return found
+
+
+class HostQueue:
+    """The one line of waiting of a host: its origins, such as http and https, are asked one after another."""
+
+    __slots__ = ("__weakref__", "_until", "lock")
+
+    def __init__(self) -> None:
+        """Begin with a host that nobody asked."""
+        self.lock = asyncio.Lock()
+        self._until = 0.0
+
+    def left(self) -> float:
+        """Return for how many seconds the host is still to be left alone."""
+        return max(0.0, self._until - time.monotonic())
+
+    def rest(self, seconds: float) -> None:
+        """Leave the host alone for so long, whichever origin it was that made this necessary."""
+        self._until = max(self._until, time.monotonic() + seconds)
+
+
+class HostQueues:
+    """Gives requests to a host their turn; used by every lane of one fetcher, from any thread.
+
+    Since all lanes to a paced host run in one fetcher, its pace holds over all of them.
+    """
+
+    def __init__(self) -> None:
+        """Begin with nobody asked."""
+        self._next: dict[str, float] = {}
+        self._lock = threading.Lock()
+
+    async def take(self, name: str, pace: float) -> None:
+        """Wait until the host may be asked; the next one may ask `pace` seconds later."""
+        if pace <= 0:
+            return
+        with self._lock:
+            at = max(time.monotonic(), self._next.get(name, 0.0))
+            self._next[name] = at + pace
+        await asyncio.sleep(max(0.0, at - time.monotonic()))
+
+
+Entries = list[ListingEntry] | None
+
+REST = 10.0
+"""Seconds that a connection may rest before it is closed: logging in anew is dear, holding a line is rude."""
+
+
+class RemainingOrders(deque[FetchRequest]):
+    """What is left of a lane; once halted it seems empty to who takes from it, and can still be counted."""
+
+    halted = False
+
+    def __bool__(self) -> bool:
+        """Tell whether there is something to take."""
+        return len(self) > 0 and not self.halted
+
+
+class PacedConnection(Connection):
+    """A connection that waits for its turn before each request."""
+
+    def __init__(self, inner: Connection, turns: HostQueues, name: str, pace: float) -> None:
+        """Ask over `inner`, not sooner than `pace` seconds after the last request to this host."""
+        self._inner = inner
+        self._turns = turns
+        self._name = name
+        self._pace = pace
+
+    async def list(self, folder: str) -> Entries:
+        """List a folder when it is time."""
+        await self._turns.take(self._name, self._pace)
+        return await self._inner.list(folder)
+
+    async def get(self, path: str, sink: Sink) -> TransferEnd:
+        """Get a file when it is time."""
+        await self._turns.take(self._name, self._pace)
+        return await self._inner.get(path, sink)
+
+    async def close(self) -> None:
+        """Say goodbye."""
+        await self._inner.close()
+
+
+class ConnectionPool:
+    """Connections at rest, by site, and what is left of each lane; used from every lane's thread."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._turns = HostQueues()
+        self._working: dict[int, RemainingOrders] = {}
+        self._halted = False
+        self._resting: dict[Site, list[tuple[float, Connection]]] = {}
+        self._lock = threading.Lock()
+
+    def take(self, site: Site) -> Connection | None:
+        """Return a connection that rests, if there is one; its server may have closed it meanwhile."""
+        with self._lock:
+            resting = self._resting.get(site)
+            return resting.pop()[1] if resting else None
+
+    def begin(self, lane: TransferBatch) -> RemainingOrders:
+        """Take up a lane, and return what is to be got over it."""
+        rest = RemainingOrders(lane.orders)
+        with self._lock:
+            rest.halted = self._halted
+            self._working[lane.number] = rest
+        return rest
+
+    def end(self, lane: TransferBatch) -> None:
+        """Forget a lane."""
+        with self._lock:
+            self._working.pop(lane.number, None)
+
+    def halt(self) -> None:
+        """Let every lane finish what it is at, and begin nothing more."""
+        with self._lock:
+            self._halted = True
+            for rest in self._working.values():
+                rest.halted = True
+
+    def paced(self, lane: TransferBatch, connection: Connection) -> Connection:
+        """Return a connection that keeps the lane's pace."""
+        return PacedConnection(connection, self._turns, host(lane.site), lane.pace) if lane.pace else connection
+
+    def give(self, site: Site, connection: Connection) -> None:
+        """Let a sound connection rest."""
+        with self._lock:
+            self._resting.setdefault(site, []).append((time.monotonic(), connection))
+
+    async def drop(self, site: Site) -> None:
+        """Close one connection to a site, which another process takes over."""
+        with self._lock:
+            resting = self._resting.get(site)
+            one = resting.pop(0)[1] if resting else None
+        if one is not None:
+            await one.close()
+
+    async def close(self, age: float = 0.0) -> None:
+        """Close what has rested for `age` seconds."""
+        until = time.monotonic() - age
+        with self._lock:
+            old = [one for row in self._resting.values() for since, one in row if since <= until]
+            if old:
+                for site, row in self._resting.items():
+                    self._resting[site] = [pair for pair in row if pair[0] > until]
+        for one in old:
+            await one.close()

@@ -1,0 +1,297 @@
+"""Fetch: get what is wanted, from the best host, with retries, until nothing is left that can be had."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+
+from windrow.engine.fetchers.message import (
+    BatchBroken,
+    BatchEnded,
+    Event,
+    TransferBatch,
+    TransferBegun,
+    TransferProgress,
+)
+from windrow.engine.ledger import LedgerWriter
+from windrow.engine.ledger.moment import now
+from windrow.engine.listed.connection_pool import host as site_host
+from windrow.engine.listed.connection_pool import paces
+from windrow.engine.listed.queue import FetchQueue, WantedItem
+from windrow.engine.listed.rest import told_pause
+from windrow.engine.run import HarvestRun
+from windrow.engine.steps.due import wait_before, worth_waiting
+from windrow.model import Fetched, Finding, Level, Source, Status
+from windrow.reasons import Reason
+
+NAMED = 5
+"""Items that are named where several rest."""
+
+
+@dataclass(slots=True)
+class _Host:
+    """A source while it is fetched from."""
+
+    source: Source
+    task: int
+    lanes: int = 0
+    breaks: int = 0  # ever
+    broken: int = 0  # in a row
+    due: float = 0.0  # when it may be asked again
+    done: int = 0
+    failed: Counter[Reason] = field(default_factory=Counter)
+    why: BatchBroken | None = None  # the last of its breaks
+    closed: bool = False
+
+
+class Fetching:
+    """The dispatcher: lanes out to the crew, events in, every attempt on the ledger."""
+
+    def __init__(self, run: HarvestRun, down: set[str]) -> None:
+        """Fetch what is due from the sources that are not down."""
+        self._run = run
+        self._queue = FetchQueue(run, down)
+        self._hosts: dict[str, _Host] = {}
+        self._in_hand: dict[int, WantedItem] = {}
+        self._paces = paces(run.harvest.sources)
+        self._halted = False
+        self._ends: dict[int, tuple[str, Reason]] = {}  # items that failed at their last host: key and reason
+        self._lanes: dict[int, tuple[str, int]] = {}  # source, and its breaks when the lane began
+
+    def run(self) -> None:
+        """Go on until nothing is left, or the person stops it."""
+        run, queue = self._run, self._queue
+        queue.fill()
+        run.progress.begin("fetching", None)
+        within = run.harvest.fetch_within or math.inf
+        end = time.monotonic() + within
+        while not queue.empty:
+            if time.monotonic() > end:
+                self._leave(within)
+                break
+            if not run.stopping():
+                queue.fill()
+                self._hand_out()
+            elif not self._in_hand:
+                break
+            elif not self._halted:
+                self._halted = True
+                run.crew.halt()
+            events = run.crew.events(0.05)
+            if not events and not self._lanes:
+                time.sleep(0.05)  # everything waits for its next try
+            if events:
+                with run.ledger.writing() as writer:
+                    for event in events:
+                        self._note(writer, event)
+            run.tick()
+        run.grown.clear()
+        self._tell_pauses()
+        for host in self._hosts.values():
+            self._close(host)
+        run.progress.end()
+
+    def _tell_pauses(self) -> None:
+        """Put it on record which items rest from now on, and which are not tried again by themselves."""
+        run = self._run
+        phase = run.collection.listing.first[0]
+        tried = run.ledger.attempts.failed_sessions(list(self._ends))
+        with run.ledger.writing() as writer:
+            for item, (key, reason) in self._ends.items():
+                sessions = tried[item].number if item in tried else 0
+                told = told_pause(key, reason, sessions, now())
+                if told:
+                    writer.items.find(run.session, item, phase, [told])
+            if resting := self._queue.resting:
+                soonest = min(one.until for one in resting)
+                names = ", ".join(one.key for one in resting[:NAMED]) + (", ..." if len(resting) > NAMED else "")
+                comment = f"{len(resting)} rest, having failed in session after session: {names}; the first is asked"
+                comment += f" for again after {soonest:%Y-%m-%d %H:%M} UTC, at once with: windrow retry NAME"
+                task = writer.sessions.open_task(run.session, run.collection.name, "", phase)
+                run.close_task(task, comment, writer=writer)
+
+    def _leave(self, within: float) -> None:
+        """Put it on record which sources are left behind: what they had in hand goes on in the next run."""
+        with self._run.ledger.writing() as writer:
+            for name, host in self._hosts.items():
+                mine = [one for one in self._in_hand.values() if one.source.name == name]
+                left = len(mine) + len(self._queue.leave(name))
+                if not left:
+                    continue
+                told = f"left behind with {left} transfers after {within:g} seconds (drops.fetch_within)"
+                why = BatchBroken(Reason.TIMEOUT, told, "", retry=True, wait=None)
+                for wanted in mine:
+                    if wanted.fetch:
+                        self._cut(writer, wanted, why)
+                self._close(host, why, writer)
+
+    def _hand_out(self) -> None:
+        """Give every source as many lanes as it may have."""
+        run = self._run
+        for name in list(self._queue.ready):
+            host = self._hosts.get(name) or self._open(name)
+            if host.due > time.monotonic():
+                continue
+            while host.lanes < min(host.source.connections, run.harvest.downloaders):
+                row = self._queue.lane(name)
+                if not row:
+                    break
+                number = run.lane()
+                for wanted in row:
+                    self._in_hand[wanted.due.item.id] = wanted
+                self._lanes[number] = (name, host.breaks)
+                host.lanes += 1
+                orders = tuple(wanted.hosts[0][1] for wanted in row)
+                abreast = 16 if host.source.site.scheme == "sftp" else 1
+                pace = self._paces[site_host(host.source.site)]
+                run.crew.hand(TransferBatch(number, host.source.site, orders, pace=pace, abreast=abreast))
+
+    def _open(self, name: str) -> _Host:
+        source = next(one for one in self._run.harvest.sources if one.name == name)
+        host = _Host(source, self._run.open_task(self._run.collection.listing.first[0], name))
+        self._hosts[name] = host
+        return host
+
+    def _close(self, host: _Host, why: BatchBroken | None = None, writer: LedgerWriter | None = None) -> None:
+        if host.closed:
+            return
+        host.closed = True
+        failed = sum(host.failed.values())
+        comment = f"{host.source.name}: {host.done} fetched, {failed} failed"
+        if host.failed:
+            comment += " (" + ", ".join(f"{reason} {count}" for reason, count in host.failed.most_common(5)) + ")"
+        reason = why.reason if why else next(iter(host.failed), None)
+        if why:
+            comment += f"; {why.told(host.source.name)}"
+        elif host.why:
+            comment += f"; asked again after {host.breaks} breaks, the last: {host.why.message}"
+        self._run.close_task(host.task, comment, reason, failed=bool(why or failed), writer=writer)
+
+    def _note(self, writer: LedgerWriter, event: Event) -> None:
+        """Put an event on record."""
+        run = self._run
+        if isinstance(event, Fetched):
+            wanted = self._in_hand.pop(event.number)
+            self._fetched(writer, wanted, event)
+        elif isinstance(event, BatchEnded) and event.lane in self._lanes:  # else that of a listing left behind
+            name, breaks = self._lanes.pop(event.lane)
+            self._ended(writer, self._hosts[name], event, breaks)
+        elif isinstance(event, TransferBegun) and event.number in self._in_hand:
+            wanted = self._in_hand[event.number]
+            self._begin(writer, wanted, event)
+            writer.items.move(run.session, wanted.due.item.id, (run.collection.listing.first[0], Status.RUNNING))
+        elif isinstance(event, TransferProgress) and event.number in self._in_hand:
+            run.grown[self._in_hand[event.number].fetch] = event.size
+
+    def _begin(self, writer: LedgerWriter, wanted: WantedItem, at: TransferBegun | Fetched) -> None:
+        if not wanted.fetch:
+            source, order = wanted.hosts[0]
+            began = at.at if isinstance(at, TransferBegun) else at.started
+            wanted.fetch = writer.attempts.begin(
+                self._run.session, wanted.due.item.id, source.name, source.site.address(order.path), began
+            )
+            if wanted.conflict:
+                writer.items.find(
+                    self._run.session, wanted.due.item.id, self._run.collection.listing.first[0], [wanted.conflict]
+                )
+                wanted.conflict = None
+
+    def _fetched(self, writer: LedgerWriter, wanted: WantedItem, got: Fetched) -> None:
+        """Put an attempt on record, and decide what becomes of the item."""
+        run, source, item = self._run, wanted.source, wanted.due.item.id
+        host = self._hosts[source.name]
+        self._begin(writer, wanted, got)
+        writer.attempts.end(wanted.fetch, item, source.name, got)
+        run.grown.pop(wanted.fetch, None)
+        wanted.fetch = 0
+        run.progress.step(1, got.reason is not None)
+        if got.reason is None:
+            host.done += 1
+            host.broken = 0
+            self._queue.held -= 1
+            if got.message and not got.checksum:
+                told = Finding("NotCompared", got.message, Level.WARN)
+                writer.items.find(run.session, item, run.collection.listing.first[0], [told])
+            for state in run.collection.listing.arrived(got):
+                writer.items.move(run.session, item, state)
+            return
+        writer.items.move(run.session, item, run.collection.listing.failed(got.reason), got.reason, got.message)
+        wanted.attempts += 1
+        self._rest(writer, host, got)
+        if got.retry and self._more(wanted) and not run.stopping() and source.name not in self._queue.down:
+            self._queue.put_later(wanted, wait_before(wanted.attempts, got.wait))
+            return
+        host.failed[got.reason] += 1
+        self._next_host(wanted)
+        if not wanted.hosts:
+            self._ends[item] = (wanted.due.item.key, got.reason)
+
+    def _cut(self, writer: LedgerWriter, wanted: WantedItem, why: BatchBroken) -> None:
+        """Put on record that an attempt which had begun has failed, since its lane broke."""
+        run, item = self._run, wanted.due.item.id
+        received = run.grown.pop(wanted.fetch, 0)
+        cut = Fetched(item, now(), 0.0, None, received, None, why.reason, why.message)
+        writer.attempts.end(wanted.fetch, item, wanted.source.name, cut)
+        writer.items.move(run.session, item, run.collection.listing.failed(why.reason), why.reason, why.message)
+        wanted.fetch = 0
+        wanted.attempts += 1
+
+    def _more(self, wanted: WantedItem) -> bool:
+        """Tell whether an item may be tried once more on its host."""
+        return wanted.attempts < min(wanted.source.attempts, self._run.harvest.attempts)
+
+    def _rest(self, writer: LedgerWriter, host: _Host, got: Fetched) -> None:
+        """Leave a source alone that asks for a pause, for everything; a long one lasts till the next run."""
+        if got.wait is None:
+            return
+        host.due = max(host.due, time.monotonic() + got.wait)
+        if not worth_waiting(got.wait):
+            why = BatchBroken(got.reason or Reason.RATE_LIMITED, got.message, "", retry=False, wait=got.wait)
+            self._close(host, why, writer)
+            for other in self._queue.leave(host.source.name):
+                if other.fetch:
+                    self._cut(writer, other, why)
+                self._next_host(other)
+
+    def _next_host(self, wanted: WantedItem) -> None:
+        """Try the next host that is up, or let the item rest."""
+        wanted.attempts = 0
+        wanted.hosts = [host for host in wanted.hosts[1:] if host[0].name not in self._queue.down]
+        if wanted.hosts:
+            self._queue.put(wanted)
+        else:
+            self._queue.held -= 1
+
+    def _ended(self, writer: LedgerWriter, host: _Host, event: BatchEnded, breaks: int) -> None:
+        """Take a lane back; what was not tried waits again, unless its source is down.
+
+        Lanes that were at work when one of them broke, and break too, are one break: a server that is
+        away for a moment is asked again, however many connections it had.
+        """
+        host.lanes -= 1
+        back = [self._in_hand.pop(number) for number in event.untouched if number in self._in_hand]
+        why = event.broken
+        if why is not None:
+            host.why = why
+            if breaks == host.breaks:
+                host.breaks += 1
+                host.broken += 1
+                host.due = max(host.due, time.monotonic() + wait_before(host.broken, why.wait))
+            if host.broken >= host.source.attempts or not (why.retry and worth_waiting(why.wait)):
+                self._close(host, why, writer)
+                back += self._queue.leave(host.source.name)
+        gone = host.source.name in self._queue.down
+        cut = why or BatchBroken(Reason.INTERRUPTED, "the source is down", "", retry=True, wait=None)
+        for wanted in back:
+            # A fetch that a crash left open goes on; one that is open since this session broke just now.
+            if wanted.fetch and (gone or wanted.fetch in self._run.grown):
+                self._cut(writer, wanted, cut)
+            if gone:
+                self._next_host(wanted)
+            elif self._more(wanted):
+                self._queue.put(wanted)
+            else:
+                host.failed[cut.reason] += 1
+                self._next_host(wanted)

@@ -1,0 +1,178 @@
+"""Plan: list every source, side by side, and put on record what is offered."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field
+
+from windrow.digest import digest
+from windrow.engine.fetchers.message import BatchBroken, BatchEnded, ListedEntries, TransferBatch
+from windrow.engine.ledger import LedgerWriter
+from windrow.engine.ledger.listings import OfferRow
+from windrow.engine.ledger.moment import spell
+from windrow.engine.listed.connection_pool import host, paces
+from windrow.engine.run import HarvestRun
+from windrow.engine.steps.due import wait_before, worth_waiting
+from windrow.model import Finding, Level, ListingEntry, Offer, Source
+from windrow.reasons import Reason
+
+
+@dataclass(slots=True)
+class _Listed:
+    """One source while it is listed."""
+
+    source: Source
+    task: int
+    entries: list[ListingEntry] = field(default_factory=list)
+    attempts: int = 0
+    due: float = 0.0
+
+
+def list_all(run: HarvestRun) -> set[str]:
+    """List every active source; return those that could not be. Nothing is fetched before this ends.
+
+    It ends after `Harvest.list_within`: a source that is still being listed then is left behind, and the
+    others are fetched from.
+    """
+    phase = run.collection.listing.refused[0]
+    waiting = [_Listed(source, run.open_task(phase, source.name)) for source in run.harvest.sources if source.active]
+    run.progress.begin("listing", len(waiting))
+    going: dict[int, _Listed] = {}
+    down: set[str] = set()
+    slow = paces(run.harvest.sources)
+    within = run.harvest.list_within or math.inf
+    end = time.monotonic() + within
+    while waiting or going:
+        now = time.monotonic()
+        if now > end:
+            late = [*waiting, *going.values()]
+            _leave(run, late, within)
+            down |= {one.source.name for one in late}
+            break
+        ready = [one for one in waiting if one.due <= now and not run.stopping()]
+        for one in ready[: run.harvest.listers - len(going)]:
+            waiting.remove(one)
+            one.entries.clear()
+            number = run.lane()
+            going[number] = one
+            pace = slow[host(one.source.site)]
+            run.crew.hand(TransferBatch(number, one.source.site, folders=run.collection.listing.folders, pace=pace))
+        if not going:
+            time.sleep(0.05)
+        for event in run.crew.events(0.1):
+            if isinstance(event, ListedEntries):
+                going[event.lane].entries.extend(event.entries)
+            elif isinstance(event, BatchEnded):
+                _ended(run, going.pop(event.lane), event.broken, waiting, down)
+        run.tick()
+        if run.stopping() and not going:
+            break
+    run.progress.end()
+    return down
+
+
+def _ended(run: HarvestRun, one: _Listed, broken: BatchBroken | None, waiting: list[_Listed], down: set[str]) -> None:
+    """Take a listing that has ended: on record, to be tried again, or given up."""
+    if broken is None:
+        _record(run, one)
+    elif _again(run, one, broken):
+        waiting.append(one)
+    else:
+        down.add(one.source.name)
+
+
+def _leave(run: HarvestRun, late: list[_Listed], within: float) -> None:
+    """Put it on record that the listing of these sources has failed: nobody waits for them any longer."""
+    for one in late:
+        told = f"{one.source.name}: left behind: its listing had not ended after {within:g} seconds (drops.list_within)"
+        run.close_task(one.task, told, Reason.TIMEOUT, failed=True)
+        run.progress.step(1, 1)
+
+
+def _again(run: HarvestRun, one: _Listed, broken: BatchBroken) -> bool:
+    """Tell whether to try a source again, after a wait; if not, its task has failed."""
+    one.attempts += 1
+    if broken.retry and worth_waiting(broken.wait) and one.attempts < one.source.attempts and not run.stopping():
+        one.due = time.monotonic() + wait_before(one.attempts, broken.wait)
+        return True
+    run.close_task(one.task, f"{one.source.name}: {broken.told(one.source.name)}", broken.reason, failed=True)
+    run.progress.step(1, 1)
+    return False
+
+
+def _record(run: HarvestRun, one: _Listed) -> None:
+    """Put on record what a source offers now, and what it does not any more."""
+    offers = run.collection.listing.plan(one.source, one.entries, run.harvest.options)
+    known = {row.key: row for row in run.ledger.listings.of_source(one.source.name)}
+    keyed = {offer.key: offer for offer in offers if not offer.unkeyed}
+    items = run.ledger.items.by_key(run.collection.name, run.collection.listing.kind, sorted(keyed))
+    fresh = refused = gone = 0
+    with run.ledger.writing() as writer:
+        for offer in offers:
+            if offer.unkeyed:
+                name = digest(offer.path.encode("utf-8", "surrogateescape"))
+                path = offer.path.encode("utf-8", "backslashreplace").decode()
+                writer.listings.refuse(run.session, one.source.name, path, name, offer.reason or Reason.BAD_NAME)
+                refused += 1
+        for key, offer in keyed.items():
+            if key not in items:
+                items[key] = _make(run, writer, offer)
+                fresh += offer.reason is None
+            refused += offer.reason is not None
+            _compare(run, writer, one.source.name, items[key], offer, known=known.get(key))
+        for key, before in known.items():
+            if key not in keyed and before.present:
+                writer.listings.add(run.session, one.source.name, before.item, Offer(key, before.path), "gone")
+                gone += 1
+    comment = f"{one.source.name}: {len(keyed)} offered, {fresh} new, {refused} refused, {gone} gone"
+    run.close_task(one.task, comment)
+    run.progress.step()
+
+
+def _make(run: HarvestRun, writer: LedgerWriter, offer: Offer) -> int:
+    collection = run.collection
+    state = collection.listing.refused if offer.reason else collection.listing.first
+    return writer.items.add(
+        run.session, collection.name, collection.listing.kind, offer.key, rank=offer.rank, owner=offer.owner,
+        size=offer.size, state=state, reason=offer.reason,
+    )  # fmt: skip
+
+
+def _compare(
+    run: HarvestRun, writer: LedgerWriter, source: str, item: int, offer: Offer, *, known: OfferRow | None
+) -> None:
+    """Note what is new or different in what a source says of an item."""
+    collection = run.collection
+    standing = run.ledger.items.standing(item)
+    if standing and offer.reason is None and standing.state == collection.listing.refused:
+        # Refused before, and good now: the list of centres has grown.
+        writer.items.move(run.session, item, collection.listing.first, Reason.RETRIED)
+    if known is None or not known.present:
+        writer.listings.add(run.session, source, item, offer, "listed")
+        _compare_hosts(run, writer, source, item, offer)
+        return
+    if known[2:] == (offer.path, True, offer.size, offer.modified, offer.sidecar):
+        return
+    writer.listings.add(run.session, source, item, offer, "changed")
+    if (known.size, known.modified) != (offer.size, offer.modified) and run.ledger.attempts.latest_captures([item]):
+        before = spell(known.modified) if known.modified else None
+        message = f"{source} now offers {offer.size} bytes of {offer.modified}, before {known.size} bytes of {before}"
+        finding = Finding("ContentChanged", f"{message}; windrow retry {offer.key}", Level.WARN)
+        writer.items.find(run.session, item, collection.listing.first[0], [finding])
+
+
+def _compare_hosts(run: HarvestRun, writer: LedgerWriter, source: str, item: int, offer: Offer) -> None:
+    """Tell where a source that comes later offers another size under the name of bytes that are held already.
+
+    Of equal sizes nothing can be told before the bytes are compared: they are fetched only by a retry.
+    """
+    if offer.size is None or not run.ledger.attempts.latest_captures([item]):
+        return
+    others = [one for one in run.ledger.listings.offerers(item) if one.source != source and one.present]
+    differing = [one for one in others if one.size not in {None, offer.size}]
+    if differing:
+        sizes = ", ".join(f"{one.source} {one.size}" for one in differing)
+        message = f"{source} now offers {offer.size} bytes under this name, beside {sizes}; windrow retry {offer.key}"
+        finding = Finding("ContentDiffers", message, Level.WARN)
+        writer.items.find(run.session, item, run.collection.listing.first[0], [finding])

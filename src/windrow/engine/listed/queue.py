@@ -1,0 +1,205 @@
+"""What waits to be fetched: a bounded window on the ledger, sorted by source."""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+
+from windrow.digest import combine, short
+from windrow.engine.ledger.attempts import LatestCapture, OpenFetch, SourceRecord
+from windrow.engine.ledger.listings import ItemOffer
+from windrow.engine.ledger.moment import now, spell
+from windrow.engine.listed.rest import AGAIN, RestingItem, divide
+from windrow.engine.run import HarvestRun
+from windrow.engine.steps.due import Due, due
+from windrow.formats.warc import stamp
+from windrow.model import FetchRequest, Finding, KnownCapture, Level, OfferingHost, Source, Status
+
+WINDOW = 4096
+"""Most items held in memory at a time."""
+
+PART = 500
+"""Items that are drawn from the ledger at a time."""
+
+LANE = 256
+FEW = 8
+"""Most and least items of a lane, where there are as many: between two lanes a connection stands idle."""
+
+LANE_BYTES = 64 << 20
+
+
+@dataclass(slots=True)
+class WantedItem:
+    """An item to fetch, and where it can be had: best host first."""
+
+    due: Due
+    hosts: list[tuple[Source, FetchRequest]]
+    attempts: int = 0  # on the first host
+    fetch: int = 0  # seq of the attempt that is open on the ledger
+    conflict: Finding | None = None  # to be put on record with the next attempt
+
+    @property
+    def source(self) -> Source:
+        """Where to try next."""
+        return self.hosts[0][0]
+
+
+@dataclass(slots=True)
+class FetchQueue:
+    """Items by source, those that wait for a later try, and the ledger behind."""
+
+    run: HarvestRun
+    down: set[str]
+    ready: dict[str, deque[WantedItem]] = field(default_factory=dict)
+    later: list[tuple[float, int, WantedItem]] = field(default_factory=list)
+    held: int = 0  # items in memory, in hand or waiting
+    drawn: int = 0
+    nowhere: int = 0  # items that no available source offers
+    resting: list[RestingItem] = field(default_factory=list)  # what failed too often to be asked for now
+    _stream: Iterator[Due] | None = None
+    _ended: bool = False
+    _open: dict[int, OpenFetch] = field(default_factory=dict)
+
+    def fill(self) -> None:
+        """Draw from the ledger until the window is full, and bring back those whose wait is over."""
+        while self.later and self.later[0][0] <= time.monotonic():
+            self.put(heapq.heappop(self.later)[2])
+        if self._stream is None:
+            self._open = {one.item: one for one in self.run.ledger.attempts.open_fetches()}
+            self._stream = _stream(self.run, self.resting)
+        while not self._ended and self.held < WINDOW:
+            limit = self.run.limit
+            room = WINDOW if limit is None else limit - self.drawn
+            part = list(islice(self._stream, max(0, min(PART, room))))
+            self._ended = not part
+            for wanted in _hosted(self.run, part):
+                wanted.hosts = [host for host in wanted.hosts if host[0].name not in self.down]
+                if not wanted.hosts:
+                    self.nowhere += 1
+                    continue
+                cut = self._open.pop(wanted.due.item.id, None)
+                if cut and any(source.name == cut.source for source, _ in wanted.hosts):
+                    wanted.fetch = cut.seq
+                    wanted.hosts.sort(key=lambda host: host[0].name != cut.source)
+                self.held += 1
+                self.drawn += 1
+                self.put(wanted)
+
+    def put(self, wanted: WantedItem) -> None:
+        """Let an item wait for its first host."""
+        self.ready.setdefault(wanted.source.name, deque()).append(wanted)
+
+    def put_later(self, wanted: WantedItem, seconds: float) -> None:
+        """Let an item wait for some seconds first."""
+        heapq.heappush(self.later, (time.monotonic() + seconds, wanted.due.item.id, wanted))
+
+    def lane(self, source: str) -> list[WantedItem]:
+        """Take a row of items for one connection to a source."""
+        row: list[WantedItem] = []
+        size = 0
+        waiting = self.ready.get(source, deque())
+        # The last items are shared out among the connections, so that all end at about one time.
+        most = max(FEW, min(LANE, len(waiting) // 4 + 1))
+        while waiting and len(row) < most and size < LANE_BYTES:
+            row.append(waiting.popleft())
+            size += row[-1].hosts[0][1].size or 0
+        return row
+
+    def leave(self, source: str) -> list[WantedItem]:
+        """Take away everything that waits for a source which is down."""
+        self.down.add(source)
+        waiting = list(self.ready.pop(source, ()))
+        late = [entry for entry in self.later if entry[2].source.name == source]
+        self.later = [entry for entry in self.later if entry[2].source.name != source]
+        heapq.heapify(self.later)
+        return waiting + [entry[2] for entry in late]
+
+    @property
+    def empty(self) -> bool:
+        """Tell whether nothing is left, here or on the ledger."""
+        return self._ended and not self.held
+
+
+def _stream(run: HarvestRun, resting: list[RestingItem]) -> Iterator[Due]:
+    """Yield what should be fetched: new, cut, and failed in earlier sessions for a passing reason."""
+    collection = run.collection
+    listing = collection.listing
+    phase = listing.first[0]
+    yield from due(run.ledger, collection, listing.kind, [listing.first, (phase, Status.RUNNING)])
+    failed = (one for one in due(run.ledger, collection, listing.kind, [(phase, Status.FAILED)]) if _earlier(run, one))
+    at = now()
+    while part := list(islice(failed, PART)):
+        wanted, rest = divide(run.ledger, part, at)
+        resting += rest
+        yield from wanted
+
+
+def _earlier(run: HarvestRun, one: Due) -> bool:
+    return one.reason in AGAIN and one.since < run.session
+
+
+def _hosted(run: HarvestRun, part: list[Due]) -> list[WantedItem]:
+    """Find who offers these items, best first."""
+    sources = {source.name: source for source in run.harvest.sources if source.active}
+    record = run.ledger.attempts.by_source() if part else {}
+    last = run.ledger.attempts.latest_captures([one.item.id for one in part])
+    offers: dict[int, dict[str, ItemOffer]] = {}
+    for offer in run.ledger.listings.of_items([one.item.id for one in part]):
+        if offer.source in sources:
+            offers.setdefault(offer.item, {})[offer.source] = offer
+    found = []
+    for one in part:
+        offered = offers.get(one.item.id, {})
+        hosts = [_host(sources[name], record.get(name)) for name in offered]
+        best = run.collection.listing.prefer(one.owner, hosts)
+        before = last.get(one.item.id)
+        pairs = [
+            (
+                sources[host.source],
+                _order(one, sources[host.source], offered[host.source], before),
+            )
+            for host in best
+            if not _older(run, offered[host.source])
+        ]
+        found.append(WantedItem(one, pairs, conflict=_conflict(pairs)))
+    return found
+
+
+def _host(source: Source, record: SourceRecord | None) -> OfferingHost:
+    if record is None:
+        return OfferingHost(source.name, source.owner)
+    return OfferingHost(source.name, source.owner, record.attempts, record.failures, record.speed)
+
+
+def _order(one: Due, source: Source, offer: ItemOffer, last: LatestCapture | None) -> FetchRequest:
+    # A part belongs to one version of one file at one source: another size or time is another part, and so
+    # is another attempt at what was kept before. Where nothing tells versions apart, none is gone on with.
+    before = KnownCapture(last.digest, stamp(last.at), last.address) if last else KnownCapture()
+    dated = spell(offer.modified) if offer.modified else None
+    version = [source.name, offer.path, str(offer.size), str(dated), before.digest]
+    # HTTP tells versions apart by itself, the others by the time of the file.
+    apart = offer.modified is not None or source.site.scheme in {"http", "https"}
+    part = short(combine(version)) if apart else ""
+    return FetchRequest(one.item.id, offer.path, offer.size, part, offer.sidecar, before, offer.modified)
+
+
+def _older(run: HarvestRun, offer: ItemOffer) -> bool:
+    """Tell whether a source dates an item before what the person asked for; without a date it is wanted."""
+    return run.since is not None and offer.modified is not None and offer.modified < run.since
+
+
+def _conflict(hosts: list[tuple[Source, FetchRequest]]) -> Finding | None:
+    """Tell where sources offer different bytes under one name; the first host's bytes win."""
+    if len({order.size for _, order in hosts} - {None}) < 2:
+        return None
+    sizes = ", ".join(f"{source.name} {order.size}" for source, order in hosts)
+    return Finding("ContentDiffers", f"offered in different sizes: {sizes}", Level.WARN)
+
+
+def names(sources: Mapping[str, object]) -> str:
+    """Spell some sources for a person."""
+    return ", ".join(sorted(sources))

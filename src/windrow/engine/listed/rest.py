@@ -1,0 +1,81 @@
+"""What failed in session after session rests before it is asked for again: at a falling rate, and never for good."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from windrow.contract import Collection
+from windrow.engine.ledger import Ledger
+from windrow.engine.steps.due import Due, due
+from windrow.model import Finding, Level, Status
+from windrow.reasons import Reason
+
+AGAIN = frozenset({
+    Reason.DNS_FAILED, Reason.CONNECT_FAILED, Reason.TIMEOUT, Reason.SERVER_ERROR, Reason.RATE_LIMITED,
+    Reason.INTERRUPTED, Reason.PROTOCOL_ERROR, Reason.DISK_FULL, Reason.DISK_FAILED, Reason.SIZE_MISMATCH,
+    Reason.TLS_FAILED, Reason.WRONG_PASSWORD, Reason.NO_SECRET, Reason.HOST_KEY_UNKNOWN, Reason.HOST_KEY_CHANGED,
+    Reason.PERMISSION_DENIED, Reason.NOT_FOUND, Reason.NO_TRANSPORT, Reason.STEP_FAILED,
+})  # fmt: skip
+"""Failures that say nothing of the bytes: later sessions try again by themselves."""
+
+SESSIONS = 5
+"""Sessions that try a failed transfer without a pause between them."""
+
+FIRST = timedelta(hours=6)
+LONGEST = timedelta(days=30)
+
+
+class RestingItem(NamedTuple):
+    """An item whose transfer failed in so many sessions, and until when it is left alone."""
+
+    item: int
+    key: str
+    sessions: int
+    until: datetime
+    reason: Reason
+
+
+def pause(sessions: int) -> timedelta:
+    """Return how long an item rests after its last attempt, when so many sessions in a row have failed.
+
+    >>> pause(4), pause(5), pause(7), pause(99)
+    (datetime.timedelta(0), datetime.timedelta(seconds=21600), datetime.timedelta(days=1), datetime.timedelta(days=30))
+    """
+    if sessions < SESSIONS:
+        return timedelta()
+    return min(LONGEST, FIRST * (1 << min(sessions - SESSIONS, 16)))
+
+
+def told_pause(key: str, reason: Reason, sessions: int, at: datetime) -> Finding | None:
+    """Return what is to be told of an item that failed at every host: that it rests, or waits for a person."""
+    if reason not in AGAIN:
+        return Finding("GivenUp", f"not asked for again by itself after this; windrow retry {key}", Level.WARN)
+    if not (wait := pause(sessions)):
+        return None
+    told = f"failed in {sessions} sessions; a run after {at + wait:%Y-%m-%d %H:%M} UTC asks again"
+    return Finding("RestingItem", f"{told}, at once: windrow retry {key}", Level.WARN)
+
+
+def divide(ledger: Ledger, failed: Iterable[Due], at: datetime) -> tuple[list[Due], list[RestingItem]]:
+    """Divide failed items into those to be tried at a moment, and those that rest."""
+    known = {one.item.id: one for one in failed if one.reason in AGAIN}
+    tried = ledger.attempts.failed_sessions(list(known))
+    wanted, resting = [], []
+    for item, one in known.items():
+        history = tried.get(item)
+        until = history.last + pause(history.number) if history else at
+        if history is None or until <= at:
+            wanted.append(one)
+        else:
+            assert one.reason is not None
+            resting.append(RestingItem(item, one.item.key, history.number, until, one.reason))
+    return wanted, resting
+
+
+def resting(ledger: Ledger, collection: Collection, at: datetime) -> list[RestingItem]:
+    """Return all items of a collection that rest at a moment."""
+    listing = collection.listing
+    failed = due(ledger, collection, listing.kind, [(listing.first[0], Status.FAILED)])
+    return divide(ledger, failed, at)[1]

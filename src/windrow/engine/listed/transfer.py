@@ -1,0 +1,305 @@
+"""One lane of a fetcher: a connection, and the orders that go over it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime
+from enum import Enum, auto
+
+from windrow.engine.fetchers.message import (
+    BatchBroken,
+    BatchEnded,
+    Event,
+    ListedEntries,
+    TransferBatch,
+    TransferBegun,
+    TransferProgress,
+)
+from windrow.engine.ledger.moment import now
+from windrow.engine.listed.connection_pool import ConnectionPool
+from windrow.errors import TerminalFailure, TransientFailure, TransportError, WindrowError
+from windrow.formats.checksum import read_checksum
+from windrow.model import Fetched, FetchRequest, ListingEntry, Site
+from windrow.reasons import Reason
+from windrow.stores.archive import ArchiveWriter, CaptureSink
+from windrow.transports import Connection, Transport
+
+LONG = 0.5
+"""Seconds after which a transfer is put on record as begun, and between two tellings of its size."""
+
+CHUNK = 2000
+"""Entries of a listing sent at a time."""
+
+
+Report = Callable[[Event], None]
+"""Tells the engine of an event."""
+
+
+async def run_lane(
+    lane: TransferBatch,
+    transport: Transport,
+    keeper: ArchiveWriter,
+    lines: ConnectionPool,
+    report: Report,
+) -> None:
+    """Work through a lane; every order is reported once, as fetched or as untouched."""
+    rest = lines.begin(lane)
+    try:
+        connection = lines.take(lane.site)
+        end = _End.STALE
+        if connection:
+            end = await _use(rest, lane, lines.paced(lane, connection), keeper, report, rested=True)
+        if end is _End.STALE:
+            connection = await transport.connect(lane.site)
+            end = await _use(rest, lane, lines.paced(lane, connection), keeper, report)
+        if connection and end is _End.SOUND:
+            lines.give(lane.site, connection)
+    except WindrowError as error:
+        report(BatchEnded(lane.number, tuple(order.number for order in rest), _broken(error)))
+        return
+    except Exception as error:  # noqa: BLE001 a fault of ours must not leave the engine waiting for ever
+        fault = BatchBroken(Reason.STEP_FAILED, _fault(error), "", retry=False, wait=None)
+        report(BatchEnded(lane.number, tuple(order.number for order in rest), fault))
+        return
+    finally:
+        lines.end(lane)
+    report(BatchEnded(lane.number, tuple(order.number for order in rest)))
+
+
+class _End(Enum):
+    """How a lane left its connection."""
+
+    SOUND = auto()  # it may rest, and be used again
+    BROKEN = auto()  # nobody knows what the server says next
+    STALE = auto()  # the server had closed it while it rested: nothing was got over it
+
+
+async def _use(
+    rest: deque[FetchRequest], lane: TransferBatch, connection: Connection, keeper: ArchiveWriter, report: Report,
+    *, rested: bool = False,
+) -> _End:  # fmt: skip
+    """Do the lane's work over a connection, and close it unless it is still good."""
+    end = _End.BROKEN
+    try:
+        end = await _work(rest, lane, connection, keeper, report, rested=rested)
+    finally:
+        if end is not _End.SOUND:
+            await connection.close()
+    return end
+
+
+async def _work(
+    rest: deque[FetchRequest], lane: TransferBatch, connection: Connection, keeper: ArchiveWriter, report: Report,
+    *, rested: bool,
+) -> _End:  # fmt: skip
+    """List what is to be listed and get what is ordered."""
+    missing = 0
+    for folder in lane.folders:
+        try:
+            entries = await connection.list(folder)
+        except TransportError as error:
+            if rested and folder == lane.folders[0] and error.reason in _STALE:
+                return _End.STALE
+            raise
+        if entries is None:
+            missing += 1
+            entries = []
+        for start in range(0, len(entries), CHUNK):
+            report(ListedEntries(lane.number, tuple(entries[start : start + CHUNK])))
+    if lane.folders and missing == len(lane.folders):
+        # An unmounted disk or a wrong path looks like this; that everything is gone would be a bold conclusion.
+        wanted = f"none of the folders {', '.join(lane.folders)} is there"
+        raise TerminalFailure(f"{lane.site.address()}: {wanted}", Reason.NOT_FOUND, hint="look at the source's path")
+    if lane.folders and lane.site.manifest:
+        outside = await _outside(lane.folders, connection)
+        for start in range(0, len(outside), CHUNK):
+            report(ListedEntries(lane.number, tuple(outside[start : start + CHUNK])))
+    runners = range(max(1, min(lane.abreast, len(rest))))
+    rate = _Rate(lane.site)
+    ends = await asyncio.gather(
+        *(_runner(rest, lane, connection, keeper, report, rate=rate, rested=rested) for _ in runners)
+    )
+    return next((end for end in (_End.STALE, _End.BROKEN) if end in ends), _End.SOUND)
+
+
+async def _outside(folders: tuple[str, ...], connection: Connection) -> list[ListingEntry]:
+    """Return the lines of a manifest that name nothing in the folders."""
+    lines = await connection.list("") or []
+    strange = [one for one in lines if one.name.partition("/")[0] not in folders]
+    return [one._replace(reason=Reason.NOT_WANTED) for one in strange]
+
+
+def _broken(error: WindrowError) -> BatchBroken:
+    wait = error.wait if isinstance(error, TransportError) else None
+    return BatchBroken(error.reason or Reason.PROTOCOL_ERROR, str(error), error.hint, error.retry, wait)
+
+
+def _fault(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:1000]
+
+
+async def _runner(
+    rest: deque[FetchRequest], lane: TransferBatch, connection: Connection, keeper: ArchiveWriter, report: Report,
+    *, rate: _Rate, rested: bool,
+) -> _End:  # fmt: skip
+    """Take orders until none is left, or until the connection is of no more use; tell which of the two."""
+    while rest:
+        order = rest.popleft()
+        got = await fetch(order, lane, connection, keeper, report, rate=rate)
+        if rested and got.reason in _STALE and not got.received:
+            rest.appendleft(order)
+            return _End.STALE
+        rested = False
+        report(got)
+        if got.reason in _BREAKING:
+            return _End.BROKEN
+    return _End.SOUND
+
+
+# What a server that closed a resting connection looks like: a break before the first byte.
+_STALE = {Reason.INTERRUPTED, Reason.CONNECT_FAILED}
+
+# After these the connection's state is unknown; what is left of the lane gets another one.
+_BREAKING = {Reason.TIMEOUT, Reason.INTERRUPTED, Reason.CONNECT_FAILED, Reason.PROTOCOL_ERROR, Reason.RATE_LIMITED}
+_BREAKING |= {Reason.DISK_FULL, Reason.TOO_LARGE}
+
+
+async def fetch(
+    order: FetchRequest, lane: TransferBatch, connection: Connection, keeper: ArchiveWriter, report: Report,
+    *, rate: _Rate | None = None,
+) -> Fetched:  # fmt: skip
+    """Make one attempt at one order; never raises, whatever a server or disk may do."""
+    started, clock = now(), time.monotonic()
+    deposit: CaptureSink | None = None
+    try:
+        deposit = CaptureSink(keeper, order, lane.site.address(order.path), started)
+        deposit.on_grown = _teller(order, started, report, rate or _Rate(lane.site))
+        status, validators = None, ("", "")
+        if not deposit.whole:
+            answer = await connection.get(order.path, deposit)
+            status, validators = answer.status, (answer.etag, answer.modified)
+        if deposit.start:
+            # A transfer that went on with an earlier one: what is kept is what the server answered first.
+            first = deposit.answered
+            status = first.status or status
+            validators = (first.fields.get("etag", ""), first.fields.get("last-modified", ""))
+        deposit.check()
+        checksum = message = ""
+        if order.sidecar:
+            checksum, message = await _sidecar(order.sidecar, connection, lane.site)
+        if checksum:
+            deposit.verify(checksum)
+        kept = deposit.finish()
+        seconds = time.monotonic() - clock
+        return Fetched(
+            order.number, started, seconds, status, deposit.received, kept,
+            message=message, validators=validators, checksum=checksum,
+        )  # fmt: skip
+    except WindrowError as error:
+        wait = error.wait if isinstance(error, TransportError) else None
+        why = (error.reason or Reason.PROTOCOL_ERROR, str(error), error.retry, wait)
+    except Exception as error:  # noqa: BLE001 a fault of ours must not leave the engine waiting for ever
+        why = (Reason.STEP_FAILED, _fault(error), False, None)
+    received = 0
+    if deposit:
+        received = deposit.received
+        with suppress(WindrowError, OSError):
+            deposit.leave()
+    return Fetched(order.number, started, time.monotonic() - clock, None, received, None, *why)
+
+
+class _Rate:
+    """What all transfers of a lane bring together, held against what its site must bring at least."""
+
+    def __init__(self, site: Site) -> None:
+        self._where = site.address()
+        self.window = max(1.0, site.timeout)
+        self._least = site.least_rate * self.window
+        self.received = 0
+        self.slow = False
+
+    def check(self, before: int) -> None:
+        """Refuse to go on where less came since `before`, a window ago, than had to."""
+        self.slow = self.slow or self.received - before < self._least
+        if self.slow:
+            told = f"{self._where}: less than {self._least / self.window:g} bytes a second in {self.window:g} seconds"
+            raise TransientFailure(told, Reason.TIMEOUT, hint="least_rate of the source says how slow it may be")
+
+
+def _teller(order: FetchRequest, started: object, report: Report, rate: _Rate) -> Callable[[int], None]:
+    """Tell of a long transfer, once that it has begun, then its size, time and again; and end one that drips."""
+    due = time.monotonic() + LONG
+    told = False
+    last: int | None = None
+    begun, before = 0.0, 0
+
+    def grown(size: int) -> None:
+        nonlocal due, told, last, begun, before
+        at = time.monotonic()
+        if last is None:
+            last, begun, before = size, at, rate.received
+        rate.received += size - last
+        last = size
+        if at - begun >= rate.window:
+            rate.check(before)
+            begun, before = at, rate.received
+        if at < due:
+            return
+        due = at + LONG
+        if not told:
+            told = True
+            report(TransferBegun(order.number, started))  # type: ignore[arg-type]
+        report(TransferProgress(order.number, size))
+
+    return grown
+
+
+class _Text:
+    """A sink for a checksum file: small, kept in memory, never archived."""
+
+    start = 0
+    validator = ""
+    modified: datetime | None = None
+
+    def __init__(self, where: str, seconds: float) -> None:
+        self.content = b""
+        self._where = where
+        self._until = time.monotonic() + seconds
+
+    def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
+        """Take anything."""
+
+    def restart(self) -> None:
+        """Begin again."""
+        self.content = b""
+
+    def write(self, block: bytes | memoryview) -> None:
+        """Keep it all: it is small, and comes soon."""
+        self.content += block
+        if len(self.content) > _LARGEST:
+            raise TerminalFailure(f"{self._where}: more than {_LARGEST} bytes", Reason.TOO_LARGE)
+        if time.monotonic() > self._until:
+            raise TransientFailure(f"{self._where}: no whole answer in time", Reason.TIMEOUT)
+
+
+_LARGEST = 1 << 16
+"""Bytes of a checksum file."""
+
+
+async def _sidecar(path: str, connection: Connection, site: Site) -> tuple[str, str]:
+    """Get the checksum beside a file; empty where there is none, and then why."""
+    sink = _Text(site.address(path), site.timeout)
+    try:
+        await connection.get(path, sink)
+    except TransportError as error:
+        if error.reason in {Reason.NOT_FOUND, Reason.GONE}:
+            return "", f"not compared with a checksum: {path} is not there any more"
+        if error.retry:
+            raise
+        return "", f"not compared with a checksum: {error}"
+    found = read_checksum(sink.content, path)
+    return found, "" if found else f"not compared with a checksum: {path} holds none"

@@ -1,0 +1,1 @@
+"""Requests: what answers lead to, and what steps ask of services."""

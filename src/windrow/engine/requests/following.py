@@ -1,0 +1,161 @@
+"""Following: each answer to a request, once it is on the ledger, makes further requests and offers, in one transaction.
+
+How far each source got is on the ledger with what came of it: a run that is killed anywhere goes on from there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from windrow.contract import CAPTURED, REQUEST
+from windrow.engine.ledger import LedgerWriter
+from windrow.engine.ledger.requests import Followed
+from windrow.engine.requests.answers import FollowedTurn, FollowJob, KeptAnswer, begin, context_of, redirect, request_of
+from windrow.engine.run import HarvestRun
+from windrow.model import ArchivePlace, Finding, FoundUrl, Reading, Recorded, Source, Visit
+from windrow.reasons import Reason
+
+PAGE = 64
+"""Answers of a source that are looked up at a time."""
+
+OK, NOT_MODIFIED = 200, 304
+
+Put = Callable[[LedgerWriter, Source, int, Sequence[FoundUrl]], None]
+"""Puts addresses of a source on record, found at an address."""
+
+
+class FollowOutcome(NamedTuple):
+    """What following one answer came to, for the account of its source."""
+
+    source: str
+    found: int
+    reason: Reason | None
+    end: str
+
+
+class AnswerFollower:
+    """Follows the answers of some sources, each source's in the order in which they came."""
+
+    def __init__(self, run: HarvestRun, sources: Sequence[Source]) -> None:
+        """Take up where each source got to."""
+        self._run = run
+        self._requests = run.collection.requests
+        captures = run.collection.captures
+        self._kinds = [REQUEST] * (self._requests is not None) + [CAPTURED] * bool(captures and captures.follow)
+        self._sources = {one.name: one for one in sources}
+        queries = run.ledger.requests
+        name = run.collection.name
+        self._upto = {one: queries.followed_upto(name, one) for one in self._sources}
+        self._read = dict(self._upto)  # how far answers were looked up
+        self._learned = {one: queries.learned(name, one) for one in self._sources}
+        self._waiting: dict[str, deque[Recorded]] = {one: deque() for one in self._sources}
+        self._stirred = set(self._sources)
+
+    def stir(self, source: str) -> None:
+        """Note that there may be new answers of a source."""
+        if source in self._sources:
+            self._stirred.add(source)
+
+    def begin(self, source: Source) -> Sequence[FoundUrl]:
+        """Return what a source begins with."""
+        assert self._requests is not None
+        return begin(self._requests, source, self._learned[source.name])
+
+    def step(self, put: Put) -> list[FollowOutcome]:
+        """Follow the next answer of every source that has one; nothing where none has."""
+        visits = [one for name in self._sources if (one := self._next(name))]
+        if not visits:
+            return []
+        leads = self._leads(visits)
+        with self._run.ledger.writing() as writer:
+            return [self._write(writer, put, one, lead) for one, lead in zip(visits, leads, strict=True)]
+
+    def _next(self, name: str) -> Recorded | None:
+        waiting = self._waiting[name]
+        if not waiting and name in self._stirred:
+            queries = self._run.ledger.requests
+            waiting += queries.visits(self._run.collection.name, name, self._read[name], self._kinds, PAGE)
+            if waiting:
+                self._read[name] = waiting[-1].seq
+            else:
+                self._stirred.discard(name)
+        return waiting.popleft() if waiting else None
+
+    def _leads(self, visits: list[Recorded]) -> list[FollowedTurn | Reading | None]:
+        """Run the discovery in the pool on those that have a body to be read."""
+        leads: list[FollowedTurn | Reading | None] = [None] * len(visits)
+        places: list[int] = []
+        jobs: list[FollowJob] = []
+        for place, one in enumerate(visits):
+            source = self._sources[one.source]
+            if one.visit.kept is None or one.visit.status is None or one.visit.reason is not None:
+                continue
+            kept = kept_answer(self._run, one)
+            if 300 <= kept.status < 400 and kept.location and self._requests is not None:
+                asked = self._run.ledger.requests.asked(one.seq)
+                leads[place] = redirect(self._requests, source, kept, context_of(asked).get("hops", 0))
+                continue
+            places.append(place)
+            jobs.append(FollowJob(source, self._learned[one.source], kept, one.visit.kind == CAPTURED))
+        results = self._run.pool.run(jobs, batch=1, pulse=self._run.tick)
+        for place, (_, done) in zip(places, results, strict=True):
+            leads[place] = done.result
+        return leads
+
+    def _write(
+        self, writer: LedgerWriter, put: Put, one: Recorded, lead: FollowedTurn | Reading | None
+    ) -> FollowOutcome:
+        """Put on record what an answer led to."""
+        run, name, source = self._run, self._run.collection.name, self._sources[one.source]
+        if not isinstance(lead, FollowedTurn):
+            reason = lead.reason if lead else None
+            findings = lead.findings if lead else ()
+            writer.requests.follow(name, one.source, Followed(one.seq, 0, 0, 0, reason, "", _spelled(findings)))
+            return FollowOutcome(one.source, 0, reason, "")
+        turn = lead.turn
+        writer.flush()
+        keys = [offer.key for offer in turn.offers]
+        fresh = set(keys) - run.ledger.requests.known(name, one.source, keys)
+        found = (*lead.found, *(lead.if_new if fresh else ()))
+        put(writer, source, one.visit.digest, found)
+        if fresh and lead.if_new:
+            writer.flush()
+            for again in lead.if_new:
+                host = run.ledger.addresses.host(again.origin, name)
+                if host is not None and again.digest != one.visit.digest:
+                    writer.requests.ask_again(host, [again.digest])
+        writer.requests.offer(name, one.source, one.seq, turn.offers)
+        writer.requests.learn(name, one.source, turn.learned)
+        self._learned[one.source] |= turn.learned
+        told = Followed(
+            one.seq, len(found), len(turn.offers), len(fresh), turn.skip, turn.end[:2000], _spelled(turn.findings)
+        )
+        writer.requests.follow(name, one.source, told)
+        return FollowOutcome(one.source, len(found), turn.skip, turn.end)
+
+
+def place_of(run: HarvestRun, visit: Visit) -> ArchivePlace | None:
+    """Return where the bytes lie that a visit brought, first or again; None where none are kept."""
+    kept = visit.kept
+    if kept is None or not kept.revisit:
+        return kept.place if kept else None
+    captures = run.ledger.captures
+    return captures.original(visit.digest, kept.digest) or captures.payload(kept.digest) or kept.place
+
+
+def kept_answer(run: HarvestRun, one: Recorded) -> KeptAnswer:
+    """Return an answer with the place of its bytes: those of an earlier one, where it brought these again."""
+    visit, kept, place = one.visit, one.visit.kept, place_of(run, one.visit)
+    assert kept is not None
+    assert place is not None
+    head = kept.place if kept.revisit else None
+    status = OK if visit.status == NOT_MODIFIED else visit.status or 0
+    request = request_of(visit.url, run.ledger.requests.asked(one.seq))
+    return KeptAnswer(request, visit.url, status, visit.started, place, head, visit.location)
+
+
+def _spelled(findings: Sequence[Finding]) -> str:
+    return json.dumps([(one.kind, one.message[:2000], str(one.level)) for one in findings][:100])

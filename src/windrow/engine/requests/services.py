@@ -1,0 +1,128 @@
+"""What steps ask of services: put on the ledger as requests of their collection, and fetched as all requests are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from windrow.contract import Ask, Collection, Waits
+from windrow.engine.crawl.crawling import Crawling
+from windrow.engine.requests.answers import KeptAnswer, ask_of, request_of
+from windrow.engine.requests.following import kept_answer
+from windrow.engine.requests.origin_rules import (
+    ASKED_AS_CRAWL,
+    LAST_ATTEMPTS,
+    SERVICE,
+    failures_in_row,
+    is_answer,
+    service_of,
+)
+from windrow.engine.run import HarvestRun
+from windrow.errors import ConfigError, StepError
+from windrow.model import FoundUrl, Recorded, Site, Source
+from windrow.settings.address import place
+from windrow.settings.configuration import credentials_of
+
+
+def service_sources(collection: Collection, values: Mapping[str, Any], root: Path, agent: str) -> tuple[Source, ...]:
+    """Return the services of a collection that have an address, each as a source that only steps ask.
+
+    `values` are the settings by their dotted names.
+    """
+    found = []
+    for one in collection.configuration.services:
+        url = values.get(one.setting)
+        if not url:
+            continue
+        where = place(str(url), root)
+        if where.scheme not in {"http", "https"}:
+            raise ConfigError(f"{one.setting}: wanted an address of the web", hint="windrow config")
+        numbers = {
+            name: values[told] if isinstance(told := getattr(one, name), str) else told
+            for name in ("connections", "seconds", "largest")
+        }
+        site = Site(**where._asdict(), agent=agent)
+        secret = values.get(one.secret) if one.secret else None
+        try:
+            where_to = (one.secret_header, one.secret_query, one.secret_prefix)
+            credentials = credentials_of(secret, *where_to) if secret else ()
+        except ConfigError as error:
+            raise ConfigError(f"{one.secret}: {error}", hint="windrow config") from None
+        options = {SERVICE: replace(one, **numbers)}
+        found.append(Source(one.name, collection.name, site, options=options, credentials=credentials))
+    return tuple(found)
+
+
+class ServiceRequests:
+    """The services of one run."""
+
+    def __init__(self, run: HarvestRun) -> None:
+        """Ask those that the harvest names."""
+        self._run = run
+        self._sources = {one.name: one for one in run.harvest.services}
+        self._left: set[str] = set()  # those that gave no answers, for this run
+        # What counts as an answer holds for those too that have no address any more.
+        self._services = {one.name: one for one in run.collection.configuration.services}
+
+    def found(self, ask: Ask, asker: Recorded) -> tuple[Source, FoundUrl]:
+        """Return the service that is asked for a visit, and the request; StepError for one that is not declared."""
+        source = self._sources.get(ask.service)
+        service = service_of(source) if source else None
+        if source is None or service is None:
+            raise StepError(f"the step asks a service {ask.service!r}, which is not declared or has no address")
+        if ask.method not in service.methods:
+            raise StepError(f"the step asks {ask.service} by {ask.method}; declared is {', '.join(service.methods)}")
+        kept = asker.visit.kept
+        return source, ask_of(ask, source.site.address(), asker.seq, kept.digest if kept else "")
+
+    def put(self, wanted: Iterable[tuple[Recorded, Source, FoundUrl]]) -> None:
+        """Put requests on record; those that are known stay as they are."""
+        run, name = self._run, self._run.collection.name
+        with run.ledger.writing() as writer:
+            for recorded, source, found in wanted:
+                host = run.ledger.addresses.host(found.origin, name)
+                if host is None:
+                    host = writer.addresses.add_host(run.session, name, source.name, found.origin)
+                    writer.flush()
+                writer.addresses.add(host, recorded.visit.digest, [found])
+                writer.requests.ask(recorded.seq, host, found.digest)
+
+    def answers(self, waits: Sequence[Waits]) -> dict[str, KeptAnswer] | None:
+        """Return what answers a visit waits for, by name; None while one is not there."""
+        found = {one.name: self._answer(one.address) for one in waits}
+        return None if None in found.values() else {name: kept for name, kept in found.items() if kept}
+
+    def _answer(self, address: int) -> KeptAnswer | None:
+        """Return the last attempt at a request that is its answer."""
+        ledger, name = self._run.ledger, self._run.collection.name
+        attempts = ledger.requests.attempts(name, address, LAST_ATTEMPTS)
+        for one in attempts:
+            service = self._services.get(one.source)
+            if service is None or (one.reason is None and not one.kept):
+                continue
+            tries = failures_in_row(service, [one.reason for one in attempts]) if one is attempts[0] else 1
+            if not is_answer(service, one.status, one.reason, tries):
+                continue
+            recorded = ledger.attempts.visits_named([one.visit])[0]
+            if recorded.visit.kept is not None:
+                return kept_answer(self._run, recorded)._replace(reason=one.reason)
+            with ledger.writing() as writer:
+                writer.addresses.due_at(name, [address], None)  # it is not asked again
+            visit = recorded.visit
+            request = request_of(visit.url, ledger.requests.asked(one.visit))
+            return KeptAnswer(request, visit.url, visit.status or 0, visit.started, None, reason=visit.reason)
+        return None
+
+    def fetch(self) -> bool:
+        """Ask what is due; tell whether anything was asked."""
+        run = self._run
+        before = run.ledger.attempts.last_visit()
+        services = [one for one in run.harvest.services if one.name not in self._left]
+        if not services:
+            return False
+        with Crawling(run, ASKED_AS_CRAWL, services) as crawling:
+            crawling.run()
+            self._left |= crawling.left()
+        return run.ledger.attempts.last_visit() > before

@@ -1,0 +1,106 @@
+"""What a person wishes by a signal, heard by a handler of ours for as long as a block runs."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from multiprocessing import forkserver, spawn
+from multiprocessing.process import BaseProcess
+from threading import local
+from types import FrameType
+from typing import Any
+
+
+@contextmanager
+def heard_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Give SIGINT and SIGTERM to a handler, and back to whose they were; outside the main thread nobody hears."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, handler) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)
+
+
+OBJECTS = 100_000
+"""Objects that may be made before the young ones are looked through; Python's own number is 700."""
+
+
+@contextmanager
+def seldom() -> Iterator[None]:
+    """Look for circles seldom: rows by the ten thousand hold none, and looking through them again and again takes long.
+
+    >>> with seldom():
+    ...     gc.get_threshold()[0]
+    100000
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(OBJECTS, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+CONTEXT = multiprocessing.get_context("forkserver")
+
+ALWAYS = ("windrow.engine.fetcher", "windrow.engine.worker")
+_WEB = "windrow.transports.request"
+SOMETIMES = {"sftp": "windrow.transports.remote", "http": _WEB, "https": _WEB}
+"""What a scheme needs beside: imported once, in the server, and not in every fetcher."""
+
+CONTEXT.set_forkserver_preload([*ALWAYS])
+
+
+class _Script(local):
+    """Whether the process that this thread starts is to leave the script of its parent unread."""
+
+    left_out = False
+
+
+_script = _Script()
+_needed: set[str] = set()
+"""The modules that processes need: `__main__` among them only where a collection's functions are in the script."""
+
+_prepare = spawn.get_preparation_data
+
+
+def _prepared(name: str) -> dict[str, Any]:
+    """Say what a new process does first, without reading its parent's script where that is left out."""
+    found = _prepare(name)
+    if _script.left_out:
+        found = {key: value for key, value in found.items() if not key.startswith("init_main_")}
+    return found
+
+
+# A process of multiprocessing runs the script that started its parent once more, which would begin a second run
+# where the script has no `if __name__ == "__main__"`. There is no setting for this. Other users of multiprocessing
+# in this process, and other threads, get what they always did.
+spawn.get_preparation_data = _prepared
+
+
+def start(process: BaseProcess) -> None:
+    """Start a process without running the script that started this one, unless its steps are in that script."""
+    _script.left_out = "__main__" not in _needed
+    try:
+        process.start()
+    finally:
+        _script.left_out = False
+
+
+def warm(schemes: Iterable[str] = (), modules: Iterable[str] = ()) -> None:
+    """Start the server, so that it imports while we do something else; nothing happens where it runs.
+
+    `modules` are those of a collection's functions, which readers and fetchers need.
+    """
+    _needed.update(modules := set(modules))
+    needed = {SOMETIMES[one] for one in schemes if one in SOMETIMES} | modules
+    CONTEXT.set_forkserver_preload([*ALWAYS, *sorted(needed - {"__main__"})])
+    forkserver.ensure_running()

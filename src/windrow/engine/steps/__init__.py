@@ -1,0 +1,1 @@
+"""Steps: due work taken through the functions of a collection, in the pool, in order."""

@@ -1,0 +1,206 @@
+"""Load, judge and sum: documents into the store, one after another, in the order of their rank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from windrow.contract import ItemStep, Judge, Load, Rows, State, Summarise
+from windrow.engine.account import Account
+from windrow.engine.fetchers.message import Done, Job
+from windrow.engine.ledger import LedgerWriter
+from windrow.engine.run import HarvestRun, Store
+from windrow.engine.steps.due import Due, count, due
+from windrow.engine.steps.stepping import PASSING, jobs, version
+from windrow.errors import StoreError
+from windrow.model import Finding, Level, Reading, Status
+from windrow.reasons import Reason
+
+FEW = 64
+"""Documents that are written together, into the store and then on the ledger: a crash between is done again."""
+ROWS = 20_000
+"""Rows after which no further document joins those that are written together."""
+
+
+def load_step(run: HarvestRun, step: Load | Judge | Summarise) -> None:
+    """Take a Load, Judge or Summarise step: read in the pool, ahead; written here, in order."""
+    states = [(run.collection.phase(name), status) for name, status in step.due]
+    total = count(run.ledger, run.collection, step.kind, states)
+    if not total or run.harvest.store is None:
+        return
+    account = Account(run, run.collection.phase(step.phase))
+    run.progress.begin(step.phase, total)
+    try:
+        for page in _pages(_results(run, step, run.harvest.store, states, account)):
+            _record(run, step, page, account)
+            if run.stopping():
+                break
+    except StoreError as error:
+        # What is not loaded stays due: the next run goes on here.
+        account.close(error, error.reason)
+        raise
+    else:
+        account.close()
+    finally:
+        run.progress.end()
+
+
+Result = tuple[Due, Reading]
+
+
+def _results(
+    run: HarvestRun, step: Load | Judge | Summarise, store: Store, states: list[State], account: Account
+) -> Iterator[Result]:
+    if isinstance(step, Load):
+        return _stage(run, step, store, states, account)
+    if isinstance(step, Judge):
+        return _judge(run, step, store, states, account)
+    return _summarise(run, step, store, states)
+
+
+def _pages(results: Iterator[Result]) -> Iterator[list[Result]]:
+    page: list[Result] = []
+    for result in results:
+        page.append(result)
+        if len(page) >= FEW:
+            yield page
+            page = []
+    if page:
+        yield page
+
+
+def _in_order(run: HarvestRun, step: Load | Judge, states: list[State], account: Account) -> Iterator[tuple[Due, Done]]:
+    """Read documents in the pool, and give them back in order."""
+    kept: dict[int, Due] = {}
+
+    def drawn() -> Iterator[Job]:
+        for one, job in jobs(run, step, _ordered(run, step, states), account):
+            kept[one.item.id] = one
+            yield job
+
+    for job, done in run.pool.run(drawn(), batch=8, pulse=run.tick):
+        yield kept.pop(job.item.id), done
+
+
+def _ordered(run: HarvestRun, step: ItemStep, states: list[State]) -> Iterator[Due]:
+    """Draw due items of all states in one order of rank: a crash must not change the order of loading."""
+    streams = [due(run.ledger, run.collection, step.kind, [state]) for state in states]
+    heads = [(next(stream, None), stream) for stream in streams]
+    while True:
+        alive = [(head, stream) for head, stream in heads if head is not None]
+        if not alive:
+            return
+        best = min(range(len(alive)), key=lambda k: (alive[k][0].item.rank, alive[k][0].item.id))
+        head, stream = alive[best]
+        yield head
+        alive[best] = (next(stream, None), stream)  # type: ignore[assignment]
+        heads = list(alive)
+
+
+def _stage(run: HarvestRun, step: Load, store: Store, states: list[State], account: Account) -> Iterator[Result]:
+    for page in _groups(_in_order(run, step, states, account)):
+        made = [(one.item, done.result) for one, done in page if isinstance(done.result, Rows)]
+        _together(lambda some: store.stage(some, run.clock()), made)
+        for one, done in page:
+            yield one, Reading(count=done.result.count) if isinstance(done.result, Rows) else done.result
+
+
+def _groups(results: Iterator[tuple[Due, Done]]) -> Iterator[list[tuple[Due, Done]]]:
+    """Gather documents that are written in one transaction: few enough, and with few enough rows."""
+    page: list[tuple[Due, Done]] = []
+    rows = 0
+    for one, done in results:
+        page.append((one, done))
+        rows += done.result.count
+        if len(page) >= FEW or rows >= ROWS:
+            yield page
+            page, rows = [], 0
+    if page:
+        yield page
+
+
+def _together(act: Callable[[list[Any]], Any], documents: list[Any]) -> None:
+    """Do something with all of the documents at once; where that fails, with one after another.
+
+    So what stands before the document at fault is in the store, as if each had a transaction of its own.
+    """
+    try:
+        if documents:
+            act(documents)
+    except StoreError:
+        if len(documents) == 1:
+            raise
+        for one in documents:
+            act([one])
+
+
+class _Case:
+    """A document that waits for its judgement, and then what became of it."""
+
+    def __init__(self, due: Due, reading: Reading) -> None:
+        """Take what the step made of it."""
+        self.due = due
+        self.item = due.item.id
+        self.asks: dict[str, set[str]] = {}
+        for one in reading.lookups:
+            self.asks.setdefault(one.question, set()).add(one.key)
+        self._reading = reading
+        self._fatal: Reason | None = None
+        self._findings: list[Finding] = []
+        self.published: tuple[Finding, ...] = ()
+
+    def decide(self, known: Mapping[str, AbstractSet[str]]) -> Reason | None:
+        """Withhold it for a fatal finding, its own or one of a record that the store does not know."""
+        missing = [one.finding for one in self._reading.lookups if one.key not in known[one.question]]
+        self._findings = [*self._reading.findings, *missing]
+        fatal = Reason.INTEGRITY_FATAL if any(one.level is Level.FATAL for one in self._findings) else None
+        self._fatal = self._reading.reason or fatal
+        return self._fatal
+
+    @property
+    def result(self) -> Result:
+        """The document, and all that is put on record of it."""
+        findings = (*self._findings, *self.published)
+        return self.due, Reading(self._fatal, findings, count=self._reading.count)
+
+
+def _judge(run: HarvestRun, step: Judge, store: Store, states: list[State], account: Account) -> Iterator[Result]:
+    def act(some: list[_Case]) -> None:
+        for case, findings in zip(some, store.judge(some, run.clock()), strict=True):
+            case.published = findings
+
+    for page in _groups(_in_order(run, step, states, account)):
+        cases = [_Case(one, done.result) for one, done in page]
+        _together(act, cases)
+        for case in cases:
+            yield case.result
+
+
+def _summarise(run: HarvestRun, step: Summarise, store: Store, states: list[State]) -> Iterator[Result]:
+    """Bring the summaries up to date once; every document that waited for them is through."""
+    store.summarise(run.clock())
+    for one in due(run.ledger, run.collection, step.kind, states):
+        yield one, Reading()
+
+
+def _record(run: HarvestRun, step: Load | Judge | Summarise, page: list[Result], account: Account) -> None:
+    """Put a page of outcomes on record."""
+    mine = "" if isinstance(step, Summarise) else version(run, step)
+    with run.ledger.writing() as writer:
+        parents = set()
+        for one, reading in page:
+            _move(run, writer, step, one, reading, mine)
+            account.count(writer, one.source, done=reading.done, broken=reading.reason in PASSING)
+            parents.add(one.item.parent or 0)
+        run.settle_parents(writer, parents - {0})
+    run.progress.step(len(page), sum(not reading.done for _, reading in page))
+    run.tick()
+
+
+def _move(run: HarvestRun, writer: LedgerWriter, step: ItemStep, one: Due, reading: Reading, mine: str) -> None:  # noqa: PLR0917
+    phase = run.collection.phase(step.phase)
+    if not isinstance(step, Summarise):
+        writer.items.read(run.session, one.item.id, (step.phase, mine), one.item.digest, reading)
+    run.put(writer, one.item.id, phase, reading)
+    writer.items.move(run.session, one.item.id, (phase, Status.DONE if reading.done else Status.FAILED), reading.reason)

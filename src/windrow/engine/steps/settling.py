@@ -1,0 +1,336 @@
+"""Settle: every visit after the checkpoint, read where that is needed, told to the chronicle in order."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, NamedTuple
+
+from windrow import model
+from windrow.contract import ASK, Ask, Observation, Observed, Settle, Skip, Waits
+from windrow.engine.account import Account
+from windrow.engine.fetchers.message import Job
+from windrow.engine.requests.answers import KeptAnswer, request_of
+from windrow.engine.requests.following import place_of
+from windrow.engine.requests.services import ServiceRequests
+from windrow.engine.run import HarvestRun, VersionStore, WaitingStore
+from windrow.engine.runtime import seldom
+from windrow.engine.steps.stepping import PASSING
+from windrow.errors import ArchiveError, StoreError, WindrowError
+from windrow.model import ArchivePlace, Finding, Item, Reading, Recorded, Status, Visit
+from windrow.reasons import Reason
+from windrow.stores.archive import open_response
+
+PAGE = 256
+"""Visits that are told in one transaction."""
+
+HELD = 16 << 20
+"""Bytes of documents that are told in one transaction: what was read of them is in memory till then."""
+
+SECONDS = 5.0
+"""For which visits are gathered at most before they are told: what was read is lost with a process that is killed."""
+
+STRETCH = 4096
+"""Visits drawn before all of them are told: the pool reads ahead, and what waits for its turn stays bounded."""
+
+
+class SettledVisit(NamedTuple):
+    """A visit, and what the step made of its bytes; None where they were not read."""
+
+    recorded: Recorded
+    result: Any
+
+
+class Settling:
+    """One settle step at work."""
+
+    def __init__(self, run: HarvestRun, step: Settle, chronicle: VersionStore) -> None:
+        """Tell the chronicle of one harvest."""
+        self._run = run
+        self._step = step
+        self._chronicle = chronicle
+        self._account = Account(run, run.collection.phase(step.phase))
+        self._number = run.collection.steps.index(step)
+        self._asking = ServiceRequests(run)
+        self._sources = {source.name: source for source in run.harvest.sources}
+        self._options = {name: str(value) for name, value in run.harvest.options.items()}
+
+    def run(self) -> None:
+        """Tell all visits, then what is owed, then let the chronicle finish."""
+        run, chronicle = self._run, self._chronicle
+        run.progress.begin(self._step.phase, run.ledger.attempts.count_after(chronicle.checkpoint()))
+        try:
+            self._agree()
+            self._tell_all()
+            self._answer()
+            self._pay()
+            if not run.stopping():
+                chronicle.finish(int(run.clock().timestamp()), self._pulse)
+        except StoreError as error:
+            # What is not told yet stays so: the next run goes on here.
+            self._account.close(error, error.reason)
+            raise
+        else:
+            self._account.close()
+        finally:
+            run.progress.end()
+
+    def _agree(self) -> None:
+        """Refuse to go on where a ledger of earlier times was put back: its next visits would be taken for told."""
+        told, last = self._chronicle.checkpoint(), self._run.ledger.attempts.last_visit()
+        if told > last:
+            raise StoreError(
+                f"what visits told is on record up to visit {told}, and the ledger ends with visit {last}",
+                hint="put back the ledger that belongs to these books, or remove them: the next run makes them anew",
+            )
+
+    def _pulse(self) -> bool:
+        self._run.tick()
+        return not self._run.stopping()
+
+    def _tell_all(self) -> None:
+        stream = self._visits()
+        while not self._run.stopping():
+            stretch = islice(stream, STRETCH)
+            pages = _pages(self._read(stretch))
+            page: list[SettledVisit] = []
+            for page in pages:
+                self._settle(page)
+            if not page:
+                return
+
+    def _visits(self) -> Iterator[Recorded]:
+        """Draw visits after the checkpoint, some hundred at a time; a stop ends the row."""
+        run, last = self._run, self._chronicle.checkpoint()
+        while visits := run.ledger.attempts.visits_after(run.collection.name, last, PAGE):
+            for one in visits:
+                if run.stopping():
+                    return
+                if one.visit.kind != ASK or not run.collection.takes_answers:  # a service's answer is no document
+                    yield one
+            last = visits[-1].seq
+
+    def _read(self, visits: Iterable[Recorded]) -> Iterator[SettledVisit]:
+        """Read in the pool what must be read, and yield all in the order in which they came."""
+        waiting: deque[tuple[Recorded, bool]] = deque()
+
+        def jobs() -> Iterator[Job]:
+            for one in visits:
+                place = self._wanted(one)
+                waiting.append((one, place is not None))
+                if place is not None:
+                    yield self._job(one, place)
+
+        for _, done in self._run.pool.run(jobs(), pulse=self._run.tick):
+            while not waiting[0][1]:
+                yield SettledVisit(waiting.popleft()[0], None)
+            yield SettledVisit(waiting.popleft()[0], done.result)
+        for one, _ in waiting:
+            yield SettledVisit(one, None)
+
+    def _wanted(self, one: Recorded) -> ArchivePlace | None:
+        """Return where the bytes lie that must be read."""
+        kept = one.visit.kept
+        if kept is None:
+            return None
+        if kept.revisit and (self._chronicle.passing(one.visit.url, kept.digest) or self._refers(one, kept)):
+            return self._place(one.visit, kept)
+        if not self._step.wants(one) or (kept.revisit and self._known(one, kept)):
+            return None
+        return self._place(one.visit, kept)
+
+    def _known(self, one: Recorded, kept: model.KeptResponse) -> bool:
+        known_as = self._step.known_as
+        return self._chronicle.same(one.visit.url, known_as(one) if known_as else kept.digest)
+
+    def _refers(self, one: Recorded, kept: model.KeptResponse) -> bool:
+        """Tell whether the head of an answer with known bytes says what they do not."""
+        if self._step.refers is None:
+            return False
+        try:
+            answer = open_response(self._run.archive, kept.place)
+        except ArchiveError:
+            return False  # `windrow check` tells of it; what is known stays
+        answer.view.close()
+        return self._step.refers(one, answer.fields)
+
+    def _place(self, visit: Visit, kept: model.KeptResponse) -> ArchivePlace:
+        return place_of(self._run, visit) or kept.place
+
+    def _job(self, one: Recorded, place: ArchivePlace) -> Job:
+        kept = one.visit.kept
+        phase = self._run.collection.phase(self._step.phase)
+        item = Item(
+            one.seq, self._run.collection.name, "visit", one.visit.url, phase=phase, status=Status.RUNNING,
+            digest=kept.digest if kept else "",
+        )  # fmt: skip
+        head = kept.place if kept and kept.revisit else None
+        queries = self._run.ledger.requests if self._run.collection.takes_answers else None
+        offers = queries.offers(one.seq) if queries else ()
+        request = request_of(one.visit.url, queries.asked(one.seq)) if queries else None
+        source = self._sources.get(one.source)
+        return Job(self._number, item, place, self._options, head, source, one.visit.started, offers, request=request)
+
+    def _answer(self) -> None:
+        """Have services asked, and take the step again for visits whose answers are there, as long as that helps."""
+        store = self._chronicle
+        if not self._run.collection.takes_answers or not isinstance(store, WaitingStore):
+            return
+        while not self._run.stopping():
+            after, helped = 0, False
+            while not self._run.stopping() and (waiting := store.waiting(after)):
+                after = max(waiting)
+                kept = {seq: self._asking.answers(waits) for seq, waits in waiting.items()}
+                ready = {seq: answers for seq, answers in kept.items() if answers is not None}
+                if ready:
+                    self._settle_page(list(self._answered(ready)), store.checkpoint())
+                    helped = True
+            if not after or (not helped and not self._asking.fetch()):
+                return
+
+    def _answered(self, ready: Mapping[int, Mapping[str, KeptAnswer]]) -> Iterator[SettledVisit]:
+        """Take the step again for visits, with the answers that each waited for."""
+        jobs, by_seq = [], {}
+        for one in self._run.ledger.attempts.visits_named([*ready]):
+            place = self._wanted(one)
+            if place is None:
+                yield SettledVisit(one, Reading(Reason.NOT_FOUND))
+                continue
+            by_seq[one.seq] = one
+            jobs.append(self._job(one, place)._replace(answers=ready[one.seq]))
+        for job, done in self._run.pool.run(jobs, pulse=self._run.tick):
+            one, result = by_seq[job.item.id], done.result
+            again = [ask for ask in _results(result) if isinstance(ask, Ask)]
+            if again and all(ask.name in ready[one.seq] for ask in again):
+                told = Finding("AskedTwice", f"the step asks again for {again[0].name!r}, which is answered")
+                result = Reading(Reason.STEP_FAILED, (told,))
+            yield SettledVisit(one, result)
+
+    def _entries(self, page: list[SettledVisit]) -> list[Any]:
+        """Return what the version store takes; what steps ask of services is put on the ledger first."""
+        if not self._run.collection.takes_answers:
+            return [self._step.tell(one.recorded, one.result) for one in page]
+        entries, wanted = [], []
+        for number, one in enumerate(page):
+            try:
+                made = [ask for ask in _results(one.result) if isinstance(ask, Ask)]
+                asks = [(ask.name, *self._asking.found(ask, one.recorded)) for ask in made]
+            except WindrowError as error:
+                failed = Reading(error.reason or Reason.STEP_FAILED, (Finding("BadRequest", str(error)),))
+                page[number] = one = SettledVisit(one.recorded, failed)  # noqa: PLW2901 the fault takes its place
+                asks = []
+            wanted += [(one.recorded, source, found) for _, source, found in asks]
+            entry = self._step.tell(one.recorded, one.result)
+            if entry is None and isinstance(one.result, Reading):
+                visit = one.recorded.visit
+                entry = Observed(one.recorded.seq, visit.started, visit.url, one.recorded.source, _failed(one.result))
+            if asks and isinstance(entry, Observed):
+                entry = entry._replace(results=tuple(Waits(name, found.digest) for name, _, found in asks))
+            entries.append(entry)
+        if wanted:
+            self._asking.put(wanted)
+        return entries
+
+    def _settle(self, page: list[SettledVisit]) -> None:
+        """Tell a page of visits in one transaction."""
+        self._settle_page(page, page[-1].recorded.seq)
+
+    def _settle_page(self, page: list[SettledVisit], upto: int) -> None:
+        entries = self._entries(page)
+        self._chronicle.settle([entry for entry in entries if entry is not None], upto)
+        self._pace(page)
+        self._count(page)
+
+    def _pace(self, page: list[SettledVisit]) -> None:
+        """Let the addresses of these visits be due when what is known of their content now says.
+
+        All that was ever seen of an address says it, so that telling a visit twice makes no difference.
+        """
+        crawl = self._run.collection.crawl
+        if crawl is None or crawl.interval is None or self._run.harvest.reread:
+            return
+        visits = {one.recorded.visit.url: one.recorded for one in page if one.recorded.source in self._sources}
+        changes = self._chronicle.changes(visits)
+        with self._run.ledger.writing() as writer:
+            for url, seen in changes.items():
+                writer.addresses.pace(visits[url], crawl.interval(self._sources[visits[url].source], seen))
+            for one in page:
+                if one.recorded.visit.url in visits and (until := self._expiry(one)) is not None:
+                    writer.addresses.due_by(one.recorded, until)
+
+    def _expiry(self, one: SettledVisit) -> int | None:
+        """Return until when what was read holds, where it does not hold as long as its bytes."""
+        if self._step.expires is None or one.result is None or isinstance(one.result, Reading):
+            return None
+        return self._step.expires(one.result)
+
+    def _count(self, page: list[SettledVisit]) -> None:
+        run, failed = self._run, 0
+        with run.ledger.writing() as writer:
+            for one in page:
+                reason = one.result.reason if isinstance(one.result, Reading) else None
+                failed += reason is not None
+                self._account.count(writer, one.recorded.source, done=reason is None, broken=reason in PASSING)
+        run.progress.step(len(page), failed)
+        run.tick()
+
+    def _pay(self) -> None:
+        """Read once more what stands for another version than it did, and could not be had then."""
+        run = self._run
+        while not run.stopping() and (owed := self._chronicle.owed(PAGE)):
+            visits = run.ledger.attempts.visits_named(owed)
+            self._chronicle.pay(dict.fromkeys(owed) | dict(self._again(visits)))
+            run.tick()
+
+    def _again(self, visits: list[Recorded]) -> Iterator[tuple[int, Any]]:
+        tell, wants = self._step.tell, self._step.wants
+        jobs = []
+        by_seq: Mapping[int, Recorded] = {one.seq: one for one in visits}
+        for one in visits:
+            kept = one.visit.kept
+            if kept is not None and (wants(one) or self._wanted(one) is not None):
+                jobs.append(self._job(one, self._place(one.visit, kept)))
+            else:
+                yield one.seq, tell(one, None)
+        for job, done in self._run.pool.run(jobs, pulse=self._run.tick):
+            if not isinstance(done.result, Reading):
+                yield job.item.id, tell(by_seq[job.item.id], done.result)
+
+
+def settle_step(run: HarvestRun, step: Settle) -> None:
+    """Take a Settle step for every visit that the chronicle was not told of."""
+    if run.harvest.chronicle is not None:
+        with seldom():
+            Settling(run, step, run.harvest.chronicle).run()
+
+
+def _results(result: Any) -> tuple[Any, ...]:
+    """Return what a step made of a document as a row of results."""
+    if result is None or isinstance(result, Reading):
+        return ()
+    return (result,) if isinstance(result, Ask | Skip | Observation) else tuple(result)
+
+
+def _failed(reading: Reading) -> tuple[Skip, ...]:
+    """Return a failed reading as something that is skipped, with its first finding."""
+    if reading.reason is None:
+        return ()
+    told = reading.findings[0].message if reading.findings else ""
+    return (Skip(reading.reason, "", told),)
+
+
+def _pages(told: Iterator[SettledVisit], clock: Callable[[], float] = time.monotonic) -> Iterator[list[SettledVisit]]:
+    """Gather what is told together: so many visits, or fewer where a lot was read or it takes long."""
+    page: list[SettledVisit] = []
+    held, began = 0, clock()
+    for one in told:
+        page.append(one)
+        kept = one.recorded.visit.kept
+        held += kept.size if kept and one.result is not None else 0
+        if len(page) == PAGE or held >= HELD or clock() - began >= SECONDS:
+            yield page
+            page, held, began = [], 0, clock()
+    if page:
+        yield page

@@ -1,0 +1,181 @@
+"""Read and check: every due document through one step, in the pool, its outcome on the ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import NamedTuple
+
+from windrow.contract import ItemStep, Judge, Load, Read, State
+from windrow.engine.account import Account
+from windrow.engine.fetchers.message import Job
+from windrow.engine.ledger import LedgerWriter
+from windrow.engine.run import HarvestRun
+from windrow.engine.steps.due import Due, count, due
+from windrow.model import ArchivePlace, Item, Reading, Status
+from windrow.reasons import Reason
+
+PAGE = 256
+"""Items moved in one transaction."""
+
+PASSING = frozenset({
+    Reason.TIME_LIMIT, Reason.MEMORY_LIMIT, Reason.WORKER_DIED, Reason.STEP_FAILED, Reason.NO_SCHEMA,
+    Reason.DISK_FAILED, Reason.DISK_FULL,
+})  # fmt: skip
+"""Outcomes that say more about us than about the bytes: never remembered, and the task has failed."""
+
+
+class StepOutcome(NamedTuple):
+    """What a step made of one item."""
+
+    due: Due
+    reading: Reading
+    remembered: bool = False
+
+
+def places(run: HarvestRun, digests: Iterable[str]) -> dict[str, ArchivePlace]:
+    """Find where captures lie, by their digest."""
+    found = {}
+    for name in set(digests):
+        if place := run.ledger.captures.of_digest(name):
+            found[name] = place
+    return found
+
+
+def jobs(
+    run: HarvestRun, step: Read | Load | Judge, items: Iterable[Due], account: Account
+) -> Iterator[tuple[Due, Job]]:
+    """Make the pool's jobs, looking captures up page by page."""
+    number = run.collection.steps.index(step)
+    options = {name: str(value) for name, value in run.harvest.options.items()}
+    for page in _pages(items):
+        mark_running(run, step, page, account)
+        where = places(run, (one.capture for one in page))
+        for one in page:
+            if run.stopping():
+                return  # what is in the pool's hands is finished; this and the rest are due again
+            yield one, Job(number, one.item, where.get(one.capture, ArchivePlace("", 0, 0)), options)
+
+
+def _pages(items: Iterable[Due]) -> Iterator[tuple[Due, ...]]:
+    stream = iter(items)
+    while page := tuple(islice(stream, PAGE)):
+        yield page
+
+
+def mark_running(run: HarvestRun, step: ItemStep, page: Iterable[Due], account: Account) -> None:
+    """Move items to (phase, running): a crash leaves them there, and they are due again."""
+    state = (run.collection.phase(step.phase), Status.RUNNING)
+    with run.ledger.writing() as writer:
+        parents = set()
+        for one in page:
+            account.open(writer, one.source)
+            if (one.item.phase, one.item.status) != state:
+                writer.items.move(run.session, one.item.id, state)
+                parents.add(one.item.parent or 0)
+        run.settle_parents(writer, parents - {0})
+
+
+def version(run: HarvestRun, step: Read | Load | Judge) -> str:
+    """Return what a reading depends on beside the bytes: the step's version and its resources."""
+    known = run.harvest.resources
+    names = [f"{name}={known[name].digest[7:23]}" for name in step.resources if name in known]
+    return "+".join([step.version, *names])
+
+
+def _of(step: Read, item: Item, mine: str) -> str:
+    """Return a step's version for one item: with what its reading depends on beside the bytes."""
+    return f"{mine}+{step.by(item)}" if step.by else mine
+
+
+def take_step(run: HarvestRun, step: Read) -> None:
+    """Take a Read or Check step for every item that is due."""
+    phase = run.collection.phase(step.phase)
+    states = [(run.collection.phase(name), status) for name, status in step.due]
+    total = count(run.ledger, run.collection, step.kind, states)
+    if not total:
+        return
+    account = Account(run, phase)
+    run.progress.begin(step.phase, total)
+    mine = version(run, step)
+    try:
+        for page in _results(run, step, states, mine, account):
+            _record_page(run, step, page, mine, account)
+            if run.stopping():
+                break
+    finally:
+        account.close()
+        run.progress.end()
+
+
+def _results(
+    run: HarvestRun, step: Read, states: list[State], mine: str, account: Account
+) -> Iterator[list[StepOutcome]]:
+    """Yield outcomes of the pool by the page; what is remembered goes on record without it."""
+    kept: dict[int, Due] = {}
+    known: list[StepOutcome] = []
+
+    def fresh() -> Iterator[Job]:
+        for one, job in jobs(run, step, due(run.ledger, run.collection, step.kind, states), account):
+            before = remembered(run, step, one, _of(step, one.item, mine))
+            if before is None:
+                kept[one.item.id] = one
+                yield job
+                continue
+            known.append(StepOutcome(one, before, remembered=True))
+            if len(known) >= PAGE:
+                _record_page(run, step, known, mine, account)
+                known.clear()
+
+    page: list[StepOutcome] = []
+    for job, done in run.pool.run(fresh(), pulse=run.tick):
+        page.append(StepOutcome(kept.pop(job.item.id), done.result))
+        if len(page) >= PAGE:
+            yield page
+            page = []
+    if page or known:
+        yield page + known
+
+
+def _record_page(run: HarvestRun, step: Read, page: list[StepOutcome], mine: str, account: Account) -> None:
+    """Put some outcomes on record in one transaction, with what follows for their parents."""
+    with run.ledger.writing() as writer:
+        parents: set[int] = set()
+        for one in page:
+            _record(run, writer, step, one, mine)
+            # What has members now is a parent itself.
+            parents |= {one.due.item.parent or 0, one.due.item.id if one.reading.done and one.reading.members else 0}
+            broken = one.reading.reason in PASSING
+            account.count(writer, one.due.source, done=one.reading.done, broken=broken)
+        run.settle_parents(writer, parents - {0})
+    run.progress.step(len(page), sum(not one.reading.done for one in page))
+    run.tick()
+
+
+def remembered(run: HarvestRun, step: Read, one: Due, mine: str) -> Reading | None:
+    """Return what this step made of the same bytes before, where that can be told from the ledger."""
+    if not one.item.member or not one.item.digest:
+        return None
+    known = run.ledger.items.reading(one.item.digest, step.phase, mine)
+    if known is None or known.reason in PASSING:
+        return None
+    findings = run.ledger.items.findings_in_phase(known.item, run.collection.phase(step.phase))
+    return Reading(known.reason, tuple(findings), count=known.number, md5=known.md5)
+
+
+def _record(run: HarvestRun, writer: LedgerWriter, step: Read, outcome: StepOutcome, mine: str) -> None:
+    """Put one outcome on record: reading, findings, members, and the item's move."""
+    one, reading = outcome.due, outcome.reading
+    collection, item = run.collection, one.item
+    phase = collection.phase(step.phase)
+    if not outcome.remembered:
+        writer.items.read(run.session, item.id, (step.phase, _of(step, item, mine)), item.digest, reading)
+    run.put(writer, item.id, phase, reading)
+    state = (phase, Status.DONE if reading.done else Status.FAILED)
+    writer.items.move(run.session, item.id, state, reading.reason)
+    for member in reading.members:
+        writer.items.add(
+            run.session, collection.name, collection.members.kind, f"{item.key}/{member.name}"[:512],
+            rank=member.rank, parent=item.id, fetch=item.fetch or 0, member=member,
+            state=collection.members.state(member), reason=member.reason,
+        )  # fmt: skip

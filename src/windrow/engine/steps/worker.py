@@ -1,0 +1,233 @@
+"""A worker process: it runs pure steps on kept bytes, one document at a time, within limits."""
+
+from __future__ import annotations
+
+import gc
+import io
+import pickle
+import resource
+import signal
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from ctypes import c_longlong
+from multiprocessing.connection import Connection as Pipe
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, cast
+
+from windrow.contract import Answer, Collection, Derive, Settle, Summarise, Task
+from windrow.engine.captures.foreign_records import BlockJob, RecordJob, ScanJob, choose_block, read_record, scan
+from windrow.engine.captures.rules import SelectJob, select
+from windrow.engine.fetchers.message import Done, Job
+from windrow.engine.requests.answers import FollowedTurn, FollowJob, KeptAnswer, body_of, follow
+from windrow.engine.runtime import CONTEXT
+from windrow.errors import WindrowError
+from windrow.model import ArchivePlace, Finding, Level, Limits, Reading, Resource
+from windrow.reasons import Reason
+from windrow.stores.archive import Capture, open_response
+
+NOT_MODIFIED = 304
+
+AnyJob = Job | FollowJob | SelectJob | BlockJob | ScanJob | RecordJob
+
+
+_PART = 1 << 16
+"""Bytes of results that are joined into one message."""
+_RARELY = 20_000
+"""Objects made between two looks for garbage that is tied in a knot: there is little of it, and looking costs time."""
+
+
+class WorkerConfig(NamedTuple):
+    """What every job of a worker has in common."""
+
+    collection: Collection
+    folder: Path
+    limits: Limits
+    resources: Mapping[str, Resource]
+
+
+class CaptureReader:
+    """Opens captures; the last one stays open, since documents of one archive come in a row."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read from the archive in `folder`."""
+        self._folder = folder
+        self._place: ArchivePlace | None = None
+        self._capture: Capture | None = None
+
+    def open(self, place: ArchivePlace) -> Capture:
+        """Return a capture, its body at the start."""
+        if self._capture is None or place != self._place:
+            if self._capture is not None:
+                self._capture.view.close()
+                self._capture = None
+            self._capture, self._place = open_response(self._folder, place), place
+        self._capture.view.seek(0)
+        return self._capture
+
+    def fields(self, place: ArchivePlace, before: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the fields of an answer that refers to earlier bytes; a 304 adds its own to those `before`."""
+        answer = open_response(self._folder, place)
+        answer.view.close()
+        return {**before, **answer.fields} if answer.status == NOT_MODIFIED else answer.fields
+
+
+def run_job(desk: WorkerConfig, reader: CaptureReader, job: AnyJob) -> Any:
+    """Run one step on one document, or follow one answer; whatever goes wrong becomes a reading with a reason."""
+    try:
+        if isinstance(job, SelectJob | BlockJob | ScanJob | RecordJob):
+            return _look(desk, job)
+        return _take_step(desk, reader, job) if isinstance(job, Job) else _follow(desk, reader, job)
+    except WindrowError as error:
+        return Reading(error.reason or Reason.STEP_FAILED, (_finding(error),))
+    except MemoryError:
+        return _too_much(desk)
+    except RecursionError as error:
+        return Reading(Reason.STEP_FAILED, (_finding(error),))
+    except Exception as error:  # noqa: BLE001 a step's own fault must not end the run, nor be silent
+        return Reading(Reason.STEP_FAILED, (_finding(error),))
+
+
+def _look(desk: WorkerConfig, job: SelectJob | BlockJob | ScanJob | RecordJob) -> Any:
+    captures = desk.collection.captures
+    assert captures is not None
+    if isinstance(job, SelectJob):
+        return select(captures, job)
+    if isinstance(job, BlockJob):
+        return choose_block(captures, job)
+    return scan(captures, job, desk.limits) if isinstance(job, ScanJob) else read_record(job, desk.limits)
+
+
+def _follow(desk: WorkerConfig, reader: CaptureReader, job: FollowJob) -> FollowedTurn:
+    kept = job.answer
+    assert kept.place is not None
+    view, fields, _ = reader.open(kept.place)
+    return follow(desk.collection, job, view, fields, desk.limits)
+
+
+def _take_step(desk: WorkerConfig, reader: CaptureReader, job: Job) -> Any:
+    step = desk.collection.steps[job.step]
+    answers = {name: _answered(desk, reader, kept) for name, kept in job.answers.items()}
+    view, fields, _ = reader.open(job.place)
+    if job.head is not None:
+        fields = reader.fields(job.head, fields)
+    if job.item.member:
+        view = desk.collection.members.open(view, job.item.member, desk.limits)
+    if desk.collection.takes_answers:
+        view = body_of(view, fields, desk.limits)
+    assert not isinstance(step, Summarise | Derive)
+    names = () if isinstance(step, Settle) else step.resources
+    resources = {name: desk.resources[name] for name in names if name in desk.resources}
+    return step.run(
+        Task(
+            job.item,
+            view,
+            desk.limits,
+            resources,
+            job.options,
+            fields=fields,
+            source=job.source,
+            visited=job.visited,
+            offers=job.offers,
+            answers=answers,
+            request=job.request,
+        )
+    )
+
+
+def _answered(desk: WorkerConfig, reader: CaptureReader, kept: KeptAnswer) -> Answer:
+    """Open what a service answered, apart from what is opened next."""
+    if kept.place is None:
+        return Answer(kept.request, kept.status, {}, cast(BinaryIO, io.BytesIO()), kept.at, reason=kept.reason)
+    view, fields, _ = reader.open(kept.place)
+    content = io.BytesIO(body_of(view, fields, desk.limits).read(desk.limits.member))
+    return Answer(kept.request, kept.status, fields, cast(BinaryIO, content), kept.at, reason=kept.reason)
+
+
+def packed(desk: WorkerConfig, result: Any, began: float) -> bytes:
+    """Pickle one job's result; one that the memory limit leaves no room to send is that document's failure."""
+    try:
+        return pickle.dumps(Done(result, time.monotonic() - began), pickle.HIGHEST_PROTOCOL)
+    except MemoryError:
+        del result
+        return pickle.dumps(Done(_too_much(desk), time.monotonic() - began), pickle.HIGHEST_PROTOCOL)
+
+
+def _too_much(desk: WorkerConfig) -> Reading:
+    return Reading(Reason.MEMORY_LIMIT, (Finding("MemoryLimit", f"over {desk.limits.memory} bytes"),))
+
+
+def _finding(error: BaseException) -> Finding:
+    return Finding(type(error).__name__, str(error)[:2000], Level.ERROR)
+
+
+def main(pipe: Pipe, desk: WorkerConfig, at: Any) -> None:
+    """Run batches of jobs until the pipe ends; `at` shows the engine which job is in hand.
+
+    The time limit is the kernel's alarm, which ends the process whatever library it is in; the
+    memory limit is the kernel's too. Either way the engine sees which document it was.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    mine = _address_space()
+    resource.setrlimit(resource.RLIMIT_AS, (mine + desk.limits.memory, resource.RLIM_INFINITY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    reader = CaptureReader(desk.folder)
+    gc.freeze()
+    gc.set_threshold(_RARELY)
+    while True:
+        try:
+            jobs: list[AnyJob] | None = pipe.recv()
+        except (EOFError, OSError):
+            return
+        if jobs is None:
+            return
+        results = []
+        for number, job in enumerate(jobs):
+            at.value = number
+            began = time.monotonic()
+            signal.setitimer(signal.ITIMER_REAL, desk.limits.seconds)
+            result = packed(desk, run_job(desk, reader, job), began)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            results.append(result)
+        try:
+            for part in _parts(results):
+                pipe.send_bytes(part)
+        except OSError:
+            return
+
+
+def _parts(results: Iterable[bytes]) -> Iterator[bytes]:
+    """Join small results, so that a batch of small documents travels as one message."""
+    part: list[bytes] = []
+    size = 0
+    for result in results:
+        if part and size + len(result) > _PART:
+            yield b"".join(part)
+            part, size = [], 0
+        part.append(result)
+        size += len(result)
+    if part:
+        yield b"".join(part) if len(part) > 1 else part[0]
+
+
+def received(pipe: Pipe, count: int) -> list[Done]:
+    """Receive the results of a batch of `count` jobs."""
+    results: list[Done] = []
+    while len(results) < count:
+        message = pipe.recv_bytes()
+        stream = io.BytesIO(message)
+        while stream.tell() < len(message):
+            results.append(pickle.load(stream))  # noqa: S301 of our own worker
+    return results
+
+
+def _address_space() -> int:
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    except OSError:
+        return 1 << 30
+
+
+def counter() -> Any:
+    """Make the shared number that shows which job of a batch is in hand."""
+    return CONTEXT.Value(c_longlong, -1, lock=False)

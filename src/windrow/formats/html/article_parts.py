@@ -1,0 +1,234 @@
+"""Read the dates that a page shows of itself where its head tells none: microformats, and the header of its article."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from windrow.formats.html.head import PageHead, dated
+from windrow.formats.html.mark import LEVELS
+from windrow.formats.html.outline import Outline
+from windrow.formats.moment import written
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
+
+
+_LONGEST_DATE = 60  # characters of a date
+
+
+def stamped(said: PageHead, tree: LexborHTMLParser, text: str) -> PageHead:
+    """Return the head with the dates that the page, written as `text`, shows elsewhere.
+
+    `dt-published` and `dt-updated` (microformats2, h-entry) count where all of a page agree, since a list of entries
+    has one for each; so does `itemprop` (microdata). A `time` in an article's header counts where it is the only
+    article, or its header holds an `h1`. What else there is of `time` counts where it is one, or all of a page agree.
+    """
+    published, modified = said.published, said.modified
+    if not published:
+        published = dated(
+            _property(tree, text, "datePublished"),
+            _entry(tree, text, "dt-published"),
+            *(_times(tree) if "<time" in text else ()),
+        )
+    if not modified:
+        modified = dated(_property(tree, text, "dateModified"), _entry(tree, text, "dt-updated"))
+    if (published, modified) == (said.published, said.modified):
+        return said
+    return replace(said, published=published, modified=modified)
+
+
+def _entry(tree: LexborHTMLParser, text: str, name: str) -> str:
+    if name not in text:  # found much sooner than in the tree
+        return ""
+    told = {_value(node) for node in tree.css(f".{name}")}
+    return told.pop() if len(told) == 1 else ""
+
+
+def _property(tree: LexborHTMLParser, text: str, name: str) -> str:
+    if name not in text:
+        return ""
+    told = {_value(node) for node in tree.css(f"[itemprop~={name}]")}
+    return told.pop() if len(told) == 1 else ""
+
+
+def _times(tree: LexborHTMLParser) -> Iterator[str]:
+    yield _article(tree)
+    told = {written(_value(node)) for node in tree.css("time[datetime]")} - {None}
+    if len(told) == 1:
+        yield next(filter(written, map(_value, tree.css("time[datetime]"))))
+
+
+def _article(tree: LexborHTMLParser) -> str:
+    found = tree.css_first("article header time[datetime]")
+    if found is not None and len(tree.css("article")) > 1:
+        found = tree.css_first("article header:has(h1) time[datetime]")
+    return _value(found) if found is not None else ""
+
+
+def _value(node: LexborNode) -> str:
+    """Return a date as it is told: for machines, else as it is shown."""
+    attributes = node.attributes
+    told = (
+        attributes.get("datetime")
+        or attributes.get("content")
+        or attributes.get("value")
+        or attributes.get("title")
+        or node.text()
+        or ""
+    )
+    return " ".join(told[:_LONGEST_DATE].split())
+
+
+_PARTS = re.compile(r"\s+[|\u2013\u2014·•»\u203a:/-]{1,2}\s+|\s*[|»]\s*|\s+::\s+")
+_WORD = re.compile(r"\w+")
+
+
+def headline(outline: Outline, chosen: Sequence[bool], head: PageHead) -> str:
+    """Return the page's headline; empty where it has none.
+
+    It is the first of level 1 that does not just name the site; one that the page's title repeats before any other,
+    and one in the main content before one that is not. Where the only one names the site, or is what a title ends
+    with, one of level 2 that the title repeats is it.
+    """
+    names = _sites(head)
+    last = _last(head)
+    called = {_plain(part) for part in _called(head)} - names
+    found = [text for text in _of_level(outline, chosen, 1) if _plain(text) not in names]
+    for text in found:
+        if _plain(text) in called and _plain(text) != last:
+            return text
+    if found and _plain(found[0]) != last:
+        return found[0]
+    lower = (text for text in _of_level(outline, chosen, 2) if _plain(text) in called and _plain(text) != last)
+    return next(lower, found[0] if found else "")
+
+
+def title(head: PageHead, first: str) -> str:
+    """Return what an article is called: its headline where the title has it, else the title without the site's name.
+
+    >>> title(PageHead(title="Tea | The Site"), "Today")
+    'Tea'
+    """
+    whole = head.property("og:title") or head.title or head.linked.headline
+    if first and (not whole or _plain(first) in _plain(f"{whole} {head.title} {head.linked.headline}")):
+        return first
+    names = _sites(head)
+    parts = [part for part in _split(whole) if _plain(part) not in names]
+    if not parts:
+        return whole or first
+    if len(parts) == len(_split(whole)) > 1 and not head.property("og:title"):
+        parts = parts[:-1]  # what stands last names the site, mostly
+    kept = whole[: whole.index(parts[-1]) + len(parts[-1])]
+    return kept[kept.index(parts[0]) :]
+
+
+def _split(text: str) -> list[str]:
+    return [part for part in _PARTS.split(text) if part]
+
+
+def _called(head: PageHead) -> Iterator[str]:
+    for whole in (head.property("og:title"), head.linked.headline, head.title):
+        if whole:
+            yield whole
+            parts = _split(whole)
+            if len(parts) > 1:
+                yield from (whole[: whole.rindex(parts[-1])].rstrip(" |\u2013\u2014·•»\u203a:/-"), *parts)
+
+
+def _sites(head: PageHead) -> set[str]:
+    """Return the names of the site that the page tells."""
+    return {_plain(name) for name in (head.property("og:site_name"), *head.linked.sites)} - {""}
+
+
+def _last(head: PageHead) -> str:
+    """Return what stands last in a title of several parts, where it mostly names the site."""
+    parts = _split(head.title)
+    shown = head.property("og:title") or head.linked.headline
+    return _plain(parts[-1]) if len(parts) > 1 and _plain(parts[-1]) != _plain(shown) else ""
+
+
+def _of_level(outline: Outline, chosen: Sequence[bool], level: int) -> list[str]:
+    """Return the headlines of a level, those of the main content first."""
+    boxes, blocks = outline.boxes, outline.blocks
+    main: list[str] = []
+    other: list[str] = []
+    for box, tag in enumerate(boxes.tag):
+        if LEVELS.get(tag) == level:
+            inside = range(boxes.first[box], boxes.last[box])
+            text = " ".join(" ".join(blocks.text[at] for at in inside).split())
+            (main if any(chosen[at] for at in inside) else other).append(text)
+    return main + other
+
+
+def _plain(text: str) -> str:
+    return " ".join(_WORD.findall(text.casefold()))
+
+
+_PLACES = (
+    "[itemprop~=author] [itemprop~=name], [itemprop~=author]", "[rel~=author]", ".p-author .p-name, .p-author",
+    ".byline, .by-line, .article-byline, .entry-author, .post-author, .author-name, .author__name, .article-author",
+    "[class*=byline], [class*=Byline]", ".author, [class*=author-name], [class*=authorName]",
+)  # fmt: skip
+"""Where names of authors stand: microdata, links, microformats, and what most systems call the place."""
+_LEAD = re.compile(r"^(?:(?:written|posted|published|words|story|text|reported)\s+)?by\b(?:[:\s]+|$)"
+                   r"|^(?:author|von|par|por|di|door|av)s?\b[:\s]+",
+                   re.IGNORECASE)  # fmt: skip
+_BETWEEN = re.compile(r"\s*(?:,|;|\||&|\band\b|\bund\b|\bet\b|\by\b)\s*")
+_REST = re.compile(
+    r"\s+(?:[|•·\u2013\u2014-]\s|on\s|in\s|updated\b|published\b|posted\b|last\b|\d).*$|[|•·(].*$", re.IGNORECASE
+)
+_ADDRESS = re.compile(r"://|@|\.com\b|\bwww\.", re.IGNORECASE)
+_NOBODY = frozenset(("the author", "author", "admin", "administrator", "editor", "staff", "guest"))
+_LONGEST, _WORDS, _MOST = 60, 5, 10
+
+
+def people(told: Sequence[str]) -> tuple[str, ...]:
+    """Return the names in what is told of authors, each once, without "by" and addresses.
+
+    >>> people(["By Ann Lee and Bo Ek | Updated 3 May"])
+    ('Ann Lee', 'Bo Ek')
+    """
+    found: dict[str, str] = {}
+    for text in told:
+        plain = _REST.sub("", _LEAD.sub("", " ".join(text.split())[:300]))
+        for name in _BETWEEN.split(plain):
+            name = _LEAD.sub("", name).strip(" .:-\u2013\u2014")  # noqa: PLW2901 - the same name, tidier
+            if name and name.casefold() not in _NOBODY and _named(name):
+                found.setdefault(name.casefold(), name)
+    return tuple(found.values())[:_MOST]
+
+
+def byline(tree: LexborHTMLParser, text: str) -> tuple[str, ...]:
+    """Return the authors that a page shows; `text` is what the tree was made of."""
+    if "author" not in text and "yline" not in text:
+        return ()
+    for selector in _PLACES:
+        if found := people(list(_shown(tree, selector))):
+            return found
+    return ()
+
+
+def _shown(tree: LexborHTMLParser, selector: str) -> Iterator[str]:
+    """Yield the text of the first such place, and of those beside it in one parent."""
+    parent = None
+    for node in tree.css(selector):
+        text = node.attributes.get("content") or node.text(separator=" ") or ""
+        if not text.strip() or len(text) > 5 * _LONGEST:
+            continue
+        if parent is not None and (node.parent is None or node.parent.mem_id != parent):
+            return
+        parent = node.parent.mem_id if node.parent is not None else 0
+        yield text
+
+
+def _named(name: str) -> bool:
+    return (
+        len(name) <= _LONGEST
+        and len(name.split()) <= _WORDS
+        and any(map(str.isalpha, name))
+        and not _ADDRESS.search(name)
+        and not any(map(str.isdigit, name))
+    )

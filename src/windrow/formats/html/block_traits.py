@@ -1,0 +1,230 @@
+"""What can be measured of a block of text itself, and of its neighbours: a grade for each block that is judged."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import accumulate, repeat
+from operator import sub, truediv
+
+from windrow.formats.html.grade import BEYOND, COUNT, LETTERS, SHARE, STEPS, counted, grade
+from windrow.formats.html.view import ABOVE, PROSE_SHARES, SHARES, View
+
+Trait = Callable[[View], bytes]
+
+_LONG = 15  # words of a block that can be the first or the last of the prose
+_NOWHERE = -9999
+_NEIGHBOURS = (-2, -1, 1, 2)
+_ENDS = frozenset('.!?…:”"。')
+_MONEY = re.compile(r"[$€£¥]\s?\d|\d\s?[$€£¥]")
+
+
+def _shift(values: Sequence[int], by: int) -> Sequence[int]:
+    """Return each block's neighbour's value."""
+    edge = [BEYOND] * min(abs(by), len(values))
+    return [*values[by:], *edge] if by > 0 else [*edge, *values[: len(values) + by]]
+
+
+def _neighbour(view: View, trait: Callable[[View], bytes], by: int) -> bytes:
+    return bytes(view.keep(_shift(trait(view), by)))
+
+
+def _words(view: View) -> bytes:
+    return counted(view.outline.blocks.words)
+
+
+def _density(view: View) -> bytes:
+    blocks = view.outline.blocks
+    return grade(map(truediv, blocks.linked, blocks.words), SHARE)
+
+
+def _tags(view: View) -> bytes:
+    tag = view.outline.boxes.tag
+    return bytes([TAG.get(tag[box], 0) for box in view.outline.blocks.box])
+
+
+def _same(view: View, by: int) -> bytes:
+    path = view.outline.boxes.path
+    own = [path[each] for each in view.outline.blocks.box]
+    return bytes(view.keep([mine == other for mine, other in zip(own, _shift(own, by), strict=True)]))
+
+
+def _before(view: View) -> bytes:
+    """Return the share of the page's words up to the end of each block."""
+    running = view.keep(list(accumulate(view.outline.blocks.words)))
+    return grade(map(truediv, running, repeat(view.sums.words[0])), SHARE)
+
+
+def _from(view: View, what: str) -> bytes:
+    """Count blocks from the first h1, from the first prose, or from the last."""
+    blocks, tag = view.outline.blocks, view.outline.boxes.tag
+    if what == "h1":
+        found = (at for at, box in enumerate(blocks.box) if tag[box] == "h1")
+    else:
+        order = range(len(blocks.words)) if what == "first" else range(len(blocks.words) - 1, -1, -1)
+        found = (at for at in order if blocks.words[at] >= _LONG and blocks.linked[at] * 3 < blocks.words[at])
+    start = next(found, None)
+    if start is None:
+        return bytes(len(view.kept))
+    return grade([at - start for at in view.kept], STEPS)
+
+
+def _under(view: View, what: int) -> bytes:
+    """Tell of the last headline before a block: its level, and how many blocks and words ago it was."""
+    return counted([each[what] for each in view.keep(view.under)])
+
+
+def _texts(view: View) -> Sequence[str]:
+    return view.keep(view.outline.blocks.text)
+
+
+def _letters(view: View) -> bytes:
+    """Return how long the words are, on average."""
+    return grade(map(truediv, map(len, _texts(view)), view.keep(view.outline.blocks.words)), LETTERS)
+
+
+def _copies(view: View) -> bytes:
+    times = Counter(view.outline.blocks.text)
+    return counted(list(map(times.__getitem__, _texts(view))))
+
+
+def _times(view: View, what: str) -> bytes:
+    return counted([text.count(what) for text in _texts(view)])
+
+
+def _place(view: View) -> bytes:
+    count = len(view.outline.blocks.text)
+    return grade([at / count for at in view.kept], SHARE)
+
+
+OF_BLOCK: dict[str, Trait] = {
+    "words": lambda view: counted(view.keep(view.outline.blocks.words)),
+    "density": lambda view: bytes(view.keep(_density(view))),
+    "links": lambda view: counted(view.keep(view.outline.blocks.links)),
+    "number": lambda view: counted(view.kept),
+    "place": _place,
+    "before": _before,
+    "copies": _copies,
+    "ending": lambda view: bytes([text[-1] in _ENDS for text in _texts(view)]),
+    "commas": partial(_times, what=","),
+    "stops": partial(_times, what=". "),
+    "letters": _letters,
+    "capital": lambda view: bytes([text[0].isupper() for text in _texts(view)]),
+    "digit": lambda view: bytes([text[0].isdigit() for text in _texts(view)]),
+    "money": lambda view: bytes([_MONEY.search(text) is not None for text in _texts(view)]),
+    **{f"from {what}": partial(_from, what=what) for what in ("h1", "first", "last")},
+    **{f"under {what}": partial(_under, what=at) for at, what in enumerate(("level", "blocks", "words"))},
+    **{f"words {by:+}": partial(_neighbour, trait=_words, by=by) for by in _NEIGHBOURS},
+    **{f"density {by:+}": partial(_neighbour, trait=_density, by=by) for by in _NEIGHBOURS},
+    **{f"tag {by:+}": partial(_neighbour, trait=_tags, by=by) for by in _NEIGHBOURS},
+    **{f"same {by:+}": partial(_same, by=by) for by in _NEIGHBOURS},
+}
+
+
+BoxTrait = Callable[[View], bytes]
+
+TAGS = (
+    "p", "li", "td", "th", "dt", "dd", "pre", "blockquote", "figcaption", "button", "option", "label", "summary",
+    "h1", "h2", "h3", "h4", "h5", "h6", "div", "section", "article", "form", "address", "caption", "legend",
+    "textarea", "noscript", "select", "main",
+)  # fmt: skip
+TAG = {tag: at + 1 for at, tag in enumerate(TAGS)}
+
+
+def _box_words(view: View, steps: int) -> bytes:
+    return counted(view.above[steps](view.sums.words))
+
+
+def _box_density(view: View, steps: int) -> bytes:
+    return bytes(view.above[steps](view.sums.dense))
+
+
+def _share(view: View, steps: int) -> bytes:
+    return bytes(view.above[steps](view.sums.share))
+
+
+def _blocks(view: View, steps: int) -> bytes:
+    return counted(view.above[steps](view.sums.blocks))
+
+
+def _prose(view: View, steps: int) -> bytes:
+    return bytes(view.above[steps](view.sums.telling))
+
+
+def _distance(view: View, boxes: Iterable[int]) -> bytes:
+    depth = view.outline.boxes.depth
+    return bytes(map(sub, view.above[0](depth), map(depth.__getitem__, boxes)))
+
+
+def _large_density(view: View, share: float) -> bytes:
+    return bytes(map(view.sums.dense.__getitem__, view.large[share]))
+
+
+def _large_depth(view: View, share: float) -> bytes:
+    return _distance(view, view.large[share])
+
+
+def _telling_depth(view: View, share: float) -> bytes:
+    return _distance(view, view.telling[share])
+
+
+def _telling_share(view: View, share: float) -> bytes:
+    return bytes(map(view.sums.share.__getitem__, view.telling[share]))
+
+
+def _alike(view: View, what: str) -> bytes:
+    """Sum up the blocks whose boxes have one path: how many, their words, the share of links, the mean of words."""
+    times, words, linked = view.alike
+    paths = view.above[0](view.outline.boxes.path)
+    if what in {"times", "words"}:
+        return counted([(times if what == "times" else words)[path] for path in paths])
+    over, under, scale = (linked, words, SHARE) if what == "density" else (words, times, COUNT)
+    return grade([over[path] / under[path] for path in paths], scale)
+
+
+def _repeat(view: View, what: str) -> bytes:
+    """Tell of the box around it that has most siblings of its kind."""
+    words, up = view.sums.words, view.outline.boxes.up
+    boxes = view.above[0](view.around.repeated)
+    if what == "depth":
+        return _distance(view, boxes)
+    if what == "words":
+        return counted([words[box] if box else 0 for box in boxes])
+    return bytes([view.sums.share[up[box]] if box else 0 for box in boxes])
+
+
+def _lightest(view: View) -> bytes:
+    """Return the least share of linked words of any box around it."""
+    least = list(view.sums.dense)
+    for box, over in enumerate(view.outline.boxes.up[1:], 1):
+        least[box] = min(least[box], least[over])
+    return bytes(view.above[0](least))
+
+
+def _headline(view: View) -> bytes:
+    """Return the level of the headline that a block is, or lies directly in."""
+    own, over = view.above[0](view.levels), view.above[1](view.levels)
+    return bytes([level or higher for level, higher in zip(own, over, strict=True)])
+
+
+OF_BOX: dict[str, BoxTrait] = {
+    "depth": lambda view: bytes(view.above[0](view.outline.boxes.depth)),
+    "tag": lambda view: bytes(map(TAG.get, view.above[0](view.outline.boxes.tag), repeat(0))),
+    "headline": _headline,
+    "densest": lambda view: bytes(view.above[0](view.around.densest)),
+    "lightest": _lightest,
+    **{f"words {n}": partial(_box_words, steps=n) for n in range(ABOVE)},
+    **{f"density {n}": partial(_box_density, steps=n) for n in range(ABOVE)},
+    **{f"share {n}": partial(_share, steps=n) for n in range(ABOVE)},
+    **{f"blocks {n}": partial(_blocks, steps=n) for n in range(ABOVE)},
+    **{f"prose {n}": partial(_prose, steps=n) for n in range(ABOVE)},
+    **{f"large density {share}": partial(_large_density, share=share) for share in SHARES},
+    **{f"large depth {share}": partial(_large_depth, share=share) for share in SHARES},
+    **{f"telling depth {share}": partial(_telling_depth, share=share) for share in PROSE_SHARES},
+    **{f"telling share {share}": partial(_telling_share, share=share) for share in PROSE_SHARES},
+    **{f"alike {what}": partial(_alike, what=what) for what in ("times", "words", "density", "mean")},
+    "repeat times": lambda view: counted(view.above[0](view.around.times)),
+    **{f"repeat {what}": partial(_repeat, what=what) for what in ("depth", "words", "share")},
+}

@@ -1,0 +1,183 @@
+"""The part file of a large transfer: a WARC in the making.
+
+It begins with a warcinfo record and the header of the record to come, whose length and digest are
+blank; the body follows as it arrives. A transfer that breaks leaves it; the next one goes on at its
+end. When the body is whole the blanks are filled in and the file moves into the archive as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+from windrow.digest import Hasher
+from windrow.errors import ArchiveError
+from windrow.formats.warc import END, Header, close_header, read_header
+from windrow.stores.archive.warc_writer import guarded, write_all
+
+_BLOCK = 1 << 20
+
+
+def find_document(head: bytes) -> tuple[int, Header]:
+    """Find the record of the document itself, behind the warcinfo and request records of its file."""
+    at = 0
+    while (found := read_header(head[at:])).kind in {"warcinfo", "request"}:
+        at += found.length + int(found.fields["content-length"]) + len(END)
+    return at, found
+
+
+def find_request(head: bytes) -> bytes:
+    """Return the request that a file's head holds, empty where it holds none."""
+    at = 0
+    while (found := read_header(head[at:])).kind in {"warcinfo", "request"}:
+        length = int(found.fields["content-length"])
+        if found.kind == "request":
+            return head[at + found.length : at + found.length + length]
+        at += found.length + length + len(END)
+    return b""
+
+
+class PartFile:
+    """A body that grows on disk, digested by a thread that follows the writer."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the part left by an earlier transfer, or a new one."""
+        self.path = path
+        with guarded(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        self._size = os.fstat(self._fd).st_size
+        self._record = self._block = self._body = 0
+        self.head = self.request = b""  # the HTTP heads of the transfer that began it
+        self.date = ""  # its WARC-Date
+        self._grown = threading.Condition()
+        self._whole = False
+        self._follower: threading.Thread | None = None
+        self._hasher = Hasher()
+        self._failed: OSError | None = None
+        if self._size:
+            self._find_body()
+
+    def _find_body(self) -> None:
+        """Find where the record and its body begin in a part of an earlier transfer."""
+        head = os.pread(self._fd, 65536, 0)
+        try:
+            self._record, second = find_document(head)
+        except (ArchiveError, KeyError, ValueError):
+            self.clear()
+            return
+        self._block = self._body = self._record + second.length
+        if second.kind == "response":
+            self._body = max(self._block, head.find(END, self._block) + len(END))
+        if self._size < self._body or (second.kind == "response" and self._body == self._block):
+            self.clear()
+            return
+        self.head, self.request = head[self._block : self._body], find_request(head)
+        self.date = second.fields.get("warc-date", "")
+
+    @property
+    def held(self) -> int:
+        """Bytes of the body that are here."""
+        return max(0, self._size - self._body)
+
+    @property
+    def begun(self) -> bool:
+        """Tell whether the record's header is written."""
+        return self._body > 0
+
+    def clear(self) -> None:
+        """Forget what is here."""
+        os.ftruncate(self._fd, 0)
+        self._size = self._record = self._block = self._body = 0
+        self.head = self.request = b""
+        self.date = ""
+
+    def begin(self, info: bytes, header: bytes, http_head: bytes) -> None:
+        """Write everything that stands before the body."""
+        self.clear()
+        write_all(self._fd, info + header + http_head, self.path)
+        self._record = len(info)
+        self._block = self._record + len(header)
+        self._body = self._size = self._block + len(http_head)
+
+    def write(self, block: bytes | memoryview) -> None:
+        """Append to the body."""
+        if self._follower is None:
+            os.lseek(self._fd, self._size, os.SEEK_SET)
+            self._follower = threading.Thread(target=self._follow, daemon=True)
+            self._follower.start()
+        write_all(self._fd, block, self.path)
+        with self._grown:
+            self._size += len(block)
+            self._grown.notify()
+
+    def _follow(self) -> None:
+        """Digest the body as it grows: reading it back costs less than making the writer wait."""
+        at = self._body
+        buffer = bytearray(_BLOCK)
+        try:
+            while True:
+                with self._grown:
+                    while self._size - at < _BLOCK and not self._whole:
+                        self._grown.wait()
+                    room = min(self._size - at, _BLOCK)
+                if room <= 0:
+                    return
+                count = os.preadv(self._fd, [memoryview(buffer)[:room]], at)
+                self._hasher.update(memoryview(buffer)[:count])
+                at += count
+        except OSError as error:
+            self._failed = error
+
+    def digest(self) -> str:
+        """Wait for the digest of the whole body."""
+        if self._follower is None:
+            self._follower = threading.Thread(target=self._follow, daemon=True)
+            self._follower.start()
+        with self._grown:
+            self._whole = True
+            self._grown.notify()
+        self._follower.join()
+        if self._failed:
+            raise ArchiveError(f"{self.path.name} cannot be read back: {self._failed.strerror}")
+        return self._hasher.digest()
+
+    def read(self, count: int | None = None, start: int = 0) -> bytes:
+        """Return the whole body, or `count` bytes of it."""
+        return os.pread(self._fd, self.held if count is None else count, self._body + start)
+
+    def finish(self, digest: str, into: Path) -> tuple[int, int]:
+        """Fill in the blanks, move into the archive, and return the record's offset and length."""
+        os.lseek(self._fd, self._size, os.SEEK_SET)
+        try:
+            write_all(self._fd, END, self.path)
+        except ArchiveError:
+            os.ftruncate(self._fd, self._size)  # so that the next transfer finds the body and nothing else
+            raise
+        with guarded(self.path):
+            blank = os.pread(self._fd, self._block - self._record, self._record)
+            os.pwrite(self._fd, close_header(blank, digest, self._size - self._block), self._record)
+            os.fdatasync(self._fd)
+            self.path.rename(into)
+        length = self._size + len(END) - self._record
+        self.close()
+        return self._record, length
+
+    def close(self) -> None:
+        """Stop following and close the file; it stays for the next transfer."""
+        with self._grown:
+            self._whole = True
+            self._grown.notify()
+        if self._follower is not None:
+            self._follower.join()
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def drop(self) -> None:
+        """Close and remove the file."""
+        self.close()
+        with suppress(FileNotFoundError):
+            self.path.unlink()

@@ -1,0 +1,79 @@
+"""A folder for databases that are built beside others and then take their place; it goes again at the end."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from pathlib import Path
+from time import monotonic, sleep
+
+from windrow.errors import StoreError
+
+SIDECARS = ("-wal", "-shm", "-journal")
+"""What SQLite puts behind a database's name for the files beside it."""
+
+
+def make_scratch(folder: Path, databases: Iterable[str]) -> None:
+    """Make the folder anew; of what a killed run left in it, only these databases are removed."""
+    remove_scratch(folder, databases)
+    folder.mkdir(parents=True)
+
+
+def remove_scratch(folder: Path, databases: Iterable[str]) -> None:
+    """Remove these databases and the folder. Raises StoreError where it holds anything else, and then removes nothing.
+
+    A link is not followed: what it leads to is not ours.
+    """
+    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
+        raise StoreError(f"{folder} is in the way: it is not a folder of windrow's", hint=f"move {folder} elsewhere")
+    if not folder.exists():
+        return
+    ours = {name + suffix for name in databases for suffix in ("", *SIDECARS)}
+    paths = list(folder.iterdir())
+    strange = sorted(path.name for path in paths if path.name not in ours or (path.is_dir() and not path.is_symlink()))
+    if strange:
+        raise StoreError(
+            f"{folder} holds {strange[0]!r}, which windrow did not put there; nothing in it was touched",
+            hint=f"move that elsewhere, or remove {folder}",
+        )
+    for path in paths:
+        path.unlink()
+    folder.rmdir()
+
+
+PATIENCE = 30.0
+"""Seconds that other processes are given to end their transactions."""
+_PAUSE = 0.2
+
+
+def empty_wal(link: sqlite3.Connection, pulse: Callable[[], object] = lambda: None, patience: float = PATIENCE) -> bool:
+    """Bring the log into the database's file and cut it to nothing; False where another process prevented that.
+
+    A read transaction of another process keeps the pages that it began with: SQLite then leaves the log as it is,
+    and raises nothing. `pulse` is called about five times a second. No transaction may be open on `link`.
+    """
+    before = link.execute("PRAGMA busy_timeout").fetchone()[0]
+    link.execute("PRAGMA busy_timeout = 0")
+    until = monotonic() + patience
+    try:
+        while link.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+            if monotonic() >= until:
+                return False
+            pulse()
+            sleep(_PAUSE)
+    finally:
+        link.execute(f"PRAGMA busy_timeout = {before}")
+    return True
+
+
+def close_into_file(path: Path) -> None:
+    """Bring what is written beside a database into its file, so that the file alone is all of it."""
+    try:
+        with closing(sqlite3.connect(path, timeout=30)) as link:
+            link.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            link.execute("PRAGMA journal_mode = DELETE").fetchall()
+    except sqlite3.Error as error:
+        raise StoreError(
+            f"{path} cannot be closed: {error}", hint="end what has it open; then: windrow replay"
+        ) from error

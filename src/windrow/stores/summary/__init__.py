@@ -1,1 +1,0 @@
-"""The Summary Database: what was seen of every address, as versions in time with their texts and links."""

@@ -1,0 +1,144 @@
+"""Crawls of a few addresses, told to a Summary Database, and what its tables then say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from windrow.collections.pages.database.entries import CrawlEntry, MimeEntry, RedirectEntry, SummaryEntry, TextSummary
+from windrow.collections.pages.database.store import SummaryStore
+from windrow.collections.pages.database.versions import Sighted
+
+URLS = ("http://a.example/1", "http://a.example/2", "https://a.example/2", "http://b.example/1")
+TEXTS = "ABC"
+
+
+class Event(NamedTuple):
+    """Something seen: a text, `file`, `move`, or a sight; `number` orders what was seen in one second."""
+
+    url: str
+    at: int
+    what: str
+    number: int
+
+
+def uuid(event: Event) -> bytes:
+    return event.at.to_bytes(6) + b"\x70\x00" + b"\x80" + event.number.to_bytes(7)
+
+
+def pile(text: str) -> tuple[str, str, str, str, str, str]:
+    return text, f"menu {text}", "", "", "", ""
+
+
+def digest(text: str) -> bytes:
+    return blake2b("\n\n\n".join(pile(text)).encode()).digest()
+
+
+def payload(event: Event) -> str:
+    """Name the bytes: a text comes with one title or another."""
+    return f"sha256:{title(event) if event.what in TEXTS else event.what}"
+
+
+def title(event: Event) -> str:
+    return f"{event.what} {event.number % 2}"
+
+
+def summary(event: Event) -> TextSummary:
+    """Return what a reader makes of the bytes; the link tells which bytes they were."""
+    what, name, odd = event.what, title(event), event.number % 2
+    if what == "file":
+        return TextSummary(b"f" * 32, "unsupported", size=9, mime=MimeEntry("image", "png"))
+    if what == "move":
+        return TextSummary(b"m" * 32, file=False, move=RedirectEntry("http://a.example/target", "there"))
+    links = ((f"http://b.example/{odd}", None, False, True, False, 0b10, False, 0, 2, "a", name),)
+    described = (None, odd, "en", name, None, None, odd)
+    return TextSummary(digest(what), "", pile(what), described, links, True, 5 + odd, MimeEntry("text", "html"))
+
+
+def is_content(event: Event) -> bool:
+    return event.what in {*TEXTS, "file", "move"}
+
+
+def entry(event: Event, *, read: bool = True) -> SummaryEntry:
+    """Return what the store is told of an event; without `read` the bytes were not looked at."""
+    content = is_content(event)
+    sight = Sighted.CONTENT if content else Sighted(event.what)
+    status = {"same": 304, "missing": 404, "gone": 410, "unknown": 503, "move": 302}.get(event.what, 200)
+    crawl = CrawlEntry(
+        event.number, event.url, event.at, uuid(event), sight, b"agent-of-16-byte", 0, True, 20, 7, status,
+        f'"{event.what}"', payload(event) if content and status == 200 else "",
+    )  # fmt: skip
+    return SummaryEntry(crawl, summary(event) if content and read else None)
+
+
+def tell(store: SummaryStore, events: Sequence[Event], size: int = 100) -> None:
+    """Tell events in batches, as the engine does: a payload that is known at its address is not read again."""
+    for start in range(0, len(events), size):
+        batch = events[start : start + size]
+        entries = [entry(one, read=not store.same(one.url, payload(one))) for one in batch]
+        store.settle(entries, start + len(batch))
+
+
+def pay(store: SummaryStore, events: Iterable[Event]) -> None:
+    """Read what is owed, one at a time."""
+    by_number = {one.number: one for one in events}
+    while owed := store.owed(1):
+        store.pay({number: entry(by_number[number]) for number in owed})
+
+
+def ask(store: SummaryStore, sql: str) -> list[tuple[Any, ...]]:
+    with store.engine.connect() as link:
+        return [tuple(row) for row in link.exec_driver_sql(sql)]
+
+
+_GENERATIONS = """
+SELECT u.str_url, g.first_seen_unix_utc, g.last_seen_unix_utc, g.confirmed_end_unix_utc, g.marked_duplicate, p.text,
+  d.title, f.file_size, m.mime_type, r.to_url_fragment,
+  (SELECT json_group_array(l.text || l.rel_me || l.in_footer) FROM link_summary l
+    WHERE l.entity_generation_id = g.entity_generation_id),
+  (SELECT json_group_array(x) FROM (SELECT hex(c.crawl_uuid) || coalesce(h.status_code, '') AS x FROM crawl_summary c
+    LEFT JOIN http_summary h USING (crawl_summary_id) WHERE c.entity_generation_id = g.entity_generation_id ORDER BY x)),
+  hex(g.entity_generation_uuid)
+FROM entity_generation g JOIN url u USING (url_id) LEFT JOIN text_pile p USING (text_pile_id)
+LEFT JOIN document_description d USING (entity_generation_id) LEFT JOIN file_summary f USING (entity_generation_id)
+LEFT JOIN mimetype m USING (mimetype_id) LEFT JOIN redirect_summary r USING (entity_generation_id)
+"""
+_VERSIONS = """
+SELECT str_url, first_seen_unix_utc, last_seen_unix_utc, confirmed_end_unix_utc, title, primary_language, indexiness
+FROM windrow_version JOIN url USING (url_id)
+"""
+_PAST_LINKS = """
+SELECT u.str_url, hex(l.linked), t.str_url, l.text FROM windrow_past_link l JOIN url u ON u.url_id = l.url_id
+JOIN url t ON t.url_id = l.link_to_url
+"""
+_DUPLICATES = """
+SELECT s.str_url, o.str_url FROM duplicate_summary d
+JOIN entity_generation g ON g.entity_generation_id = d.subject_entity_generation_id JOIN url s ON s.url_id = g.url_id
+JOIN entity_generation h ON h.entity_generation_id = d.duplicate_of_entity_generation_id JOIN url o ON o.url_id = h.url_id
+WHERE d.duplicate_status_end_unix_utc IS NULL ORDER BY 1
+"""
+
+
+def tables(store: SummaryStore) -> dict[str, Any]:
+    """Return all that the standard's tables say, apart from numbers of rows and times of copies."""
+    found = [(*row[:10], json.loads(row[10]), json.loads(row[11]), row[12]) for row in ask(store, _GENERATIONS)]
+    return {
+        "generations": sorted(found, key=repr),
+        "duplicates": ask(store, _DUPLICATES),
+        "piles": sorted(row[0] for row in ask(store, "SELECT text FROM text_pile")),
+        "http": len(ask(store, "SELECT 1 FROM http_summary")),
+        "crawls": len(ask(store, "SELECT 1 FROM crawl_summary")),
+        "links": len(ask(store, "SELECT 1 FROM link_summary")),
+        "owed": ask(store, "SELECT * FROM windrow_owed"),
+        "versions": sorted(ask(store, _VERSIONS), key=repr),
+        "past links": sorted(ask(store, _PAST_LINKS)),
+    }
+
+
+def rows(store: SummaryStore) -> dict[str, list[tuple[Any, ...]]]:
+    """Return every row of every table but the checkpoint's."""
+    names = [row[0] for row in ask(store, "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
+    kept = [name for name in names if "full_text" not in name and name != "unobtanium_database_info"]
+    return {name: sorted(ask(store, f"SELECT * FROM {name}"), key=repr) for name in kept}

@@ -1,0 +1,122 @@
+"""Generations follow from the observations of an address, in whatever order these arrive."""
+
+import itertools
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windrow.collections.pages.database.versions import CrawlObservation, Sighted, fold
+
+A, B = b"A", b"B"
+SIGHTS = st.sampled_from(Sighted)
+OBSERVATIONS = st.lists(
+    st.builds(
+        lambda at, crawl, sight, identity: CrawlObservation(at, crawl, sight, identity if sight is Sighted.CONTENT else b""),
+        st.integers(0, 30), st.binary(min_size=4, max_size=4), SIGHTS, st.sampled_from([A, B, b"C"]),
+    ),
+    max_size=25, unique_by=lambda one: one.crawl,
+)  # fmt: skip
+
+
+def seen(*told):
+    """Return observations, a second apart: a text is content, a sight itself."""
+    made = []
+    for at, what in enumerate(told):
+        sight, identity = (what, b"") if isinstance(what, Sighted) else (Sighted.CONTENT, what)
+        made.append(CrawlObservation(at, at.to_bytes(4, "big"), sight, identity))
+    return made
+
+
+def spans(*told):
+    return [(one.identity, one.first_seen, one.last_seen, one.confirmed_end) for one in fold(seen(*told))]
+
+
+def test_the_same_again_is_one_generation():
+    assert spans(A, A, Sighted.SAME) == [(A, 0, 2, None)]
+
+
+def test_other_content_ends_the_one_before():
+    assert spans(A, A, B) == [(A, 0, 1, 2), (B, 2, 2, None)]
+
+
+def test_what_comes_back_after_other_content_is_a_third():
+    assert [one[0] for one in spans(A, B, A)] == [A, B, A]
+
+
+def test_one_missing_answer_ends_nothing():
+    assert spans(A, Sighted.MISSING) == [(A, 0, 0, None)]
+    assert spans(A, Sighted.MISSING, A, Sighted.MISSING) == [(A, 0, 2, None)]
+
+
+def test_two_missing_answers_in_a_row_end_it():
+    assert spans(A, Sighted.MISSING, Sighted.UNKNOWN, Sighted.MISSING) == [(A, 0, 0, 3)]
+
+
+def test_gone_ends_it_at_once():
+    assert spans(A, Sighted.GONE, Sighted.GONE) == [(A, 0, 0, 1)]
+
+
+def test_the_same_text_after_an_absence_is_a_new_generation_and_nothing_was_there_in_between():
+    assert spans(A, Sighted.GONE, A) == [(A, 0, 0, 1), (A, 2, 2, None)]
+    missing = [Sighted.MISSING] * 4
+    assert spans(A, A, *missing, A, A) == [(A, 0, 1, 3), (A, 6, 7, None)]
+    assert spans(A, Sighted.GONE, B) == [(A, 0, 0, 1), (B, 2, 2, None)]
+
+
+def test_without_a_body_before_it_nothing_is_the_same():
+    assert spans(Sighted.SAME, Sighted.UNKNOWN, Sighted.MISSING) == []
+
+
+def test_a_page_that_returns_and_says_that_it_did_not_change_is_there_again():
+    assert spans(A, Sighted.GONE, Sighted.SAME) == [(A, 0, 0, 1), (A, 2, 2, None)]
+    assert spans(A, Sighted.MISSING, Sighted.MISSING, Sighted.SAME, Sighted.GONE) == [(A, 0, 0, 2), (A, 3, 3, 4)]
+    back = fold(seen(A, Sighted.GONE, Sighted.SAME))[1]
+    assert back.reads == fold(seen(A))[0].crawls[0], "it is described by the body that the server compares with"
+
+
+def test_a_page_that_did_not_change_while_its_address_led_elsewhere_is_there_again():
+    page, moved, back = seen(A, B, Sighted.SAME)
+    first, away, third = fold([page, moved._replace(body=False), back])
+    assert (first.confirmed_end, away.confirmed_end, third.identity, third.confirmed_end) == (1, 2, A, None)
+    assert third.crawls == [back.crawl]
+    assert third.reads == page.crawl
+
+
+@given(OBSERVATIONS, st.randoms())
+def test_the_order_of_arrival_makes_no_difference(observations, dice):
+    mixed = list(observations)
+    dice.shuffle(mixed)
+    assert fold(mixed) == fold(observations)
+
+
+@given(OBSERVATIONS)
+def test_intervals_do_not_overlap_and_only_the_last_is_open(observations):
+    found = fold(observations)
+    for one in found:
+        assert one.first_seen <= one.last_seen
+        assert one.confirmed_end is None or one.last_seen <= one.confirmed_end
+    for before, after in itertools.pairwise(found):
+        assert before.confirmed_end is not None
+        assert before.confirmed_end <= after.first_seen
+        assert (
+            before.identity != after.identity or before.confirmed_end > before.last_seen or absent(observations, before)
+        )
+
+
+def absent(observations, one):
+    """Tell whether something was missing at the end of a generation."""
+    return any(seen.at == one.confirmed_end and seen.sight in {Sighted.MISSING, Sighted.GONE} for seen in observations)
+
+
+@given(OBSERVATIONS)
+def test_no_generation_spans_an_absence_that_ended_it(observations):
+    for one in fold(observations):
+        within = [seen for seen in observations if one.first_seen < seen.at < one.last_seen]
+        assert Sighted.GONE not in {seen.sight for seen in within}
+
+
+@given(OBSERVATIONS)
+def test_every_sight_of_content_belongs_to_one_generation(observations):
+    crawls = [crawl for one in fold(observations) for crawl in one.crawls]
+    assert len(crawls) == len(set(crawls))
+    assert {one.crawl for one in observations if one.sight is Sighted.CONTENT} <= set(crawls)

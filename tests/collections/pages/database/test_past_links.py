@@ -1,0 +1,133 @@
+"""Links of pages as they were: searched for as of a day, whatever order crawls came in."""
+
+from __future__ import annotations
+
+import itertools
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import UTC, datetime
+from hashlib import blake2b
+from pathlib import Path
+
+import pytest
+
+from windrow.collections.pages.adapter.indexing import index_pages
+from windrow.collections.pages.adapter.search import Search
+from windrow.collections.pages.database.entries import CrawlEntry, MimeEntry, SummaryEntry, TextSummary
+from windrow.collections.pages.database.forget import forget
+from windrow.collections.pages.database.store import SummaryStore
+from windrow.collections.pages.database.versions import Sighted
+
+DAY = 86_400
+NOW = 1_750_000_000 - 1_750_000_000 % DAY
+URL = "https://a.example/page"
+
+
+def crawl(day: int, text: str, *links: str) -> SummaryEntry:
+    """Return a crawl of the page on a day: its text, and hosts that it links to."""
+    at = NOW + day * DAY
+    pile = (text, "", "", "", "", "")
+    named = blake2b(repr((text, links)).encode()).hexdigest()
+    told = CrawlEntry(
+        day + 1, URL, at, blake2b(repr(at).encode(), digest_size=16).digest(), Sighted.CONTENT, b"agent-of-16-byte", 0,
+        True, 20, 7, 200, None, f"sha256:{named}",
+    )  # fmt: skip
+    found = tuple((f"https://{to}/", None, False, False, False, 0, False, 0, 2, "a", f"to {to}") for to in links)
+    described = (None, None, "en", "The title", None, None, -1)
+    return SummaryEntry(
+        told,
+        TextSummary(blake2b(text.encode()).digest(), "", pile, described, found, True, 5, MimeEntry("text", "html")),
+    )
+
+
+CRAWLS = [
+    crawl(0, "tea", "one.example"),
+    crawl(1, "tea", "one.example", "two.example"),
+    crawl(2, "tea"),
+    crawl(3, "tea", "three.example"),
+    crawl(4, "other tea", "four.example"),
+    crawl(5, "tea", "one.example"),
+]
+LINKED = {0: {"one"}, 1: {"one", "two"}, 2: set(), 3: {"three"}, 4: {"four"}, 5: {"one"}}
+
+
+def told(folder: Path, crawls: Sequence[SummaryEntry], size: int) -> SummaryStore:
+    store = SummaryStore(f"sqlite:///{folder}/summary.sqlite")
+    for start in range(0, len(crawls), size):
+        batch = [
+            one if not store.same(one.crawl.url, one.crawl.payload) else one._replace(summary=None)
+            for one in crawls[start : start + size]
+        ]
+        store.settle(batch, start)
+    by_visit = {one.crawl.visit: one for one in crawls}
+    while owed := store.owed(10):
+        store.pay({visit: by_visit[visit] for visit in owed})
+    return store
+
+
+def linked(store: SummaryStore, folder: Path | None, query: str) -> dict[int, set[str]]:
+    """Return of each day which links the page is found by."""
+    found: dict[int, set[str]] = {}
+    with closing(Search(store.engine, folder)) as search:
+        for day, to in itertools.product(LINKED, ("one", "two", "three", "four")):
+            date = datetime.fromtimestamp(NOW + day * DAY, UTC).date()
+            results = search(f"{query.format(to=to)} as-of:{date}", now=NOW + 9 * DAY).results
+            found.setdefault(day, set()).update({to} if results else ())
+    return found
+
+
+ROWS = "SELECT str_url, text, hex(linked) FROM windrow_past_link JOIN url ON url.url_id = link_to_url ORDER BY 1, 3"
+
+
+@pytest.mark.parametrize("order", [[0, 1, 2, 3, 4, 5], [5, 4, 3, 2, 1, 0], [2, 4, 0, 5, 3, 1]], ids=str)
+@pytest.mark.parametrize("size", [1, 2, 6])
+def test_links_to_as_of_a_day_asks_for_the_links_of_then(tmp_path: Path, order: list[int], size: int) -> None:
+    store = told(tmp_path, [CRAWLS[one] for one in order], size)
+    store.finish(NOW)
+    assert linked(store, None, "links-to:{to}.example") == LINKED
+    if size == len(order):
+        index_pages(store.engine, tmp_path / "index")
+        assert linked(store, tmp_path / "index", "links-to:{to}.example") == LINKED
+    assert linked(store, None, 'link-text:"to {to}"') == LINKED
+    with closing(Search(store.engine)) as search:
+        assert len(search("links-to:one.example", now=NOW + 9 * DAY).results) == 1
+        assert search("links-to:two.example", now=NOW + 9 * DAY).results == ()
+        spans = [NOW, NOW + DAY, NOW + 2 * DAY, NOW + 4 * DAY]
+        dates = [f"{datetime.fromtimestamp(one, UTC):%Y-%m-%d}" for one in spans]
+        found = [bool(search(f"links-to:two.example seen:{date}", now=NOW + 9 * DAY).results) for date in dates]
+        assert found == [True, True, True, False], "the version of these days had it, the other text had not"
+    with store.engine.connect() as link:
+        rows = {row[:2] for row in link.exec_driver_sql(ROWS)}
+    assert rows == {("https://one.example/", "to one.example"), ("https://two.example/", "to two.example")}
+    store.close()
+
+
+def test_links_of_crawls_made_before_links_were_kept_are_told_as_not_known(tmp_path: Path) -> None:
+    told(tmp_path, CRAWLS[:2], 1).close()
+    with closing(sqlite3.connect(tmp_path / "summary.sqlite")) as link:  # as an earlier version left it
+        link.execute("DROP TABLE windrow_past_link")
+        link.execute("ALTER TABLE windrow_observation DROP COLUMN linked")
+        link.commit()
+    store = told(tmp_path, CRAWLS[2:3], 1)
+    with closing(Search(store.engine)) as search:
+
+        def answer(day: int) -> tuple[int, bool]:
+            date = datetime.fromtimestamp(NOW + day * DAY, UTC).date()
+            got = search(f"links-to:two.example as-of:{date}", now=NOW + 9 * DAY)
+            return len(got.results), any("were not kept" in note for note in got.notes)
+
+        assert answer(2) == (0, False)
+        # The links of the crawl that described the page when links began to be kept are known all the same.
+        assert answer(1) == (1, False)
+        assert answer(0) == (0, True)
+    store.close()
+
+
+def test_forgetting_a_page_forgets_the_links_that_it_had(tmp_path: Path) -> None:
+    store = told(tmp_path, CRAWLS, 1)
+    store.close()
+    with closing(sqlite3.connect(tmp_path / "summary.sqlite", isolation_level=None)) as link:
+        forget(link, urls=[URL])
+        assert link.execute("SELECT count(*) FROM windrow_past_link").fetchone() == (0,)
+        assert link.execute("SELECT count(*) FROM url").fetchone() == (0,)

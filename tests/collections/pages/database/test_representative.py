@@ -1,0 +1,186 @@
+"""Who stands for a group of pages that say the same."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.collections.pages.database.test_near import close, prose
+from tests.collections.pages.place import Page, fill, schema
+from windrow.collections.pages.database import near_duplicates as following
+from windrow.collections.pages.database.near_duplicates import follow
+from windrow.collections.pages.database.schema import schema as made
+
+TEXT = prose(1, 90)
+
+
+class Place:
+    """A Summary Database whose pages can be changed; what follows from that is done at once."""
+
+    def __init__(self) -> None:
+        self.link = sqlite3.connect(":memory:", isolation_level=None)
+        self.link.executescript(schema() + made("near", "representative"))
+        self.link.execute("CREATE TABLE windrow_touched (generation_id INTEGER PRIMARY KEY)")
+        self.at: dict[str, int] = {}
+
+    def put(self, *pages: Page, later: bool = False) -> None:
+        """Let addresses say something else."""
+        for page in pages:
+            self.drop(page.url, later=True)
+            self.at[page.url] = fill(self.link, [page])[0]
+            self.touch(self.at[page.url])
+        if not later:
+            self.follow()
+
+    def drop(self, url: str, *, later: bool = False) -> None:
+        """Let an address be gone."""
+        if url in self.at:
+            close(self.link, self.at[url])
+            self.touch(self.at.pop(url))
+        if not later:
+            self.follow()
+
+    def touch(self, number: int) -> None:
+        self.link.execute("INSERT OR IGNORE INTO windrow_touched VALUES (?)", (number,))
+
+    def follow(self, size: int = 1_000) -> None:
+        while follow(self.link, size):
+            pass
+        assert self.link.execute("SELECT count(*) FROM windrow_touched").fetchone() == (0,)
+
+    def groups(self) -> dict[str, set[str]]:
+        """Return who stands for which addresses."""
+        name = {number: url for url, number in self.at.items()}
+        found: dict[str, set[str]] = {}
+        for one, other in self.link.execute("SELECT * FROM windrow_representative"):
+            found.setdefault(name[other], set()).add(name[one])
+        return found
+
+
+def pages(*urls: str, text: str = TEXT) -> list[Page]:
+    return [Page(url, f"{text} {number}") for number, url in enumerate(urls)]
+
+
+@pytest.mark.parametrize(
+    ("best", "others"),
+    [
+        ("https://b.example/long/path", ["http://a.example/"]),
+        ("https://b.example/quite/long", ["https://a.example/?p=1"]),
+        ("https://b.example/?id=12345", ["https://a.example/?a=1&b=2"]),
+        ("https://b.example/p", ["https://a.example/pp", "http://a.example/"]),
+    ],
+)
+def test_the_best_address_stands_for_a_group(best: str, others: list[str]) -> None:
+    place = Place()
+    place.put(*pages(*others, best))
+    assert place.groups() == {best: {best, *others}}
+
+
+def test_among_equals_the_one_seen_first() -> None:
+    place = Place()
+    place.put(Page("https://a.example/x", TEXT, first=1_500), Page("https://b.example/x", TEXT, first=1_400))
+    assert set(place.groups()) == {"https://b.example/x"}
+
+
+def test_who_is_chosen_stays() -> None:
+    place = Place()
+    place.put(*pages("http://a.example/long", "http://a.example/longer"))
+    place.put(*pages("https://a.example/"))
+    assert set(place.groups()) == {"http://a.example/long"}
+    place.put(Page("http://a.example/long", prose(9, 90)))
+    assert place.groups() == {"https://a.example/": {"https://a.example/", "http://a.example/longer"}}
+    place.drop("http://a.example/longer")
+    assert place.groups() == {}
+
+
+def test_a_page_named_canonical_takes_over() -> None:
+    place = Place()
+    place.put(*pages("https://a.example/p", "http://a.example/print/p"))
+    assert set(place.groups()) == {"https://a.example/p"}
+    place.put(Page("https://a.example/p", f"{TEXT} new", canonical="http://a.example/print/p"))
+    assert place.groups() == {"http://a.example/print/p": {"https://a.example/p", "http://a.example/print/p"}}
+
+
+def test_canonical_pages_of_the_same_origin_join_and_others_do_not() -> None:
+    place = Place()
+    mixed = f"{prose(2, 60)} {prose(3, 60)}"
+    place.put(
+        Page("https://a.example/all", mixed),
+        Page("https://a.example/half", prose(2, 60), canonical="https://a.example/all"),
+        Page("https://b.example/half", prose(4, 60), canonical="https://c.example/all"),
+        Page("https://c.example/all", f"{prose(4, 60)} {prose(5, 60)}"),
+        Page("https://a.example/missing", prose(6, 60), canonical="https://a.example/never-crawled"),
+        Page("https://a.example/wrong", prose(7, 60), canonical="https://a.example/all"),
+    )
+    assert place.groups() == {"https://a.example/all": {"https://a.example/all", "https://a.example/half"}}
+
+
+def test_the_canonical_page_may_come_later_and_go_again() -> None:
+    place = Place()
+    place.put(Page("https://a.example/half", prose(2, 60), canonical="https://a.example/all"))
+    assert place.groups() == {}
+    place.put(Page("https://a.example/all", f"{prose(2, 60)} {prose(3, 60)}"))
+    assert place.groups() == {"https://a.example/all": {"https://a.example/all", "https://a.example/half"}}
+    place.drop("https://a.example/all")
+    assert place.groups() == {}
+
+
+def test_canonical_pages_in_a_ring_are_one_group() -> None:
+    place = Place()
+    ring = ["https://a.example/1", "https://a.example/2", "https://a.example/3"]
+    place.put(*(replace(one, canonical=ring[n - 2]) for n, one in enumerate(pages(*ring))))
+    assert place.groups() == {"https://a.example/1": set(ring)}
+
+
+def test_short_texts_belong_together_where_they_are_equal() -> None:
+    place = Place()
+    place.put(
+        Page("https://a.example/no", "Not here"),
+        Page("https://b.example/none", "Not here"),
+        Page("https://b.example/other", "Not there"),
+    )
+    assert place.groups() == {"https://a.example/no": {"https://a.example/no", "https://b.example/none"}}
+
+
+URLS = [
+    f"{scheme}://{host}.example/{path}" for scheme in ("http", "https") for host in "ab" for path in ("", "x", "y?q=1")
+]
+TEXTS = st.sampled_from([TEXT, f"{TEXT} {prose(8, 10)}", prose(2, 50), f"{prose(2, 50)} {TEXT}", "Not here", "", None])
+STEP = st.tuples(st.sampled_from(URLS), TEXTS, st.one_of(st.none(), st.sampled_from(URLS)), st.booleans())
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(STEP, max_size=30), st.integers(1, 7))
+def test_groups_are_as_if_made_at_once(steps: Iterable[tuple[str, str | None, str | None, bool]], size: int) -> None:
+    place = Place()
+    for url, text, canonical, wait in steps:
+        if text is None:
+            place.drop(url, later=True)
+        else:
+            place.put(Page(url, text, canonical=canonical if canonical != url else None), later=True)
+        if not wait:
+            place.follow(size)
+    place.follow(size)
+    found = place.groups()
+    assert all(one in some for one, some in found.items()), "who stands for a group belongs to it"
+    assert all(len(some) > 1 for some in found.values())
+    place.link.execute("DELETE FROM windrow_representative")
+    for table in ("windrow_near_duplicate", "windrow_signature", "windrow_band"):
+        place.link.execute(f"DELETE FROM {table}")
+    for number in place.at.values():
+        place.touch(number)
+    place.follow()
+    assert sorted(map(sorted, found.values())) == sorted(map(sorted, place.groups().values()))
+
+
+def test_small_batches_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(following, "BATCH", 1)
+    place = Place()
+    place.put(*pages(*URLS), later=True)
+    place.follow(1)
+    assert len(place.groups()) == 1

@@ -1,0 +1,190 @@
+"""The Summary Database follows from what was seen, in whatever order and batches that is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.collections.pages.database.chronicle import (
+    TEXTS,
+    URLS,
+    Event,
+    ask,
+    digest,
+    is_content,
+    pay,
+    rows,
+    tables,
+    tell,
+    title,
+    uuid,
+)
+from windrow.collections.pages.database.store import SummaryStore
+from windrow.collections.pages.database.versions import CrawlObservation, Sighted, fold
+
+WHAT = st.sampled_from([*TEXTS, *TEXTS, "file", "move", "same", "missing", "gone", "unknown"])
+EVENTS = st.lists(st.tuples(st.sampled_from(URLS), st.integers(0, 9), WHAT), max_size=14).map(
+    lambda told: [Event(*one, number) for number, one in enumerate(told, 1)]
+)
+
+
+@contextmanager
+def opened() -> Iterator[SummaryStore]:
+    store = SummaryStore("sqlite://")
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def told(events: list[Event], size: int = 100) -> dict[str, Any]:
+    """Tell events to a new store and return what it says then."""
+    with opened() as store:
+        tell(store, events, size)
+        pay(store, events)
+        store.finish(1_000)
+        holds(store)
+        return tables(store)
+
+
+def holds(store: SummaryStore) -> None:
+    """Check what must always hold (specification, section 9)."""
+    assert ask(store, "SELECT url_id FROM entity_generation WHERE confirmed_end_unix_utc IS NULL"
+               " GROUP BY url_id, url_fragment HAVING count(*) > 1") == []  # fmt: skip
+    assert ask(store, "SELECT 1 FROM entity_generation WHERE confirmed_end_unix_utc < last_seen_unix_utc") == []
+    overlap = (
+        "SELECT 1 FROM entity_generation a JOIN entity_generation b ON a.url_id = b.url_id"
+        " AND a.entity_generation_id < b.entity_generation_id WHERE a.first_seen_unix_utc <"
+        " coalesce(b.confirmed_end_unix_utc, 1e9) AND b.first_seen_unix_utc < coalesce(a.confirmed_end_unix_utc, 1e9)"
+    )
+    assert ask(store, overlap) == []
+    marked = ask(store, "SELECT entity_generation_id FROM entity_generation WHERE marked_duplicate ORDER BY 1")
+    claimed = ask(store, "SELECT subject_entity_generation_id, duplicate_of_entity_generation_id FROM duplicate_summary"
+                  " WHERE duplicate_status_end_unix_utc IS NULL ORDER BY 1")  # fmt: skip
+    assert marked == [row[:1] for row in claimed]
+    assert not {row[0] for row in claimed} & {row[1] for row in claimed}, "no chains"
+    assert ask(store, "SELECT 1 FROM crawl_summary JOIN entity_generation USING (entity_generation_id)"
+               " GROUP BY crawl_uuid, url_id HAVING count(*) > 1") == []  # fmt: skip
+    assert ask(store, "PRAGMA foreign_key_check") == []
+
+
+def expected(events: list[Event]) -> list[tuple[Any, ...]]:
+    """Fold the events by hand: address, times, text, latest title, link, and the crawls of each generation."""
+    found = []
+    for url in URLS:
+        mine = [one for one in events if one.url == url]
+        seen = []
+        for one in mine:
+            sight = Sighted.CONTENT if is_content(one) else Sighted(one.what)
+            identity = {"file": b"f" * 32, "move": b"m" * 32}.get(one.what) or digest(one.what)
+            there = identity if is_content(one) else b""
+            seen.append(CrawlObservation(one.at, uuid(one), sight, there, body=one.what != "move"))
+        by_crawl = {uuid(one): one for one in mine}
+        for made in fold(seen):
+            last = by_crawl[made.reads]
+            text = last.what if last.what in TEXTS else None
+            called = title(last) if text else None
+            link = [f"{called}11"] if text else []
+            span = (made.first_seen, made.last_seen, made.confirmed_end)
+            found.append((url, *span, text, called, link, {crawl.hex().upper() for crawl in made.crawls}))
+    return sorted(found, key=repr)
+
+
+@settings(max_examples=150, deadline=None)
+@given(EVENTS)
+def test_generations_are_those_of_the_fold_described_by_their_last_confirming_crawl(events):
+    found = told(events)["generations"]
+    said = [(*row[:4], row[5], row[6], row[10], {one[:32] for one in row[11]}) for row in found]
+    assert sorted(said, key=repr) == expected(events)
+
+
+@settings(max_examples=150, deadline=None)
+@given(EVENTS, st.randoms(use_true_random=False), st.integers(1, 5))
+def test_order_and_batches_make_no_difference(events, random, size):
+    shuffled = random.sample(events, len(events))
+    assert told(shuffled, size) == told(events)
+
+
+def test_a_304_that_was_first_says_nothing_more_once_the_page_itself_is_known():
+    named = ((0, "A", 1), (0, "move", 2), (1, "A", 4), (1, "same", 5))  # odd and even ones have other titles
+    events = [Event(URLS[0], *one) for one in named]
+    late = [events[0], events[1], events[3], events[2]]
+    assert told(late, 1) == told(events)
+
+
+@settings(max_examples=60, deadline=None)
+@given(EVENTS, st.integers(0, 14))
+def test_in_two_halves_is_as_once(events, half):
+    with opened() as store:
+        for part in (events[:half], events[half:]):
+            tell(store, part, 3)
+            pay(store, events)
+            store.finish(1_000)
+            holds(store)
+        assert tables(store) == told(events)
+
+
+@settings(max_examples=60, deadline=None)
+@given(EVENTS)
+def test_telling_everything_again_changes_no_row(events):
+    with opened() as store:
+        for _ in range(2):
+            tell(store, events, 4)
+            pay(store, events)
+            store.finish(1_000)
+        before = rows(store)
+        tell(store, events[::-1], 3)
+        pay(store, events)
+        store.finish(2_000)
+        assert rows(store) == before
+
+
+@pytest.mark.parametrize(
+    ("urls", "copies"),
+    [
+        (URLS[:2], [(URLS[1], URLS[0])]),
+        ((URLS[0], URLS[2]), []),
+        ((URLS[0], URLS[3]), []),
+        (("http://a.example/1", "http://a.example/2", "http://a.example/0"),
+         [("http://a.example/1", "http://a.example/0"), ("http://a.example/2", "http://a.example/0")]),
+    ],
+)  # fmt: skip
+def test_copies_are_those_of_one_origin_and_repeat_the_first_address(urls, copies):
+    events = [Event(url, 5, "A", number) for number, url in enumerate(urls, 1)]
+    assert told(events)["duplicates"] == copies
+
+
+def test_a_copy_begins_and_ends_when_that_is_found_out():
+    first, second = Event(URLS[0], 5, "A", 1), Event(URLS[1], 6, "A", 2)
+    with opened() as store:
+        tell(store, [first, second])
+        store.finish(100)
+        tell(store, [Event(URLS[1], 200, "B", 3)])
+        store.finish(300)
+        tell(store, [Event(URLS[1], 400, "A", 4)])
+        store.finish(500)
+        found = ask(
+            store, "SELECT duplicate_status_start_unix_utc, duplicate_status_end_unix_utc FROM duplicate_summary"
+        )
+        assert found == [(100, 300), (500, None)]
+        holds(store)
+
+
+def test_a_to_b_to_a_at_one_address_is_no_copy():
+    events = [Event(URLS[0], at, text, at) for at, text in ((1, "A"), (2, "B"), (3, "A"))]
+    found = told(events)
+    assert [row[1:4] for row in found["generations"]] == [(1, 1, 2), (2, 2, 3), (3, 3, None)]
+    assert found["duplicates"] == []
+
+
+def test_a_page_that_says_after_a_redirect_that_it_did_not_change_is_told_as_before():
+    events = [Event(URLS[0], at, what, at) for at, what in ((1, "A"), (2, "move"), (3, "same"))]
+    found = told(events)["generations"]
+    assert [row[1:4] for row in found] == [(1, 1, 2), (2, 2, 3), (3, 3, None)]
+    assert [row[5:9] for row in found] == [("A", "A 1", 6, "text"), (None,) * 4, ("A", "A 1", 6, "text")]
+    assert found[0][10] == found[2][10] != []
