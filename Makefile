@@ -45,7 +45,7 @@ build/hbase: tools/hbase/pom.xml  # Apache HBase and its Thrift gateway: 110 MB 
 
 pouchdb:  ## install pouchdb-server from npm into build/npm: the tests' CouchDB API; it is started by the tests alone
 	@test -x build/npm/node_modules/.bin/pouchdb-server || \
-	  npm install --prefix build/npm --no-audit --no-fund --loglevel error pouchdb-server@4.2.0
+	  npm install --prefix build/npm --no-audit --no-fund --loglevel error pouchdb-server@4.2.0 ical.js@2.2.1
 
 format: $(VENV)/dev.stamp  ## put all Python into the one format
 	$(BIN)/ruff format .

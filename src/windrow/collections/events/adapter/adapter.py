@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -13,6 +13,7 @@ from windrow.adapter import Export, Replayed
 from windrow.collections.events.adapter.databases import opened, place_of
 from windrow.collections.events.adapter.projection import EventProjection
 from windrow.collections.events.collection import COLLECTION
+from windrow.collections.events.exports.registry import FORMS
 from windrow.config import Workspace
 from windrow.contract import Collection
 from windrow.engine.check import Fault
@@ -21,7 +22,7 @@ from windrow.engine.progress import Progress
 from windrow.engine.run import Harvest
 from windrow.engine.session import Setup
 from windrow.record_adapter import RecordAdapter
-from windrow.stores.documents.contract import DocumentStore, Span
+from windrow.stores.documents.contract import DocumentStore, Span, Stored
 from windrow.stores.documents.sqlite import SqliteDocuments
 
 
@@ -31,10 +32,22 @@ class EventAdapter(RecordAdapter):
     def __init__(self, collection: Collection) -> None:
         """Join the collection, which can write both databases out."""
         super().__init__(collection)
-        self.EXPORTS += (
+        forms = ("jsonl", *FORMS)
+        self.EXPORTS = (
+            Export(
+                "events", forms, "events in order of time; jsonl: every version of each", self._export_form, "events"
+            ),
             Export("vd_events", ("jsonl",), "a line for each document of the events", self._export_events, "events"),
             Export("vd_log", ("jsonl",), "a line for each document of the attempts", self._export_log, "attempts"),
         )
+
+    def _export_form(self, workspace: Workspace, form: str, out: TextIO) -> int:
+        """Write all events, in the order of time, in one of the forms that other programs read."""
+        if form == "jsonl":
+            return self._export(workspace, form, out)
+        with opened(workspace) as held:
+            out.writelines(FORMS[form].write(_all(held.store, held.events)))
+            return held.store.count(held.events)
 
     def _export_events(self, workspace: Workspace, form: str, out: TextIO) -> int:
         del form
@@ -100,12 +113,18 @@ class EventAdapter(RecordAdapter):
 def _lines(store: DocumentStore, database: str, out: TextIO) -> int:
     """Write a line of JSON for each document, in the order of time."""
     count = 0
-    while True:
-        page = list(store.view(database, "all", Span(limit=500, skip=count)))
-        out.writelines(json.dumps(one, ensure_ascii=False) + "\n" for one in page)
-        count += len(page)
-        if not page:
-            return count
+    for one in _all(store, database):
+        out.write(json.dumps(one, ensure_ascii=False) + "\n")
+        count += 1
+    return count
+
+
+def _all(store: DocumentStore, database: str) -> Iterator[Stored]:
+    """Yield all documents in the order of time, some hundreds at once."""
+    skip = 0
+    while page := list(store.view(database, "all", Span(limit=500, skip=skip))):
+        yield from page
+        skip += len(page)
 
 
 ADAPTER = EventAdapter(COLLECTION)

@@ -1,0 +1,51 @@
+"""The forms by name, as `windrow export events --as` and the API's `format` have them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from html import escape
+from typing import Any, NamedTuple
+
+from windrow.collections.events.exports.feeds import atom, json_feed, page_of, told
+from windrow.collections.events.exports.icalendar import icalendar
+from windrow.collections.events.exports.tables import csv_rows, ocd_events
+
+
+class EventForm(NamedTuple):
+    """A form of events: its media type, and what writes it in pieces of text."""
+
+    media: str
+    write: Callable[[Iterable[Mapping[str, Any]]], Iterator[str]]
+
+
+def legacy_json(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the object that VotersDaily's API answered with: documents by id, without their source_text."""
+    results = {
+        one["_id"]: {name: value for name, value in one.items() if name[0] != "_" and name != "source_text"}
+        for one in events
+    }
+    yield json.dumps({"count": len(results), "results": results}, ensure_ascii=False)
+
+
+def html(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a page with a table."""
+    yield '<!doctype html><meta charset="utf-8"><title>Events</title><table><tr><th>When<th>Entity<th>Event<th>Status'
+    for one in events:
+        url = page_of(one)
+        title = escape(one["title"])
+        linked = f'<a href="{escape(url)}">{title}</a>' if url.startswith(("http://", "https://")) else title
+        cells = (escape(told(one).splitlines()[0]), escape(one["entity"]), linked, escape(one["status"]))
+        yield f"<tr><td>{'<td>'.join(cells)}\n"
+    yield "</table>\n"
+
+
+FORMS = {
+    "json": EventForm("application/json", legacy_json),
+    "ical": EventForm("text/calendar; charset=utf-8", icalendar),
+    "html": EventForm("text/html; charset=utf-8", html),
+    "atom": EventForm("application/atom+xml", atom),
+    "jsonfeed": EventForm("application/feed+json", json_feed),
+    "csv": EventForm("text/csv; charset=utf-8", csv_rows),
+    "ocd": EventForm("application/json", ocd_events),
+}

@@ -1,0 +1,154 @@
+"""What is written for other programs is what they read: iCalendar by two of them, feeds, tables, and the API's answers."""
+
+import asyncio
+import csv
+import io
+import json
+import subprocess
+
+import icalendar
+import pytest
+from lxml import etree
+
+from tests.collections.events.place import configured
+from tests.stores.documents.pouchdb import NPM
+from windrow.collections.events.adapter.api import EventApi
+from windrow.collections.events.adapter.databases import opened
+from windrow.collections.events.exports.icalendar import icalendar as written
+from windrow.collections.events.exports.registry import FORMS
+from windrow.collections.events.exports.tables import ocd_event
+
+READ = """
+const ICAL = require('ical.js');
+const root = new ICAL.Component(ICAL.parse(require('fs').readFileSync(0, 'utf8')));
+console.log(JSON.stringify(root.getAllSubcomponents('vevent').map(one => {
+  const e = new ICAL.Event(one);
+  return [e.uid, e.summary, e.description, e.startDate.toString(), e.endDate.toString(), e.startDate.isDate,
+          one.getFirstPropertyValue('status'), e.sequence];
+})));
+"""
+HARD = "Bürger, Äpfel; \\n 😀 " * 12 + "end\nnext line\r\n\x07"
+
+
+def document(number, **more):
+    told = {
+        "datetime": f"2026-12-{number:02}T15:00:00Z", "title": f"Event {number}", "description": None,
+        "end_datetime": None, "branch": "Legislative", "entity": "Senate", "source_url": "https://a.example/list",
+        "source_text": "<li>", "access_datetime": "2026-11-01T00:00:00Z", "parser_name": "p", "parser_version": "1",
+        "event_url": None, "source_timezone": "America/New_York", "unique_key": str(number), "all_day": False,
+        "local_datetime": f"2026-12-{number:02}T10:00:00", "status": "scheduled", "uid": f"p/{number}", "source": "s",
+        "revision": 0, "first_seen": "2026-11-01T00:00:00Z", "changed": "2026-11-02T00:00:00Z",
+    } | more  # fmt: skip
+    return {"_id": f"{told['datetime']} - p - {told['unique_key']}"} | told
+
+
+EVENTS = [
+    document(1, title=HARD, description=HARD, end_datetime="2026-12-01T16:30:00Z", revision=3, status="cancelled"),
+    document(2, datetime="2026-12-30T00:00:00Z", end_datetime="2027-01-02T00:00:00Z", all_day=True, title="Recess"),
+    document(3, datetime="2026-12-31T00:00:00Z", all_day=True, title="=HYPERLINK(1)", event_url="https://a.example/3"),
+]
+
+
+def text_of(form):
+    return "".join(FORMS[form].write(EVENTS))
+
+
+def test_our_icalendar_is_folded_escaped_and_read_by_the_library_with_the_last_all_day_day():
+    text = "".join(written(EVENTS))
+    assert all(len(line.encode()) <= 75 for line in text.split("\r\n"))
+    assert "\n" not in text.replace("\r\n", "")
+    calendar = icalendar.Calendar.from_ical(text.encode())
+    one, two, three = calendar.walk("VEVENT")
+    assert not any(each.errors for each in (calendar, one, two, three))
+    plain = HARD.replace("\r\n", "\n").replace("\x07", " ")
+    assert (str(one["SUMMARY"]), str(one["DESCRIPTION"])) == (plain, plain)
+    assert (one["STATUS"], one["SEQUENCE"], str(one["UID"])) == ("CANCELLED", 3, "p/1")
+    assert one["DTEND"].dt.isoformat() == "2026-12-01T16:30:00+00:00"
+    assert [str(each["DTSTART"].dt) for each in (two, three)] == ["2026-12-30", "2026-12-31"]
+    assert [str(each["DTEND"].dt) for each in (two, three)] == ["2027-01-03", "2027-01-01"]
+    for each in (one, two, three):
+        assert each["DTSTAMP"].dt.isoformat() == "2026-11-02T00:00:00+00:00"
+
+
+def test_our_icalendar_is_read_by_an_independent_program_as_the_same_events():
+    if not (NPM / "node_modules" / "ical.js").exists():
+        pytest.skip("no ical.js: make pouchdb, or name its folder in WINDROW_NPM")
+    done = subprocess.run(
+        ["node", "-e", READ], input="".join(written(EVENTS)), cwd=NPM, check=True, capture_output=True, text=True, timeout=60
+    )  # fmt: skip
+    plain = HARD.replace("\r\n", "\n").replace("\x07", " ")
+    assert json.loads(done.stdout) == [
+        ["p/1", plain, plain, "2026-12-01T15:00:00Z", "2026-12-01T16:30:00Z", False, "CANCELLED", 3],
+        ["p/2", "Recess", None, "2026-12-30", "2027-01-03", True, "CONFIRMED", 0],
+        ["p/3", "=HYPERLINK(1)", None, "2026-12-31", "2027-01-01", True, "CONFIRMED", 0],
+    ]
+
+
+def test_feeds_are_well_formed_with_one_id_for_an_event_whatever_becomes_of_it():
+    name = "{http://www.w3.org/2005/Atom}"
+    feed = etree.fromstring(text_of("atom").encode())
+    entries = feed.findall(f"{name}entry")
+    ids = [one.findtext(f"{name}id") for one in entries]
+    assert len(set(ids)) == 3
+    assert entries[2].find(f"{name}link").get("href") == "https://a.example/3"
+    told = json.loads(text_of("jsonfeed"))
+    assert [one["id"] for one in told["items"]] == ids
+    assert told["items"][0]["content_text"].startswith("2026-12-01 10:00:00 (America/New_York)\nStatus: cancelled")
+
+
+def test_tables_have_every_event_and_no_formula_and_open_civic_data_its_keys():
+    rows = list(csv.DictReader(io.StringIO(text_of("csv"))))
+    assert [one["title"] for one in rows][1:] == ["Recess", "'=HYPERLINK(1)"]
+    assert rows[0]["description"] == HARD
+    listed = json.loads(text_of("ocd"))
+    assert [one["start_date"] for one in listed] == ["2026-12-01T15:00:00Z", "2026-12-30", "2026-12-31"]
+    assert (listed[0]["status"], listed[2]["links"][0]["url"]) == ("cancelled", "https://a.example/3")
+    assert json.loads("".join(FORMS["ocd"].write([]))) == []
+    assert "source_text" not in ocd_event(EVENTS[0])["extras"]
+    assert "<script" not in "".join(FORMS["html"].write([document(1, title="<script>", event_url="javascript:x")]))
+
+
+def asked(app, path, query="", method="GET"):
+    """Ask the application as a server does; return status, media type and body."""
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    scope = {"type": "http", "method": method, "path": path, "query_string": query.encode()}
+    asyncio.run(app(scope, None, send))
+    return sent[0]["status"], dict(sent[0]["headers"])[b"content-type"].decode(), sent[1]["body"].decode()
+
+
+def test_the_api_answers_at_the_original_addresses_with_bounds_and_forms(tmp_path):
+    workspace = configured(tmp_path, "http://a.example/a.ics")
+    with opened(workspace) as held:
+        held.store.write(
+            held.events,
+            [*EVENTS, document(4, datetime="2026-12-31T12:00:00Z", entity="Supreme Court", branch="Judicial")],
+        )
+    app = EventApi(workspace)
+
+    def ids(path, query=""):
+        status, _, body = asked(app, path, query)
+        assert status == 200
+        told = json.loads(body)
+        assert told["count"] == len(told["results"])
+        return [name[:13] for name in told["results"]]
+
+    assert ids("/api/events/all") == ["2026-12-31T12", "2026-12-31T00", "2026-12-30T00", "2026-12-01T15"]
+    assert ids("/api/events/all", "start=2026-12-30&end=2026-12-31T12:00:00Z") == ["2026-12-31T00", "2026-12-30T00"]
+    assert ids("/api/events/branch/Judicial") == ["2026-12-31T12"]
+    assert ids("/api/events/entity/Supreme%20Court", "start=2026-11") == ["2026-12-31T12"]
+    assert ids("/api/events/status/cancelled") == ["2026-12-01T15"]
+    assert ids("/api/events/all", "limit=1&offset=1") == ["2026-12-31T00"]
+    one = json.loads(asked(app, "/api/events/branch/Judicial")[2])["results"]
+    assert not {"source_text", "_id", "_rev"} & set(next(iter(one.values())))
+    for form in FORMS:
+        assert asked(app, "/api/events/all", f"format={form}")[:2] == (200, FORMS[form].media)
+    assert asked(app, "/api/events/all", "format=xls")[0] == 404
+    assert asked(app, "/api/events/all", "limit=x")[0] == 400
+    assert asked(app, "/api/events/nothing/1")[0] == asked(app, "/")[0] == 404
+    assert asked(app, "/api/events/all", method="POST")[0] == 405
+    assert asked(app, "/api/events/all", method="HEAD")[2] == ""
+    app.close()
