@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from windrow.adapter import Burden, Document, Got, Note, Record, RereadCount, SourceChange
+from windrow.adapter import Burden, Document, Got, Note, Record, RereadCount, SnippetMark, SourceChange
 from windrow.app.crawled import OutcomeCount
 from windrow.app.question import Meaning
 from windrow.app.scaffold import Prepared
@@ -23,7 +23,7 @@ from windrow.app.summary import FindingCount, PhaseCount, ReasonCount, SessionSu
 from windrow.cli.root import root
 from windrow.collections.pages.adapter.compare import Compared
 from windrow.collections.pages.adapter.editions import Edition
-from windrow.collections.pages.adapter.lookup import PageHit, PageSearchEnd, SnippetMark
+from windrow.collections.pages.adapter.lookup import PageHit, PageSearchEnd
 from windrow.collections.pages.adapter.page_story import PageState, Tombstone
 from windrow.collections.pages.adapter.page_story import PageVisit as PageAsked
 from windrow.collections.pages.adapter.site_story import OutcomeTally, SiteOrigin, SiteState
@@ -32,6 +32,7 @@ from windrow.collections.pages.difference import DiffLine, TextChange
 from windrow.collections.pages.search.result import ScorePart
 from windrow.engine.check import Fault
 from windrow.engine.takedown import TakedownResult
+from windrow.record_adapter import RecordHit
 
 Shape = type | dict[str, str]
 """A class whose fields are told, or the fields of a message by name with what they hold."""
@@ -68,6 +69,7 @@ MESSAGES = {
     "record": Message("try", "a record as it would be loaded", Record),
     "document": Message("try", "a document, after its findings and records", Document),
     "result": Message("search", "a page that was found, best first", PageHit),
+    "record_result": Message("search", "a record of any other collection that was found", RecordHit),
     "answer": Message("search", "how the query was understood, the last line", PageSearchEnd),
     "status": Message("status", "the whole workspace", WorkspaceState),
     "story": Message("why", "the thing in question; its events and members follow", Story),

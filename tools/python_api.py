@@ -14,10 +14,11 @@ from windrow import adapter, errors
 from windrow.app import checkup, crawled, new_collection, question, scaffold, schedule, status, story, summary
 from windrow.collections.pages import difference
 from windrow.collections.pages.adapter.compare import Compared
-from windrow.collections.pages.adapter.lookup import PageHit, SnippetMark
+from windrow.collections.pages.adapter.lookup import PageHit
 from windrow.config import Workspace
 from windrow.engine import check, operator, replay, takedown
 from windrow.engine.listed import rest
+from windrow.record_adapter import RecordHit
 from windrow.settings.setting import Value
 
 RESULTS: tuple[type, ...] = (
@@ -26,7 +27,7 @@ RESULTS: tuple[type, ...] = (
     rest.RestingItem,
     story.StoryAnswer, story.Story, story.Event, question.Meaning, adapter.Explanation, adapter.Message,
     schedule.Preview, schedule.PlannedSource, schedule.Waiting, schedule.Reads,
-    adapter.SearchAnswer, adapter.SearchResult, PageHit, SnippetMark,
+    adapter.SearchAnswer, adapter.SearchResult, PageHit, RecordHit, adapter.SnippetMark,
     Compared, difference.TextChange, difference.DiffLine,
     adapter.Got, adapter.Document, adapter.Record, adapter.Note, operator.Chosen,
     adapter.Replayed, adapter.RereadCount, replay.ReplayChange, checkup.Checkup, check.Fault,

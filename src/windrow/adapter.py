@@ -296,8 +296,28 @@ class Forgets(Protocol):
         ...
 
 
+class SnippetMark(NamedTuple):
+    """A stretch of the snippet that was searched for: its first character, and the one behind its last."""
+
+    start: int
+    end: int
+
+
+def snippet_marks(pieces: Sequence[tuple[str, bool]]) -> tuple[SnippetMark, ...]:
+    """Return where in a text, put together of its pieces, stands what was searched for."""
+    found, at = [], 0
+    for text, hit in pieces:
+        if hit:
+            found.append(SnippetMark(at, at + len(text)))
+        at += len(text)
+    return tuple(found)
+
+
 class SearchResult(NamedTuple):
-    """One thing found. Title and snippet are pieces of text, each with whether it is what was searched for."""
+    """One thing found. Title and snippet are pieces of text, each with whether it is what was searched for.
+
+    `at` is when it was changed or published last, as far as is known.
+    """
 
     title: Sequence[tuple[str, bool]]
     url: str
@@ -305,6 +325,7 @@ class SearchResult(NamedTuple):
     snippet: Sequence[tuple[str, bool]]
     remarks: tuple[str, ...]
     message: Message
+    at: datetime | None = None
 
     @property
     def details(self) -> Any:
@@ -313,10 +334,15 @@ class SearchResult(NamedTuple):
 
 
 class SearchAnswer(NamedTuple):
-    """Some results of a search, and what is said of it: notes, whether there is more, and the message that ends it."""
+    """Some results of a search, and what is said of it: notes, whether there is more, and the message that ends it.
+
+    `frequency` says in how many of the `documents` that were searched each word stands.
+    """
 
     results: tuple[SearchResult, ...]
     notes: tuple[str, ...]
     further: bool
     relaxed: bool
     message: Message
+    frequency: Mapping[str, int] = {}
+    documents: int = 0

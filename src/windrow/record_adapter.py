@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -30,6 +31,8 @@ from windrow.adapter import (
     RereadCount,
     SearchAnswer,
     SearchResult,
+    SnippetMark,
+    snippet_marks,
 )
 from windrow.config import Workspace
 from windrow.config.place import replay_folder
@@ -52,12 +55,32 @@ from windrow.engine.takedown import TakedownResult, TakedownTarget, bury, kept_b
 from windrow.errors import ConfigError, UsageError, WindrowError
 from windrow.formats.url import normalise, parts
 from windrow.model import Item, Level, Limits, Site, Source
+from windrow.query import parse
+from windrow.query.snippet import marked, pattern, snippet
+from windrow.query.tree import wanted
 from windrow.stores.archive import open_response
+from windrow.stores.record_index import Entry
 from windrow.stores.records import RecordStore, RecordVersion
 from windrow.stores.sqlite_file import remove_scratch
 
 _SHOWN = 20
 """Visits, and versions, that `windrow why` tells of one thing."""
+
+
+class RecordHit(NamedTuple):
+    """A record found: `published` is when its source first said anything of it, `updated` when it last changed."""
+
+    rank: int
+    url: str
+    title: str
+    snippet: str
+    marks: tuple[SnippetMark, ...]
+    published: datetime
+    updated: datetime
+    score: float
+    collection: str
+    key: str
+    value: Any
 
 
 class RecordSearchEnd(NamedTuple):
@@ -284,25 +307,38 @@ class RecordAdapter:
         return Explanation(row, tuple(messages), tuple(lines))
 
     def search(self, workspace: Workspace, text: str, *, offset: int, limit: int, explain: bool) -> SearchAnswer:
-        """Search the texts that the collection gave its records; all words must occur."""
-        del explain
+        """Search the records as they are now, by the texts that the collection gave them."""
+        name, query = self._collection.name, parse(text)
         with self._store(workspace) as store:
             if store is None:
-                raise WindrowError(
-                    f"there are no records of {self._collection.name} yet", hint=f"windrow run {self._collection.name}"
-                )
-            found = store.search(text, offset, limit + 1)
-        further, found = len(found) > limit, found[:limit]
+                raise WindrowError(f"there are no records of {name} yet", hint=f"windrow run {name}")
+            found = store.search(query, name, offset=offset, limit=limit + 1)
+        further = len(found.entries) > limit
+        find = pattern(wanted(query.root))
         results = tuple(
-            SearchResult(
-                ((one.key, False),), one.url, self._collection.name, one.snippet, (),
-                Message("record", {"key": one.key, "url": one.url, "collection": self._collection.name,
-                                   "score": round(one.score, 6), "value": json.loads(one.json)}),
-            )
-            for one in found
+            self._found(one, rank, find, explain=explain) for rank, one in enumerate(found.entries[:limit], offset + 1)
+        )
+        past = (f"{name} is searched as it is now, so as-of: finds nothing of it",) if query.as_of is not None else ()
+        notes = (*query.notes, *past)
+        told = RecordSearchEnd(text, offset, len(results), further, found.relaxed, notes)
+        message = Message("answer", told)
+        return SearchAnswer(results, notes, further, found.relaxed, message, found.frequency, found.documents)
+
+    def _found(self, one: Entry, rank: int, find: re.Pattern[str] | None, *, explain: bool) -> SearchResult:
+        """Put an entry as every collection's results are put."""
+        name = self._collection.name
+        shown, title = snippet(one.text, find), marked(one.title, find)
+        score = round(one.score, 4)
+        published, updated = _at(one.published), _at(one.updated)
+        hit = RecordHit(
+            rank, one.url, one.title, "".join(piece for piece, _ in shown), snippet_marks(shown), published, updated,
+            score, name, one.key, json.loads(one.json),
         )  # fmt: skip
-        told = RecordSearchEnd(text, offset, len(results), further, relaxed=False, notes=())
-        return SearchAnswer(results, (), further, relaxed=False, message=Message("search", told))
+        remarks = (f"score {score:.3f}: how much its key, title, address and text speak of the words",)
+        about = " ".join(filter(None, [name, "" if one.key == one.title else one.key, f"updated {updated:%Y-%m-%d}"]))
+        return SearchResult(
+            title, one.url, about, shown, remarks if explain else (), Message("record_result", hit), updated
+        )
 
     def _export(self, workspace: Workspace, form: str, out: TextIO) -> int:
         """Write a line of JSON for each version of each record."""

@@ -21,6 +21,7 @@ from tests.house.tree import ROOT
 from windrow import errors
 from windrow.cli.root import COMMANDS
 from windrow.demo.document import drop
+from windrow.engine.replay import ReplayChange
 
 ELSEWHERE = {
     "demo": "a command only",
@@ -171,8 +172,8 @@ def test_times_in_results_are_datetimes() -> None:
     named = re.compile(r"^(at|.*_at|began|ended|.*_seen|published|updated|due|.*_due|since|until|last_good)$")
     wrong = []
     for one in [*(each.shape for each in MESSAGES.values() if isinstance(each.shape, type)), *PARTS, *RESULTS]:
-        hints = get_type_hints(one)
+        hints = get_type_hints(one, localns={"ReplayChange": ReplayChange})
         wrong += [
             f"{one.__name__}.{name}" for name in hints if named.match(name) and "datetime" not in str(hints[name])
         ]
-    assert wrong == ["Origin.due"]  # a count of addresses, as its docstring says
+    assert wrong == ["SiteOrigin.due"]  # a count of addresses, as its docstring says

@@ -2,36 +2,114 @@
 
 from __future__ import annotations
 
-from itertools import chain, zip_longest
+from collections.abc import Collection as Names
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from windrow.adapter import SearchAnswer
+from windrow.adapter import SearchAnswer, SearchResult
 from windrow.config import Workspace
+from windrow.engine.ledger.moment import now
 from windrow.errors import UsageError, WindrowError
+from windrow.query import parse
+from windrow.query.likeness import Sought, alike, sought, together
+from windrow.query.word import address_text
 from windrow.registry import capable
 
+WEIGHTS = {"found": 1.0, "title": 0.7, "together": 0.5, "address": 0.3}
+"""What each part of the measure weighs by which results of several collections are put into one order."""
 
-def search(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10, explain: bool = False) -> SearchAnswer:
-    """Search; any text is a query. Results of several collections take turns, each collection's best first.
 
-    Raises the error of the first collection that cannot be searched yet where none can.
+class Measured(NamedTuple):
+    """How a result stands among those of other collections: parts from 0 to 1, and when it is of."""
+
+    parts: tuple[tuple[str, float], ...]
+    at: float
+
+    @property
+    def order(self) -> tuple[float, float]:
+        """What it is compared by: where nothing was searched for but by filters, by its time alone."""
+        return round(sum(value * WEIGHTS[name] for name, value in self.parts), 4), self.at
+
+
+def search(
+    workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10, explain: bool = False, among: Names[str] = ()
+) -> SearchAnswer:
+    """Search; any text is a query. `among` are the collections that are searched, all unless any is named.
+
+    The order of each collection's results is its own. Those of several are put into one by what all have alike:
+    how the words stand in title, snippet and address. Where one collection has all the words, results of others that
+    have only some are left out. Raises the error of the first collection that cannot be searched yet where none can.
     """
-    answers: list[SearchAnswer] = []
+    answers: dict[str, SearchAnswer] = {}
     wrong: list[WindrowError] = []
     makers = capable("search")
-    for one in makers.values():
+    if unknown := sorted(set(among) - set(makers)):
+        raise UsageError(
+            f"there is no collection {unknown[0]!r} that can be searched; there is: {', '.join(makers)}",
+            hint="windrow search --help",
+        )
+    chosen = {name: one for name, one in makers.items() if not among or name in among}
+    alone = len(chosen) == 1
+    for name, one in chosen.items():
+        first, count = (offset, limit) if alone else (0, offset + limit)
         try:
-            answers.append(one.search(workspace, text, offset=0 if len(makers) > 1 else offset,
-                                      limit=offset + limit if len(makers) > 1 else limit, explain=explain))  # fmt: skip
+            answers[name] = one.search(workspace, text, offset=first, limit=count, explain=explain)
         except WindrowError as error:
             wrong.append(error)
     if not answers:
         raise wrong[0] if wrong else UsageError("no collection that is installed can be searched")
-    if len(makers) == 1:
-        return answers[0]
-    mixed = [one for one in chain(*zip_longest(*(each.results for each in answers))) if one is not None]
-    shown = tuple(mixed[offset : offset + limit])
-    further = len(mixed) > offset + limit or any(one.further for one in answers)
-    first = answers[0].message
-    value = first.value._replace(offset=offset, results=len(shown), further=further)
-    notes = tuple(dict.fromkeys(note for one in answers for note in one.notes))
-    return SearchAnswer(shown, notes, further, all(one.relaxed for one in answers), first._replace(value=value))
+    if alone:
+        return next(iter(answers.values()))
+    return _merged(text, answers, offset, limit, explain=explain)
+
+
+def _merged(text: str, answers: dict[str, SearchAnswer], offset: int, limit: int, *, explain: bool) -> SearchAnswer:
+    """Put the results of several collections into one order, and cut a page of them."""
+    some = [one for one in answers.values() if one.results]
+    strict = [one for one in some if not one.relaxed]
+    taken = strict or some
+    mixed = list(_in_order(text, taken)) if len(taken) > 1 else [(one, None) for each in taken for one in each.results]
+    shown = []
+    for rank, (one, measured) in enumerate(mixed[offset : offset + limit], offset + 1):
+        value = one.message.value._replace(rank=rank)
+        remarks = (*one.remarks, *([_told(measured)] if explain and measured else []))
+        shown.append(one._replace(remarks=remarks, message=one.message._replace(value=value)))
+    further = len(mixed) > offset + limit or any(one.further for one in taken)
+    relaxed = bool(taken) and not strict
+    notes = tuple(dict.fromkeys(note for one in answers.values() for note in one.notes))
+    first = (taken or list(answers.values()))[0].message
+    value = first.value._replace(offset=offset, results=len(shown), further=further, relaxed=relaxed, notes=notes)
+    return SearchAnswer(tuple(shown), notes, further, relaxed, first._replace(value=value))
+
+
+def _in_order(text: str, answers: list[SearchAnswer]) -> Iterator[tuple[SearchResult, Measured | None]]:
+    """Yield the best of the foremost results of all collections, until there are none: each keeps its own order."""
+    frequency: dict[str, int] = {}
+    for one in answers:
+        for word, count in one.frequency.items():
+            frequency[word] = frequency.get(word, 0) + count
+    words = sought(parse(text), frequency, sum(one.documents for one in answers), int(now().timestamp()))
+    lines = [[(one, _measured(words, one)) for one in answer.results] for answer in answers]
+    while lines := [line for line in lines if line]:
+        yield max(lines, key=lambda line: line[0][1].order).pop(0)
+
+
+def _measured(words: Sought, one: SearchResult) -> Measured:
+    """Measure a result by what is shown of it, in the same way whatever collection it is of."""
+    at = one.at.timestamp() if one.at else 0.0
+    if not words.weights:
+        return Measured((), at)
+    title, snippet = ("".join(piece for piece, _ in pieces) for pieces in (one.title, one.snippet))
+    found = alike(words, f"{title} {snippet}") ** 0.5
+    parts = {
+        "found": min(1.0, found),
+        "title": alike(words, title),
+        "together": max(together(words, title), together(words, snippet)),
+        "address": alike(words, address_text(one.url)),
+    }
+    return Measured(tuple((name, round(value, 4)) for name, value in parts.items() if value), at)
+
+
+def _told(measured: Measured) -> str:
+    parts = "  ".join(f"{name} {value:.2f} x {WEIGHTS[name]:g}" for name, value in measured.parts)
+    return f"among collections {measured.order[0]:.3f} = {parts or 'its time'}"

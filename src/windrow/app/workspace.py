@@ -384,14 +384,18 @@ class Windrow:
         finally:
             ledger.close()
 
-    def search(self, text: str, *, offset: int = 0, limit: int = 10, explain: bool = False) -> SearchAnswer:
+    def search(
+        self, text: str, *, collection: Names = (), offset: int = 0, limit: int = 10, explain: bool = False
+    ) -> SearchAnswer:
         """Search what was harvested; any text is a query, and `as-of:` in it searches the pages as they were.
 
-        With `explain`, each result says what its score is made of.
+        All collections are searched, or those named, and their results put into one order. With `explain`, each
+        result says what its score is made of.
         """
         from windrow.app.search import search
 
-        return search(self.config, text, offset=offset, limit=limit, explain=explain)
+        among = _listed(collection)
+        return search(self.config, text, offset=offset, limit=limit, explain=explain, among=among)
 
     def diff(self, name: str, since: Day | str = "", until: Day | str = "", *, context: int = 2) -> Compared:
         """Compare two versions of a page: as it was at the end of `since`, and at the end of `until`.

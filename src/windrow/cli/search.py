@@ -1,4 +1,4 @@
-"""`windrow search`: the pages that were harvested, as they are now and as they were."""
+"""`windrow search`: what was harvested, of all collections."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from windrow.cli.kind import kind_names, kinds
 from windrow.cli.verb import Verb, option, verb
 from windrow.cli.voice import Voice, clean
 
@@ -43,9 +44,13 @@ class Words(Verb):
 @click.argument("words", nargs=-1, required=True, metavar="QUERY...", type=click.UNPROCESSED)
 @option("--limit", type=click.IntRange(1, 1000), default=10, metavar="N", help="Results on a page (10).")
 @option("--page", type=click.IntRange(1), default=1, metavar="N", help="Which page of them (1).")
+@option("--collection", metavar="KIND", multiple=True, shell_complete=kinds, values=kind_names,
+        help="Search only this, and others so named.")  # fmt: skip
 @option("--explain", is_flag=True, help="Say what each score is made of.")
-def command(voice: Voice, words: tuple[str, ...], limit: int, page: int, explain: bool) -> None:
-    """Search the pages that were harvested.
+def command(
+    voice: Voice, *, words: tuple[str, ...], collection: tuple[str, ...], limit: int, page: int, explain: bool
+) -> None:
+    """Search what was harvested, in all collections.
 
     Any text is a query: words, "phrases", -words to leave out, OR, parentheses and filters such as
     site:, lang:, type:, before:, after: and as-of:, which searches the pages as they were on a day.
@@ -53,7 +58,7 @@ def command(voice: Voice, words: tuple[str, ...], limit: int, page: int, explain
     begins with two dashes goes behind a `--`.
     """
     start = (page - 1) * limit
-    answer = voice.open().search(" ".join(words), offset=start, limit=limit, explain=explain)
+    answer = voice.open().search(" ".join(words), collection=collection, offset=start, limit=limit, explain=explain)
     if voice.json:
         for one in answer.results:
             voice.message(one.message.type, one.message.value)
@@ -89,5 +94,5 @@ def _told(answer: SearchAnswer, start: int, limit: int) -> str:
         return "nothing more is found" if start else "nothing is found"
     last = start + len(answer.results)
     said = f"{start + 1} to {last}" + (", and there is more" if answer.further else ", and that is all")
-    said += "; no page has all these words, so those with most of them are shown" if answer.relaxed else ""
+    said += "; nothing has all these words, so those with most of them are shown" if answer.relaxed else ""
     return f"{said}; the next: --page {last // limit + 1}" if answer.further else said

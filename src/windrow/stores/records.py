@@ -18,7 +18,10 @@ from typing import Any, NamedTuple
 from windrow.contract import Observation, Observed, Skip, Waits
 from windrow.digest import digest
 from windrow.errors import DiskFull, StoreError
+from windrow.query.parse import Query
 from windrow.reasons import Reason
+from windrow.stores import record_index
+from windrow.stores.record_index import FoundEntries
 from windrow.stores.sqlite_file import empty_wal
 
 _SCHEMA = """
@@ -41,7 +44,6 @@ CREATE TABLE IF NOT EXISTS skipped (
 ) WITHOUT ROWID;
 -- Visits whose step asked services, and what it waits for.
 CREATE TABLE IF NOT EXISTS waiting (visit INTEGER PRIMARY KEY, asks TEXT NOT NULL);
-CREATE VIRTUAL TABLE IF NOT EXISTS current_text USING fts5(key, text, tokenize = 'unicode61 remove_diacritics 2');
 CREATE VIEW IF NOT EXISTS history AS
 SELECT r.key AS key, o.at AS at, o.visit AS visit, o.source AS source, o.url AS url,
     CASE WHEN o.value IS NULL AND o.before IS NULL AND o.number > 1 THEN 'same'
@@ -55,12 +57,6 @@ JOIN record r ON r.id = o.record LEFT JOIN value v ON v.id = o.value;
 
 _LATEST = """
 SELECT o.value FROM observation o WHERE o.record = ? ORDER BY o.at DESC, o.visit DESC LIMIT 1
-"""
-
-_WRONG_TEXTS = """
-SELECT count(*) FROM record r LEFT JOIN current_text c ON c.rowid = r.id WHERE coalesce(c.text, '') <> coalesce((
-    SELECT v.text FROM observation o LEFT JOIN value v ON v.id = o.value
-    WHERE o.record = r.id ORDER BY o.at DESC, o.visit DESC LIMIT 1), '')
 """
 
 _ORPHANS = "DELETE FROM value WHERE NOT EXISTS (SELECT 1 FROM observation o WHERE o.value = value.id)"
@@ -111,16 +107,6 @@ class Told(NamedTuple):
     message: str = ""
 
 
-class RecordHit(NamedTuple):
-    """A record that was found; `snippet` has pieces of its text, each with whether it is what was searched for."""
-
-    key: str
-    url: str
-    snippet: tuple[tuple[str, bool], ...]
-    score: float
-    json: str
-
-
 class RecordStore:
     """`windrow.engine.run.VersionStore` over one SQLite file."""
 
@@ -135,6 +121,8 @@ class RecordStore:
                 self._link.execute("PRAGMA journal_mode = WAL").fetchall()
                 self._link.execute("PRAGMA synchronous = FULL")
                 self._link.executescript(_SCHEMA)
+        if not read_only:
+            self._index_anew()
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
@@ -156,12 +144,25 @@ class RecordStore:
                 raise
             self._link.execute("COMMIT")
 
+    def _index_anew(self) -> None:
+        """Make the full text anew where another version of windrow made it."""
+        if self._meta("text_version") == record_index.VERSION:
+            return
+        with self._writing():
+            record_index.make(self._link)
+            for (record,) in self._link.execute("SELECT id FROM record").fetchall():
+                record_index.put(self._link, record)
+            self._link.execute("INSERT OR REPLACE INTO meta VALUES ('text_version', ?)", (record_index.VERSION,))
+
+    def _meta(self, name: str) -> int:
+        found = self._link.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        return int(found[0]) if found else 0
+
     # What the engine asks and writes.
 
     def checkpoint(self) -> int:
         """Return the last visit that was told, 0 at first."""
-        found = self._link.execute("SELECT value FROM meta WHERE name = 'checkpoint'").fetchone()
-        return int(found[0]) if found else 0
+        return self._meta("checkpoint")
 
     def same(self, url: str, payload: str) -> bool:
         """Say no: that a record is still there is an observation too."""
@@ -224,17 +225,9 @@ class RecordStore:
 
     def _renew(self, record: int) -> None:
         """Let the full text say what a record says now."""
-        run = self._link.execute
-        run("DELETE FROM current_text WHERE rowid = ?", (record,))
-        last = run(_LATEST, (record,)).fetchone()
-        if last is None:
-            run("DELETE FROM record WHERE id = ?", (record,))
-        elif last[0] is not None:
-            run(
-                "INSERT INTO current_text (rowid, key, text) SELECT r.id, r.key, v.text FROM record r, value v"
-                " WHERE r.id = ? AND v.id = ?",
-                (record, last[0]),
-            )
+        if self._link.execute(_LATEST, (record,)).fetchone() is None:
+            self._link.execute("DELETE FROM record WHERE id = ?", (record,))
+        record_index.put(self._link, record)
 
     def waiting(self, after: int) -> Mapping[int, Sequence[Waits]]:
         """Return some visits after a given one whose step asked services, and was not taken with their answers yet."""
@@ -318,35 +311,10 @@ class RecordStore:
             rows = self._link.execute(text, (key, key, url, url)).fetchall()
         return [Skipped(one[0], one[1], one[2], Reason(one[3]), one[4]) for one in rows]
 
-    def search(self, text: str, offset: int, limit: int) -> list[RecordHit]:
-        """Return records that have all the words of a text, the best first; any text will do."""
-        words = " ".join(f'"{word.replace(chr(34), "")}"' for word in text.split() if word.strip('"'))
-        if not words:
-            return []
-        query = """
-            SELECT c.key, snippet(current_text, 1, char(2), char(3), '...', 24), bm25(current_text), c.rowid
-            FROM current_text c WHERE current_text MATCH ? ORDER BY bm25(current_text), c.key LIMIT ? OFFSET ?
-        """
+    def search(self, query: Query, kind: str, *, offset: int, limit: int) -> FoundEntries:
+        """Return the records that a query finds as they are now, the best first."""
         with self._guarded():
-            rows = self._link.execute(query, (words, limit, offset)).fetchall()
-            return [
-                RecordHit(key, *self._shown(record, snippet), -score, self._json(record))
-                for key, snippet, score, record in rows
-            ]
-
-    def _shown(self, record: int, snippet: str) -> tuple[str, tuple[tuple[str, bool], ...]]:
-        url = self._link.execute(
-            "SELECT url FROM observation WHERE record = ? ORDER BY at DESC, visit DESC LIMIT 1", (record,)
-        ).fetchone()[0]
-        pieces: list[tuple[str, bool]] = []
-        for number, part in enumerate(snippet.split("\x02")):
-            marked, _, after = part.partition("\x03") if number else ("", "", part)
-            pieces += [(marked, True)] * bool(marked) + [(after, False)] * bool(after)
-        return str(url), tuple(pieces)
-
-    def _json(self, record: int) -> str:
-        value = self._link.execute(_LATEST, (record,)).fetchone()[0]
-        return str(self._link.execute("SELECT json FROM value WHERE id = ?", (value,)).fetchone()[0])
+            return record_index.find(self._link, query, kind, offset=offset, limit=limit)
 
     def known(self, key: str) -> bool:
         """Tell whether there was a record of this key."""
@@ -411,9 +379,7 @@ class RecordStore:
             for name, spelled, text in self._link.execute("SELECT digest, json, text FROM value"):
                 if digest(f"{spelled}\n{text}".encode("utf-8", "replace")) != name:
                     yield f"a value is not what its digest {name[:19]} says"
-            wrong = self._link.execute(_WRONG_TEXTS).fetchone()[0]
-            if wrong:
-                yield f"the full text of {wrong} records is not what they say now"
+            yield from record_index.faults(self._link)
 
     # Taking down.
 

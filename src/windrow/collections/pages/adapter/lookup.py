@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from windrow.adapter import Message, SearchAnswer, SearchResult
+from windrow.adapter import Message, SearchAnswer, SearchResult, SnippetMark, snippet_marks
 from windrow.collections.pages.adapter.index_files import is_current
 from windrow.collections.pages.adapter.open_summary import summary_file
 from windrow.collections.pages.adapter.search import Search
@@ -21,13 +22,6 @@ from windrow.stores.index.fulltext_index import there
 
 BARE = "ranked by the full-text tables; the extra is faster and ranks better: pip install 'windrow[search]'"
 BEHIND = "the index beside the database is not there or of another version; windrow run --from index pages makes it"
-
-
-class SnippetMark(NamedTuple):
-    """A stretch of the snippet that was searched for: its first character, and the one behind its last."""
-
-    start: int
-    end: int
 
 
 class PageHit(NamedTuple):
@@ -57,6 +51,7 @@ class PageHit(NamedTuple):
     score: float
     generation: str
     parts: tuple[ScorePart, ...] = ()
+    collection: str = "pages"
 
 
 class PageSearchEnd(NamedTuple):
@@ -83,7 +78,7 @@ def look(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10) -
     with closing(Search(summary_file(workspace), folder)) as search:
         answer = search(text, now=int(now().timestamp()), offset=offset, limit=limit)
     notes = (BEHIND,) if there() and not is_current(folder) else ()
-    return ResultPage(answer.results, answer.offset, answer.further, answer.relaxed, (*answer.notes, *notes))
+    return replace(answer, notes=(*answer.notes, *notes))
 
 
 def bare() -> bool:
@@ -107,7 +102,7 @@ def _hit(rank: int, one: Result, *, explain: bool) -> PageHit:
         one.url,
         plain(one.title),
         plain(one.snippet),
-        tuple(_marks(one.snippet)),
+        snippet_marks(one.snippet),
         one.description,
         one.language,
         when(one.published),
@@ -142,15 +137,6 @@ def when(seconds: int | None) -> datetime | None:
         return None
 
 
-def _marks(pieces: Sequence[Piece]) -> list[SnippetMark]:
-    found, at = [], 0
-    for piece in pieces:
-        if piece.hit:
-            found.append(SnippetMark(at, at + len(piece.text)))
-        at += len(piece.text)
-    return found
-
-
 def search(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10, explain: bool = False) -> SearchAnswer:
     """Search the pages, and put what is found as every collection's results are put."""
     answer = look(workspace, text, offset=offset, limit=limit)
@@ -162,11 +148,21 @@ def search(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10,
             one.snippet,
             _remarks(one, explain=explain),
             Message("result", hit),
+            when(
+                one.updated
+                if one.updated is not None
+                else one.published
+                if one.published is not None
+                else one.first_seen
+            ),
         )
         for one, hit in zip(answer.results, hits(answer, explain=explain), strict=True)
     )
     notes = (*answer.notes, BARE) if explain and bare() else answer.notes
-    return SearchAnswer(results, notes, answer.further, answer.relaxed, Message("answer", told(text, answer)))
+    return SearchAnswer(
+        results, notes, answer.further, answer.relaxed, Message("answer", told(text, answer)), answer.frequency,
+        answer.documents,
+    )  # fmt: skip
 
 
 def _remarks(one: Result, *, explain: bool) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from windrow.collections.pages.adapter.index_files import is_current, links_of, open_index, roll_path
 from windrow.collections.pages.database.search_view import NO_LINKS, SummaryReader
-from windrow.collections.pages.search.ask import SHARES, ask, copies, least, parted, several, unindexed
+from windrow.collections.pages.search.ask import ask, copies, unindexed
 from windrow.collections.pages.search.condition import FROM, condition, dated, known, some, spoken, whole
 from windrow.collections.pages.search.fold import Ranked, folded, ordered, spread
 from windrow.collections.pages.search.rank import Candidate, nearer, parts
@@ -18,6 +18,7 @@ from windrow.collections.pages.search.show import Shown, grouped, shown
 from windrow.query import Query, parse
 from windrow.query.filter import Past
 from windrow.query.likeness import LOOKED_AT, Sought, sought
+from windrow.query.relax import attempts, least
 from windrow.query.snippet import pattern
 from windrow.query.tree import Filter, filters, wanted
 from windrow.query.word import address_text, pieces, says, words
@@ -91,7 +92,8 @@ class Search:
             return self._answer(query, now, offset, limit)
 
     def _answer(self, query: Query, now: int, offset: int, limit: int) -> ResultPage:
-        prepared = sought(query, *self._frequencies(query), now)
+        frequency, documents = self._frequencies(query)
+        prepared = sought(query, frequency, documents, now)
         among = {one: self._ids(one) for one in unindexed(query)} if self._beside is not None else {}
         cut = [
             f"'{one.typed}' fits more than {MOST:,} pages; others are left out"
@@ -99,7 +101,7 @@ class Search:
             if len(among[one]) == MOST
         ]
         found: list[Ranked] = []
-        for attempt, share in _attempts(query):
+        for attempt, share in attempts(query):
             found = self._gather(attempt, prepared, offset + limit + 1, share, among)
             if found:
                 break
@@ -109,7 +111,8 @@ class Search:
             cut += self._links_not_kept(query)
         page = found[offset : offset + limit]
         further, relaxed = len(found) > offset + limit, bool(found) and share < 1
-        return ResultPage(self._shown(query, page), offset, further, relaxed, (*query.notes, *cut))
+        notes = (*query.notes, *cut)
+        return ResultPage(self._shown(query, page), offset, further, relaxed, notes, frequency, documents)
 
     def _links_not_kept(self, query: Query) -> list[str]:
         """Say where links of another time are asked for that were not kept then."""
@@ -243,15 +246,3 @@ class Search:
                 shown(told if other is None else grouped(told, other, sizes.get(other.id, 1), free=free), find)
             )
         return tuple(results)
-
-
-def _attempts(query: Query) -> Iterator[tuple[Query, float]]:
-    """Yield what is searched for one after the other until something is found, and which share of its words must be."""
-    yield query, 1.0
-    apart = parted(query)
-    if apart is not None:
-        yield apart, 1.0
-    last = apart or query
-    if several(last):
-        for share in SHARES[1:]:
-            yield last, share

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import NamedTuple
 
 from windrow.collections.pages.search.condition import KINDS, bare
 from windrow.query.date import TimeSpan
 from windrow.query.filter import HostFilter, LinkFilter
 from windrow.query.parse import Query
-from windrow.query.tree import And, Filter, Node, Not, Or, Phrase, Word, asks, filters, joined, wanted
+from windrow.query.relax import least
+from windrow.query.tree import And, Filter, Node, Not, Or, Phrase, Word, asks, filters, wanted
 from windrow.query.word import pieces
 from windrow.stores.index.clause import (
     AllOf,
@@ -30,9 +29,6 @@ WORDS = (("main", 1.0), ("rest", 0.4))
 PAST = (("past", 1.0), ("past_rest", 0.4))
 """The same for pages that are gone or changed, and for duplicates."""
 SCOPES = {"title": "title", "headline": "headline", "code": "code", "quote": "quote", "inurl": "address"}
-SHARES = (1.0, 0.6, 0.0)
-"""The share of words that must be found: the next one where no page has so many."""
-_BETWEEN = re.compile(r"[^\w*-]+")
 _TELLING = {"duplicate-at", "host", "site", "url", "inurl", "title", "headline", "is", "links-to", "link-text"}
 
 
@@ -61,41 +57,6 @@ def ask(query: Query, found: Mapping[Filter, tuple[int, ...]], *, share: float =
 def copies(query: Query) -> bool:
     """Say whether pages that are marked as duplicates may be results."""
     return query.history or any(one.key in _TELLING for one in filters(query.root))
-
-
-def least(query: Query, share: float) -> int:
-    """Return how many words are a share of a query's words: one at least."""
-    return max(1, round(len(list(wanted(query.root))) * share))
-
-
-def several(query: Query) -> bool:
-    """Say whether there are words enough to leave some out."""
-    return len(list(wanted(query.root))) > 1
-
-
-def parted(query: Query) -> Query | None:
-    """Return the query with names such as `asyncio.Queue.put_nowait` as the words between their signs; None without.
-
-    A hyphen and an underscore part nothing: such words are found side by side.
-    """
-    if query.root is None:
-        return None
-    root = _parted(query.root)
-    return None if root == query.root else replace(query, root=root)
-
-
-def _parted(node: Node) -> Node:
-    match node:
-        case Word(text, prefix):
-            found = [one for one in _BETWEEN.split(text) if pieces(one)]
-            some: list[Node] = [Word(one) for one in found[:-1]]
-            return joined(And, [*some, Word(found[-1], prefix)]) or node if some else node
-        case And(parts):
-            return joined(And, [_parted(part) for part in parts]) or node
-        case Or(parts):
-            return joined(Or, [_parted(part) for part in parts]) or node
-        case _:
-            return node
 
 
 def _now(root: Node | None) -> bool:

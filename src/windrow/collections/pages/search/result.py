@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from windrow.query.snippet import Piece
@@ -63,3 +64,5 @@ class ResultPage:
     further: bool
     relaxed: bool
     notes: tuple[str, ...]
+    frequency: Mapping[str, int] = field(default_factory=dict)  # in how many pages each word stands
+    documents: int = 0

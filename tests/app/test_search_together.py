@@ -1,0 +1,129 @@
+"""One search over several collections: one order, the same filters, and where one has all the words, no half hits."""
+
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import pytest
+
+from windrow.adapter import Message, SearchAnswer, SearchResult
+from windrow.app import search as together
+from windrow.errors import UsageError, WindrowError
+
+
+class Hit(NamedTuple):
+    rank: int
+    url: str
+
+
+class End(NamedTuple):
+    offset: int
+    results: int
+    further: bool
+    relaxed: bool
+    notes: tuple[str, ...]
+
+
+def result(title, snippet="", year=2026, url="https://a.example/"):
+    return SearchResult(((title, False),), url, "", ((snippet, False),), (), Message("result", Hit(0, url)),
+                        datetime(year, 1, 1, tzinfo=UTC))  # fmt: skip
+
+
+def collection(*results: SearchResult, relaxed=False, frequency=None, note=""):
+    def search(_workspace: Any, text: str, *, offset: int, limit: int, explain: bool) -> SearchAnswer:
+        del text, explain
+        shown = results[offset : offset + limit]
+        notes = (note,) if note else ()
+        end = Message("answer", End(offset, len(shown), len(results) > offset + limit, relaxed, notes))
+        return SearchAnswer(shown, notes, len(results) > offset + limit, relaxed, end, frequency or {}, 10)
+
+    return SimpleNamespace(search=search)
+
+
+@pytest.fixture
+def ask(monkeypatch):
+    def run(makers, text="green tea", **more):
+        monkeypatch.setattr(together, "capable", lambda _verb: makers)
+        return together.search(None, text, **more)
+
+    return run
+
+
+def titles(answer):
+    return ["".join(piece for piece, _ in one.title) for one in answer.results]
+
+
+GREEN, SPOKEN = result("Green tea"), result("Drinks", "there is green and there is also black tea")
+FAR = result("Weather", "green fields, and much later in the same long day somebody drank some tea")
+
+
+def test_results_of_several_collections_are_in_one_order_by_how_the_words_stand(ask):
+    answer = ask({"one": collection(SPOKEN, FAR), "two": collection(GREEN)})
+    assert titles(answer) == ["Green tea", "Drinks", "Weather"]
+    assert [one.message.value.rank for one in answer.results] == [1, 2, 3]
+    assert answer.message.value.results == 3
+
+
+def test_each_collection_keeps_its_own_order_among_the_results_of_others(ask):
+    answer = ask({"one": collection(FAR, GREEN), "two": collection(SPOKEN)})
+    assert [one for one in titles(answer) if one != "Drinks"] == ["Weather", "Green tea"]
+
+
+def test_pages_of_results_of_several_collections_never_overlap_nor_leave_one_out(ask):
+    one = [result(f"Green {number}", "tea") for number in range(7)]
+    two = [result(f"tea number {number}", "is green") for number in range(5)]
+    makers = {"one": collection(*one), "two": collection(*two)}
+    whole = titles(ask(makers, limit=12))
+    assert sorted(whole) == sorted("".join(text for text, _ in each.title) for each in (*one, *two))
+    cut = [title for start in range(0, 12, 3) for title in titles(ask(makers, offset=start, limit=3))]
+    assert cut == whole
+    assert ask(makers, offset=9, limit=3).further is False
+    assert ask(makers, offset=6, limit=3).further is True
+
+
+def test_results_with_some_words_are_left_out_where_another_collection_has_all(ask):
+    makers = {"one": collection(SPOKEN, relaxed=True), "two": collection(FAR)}
+    assert titles(ask(makers)) == ["Weather"]
+    assert ask(makers).relaxed is False
+    both = ask({"one": collection(SPOKEN, relaxed=True), "two": collection(FAR, relaxed=True)})
+    assert (titles(both), both.relaxed) == (["Drinks", "Weather"], True)
+
+
+def test_a_search_by_filters_alone_lists_the_newest_of_all_collections_first(ask):
+    makers = {
+        "one": collection(result("a", year=2026), result("b", year=2020)),
+        "two": collection(result("c", year=2023)),
+    }
+    assert titles(ask(makers, "site:a.example")) == ["a", "c", "b"]
+
+
+def test_a_rare_word_counts_more_over_all_collections_together(ask):
+    rare = {"green": 9, "tea": 1}
+    makers = {
+        "one": collection(result("Green"), frequency=rare), "two": collection(result("Tea"), frequency=rare),
+    }  # fmt: skip
+    assert titles(ask(makers)) == ["Tea", "Green"]
+
+
+def test_what_the_order_of_several_collections_is_made_of_is_told(ask):
+    answer = ask({"one": collection(GREEN), "two": collection(SPOKEN)}, explain=True)
+    assert "among collections" in answer.results[0].remarks[-1]
+    assert "title 1.00 x 0.7" in answer.results[0].remarks[-1]
+
+
+def test_only_the_collections_named_are_searched_and_an_unknown_one_is_refused(ask):
+    makers = {"one": collection(GREEN, note="of one"), "two": collection(SPOKEN)}
+    assert titles(ask(makers, among=["two"])) == ["Drinks"]
+    assert ask(makers).notes == ("of one",)
+    with pytest.raises(UsageError, match="three"):
+        ask(makers, among=["three"])
+
+
+def test_a_collection_that_cannot_be_searched_yet_hides_no_other(ask):
+    def fail(*_: Any, **__: Any) -> SearchAnswer:
+        raise WindrowError("nothing yet")
+
+    broken = SimpleNamespace(search=fail)
+    assert titles(ask({"one": broken, "two": collection(GREEN)})) == ["Green tea"]
+    with pytest.raises(WindrowError, match="nothing yet"):
+        ask({"one": broken, "two": broken})
