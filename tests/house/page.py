@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from tests.house.tree import ROOT, tracked
 
@@ -30,10 +31,45 @@ def anchors(page: Path) -> frozenset[str]:
     return frozenset(re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads)
 
 
-def runnable(page: Path) -> str:
-    """Return the page's snippets that are marked `sh run`, as one script."""
-    found = [fence["text"] for fence in _FENCE.finditer(page.read_text()) if fence["info"].split() == ["sh", "run"]]
-    return "".join(found)
+class Snippet(NamedTuple):
+    """Commands that a page gives, and the lines that it shows of what they print."""
+
+    text: str
+    shown: list[str]
+
+
+def snippets(page: Path) -> list[Snippet]:
+    """Return the page's snippets that are marked `sh run`, each with what a block `text shown` after it has."""
+    found: list[Snippet] = []
+    for fence in _FENCE.finditer(page.read_text()):
+        if fence["info"].split() == ["sh", "run"]:
+            found.append(Snippet(fence["text"], []))
+        elif fence["info"].split() == ["text", "shown"]:
+            found[-1].shown.extend(line for line in fence["text"].splitlines() if line.strip())
+    return found
+
+
+_VARIES = re.compile(
+    r"\d{4}-\d\d-\d\d(?: \d\d:\d\d(?::\d\d)?)?(?: UTC)?"  # days and times of day
+    r"|\b\d+(?:\.\d+)? (?:ms|s|min|h|d|days)\b(?: \d+ (?:s|min|h)\b)?"  # durations
+    r"|\b\d[\d,]*(?:\.\d+)? (?:B|kB|MB|GB|bytes)\b|\bbyte \d[\d,]*|\bnumber \d+"  # sizes and numbers on the ledger
+    r"|(?<![\w:/.])/[\w./~-]+|\b[0-9a-f]{12,64}\b|windrow-\d{6}-\d-\d{5}\.warc(?:\.gz)?"  # paths and digests
+)
+
+
+def steady(line: str) -> str:
+    """Return a line of output without what differs from run to run: times, sizes, paths, and the room between words.
+
+    >>> steady("session 1 took 6.5 s: done,   2 kB in /tmp/x")
+    'session 1 took *: done, * in *'
+    """
+    return " ".join(_VARIES.sub("*", line).split())
+
+
+def is_shown(line: str, printed: list[str]) -> bool:
+    """Tell whether a line that a page shows is among those printed; `...` in it stands for anything."""
+    pattern = re.compile(".*".join(re.escape(steady(part)) for part in line.split("...")))
+    return any(pattern.fullmatch(steady(one)) for one in printed)
 
 
 def shell(page: Path) -> list[str]:

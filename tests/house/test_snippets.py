@@ -1,4 +1,8 @@
-"""What the manual tells people to type works: snippets marked `sh run` are run, page by page."""
+"""What the manual tells people to type works, and prints what it shows.
+
+Snippets marked `sh run` are run, page by page. A block marked `text shown` has lines that the snippet before it
+prints; times, sizes, paths and digests may differ (`page.steady`), and `...` stands for anything.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.page import name, pages, runnable, shell
+from tests.house.page import is_shown, name, pages, shell, snippets
 
-RUN = [page for page in pages() if runnable(page)]
+RUN = [page for page in pages() if snippets(page)]
+_END = "-- end of a snippet --"
 TOLD = [page for page in pages() if shell(page)]
 
 
@@ -24,9 +29,11 @@ def surroundings(home: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("page", RUN, ids=name)
-def test_the_snippets_of_a_page_run(page: Path, tmp_path: Path) -> None:
+def test_the_snippets_of_a_page_run_and_print_what_it_shows(page: Path, tmp_path: Path) -> None:
+    parts = snippets(page)
+    script = "".join(f"{one.text}\necho {_END}\n" for one in parts)
     done = subprocess.Popen(
-        ["bash", "-euxo", "pipefail", "-c", runnable(page)],
+        ["bash", "-euo", "pipefail", "-c", script],
         cwd=tmp_path,
         env=surroundings(tmp_path),
         stdin=subprocess.DEVNULL,
@@ -42,6 +49,15 @@ def test_the_snippets_of_a_page_run(page: Path, tmp_path: Path) -> None:
             os.killpg(done.pid, signal.SIGKILL)
         done.wait()
     assert done.returncode == 0, said
+    for part, printed in zip(parts, said.split(f"{_END}\n"), strict=False):
+        for line in part.shown:
+            assert is_shown(line, printed.splitlines()), f"not printed: {line}\n{printed}"
+
+
+def test_a_page_that_shows_what_is_not_printed_is_found_out() -> None:
+    assert is_shown("session 1 took 2.0 s: done, ... failed", ["session 1 took 16.5 s: done, 1 refused, 1 failed"])
+    assert not is_shown("session 1 took 2.0 s: all well", ["session 1 took 2.0 s: done, 1 refused, 1 failed"])
+    assert not is_shown("zip  zip_name  failed  1", ["zip  zip_name  failed  2"])
 
 
 @pytest.mark.parametrize("page", TOLD, ids=name)
