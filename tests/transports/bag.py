@@ -14,11 +14,14 @@ from windrow.transports.registry import transport_for
 class Bag:
     """A sink that keeps everything in memory."""
 
-    def __init__(self, held: bytes = b"", validator: str = "", modified: datetime | None = None) -> None:
+    def __init__(
+        self, held: bytes = b"", validator: str = "", modified: datetime | None = None, listed: int | None = None
+    ) -> None:
         self.content = bytearray(held)
         self.start = len(held)
         self.validator = validator
         self.modified = modified
+        self.listed = listed
         self.size: int | None = None
         self.head = self.request = b""
         self.opened = self.restarted = 0

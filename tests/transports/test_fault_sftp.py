@@ -101,6 +101,21 @@ def test_a_lying_size(tree: Path, tmp_path: Path, more: int) -> None:
         fails(lambda: got(served.site, "add/small.zip"), TransientFailure, Reason.SIZE_MISMATCH)
 
 
+@pytest.mark.parametrize(("wrong", "questions"), [(0, 0), (-1, 1), (1, 1)])
+def test_a_small_file_as_long_as_the_listing_told_costs_no_question_for_its_size(
+    tree: Path, tmp_path: Path, wrong: int, questions: int
+) -> None:
+    asked = []
+
+    def change(attrs: Any, file: Any) -> Any:
+        asked.append(file)
+        return attrs
+
+    with asyncssh_server(tree, tmp_path, lying(change)(tree)) as served:
+        bag = got(served.site, "add/small.zip", Bag(listed=len(SMALL) + wrong))
+    assert (bag.content, bag.size, len(asked)) == (SMALL, len(SMALL), questions)
+
+
 def test_a_server_that_tells_no_size(tree: Path, tmp_path: Path) -> None:
     def change(attrs: Any, file: Any) -> Any:
         attrs.size = None

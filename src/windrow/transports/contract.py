@@ -53,6 +53,7 @@ class Sink(Protocol):
     start: int  # bytes held from an earlier, broken transfer: ask for the rest, if it is of the same version
     validator: str  # of that version: its strong ETag, or Last-Modified; empty where none is known
     modified: datetime | None  # the time that the listing told of that version
+    listed: int | None  # the size in bytes that the listing told
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
         """Begin: the whole document's size if known, HTTP heads as they went over the line."""

@@ -87,6 +87,7 @@ class HidingSink:
     start = 0
     validator = ""
     modified: datetime | None = None
+    listed: int | None = None
 
     def __init__(self, sink: Sink, secrets: SentSecrets) -> None:
         """Put into `sink` what is left."""

@@ -184,6 +184,7 @@ class _Page:
     start = 0
     validator = ""
     modified: datetime | None = None
+    listed: int | None = None
 
     def __init__(self, where: str) -> None:
         self._where = where

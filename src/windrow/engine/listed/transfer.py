@@ -264,6 +264,7 @@ class _Text:
     start = 0
     validator = ""
     modified: datetime | None = None
+    listed: int | None = None
 
     def __init__(self, where: str, seconds: float) -> None:
         self.content = b""

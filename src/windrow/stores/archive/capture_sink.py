@@ -69,6 +69,7 @@ class CaptureSink:
         self.cut = False  # what is kept is the beginning of a longer body: true of one in memory only
         self.request_cut = False  # the request had a body that is not kept with its head
         self.modified = order.modified
+        self.listed = order.size
         self.validator = ""
         if order.part and (order.size is None or order.size > SMALL):
             path = keeper.part_path(order.part)
