@@ -265,6 +265,14 @@ class FoundUrl(NamedTuple):
     request: HttpRequest | None = None
 
 
+class HeldAnswer(NamedTuple):
+    """An answer that is kept already, since another collection asked: its visit's number, and where its bytes lie."""
+
+    seq: int
+    visit: Visit
+    place: ArchivePlace
+
+
 class CrawlRequest(NamedTuple):
     """An address to ask, and what its last body was and said of itself."""
 
@@ -276,6 +284,7 @@ class CrawlRequest(NamedTuple):
     kind: int = 0
     place: int = 0
     request: HttpRequest | None = None
+    held: HeldAnswer | None = None
 
 
 class LeftOut(NamedTuple):

@@ -4,7 +4,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from windrow.collections.pages import adapter as pages_adapter
+from windrow.collections.pages.adapter.harvest import harvest as harvest_pages
 from windrow.collections.pages.collection import COLLECTION as PAGES
 from windrow.config import load
 from windrow.engine.session import Session, Setup
@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "toy_collection" / "src"))
 
 from windrow_glossary.quotes import ADAPTER, COLLECTION
 
-__all__ = ["ADAPTER", "COLLECTION", "configured", "opened", "run", "run_pages", "run_quotes"]
+__all__ = ["ADAPTER", "COLLECTION", "configured", "harvest_pages", "opened", "run", "run_pages", "run_quotes"]
 
 CRAWLED = '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate = ["127.0.0.1"]\ndelay = "1 ms"\n'
 
@@ -41,7 +41,7 @@ def run(workspace, *, pages=True, quotes=True, limit=None, discovery=None):
     """Run one session of both collections, or of one; return it."""
     with Session(setup_of(workspace), "run") as session:
         if pages:
-            session.harvest(pages_adapter.harvest(workspace))
+            session.harvest(harvest_pages(workspace))
         if quotes:
             harvest = ADAPTER.harvest(workspace)
             if discovery:

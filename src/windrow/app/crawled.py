@@ -69,8 +69,9 @@ def visits(ledger: Ledger, span: tuple[int, int], kinds: Iterable[str]) -> Visit
     crawls = {name: crawl for name, made in installed().items() if (crawl := walked(made))}
     for one in _counted(ledger, *span):
         mine = sources.setdefault(one.source, Counter())
-        mine["fetched"] += one.number if one.status is not None else 0
-        mine["received"] += one.received
+        if not one.taken:
+            mine["fetched"] += one.number if one.status is not None else 0
+            mine["received"] += one.received
         crawl = crawls.get(one.collection)
         if crawl is not None and one.kind != crawl.page:
             continue  # a hint, such as a sitemap: it is asked for and is no page

@@ -150,6 +150,14 @@ class Harvest:
 
 
 @dataclass(slots=True)
+class SessionAnswers:
+    """Whom a session's harvests asked so far: their sources, and when each origin was asked last, in UNIX seconds."""
+
+    sources: dict[str, Source] = field(default_factory=dict)
+    asked: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
 class HarvestRun:
     """A session at work on one harvest."""
 
@@ -167,6 +175,7 @@ class HarvestRun:
     since: datetime | None = None  # what its source dated earlier is not fetched
     clock: Callable[[], datetime] = now  # when records become current: a replay tells its captures' time
     keep: ArchiveSettings | None = None  # how the archive is written
+    shared: SessionAnswers = field(default_factory=SessionAnswers)
     failed: int = 0  # tasks that failed
     grown: dict[int, int] = field(default_factory=dict)
     _ticked: float = 0.0

@@ -28,7 +28,7 @@ from windrow.engine.listed.listing import list_all
 from windrow.engine.progress import Progress
 from windrow.engine.release import Close, release, released
 from windrow.engine.requests.origin_rules import walked
-from windrow.engine.run import Harvest, HarvestRun, Projection
+from windrow.engine.run import Harvest, HarvestRun, Projection, SessionAnswers
 from windrow.engine.runtime import heard_by, warm
 from windrow.engine.steps.deriving import derive_step
 from windrow.engine.steps.loading import load_step
@@ -82,6 +82,7 @@ class Session:
         self.ledger = Ledger(setup.ledger)
         self.stops = 0
         self.failed = 0
+        self._shared = SessionAnswers()
         self._books: list[Projection] = []
         self._closed = False
         lease = None
@@ -131,7 +132,7 @@ class Session:
             held.enter_context(released(lambda: pool.close(at_once=self.stops > 1)))
             run = HarvestRun(
                 harvest, self.ledger, self.lease, crew, pool, self.number, setup.archive, setup.limits,
-                self.progress, lambda: self.stops, limit, since, keep=keep,
+                self.progress, lambda: self.stops, limit, since, keep=keep, shared=self._shared,
             )  # fmt: skip
             try:
                 self._phases(run, phases, fetch=fetch)

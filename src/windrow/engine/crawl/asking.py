@@ -14,10 +14,10 @@ from windrow.engine.requests.upload import Upload
 from windrow.errors import ArchiveError, StepError, TransportError
 from windrow.formats.coding import plain
 from windrow.formats.url import parts
-from windrow.model import CrawlRequest, FetchRequest, HttpRequest, Source, Visit
+from windrow.model import CrawlRequest, FetchRequest, HeldAnswer, HttpRequest, Source, Visit
 from windrow.reasons import Reason
 from windrow.settings.configuration import Service
-from windrow.stores.archive import ArchiveWriter, CaptureSink
+from windrow.stores.archive import ArchiveWriter, CaptureSink, open_response
 from windrow.transports.reply import GET, CrawlClient, Reply, ReplyLimits
 from windrow.transports.secret_sending import SentSecrets
 
@@ -96,6 +96,32 @@ class Asker:
             return await self._ask(visitor, call, request, upload)
         finally:
             upload.close()
+
+    def held(self, call: CrawlRequest, held: HeldAnswer) -> CrawlResult | None:
+        """Return an answer that another collection got; None where it cannot be had, or is too large for this one."""
+        visit, limits = held.visit, self._keeper.limits
+        kept, most = visit.kept, self._bounds(call.kind, 0.0).most
+        if kept is None or kept.size > most:
+            return None
+        try:
+            with self.reading(call.digest):
+                answer = open_response(self._keeper.folder, held.place)
+                with answer.view as view:
+                    raw = view.read()
+                fields = dict(answer.fields)
+                if kept.revisit:
+                    again = open_response(self._keeper.folder, kept.place)
+                    again.view.close()
+                    fields = {**fields, **again.fields} if again.status == NOT_MODIFIED else dict(again.fields)
+                body = plain(raw, _codings(fields), most=max(most, limits.member), ratio=limits.ratio)
+        except (ArchiveError, StepError, MemoryError):
+            return None
+        status = visit.status
+        if status == NOT_MODIFIED and call.last.digest != kept.digest:
+            status = 200  # it is known to the other collection alone
+        told = Visit(call.digest, call.url, call.kind, True, visit.started, 0.0, status, kept)
+        told = told._replace(validators=visit.validators, location=visit.location)
+        return CrawlResult(told, fields, body if status == 200 else b"", status, None)
 
     async def _ask(
         self, visitor: CrawlClient, call: CrawlRequest, request: HttpRequest, upload: Upload | None

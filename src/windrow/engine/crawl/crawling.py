@@ -11,10 +11,12 @@ from types import TracebackType
 from typing import Self
 
 from windrow.contract import Crawl
+from windrow.engine.captures.shared_answers import SharedAnswers
 from windrow.engine.crawl.left_out import RuleCount
 from windrow.engine.fetchers.message import Event, MoreAddresses, Visited, WalkEnded, WalkOrigin
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.addresses import DueAddress
+from windrow.engine.ledger.captures import CapturedRow
 from windrow.engine.ledger.moment import now
 from windrow.engine.listed.connection_pool import LONGEST
 from windrow.engine.release import Close, release
@@ -74,6 +76,7 @@ class _Tally:
     task: int
     given: int = 0
     visits: int = 0
+    shared: int = 0  # answers that another collection got in this run
     found: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
     origins: set[str] = field(default_factory=set)  # those that it begins at
@@ -105,6 +108,7 @@ class Crawling:
             self._origins[host.origin] = host.seq
             if host.source in self._sources:
                 self._hosts[host.seq] = _Host(host.seq, self._sources[host.source], host.origin)
+        self._shared = SharedAnswers(run)
         self._rests = run.ledger.addresses.rests(int(time.time()))
         self._part()
         self._hungry = set(self._hosts)  # hosts to look at: they may be short of addresses
@@ -143,6 +147,7 @@ class Crawling:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """End the sources' tasks, as failed with an error; a run that is stopped at once leaves them open."""
+        self._shared.close(self._sources.values())
         parts: list[Close] = [self._run.progress.end]
         if not isinstance(error, KeyboardInterrupt | Stopped):
             parts.insert(0, lambda: self._close(error))
@@ -207,6 +212,7 @@ class Crawling:
                 self._leave_out(name, tally)
             told = ", ".join(f"{reason} {count}" for reason, count in tally.reasons.most_common(5))
             comment = f"{name}: {tally.visits} asked, {tally.found} found" + (f" ({told})" if told else "")
+            comment += f"; {tally.shared} were asked for another collection in this run" if tally.shared else ""
             comment += f"; {tally.ended}" if tally.ended else ""
             comment += f"; {tally.broken}" if tally.broken else ""
             most = self._sources[name].most
@@ -282,13 +288,13 @@ class Crawling:
         if not fresh or (not host.walked and not self._begin(host)):
             return
         asked = self._requests(host, fresh)
+        held = {} if service_of(host.source) else self._shared.of(host.source, host.origin, fresh, asked)
         for row in fresh:
             told = asked.get(row.digest)
             pause = context_of(told).get("every") or 0 if told else row.pause
             host.hand[row.digest] = (pause, row.failures, row.kind)
-        run.crew.feed(
-            MoreAddresses(host.seq, tuple(_call(row)._replace(request=asked.get(row.digest)) for row in fresh))
-        )
+        calls = (_call(row)._replace(request=asked.get(row.digest), held=held.get(row.digest)) for row in fresh)
+        run.crew.feed(MoreAddresses(host.seq, tuple(calls)))
         self._out += len(fresh)
         self._given += len(fresh)
         tally.given += len(fresh)
@@ -319,9 +325,10 @@ class Crawling:
             self._broken(host, Reason.RATE_LIMITED, told)
             return False
         host.walked = True
-        self._run.crew.walk(
-            WalkOrigin(host.seq, host.source, host.origin, self._crawl, self._run.harvest.options, wait)
-        )
+        shared, options = self._shared, self._run.harvest.options
+        wait = max(wait, shared.wait(host.source, host.origin))
+        rules, last = shared.rules(host.source, host.origin), shared.last(host.origin)
+        self._run.crew.walk(WalkOrigin(host.seq, host.source, host.origin, self._crawl, options, wait, rules, last))
         return True
 
     def _broken(self, host: _Host, reason: Reason, told: str) -> None:
@@ -348,11 +355,17 @@ class Crawling:
             failures = failures + 1 if failed else 0
             tries = self._tries(writer, host.source, visit) or failures
             again = (*self._crawl.again(host.source, visit, pause, tries), failures)
-        writer.attempts.visited(run.session, host.seq, visit, again)
+        seq = writer.attempts.visited(run.session, host.seq, visit, again)
+        if event.held and visit.kept:
+            row = CapturedRow(seq, event.held, "", "", "", visit.kept.place.warc, visit.kept.place.offset)
+            writer.captures.take(seq, run.collection.name, host.source.name, row, 0)
+            tally.shared += 1
+        else:
+            self._shared.note(host.origin, visit)
         if event.wait:
             until = self._rests[host.origin] = math.ceil(visit.started.timestamp() + visit.seconds + event.wait)
             writer.addresses.rest(host.origin, until)
-        tally.visits += visit.status is not None
+        tally.visits += visit.status is not None and not event.held
         if visit.reason:
             tally.reasons[visit.reason] += 1
         tally.found += len(event.found)

@@ -72,6 +72,7 @@ class Walker:
         self._report = report
         self._waiting: asyncio.Queue[CrawlRequest | None] = asyncio.Queue()
         self._halted = asyncio.Event()
+        self._held_rules = walk.rules
         self._harmful = 0  # answers that could not be read within the limits
 
     def feed(self, known: tuple[CrawlRequest, ...]) -> None:
@@ -138,6 +139,19 @@ class Walker:
             visit = Visit(known.digest, known.url, known.kind, allowed, now(), 0.0, reason=refused)
             self._report(Visited(self._walk.host, visit))
             return None
+        return self._stopped() if self._take(known) else await self._get(visitor, known)
+
+    def _take(self, known: CrawlRequest) -> bool:
+        """Take the answer that another collection got in this run; tell whether that went."""
+        held = known.held
+        came = self._asker.held(known, held) if held else None
+        if came is None or held is None:
+            return False
+        self._report(self._read(known, came, None)._replace(held=held.seq))
+        return True
+
+    async def _get(self, visitor: CrawlClient, known: CrawlRequest) -> BatchBroken | None:
+        """Ask one address; tell why the host may not be asked again."""
         came = await self._ask(visitor, known)
         if isinstance(came, BatchBroken):
             return came
@@ -186,6 +200,8 @@ class Walker:
         while True:
             answered = True
             if rules := guide.robots(time.time()):
+                if self._take_rules(rules):
+                    continue
                 came = await self._moved(visitor, rules)
                 if isinstance(came, BatchBroken):
                     return came
@@ -204,6 +220,19 @@ class Walker:
                 return self._left(Reason.ROBOTS_UNREACHABLE, Reason.ROBOTS_UNREACHABLE.meaning, shut)
             if why := await self._pause(shut):
                 return why
+
+    def _take_rules(self, rules: str) -> bool:
+        """Take the host's rules as another collection got them; tell whether that went."""
+        held, self._held_rules = self._held_rules, None
+        call = CrawlRequest(0, rules, kind=self._walk.crawl.robots)
+        came = self._asker.held(call, held) if held else None
+        if came is None or held is None:
+            return False
+        visit, named = self._ruled(came)
+        pause = self._guide.pause(held.visit.seconds, came.status, None) or 0.0
+        self._line.rest(max(0.0, self._walk.last + pause - time.time()))
+        self._report(Visited(self._walk.host, visit, named, held=held.seq))
+        return True
 
     def _ruled(self, came: CrawlResult) -> tuple[Visit, tuple[FoundUrl, ...]]:
         """Take the rules; those that cannot be read within limits count as not had."""

@@ -15,6 +15,7 @@ from windrow.model import (
     Fetched,
     FetchRequest,
     FoundUrl,
+    HeldAnswer,
     Item,
     LeftOut,
     Limits,
@@ -109,6 +110,8 @@ class WalkOrigin(NamedTuple):
     crawl: Crawl
     options: Mapping[str, Any]
     wait: float = 0.0
+    rules: HeldAnswer | None = None  # those that another collection got in this run
+    last: float = 0.0  # when another one asked there last, in UNIX seconds
 
 
 class MoreAddresses(NamedTuple):
@@ -129,6 +132,7 @@ class Visited(NamedTuple):
     found: tuple[FoundUrl, ...] = ()
     wait: float | None = None
     left: tuple[LeftOut, ...] = ()
+    held: int = 0  # the visit of another collection whose answer it is; 0 where the host was asked
 
 
 class WalkEnded(NamedTuple):

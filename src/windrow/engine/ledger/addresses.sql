@@ -135,7 +135,8 @@ SELECT url, due, capture, visits, last FROM (
     SELECT a.url, a.due AS due, a.capture AS capture, count(v.seq) AS visits,
            max(CASE WHEN v.status = 200 AND v.warc <> '' THEN v.seq ELSE 0 END) AS last
     FROM address a LEFT JOIN visit v ON v.address = a.digest AND v.host = a.host
-        AND (v.status IS NULL OR v.seconds > 0)
+        AND (v.status IS NULL OR v.seconds > 0
+            OR EXISTS (SELECT 1 FROM captured c WHERE c.visit = v.seq AND c.capture_index = 0))
     WHERE a.due IS NOT NULL GROUP BY a.digest, a.host)
 WHERE (visits = 0 AND due > 1) OR capture <> last;
 

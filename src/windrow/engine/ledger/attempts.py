@@ -97,7 +97,10 @@ class LoggedVisit(NamedTuple):
 
 
 class VisitCount(NamedTuple):
-    """How many visits of one kind ended in one way; `earlier` where the address had a body before."""
+    """How many visits of one kind ended in one way.
+
+    `earlier` where the address had a body before, `taken` where nobody was asked, since the capture was there.
+    """
 
     collection: str
     source: str
@@ -107,6 +110,7 @@ class VisitCount(NamedTuple):
     mime: str
     revisit: bool
     earlier: bool
+    taken: bool
     number: int
     received: int
 

@@ -89,9 +89,10 @@ SELECT count(*) FROM visit v CROSS JOIN host h ON h.seq = v.host AND h.collectio
 -- before.
 SELECT h.collection, h.source, v.kind, v.status, v.reason, v.mime, v.revisit,
        EXISTS (SELECT 1 FROM visit p WHERE p.address = v.address AND p.host = v.host AND p.seq < v.seq AND p.status = 200 AND p.digest <> '')
-           AS earlier, count(*), sum(CASE WHEN v.revisit THEN 0 ELSE coalesce(v.size, 0) END)
+           AS earlier, EXISTS (SELECT 1 FROM captured c WHERE c.visit = v.seq) AS taken,
+       count(*), sum(CASE WHEN v.revisit THEN 0 ELSE coalesce(v.size, 0) END)
 FROM visit v JOIN host h ON h.seq = v.host WHERE v.seq BETWEEN ? AND ? AND v.address <> 0
-GROUP BY h.collection, h.source, v.kind, v.status, v.reason, v.mime, v.revisit, earlier;
+GROUP BY h.collection, h.source, v.kind, v.status, v.reason, v.mime, v.revisit, earlier, taken;
 
 -- name: session_rules
 -- Hosts whose rules could not be had in a session, and why; of several attempts the last counts.
@@ -105,7 +106,7 @@ ORDER BY last;
 -- name: host_seconds
 -- How long each host took for an answer, in seconds.
 SELECT h.origin, avg(v.seconds) FROM visit v JOIN host h ON h.seq = v.host
-WHERE h.collection = ? AND v.status IS NOT NULL GROUP BY h.origin;
+WHERE h.collection = ? AND v.status IS NOT NULL AND v.seconds > 0 GROUP BY h.origin;
 
 -- name: address_visits
 SELECT seq, at, session, kind, allowed, started, seconds, status, reason, message, digest, size, warc, place_offset,

@@ -143,6 +143,10 @@ class CaptureQueries:
         """
         return next(iter(self._database.mapped(recorded, "capture_newest", address, since, collection)), None)
 
+    def newest_rules(self, origin: str, since: int, collection: str) -> Recorded | None:
+        """Return the latest robots.txt that another collection got of an origin since a fact."""
+        return next(iter(self._database.mapped(recorded, "rules_newest", origin, since, collection)), None)
+
     def index(self, collection: str, source: str, name: str) -> IndexRow | None:
         """Return how far a source looked through an index."""
         return self._database.first(IndexRow, "capture_index", collection, source, name)

@@ -137,3 +137,11 @@ FROM visit v CROSS JOIN host h ON h.seq = v.host CROSS JOIN address a ON a.diges
 CROSS JOIN session s ON s.seq = v.session
 WHERE v.address = ?1 AND v.seq > ?2 AND h.collection <> ?3 AND v.warc <> '' AND v.reason IS NULL
 ORDER BY v.seq DESC LIMIT 1;
+
+-- name: rules_newest
+-- The latest answer to a question for the rules of an origin, since a given fact, that another collection got.
+SELECT v.seq, v.session, s.at, h.source, v.address, v.url, v.kind, v.allowed, v.started, v.seconds, v.status, v.reason,
+       v.message, v.digest, v.size, v.warc, v.place_offset, v.place_length, v.revisit, v.mime, v.etag, v.modified, v.location
+FROM host h CROSS JOIN visit v ON v.host = h.seq AND v.address = 0 CROSS JOIN session s ON s.seq = v.session
+WHERE h.origin = ?1 AND v.seq > ?2 AND h.collection <> ?3 AND v.url = ?1 || '/robots.txt' AND v.warc <> ''
+AND v.reason IS NULL AND (v.status < 300 OR v.status BETWEEN 400 AND 499) ORDER BY v.seq DESC LIMIT 1;
