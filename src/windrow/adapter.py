@@ -283,7 +283,7 @@ class Searches(Protocol):
 class Forgets(Protocol):
     """Can take down what it holds, so that nothing stays but a tombstone."""
 
-    def weigh(self, workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[Burden]:
+    def estimate(self, workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[Burden]:
         """Count what would be taken down; UsageError names what is not known."""
         ...
 

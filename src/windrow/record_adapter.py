@@ -51,7 +51,7 @@ from windrow.engine.requests.services import service_sources
 from windrow.engine.run import Harvest
 from windrow.engine.sample import sample, sample_answer
 from windrow.engine.session import Session, Setup
-from windrow.engine.takedown import TakedownResult, TakedownTarget, bury, kept_by_reader, lift
+from windrow.engine.takedown import TakedownResult, TakedownTarget, kept_by_reader, lift, take_down_target
 from windrow.errors import ConfigError, UsageError, WindrowError
 from windrow.formats.url import normalise, parts
 from windrow.model import Item, Level, Limits, Site, Source
@@ -119,7 +119,7 @@ class RecordAdapter:
             self._collection,
             sources,
             options=self._options(workspace),
-            chronicle=RecordStore(self._path(workspace)),
+            version_store=RecordStore(self._path(workspace)),
             services=self._services(workspace),
         )
 
@@ -164,7 +164,7 @@ class RecordAdapter:
             def build() -> None:
                 made = Harvest(
                     self._collection, workspace.of(self._collection.name), options=self._options(workspace),
-                    chronicle=RecordStore(new),
+                    version_store=RecordStore(new),
                     services=self._services(workspace),
                 )  # fmt: skip
                 # Asks were answered already: without sources to fetch from, nobody is asked again.
@@ -352,7 +352,7 @@ class RecordAdapter:
                 count += 1
         return count
 
-    def weigh(self, workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[Burden]:
+    def estimate(self, workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[Burden]:
         """Count what would be taken down."""
         targets = self._targets(workspace, ledger, names)
         return [Burden(one.name, *ledger.takedowns.count(one.address, one.host)) for one in targets]
@@ -363,7 +363,7 @@ class RecordAdapter:
         """Take down addresses, origins, or records with the addresses that told of them; finish what was begun."""
         with Session(setup, "forget") as session:
             found = self._targets(workspace, session.ledger, names)
-            return bury(
+            return take_down_target(
                 session, self._collection.name, found, reason,
                 remove=lambda target: self._removed(workspace, session.ledger, target),
                 clean=lambda: self._clean(workspace, session),

@@ -49,10 +49,10 @@ OWN = {"text_pile_id", "entity_generation_id", "link_summary_id", "link_to_url"}
 def digest_in(root, *paths):
     """Take files in and summarise them."""
     session = Session(Setup(root / "ledger.sqlite", root / "archive", Limits(), workers=1), "test")
-    chronicle = SummaryStore(f"sqlite:///{root / 'summary.sqlite'}")
+    version_store = SummaryStore(f"sqlite:///{root / 'summary.sqlite'}")
     lots = tuple(WarcLot(path, path.name, "them") for path in paths)
     try:
-        session.harvest(Harvest(PAGES, (), chronicle=chronicle, lots=lots), fetch=False)
+        session.harvest(Harvest(PAGES, (), version_store=version_store, lots=lots), fetch=False)
         return session.close()
     finally:
         session.ledger.close()

@@ -54,7 +54,7 @@ def test_every_page_is_asked_once(sites, crawled):
     _root, lines = crawled
     again = {key: count for key, count in Counter(asked(sites, lines)).items() if count > 1}
     twice = {
-        (HOSTS["odd"], "/broken/x"): 2,  # a fluke, it might have been
+        (HOSTS["odd"], "/broken/x"): 2,  # a is_transient, it might have been
         (HOSTS["circle"], "/robots.txt"): 3,  # five redirects are followed
         (HOSTS["circle"], "/r1"): 3,
     }

@@ -88,8 +88,8 @@ def summarise(root: Path, store: type[SummaryStore] = SummaryStore, limits: Limi
     """Summarise what is on record, and return the exit code."""
     session = Session(Setup(root / "ledger.sqlite", root / "archive", limits or Limits()), "test")
     try:
-        chronicle = store(f"sqlite:///{root / 'summary.sqlite'}")
-        session.harvest(Harvest(PAGES, (), chronicle=chronicle), fetch=False)
+        version_store = store(f"sqlite:///{root / 'summary.sqlite'}")
+        session.harvest(Harvest(PAGES, (), version_store=version_store), fetch=False)
         return session.close()
     finally:
         session.ledger.close()

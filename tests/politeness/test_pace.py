@@ -12,7 +12,7 @@ from windrow.politeness.pace import (
     UNAVAILABLE,
     AnswerTiming,
     Pace,
-    fluke,
+    is_transient,
     least,
     retry_after,
 )
@@ -135,6 +135,6 @@ def test_the_least_delay():
 
 
 def test_flukes():
-    assert fluke(Reason.INTERRUPTED, 1)
-    assert not fluke(Reason.DNS_FAILED, 1)
-    assert not fluke(None, 1)
+    assert is_transient(Reason.INTERRUPTED, 1)
+    assert not is_transient(Reason.DNS_FAILED, 1)
+    assert not is_transient(None, 1)

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.formats.robots import ALLOW_ALL
-from windrow.politeness.robots_standing import AGE, HOPS, NEW, STALE, follow, stand
+from windrow.politeness.robots_standing import AGE, HOPS, NEW, STALE, follow, updated
 from windrow.reasons import Reason
 
 FILE = b"User-agent: *\nDisallow: /x\nCrawl-delay: 3"
@@ -10,7 +10,7 @@ AGENT = "x-crawler (for https://example.org/)"
 
 
 def after(before, status, now, content=b""):
-    return stand(before, status=status, content=content, agent=AGENT, now=now)
+    return updated(before, status=status, content=content, agent=AGENT, now=now)
 
 
 def test_before_the_first_attempt_nothing_may_be_asked():

@@ -142,7 +142,7 @@ def test_without_the_extra_it_says_so(tmp_path: Path, monkeypatch: pytest.Monkey
         FullTextIndex(tmp_path, FIELDS, "1")
 
 
-def strangers(folder: Path) -> Path:
+def unknown_names(folder: Path) -> Path:
     """A folder of somebody else: a ledger, an archive, and files that look nearly like ours."""
     for name in ("ledger.sqlite", "archive/windrow-000001-0-00001.warc.gz", "text/meta.json", "letters.txt"):
         path = folder / name
@@ -158,7 +158,7 @@ def tree(folder: Path) -> dict[str, str]:
 @needs
 @pytest.mark.parametrize("note", [None, "", "{}", '{"version": 1}', "[]", '{"name": "an index of another program"}'])
 def test_an_index_never_deletes_the_folder_of_somebody_else(tmp_path: Path, note: str | None) -> None:
-    strangers(tmp_path)
+    unknown_names(tmp_path)
     if note is not None:
         (tmp_path / "index.json").write_text(note)
     before = tree(tmp_path)
@@ -190,7 +190,7 @@ def test_an_index_without_strangers_is_removed_with_its_folder(tmp_path: Path) -
 
 @needs
 def test_a_link_in_an_index_is_not_followed_when_it_is_removed(tmp_path: Path) -> None:
-    letters, folder = strangers(tmp_path / "letters"), tmp_path / "index"
+    letters, folder = unknown_names(tmp_path / "letters"), tmp_path / "index"
     FullTextIndex(folder, FIELDS, "1").write(ENTRIES)
     remove(folder)
     folder.mkdir()

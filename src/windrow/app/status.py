@@ -73,7 +73,7 @@ class WorkspaceState:
     left_out: tuple[RuleCount, ...] = ()  # what rules left out of each source, in the last session that met such links
 
 
-def stand(workspace: Workspace, ledger: Ledger, phases: Phases) -> WorkspaceState:
+def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> WorkspaceState:
     """Return how the workspace stands."""
     turns: dict[str, list[SourceSession]] = {}
     for one in ledger.sessions.by_source():

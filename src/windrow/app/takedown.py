@@ -16,9 +16,9 @@ from windrow.registry import capable
 T = TypeVar("T")
 
 
-def weigh(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[Burden]:
+def estimate(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[Burden]:
     """Count what would be taken down."""
-    parts = _each(names, lambda one, some: one.weigh(workspace, ledger, some))
+    parts = _each(names, lambda one, some: one.estimate(workspace, ledger, some))
     return [burden for part in parts for burden in part]
 
 

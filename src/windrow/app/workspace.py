@@ -341,11 +341,11 @@ class Windrow:
 
     def status(self) -> WorkspaceState:
         """Return how every source stands, and how many items stand where and why."""
-        from windrow.app.status import stand
+        from windrow.app.status import current_state
 
         ledger = self.ledger()
         try:
-            return stand(self.config, ledger, phases())
+            return current_state(self.config, ledger, phases())
         finally:
             ledger.close()
 
@@ -469,11 +469,11 @@ class Windrow:
 
     def would_forget(self, names: Names) -> list[Burden]:
         """Count what `forget` would take down; nothing is changed."""
-        from windrow.app.takedown import weigh
+        from windrow.app.takedown import estimate
 
         ledger = self.ledger()
         try:
-            return weigh(self.config, ledger, _listed(names))
+            return estimate(self.config, ledger, _listed(names))
         finally:
             ledger.close()
 

@@ -19,7 +19,7 @@ from windrow.contract import Collection
 from windrow.errors import ConfigError
 from windrow.model import Limits
 from windrow.settings.configuration import Given, Surroundings
-from windrow.settings.layers import Layers, flatten, settle, strangers
+from windrow.settings.layers import Layers, flatten, settle, unknown_names
 from windrow.settings.setting import WORKSPACE, Setting, Value, variable
 
 
@@ -49,7 +49,7 @@ def load(
     files = read(root)
     tables, of_sources = declared(files), settings_of(known)
     own = settings(known)
-    strangers(around, [*map(variable, own), *(name for one in tables for name in variables(one, of_sources))])
+    unknown_names(around, [*map(variable, own), *(name for one in tables for name in variables(one, of_sources))])
     arrays = {name: rows for made in known.values() for name, rows in made.configuration.tables.items()}
     given = flatten(_usable(files, known), (*own, *arrays, "source"), MAIN)
     values = settle(own.values(), Layers(told, around, given), root)

@@ -136,7 +136,7 @@ class Harvest:
     options: Mapping[str, Any] = field(default_factory=dict)
     store: Store | None = None
     books: Projection | None = None
-    chronicle: VersionStore | None = None
+    version_store: VersionStore | None = None
     derivations: Mapping[str, Derivation] = field(default_factory=dict)  # by phase
     listers: int = 4
     downloaders: int = 4

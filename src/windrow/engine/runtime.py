@@ -34,10 +34,10 @@ OBJECTS = 100_000
 
 
 @contextmanager
-def seldom() -> Iterator[None]:
+def rare_gc() -> Iterator[None]:
     """Look for circles seldom: rows by the ten thousand hold none, and looking through them again and again takes long.
 
-    >>> with seldom():
+    >>> with rare_gc():
     ...     gc.get_threshold()[0]
     100000
     """

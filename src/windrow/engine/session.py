@@ -123,7 +123,7 @@ class Session:
         warm({site.scheme for site in sites}, _modules(harvest.collection))
         self._books += [harvest.books] if harvest.books else []
         keep = ArchiveSettings(setup.archive, self.number, setup.limits, setup.rotate, setup.agent)
-        stores = [one.close for one in (harvest.store, harvest.chronicle) if one]
+        stores = [one.close for one in (harvest.store, harvest.version_store) if one]
         with ExitStack() as held:
             held.enter_context(released(*stores))
             crew = Crew(keep, setup.fetchers)

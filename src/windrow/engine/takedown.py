@@ -57,7 +57,7 @@ Clean = Callable[[], tuple[str, ...]]
 """Leaves nothing of what was removed in the files of the stores; returns, in a sentence each, where something stays."""
 
 
-def bury(
+def take_down_target(
     session: Session, collection: str, targets: Iterable[TakedownTarget], reason: str, *, remove: Remove, clean: Clean
 ) -> list[TakedownResult]:
     """Take targets down, and with them what an earlier run left undone.

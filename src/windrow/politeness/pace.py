@@ -117,10 +117,10 @@ def retry_after(text: str, now: datetime) -> float | None:
     return min(max((time - now).total_seconds(), 0.0), LONGEST) if time else None
 
 
-def fluke(reason: Reason | None, tries: int) -> bool:
+def is_transient(reason: Reason | None, tries: int) -> bool:
     """Tell whether to ask again at once: a connection that failed, and only the first time.
 
-    >>> fluke(Reason.CONNECT_FAILED, 1), fluke(Reason.CONNECT_FAILED, 2), fluke(Reason.TIMEOUT, 1)
+    >>> is_transient(Reason.CONNECT_FAILED, 1), is_transient(Reason.CONNECT_FAILED, 2), is_transient(Reason.TIMEOUT, 1)
     (True, False, False)
     """
     return tries == 1 and reason in FLUKES

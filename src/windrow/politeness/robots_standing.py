@@ -42,14 +42,14 @@ NEW = RobotsState(SHUT, 0.0)
 """Before the first attempt: nothing but robots.txt itself may be asked for."""
 
 
-def stand(before: RobotsState, *, status: int | None, content: bytes, agent: str, now: float) -> RobotsState:
+def updated(before: RobotsState, *, status: int | None, content: bytes, agent: str, now: float) -> RobotsState:
     """Return what is in force after an attempt that ended `now`.
 
     `status` is None where no answer came; a status of 3xx is that of a redirect that is not followed.
 
-    >>> stand(NEW, status=404, content=b"", agent="x-crawler", now=0.0).robots.ask("/a").allowed
+    >>> updated(NEW, status=404, content=b"", agent="x-crawler", now=0.0).robots.ask("/a").allowed
     True
-    >>> stand(NEW, status=503, content=b"", agent="x-crawler", now=0.0).due
+    >>> updated(NEW, status=503, content=b"", agent="x-crawler", now=0.0).due
     60.0
     """
     if status is not None and 200 <= status < 300:

@@ -94,7 +94,7 @@ def unknown(name: str, known: Iterable[str], file: str) -> ConfigError:
     return ConfigError(f"{file}: {name} is not a setting{meant}", hint=f"edit {file}")
 
 
-def strangers(environ: Mapping[str, str], known: Iterable[str]) -> None:
+def unknown_names(environ: Mapping[str, str], known: Iterable[str]) -> None:
     """Refuse a variable that looks like a mistyped one of ours; others are somebody else's."""
     names = {each.removeprefix(PREFIX): each for each in known}
     for variable_ in sorted(environ):

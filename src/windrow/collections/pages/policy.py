@@ -83,9 +83,9 @@ class Policy:
         >>> site.ask("https://example.org/?page=2", 2026).allowed
         True
         """
-        return self.weigh(parts(url), year)
+        return self.estimate(parts(url), year)
 
-    def weigh(self, address: Parts, year: int) -> PolicyVerdict:
+    def estimate(self, address: Parts, year: int) -> PolicyVerdict:
         """Judge an address in parts as `ask` does."""
         if not self.scope.holds(address):
             return PolicyVerdict(Reason.OUT_OF_SCOPE)

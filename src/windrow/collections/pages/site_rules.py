@@ -105,7 +105,7 @@ class SiteRules:
         agent = self._manner.agent
         self._judged.clear()
         self._met.forget()
-        self._standing = robots_standing.stand(self._standing, status=status, content=body, agent=agent, now=at)
+        self._standing = robots_standing.updated(self._standing, status=status, content=body, agent=agent, now=at)
         named = self._standing.robots.sitemaps if self._manner.sitemaps else ()
         return self._some(self._sitemap(url, 0) for url in named)
 
@@ -143,7 +143,7 @@ class SiteRules:
 
     def again(self, reason: Reason | None, tries: int) -> bool:
         """Tell whether to ask once more at once: most failed connections are over at the second try."""
-        return pace.fluke(reason, tries)
+        return pace.is_transient(reason, tries)
 
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
         """Return the seconds to wait after an answer, or None where the site is given up for the run."""
@@ -253,7 +253,7 @@ class SiteRules:
     def _judge(self, url: str) -> FoundUrl | None:
         """Return what may be asked for at a clean address, now or by its own origin's leave."""
         address = parts(url)
-        verdict = self._manner.policy.weigh(address, self._year)
+        verdict = self._manner.policy.estimate(address, self._year)
         if verdict.reason:
             if verdict.reason is not Reason.OUT_OF_SCOPE:
                 self._leave(url, verdict)

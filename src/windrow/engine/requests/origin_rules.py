@@ -58,7 +58,7 @@ class OriginRules:
 
     def ruled(self, at: float, status: int | None, body: bytes) -> list[FoundUrl]:
         """Take robots.txt, or that there is none to be had."""
-        self._standing = robots_standing.stand(self._standing, status=status, content=body, agent=self._agent, now=at)
+        self._standing = robots_standing.updated(self._standing, status=status, content=body, agent=self._agent, now=at)
         return []
 
     def moved(self, status: int, location: str, base: str, hops: int) -> str:
@@ -85,7 +85,7 @@ class OriginRules:
 
     def again(self, reason: Reason | None, tries: int) -> bool:
         """Tell whether to ask once more at once: most failed connections are over at the second try."""
-        return pace.fluke(reason, tries)
+        return pace.is_transient(reason, tries)
 
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
         """Return the seconds to wait after an answer; None where the origin is given up for the run."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from windrow.contract import Derive
 from windrow.engine.run import HarvestRun
-from windrow.engine.runtime import seldom
+from windrow.engine.runtime import rare_gc
 from windrow.errors import WindrowError
 
 
@@ -21,7 +21,7 @@ def derive_step(run: HarvestRun, step: Derive) -> None:
         return not run.stopping()
 
     try:
-        with seldom():
+        with rare_gc():
             comment = derivation(pulse)
     except WindrowError as error:
         # What it had committed stays, and the next run goes on from there.

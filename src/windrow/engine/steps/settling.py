@@ -1,4 +1,4 @@
-"""Settle: every visit after the checkpoint, read where that is needed, told to the chronicle in order."""
+"""Settle: every visit after the checkpoint, read where that is needed, told to the version store in order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from windrow.engine.requests.answers import KeptAnswer, request_of
 from windrow.engine.requests.following import place_of
 from windrow.engine.requests.services import ServiceRequests
 from windrow.engine.run import HarvestRun, VersionStore, WaitingStore
-from windrow.engine.runtime import seldom
+from windrow.engine.runtime import rare_gc
 from windrow.engine.steps.stepping import PASSING
 from windrow.errors import ArchiveError, StoreError, WindrowError
 from windrow.model import ArchivePlace, Finding, Item, Reading, Recorded, Status, Visit
@@ -46,11 +46,11 @@ class SettledVisit(NamedTuple):
 class Settling:
     """One settle step at work."""
 
-    def __init__(self, run: HarvestRun, step: Settle, chronicle: VersionStore) -> None:
-        """Tell the chronicle of one harvest."""
+    def __init__(self, run: HarvestRun, step: Settle, version_store: VersionStore) -> None:
+        """Tell the version store of one harvest."""
         self._run = run
         self._step = step
-        self._chronicle = chronicle
+        self._version_store = version_store
         self._account = Account(run, run.collection.phase(step.phase))
         self._number = run.collection.steps.index(step)
         self._asking = ServiceRequests(run)
@@ -58,16 +58,16 @@ class Settling:
         self._options = {name: str(value) for name, value in run.harvest.options.items()}
 
     def run(self) -> None:
-        """Tell all visits, then what is owed, then let the chronicle finish."""
-        run, chronicle = self._run, self._chronicle
-        run.progress.begin(self._step.phase, run.ledger.attempts.count_after(chronicle.checkpoint()))
+        """Tell all visits, then what is owed, then let the version store finish."""
+        run, version_store = self._run, self._version_store
+        run.progress.begin(self._step.phase, run.ledger.attempts.count_after(version_store.checkpoint()))
         try:
             self._agree()
             self._tell_all()
             self._answer()
             self._pay()
             if not run.stopping():
-                chronicle.finish(int(run.clock().timestamp()), self._pulse)
+                version_store.finish(int(run.clock().timestamp()), self._pulse)
         except StoreError as error:
             # What is not told yet stays so: the next run goes on here.
             self._account.close(error, error.reason)
@@ -79,7 +79,7 @@ class Settling:
 
     def _agree(self) -> None:
         """Refuse to go on where a ledger of earlier times was put back: its next visits would be taken for told."""
-        told, last = self._chronicle.checkpoint(), self._run.ledger.attempts.last_visit()
+        told, last = self._version_store.checkpoint(), self._run.ledger.attempts.last_visit()
         if told > last:
             raise StoreError(
                 f"what visits told is on record up to visit {told}, and the ledger ends with visit {last}",
@@ -103,7 +103,7 @@ class Settling:
 
     def _visits(self) -> Iterator[Recorded]:
         """Draw visits after the checkpoint, some hundred at a time; a stop ends the row."""
-        run, last = self._run, self._chronicle.checkpoint()
+        run, last = self._run, self._version_store.checkpoint()
         while visits := run.ledger.attempts.visits_after(run.collection.name, last, PAGE):
             for one in visits:
                 if run.stopping():
@@ -135,7 +135,7 @@ class Settling:
         kept = one.visit.kept
         if kept is None:
             return None
-        if kept.revisit and (self._chronicle.passing(one.visit.url, kept.digest) or self._refers(one, kept)):
+        if kept.revisit and (self._version_store.passing(one.visit.url, kept.digest) or self._refers(one, kept)):
             return self._place(one.visit, kept)
         if not self._step.wants(one) or (kept.revisit and self._known(one, kept)):
             return None
@@ -143,7 +143,7 @@ class Settling:
 
     def _known(self, one: Recorded, kept: model.KeptResponse) -> bool:
         known_as = self._step.known_as
-        return self._chronicle.same(one.visit.url, known_as(one) if known_as else kept.digest)
+        return self._version_store.same(one.visit.url, known_as(one) if known_as else kept.digest)
 
     def _refers(self, one: Recorded, kept: model.KeptResponse) -> bool:
         """Tell whether the head of an answer with known bytes says what they do not."""
@@ -175,7 +175,7 @@ class Settling:
 
     def _answer(self) -> None:
         """Have services asked, and take the step again for visits whose answers are there, as long as that helps."""
-        store = self._chronicle
+        store = self._version_store
         if not self._run.collection.takes_answers or not isinstance(store, WaitingStore):
             return
         while not self._run.stopping():
@@ -239,7 +239,7 @@ class Settling:
 
     def _settle_page(self, page: list[SettledVisit], upto: int) -> None:
         entries = self._entries(page)
-        self._chronicle.settle([entry for entry in entries if entry is not None], upto)
+        self._version_store.settle([entry for entry in entries if entry is not None], upto)
         self._pace(page)
         self._count(page)
 
@@ -252,7 +252,7 @@ class Settling:
         if crawl is None or crawl.interval is None or self._run.harvest.reread:
             return
         visits = {one.recorded.visit.url: one.recorded for one in page if one.recorded.source in self._sources}
-        changes = self._chronicle.changes(visits)
+        changes = self._version_store.changes(visits)
         with self._run.ledger.writing() as writer:
             for url, seen in changes.items():
                 writer.addresses.pace(visits[url], crawl.interval(self._sources[visits[url].source], seen))
@@ -279,9 +279,9 @@ class Settling:
     def _pay(self) -> None:
         """Read once more what stands for another version than it did, and could not be had then."""
         run = self._run
-        while not run.stopping() and (owed := self._chronicle.owed(PAGE)):
+        while not run.stopping() and (owed := self._version_store.owed(PAGE)):
             visits = run.ledger.attempts.visits_named(owed)
-            self._chronicle.pay(dict.fromkeys(owed) | dict(self._again(visits)))
+            self._version_store.pay(dict.fromkeys(owed) | dict(self._again(visits)))
             run.tick()
 
     def _again(self, visits: list[Recorded]) -> Iterator[tuple[int, Any]]:
@@ -300,10 +300,10 @@ class Settling:
 
 
 def settle_step(run: HarvestRun, step: Settle) -> None:
-    """Take a Settle step for every visit that the chronicle was not told of."""
-    if run.harvest.chronicle is not None:
-        with seldom():
-            Settling(run, step, run.harvest.chronicle).run()
+    """Take a Settle step for every visit that the version store was not told of."""
+    if run.harvest.version_store is not None:
+        with rare_gc():
+            Settling(run, step, run.harvest.version_store).run()
 
 
 def _results(result: Any) -> tuple[Any, ...]:

@@ -21,7 +21,7 @@ ADAPTER = Rooms(
         "search": "lookup",
         "take_down": "takedown",
         "vet": "harvest",
-        "weigh": "takedown",
+        "estimate": "takedown",
     },
     IMPORTS_WARC=True,
 )

@@ -35,7 +35,7 @@ def harvest(workspace: Workspace) -> Harvest:
         books=CrawlerBooks(
             told.crawler, agent, archive=workspace.archive.folder if told.file_text else None, summary=told.summary
         ),
-        chronicle=SummaryStore(f"sqlite:///{told.summary}"),
+        version_store=SummaryStore(f"sqlite:///{told.summary}"),
         derivations={"index": follower(told.summary, told.index)},
         limits=told.limits,
     )

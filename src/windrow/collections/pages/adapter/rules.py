@@ -72,8 +72,8 @@ def standing(workspace: Workspace, ledger: Ledger, source: Source, origin: str) 
     for one in reversed(visits):
         content = _content(workspace, one.place) if one.warc else b""
         at = one.started.timestamp()
-        state = robots_standing.stand(state, status=one.status, content=content, agent=source.site.agent, now=at)
-    return state if visits else robots_standing.stand(robots_standing.NEW, status=404, content=b"", agent="", now=0.0)
+        state = robots_standing.updated(state, status=one.status, content=content, agent=source.site.agent, now=at)
+    return state if visits else robots_standing.updated(robots_standing.NEW, status=404, content=b"", agent="", now=0.0)
 
 
 def _content(workspace: Workspace, place: ArchivePlace) -> bytes:

@@ -24,7 +24,7 @@ from windrow.engine.ledger.moment import now
 from windrow.engine.ledger.takedowns import TargetCount
 from windrow.engine.replay import SCRATCH
 from windrow.engine.session import Session, Setup
-from windrow.engine.takedown import TakedownResult, TakedownTarget, bury, kept_by_reader, lift
+from windrow.engine.takedown import TakedownResult, TakedownTarget, kept_by_reader, lift, take_down_target
 from windrow.errors import StoreError, UsageError
 from windrow.reasons import Reason
 from windrow.stores.index.folder import refuse_strange
@@ -58,7 +58,7 @@ def _meant(workspace: Workspace, ledger: Ledger, name: str) -> Iterator[Takedown
                 yield TakedownTarget(one.origin, 0, one.seq)
 
 
-def weigh(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[Burden]:
+def estimate(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[Burden]:
     """Count what would be taken down."""
     found = targets(workspace, ledger, names)
     return [_burden(one, ledger.takedowns.count(one.address, one.host)) for one in found]
@@ -78,7 +78,7 @@ def take_down(workspace: Workspace, setup: Setup, names: Sequence[str], reason: 
     refuse_strange(pages_of(workspace.sections).index)
     with Session(setup, "forget") as session:
         found = targets(workspace, session.ledger, names)
-        return bury(
+        return take_down_target(
             session,
             KIND,
             found,
