@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lxml import etree
+from lxml import html as lxml_html
 
 from tests.cli.conftest import OPERATOR
 from tests.servers.hostile import BAD, GOOD, answer, answering
@@ -157,4 +159,91 @@ def test_what_a_page_needs_to_be_shown_is_kept_on_request_and_is_no_page(workspa
     style = windrow("why", f"{server.origin(GOOD)}/look.css?v=2").out
     assert "stands had" in style
     assert "not asked for" not in style
+    assert windrow("check").code == 0
+
+
+TITLES = [
+    "&lt;script>alert(1)&lt;/script>", "&lt;/title>&lt;img src=x onerror=alert(1)>", '" onmouseover="alert(1)', "]]>&amp;lt;b>",
+    "\x1b[31mred\x1b]0;owned\x07", "\x9b31mC1", "\u202egnp.exe", "\u2066iso\u2069", "tag\U000e0041\U000e0042", "a\u2028b\u2029c",
+    "&#0;&#27;[2J", "&#x9b;2J", "nul\x00nul", "\ufffe\uffff\ufdd0", "&#xd800;half", "line\r\nFrom: me", "back\x08\x08space",
+    "%s %n {0} ${x}", "=cmd|' /C calc'!A0", "long " * 20_000, "\u200b\u200e\u061c", "a\u0301" * 5_000, "\U0001f600" * 300,
+]  # fmt: skip
+LEADS = [
+    "http://127.0.0.9:1/", "http://127.1/", "http://2130706433/", "http://0x7f.1/", "http://0/", "http://[::1]/",
+    "http://[::ffff:127.0.0.1]/", "http://169.254.169.254/latest/meta-data", "http://10.0.0.1/", "http://localhost/",
+    "file:///etc/passwd", "gopher://127.0.0.1/", "javascript:alert(1)", "data:text/html,x", "//", "///", "http://", "http:///x",
+    "http://a.example:99999/", "http://user:secret@127.0.0.3/", "http://\u2100.example/", "http://xn--/", "http://a..b/", "%",
+    "\x00", "?", "#", "/r/self", "/r/two", "/r/chain0", "http://" + "a." * 2_000 + "example/", "/" + "x" * 9_000,
+]  # fmt: skip
+LINKS = [
+    "http://127.0.0.2%2f@evil.example/", "\\\\evil.example\\x", "http:\\\\evil.example", "/%00", "/%2e%2e/%2e%2e/etc", "/..%2f..%2f",
+    "/a%ff%fe", "/\u00e9\u0301", "/\u202etxt", "ht\ntp://evil.example/", "/t\tab", "http://127.0.0.2:0/", "http://127.0.0.2./",
+    "http://\uff11\uff12\uff17.0.0.9/", "http://\u2024/", "//[", "http://[::1%25eth0]/", "/;x=y", "/%", "/%zz", "/a//b///c", "/./.",
+    "http://xn--80ak6aa92e.example/", "http://b\u00fccher.example/", "/\ud800".encode("utf-8", "replace").decode(),
+]  # fmt: skip
+
+
+def hostile() -> Answers:
+    html = {"kind": "text/html; charset=utf-8"}
+    pages = {f"/t{at}": title for at, title in enumerate(TITLES)}
+    pages |= {"/links": "links"}
+    answers = {
+        (GOOD, path): answer(f"<title>{title}</title><h1>{title}</h1><p>Harbour {path}</p>".encode(), **html)
+        for path, title in pages.items()
+    }
+    anchors = "".join(f'<a href="{one}">x</a>' for one in LINKS)
+    answers[GOOD, "/links"] = answer(f"<p>Harbour links</p>{anchors}".encode(), **html)
+    for at, to in enumerate(LEADS):
+        answers[GOOD, f"/l{at}"] = answer(status="302 Found", more="Location: ").replace(
+            b"Location: ", b"Location: " + to.encode() + b"\r\n"
+        )
+    answers[GOOD, "/r/self"] = answer(status="301 Moved", more="Location: /r/self\r\n")
+    answers[GOOD, "/r/two"] = answer(status="301 Moved", more="Location: /r/three\r\n")
+    answers[GOOD, "/r/three"] = answer(status="301 Moved", more="Location: /r/two\r\n")
+    for at in range(60):
+        answers[GOOD, f"/r/chain{at}"] = answer(status="302 Found", more=f"Location: /r/chain{at + 1}\r\n")
+    heads = {
+        "/h0": "A: b\r\n" * 20_000, "/h1": "X: " + "y" * 2_000_000 + "\r\n", "/h2": "Set-Cookie: a=b\r\n" * 500,
+        "/h3": "Content-Type: \x1b[31m\r\n", "/h4": "Refresh: 0; url=http://127.0.0.9:1/\r\n", "/h5": "Content-Length: -1\r\n",
+        "/h6": "Content-Encoding: gzip, gzip, gzip, gzip, gzip, gzip\r\n", "/h7": "ETag: \x1b]0;x\x07\r\n",
+        "/h8": 'Link: <http://127.0.0.9:1/>; rel="canonical"\r\n', "/h9": "Transfer-Encoding: chunked\r\n",
+    }  # fmt: skip
+    answers |= {(GOOD, path): answer(b"<p>Harbour of heads", more=more) for path, more in heads.items()}
+    front = "".join(f'<a href="{path}">{path}</a>' for host, path in answers if not path.startswith("/r/"))
+    return answers | {
+        (GOOD, "/"): answer(front.encode(), **html),
+        (GOOD, "/robots.txt"): answer(
+            b"\xef\xbb\xbfUser-agent: *\r\x00Disallow: /\x1b[31m\r\nCrawl-delay: -1\nCrawl-delay: nan"
+        ),
+    }
+
+
+SHOWN_RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u061c\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
+"""What a terminal obeys, or what turns or hides the letters around it."""
+
+
+def test_a_hundred_hostile_answers_in_a_whole_run_reach_no_terminal_no_page_and_no_other_host(
+    workspace, windrow
+) -> None:
+    with answering(hostile()) as server:
+        root = workspace(f"{server.origin(GOOD)}/", "assets = true")
+        ran = windrow("run")
+        assert ran.code in {0, 3}, ran.err
+        assert {host for host, _ in server.asked} == {GOOD}
+        assert len(server.asked) < 400
+    said = [windrow(*words) for words in (
+        ("changes",), ("changes", "--json"), ("search", "harbour", "--limit", "100"), ("status",), ("status", "--json"),
+        ("search", "harbour", "--limit", "100", "--json"), ("export", "pages", "--as", "jsonl"), ("why", "site"),
+        *(("why", f"{server.origin(GOOD)}/{path}") for path in ("t4", "t5", "t6", "h3", "h7", "l8", "r/two")),
+    )]  # fmt: skip
+    for one in (ran, *said):
+        assert one.code in {0, 3}, one.err
+        found = SHOWN_RAW.search(one.out + one.err)
+        assert found is None, (found, one.out[max(0, found.start() - 80) : found.end() + 40])
+    atom, html = (windrow("changes", "--as", form) for form in ("atom", "html"))
+    assert len(etree.fromstring(atom.out.encode()).findall("{*}entry")) > len(TITLES)
+    page = lxml_html.fromstring(html.out)
+    assert page.xpath("//script | //img | //@onerror | //@onmouseover | //*[starts-with(@href, 'javascript:')]") == []
+    titles = ask(root / "summary.sqlite", "SELECT count(*) FROM document_description WHERE title IS NOT NULL")
+    assert titles[0][0] > len(TITLES) - 5
     assert windrow("check").code == 0

@@ -11,9 +11,9 @@ import sqlalchemy as sa
 
 from tests.collections.pages.place import Page, fill, schema
 from windrow.collections.pages.database import fulltext_table
-from windrow.collections.pages.database.fulltext_table import Filled
+from windrow.collections.pages.database.fulltext_table import Filled, Spelling
 from windrow.errors import StoreError
-from windrow.query.word import counted
+from windrow.query.word import LONGEST, counted, readable
 from windrow.stores.connect import connect
 
 PAGES = [
@@ -138,4 +138,18 @@ def test_a_database_without_the_tables_is_our_error(tmp_path: Path) -> None:
     engine = connect(f"sqlite:///{tmp_path / 'empty.sqlite'}")
     with pytest.raises(StoreError):
         fulltext_table.fill(engine, counted)
+    engine.dispose()
+
+
+def test_words_that_an_index_cuts_or_writes_otherwise_are_counted_alike_in_both(tmp_path: Path) -> None:
+    odd = ["x" * 100, "a\u0301" * 5_000, "y" * LONGEST, "\U0001e900\U0001e901", "\u0df2 caf\u00e9 \u6771\u4eac"]
+    path = tmp_path / "odd.sqlite"
+    with sqlite3.connect(path) as link:
+        link.executescript(schema())
+        fill(link, [Page(f"https://a.example/{at}", f"tea {text} tea", "T") for at, text in enumerate(odd)])
+    link.close()
+    engine = connect(f"sqlite:///{path}", durable=False)
+    spelling = Spelling(readable, "1")
+    fulltext_table.fill(engine, counted, spelling=spelling)
+    assert fulltext_table.recount(engine, counted, spelling) == []
     engine.dispose()

@@ -183,7 +183,7 @@ def readable(text: str) -> str:
 
 
 def counted(*texts: str) -> Counter[str]:
-    """Count the words of texts together, without those that are too long: what `words` finds, found faster.
+    """Count the words of texts together, without those of `LONGEST` letters and more: what `words` finds, faster.
 
     The text is cut at all of ASCII that is no word; then each different piece that has other letters is looked at.
 
@@ -197,8 +197,9 @@ def counted(*texts: str) -> Counter[str]:
             number = found.pop(piece)
             for word in _PIECES[piece]:
                 found[word] = found.get(word, 0) + number
-    if found and len(max(found, key=len)) > LONGEST:
-        for word in [word for word in found if len(word) > LONGEST]:
+    # In the text of an index longer words are cut to LONGEST: counted there or here, none of them counts.
+    if found and len(max(found, key=len)) >= LONGEST:
+        for word in [word for word in found if len(word) >= LONGEST]:
             del found[word]
     return found
 
