@@ -35,6 +35,9 @@ from windrow.formats.url import parts
 from windrow.stores.archive import ArchiveWriter
 from windrow.transports.registry import transport_for
 
+PARTING = 2.0
+"""Seconds in which the connections that are left over are closed."""
+
 PAUSE = 0.05
 """Seconds between two reports; the end of a lane is told at once."""
 
@@ -89,7 +92,14 @@ class Fetcher:
                     await self._awake.wait()
         self._loop.remove_reader(self._pipe.fileno())
         self.send()
-        await self._lines.close()
+        for task in self._tasks:
+            task.cancel()
+        # A server that says nothing may keep its connection from being closed; the process ends all the same.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PARTING):
+                await self._lines.close()
+                if self._tasks:
+                    await asyncio.wait(self._tasks)
 
     def _receive(self, ended: asyncio.Event) -> None:
         try:
@@ -146,6 +156,10 @@ class Fetcher:
 
 async def _serve(pipe: Pipe, keeper: ArchiveWriter, heartbeat: Heartbeat) -> None:
     await Fetcher(pipe, keeper, heartbeat).serve()
+    keeper.close()
+    pipe.close()
+    # A lane that hangs, in a thread or in a connection that does not close, must not keep the process alive.
+    os._exit(0)
 
 
 def main(pipe: Pipe, prefix: str, keep: ArchiveSettings, board: Any) -> None:
@@ -161,7 +175,3 @@ def main(pipe: Pipe, prefix: str, keep: ArchiveSettings, board: Any) -> None:
     heartbeat = Heartbeat(board)
     heartbeat.start()
     asyncio.run(_serve(pipe, keeper, heartbeat))
-    keeper.close()
-    pipe.close()
-    # A lane that hangs in a thread must not keep the process alive.
-    os._exit(0)
