@@ -10,7 +10,7 @@ from urllib.parse import urljoin
 from windrow.collections.events.parser import EventParser
 from windrow.collections.events.readers.registry import READERS
 from windrow.collections.events.reading import ReadEvent, input_of, read_document
-from windrow.collections.events.settings import ADDRESS, PARSER
+from windrow.collections.events.settings import ADDRESS, ONCE, PARSER
 from windrow.contract import Answer, Offering, Request, Turn
 from windrow.errors import StepError
 from windrow.model import Finding, Level, Source
@@ -23,8 +23,8 @@ MOST = 10_000
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
     """Ask for the source's address, each time it is due."""
     del learned
-    parser = source.options[PARSER]
-    return (Request(source.options[ADDRESS], "first", every=int(parser.every)),)
+    every = None if source.options.get(ONCE) else int(source.options[PARSER].every)
+    return (Request(source.options[ADDRESS], "first", every=every),)
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
@@ -42,8 +42,12 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
     told = [Finding(_word(one.reason), one.message, Level.WARN) for one in read if not isinstance(one, ReadEvent)]
     following = READERS[given.rules.reader].next_page(given)
     url = urljoin(given.url, following) if following else ""
-    every = int(parser.every) if parser.complete else None
-    asked = (Request(url, "page", every=every, only_if_new=not parser.complete),) if url and url != given.url else ()
+    whole = parser.complete or READERS[given.rules.reader].growing
+    every = int(parser.every) if whole else None
+    asked: tuple[Request, ...] = ()
+    if url and url != given.url:
+        asked = (Request(url, "page", every=every, only_if_new=not whole),)
+    asked += tuple(Request(one, "detail", priority=1) for one in READERS[given.rules.reader].details(given))
     end = "" if asked else "the last page" if answer.request.name == "page" else "there are no more pages"
     return Turn(asked, tuple(offers.values())[:MOST], end=end, findings=tuple(told[:100]))
 

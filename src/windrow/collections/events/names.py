@@ -1,4 +1,7 @@
-"""The standard branch and entity names: those that VotersDaily's programs had. A workspace may name more."""
+"""The standard branch and entity names: those that VotersDaily's programs had, and the Federal Register.
+
+A workspace may name more.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,10 @@ from difflib import get_close_matches
 from windrow.errors import ConfigError
 
 BRANCHES = ("Executive", "Legislative", "Judicial", "Other")
-ENTITIES = ("White House", "Senate", "House of Representatives", "Supreme Court", "Federal Election Commission")
+ENTITIES = (
+    "White House", "Senate", "House of Representatives", "Supreme Court", "Federal Election Commission",
+    "Office of the Federal Register",
+)  # fmt: skip
 
 
 def checked(name: str, known: tuple[str, ...], setting: str) -> str:

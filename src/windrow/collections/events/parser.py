@@ -22,7 +22,9 @@ class ParserRules:
     url, status, location); `extra` has the keys that a source gives beside those of the standard. How both are
     written depends on the `reader`. `formats` are the times' patterns, `naive` the zone of times that name none where
     that is not the source's ("UTC"), `statuses` this project's words for those of the source, `next` finds the next
-    page. `root` is what the document must be: anything else is an error page.
+    page. `root` is what the document must be: anything else is an error page. `placeholders` are titles of what says
+    only that there is nothing, `markup` the fields that are HTML. `details` leads to documents of their own, one for
+    each event: `LIST:URL:CHANGED`, where CHANGED tells that one has to be asked again.
     """
 
     version: str = "1"
@@ -36,6 +38,9 @@ class ParserRules:
     statuses: Mapping[str, str] = field(default_factory=dict)
     next: str = ""
     root: str = ""
+    placeholders: tuple[str, ...] = ()
+    markup: tuple[str, ...] = ()
+    details: str = ""
 
 
 @dataclass(frozen=True, slots=True)

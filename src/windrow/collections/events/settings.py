@@ -22,8 +22,8 @@ from windrow.settings.configuration import Configuration, SourceTable, Surroundi
 from windrow.settings.kinds import DURATION, OPEN, SECRET, TEXT, TEXTS, ValueKind, choice, count
 from windrow.settings.setting import Setting, Value
 
-ADDRESS, PARSER = "address", "event_parser"
-"""Options of a source: its whole address, and its parser."""
+ADDRESS, PARSER, ONCE = "address", "event_parser", "once"
+"""Options of a source: its whole address, its parser, and whether the address is another one every day."""
 
 RULES = tuple(field.name for field in fields(ParserRules))
 
@@ -75,6 +75,9 @@ SOURCE = (
     Setting("statuses", TABLE, {}, "what the source's words for the state of an event mean"),
     Setting("next", TEXT, "", "where the address of the next page is"),
     Setting("root", TEXT, "", "root element, key or selector that a right answer has; others are error pages"),
+    Setting("placeholders", TEXTS, [], "titles of what says only that there is nothing"),
+    Setting("markup", TEXTS, [], "fields that are HTML: title, description"),
+    Setting("details", TEXT, "", "LIST:URL:CHANGED, where a list only names documents of their own for its events"),
     Setting("versions", TABLES, [], "dated versions: what is read by other words from a day on"),
     Setting("complete", choice("auto", "yes", "no"), "auto", "whether a document has all events that are to come"),
     Setting("missing_after", count(1, 1000), 3, "good runs without a future event until it is marked as missing"),
@@ -109,7 +112,7 @@ def _refuse_secrets(table: SourceTable, address: str) -> None:
     if words & {"api_key", "apikey", "key", "token", "access_token", "password"}:
         raise ConfigError(
             f"{table.file}: source.{table.name}.url: holds a key, which would stand in every record",
-            hint="ask for an address without a key",
+            hint='leave it out, and say where it is: secret = "env:NAME" and secret_query or secret_header',
         )
 
 

@@ -13,14 +13,18 @@ from windrow.adapter import Export, Replayed
 from windrow.collections.events.adapter.databases import opened, place_of
 from windrow.collections.events.adapter.projection import EventProjection
 from windrow.collections.events.collection import COLLECTION
+from windrow.collections.events.dated import DAILY, filled
 from windrow.collections.events.exports.registry import FORMS
+from windrow.collections.events.settings import ADDRESS, ONCE
 from windrow.config import Workspace
 from windrow.contract import Collection
 from windrow.engine.check import Fault
 from windrow.engine.ledger import Ledger
+from windrow.engine.ledger.moment import now
 from windrow.engine.progress import Progress
 from windrow.engine.run import Harvest
 from windrow.engine.session import Setup
+from windrow.model import Source
 from windrow.record_adapter import RecordAdapter
 from windrow.stores.documents.contract import DocumentStore, Span, Stored
 from windrow.stores.documents.sqlite import SqliteDocuments
@@ -61,7 +65,9 @@ class EventAdapter(RecordAdapter):
 
     def harvest(self, workspace: Workspace) -> Harvest:
         """Make the harvest that the configuration describes; after it the documents are brought up to date."""
-        return replace(super().harvest(workspace), derivations={"document": partial(self._derive, workspace)})
+        made = super().harvest(workspace)
+        sources = tuple(map(_of_today, made.sources))
+        return replace(made, sources=sources, derivations={"document": partial(self._derive, workspace)})
 
     def _derive(self, workspace: Workspace, pulse: Callable[[], bool]) -> str:
         """Bring both databases up to date with the records and the ledger."""
@@ -69,7 +75,7 @@ class EventAdapter(RecordAdapter):
             if records is None:
                 return "nothing is read yet"
             with opened(workspace) as databases:
-                sources = workspace.of(self._collection.name)
+                sources = tuple(map(_of_today, workspace.of(self._collection.name)))
                 made = EventProjection(
                     records, ledger, databases, sources, archive=workspace.archive.folder, limits=workspace.limits
                 )
@@ -108,6 +114,13 @@ class EventAdapter(RecordAdapter):
         done = super().take_down(workspace, setup, names, reason)
         self._anew(workspace)
         return done
+
+
+def _of_today(source: Source) -> Source:
+    """Return a source with the address that it has today."""
+    address = source.options[ADDRESS]
+    today = filled(address, now().date())
+    return replace(source, options={**source.options, ADDRESS: today, ONCE: DAILY in address})
 
 
 def _lines(store: DocumentStore, database: str, out: TextIO) -> int:

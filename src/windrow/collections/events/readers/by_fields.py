@@ -6,6 +6,7 @@ from urllib.parse import urljoin
 
 from windrow.collections.events.parser import ParserInput, RawEvent, Unread
 from windrow.collections.events.readers.expression import Look, found
+from windrow.collections.events.readers.markup import without_markup
 from windrow.collections.events.times import EventTime, read_time
 from windrow.reasons import Reason
 
@@ -24,7 +25,7 @@ def event_of(given: ParserInput, look: Look, text: str) -> RawEvent | Unread:
         return found(fields[name], look) if name in fields else None
 
     title, key = told("title") or "", told("id") or ""
-    if told("placeholder"):
+    if title.strip() in given.rules.placeholders:
         return Unread(Reason.PLACEHOLDER, (title or text)[:200], key)
     start = time_of(given, told("start") or "")
     if start is None:
@@ -32,14 +33,27 @@ def event_of(given: ParserInput, look: Look, text: str) -> RawEvent | Unread:
         return Unread(Reason.INCOMPLETE_RECORD, f"{title[:80]!r} has no start that can be read: {written!r}", key)
     end = told("end")
     url = told("url")
-    extra = {name: value for name, path in given.rules.extra.items() if (value := found(path, look))}
+    extra = {name: value for name, path in given.rules.extra.items() if (value := _extra(path, look)) != ""}
+    description = told("description")
+    if "title" in given.rules.markup:
+        title = without_markup(title)
+    if description and "description" in given.rules.markup:
+        description = without_markup(description)
     if start.note:
         extra["time_note"] = start.note
     return RawEvent(
-        key, title, start, text, end if end is None else time_of(given, end) or "", told("description"),
+        key, title, start, text, end if end is None else time_of(given, end) or "", description,
         urljoin(given.url, url) if url else url, status_of(given, told("status") or ""), told("location"), extra,
         told("branch") or "", told("entity") or "",
     )  # fmt: skip
+
+
+def _extra(path: str, look: Look) -> str | int:
+    """Return what an expression finds; after a `#` a whole number, and nothing where it is none."""
+    if not path.startswith("#"):
+        return found(path, look)
+    told = found(path[1:], look)
+    return int(told) if told.isdecimal() and len(told) < 18 else ""
 
 
 def time_of(given: ParserInput, text: str) -> EventTime | None:

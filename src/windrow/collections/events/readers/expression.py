@@ -1,6 +1,7 @@
 """How a field of an event is found in what a document holds: paths, alternatives, templates and constants.
 
-`a.b|c` takes the first that says something, `{date} {time}` puts several together, `=word` is a text as it stands.
+`a.b|c` takes the first that says something, `{date} {time}` puts several together, `=word` is a text as it stands,
+`a?word` that word where `a` says anything.
 What a path means its reader says.
 """
 
@@ -27,6 +28,9 @@ def found(expression: str, look: Look) -> str:
         if "{" in alternative:
             first, *_ = [look(hole) for hole in _HOLE.findall(alternative)] or [""]
             told = _HOLE.sub(lambda hole: look(hole[1]) or "", alternative).strip() if first else ""
+        elif "?" in alternative:
+            path, _, word = alternative.partition("?")
+            told = word if (look(path) or "").strip() else ""
         else:
             told = (look(alternative) or "").strip()
         if told:

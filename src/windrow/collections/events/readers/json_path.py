@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
 from windrow.collections.events.parser import ParserInput, RawEvent, Unread
 from windrow.collections.events.readers.by_fields import event_of
@@ -19,6 +20,8 @@ MOST = 10_000
 def read(given: ParserInput) -> Iterator[RawEvent | Unread]:
     """Yield the events of a document."""
     tree = parsed(given)
+    if given.rules.details and isinstance(at(tree, given.rules.details.partition(":")[0]), list):
+        return  # it only names the documents that have the events
     listed = at(tree, given.rules.items)
     if listed is None and isinstance(tree, dict) and given.rules.root and given.rules.root in tree:
         return  # an API that leaves the list out where it would be empty
@@ -79,3 +82,17 @@ def shown(value: Any) -> str | None:
 def next_page(given: ParserInput) -> str:
     """Return the address of the next page, as the document says it; empty for the last."""
     return (shown(at(parsed(given), given.rules.next)) or "") if given.rules.next else ""
+
+
+def details(given: ParserInput) -> tuple[str, ...]:
+    """Return the addresses of the documents that a list names; one that changed has another address."""
+    path, _, rest = given.rules.details.partition(":")
+    url, _, changed = rest.partition(":")
+    listed = at(parsed(given), path) if path else None
+    found = []
+    for one in listed[:MOST] if isinstance(listed, list) else ():
+        where = shown(at(one, url)) or ""
+        if where.startswith(("http://", "https://")):
+            told = quote(shown(at(one, changed)) or "", safe="") if changed else ""
+            found.append(f"{where}{'&' if '?' in where else '?'}changed={told}" if told else where)
+    return tuple(found)
