@@ -116,6 +116,14 @@ class Reason(StrEnum):
     WORKER_DIED = "worker_died", "the worker process died while reading it, twice"
     STEP_FAILED = "step_failed", "the reader itself failed; the finding has the details"
 
+    # articles of news sites
+    BOT_WALL = "bot_wall", "a page for people came where data was asked for: the site keeps programs out"
+    PROTECTED = "protected", "the article can be read with a password only"
+    NO_TITLE = "no_title", "the article has no headline"
+    NO_TEXT = "no_text", "the article has no text"
+    LISTED_TWICE = "listed_twice", "the answer lists two things under one identity"
+    DOUBTFUL_DATE = "doubtful_date", "the date cannot be right, or does not say in which time zone it is"
+
     # records and stores
     INCOMPLETE_RECORD = "incomplete_record", "it lacks something that its standard requires, such as a title or a time"
     DUPLICATE_RECORD = "duplicate_record", "the document tells of the same thing twice"

@@ -52,6 +52,8 @@ def trouble(name: str) -> str:
 
     >>> trouble("drop").partition("; ")[0]
     "no collection 'drop' is installed"
+    >>> trouble("drop")
+    "no collection 'drop' is installed; there is: drops, events, news, pages"
     """
     found = _loaded(name)
     return found if isinstance(found, str) else ""

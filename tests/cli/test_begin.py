@@ -188,7 +188,13 @@ def completed(line: str, cwd: Path) -> list[str]:
 def test_words_are_completed(workspace, tmp_path) -> None:
     assert completed("windrow st", workspace) == ["status"]
     assert completed("windrow run har", workspace) == ["harwell"]
-    assert completed(f"windrow run --workspace {workspace} ", tmp_path) == ["harwell", "drops", "pages"]
+    assert completed(f"windrow run --workspace {workspace} ", tmp_path) == [
+        "harwell",
+        "drops",
+        "events",
+        "news",
+        "pages",
+    ]
     assert completed("windrow run --from x", workspace) == ["xml_name", "xsd"]
     assert completed("windrow config trust h", workspace) == ["harwell"]
     assert completed("windrow try x --as d", workspace) == ["drops"]

@@ -220,7 +220,7 @@ def test_a_source_of_a_collection_that_is_not_there_says_so_and_the_others_stand
         "[drop]\nx = 1\n[source.a]\nurl = 'ftp://h/'\ncollection = 'drop'\n[source.b]\nurl = 'ftp://h/'\ncollection = 'drops'"
     )
     one, other = load(root, {}).sources
-    assert one.unusable == "no collection 'drop' is installed; there is: drops, pages"
+    assert one.unusable == "no collection 'drop' is installed; there is: drops, events, news, pages"
     assert not one.active
     assert other.unusable == ""
     assert other.active

@@ -105,6 +105,7 @@ class Told(NamedTuple):
     json: str
     reason: Reason | None = None
     message: str = ""
+    aside: str = ""
 
 
 class RecordStore:
@@ -289,7 +290,8 @@ class RecordStore:
         """Return all that some visits said, in their order, what was skipped last; some hundreds of them at most."""
         marks = ",".join("?" * len(visits))
         said = f"""
-            SELECT o.visit, r.key, o.url, o.source, coalesce(v.json, '') FROM observation o
+            SELECT o.visit, r.key, o.url, o.source, coalesce(v.json, ''), NULL, '', coalesce(v.aside, '')
+            FROM observation o
             JOIN record r ON r.id = o.record LEFT JOIN value v ON v.id = o.value
             WHERE o.visit IN ({marks}) ORDER BY o.visit, r.id
         """

@@ -7,12 +7,13 @@ node after node. What opens a block of its own is a frame; what stands in the li
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from unicodedata import is_normalized, normalize
 
 from windrow.formats.html.clutter import declutter
 from windrow.formats.html.element import attribute, plain
-from windrow.formats.html.tables import Row, table
+from windrow.formats.html.markdown_blocks import WRITERS, Frame, apart, into_last_item, joined_item
+from windrow.formats.html.tables import TableRow
 from windrow.formats.html.tree import body, parse, silence
 from windrow.formats.html.walk import pieces
 from windrow.formats.url import normalise
@@ -27,12 +28,8 @@ _MEANT = re.compile(
 _BRACKET = re.compile(r"[\[\]]")
 _START = re.compile(r"(?:#{1,6}|[-+>]|=+|-+)(?=[ \n]|$)|>|\|(?=[-:| ]*\|)|(\d{1,9})([.)])(?=[ \n]|$)")
 _AROUND = re.compile(r"\A([ \n]*)(.*?)([ \n]*)\Z", re.DOTALL)
-_STRESSED = re.compile(r"(?<![*\\])\*(?!\*)")
 _WORD = re.compile(r"[^\W_]")
-_HASHES = re.compile(r"^#{1,6} ")
-_BLOCK = re.compile(r"!\[|[-#>|`]|\d+[.)] ")
 _TICKS = re.compile(r"`+")
-_LANGUAGE = re.compile(r"(?:lang(?:uage)?-|brush:\s*|highlight-(?:source|text)-|sourceCode\s+)([A-Za-z0-9+#_-]{1,30})")
 _RAISED = str.maketrans("0123456789+-=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿ")
 _LOWERED = str.maketrans("0123456789+-=()", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎")
 _SCHEME = re.compile(r"(?i)(https?|mailto|tel|ftp|sms|geo|magnet|xmpp):")
@@ -64,20 +61,6 @@ def markdown(html: str, base: str = "") -> str:
     return writer.done()
 
 
-class _Frame:
-    """A block that is open: the blocks in it, and what its kind needs to be written."""
-
-    __slots__ = ("blocks", "data", "kind", "number", "rows", "tag")
-
-    def __init__(self, kind: str, tag: bytes) -> None:
-        self.kind = kind
-        self.tag = tag
-        self.blocks: list[str] = []
-        self.data: list[str] = []  # of preformatted text
-        self.rows: list[Row] = []  # of a table
-        self.number = 0
-
-
 class _Mark:
     """Something that is open in the line, from a part of it on."""
 
@@ -94,7 +77,7 @@ class _Writer:
 
     def __init__(self, base: str) -> None:
         self._base = base
-        self._root = _Frame("flow", b"")
+        self._root = Frame("flow", b"")
         self._frames = [self._root]
         self._line: list[str] = []
         self._marks: list[_Mark] = []
@@ -330,9 +313,9 @@ class _Writer:
 
     def _open_frame(self, kind: str, tag: bytes) -> None:
         if kind == "item" and self._frames[-1].kind not in {"bullets", "numbers"}:
-            self._push(_Frame("bullets", b"li"))
+            self._push(Frame("bullets", b"li"))
             self._frames[-1].number = -1  # a list of one, closed with its item
-        frame = _Frame(kind, tag)
+        frame = Frame(kind, tag)
         if kind in {"bullets", "numbers", "quote"}:
             self._depth += 1
             if self._depth > _DEEPEST:
@@ -341,7 +324,7 @@ class _Writer:
             self._pre += 1
         self._push(frame)
 
-    def _push(self, frame: _Frame) -> None:
+    def _push(self, frame: Frame) -> None:
         self._frames.append(frame)
 
     def _close_frame(self) -> None:
@@ -354,23 +337,23 @@ class _Writer:
         if frame.kind in {"row", "cell"}:
             self._gather(parent, frame)
             return
-        written = _BLOCKS[frame.kind](frame)
+        written = WRITERS[frame.kind](frame)
         if frame.kind in {"bullets", "numbers"} and parent.kind in {"bullets", "numbers"}:
-            _into_last_item(parent, written)
+            into_last_item(parent, written)
         elif frame.kind == "item":
-            parent.blocks += ["\n\n".join(_joined(written))] if written else []
+            parent.blocks += ["\n\n".join(joined_item(written))] if written else []
             if parent.number == -1:
                 self._close_frame()
         elif frame.kind in {"bullets", "numbers"}:
-            parent.blocks += _apart(parent.blocks, written)
+            parent.blocks += apart(parent.blocks, written)
         else:
             parent.blocks += written
 
-    def _gather(self, parent: _Frame, frame: _Frame) -> None:
+    def _gather(self, parent: Frame, frame: Frame) -> None:
         """Give a cell to its row, a row to its table; what is in none is a block like any other."""
         if frame.kind == "cell" and parent.kind == "row":
             if not parent.rows:
-                parent.rows.append(Row([], []))
+                parent.rows.append(TableRow([], []))
             parent.rows[0].cells.append(frame.blocks)
             parent.rows[0].tags.append(frame.tag)
             return
@@ -401,94 +384,6 @@ def _title(told: str, text: str) -> str:
     return f' "{told}"' if told and told != text else ""
 
 
-def _indented(text: str, by: str) -> str:
-    return "\n".join(by + one if one else one for one in text.split("\n"))
-
-
-# How each kind of block is written.
-
-
-def _flow(frame: _Frame) -> list[str]:
-    return frame.blocks
-
-
-def _heading(frame: _Frame) -> list[str]:
-    text = " ".join(" ".join(_HASHES.sub("", one) for one in frame.blocks).split())
-    text = re.sub(r"(#+)$", r"\\\1", text)
-    return [f"{'#' * int(frame.tag[1:2])} {text}"] if text else []
-
-
-def _caption(frame: _Frame) -> list[str]:
-    return [one if _STRESSED.search(one) or _BLOCK.match(one) else f"*{one}*" for one in frame.blocks]
-
-
-def _term(frame: _Frame) -> list[str]:
-    return [one if "**" in one else f"**{one}**" for one in frame.blocks]
-
-
-def _quotation(frame: _Frame) -> list[str]:
-    text = "\n\n".join(frame.blocks)
-    return ["\n".join(f"> {one}" if one else ">" for one in text.split("\n"))] if text else []
-
-
-def _preformatted(frame: _Frame) -> list[str]:
-    text = "".join(frame.data).replace("\r\n", "\n").strip("\n")
-    if not text.strip():
-        return []
-    named = _LANGUAGE.search(frame.tag.decode("utf-8", "replace"))
-    ticks = "`" * max(3, 1 + max(map(len, _TICKS.findall(text)), default=0))
-    return [f"{ticks}{named[1].lower() if named else ''}\n{text}\n{ticks}"]
-
-
-def _list(frame: _Frame) -> list[str]:
-    """Write a list; each of its blocks is an item."""
-    if not frame.blocks:
-        return []
-    start = attribute(frame.tag, b' start="')
-    number = int(start) if start.isdecimal() and len(start) < 9 else 1
-    loose = any("\n\n" in block and not block.startswith("```") for block in frame.blocks)
-    items = []
-    for at, block in enumerate(frame.blocks):
-        marker = f"{number + at}. " if frame.kind == "numbers" else "- "
-        items.append(marker + _indented(block, " " * len(marker))[len(marker) :])
-    return [("\n\n" if loose else "\n").join(items)]
-
-
-def _table(frame: _Frame) -> list[str]:
-    return frame.blocks + table(frame.rows)
-
-
-def _joined(blocks: Sequence[str]) -> list[str]:
-    """Return the blocks of an item, a list right behind the text before it."""
-    joined: list[str] = []
-    for block in blocks:
-        if joined and _LISTED.match(block) and not joined[-1].startswith("```"):
-            joined[-1] = f"{joined[-1]}\n{block}"
-        else:
-            joined.append(block)
-    return joined
-
-
-_LISTED = re.compile(r"- |1\. ")  # what may stand in a paragraph's next line as a list
-
-
-def _into_last_item(parent: _Frame, written: list[str]) -> None:
-    """Put a list that stands between items into the one before it."""
-    if parent.blocks and written:
-        parent.blocks[-1] = f"{parent.blocks[-1]}\n{written[0]}"
-    else:
-        parent.blocks += written
-
-
-def _apart(before: Sequence[str], written: list[str]) -> list[str]:
-    """Give a list that follows another one a marker of its own, since they would be one list."""
-    if before and written and before[-1].startswith("- ") and written[0].startswith("- "):
-        return [re.sub(r"(?m)^- ", "* ", written[0])]
-    if before and written and re.match(r"\d+\. ", before[-1]) and re.match(r"\d+\. ", written[0]):
-        return [re.sub(r"(?m)^(\d+)\. ", r"\1) ", written[0])]
-    return written
-
-
 _DELIMITERS = {"strong": "**", "emphasis": "*", "struck": "~~"}
 _WRITTEN: dict[str, Callable[[_Writer, _Mark, str], str]] = {
     "link": _Writer._link,  # noqa: SLF001 the writer's own table
@@ -498,10 +393,6 @@ _WRITTEN: dict[str, Callable[[_Writer, _Mark, str], str]] = {
     "quoted": _Writer._quote,  # noqa: SLF001
 }
 _MARKS = frozenset((*_DELIMITERS, *_WRITTEN))
-_BLOCKS: dict[str, Callable[[_Frame], list[str]]] = {
-    "flow": _flow, "heading": _heading, "caption": _caption, "term": _term, "quote": _quotation, "pre": _preformatted,
-    "bullets": _list, "numbers": _list, "item": _flow, "table": _table,
-}  # fmt: skip
 _KINDS: dict[bytes, str] = {
     **dict.fromkeys((b"b", b"strong"), "strong"),
     **dict.fromkeys((b"i", b"em", b"cite", b"var", b"dfn"), "emphasis"),

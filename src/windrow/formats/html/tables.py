@@ -16,14 +16,14 @@ _ALIGNED = re.compile(rb"(?:text-align:\s*| align=\")(left|right|center)")
 _LINES = {b"left": ":--", b"right": "--:", b"center": ":-:"}
 
 
-class Row(NamedTuple):
+class TableRow(NamedTuple):
     """A row: the blocks of each cell, and the cells' tags."""
 
     cells: list[list[str]]
     tags: list[bytes]
 
 
-def table(rows: Sequence[Row]) -> list[str]:
+def table(rows: Sequence[TableRow]) -> list[str]:
     """Return a table's blocks: one, or those of its cells where it only lays a page out."""
     rows = [row for row in rows if row.cells]
     width = max((len(row.cells) for row in rows), default=0)
@@ -48,11 +48,11 @@ def _is_wide(cell: Sequence[str]) -> bool:
     return sum(map(len, cell)) > _LONG or any(_BLOCK.match(block) for block in cell)
 
 
-def _is_head(row: Row) -> bool:
+def _is_head(row: TableRow) -> bool:
     return all(tag.startswith(b"th") for tag in row.tags)
 
 
-def _grid(rows: Sequence[Row]) -> list[list[str]]:
+def _grid(rows: Sequence[TableRow]) -> list[list[str]]:
     """Lay the cells out, with empty ones where others reach over."""
     grid: list[list[str]] = []
     reach: dict[int, int] = {}  # by column: for how many rows more a cell above reaches down
@@ -87,7 +87,7 @@ def _cell(blocks: Sequence[str]) -> str:
     return re.sub(r"(?<!\\)\|", r"\\|", text)
 
 
-def _lines(row: Row, columns: int) -> list[str]:
+def _lines(row: TableRow, columns: int) -> list[str]:
     """Return what stands below the head: how each column is aligned."""
     found = [_ALIGNED.search(tag) for tag in row.tags]
     lines = [_LINES[one[1]] if one else "---" for one in found]

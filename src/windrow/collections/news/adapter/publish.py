@@ -1,0 +1,212 @@
+"""Write what each run brought: a file for each new article, and the raw replies and summaries of the run.
+
+All of it follows from the ledger and the records. What a killed run left half written is written again by the next one:
+files are put in place whole, a run's directory comes with all that is in it, and what was written is noted last.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from windrow.collections.news import standard
+from windrow.collections.news.adapter.raw import RawRun
+from windrow.collections.news.adapter.tree_index import TreeIndex, WrittenArticle
+from windrow.collections.news.discover import kind_of
+from windrow.collections.news.settings import KINDS
+from windrow.contract import REQUEST
+from windrow.engine.ledger import Ledger
+from windrow.errors import DiskFull, StoreError
+from windrow.model import Limits, Recorded
+from windrow.stores.records import RecordStore, Told
+
+_PAGE = 200
+_DISK_FULL = 28
+
+
+class NewsFolders(NamedTuple):
+    """Where the tree of articles and the raw replies are written, and where the replies are kept."""
+
+    articles: Path
+    raw: Path
+    archive: Path
+    limits: Limits
+    update: bool
+
+
+@dataclass
+class Publisher:
+    """Brings the trees up to date with the records."""
+
+    ledger: Path
+    records: Path
+    trees: NewsFolders
+
+    def __call__(self, pulse: Callable[[], bool]) -> str:
+        """Write the runs that were not written yet, the oldest first; return what was done in a line."""
+        ledger = Ledger(self.ledger)
+        with closing(ledger), closing(RecordStore(self.records)) as store, closing(TreeIndex(self.records)) as index:
+            new = runs = 0
+            try:
+                visits = _visits(ledger, index.upto(), store.checkpoint())
+                for session, some in groupby(visits, key=lambda one: one.session):
+                    if not pulse():
+                        break
+                    new += _Writing(ledger, store, index, self.trees, session).write(some, pulse)
+                    runs += 1
+            except OSError as error:
+                kind = DiskFull if error.errno == _DISK_FULL else StoreError
+                raise kind(f"the tree of articles cannot be written: {error}") from error
+        return f"publish: {new} new articles of {runs} runs"
+
+
+def _visits(ledger: Ledger, after: int, upto: int) -> Iterator[Recorded]:
+    while visits := ledger.attempts.visits_after("news", after, _PAGE):
+        for one in visits:
+            if one.seq > upto:
+                return
+            yield one
+        after = visits[-1].seq
+
+
+class _Writing:
+    """One run while it is written."""
+
+    def __init__(self, ledger: Ledger, store: RecordStore, index: TreeIndex, trees: NewsFolders, session: int) -> None:
+        self._ledger = ledger
+        self._store = store
+        self._index = index
+        self._trees = trees
+        self._session = session
+        self._raw: dict[str, RawRun] = {}
+
+    def write(self, visits: Iterable[Recorded], pulse: Callable[[], bool]) -> int:
+        """Write a run; return how many articles are new."""
+        last, opened = 0, datetime.now(UTC)
+        with self._index.run():
+            for page in _pages(visits):
+                told: dict[int, list[Told]] = {}
+                for one in self._store.told([one.seq for one in page]):
+                    told.setdefault(one.visit, []).append(one)
+                for visit in page:
+                    last, opened = visit.seq, visit.opened
+                    if visit.visit.kind == REQUEST:
+                        self._visit(visit, told.get(visit.seq, []))
+                pulse()
+            os.sync()  # before it is noted that these files are there
+            for kind in sorted(self._raw, key=KINDS.index):
+                epoch = self._index.epoch(self._session, kind, int(opened.timestamp()))
+                self._index.take(self._session, kind, self._raw[kind].finish(self._trees.raw, epoch))
+            self._index.reach(last)
+        return sum(one.counts["articles_new"] for one in self._raw.values())
+
+    def _visit(self, one: Recorded, told: list[Told]) -> None:
+        asked = self._ledger.requests.asked(one.seq)
+        name = json.loads(asked.context).get("name", "") if asked and asked.context else ""
+        kind = kind_of(name)
+        if kind not in KINDS:
+            return
+        raw = self._raw.get(kind)
+        if raw is None:
+            raw = self._raw[kind] = RawRun(kind, self._session, self._trees, one.opened, self._index.is_first)
+        raw.take(one, self._ledger.requests.followed(one.seq), self._ledger.captures)
+        for each in told:
+            if not self._index.is_first(f"{kind} {each.key}"):
+                continue  # listed by a page that overlaps another one of this run
+            raw.count(*self._told(each, one, kind))
+
+    def _told(self, told: Told, visit: Recorded, kind: str) -> tuple[str, str]:
+        """Write an article where it is to be; return what is counted, and what it is by."""
+        if told.reason is not None:
+            return ("articles_skipped_image_type" if told.reason == "not_wanted" else "errors"), (
+                told.message if told.reason == "not_wanted" else str(told.reason)
+            )
+        if not told.json:
+            return "gone", ""
+        value, aside = json.loads(told.json), json.loads(told.aside or "{}")
+        aliases = aside.get("aliases") or [standard.alias(told.key)]
+        first_seen = int(visit.opened.timestamp())
+        known = self._index.find(aliases)
+        if known is not None:
+            self._index.name(known.id, aliases)
+            changed = self._revise(known, value, first_seen, kind) if self._trees.update else False
+            return "articles_skipped", "updated" if changed else ""
+        file = f"{value['source_domain']}/{standard.file_name(value['url'])}"
+        article = value | {"first_seen_timestamp_gmt": first_seen}
+        written = standard.spelled(article)
+        path = self._trees.articles / file
+        there = _read(path)
+        is_new = there is None or there == written
+        if there is None:
+            _put(path, written)
+        elif not is_new:
+            first_seen = min(first_seen, _first_seen(there) or first_seen)
+        row = WrittenArticle(0, file, value["url"], first_seen, kind, standard.content_hash(value), [])
+        self._index.add(row, aliases)
+        doubt = value.get("metadata", {}).get("date_doubt", "")
+        return ("articles_new" if is_new else "articles_skipped"), f"doubtful_date: {doubt}" if doubt else ""
+
+    def _revise(self, known: WrittenArticle, value: dict[str, Any], seen: int, kind: str) -> bool:
+        """Write an article anew where it says something else; what a lesser source says of it changes nothing."""
+        if KINDS.index(kind) > KINDS.index(known.kind):
+            return False
+        article = value | {"url": known.url, "source_domain": known.file.partition("/")[0]}
+        if value["url"] != known.url:
+            article["metadata"] = {"canonical_url": value["url"], **value.get("metadata", {})}
+        name = standard.content_hash(article)
+        path = self._trees.articles / known.file
+        if name == known.hash and path.exists():
+            return False
+        before = json.loads(_read(path) or "{}")
+        fields = {*before, *article} - {"first_seen_timestamp_gmt", "metadata"}
+        changed = sorted(one for one in fields if before.get(one) != article.get(one))
+        revisions = known.revisions or [{"seen": known.first_seen, "hash": known.hash, "changed": []}]
+        if revisions[-1]["hash"] != name:
+            revisions = [*revisions, {"seen": seen, "hash": name, "changed": changed}]
+        first = min(known.first_seen, before.get("first_seen_timestamp_gmt") or known.first_seen)
+        article["metadata"] = {**article.get("metadata", {}), "revisions": revisions}
+        _put(path, standard.spelled(article | {"first_seen_timestamp_gmt": first}))
+        self._index.revise(known._replace(hash=name, kind=kind, revisions=revisions, first_seen=first))
+        return True
+
+
+def _pages(visits: Iterable[Recorded]) -> Iterator[list[Recorded]]:
+    page: list[Recorded] = []
+    for one in visits:
+        page.append(one)
+        if len(page) == _PAGE:
+            yield page
+            page = []
+    if page:
+        yield page
+
+
+def _read(path: Path) -> str | None:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError:
+        return None
+
+
+def _first_seen(text: str) -> int | None:
+    try:
+        told = json.loads(text)
+    except ValueError:
+        return None
+    found = told.get("first_seen_timestamp_gmt") if isinstance(told, dict) else None
+    return found if isinstance(found, int) and found > 0 else None
+
+
+def _put(path: Path, text: str) -> None:
+    """Write a file whole, or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)

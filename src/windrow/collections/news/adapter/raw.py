@@ -1,0 +1,254 @@
+"""The directory of one run: raw replies as they came, and the two summaries of the standard."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from windrow.collections.news.reply import RefusedReply, reply
+from windrow.engine.ledger.requests import Followed
+from windrow.engine.requests.answers import body_of
+from windrow.errors import ArchiveError, StepError
+from windrow.formats.url import parts
+from windrow.model import ArchivePlace, KeptResponse, Recorded
+from windrow.reasons import Reason
+from windrow.stores.archive import open_response
+
+if TYPE_CHECKING:
+    from windrow.collections.news.adapter.publish import NewsFolders
+
+COUNTS = ("files_processed", "articles_new", "articles_skipped", "articles_skipped_image_type", "errors")
+_JSON = frozenset({"wordpress", "townnews"})
+
+
+class _Domain:
+    """What came of one site in a run."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.pages = self.rows = 0
+        self.total: int | None = None
+        self.error = ""
+        self.blocked = False
+        self.ended = False
+        self.first = b""  # the only reply so far, as it came
+
+
+class RawRun:
+    """One kind of sites in one run: its files are gathered aside, and put in place as one directory."""
+
+    def __init__(
+        self, kind: str, session: int, trees: NewsFolders, opened: datetime, is_first: Callable[[str], bool]
+    ) -> None:
+        """Begin with nothing; what a killed run left is removed. `is_first` tells whether a text was not met before."""
+        self._is_first = is_first
+        self.kind = kind
+        self.counts: Counter[str] = Counter(dict.fromkeys(COUNTS, 0))
+        self.details: Counter[str] = Counter()
+        self._trees = trees
+        self._opened = opened
+        self._last = opened
+        self._domains: dict[str, _Domain] = {}
+        self._listed = 0
+        self._folder = trees.raw / f".{session}-{kind}.part"
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.mkdir(parents=True)
+
+    def count(self, what: str, by: str) -> None:
+        """Count what became of something that was listed."""
+        self.details["seen"] += 1
+        if what in COUNTS:
+            self.counts[what] += 1
+        else:
+            self.details[what] += 1
+        if by:
+            self.details[by if what != "errors" else f"error: {by}"] += 1
+
+    def take(self, one: Recorded, followed: Followed | None, captures: Any) -> None:
+        """Take the reply of a visit, and note how its site did."""
+        visit = one.visit
+        self._last = max(self._last, visit.started)
+        domain = self._domain(visit.url)
+        if visit.reason is not None or visit.status is None:
+            domain.error = domain.error or visit.message or str(visit.reason)
+            return
+        if followed is not None:
+            domain.ended = domain.ended or bool(followed.ending)
+            if followed.reason is not None:
+                domain.blocked = domain.blocked or followed.reason is Reason.BOT_WALL
+                told = followed.told()
+                domain.error = domain.error or (told[0].message if told else str(followed.reason))
+        if visit.kept is None or visit.status not in {200, 304}:
+            return
+        if self.kind in _JSON:
+            self._json(domain, _place(visit.kept, visit.digest, captures))
+        else:
+            self._list(one, visit.kept)
+
+    def _domain(self, url: str) -> _Domain:
+        told = parts(url)
+        name = told.origin.partition("://")[2].removeprefix("www.")
+        found = self._domains.get(name)
+        if found is None:
+            spelled = name.replace(".", "_").replace(":", "_").replace("/", "_")
+            found = self._domains[name] = _Domain(self._folder / f"{spelled}.json")
+        return found
+
+    def _json(self, domain: _Domain, place: ArchivePlace) -> None:
+        """Add a reply to the file of its site: the only one as it came, several as one list of all that they have."""
+        try:
+            answer = open_response(self._trees.archive, place)
+            with answer.view as view:
+                body = body_of(view, answer.fields, self._trees.limits).read()
+        except (ArchiveError, StepError) as error:
+            domain.error = domain.error or str(error)
+            return
+        came = reply(200, answer.fields, body)
+        if isinstance(came, RefusedReply):
+            return
+        domain.pages += 1
+        rows = came.get("rows") if isinstance(came, dict) else came
+        rows = rows if isinstance(rows, list) else []
+        fresh = [one for one in rows if self._is_first(f"{domain.path.name} {_name(one)}")]
+        domain.rows += len(fresh)
+        if isinstance(came, dict) and isinstance(came.get("total"), int):
+            domain.total = came["total"]
+        if domain.pages == 1:
+            domain.first = body
+            return
+        with domain.path.open("ab") as file:
+            if domain.pages == 2:
+                file.write(_begun(domain.first))
+            for row in fresh:
+                file.write(b",\n" + json.dumps(row, ensure_ascii=False).encode("utf-8", "replace"))
+
+    def _list(self, one: Recorded, kept: KeptResponse) -> None:
+        """List a reply that is kept in the archive alone."""
+        told = {
+            "url": one.visit.url, "retrieved": one.visit.started.isoformat(), "status": one.visit.status,
+            "media_type": kept.mime, "digest": kept.digest, "bytes": kept.size, "warc": kept.place.warc,
+            "offset": kept.place.offset, "length": kept.place.length,
+        }  # fmt: skip
+        with (self._folder / "_manifest.json").open("a", encoding="utf-8") as file:
+            file.write(("[\n" if not self._listed else ",\n") + json.dumps(told, ensure_ascii=False))
+        self._listed += 1
+
+    def finish(self, raw: Path, epoch: int) -> int:
+        """Put the directory in place; return its number, which is the next one where another run has this one."""
+        for domain in self._domains.values():
+            if domain.pages == 1:
+                domain.path.write_bytes(domain.first)
+            elif domain.pages:
+                with domain.path.open("ab") as file:
+                    file.write(b"\n]}\n" if domain.first.lstrip().startswith(b"{") else b"\n]\n")
+        if self._listed:
+            with (self._folder / "_manifest.json").open("a", encoding="utf-8") as file:
+                file.write("\n]\n")
+        self.counts["files_processed"] = sum(one.pages > 0 for one in self._domains.values()) + self._listed
+        summary = _spelled(self._summary())
+        while True:
+            at = datetime.fromtimestamp(epoch, self._opened.tzinfo)
+            folder = raw / f"{at:%Y-%m-%d}" / str(epoch)
+            there = folder / "_normalization_summary.json"
+            if there.is_file() and _is_ours(there, self.kind, self._last):
+                shutil.rmtree(self._folder)  # a run that was written before its end was noted
+                return epoch
+            if not folder.exists():
+                break
+            epoch += 1
+        (self._folder / "_collection_summary.json").write_text(_spelled(self._collected(epoch, folder)), "utf-8")
+        (self._folder / "_normalization_summary.json").write_text(summary, "utf-8")
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        for path in self._folder.iterdir():
+            _sync(path)
+        self._folder.rename(folder)
+        _sync(folder.parent)
+        return epoch
+
+    def _summary(self) -> dict[str, Any]:
+        return {
+            "timestamp": _stamp(self._last),
+            "source": self.kind,
+            "statistics": {name: self.counts[name] for name in COUNTS},
+            "details": dict(sorted(self.details.items())),
+        }
+
+    def _collected(self, epoch: int, folder: Path) -> dict[str, Any]:
+        told: dict[str, Any] = {"collection_timestamp": str(epoch), "collection_date": folder.parent.name}
+        if self.kind == "wordpress":
+            told["hours_ago"] = None
+        told["results"] = [self._result(name, one, folder) for name, one in sorted(self._domains.items())]
+        return told
+
+    def _result(self, name: str, domain: _Domain, folder: Path) -> dict[str, Any]:
+        if domain.error and not domain.pages:
+            status = "blocked" if domain.blocked else "error"
+            return {"domain": name, "status": status, "error_message": domain.error[:1000]}
+        done = domain.ended or self.kind != "wordpress"
+        told: dict[str, Any] = {
+            "domain": name,
+            "status": "success" if done else "pending",
+            "article_count": domain.rows if domain.total is None else domain.total,
+        }
+        if self.kind == "wordpress":
+            told |= {"pages_fetched": domain.pages, "error_message": domain.error[:1000] or None}
+        if domain.pages:
+            told["file_path"] = str(folder / domain.path.name)
+        return told
+
+
+def _name(row: Any) -> str:
+    """Return what tells something that is listed from all else."""
+    name = row.get("id") or row.get("uuid") or row.get("url") if isinstance(row, dict) else None
+    return str(name or json.dumps(row))
+
+
+def _begun(first: bytes) -> bytes:
+    """Return a reply without its end, so that more can be added to what it lists."""
+    told = json.loads(first.decode("utf-8-sig"))
+    if isinstance(told, dict) and isinstance(told.get("body"), list):
+        told = told["body"]
+    if isinstance(told, list):
+        rows, head = told, "["
+    else:
+        rest = {name: value for name, value in told.items() if name not in {"rows", "next", "prev"}}
+        rows, head = told.get("rows") or [], json.dumps(rest, ensure_ascii=False)[:-1] + ', "rows": ['
+    spelled = ",\n".join(json.dumps(one, ensure_ascii=False) for one in rows)
+    return f"{head}\n{spelled}".encode("utf-8", "replace")
+
+
+def _place(kept: KeptResponse, address: int, captures: Any) -> ArchivePlace:
+    if not kept.revisit:
+        return kept.place
+    found: ArchivePlace = captures.original(address, kept.digest) or captures.payload(kept.digest) or kept.place
+    return found
+
+
+def _stamp(at: datetime) -> str:
+    return at.replace(tzinfo=None).isoformat(timespec="microseconds")
+
+
+def _is_ours(path: Path, kind: str, last: datetime) -> bool:
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        return False
+    return isinstance(told, dict) and told.get("source") == kind and told.get("timestamp") == _stamp(last)
+
+
+def _spelled(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+
+
+def _sync(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,126 @@
+"""Which articles were written, by all their addresses, and how far writing them got: tables beside the records.
+
+All of it can be made anew from the ledger: where the file is lost or rebuilt, writing begins with the first run again,
+and finds its files.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS written (
+    id INTEGER PRIMARY KEY, file TEXT NOT NULL UNIQUE, url TEXT NOT NULL, first_seen INTEGER NOT NULL,
+    kind TEXT NOT NULL, hash TEXT NOT NULL, revisions TEXT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS written_alias (alias TEXT PRIMARY KEY, article INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS written_run (
+    session INTEGER NOT NULL, kind TEXT NOT NULL, epoch INTEGER NOT NULL UNIQUE, PRIMARY KEY (session, kind)
+) WITHOUT ROWID;
+CREATE TEMP TABLE met (name TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS written_upto (one INTEGER PRIMARY KEY CHECK (one = 1), visit INTEGER NOT NULL);
+"""
+
+
+class WrittenArticle(NamedTuple):
+    """An article that has a file: `file` is its path below the tree, `hash` that of the content it has."""
+
+    id: int
+    file: str
+    url: str
+    first_seen: int
+    kind: str
+    hash: str
+    revisions: list[dict[str, Any]]
+
+
+class TreeIndex:
+    """The tables, in the file of the records."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file, making its tables."""
+        self._link = sqlite3.connect(path, isolation_level=None, timeout=30)
+        self._link.execute("PRAGMA synchronous = FULL")
+        self._link.executescript(_SCHEMA)
+
+    @contextmanager
+    def run(self) -> Iterator[None]:
+        """Write what a run brought: all of it or nothing."""
+        self._link.execute("BEGIN IMMEDIATE")
+        self._link.execute("DELETE FROM met")
+        try:
+            yield
+        except BaseException:
+            self._link.execute("ROLLBACK")
+            raise
+        self._link.execute("COMMIT")
+
+    def is_first(self, name: str) -> bool:
+        """Tell whether this run did not meet a name before."""
+        return self._link.execute("INSERT INTO met VALUES (?) ON CONFLICT DO NOTHING", (name,)).rowcount > 0
+
+    def upto(self) -> int:
+        """Return the last visit that was written, 0 at first."""
+        found = self._link.execute("SELECT visit FROM written_upto").fetchone()
+        return int(found[0]) if found else 0
+
+    def reach(self, visit: int) -> None:
+        """Note the last visit that was written."""
+        self._link.execute(
+            "INSERT INTO written_upto VALUES (1, ?) ON CONFLICT DO UPDATE SET visit = excluded.visit", (visit,)
+        )
+
+    def find(self, aliases: Iterable[str]) -> WrittenArticle | None:
+        """Return the article that has one of these addresses, the first of them that is known."""
+        for one in aliases:
+            row = self._link.execute(
+                "SELECT w.* FROM written_alias a JOIN written w ON w.id = a.article WHERE a.alias = ?", (one,)
+            ).fetchone()
+            if row:
+                number, file, url, first_seen, kind, name, revisions = row
+                return WrittenArticle(number, file, url, first_seen, kind, name, json.loads(revisions))
+        return None
+
+    def add(self, article: WrittenArticle, aliases: Iterable[str]) -> None:
+        """Note an article that has a file now."""
+        found = self._link.execute(
+            "INSERT INTO written (file, url, first_seen, kind, hash, revisions) VALUES (?,?,?,?,?,?)"
+            " ON CONFLICT (file) DO UPDATE SET kind = excluded.kind RETURNING id",
+            (*article[1:6], json.dumps(article.revisions)),
+        ).fetchone()
+        self.name(int(found[0]), aliases)
+
+    def name(self, article: int, aliases: Iterable[str]) -> None:
+        """Note further addresses of an article; those that are another one's stay its own."""
+        rows = [(one, article) for one in aliases]
+        self._link.executemany("INSERT INTO written_alias VALUES (?,?) ON CONFLICT DO NOTHING", rows)
+
+    def revise(self, article: WrittenArticle) -> None:
+        """Note that an article says something else now."""
+        self._link.execute(
+            "UPDATE written SET hash = ?, kind = ?, revisions = ?, first_seen = ? WHERE id = ?",
+            (article.hash, article.kind, json.dumps(article.revisions), article.first_seen, article.id),
+        )
+
+    def epoch(self, session: int, kind: str, least: int) -> int:
+        """Return the number of a run's directory: when it began, or the next second that no other run has."""
+        row = self._link.execute("SELECT epoch FROM written_run WHERE session = ? AND kind = ?", (session, kind))
+        found = row.fetchone()
+        if found:
+            return int(found[0])
+        while self._link.execute("SELECT 1 FROM written_run WHERE epoch = ?", (least,)).fetchone():
+            least += 1
+        return least
+
+    def take(self, session: int, kind: str, epoch: int) -> None:
+        """Note a run's directory."""
+        self._link.execute("INSERT INTO written_run VALUES (?,?,?) ON CONFLICT DO NOTHING", (session, kind, epoch))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._link.close()

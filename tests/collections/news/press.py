@@ -1,0 +1,110 @@
+"""A news site on a free port of this machine: WordPress's interface over a list of posts, and whatever else is put there."""
+
+import json
+import threading
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+PER_PAGE = 10
+"""Posts of a page at most, so that few posts have many pages."""
+
+
+class Press:
+    """`asked` has every request in order; `pages` what lies at a path: (status, media type, body)."""
+
+    def __init__(self, posts=0):
+        self.asked = []
+        self.pages = {}
+        self.posts = {}
+        self.old = False  # a WordPress that knows no modified_after, and tells no totals
+        self.before = lambda path: None  # called before each answer
+        self.server = self._serve()
+        for number in range(1, posts + 1):
+            self.post(number)
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server.server_port}"
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def post(self, number, at=None, **told):
+        """Publish a post, dated one hour after the one before it."""
+        at = at or (datetime(2025, 11, 1, tzinfo=UTC) + timedelta(hours=number)).isoformat()[:19]
+        self.posts[number] = {
+            "id": number, "date": at, "date_gmt": at, "modified": at, "modified_gmt": at, "slug": f"story-{number}",
+            "status": "publish", "type": "post", "link": f"{self.url}/{at[:4]}/{at[5:7]}/story-{number}/",
+            "title": {"rendered": f"Story &#8220;{number}&#8221; &amp; more"},
+            "content": {"rendered": f"<p>Body of <b>story</b> {number}.</p>", "protected": False},
+            "excerpt": {"rendered": f"<p>Short {number} [&hellip;]</p>", "protected": False},
+            "author": 1, "featured_media": 5, "categories": [1], "tags": [2],
+            "_embedded": {
+                "author": [{"id": 1, "name": "In\u00e9s M\u00fcller"}],
+                "wp:featuredmedia": [{"id": 5, "source_url": f"{self.url}/picture.jpg"}],
+                "wp:term": [[{"name": "Sport &amp; Leisure", "taxonomy": "category"}], [{"name": "odd"}]],
+            },
+        } | told  # fmt: skip
+
+    def edit(self, number, at, **told):
+        self.posts[number] |= {"modified": at, "modified_gmt": at} | told
+
+    def put(self, path, body, media="text/html; charset=utf-8", status=200):
+        self.pages[path] = (status, media, body if isinstance(body, bytes) else body.encode())
+
+    def _serve(self):
+        press = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):
+                press.before(self.path)
+                press.asked.append(self.path)
+                status, fields, body = press._answer(self.path)
+                self.send_response(status)
+                for name, value in fields.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        return server
+
+    def _answer(self, path):
+        if path in self.pages:
+            status, media, body = self.pages[path]
+            return status, {"Content-Type": media}, body
+        split = urlsplit(path)
+        if self.posts and split.path == "/wp-json/wp/v2/posts":
+            return self._list({name: values[0] for name, values in parse_qs(split.query).items()})
+        return 404, {"Content-Type": "text/html"}, b"<h1>Not found</h1>"
+
+    def _list(self, asked):
+        column = asked.get("orderby", "date")
+        found = sorted(self.posts.values(), key=lambda one: (one[column], one["id"]))
+        if asked.get("order", "desc") == "desc":
+            found.reverse()
+        found = [one for one in found if one["status"] == "publish"]
+        if "after" in asked:
+            found = [one for one in found if one["date"] > asked["after"]]
+        if "before" in asked:
+            found = [one for one in found if one["date"] < asked["before"]]
+        if "modified_after" in asked and not self.old:
+            found = [one for one in found if one["modified"] > asked["modified_after"]]
+        page, size = int(asked["page"]), PER_PAGE
+        part = found[(page - 1) * size : page * size]
+        if page > 1 and not part:
+            told = {"code": "rest_post_invalid_page_number", "data": {"status": 400}}
+            return 400, {"Content-Type": "application/json"}, json.dumps(told).encode()
+        fields = {"Content-Type": "application/json; charset=UTF-8"}
+        if not self.old:
+            fields |= {"X-WP-Total": str(len(found)), "X-WP-TotalPages": str(-(-len(found) // size))}
+        return 200, fields, json.dumps(part).encode()

@@ -1,0 +1,156 @@
+"""A WordPress site from its interface to the tree of articles: all pages, windows of time, and what is skipped."""
+
+import hashlib
+import json
+import time
+
+import pytest
+
+from tests.collections.news.press import Press
+from tests.collections.news.workspace import articles, configured, run, summaries
+from windrow.collections.news import standard
+
+
+@pytest.fixture
+def press():
+    served = Press(posts=23)
+    yield served
+    served.close()
+
+
+def wordpress(root, press, **told):
+    return configured(root, {"press": {"url": press.url, "kind": "wordpress"} | told})
+
+
+def test_every_post_of_every_page_becomes_a_file_that_is_exactly_valid_by_the_standard(tmp_path, press):
+    before = int(time.time())
+    run(wordpress(tmp_path, press))
+    found = articles(tmp_path)
+    assert len(found) == 23
+    assert len([one for one in press.asked if "/posts" in one]) == 3
+    for url, one in found.items():
+        path = tmp_path / "normalized_news" / "127.0.0.1" / f"{hashlib.md5(url.encode()).hexdigest()}.json"
+        assert json.loads(path.read_text()) == one
+        assert list(standard.problems(one)) == []
+        assert before <= one["first_seen_timestamp_gmt"] <= time.time()
+    one = found[f"{press.url}/2025/11/story-7/"]
+    assert one["title"] == "Story \u201c7\u201d & more"
+    assert one["article_text"] == "Body of **story** 7."
+    assert (one["publication_date"], one["publication_timestamp_gmt"]) == ("2025-11-01T07:00:00Z", 1761980400)
+    assert one["author"] == "In\u00e9s M\u00fcller"
+    assert one["keywords"] == ["Sport & Leisure", "odd"]
+    assert (one["image_url"], one["excerpt"], one["word_count"]) == (f"{press.url}/picture.jpg", "Short 7", 4)
+    assert one["metadata"]["wp_post_id"] == 7
+    assert "M\u00fcller" in next((tmp_path / "normalized_news").glob("*/*.json")).read_text()
+
+
+def test_a_run_leaves_its_raw_replies_and_both_summaries_in_a_directory_of_its_own(tmp_path, press):
+    run(wordpress(tmp_path, press))
+    (folder,) = (tmp_path / "raw_news_data").glob("*/*")
+    first_seen = {one["first_seen_timestamp_gmt"] for one in articles(tmp_path).values()}
+    assert first_seen == {int(folder.name)}
+    assert folder.parent.name == time.strftime("%Y-%m-%d", time.gmtime(int(folder.name)))
+    (summary,) = summaries(tmp_path)
+    assert summary["source"] == "wordpress"
+    assert summary["statistics"] == {
+        "files_processed": 1, "articles_new": 23, "articles_skipped": 0, "articles_skipped_image_type": 0, "errors": 0,
+    }  # fmt: skip
+    time.strptime(summary["timestamp"], "%Y-%m-%dT%H:%M:%S.%f")
+    (collected,) = summaries(tmp_path, "_collection_summary.json")
+    assert collected["collection_timestamp"] == folder.name
+    (result,) = collected["results"]
+    assert (result["status"], result["article_count"], result["pages_fetched"]) == ("success", 23, 3)
+    raw = json.loads((folder / f"127_0_0_1_{press.server.server_port}.json").read_text())
+    assert [one["id"] for one in raw] == list(range(1, 24))
+
+
+def test_later_runs_ask_for_windows_and_find_new_edited_back_dated_and_scheduled_posts(tmp_path, press):
+    workspace = wordpress(tmp_path, press)
+    run(workspace)
+    first = articles(tmp_path)
+    press.asked.clear()
+    now = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
+    press.post(100, now)
+    press.post(101, "2019-01-01T00:00:00", modified=now, modified_gmt=now)  # back-dated
+    press.post(102, now, modified="2020-01-01T00:00:00", modified_gmt="2020-01-01T00:00:00")  # was scheduled
+    press.edit(3, now, content={"rendered": "<p>Corrected.</p>"})
+    time.sleep(1.1)
+    run(workspace)
+    found = articles(tmp_path)
+    assert sorted(int(url.split("-")[-1][:-1]) for url in found.keys() - first.keys()) == [100, 101, 102]
+    assert {url: found[url] for url in first} == first  # skip if it exists
+    asked = [one for one in press.asked if "/posts" in one]
+    assert len(asked) == 2
+    assert any("&after=" in one for one in asked)
+    assert any("modified_after=" in one for one in asked)
+    statistics = summaries(tmp_path)[1]["statistics"]
+    assert (statistics["articles_new"], statistics["articles_skipped"]) == (3, 1)
+
+
+def test_a_wordpress_that_knows_neither_windows_of_change_nor_totals_is_read_to_its_true_end(tmp_path, press):
+    press.old = True
+    workspace = wordpress(tmp_path, press)
+    for number in range(24, 31):
+        press.post(number)  # three full pages: the fourth is beyond the end
+    run(workspace)
+    assert len(articles(tmp_path)) == 30
+    press.asked.clear()
+    run(workspace)
+    assert len([one for one in press.asked if "/posts" in one]) <= 3
+
+
+def test_a_back_fill_that_is_cut_goes_on_in_its_middle_and_leaves_the_same_tree(tmp_path, press):
+    run(wordpress(tmp_path / "whole", press))
+    workspace = wordpress(tmp_path / "cut", press)
+    press.asked.clear()
+    run(workspace, limit=1)
+    assert len(articles(tmp_path / "cut")) == 10
+    run(workspace)
+    assert len([one for one in press.asked if "/posts" in one]) == 3
+    cut, whole = (
+        {url: one | {"first_seen_timestamp_gmt": 0} for url, one in articles(tmp_path / name).items()}
+        for name in ("cut", "whole")
+    )
+    assert cut == whole
+    assert [one["results"][0]["status"] for one in summaries(tmp_path / "cut", "_collection_summary.json")] == [
+        "pending", "success",
+    ]  # fmt: skip
+
+
+def test_a_range_of_days_is_read_and_nothing_else(tmp_path, press):
+    workspace = wordpress(tmp_path, press, since="2025-11-01", until="2025-11-01")
+    run(workspace)
+    assert len(articles(tmp_path)) == 23
+    press.asked.clear()
+    run(workspace)
+    assert press.asked == []
+
+
+def test_a_post_that_goes_while_pages_are_read_hides_no_other_one(tmp_path, press):
+    def trash(path):
+        if "page=2" in path and "round" not in path:
+            press.posts.pop(1, None)
+
+    press.before = trash
+    run(wordpress(tmp_path, press))
+    assert len(articles(tmp_path)) == 23  # the one that went was seen before
+
+
+def test_a_second_run_without_changes_writes_nothing_and_tells_so(tmp_path, press):
+    workspace = wordpress(tmp_path, press)
+    run(workspace)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "normalized_news").glob("*/*")}
+    run(workspace)
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "normalized_news").glob("*/*")} == before
+    assert summaries(tmp_path)[-1]["statistics"]["articles_new"] == 0
+
+
+def test_a_tree_of_another_tool_is_kept_and_counted_as_skipped(tmp_path, press):
+    url = f"{press.url}/2025/11/story-7/"
+    path = tmp_path / "normalized_news" / "127.0.0.1" / standard.file_name(url)
+    path.parent.mkdir(parents=True)
+    path.write_text('{"url": "theirs"}')
+    run(wordpress(tmp_path, press))
+    assert path.read_text() == '{"url": "theirs"}'
+    statistics = summaries(tmp_path)[0]["statistics"]
+    assert (statistics["articles_new"], statistics["articles_skipped"]) == (22, 1)
