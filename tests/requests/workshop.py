@@ -183,7 +183,7 @@ def ask_range(task):
 SERVICE = Service("reader", "workshop.reader", ("POST", "GET"), seconds=20.0, busy=0.2)
 
 
-def collection(step, service=SERVICE):
+def collection(step, service=SERVICE, follow=follow):
     """Return a collection with one step and one service."""
     return Collection(
         "workshop", ("ask", "read"), Requests(begin, follow), (Settle("read", "1", step),),

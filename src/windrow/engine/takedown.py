@@ -112,9 +112,15 @@ def _remove(session: Session, tombstone: int, target: TakedownTarget, remove: Re
     ledger, which = session.ledger, (target.address, target.host)
     captures = ledger.takedowns.captures(*which)
     lent = _lent(ledger, which, captures)
+    asked = ledger.takedowns.asked(*which)  # of services, for these documents alone: that goes too
+    for one in asked:
+        answers = ledger.takedowns.captures(one.digest, 0)
+        captures += answers
+        lent |= _lent(ledger, (one.digest, 0), answers)
     places = ledger.takedowns.spans(tombstone)
     if not places:
-        _mark(session, tombstone, target, [one.place for one in captures if one.visit not in lent])
+        urls = frozenset({target.name, *(one.url for one in asked)})
+        _mark(session, tombstone, target, urls, [one.place for one in captures if one.visit not in lent])
         places = ledger.takedowns.spans(tombstone)
     trouble = [f"{len(lent)} captures stay: other addresses have their bytes by reference only"] if lent else []
     size = 0
@@ -139,21 +145,25 @@ def _lent(ledger: Ledger, which: tuple[int, int], captures: Iterable[TargetCaptu
     return ledger.takedowns.shared(*which) | {one.visit for one in captures if one.digest in digests}
 
 
-def _mark(session: Session, tombstone: int, target: TakedownTarget, places: list[ArchivePlace]) -> None:
+def _mark(
+    session: Session, tombstone: int, target: TakedownTarget, urls: frozenset[str], places: list[ArchivePlace]
+) -> None:
     """Note which records are to be erased: captures, and what else their files have about the same addresses."""
     found: list[tuple[str, ErasedSpan]] = []
     for warc, some in groupby(places, key=attrgetter("warc")):
         mine = [ErasedSpan(place.offset, place.length) for place in some]
         found += [(warc, span) for span in mine]
         with suppress(ArchiveError):  # a file that is not there holds nothing
-            found += [(warc, span) for span in _beside(session, warc, mine, target)]
+            found += [(warc, span) for span in _beside(session, warc, mine, target, urls)]
         session.lease.beat()
     with session.ledger.writing() as writer:
         writer.takedowns.mark(tombstone, [ArchivePlace(warc, *span) for warc, span in dict.fromkeys(found)])
 
 
-def _beside(session: Session, warc: str, mine: list[ErasedSpan], target: TakedownTarget) -> Iterator[ErasedSpan]:
-    """Yield what a file has about a target beside its captures.
+def _beside(
+    session: Session, warc: str, mine: list[ErasedSpan], target: TakedownTarget, urls: frozenset[str]
+) -> Iterator[ErasedSpan]:
+    """Yield what a file has about a target, or one of the URLs, beside its captures.
 
     A request of ours stands just before its response. Other makers put what belongs together anywhere.
     """
@@ -163,7 +173,9 @@ def _beside(session: Session, warc: str, mine: list[ErasedSpan], target: Takedow
 
     def ours(uri: str) -> bool:
         url = normalise(uri).url
-        return bool(url) and (parts(url).origin == target.name if target.host else number(url) == target.address)
+        return url in urls or (
+            bool(url) and (parts(url).origin == target.name if target.host else number(url) == target.address)
+        )
 
     if ledger.imports.get(warc):
         bounds = [(0, path.stat().st_size if path.is_file() else 0)]

@@ -54,7 +54,8 @@ _WRITE |= {
     "request": "INSERT INTO request VALUES (?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING",
     "asked": "INSERT INTO asked VALUES (?,?,?) ON CONFLICT DO NOTHING",
     "followed": "INSERT INTO followed VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING",
-    "learned": "INSERT INTO learned VALUES (?,?,?,?) ON CONFLICT DO UPDATE SET value = excluded.value",
+    "learned": "INSERT INTO learned VALUES (?,?,?,?,?)"
+    " ON CONFLICT DO UPDATE SET value = excluded.value, visit = excluded.visit",
     "offered": "INSERT INTO offered VALUES (?,?,?,?,?,?) ON CONFLICT DO NOTHING",
     "offer_known": "INSERT INTO offer_known VALUES (?,?,?,?) ON CONFLICT DO NOTHING",
     "asked_again": queries()["ask_again"],

@@ -118,10 +118,10 @@ class RequestWriter:
         """Put on record what an answer led to: the source's following got as far as this."""
         self._batch.row("followed", followed.visit, collection, source, *followed[1:])
 
-    def learn(self, collection: str, source: str, learned: Mapping[str, Any]) -> None:
-        """Put on record what was learned of a source, over what was learned before."""
+    def learn(self, collection: str, source: str, learned: Mapping[str, Any], visit: int) -> None:
+        """Put on record what was learned of a source from an answer, over what was learned before."""
         for name, value in learned.items():
-            self._batch.row("learned", collection, source, name, json.dumps(value))
+            self._batch.row("learned", collection, source, name, json.dumps(value), visit)
 
     def offer(self, collection: str, source: str, visit: int, offers: Iterable[Offering]) -> None:
         """Put on record what an answer offers."""

@@ -75,6 +75,21 @@ class TargetCount(NamedTuple):
     bytes: int
 
 
+class AskedRequest(NamedTuple):
+    """What a step asked of a service for a document: the number of the request, and where it went."""
+
+    digest: int
+    host: int
+    url: str
+
+
+class _SharedRequest(NamedTuple):
+    digest: int
+    host: int
+    visit: int
+    attachments: str
+
+
 class TakedownQueries:
     """What is asked of takedowns; a target is an address, or with `host` an origin, by their numbers."""
 
@@ -109,6 +124,10 @@ class TakedownQueries:
     def shared(self, address: int, host: int) -> set[int]:
         """Return visits to a target whose record another address's visit names as its own."""
         return {*self._database.column("takedown_shared", address, host)}
+
+    def asked(self, address: int, host: int) -> list[AskedRequest]:
+        """Return what steps asked of services for a target, and for nothing else: it goes with the target."""
+        return self._database.rows(AskedRequest, "takedown_asked_only", address, host)
 
     def spans(self, tombstone: int) -> list[ArchivePlace]:
         """Return the records that are to be erased, file by file."""
@@ -158,7 +177,26 @@ class TakedownWriter:
     def clear(self, tombstone: int, which: tuple[int, int], lent: Collection[int]) -> None:
         """Clear what came of the visits to a target (address, host) but those `lent`."""
         self._batch.database.execute("takedown_clear_payloads", tombstone)
-        self._batch.database.execute("takedown_clear_visits", *which, json.dumps(sorted(lent)))
+        self._clear_services(which, lent)
+        run = self._batch.database.execute
+        for ending in self._batch.database.column("takedown_endings", *which):
+            run("takedown_clear_comments", ending)
+        for name in ("followed", "learned", "offered", "known", "asked"):
+            run(f"takedown_clear_{name}", *which)
+        run("takedown_clear_requests", which[1])
+        run("takedown_clear_visits", *which, json.dumps(sorted(lent)))
+
+    def _clear_services(self, which: tuple[int, int], lent: Collection[int]) -> None:
+        """Clear what services were asked for a target; what they were asked for others too is sent from those now."""
+        database = self._batch.database
+        for one in database.rows(AskedRequest, "takedown_asked_only", *which):
+            database.execute("takedown_clear_visits", one.digest, 0, json.dumps(sorted(lent)))
+            database.execute("takedown_clear_request", one.digest, one.host)
+            database.execute("takedown_clear_address", one.digest, one.host)
+        for other in database.rows(_SharedRequest, "takedown_asked_too", *which):
+            attachments = [[at, other.visit, *rest] for at, _, *rest in json.loads(other.attachments)]
+            database.execute("takedown_send_from", json.dumps(attachments), other.digest, other.host)
+            database.execute("takedown_found_from", other.visit, other.digest, other.host)
 
     def done(self, session: int, tombstone: int, counts: tuple[int, int, int]) -> int:
         """Say that a target is gone, with counts of captures, their bytes, and records."""

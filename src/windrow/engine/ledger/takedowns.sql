@@ -81,3 +81,61 @@ WHERE (?2 = 0 AND address = ?1) OR (?2 <> 0 AND host = ?2);
 -- The addresses and origins of tombstones that are not lifted.
 SELECT t.address, h.origin FROM tombstone t LEFT JOIN host h ON h.seq = t.host
 WHERE NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted');
+
+-- name: takedown_asked_only
+-- What steps asked of services for visits to an address or origin, and for no other visit.
+SELECT DISTINCT k.digest, k.host, a.url FROM visit v JOIN asked k ON k.visit = v.seq
+JOIN address a ON a.digest = k.digest AND a.host = k.host
+WHERE ((?2 = 0 AND v.address = ?1) OR (?2 <> 0 AND v.host = ?2))
+AND NOT EXISTS (SELECT 1 FROM asked o JOIN visit w ON w.seq = o.visit WHERE o.digest = k.digest AND o.host = k.host
+    AND NOT ((?2 = 0 AND w.address = ?1) OR (?2 <> 0 AND w.host = ?2)));
+
+-- name: takedown_asked_too
+-- What was asked for other visits too, and one of these.
+SELECT k.digest, k.host, min(o.visit), r.attachments FROM visit v JOIN asked k ON k.visit = v.seq
+JOIN request r ON r.digest = k.digest AND r.host = k.host
+JOIN asked o ON o.digest = k.digest AND o.host = k.host JOIN visit w ON w.seq = o.visit
+WHERE ((?2 = 0 AND v.address = ?1) OR (?2 <> 0 AND v.host = ?2))
+AND NOT ((?2 = 0 AND w.address = ?1) OR (?2 <> 0 AND w.host = ?2)) GROUP BY k.digest, k.host;
+
+-- name: takedown_send_from
+UPDATE request SET attachments = ? WHERE digest = ? AND host = ?;
+
+-- name: takedown_found_from
+UPDATE address SET via = coalesce((SELECT v.address FROM visit v WHERE v.seq = ?), 0) WHERE digest = ? AND host = ?;
+
+-- name: takedown_clear_asked
+DELETE FROM asked WHERE visit IN (SELECT seq FROM visit WHERE (?2 = 0 AND address = ?1) OR (?2 <> 0 AND host = ?2));
+
+-- name: takedown_clear_request
+DELETE FROM request WHERE digest = ? AND host = ?;
+
+-- name: takedown_clear_requests
+-- What may be asked at an origin, all of which is taken down.
+DELETE FROM request WHERE host = ? AND host <> 0;
+
+-- name: takedown_clear_address
+DELETE FROM address WHERE digest = ? AND host = ?;
+
+-- name: takedown_endings
+SELECT DISTINCT ending FROM followed WHERE ending <> ''
+AND visit IN (SELECT seq FROM visit WHERE (?2 = 0 AND address = ?1) OR (?2 <> 0 AND host = ?2));
+
+-- name: takedown_clear_comments
+UPDATE task_end SET comment = replace(comment, ?1, '(forgotten)') WHERE instr(comment, ?1) > 0;
+
+-- name: takedown_clear_followed
+UPDATE followed SET ending = '', findings = '[]'
+WHERE visit IN (SELECT seq FROM visit WHERE (?2 = 0 AND address = ?1) OR (?2 <> 0 AND host = ?2));
+
+-- name: takedown_clear_offered
+DELETE FROM offered WHERE visit IN (SELECT seq FROM visit WHERE (?2 = 0 AND address = ?1) OR (?2 <> 0 AND host = ?2));
+
+-- name: takedown_clear_known
+DELETE FROM offer_known
+WHERE visit IN (SELECT seq FROM visit WHERE (?2 = 0 AND address = ?1) OR (?2 <> 0 AND host = ?2));
+
+-- name: takedown_clear_learned
+DELETE FROM learned WHERE EXISTS (SELECT 1 FROM visit v JOIN host h ON h.seq = v.host
+    WHERE ((?2 = 0 AND v.address = ?1) OR (?2 <> 0 AND v.host = ?2))
+    AND h.collection = learned.collection AND h.source = learned.source AND learned.visit IN (0, v.seq));

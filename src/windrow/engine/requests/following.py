@@ -128,7 +128,7 @@ class AnswerFollower:
                 if host is not None and again.digest != one.visit.digest:
                     writer.requests.ask_again(host, [again.digest])
         writer.requests.offer(name, one.source, one.seq, turn.offers)
-        writer.requests.learn(name, one.source, turn.learned)
+        writer.requests.learn(name, one.source, turn.learned, one.seq)
         self._learned[one.source] |= turn.learned
         told = Followed(
             one.seq, len(found), len(turn.offers), len(fresh), turn.skip, turn.end[:2000], _spelled(turn.findings)

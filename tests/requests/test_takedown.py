@@ -1,0 +1,108 @@
+"""What is taken down of a collection that finds by requests: nothing of it stays but the tombstone."""
+
+import pytest
+
+from tests.requests.glossary import setup_of
+from tests.requests.test_secrets import everything
+from tests.requests.workshop import Server, Workshop, collection, documents, send_parts
+from windrow.contract import Ask, Observation, Offering, Request, Skip, Turn
+from windrow.model import Finding
+from windrow.reasons import Reason
+
+MARK = "MarkOfTheForgotten"
+
+
+@pytest.fixture
+def serve():
+    servers = []
+
+    def start(answer):
+        servers.append(Server(answer))
+        return servers[-1]
+
+    yield start
+    for one in servers:
+        one.close()
+
+
+def follow(source, learned, answer):
+    """Make of each document all that a discovery may make of it."""
+    content = answer.view.read().decode()
+    if not answer.request.context:
+        return Turn(tuple(Request(name, context=name) for name in content.split()))
+    name = f"{answer.request.context}-{content}"
+    return Turn(offers=(Offering(name),), learned={"last": content}, end=f"after {content}",
+                findings=(Finding("Odd", content),))  # fmt: skip
+
+
+def ask_with_words(task):
+    """Ask a service by what the document says, and skip a part of it."""
+    made = []
+    for offer in task.offers:
+        answer = task.answers.get(offer.key)
+        if answer is None:
+            made.append(Ask(offer.key, "reader", "words", body=task.part(offer)))
+        else:
+            made.append(Observation(offer.key, {"heard": answer.view.read().decode()}, task.part(offer).decode()))
+            made.append(Skip(Reason.NOT_VALID, f"{offer.key}-2", task.part(offer).decode()))
+    return made
+
+
+def forget(shop, *names):
+    return shop.adapter.take_down(shop.workspace, setup_of(shop.workspace), names, "asked by its author")
+
+
+def test_nothing_of_a_forgotten_document_stays_in_any_file_neither_what_services_were_told_of_it(tmp_path, serve):
+    api = serve(documents({"a": MARK.encode(), "b": b"stays"}))
+    service = serve(lambda asked: (200, b"heard: " + asked.body, {"X-Said": asked.body.decode()}))
+    shop = Workshop(tmp_path, api, service, collection(ask_with_words, follow=follow))
+    shop.run()
+    assert everything(tmp_path).count(MARK.encode()) > 8
+    assert set(shop.records()) == {f"a-{MARK}", "b-stays"}
+    (done,) = forget(shop, f"{api.url}a")
+    assert done.done
+    assert not done.trouble
+    assert MARK.encode() not in everything(tmp_path)
+    assert set(shop.records()) == {"b-stays"}
+    assert b"heard: stays" in everything(tmp_path)
+    asked = len(api.asked) + len(service.asked)
+    shop.run()
+    assert [one.path for one in api.asked[-1:]] == ["/robots.txt"] or len(api.asked) + len(service.asked) == asked
+    assert MARK.encode() not in everything(tmp_path)
+
+
+def test_what_a_service_was_asked_for_two_documents_stays_for_the_one_that_is_not_forgotten(tmp_path, serve):
+    api = serve(documents({"a": b"the same", "b": b"the same"}))
+    service = serve(lambda asked: (503, b"", {}))
+    shop = Workshop(tmp_path, api, service, collection(send_parts))
+    shop.run()
+    assert len(shop.waiting()) == 2
+    forget(shop, f"{api.url}a")
+    assert len(shop.waiting()) == 1
+    service.answer = lambda asked: (200, b"got " + asked.body, {})
+    shop.ask_next()
+    shop.run()
+    assert shop.records() == {"b": {"status": 200, "body": "got the same", "reason": None}}
+
+
+def test_a_forgotten_document_may_be_asked_for_again_once_that_is_lifted(tmp_path, serve):
+    api = serve(documents({"a": MARK.encode()}))
+    service = serve(lambda asked: (200, b"heard: " + asked.body, {}))
+    shop = Workshop(tmp_path, api, service, collection(ask_with_words, follow=follow))
+    shop.run()
+    forget(shop, f"{api.url}a")
+    shop.adapter.let_again(shop.workspace, setup_of(shop.workspace), [f"{api.url}a"])
+    shop.run()
+    assert set(shop.records()) == {f"a-{MARK}"}
+
+
+def test_nothing_of_a_forgotten_source_stays(tmp_path, serve):
+    api = serve(documents({f"{MARK}-name": MARK.encode()}))
+    service = serve(lambda asked: (200, b"heard: " + asked.body, {}))
+    shop = Workshop(tmp_path, api, service, collection(ask_with_words, follow=follow))
+    shop.run()
+    forget(shop, "texts")
+    found = everything(tmp_path)
+    assert f'"{MARK}'.encode() not in found
+    assert f"heard: {MARK}".encode() not in found
+    assert f"after {MARK}".encode() not in found
