@@ -11,7 +11,7 @@ import json
 import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -52,7 +52,7 @@ from windrow.engine.run import Harvest
 from windrow.engine.sample import sample, sample_answer
 from windrow.engine.session import Session, Setup
 from windrow.engine.takedown import TakedownResult, TakedownTarget, kept_by_reader, lift, take_down_target
-from windrow.errors import ConfigError, UsageError, WindrowError
+from windrow.errors import UsageError, WindrowError
 from windrow.formats.url import normalise, parts
 from windrow.model import Item, Level, Limits, Site, Source
 from windrow.query import parse
@@ -113,25 +113,21 @@ class RecordAdapter:
 
     def harvest(self, workspace: Workspace) -> Harvest:
         """Make the harvest that the configuration describes, its store opened."""
-        sources = workspace.of(self._collection.name)
-        self._refuse_twins(sources)
         return Harvest(
             self._collection,
-            sources,
+            workspace.of(self._collection.name),
             options=self._options(workspace),
             version_store=self._opened(self._path(workspace)),
             services=self._services(workspace),
         )
 
     def ready(self, workspace: Workspace) -> None:
-        """Refuse sources that share an origin, and services without a good address."""
-        self._refuse_twins(workspace.of(self._collection.name))
+        """Refuse services without a good address."""
         self._services(workspace)
 
     def vet(self, workspace: Workspace, source: Source) -> None:
-        """Refuse a source whose origin another one asks already."""
-        with suppress(KeyError):
-            self._refuse_twins((*workspace.of(self._collection.name), source))
+        """Refuse none: sources may share an origin."""
+        del workspace, source
 
     def project(self, workspace: Workspace, ledger: Ledger) -> None:
         """Do nothing: there are no books beside the records."""
@@ -233,7 +229,14 @@ class RecordAdapter:
                 lines += [f"  {one.url}: {one.reason} {one.message}".rstrip() for one in skipped]
                 return Explanation(what, tuple(Message("skipped", one) for one in skipped), tuple(lines))
             row = self._address(ledger, what)
-            return self._visited(ledger, store, row) if row else self._not_taken(workspace, ledger, what)
+            if row is None:
+                return self._not_taken(workspace, ledger, what)
+            told = [
+                self._visited(ledger, store, one)
+                for one in ledger.addresses.of_sources(self._collection.name, row.digest)
+            ]
+            messages = [message for one in told for message in one.messages]
+            return Explanation(row, tuple(messages), tuple(line for one in told for line in one.lines))
 
     def _not_taken(self, workspace: Workspace, ledger: Ledger, what: str) -> Explanation | None:
         """Tell of an address that others keep why no source took it."""
@@ -433,26 +436,15 @@ class RecordAdapter:
     def _services(self, workspace: Workspace) -> tuple[Source, ...]:
         return service_sources(self._collection, self._values(workspace), workspace.root, workspace.agent)
 
-    def _refuse_twins(self, sources: Sequence[Source]) -> None:
-        seen: dict[str, str] = {}
-        for one in sources:
-            for origin in self._origins(one):
-                other = seen.setdefault(origin, one.name)
-                if other != one.name:
-                    raise ConfigError(
-                        f"the sources {other} and {one.name} both ask {origin}: an origin is asked for one of them",
-                        hint="make them one source",
-                    )
-
     def _origins(self, source: Source) -> frozenset[str]:
         """Return the origins at which a source is asked; none where it only takes captures."""
         return allowed_origins(self._requests, source) if self._requests and source.site.scheme else frozenset()
 
     def _source_at(self, workspace: Workspace | None, url: str) -> Source:
         origin = parts(url).origin
-        for one in workspace.of(self._collection.name) if workspace else ():
-            if origin in self._origins(one):
-                return one
+        mine = [one for one in workspace.of(self._collection.name) if origin in self._origins(one)] if workspace else []
+        if mine:  # of several at one origin the one whose address is nearest to this
+            return max(mine, key=lambda one: len(one.site.base) if url.startswith(one.site.address("")) else 0)
         where = parts(url)
         agent = workspace.agent if workspace else "windrow"
         site = Site(where.scheme, where.host.strip("[]"), where.port, agent=agent)

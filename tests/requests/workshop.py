@@ -198,12 +198,13 @@ def collection(step, service=SERVICE, follow=follow):
 class Workshop:
     """A workspace of such a collection."""
 
-    def __init__(self, root, api, service, made, *lines, section=""):
+    def __init__(self, root, api, service, made, *lines, section="", paths=("",), delay="0s"):
         self.root, self.made, self.adapter = root, made, RecordAdapter(made)
-        (root / "windrow.toml").write_text(
-            f'[workshop]\nreader = "{service.url}"\n{section}\n\n[source.texts]\ncollection = "workshop"\n'
-             f'url = "{api.url}"\ndelay = "0s"\n' + "".join(f"{line}\n" for line in lines)
-        )  # fmt: skip
+        told = f'[workshop]\nreader = "{service.url}"\n{section}\n'
+        for number, path in enumerate(paths):
+            told += f'\n[source.texts{number or ""}]\ncollection = "workshop"\nurl = "{api.url}{path}"\n'
+            told += f'delay = "{delay}"\n' + "".join(f"{line}\n" for line in lines)
+        (root / "windrow.toml").write_text(told)
         self.workspace = load(root, environ={}, collections={"workshop": made})
 
     def run(self):

@@ -103,9 +103,9 @@ class Crawling:
         self._tallies = {name: _Tally(run.open_task(phase, name)) for name in self._sources}
         self._hosts: dict[int, _Host] = {}
         self._share = FEED  # addresses that a host gets at a time
-        self._origins: dict[str, int] = {}
+        self._origins: dict[tuple[str, str], int] = {}  # by origin and, where each source has its own, by source
         for host in run.ledger.addresses.hosts_crawled(run.collection.name):
-            self._origins[host.origin] = host.seq
+            self._origins[self._key(host.source, host.origin)] = host.seq
             if host.source in self._sources:
                 self._hosts[host.seq] = _Host(host.seq, self._sources[host.source], host.origin)
         self._shared = SharedAnswers(run)
@@ -406,10 +406,10 @@ class Crawling:
         """Put addresses on record, each below its host."""
         by_host: dict[int, list[FoundUrl]] = {}
         for one in found:
-            seq = self._origins.get(one.origin)
+            seq = self._origins.get(self._key(source.name, one.origin))
             if seq is None:
                 seq = self._host(writer, source, one.origin)
-                self._origins[one.origin] = seq
+                self._origins[self._key(source.name, one.origin)] = seq
                 self._hosts[seq] = _Host(seq, source, one.origin)
                 self._part()
             by_host.setdefault(seq, []).append(one)
@@ -421,10 +421,14 @@ class Crawling:
                 self._hosts[seq].dry = False
                 self._hungry.add(seq)
 
+    def _key(self, source: str, origin: str) -> tuple[str, str]:
+        """Return what an origin is known by: to a crawl by itself, to what asks by requests for each source."""
+        return origin, source if self._run.collection.crawl is None else ""
+
     def _host(self, writer: LedgerWriter, source: Source, origin: str) -> int:
         """Put an origin on record; one that was only known from elsewhere is the source's from now on."""
         run = self._run
-        seq = run.ledger.addresses.host(origin, run.collection.name)
+        seq = run.ledger.addresses.host(origin, run.collection.name, self._key(source.name, origin)[1])
         if seq is None:
             return writer.addresses.add_host(run.session, run.collection.name, source.name, origin)
         writer.addresses.give_host(seq, source.name)

@@ -165,9 +165,9 @@ class AddressQueries:
         """Return the same without those that are only known from WARC files of other makers."""
         return self._database.rows(HostRow, "hosts_crawled", collection)
 
-    def host(self, origin: str, collection: str) -> int | None:
-        """Return the number of a collection's origin."""
-        found: int | None = self._database.value("host_named", origin, collection)
+    def host(self, origin: str, collection: str, source: str = "") -> int | None:
+        """Return the number of a collection's origin, as one of its sources asks it; empty: whichever did so first."""
+        found: int | None = self._database.value("host_named", origin, collection, source)
         return found
 
     def host_states(self, source: str, host: str, at: int) -> list[HostState]:
@@ -200,6 +200,10 @@ class AddressQueries:
     def get(self, collection: str, digest: int) -> AddressRow | None:
         """Return an address of a collection, None where it is not known."""
         return self._database.first(AddressRow, "address", collection, digest)
+
+    def of_sources(self, collection: str, digest: int) -> list[AddressRow]:
+        """Return an address as each source of a collection has it that asks it."""
+        return self._database.rows(AddressRow, "address", collection, digest)
 
     def is_known(self, collection: str, digest: int) -> bool:
         """Tell whether a collection knows an address."""

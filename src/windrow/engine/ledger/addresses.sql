@@ -12,7 +12,7 @@ SELECT h.seq, h.source, h.origin FROM host h WHERE h.collection = ? AND (
 ) ORDER BY h.seq;
 
 -- name: host_named
-SELECT seq FROM host WHERE origin = ? AND collection = ?;
+SELECT seq FROM host WHERE origin = ?1 AND collection = ?2 AND (?3 = '' OR source = ?3) ORDER BY seq LIMIT 1;
 
 -- name: addresses_due
 -- What to ask of a host next, and what it said last: new addresses first. A capture of bytes that were

@@ -124,7 +124,7 @@ class AnswerFollower:
         if fresh and lead.if_new:
             writer.flush()
             for again in lead.if_new:
-                host = run.ledger.addresses.host(again.origin, name)
+                host = run.ledger.addresses.host(again.origin, name, one.source)
                 if host is not None and again.digest != one.visit.digest:
                     writer.requests.ask_again(host, [again.digest])
         writer.requests.offer(name, one.source, one.seq, turn.offers)

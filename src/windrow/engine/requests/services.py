@@ -82,7 +82,7 @@ class ServiceRequests:
         run, name = self._run, self._run.collection.name
         with run.ledger.writing() as writer:
             for recorded, source, found in wanted:
-                host = run.ledger.addresses.host(found.origin, name)
+                host = run.ledger.addresses.host(found.origin, name, source.name)
                 if host is None:
                     host = writer.addresses.add_host(run.session, name, source.name, found.origin)
                     writer.flush()

@@ -1,0 +1,48 @@
+"""Two sources of one collection at one origin: each has what is its own, and the pauses are those of the origin."""
+
+import time
+from itertools import pairwise
+
+import pytest
+
+from tests.requests.workshop import Server, Workshop, collection, follow, send_parts
+
+
+@pytest.fixture
+def serve():
+    servers = []
+
+    def start(answer):
+        servers.append(Server(answer))
+        return servers[-1]
+
+    yield start
+    for one in servers:
+        one.close()
+
+
+def test_two_sources_share_an_origin_and_its_pauses_and_each_has_its_own(tmp_path, serve):
+    times = []
+
+    def answer(asked):
+        times.append(time.monotonic())
+        name = asked.path.strip("/")
+        return 200, b"common\n/one/own" if name == "one" else b"common" if name == "two" else name.encode(), {}
+
+    api = serve(answer)
+    service = serve(lambda asked: (200, asked.body, {}))
+    shop = Workshop(
+        tmp_path, api, service, collection(send_parts, follow=follow), paths=("one/", "two/"), delay="300ms"
+    )
+    shop.run()
+    assert sorted(path for path in api.paths() if "robots" not in path) == sorted(
+        ["/one/", "/two/", "/one/common", "/one/own", "/two/common"]
+    )
+    assert min(after - before for before, after in pairwise(times)) > 0.25
+    with shop.adapter._store(shop.workspace) as store:
+        assert {one.source for one in store.history("common")} == {"texts", "texts1"}
+    told = shop.adapter.explain(shop.workspace, shop.ledger(), f"{api.url}one/common")
+    assert "source texts" in told.lines[0]
+    api.asked.clear()
+    shop.run()
+    assert api.paths() == []
