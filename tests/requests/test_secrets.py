@@ -56,16 +56,16 @@ def secretive(asked):
     return 200, f"heard from {TOKEN}: {asked.fields['accept-encoding']}".encode(), {"X-Token": TOKEN}
 
 
-def test_secrets_reach_the_source_and_the_service_and_stay_nowhere(tmp_path, serve, monkeypatch):
+def test_secrets_reach_the_source_and_the_service_and_stay_nowhere(tmp_path, serve):
     (tmp_path / "outside").mkdir()
     root = tmp_path / "workspace"
     root.mkdir()
     (tmp_path / "outside" / "token").write_text(f"{TOKEN}\n")
-    monkeypatch.setenv("API_KEY_OF_A_TEST", KEY)
+    (tmp_path / "outside" / "key").write_text(KEY)
     declared = replace(SERVICE, secret="workshop.token", secret_header="Authorization", secret_prefix="Bearer ")
     api, service = serve(keyed), serve(secretive)
     shop = Workshop(
-        root, api, service, collection(send_parts, declared), 'secret = "env:API_KEY_OF_A_TEST"',
+        root, api, service, collection(send_parts, declared), f'secret = "file:{tmp_path}/outside/key"',
         'secret_query = "api_key"', section=f'token = "file:{tmp_path}/outside/token"',
     )  # fmt: skip
     shop.run()
@@ -77,7 +77,7 @@ def test_secrets_reach_the_source_and_the_service_and_stay_nowhere(tmp_path, ser
     for word in (KEY, KEY.replace("/", "%2F"), "k-3y%2Fwith%2Bsigns%3D%26", "k-3y", TOKEN):
         assert word.encode() not in found, word
     told = "".join(f"{one.name} {one.shown}\n" for one in shop.workspace.values)
-    assert "env:API_KEY_OF_A_TEST" in told + repr(shop.workspace.sources)
+    assert f"file:{tmp_path}/outside/key" in told + repr(shop.workspace.sources)
     story = shop.adapter.explain(shop.workspace, shop.ledger(), f"{api.url}a")
     assert KEY not in repr(story)
     parts = list(shop.adapter.attempt(shop.workspace, f"{api.url}a"))
