@@ -10,18 +10,19 @@ from itertools import chain
 from typing import NamedTuple
 
 from windrow.app.crawled import due, following
-from windrow.contract import Collection, ItemStep, State
+from windrow.contract import Collection, Crawl, ItemStep, State
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.attempts import SourceRecord
 from windrow.engine.ledger.listings import WaitingOffer
 from windrow.engine.ledger.moment import now
 from windrow.engine.listed import rest
 from windrow.engine.listed.rest import AGAIN
+from windrow.engine.requests.answers import begin
 from windrow.engine.requests.origin_rules import walked
 from windrow.engine.run import Harvest, WarcLot
 from windrow.engine.runtime import heard_by
 from windrow.errors import UsageError, WindrowError
-from windrow.model import OfferingHost, Source, Status
+from windrow.model import FoundUrl, OfferingHost, Source, Status
 from windrow.reasons import Reason
 
 SHOWN = 50
@@ -189,7 +190,7 @@ def walk(
     asked, waiting = [], []
     for source in sources:
         mine = dict(waits.get(source.name, {}))
-        fresh = [one for one in crawl.seeds(source, {}) if not ledger.addresses.is_known(collection.name, one.digest)]
+        fresh = [one for one in _first(ledger, collection, crawl, source) if not _is_known(ledger, source, one)]
         for one in fresh:
             mine[one.origin] = mine.get(one.origin, 0) + 1
         bound = min(one for one in (bounds.limit, source.most or None, sum(mine.values())) if one is not None)
@@ -209,6 +210,21 @@ def walk(
             ]
             waiting += [Waiting(url, source.name, url, None) for url in urls[:room]]
     return Preview(tuple(asked), tuple(waiting[:room]), _documents(ledger, collection, part))
+
+
+def _first(ledger: Ledger, collection: Collection, crawl: Crawl, source: Source) -> Sequence[FoundUrl]:
+    """Return what a source begins with: its seeds, or its first requests."""
+    if collection.requests is None:
+        return crawl.seeds(source, {})
+    if not source.site.scheme:  # it takes captures of others alone
+        return ()
+    return begin(collection.requests, source, ledger.requests.learned(collection.name, source.name))
+
+
+def _is_known(ledger: Ledger, source: Source, found: FoundUrl) -> bool:
+    """Tell whether an address is known: of a crawl to any source, since an origin belongs to one."""
+    rows = ledger.addresses.of_sources(source.collection, found.digest)
+    return any(found.request is None or one.source == source.name for one in rows)
 
 
 def _waiting(
