@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
-from windrow.collections.news import wordpress
+from windrow.collections.news import feed, townnews, wordpress
 from windrow.contract import Answer, Observation, Request, Skip, Task, Turn
+from windrow.formats import html, url_hints
 from windrow.formats.url import normalise, parts
-from windrow.model import Source
+from windrow.formats.url_hints import HintKind
+from windrow.model import CdxLine, Source
+from windrow.reasons import Reason
+
+HOME = "auto.home"
+_API = re.compile(r'<([^>]+)>\s*;[^,]*rel="?https://api\.w\.org/"?')
+_API_LINK = re.compile(rb"""<link[^>]*rel=["']?https://api\.w\.org/["']?[^>]*>""", re.IGNORECASE)
+_HREF = re.compile(rb"""href=["']?([^"'>\s]+)""", re.IGNORECASE)
+_BLOX = re.compile(rb"(?i)tncms|bloximages|townnews")
 
 
 class SiteReader(NamedTuple):
@@ -21,35 +33,85 @@ class SiteReader(NamedTuple):
 
 READERS = {
     "wordpress": SiteReader(wordpress.begin, wordpress.follow, wordpress.read),
+    "townnews": SiteReader(townnews.begin, townnews.follow, townnews.read),
+    "feed": SiteReader(partial(feed.begin, "feed"), feed.follow, feed.read),
+    "page": SiteReader(partial(feed.begin, "page"), feed.follow, feed.read),
 }
 
 
 def kind_of(name: str) -> str:
-    """Return the kind of site that a request is for."""
-    return name.partition(".")[0]
+    """Return the kind of site that a request is for; a page that another collection kept has no name."""
+    return name.partition(".")[0] if name else "page"
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Ask for what is new."""
+    """Ask for what is new; of a site that is not known yet, what it is."""
+    if not source.site.scheme:
+        return ()  # it takes only what others keep
     kind = source.options["kind"]
-    kind = learned.get("kind", "wordpress") if kind == "auto" else kind
+    if kind == "auto" or learned.get("closed"):
+        kind = learned.get("kind", "")
+    if not kind:
+        return (Request(source.site.address(""), HOME, every=max(1, int(source.options["every"]))),)
     return READERS[kind].begin(source, learned)
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
     """Return what an answer leads to."""
-    return READERS[kind_of(answer.request.name) or "wordpress"].follow(source, learned, answer)
+    if answer.request.name == HOME:
+        return _recognised(source, learned, answer)
+    return READERS[kind_of(answer.request.name)].follow(source, learned, answer)
+
+
+def _recognised(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
+    """Find out by its front page what a site offers, and begin with that; the page may itself name articles."""
+    url = answer.request.url
+    if answer.status != 200:
+        return Turn(skip=Reason.NOT_FOUND if answer.status == 404 else Reason.PERMISSION_DENIED)
+    found = {}
+    if "kind" not in learned:
+        found = _offered(answer.view.read(), answer.fields, url)
+        answer.view.seek(0)
+    known = {**learned, **found}
+    kind = known["kind"]
+    if url not in known.get("addresses", ()):
+        return Turn(READERS[kind].begin(source, known) if found else (), (), found, end="" if found else "it is known")
+    turn = feed.follow(source, known, answer._replace(request=answer.request._replace(name=f"{kind}.{feed.LIST}")))
+    return replace(turn, learned={**turn.learned, **found})
+
+
+def _offered(body: bytes, fields: Mapping[str, str], url: str) -> dict[str, Any]:
+    """Return what is learned of a site: its kind, and where that is asked.
+
+    >>> _offered(b"<link rel=alternate type=application/rss+xml href=/rss>", {}, "https://a.example/")
+    {'kind': 'feed', 'addresses': ['https://a.example/rss']}
+    """
+    link = _API_LINK.search(body)
+    href = _HREF.search(link[0]) if link else None
+    told = _API.search(fields.get("link", ""))
+    api = told[1] if told else href[1].decode("utf-8", "replace") if href else ""
+    if api and (root := normalise(api.replace("&amp;", "&"), url).url):
+        return {"kind": "wordpress", "api": f"{root.rstrip('/')}/wp/v2/posts"}
+    if _BLOX.search(body):
+        return {"kind": "townnews"}
+    if url_hints.read(body, url).kind is not HintKind.NONE:
+        return {"kind": "feed", "addresses": [url]}
+    feeds = html.read(body, url, fields.get("content-type", "")).head.feeds
+    addresses = [one for one in (normalise(each.href, url).url for each in feeds) if one and "comments" not in one]
+    if addresses:
+        return {"kind": "feed", "addresses": addresses[:10]}
+    return {"kind": "page", "addresses": [url]}
 
 
 def read(task: Task) -> list[Observation | Skip]:
     """Return the articles of an answer, and why there are none of what else it lists."""
     name = task.request.name if task.request else ""
-    return list(READERS[kind_of(name) or "wordpress"].read(task))
+    return [] if name == HOME else list(READERS[kind_of(name)].read(task))
 
 
 def origins(source: Source) -> tuple[str, ...]:
     """Return the origins at which a site's articles lie: with `www.` and without, encrypted or not, and those told."""
-    home = source.site.address("")
+    home = source.site.address("") if source.site.scheme else ""
     found = [parts(normalise(one).url).origin for one in source.options["origins"] if normalise(one).url]
     resolved = normalise(home).url
     host = parts(resolved).host if resolved else ""
@@ -57,3 +119,18 @@ def origins(source: Source) -> tuple[str, ...]:
         bare = host.removeprefix("www.")
         found += [f"{scheme}://{name}" for scheme in ("https", "http") for name in (bare, f"www.{bare}")]
     return tuple(dict.fromkeys(found))
+
+
+_NO_PAGE = Skip(Reason.NOT_WANTED, message="no page of HTML")
+_NO_ANSWER = Skip(Reason.NOT_WANTED, message="no answer with a document")
+
+
+def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:  # noqa: ARG001 its shape
+    """Return what chooses among the pages that another collection kept: any may be an article."""
+    return _page
+
+
+def _page(line: CdxLine) -> Skip | None:
+    if str(line.status) not in {"200", "304"}:
+        return _NO_ANSWER
+    return None if line.mime in {"text/html", "application/xhtml+xml"} else _NO_PAGE

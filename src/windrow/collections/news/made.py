@@ -34,6 +34,8 @@ class FoundArticle:
     html: str = ""
     base: str = ""
     date: str = ""
+    stamp: int | None = None
+    """When that is in seconds since 1970, where the source tells that beside a date that says too little."""
     authors: list[str] = field(default_factory=list)
     keywords: list[str] = field(default_factory=list)
     image: str = ""
@@ -55,6 +57,8 @@ def made(found: FoundArticle, zone: str, seen: datetime | None) -> Observation |
     if not text.strip():
         return Skip(Reason.NO_TEXT, found.url)
     stamp, doubt = seconds(found.date, zone, seen)
+    if stamp is None and found.stamp is not None:
+        stamp, doubt = found.stamp, ""
     metadata = {name: value for name, value in found.metadata.items() if value not in (None, "", [])}
     canonical = next((one for one in found.aliases if one.startswith(("http://", "https://")) and one != found.url), "")
     if canonical:

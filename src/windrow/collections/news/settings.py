@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 from windrow.errors import ConfigError
 from windrow.model import Source
-from windrow.settings.asked import ASKED, store_of
+from windrow.settings.asked import ASKED, CAPTURED, store_of
 from windrow.settings.configuration import Configuration, SourceTable, Surroundings, source_at_url
 from windrow.settings.kinds import DURATION, PATH, SWITCH, TEXTS, ValueKind, choice
 from windrow.settings.setting import Setting, Value
@@ -45,6 +45,7 @@ ZONE = ValueKind("time zone", _zone)
 
 SOURCE = (
     *ASKED,
+    *CAPTURED,
     Setting("kind", choice("auto", *KINDS), "auto", "what the site offers; auto: windrow finds out at its `url`"),
     Setting("every", DURATION, 0, "how often it is asked for what is new at most; 0: in each run"),
     Setting("overlap", DURATION, "48h", "how far behind the last run windows of time reach back"),
@@ -60,7 +61,7 @@ SOURCE = (
 def build(table: SourceTable, values: Mapping[str, Value], around: Surroundings) -> Source:
     """Make a source; one that is on the web."""
     source = source_at_url(table, values, around)
-    if source.site.scheme not in {"http", "https"}:
+    if source.site.scheme and source.site.scheme not in {"http", "https"}:
         raise ConfigError(f"{values['url'].origin}: url: wanted an address of the web", hint=f"edit {table.file}")
     since, until = values["since"].value, values["until"].value
     if since and until and since > until:

@@ -19,6 +19,7 @@ FIELDS = (
 REQUIRED = ("url", "title", "article_text", "source_domain", "first_seen_timestamp_gmt")
 _TEXTS = ("url", "title", "article_text", "source_domain")
 _OPTIONAL_TEXTS = ("image_url", "excerpt")
+_MILLISECONDS = 10**12  # so large a number is a time in milliseconds
 _HOST = re.compile(r"[a-z0-9_][a-z0-9._-]{0,252}|[0-9a-f:]{2,45}")
 _MARKS = re.compile(r"(?i)^(?:utm_[a-z]+|fbclid|gclid|mc_[ce]id|igshid|cmpid|ref|src)$")
 
@@ -79,7 +80,10 @@ def problems(article: Any) -> Iterator[tuple[str, str]]:
     for name in _TEXTS:
         value = article.get(name)
         if not isinstance(value, str) or not value.strip():
-            yield name, "is missing or empty" if value is None or value == "" else "is no text"
+            yield name, "is missing or empty" if value is None or isinstance(value, str) else "is no text"
+    bare = article.get("source_domain")
+    if isinstance(bare, str) and ("/" in bare or any(map(str.isspace, bare))):
+        yield "source_domain", "is no bare domain"
     url = article.get("url")
     if isinstance(url, str) and url.strip() and (not url.startswith(("http://", "https://")) or not normalise(url).url):
         yield "url", "is no absolute address of the web"
@@ -109,4 +113,4 @@ def _optional(article: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _is_seconds(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 < value < 100_000_000_000
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value < _MILLISECONDS

@@ -6,6 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import TYPE_CHECKING
+
+from selectolax.lexbor import SelectolaxError
 
 from windrow.formats.html.article_parts import byline, headline, people, stamped, title
 from windrow.formats.html.charset import decode
@@ -16,6 +19,9 @@ from windrow.formats.html.hint import hint
 from windrow.formats.html.outline import Outline
 from windrow.formats.html.tree import body, parse, silence
 from windrow.formats.html.walk import walk
+
+if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser
 
 _DAY = re.compile(r"[/_-]((?:19|20)\d\d)([/_-]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])(?=[/_.-]|$)")
 _BY = re.compile(r"(?:(?:written|posted|published|words|story|text)\s+)?by\b", re.IGNORECASE)
@@ -50,8 +56,10 @@ class Article:
     encoding: str
 
 
-def article(raw: bytes, content_type: str = "", url: str = "") -> Article:
+def article(raw: bytes, content_type: str = "", url: str = "", drop: Sequence[str] = ()) -> Article:
     """Read a page's bytes as an article; any bytes give one. `content_type` is that header, `url` the page's address.
+
+    `drop` are CSS selectors of what is none of its content; one that cannot be read chooses nothing.
 
     >>> found = article(b"<title>Tea | Site</title><main><h1>Tea</h1><p>By <a rel=author>Ann Lee</a><p>Pour <b>hot</b>")
     >>> found.title, found.authors, found.blocks[-1]
@@ -61,6 +69,8 @@ def article(raw: bytes, content_type: str = "", url: str = "") -> Article:
     tree = parse(text.text)
     said = stamped(head(tree), tree, text.text)
     authors = people(said.authors) or byline(tree, text.text)
+    for selector in drop:
+        _drop(tree, selector)
     silence(tree, text.text)
     markup = body(tree)
     outline = walk(markup)
@@ -85,6 +95,16 @@ def article(raw: bytes, content_type: str = "", url: str = "") -> Article:
         excerpt(markup, chosen),
         text.encoding,
     )
+
+
+def _drop(tree: LexborHTMLParser, selector: str) -> None:
+    try:
+        found = tree.css(selector)
+    except (SelectolaxError, ValueError):
+        return
+    for node in found:
+        if node.parent is not None:
+            node.decompose()
 
 
 def _near(outline: Outline, chosen: Sequence[bool], first: str) -> list[str]:

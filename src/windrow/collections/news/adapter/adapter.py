@@ -2,28 +2,132 @@
 
 from __future__ import annotations
 
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import TextIO
 
+from windrow.adapter import Export
+from windrow.collections.news import check_tree, standard
+from windrow.collections.news.adapter import export
 from windrow.collections.news.adapter.publish import NewsFolders, Publisher
+from windrow.collections.news.adapter.tree_index import TreeIndex
 from windrow.config import Workspace
+from windrow.contract import Collection
+from windrow.engine.check import Fault
+from windrow.engine.ledger import Ledger
 from windrow.engine.run import Harvest
+from windrow.engine.takedown import TakedownTarget
 from windrow.record_adapter import RecordAdapter
 
 
 class NewsAdapter(RecordAdapter):
     """Joins the collection with a workspace."""
 
+    def __init__(self, collection: Collection) -> None:
+        """Join the collection."""
+        super().__init__(collection)
+        forms = ("jsonl", "atom", "parquet", "warc")
+        self.EXPORTS = (Export("news", forms, "its articles, or all replies as WARC", self._write, "articles"),)
+
     def harvest(self, workspace: Workspace) -> Harvest:
         """Make the harvest that the configuration describes, and what writes the tree after it."""
         made = super().harvest(workspace)
-        publisher = Publisher(workspace.ledger, self._path(workspace), self.trees(workspace))
+        publisher = Publisher(workspace.ledger, self._path(workspace), self._folders(workspace))
         return replace(made, derivations={"publish": publisher})
 
-    def trees(self, workspace: Workspace) -> NewsFolders:
-        """Return where the tree and the raw replies lie."""
+    def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
+        """Look through the store, and whether the articles that were written are there and valid."""
+        yield from super().check(workspace, ledger)
+        path, tree = self._path(workspace), self._folders(workspace).articles
+        if not path.is_file():
+            return
+        with closing(TreeIndex(path)) as index:
+            for file in index.files():
+                if not (tree / file).is_file():
+                    yield Fault(file, "was written and is not there", "windrow replay, then the next run writes it")
+
+    def check_tree(self, folder: Path) -> Iterator[Fault | int]:
+        """Judge a tree by the standard, whoever wrote it: yield faults, and the bytes of each file."""
+        for path in sorted(folder.rglob("*")):
+            where = str(path.relative_to(folder))
+            if path.is_dir() or path.name.startswith("_"):
+                continue
+            if path.suffix != ".json" or path.is_symlink() or path.parent.parent != folder:
+                yield Fault(where, "is no article: wanted DOMAIN/MD5.json")
+                continue
+            content = path.read_bytes()
+            yield len(content)
+            for field, what in check_tree.judge_file(path.parent.name, path.name, content):
+                yield Fault(where, f"{field}: {what}" if field else what)
+
+    def _write(self, workspace: Workspace, form: str, out: TextIO) -> int:
+        folders = self._folders(workspace)
+        if form == "warc":
+            return self._warc(workspace, out)
+        if form == "atom":
+            return export.atom(workspace, folders.articles, out)
+        return (export.parquet if form == "parquet" else export.jsonl)(folders.articles, out)
+
+    def _warc(self, workspace: Workspace, out: TextIO) -> int:
+        """Write the records of all replies, as they lie in the archive."""
+        if not workspace.ledger.exists():
+            return 0
+        count = last = 0
+        with closing(Ledger(workspace.ledger)) as ledger:
+            while visits := ledger.attempts.visits_after(self._collection.name, last, 500):
+                for one in visits:
+                    if (kept := one.visit.kept) is not None:
+                        with (workspace.archive.folder / kept.place.warc).open("rb") as file:
+                            file.seek(kept.place.offset)
+                            out.buffer.write(file.read(kept.place.length))
+                        count += 1
+                last = visits[-1].seq
+        return count
+
+    def _removed(self, workspace: Workspace, ledger: Ledger, target: TakedownTarget) -> int:
+        """Remove what visits said from the store, and what was written of it from both trees."""
+        visits = [one.visit for one in ledger.takedowns.captures(target.address, target.host)]
+        urls: set[str] = set()
+        with self._store(workspace) as store:
+            for start in range(0, len(visits) if store else 0, 400):
+                urls |= {one.key for one in store.told(visits[start : start + 400])} if store else set()
+        if urls:
+            self._unwrite(workspace, urls)
+        return super()._removed(workspace, ledger, target)
+
+    def _unwrite(self, workspace: Workspace, urls: set[str]) -> None:
+        folders = self._folders(workspace)
+        with closing(TreeIndex(self._path(workspace))) as index, index.run():
+            for url in sorted(urls):
+                known = index.find([standard.alias(url)])
+                if known is not None:
+                    (folders.articles / known.file).unlink(missing_ok=True)
+                    index.remove(known.id)
+        for path in folders.raw.glob("*/*/[!_]*.json"):
+            _leave_out(path, urls)
+        os.sync()
+
+    def _folders(self, workspace: Workspace) -> NewsFolders:
         values = self._values(workspace)
         return NewsFolders(
             Path(values["news.tree"]), Path(values["news.raw"]), workspace.archive.folder, workspace.limits,
             update=bool(values["news.update"]),
         )  # fmt: skip
+
+
+def _leave_out(path: Path, urls: set[str]) -> None:
+    """Write a raw reply anew without what it says of these addresses."""
+    told = json.loads(path.read_bytes())
+    rows = told.get("rows") if isinstance(told, dict) else told
+    if not isinstance(rows, list):
+        return
+    kept = [one for one in rows if not (isinstance(one, dict) and {one.get("link"), one.get("url")} & urls)]
+    if len(kept) < len(rows):
+        part = path.with_name(f".{path.name}.part")
+        rest = {**told, "rows": kept} if isinstance(told, dict) else kept
+        part.write_text(json.dumps(rest, ensure_ascii=False), encoding="utf-8")
+        part.replace(path)

@@ -21,7 +21,7 @@ from windrow.collections.news.adapter.raw import RawRun
 from windrow.collections.news.adapter.tree_index import TreeIndex, WrittenArticle
 from windrow.collections.news.discover import kind_of
 from windrow.collections.news.settings import KINDS
-from windrow.contract import REQUEST
+from windrow.contract import CAPTURED, REQUEST
 from windrow.engine.ledger import Ledger
 from windrow.errors import DiskFull, StoreError
 from windrow.model import Limits, Recorded
@@ -97,7 +97,7 @@ class _Writing:
                     told.setdefault(one.visit, []).append(one)
                 for visit in page:
                     last, opened = visit.seq, visit.opened
-                    if visit.visit.kind == REQUEST:
+                    if visit.visit.kind in {REQUEST, CAPTURED}:
                         self._visit(visit, told.get(visit.seq, []))
                 pulse()
             os.sync()  # before it is noted that these files are there
@@ -160,13 +160,14 @@ class _Writing:
         article = value | {"url": known.url, "source_domain": known.file.partition("/")[0]}
         if value["url"] != known.url:
             article["metadata"] = {"canonical_url": value["url"], **value.get("metadata", {})}
-        name = standard.content_hash(article)
+        moved = {"canonical_url": value["url"]} if value["url"] != known.url else {}
+        name = standard.content_hash(article | moved)
         path = self._trees.articles / known.file
         if name == known.hash and path.exists():
             return False
         before = json.loads(_read(path) or "{}")
         fields = {*before, *article} - {"first_seen_timestamp_gmt", "metadata"}
-        changed = sorted(one for one in fields if before.get(one) != article.get(one))
+        changed = sorted([*moved, *(one for one in fields if before.get(one) != article.get(one))])
         revisions = known.revisions or [{"seen": known.first_seen, "hash": known.hash, "changed": []}]
         if revisions[-1]["hash"] != name:
             revisions = [*revisions, {"seen": seen, "hash": name, "changed": changed}]

@@ -107,6 +107,16 @@ class TreeIndex:
             (article.hash, article.kind, json.dumps(article.revisions), article.first_seen, article.id),
         )
 
+    def files(self) -> Iterator[str]:
+        """Yield the files of all articles, by their paths below the tree."""
+        for (file,) in self._link.execute("SELECT file FROM written ORDER BY file"):
+            yield file
+
+    def remove(self, article: int) -> None:
+        """Forget an article and its addresses."""
+        self._link.execute("DELETE FROM written_alias WHERE article = ?", (article,))
+        self._link.execute("DELETE FROM written WHERE id = ?", (article,))
+
     def epoch(self, session: int, kind: str, least: int) -> int:
         """Return the number of a run's directory: when it began, or the next second that no other run has."""
         row = self._link.execute("SELECT epoch FROM written_run WHERE session = ? AND kind = ?", (session, kind))

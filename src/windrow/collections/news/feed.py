@@ -1,0 +1,131 @@
+"""Feeds, sitemaps and section pages: each names articles, whose pages are asked for and read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from windrow.collections.news import page
+from windrow.collections.news.reply import plain
+from windrow.contract import Answer, Observation, Offering, Request, Skip, Task, Turn
+from windrow.digest import number
+from windrow.errors import StepError
+from windrow.formats import feed as entries
+from windrow.formats import html, url_hints
+from windrow.formats.url import normalise
+from windrow.formats.url_hints import HintKind
+from windrow.model import Finding, Level, Source
+from windrow.reasons import Reason
+
+LIST, ARTICLE = "list", "article"
+_MOST = 2_000  # articles that one document may name
+_SECTION = 300  # links of a section page that are followed
+_DATED = re.compile(r"/(?:19|20)\d\d[/-](?:0?[1-9]|1[0-2]|[a-z]{3})(?:[/-]|$)")
+_SLUG = re.compile(r"/[^/]*[^/-]+(?:-[^/-]+){3,}(?:\.html?|/)?$|article[_/-]|-\d{4,}(?:\.html?|/)?$")
+_NONE = re.compile(r"(?i)/(?:tag|tags|category|categories|author|authors|topic|search|page|wp-content|login|about)/"
+                   r"|\.(?:jpe?g|png|gif|pdf|mp[34]|zip|css|js)$")  # fmt: skip
+
+
+def begin(kind: str, source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
+    """Ask for each document that names articles."""
+    told = tuple(source.options["addresses"]) or tuple(learned.get("addresses", ()))
+    if not told:
+        told = ("feed/",) if learned.get("closed") else ("",)
+    home = source.site.address("").rstrip("/")
+    every = max(1, int(source.options["every"]))
+    urls = (one if "://" in one else f"{home}/{one.lstrip('/')}" if one else source.site.address("") for one in told)
+    return tuple(Request(url, f"{kind}.{LIST}", every=every, priority=2) for url in urls)
+
+
+def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
+    """Ask for the articles that a document names: new ones, and those that it says have changed."""
+    kind, _, what = answer.request.name.partition(".")
+    url = answer.request.url
+    if answer.status != 200:
+        reason = {404: Reason.NOT_FOUND, 410: Reason.GONE}.get(answer.status, Reason.PERMISSION_DENIED)
+        return Turn(skip=reason, findings=(Finding("Refused", f"status {answer.status}", Level.WARN),))
+    if what == ARTICLE:
+        return Turn((), (Offering(url),))
+    body = answer.view.read()
+    found = url_hints.read(body, url)
+    if found.kind is HintKind.INDEX:
+        every = answer.request.every
+        newest = sorted(found.entries, key=lambda one: str(one.modified or ""), reverse=True)[:100]
+        return Turn(tuple(Request(one.url, f"{kind}.{LIST}", every=every, priority=1) for one in newest))
+    if found.kind is HintKind.NONE:
+        if not _is_html(body):
+            reason = found.reason or Reason.UNSUPPORTED
+            return Turn(skip=reason, findings=(Finding("NoFeed", f"neither a feed nor a page: {reason}", Level.WARN),))
+        named = dict.fromkeys(_links(body, answer, url), "")
+        return _asked(kind, learned, url, named, {})
+    named = {one.url: one.modified.isoformat() if one.modified else "" for one in found.entries[:_MOST]}
+    since, until = source.options["since"], source.options["until"]
+    named = {one: at for one, at in named.items() if not at or ((not since or at[:10] >= since)
+                                                                and (not until or at[:10] <= until))}  # fmt: skip
+    told = _told(body, url) if found.kind is HintKind.FEED else {}
+    return _asked(kind, learned, url, named, told)
+
+
+def _asked(
+    kind: str, learned: Mapping[str, Any], url: str, named: Mapping[str, str], told: Mapping[str, Mapping[str, Any]]
+) -> Turn:
+    """Ask for articles; for one that is known anew, where its time of change is another one."""
+    key = f"named.{number(url):x}"
+    before: Mapping[str, str] = learned.get(key, {})
+    now = {f"{number(one):x}": at for one, at in named.items()}
+    requests = []
+    for one, at in named.items():
+        is_changed = before.get(f"{number(one):x}", at) != at
+        context = json.dumps(told.get(one, {}))
+        requests.append(Request(one, f"{kind}.{ARTICLE}", context=context, only_if_new=is_changed))
+    offers = tuple(Offering(f"{one[:400]}@{at}"[:500]) for one, at in named.items())
+    return Turn(tuple(requests), offers, {key: now}, end=f"{len(named)} articles named")
+
+
+def _told(body: bytes, url: str) -> dict[str, dict[str, Any]]:
+    """Return what a feed says of its articles beside their addresses: titles and dates."""
+    try:
+        found = entries.read(body)
+    except StepError:
+        return {}
+    told = {}
+    for one in found.entries if found else ():
+        where = normalise(one.url, normalise(one.base, url).url if one.base else url).url
+        said = {"title": one.title[:500], "published": one.published[:64]}
+        told[where] = {name: value for name, value in said.items() if value}
+    return told
+
+
+def _is_html(body: bytes) -> bool:
+    return b"<a " in body[: 1 << 20] or b"<A " in body[: 1 << 20]
+
+
+def _links(body: bytes, answer: Answer, url: str) -> Sequence[str]:
+    """Return the addresses of a section page that look like articles of its site, in their order."""
+    read_ = html.read(body, url, answer.fields.get("content-type", ""))
+    base = normalise(read_.head.base, url).url if read_.head.base else url
+    here = urlsplit(url).hostname or ""
+    found: dict[str, None] = {}
+    for anchor in read_.outline.anchors:
+        where = normalise(anchor.href, base).url if anchor.href else ""
+        split = urlsplit(where)
+        same = (split.hostname or "").removeprefix("www.") == here.removeprefix("www.")
+        path = split.path
+        if same and not _NONE.search(path) and (_DATED.search(path) or _SLUG.search(path)):
+            found[where] = None
+    return list(found)[:_SECTION]
+
+
+def read(task: Task) -> Iterator[Observation | Skip]:
+    """Read an article's page; what only names articles is none."""
+    request = task.request
+    assert request is not None
+    kind, _, what = request.name.partition(".")
+    if what == LIST:
+        return
+    told = json.loads(request.context) if request.context else {}
+    said = {name: plain(value) if name == "title" else str(value) for name, value in told.items()}
+    yield page.read_page(task, kind or "page", said)

@@ -1,0 +1,227 @@
+"""Bad input, revisions, trees of other tools, exports and take-down: what becomes of articles besides being found."""
+
+import io
+import json
+import random
+import re
+import time
+from datetime import UTC, datetime
+
+import pytest
+from lxml import etree
+
+from tests.collections.news.press import Press
+from tests.collections.news.workspace import articles, configured, run, summaries
+from tests.house.tree import ROOT
+from windrow.app.checkup import check_tree
+from windrow.collections.news import standard
+from windrow.collections.news.adapter import ADAPTER
+from windrow.collections.news.made import seconds
+from windrow.collections.news.reply import RefusedReply, reply
+from windrow.engine.check import Fault
+from windrow.reasons import Reason
+
+SCHEMA = "src/windrow/collections/news/article.schema.json"
+
+
+@pytest.fixture
+def press():
+    served = Press(posts=3)
+    yield served
+    served.close()
+
+
+def wordpress(root, press, news="", **told):
+    return configured(root, {"press": {"url": press.url, "kind": "wordpress"} | told}, news)
+
+
+def test_each_kind_of_bad_post_has_its_reason_is_counted_and_the_others_go_on(tmp_path, press):
+    at = "2025-11-02T00:00:00"
+    press.post(10, at, title={"rendered": "<script>x()</script> &nbsp;"})
+    press.post(11, at, content={"rendered": "<script>x()</script>", "protected": False})
+    press.post(12, at, content={"rendered": "", "protected": True})
+    press.post(13, at, type="page")
+    press.post(14, at, link="https://../../etc/passwd")
+    press.post(15, at, link="javascript:alert(1)")
+    press.post(16, at, title={"rendered": "<script>alert(1)</script>Title &lt;b&gt;"})
+    press.post(17, at, date="9999-01-01T00:00:00", date_gmt="9999-01-01T00:00:00")
+    press.post(18, "0000-00-00T00:00:00", modified=at, modified_gmt=at)
+    press.post(19, at, title=None, content=7, _embedded=[1])
+    press.post(20, at, id=3)
+    press.post(21, at, link=f"{press.url}/%2e%2e/%2e%2e/x", content={"rendered": "<p>ok \ud83d\ude00 \\</p>"})
+    run(wordpress(tmp_path, press))
+    (summary,) = summaries(tmp_path)
+    assert summary["details"].items() >= {
+        "error: no_title": 2, "error: no_text": 1, "error: protected": 1, "type page": 1, "error: bad_address": 2,
+        "doubtful_date: in the future": 1,
+    }.items()  # fmt: skip
+    assert summary["statistics"]["errors"] == 6 + ("error: listed_twice" in summary["details"])
+    assert summary["statistics"]["articles_skipped_image_type"] == 1
+    found = articles(tmp_path)
+    assert not [problem for one in found.values() for problem in standard.problems(one)]
+    assert {"Title <b>"} <= {one["title"] for one in found.values()}
+    assert {path.parent.name for path in (tmp_path / "normalized_news").glob("*/*")} == {"127.0.0.1"}
+    future = next(one for one in found.values() if one["metadata"].get("date_doubt") == "in the future")
+    assert future["publication_date"].startswith("9999")
+
+
+@pytest.mark.parametrize(("body", "reason"), [
+    (b"<html>Checking your browser", Reason.BOT_WALL),
+    (b"", Reason.TRUNCATED),
+    (b'[{"id": 1', Reason.NOT_WELL_FORMED),
+    (b'[{"title": "\xff\xfe"}]', Reason.WRONG_ENCODING),
+    (b'{"body": {"code": "rest_no_route"}, "status": 404, "headers": []}', Reason.NOT_FOUND),
+    (b"[" * 100_000, Reason.NOT_WELL_FORMED),
+])  # fmt: skip
+def test_answers_that_are_no_list_of_posts_are_refused_for_a_reason(body, reason):
+    found = reply(200, {"content-type": "application/json"}, body)
+    assert isinstance(found, RefusedReply)
+    assert found.reason is reason
+
+
+def test_dates_that_lie_are_told_and_never_guessed():
+    now = datetime(2025, 11, 20, tzinfo=UTC)
+    assert seconds("2025-11-20T14:30:00-06:00", "", now) == (1763670600, "")
+    assert seconds("Thu, 20 Nov 2025 14:30:00 -0600", "", now) == (1763670600, "")
+    assert seconds("2025-11-20T14:30:00", "America/Chicago", now) == (1763670600, "")
+    assert seconds("2025-11-20T14:30:00", "", now) == (None, "no time zone")
+    assert seconds("2025-11-25T14:30:00Z", "", now) == (1764081000, "in the future")
+    assert seconds("1969-01-01T00:00:00Z", "", now) == (None, "before 1990")
+    assert seconds("0000-00-00T00:00:00Z", "", now) == (None, "not a date")
+    assert seconds("", "", now) == (None, "")
+
+
+def test_with_updates_a_changed_article_keeps_its_file_and_first_seen_and_tells_its_revisions(tmp_path, press):
+    workspace = wordpress(tmp_path, press, "update = true")
+    run(workspace)
+    url = f"{press.url}/2025/11/story-2/"
+    first = articles(tmp_path)[url]
+    for number, text in enumerate(("Corrected.", "Corrected again."), 1):
+        now = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() + number))
+        press.edit(2, now, content={"rendered": f"<p>{text}</p>"})
+        time.sleep(1.1)
+        run(workspace)
+    last = articles(tmp_path)[url]
+    assert last["article_text"] == "Corrected again."
+    assert last["first_seen_timestamp_gmt"] == first["first_seen_timestamp_gmt"]
+    revisions = last["metadata"]["revisions"]
+    assert [one["changed"] for one in revisions] == [[], ["article_text", "word_count"], ["article_text", "word_count"]]
+    assert revisions[0]["seen"] == first["first_seen_timestamp_gmt"] < revisions[1]["seen"] < revisions[2]["seen"]
+    assert len({one["hash"] for one in revisions}) == 3
+    assert [one["statistics"]["articles_new"] for one in summaries(tmp_path)] == [3, 0, 0]
+    assert summaries(tmp_path)[-1]["details"]["updated"] == 1
+    assert list(standard.problems(last)) == []
+
+
+def test_a_post_that_moved_keeps_the_file_of_its_first_address(tmp_path, press):
+    workspace = wordpress(tmp_path, press, "update = true")
+    run(workspace)
+    now = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
+    press.edit(2, now, link=f"{press.url}/2025/11/another-name/")
+    run(workspace)
+    found = articles(tmp_path)
+    assert len(found) == 3
+    assert found[f"{press.url}/2025/11/story-2/"]["metadata"]["canonical_url"] == f"{press.url}/2025/11/another-name/"
+
+
+def good(**told):
+    url = "https://example.com/article1"
+    return {
+        "url": url, "title": "T", "article_text": "x", "source_domain": "example.com",
+        "first_seen_timestamp_gmt": 1763670601, "publication_date": "2025-11-20T14:30:00-06:00",
+        "publication_timestamp_gmt": 1763670600, "author": None, "keywords": ["a"],
+    } | told  # fmt: skip
+
+
+@pytest.mark.parametrize(("told", "words"), [
+    ({"title": " "}, "title: is missing"), ({"url": "/x"}, "url: is no absolute"), ({"article_text": None}, "article_text"),
+    ({"first_seen_timestamp_gmt": "1"}, "first_seen"), ({"first_seen_timestamp_gmt": 0}, "first_seen"),
+    ({"publication_timestamp_gmt": 1763670600000}, "publication_timestamp_gmt"), ({"keywords": "a"}, "keywords"),
+    ({"publication_timestamp_gmt": 1732132200}, "publication_timestamp_gmt: is 1732132200"), ({"author": ["x"]}, "author"),
+    ({"source_domain": "www.example.com"}, "should lie in 'www.example.com'"), ({"metadata": []}, "metadata"),
+])  # fmt: skip
+def test_a_tree_of_another_tool_is_judged_file_by_file(tmp_path, told, words):
+    folder = tmp_path / "example.com"
+    folder.mkdir()
+    path = folder / standard.file_name("https://example.com/article1")
+    path.write_text(json.dumps(good(**told)))
+    found = [one for one in check_tree(("news", str(tmp_path))) if isinstance(one, Fault)]
+    assert any(words in one.what for one in found), found
+
+
+def test_a_good_tree_has_no_fault_and_strange_files_are_told(tmp_path):
+    folder = tmp_path / "example.com"
+    folder.mkdir()
+    path = folder / standard.file_name("https://example.com/article1")
+    path.write_text(json.dumps(good()))
+    assert [one for one in check_tree((str(tmp_path),)) if isinstance(one, Fault)] == []
+    (folder / "a1b2.json").write_bytes(b"\xff")
+    (folder / "deep").mkdir()
+    (folder / "deep" / "x.json").write_text("{}")
+    (folder / "notes.txt").write_text("x")
+    found = {one.where: one.what for one in check_tree((str(tmp_path),)) if isinstance(one, Fault)}
+    assert len(found) == 3
+    assert found["example.com/a1b2.json"] == "is no UTF-8"
+
+
+def test_the_published_schema_and_the_rules_agree_on_what_is_required():
+    schema = json.loads((ROOT / SCHEMA).read_text())
+    assert tuple(schema["required"]) == standard.REQUIRED
+    assert tuple(sorted(schema["properties"])) == tuple(sorted(standard.FIELDS))
+    chance = random.Random(7)
+    strange = ["", " ", None, 0, -1, 1763670600, 10**15, 1.5, True, [], ["a"], [1], {}, "text", "https://a.example/"]
+    for _ in range(2000):
+        article = good()
+        article[chance.choice(standard.FIELDS)] = chance.choice(strange)
+        assert bool(list(standard.problems(article))) == (not fits(schema, article)), article
+
+
+def fits(schema, article):
+    """Judge by the words of JSON Schema that the published one uses."""
+    types = {"string": str, "integer": int, "null": type(None), "array": list, "object": dict}
+    for name in schema["required"]:
+        if name not in article:
+            return False
+    for name, value in article.items():
+        rule = schema["properties"][name]
+        told = rule["type"] if isinstance(rule["type"], list) else [rule["type"]]
+        if not any(isinstance(value, types[one]) and not isinstance(value, bool) for one in told):
+            return False
+        if isinstance(value, str) and "pattern" in rule and not re.search(rule["pattern"], value):
+            return False
+        if isinstance(value, int) and not (
+            rule.get("exclusiveMinimum", -1) < value < rule.get("exclusiveMaximum", 10**30)
+            and value >= rule.get("minimum", 0)
+        ):
+            return False
+        if isinstance(value, list) and not all(isinstance(one, str) for one in value):
+            return False
+    return True
+
+
+def written(workspace, form):
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    count = ADAPTER.EXPORTS[0].write(workspace, form, out)
+    out.flush()
+    return count, out.buffer.getvalue()
+
+
+def test_news_is_exported_as_lines_feed_table_and_warc_and_found_by_search(tmp_path, press):
+    workspace = wordpress(tmp_path, press)
+    run(workspace)
+    count, lines = written(workspace, "jsonl")
+    assert count == 3
+    assert {json.loads(one)["url"] for one in lines.splitlines()} == set(articles(tmp_path))
+    feed = etree.fromstring(written(workspace, "atom")[1])
+    titles = [one.findtext("{*}title") for one in feed.findall("{*}entry")]
+    assert titles == ["Story \u201c3\u201d & more", "Story \u201c2\u201d & more", "Story \u201c1\u201d & more"]
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = parquet.read_table(io.BytesIO(written(workspace, "parquet")[1]))
+    assert table.column("keywords").to_pylist()[0] == ["Sport & Leisure", "odd"]
+    fastwarc = pytest.importorskip("fastwarc")
+    records = list(fastwarc.ArchiveIterator(io.BytesIO(written(workspace, "warc")[1])))
+    assert any("/wp/v2/posts" in one.headers["WARC-Target-URI"] for one in records)
+    hits = ADAPTER.search(workspace, "story", offset=0, limit=10, explain=False)
+    assert len(hits.results) == 3
+    assert list(ADAPTER.check_tree(tmp_path / "normalized_news"))
+    assert not [one for one in ADAPTER.check_tree(tmp_path / "normalized_news") if isinstance(one, Fault)]
