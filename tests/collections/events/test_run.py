@@ -9,11 +9,17 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving, setup_of
+from windrow.app.status import current_state
 from windrow.collections.events.adapter.databases import opened
 from windrow.collections.events.adapter.projection import EventProjection
+from windrow.collections.events.collection import COLLECTION
 from windrow.collections.events.documents import KEYS, LOG_KEYS, NULLABLE, ReadAttempt
+from windrow.collections.pages import adapter as pages_adapter
+from windrow.collections.pages import collection as pages
+from windrow.config import load
 from windrow.engine.ledger import Ledger
 from windrow.engine.progress import Progress
+from windrow.engine.session import Session
 from windrow.errors import ConfigError
 
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
@@ -215,3 +221,43 @@ def test_a_future_event_that_vanishes_is_marked_after_good_runs_only_and_is_back
     waited(workspace)
     assert [one["status"] for one in events(workspace)] == ["scheduled", "scheduled"]
     assert [one["insert_count"] for one in logs(workspace)] == [2, 0, 0, 0, 0]
+
+
+def test_a_source_that_drifts_is_shown_in_its_log_and_in_the_status(tmp_path, site):
+    site.put("/a.json", '[{"t": "A", "s": "2027-01-01"}]', "application/json")
+    rules = {"reader": "json", "fields": {"title": "t", "start": "s"}, "complete": "no"}
+    workspace = configured(tmp_path, f"{site.url}/a.json", every="1s", **rules)
+    run(workspace)
+    for _ in range(2):
+        waited(workspace)
+    site.put("/a.json", "[]", "application/json")
+    waited(workspace)
+    assert [one["outcome"] for one in logs(workspace)] == ["read", "read", "read", "drift"]
+    assert logs(workspace)[-1]["result"] == "success"
+    ledger = Ledger(workspace.ledger)
+    whole = load(tmp_path, environ={})  # with all collections: the status asks each
+    (told,) = current_state(whole, ledger, {"events": tuple(COLLECTION.phases)}).sources
+    ledger.close()
+    assert "drift: there is no event" in told.trouble
+
+
+def test_events_are_read_from_the_pages_that_another_collection_of_the_workspace_crawls(tmp_path, site):
+    page = """<title>Concert</title><script type="application/ld+json">{"@type": "MusicEvent", "name": "Quartet",
+      "startDate": "2027-02-01T19:00", "@id": "#q"}</script><p>Come and listen.</p>"""
+    site.put("/", f"{page}<a href=/other>more</a>", "text/html")
+    site.put("/other", "<title>Other</title><p>Nothing here.</p>", "text/html")
+    (tmp_path / "windrow.toml").write_text(
+        'contact = "https://a.example/"\n[pages]\noperator = "test"\ndelay = "10 ms"\nprivate = ["127.0.0.1"]\n'
+        f'[source.site]\ncollection = "pages"\nseeds = ["{site.url}/"]\n'
+        '[source.concerts]\ncollection = "events"\nfrom = ["pages:site"]\nreader = "schema.org"\nbranch = "Other"\n'
+        'entity = "Senate"\ntimezone = "America/New_York"\n'
+    )
+    workspace = load(tmp_path, environ={}, collections={"events": COLLECTION, "pages": pages.COLLECTION})
+    with Session(setup_of(workspace), "run") as session:
+        session.harvest(pages_adapter.ADAPTER.harvest(workspace))
+    asked = len(site.asked)
+    run(workspace)
+    assert len(site.asked) == asked
+    (one,) = events(workspace)
+    assert (one["title"], one["datetime"], one["source_url"]) == ("Quartet", "2027-02-02T00:00:00Z", f"{site.url}/")
+    assert [log["insert_count"] for log in logs(workspace)] == [1]

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from urllib.parse import urljoin
 
+from windrow.collections.events.drift import judge
 from windrow.collections.events.parser import EventParser
 from windrow.collections.events.readers.registry import READERS
 from windrow.collections.events.reading import ReadEvent, input_of, read_document
 from windrow.collections.events.settings import ADDRESS, ONCE, PARSER
-from windrow.contract import Answer, Offering, Request, Turn
+from windrow.contract import Answer, Offering, Request, Skip, Turn
 from windrow.errors import StepError
-from windrow.model import Finding, Level, Source
+from windrow.model import CdxLine, Finding, Level, Source
 from windrow.reasons import Reason
 
+DRIFT = "Drift"
+"""The kind of a finding that a source does not say any more what it always said."""
+
+_ANY = ""
+_MEDIA = {"schema.org": "html", "html": "html", "icalendar": "calendar", "json": "json", "xml": "xml", "feed": "xml"}
+"""What is in the media type of what a reader reads."""
+
+_NO_ANSWER = Skip(Reason.NOT_WANTED, message="its status is not 200")
+_OTHER_MEDIA = Skip(Reason.NOT_WANTED, message="its media type is not that of the source's reader")
+_FIRST = frozenset({"", "first"})
 MOST = 10_000
 """Events of one answer that are offered."""
 
@@ -23,13 +35,14 @@ MOST = 10_000
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
     """Ask for the source's address, each time it is due."""
     del learned
+    if not source.options[ADDRESS]:
+        return ()
     every = None if source.options.get(ONCE) else int(source.options[PARSER].every)
     return (Request(source.options[ADDRESS], "first", every=every),)
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
     """Offer what events an answer has, and ask for the page after it."""
-    del learned
     parser = parser_of(source)
     if answer.status != 200:
         return Turn(skip=Reason.PROTOCOL_ERROR)
@@ -49,7 +62,27 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
         asked = (Request(url, "page", every=every, only_if_new=not whole),)
     asked += tuple(Request(one, "detail", priority=1) for one in READERS[given.rules.reader].details(given))
     end = "" if asked else "the last page" if answer.request.name == "page" else "there are no more pages"
-    return Turn(asked, tuple(offers.values())[:MOST], end=end, findings=tuple(told[:100]))
+    remembered: dict[str, Any] = {}
+    if answer.request.name in _FIRST:
+        name = f"habits of {given.url}"[:300]
+        judged = judge(learned.get(name, {}), read)
+        remembered[name] = judged.known
+        told = [*(Finding(DRIFT, one, Level.WARN) for one in judged.drifts), *told]
+    return Turn(asked, tuple(offers.values())[:MOST], remembered, end=end, findings=tuple(told[:100]))
+
+
+def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:
+    """Want the captures of others that a source's reader can read."""
+    del options
+    reader = parser_of(source).versions[-1].reader
+    return partial(unwanted, _MEDIA.get(reader, _ANY))
+
+
+def unwanted(media: str, line: CdxLine) -> Skip | None:
+    """Tell why a capture is not wanted."""
+    if line.status != 200:
+        return _NO_ANSWER
+    return None if media in (line.mime or "") else _OTHER_MEDIA
 
 
 def parser_of(source: Source | None) -> EventParser:

@@ -17,7 +17,7 @@ from windrow.collections.events.readers.registry import READERS
 from windrow.collections.events.times import zone_of
 from windrow.errors import ConfigError
 from windrow.model import Source
-from windrow.settings.asked import ASKED, store_of
+from windrow.settings.asked import ASKED, CAPTURED, store_of
 from windrow.settings.configuration import Configuration, SourceTable, Surroundings, source_at_url
 from windrow.settings.kinds import DURATION, OPEN, SECRET, TEXT, TEXTS, ValueKind, choice, count
 from windrow.settings.setting import Setting, Value
@@ -96,7 +96,7 @@ def event_source(table: SourceTable, values: Mapping[str, Value], around: Surrou
         address = "https://" + address.removeprefix("webcal://")
     where = Value(url.name, address.partition("#")[0].partition("?")[0], url.shown, url.origin)
     source = source_at_url(table, {**values, "url": where}, around)
-    if source.site.scheme not in {"http", "https"}:
+    if source.site.scheme not in {"http", "https"} and not (source.options.get("from") and not address):
         raise ConfigError(f"{table.file}: source.{table.name}.url: wanted an address of the web")
     _refuse_secrets(table, address)
     try:
@@ -162,6 +162,6 @@ CONFIGURATION = Configuration(
         Setting("events.branches", TEXTS, [], "branches of government beside the standard ones"),
         Setting("events.entities", TEXTS, [], "entities beside the standard ones"),
     ),
-    source=(*ASKED, *SOURCE),
+    source=(*ASKED, *CAPTURED, *SOURCE),
     build=event_source,
 )

@@ -14,7 +14,7 @@ from typing import Any
 
 from windrow.collections.events.adapter.databases import EventDatabases
 from windrow.collections.events.adapter.sources import SourceRuns, good_runs
-from windrow.collections.events.discover import parser_of
+from windrow.collections.events.discover import DRIFT, parser_of
 from windrow.collections.events.documents import (
     MISSING,
     Completeness,
@@ -42,6 +42,7 @@ PAGE = 256
 COLLECTION = "events"
 
 _DOCUMENTS = frozenset({REQUEST, CAPTURED})
+_READ = 2  # the phase of that name
 _GOOD = frozenset({200, 304})
 _REFUSALS = {
     401: Reason.PERMISSION_DENIED, 403: Reason.PERMISSION_DENIED, 404: Reason.NOT_FOUND, 410: Reason.GONE,
@@ -187,6 +188,8 @@ class EventProjection:
         for skip in self._records.skips([one.seq for one in asked.values()]):
             skips.setdefault(skip.visit, []).append(skip)
         for one in sorted(asked.values(), key=lambda each: each.seq):
+            if one.visit.kind == CAPTURED and not counts.get(one.seq) and not skips.get(one.seq):
+                continue  # a page of somebody else's crawl that has no event
             if one.visit.location and 300 <= (one.visit.status or 0) < 400:
                 continue  # what it leads to is asked next, and has a log of its own
             attempt = self._attempt(one, counts.get(one.seq, (0, 0)), skips.get(one.seq, []))
@@ -203,6 +206,8 @@ class EventProjection:
         if logs is not None:
             logs.add(document["_id"])
         if before is None or _bare(before) != document:
+            if document.get("drift") and logs is None and before is None:
+                self._show_drift(document)
             self._store.write(self._databases.log, [document])
             self._written["logs"] += 1
 
@@ -223,8 +228,11 @@ class EventProjection:
             message = f"{visit.url}: {message}"
         text = self._text(visit.digest, visit.kept) if visit.kept and visit.kind in _DOCUMENTS else ""
         outcome = "failed" if reason else "partial" if rejected else "read" if count[0] else "empty"
+        drifts = self._drifts(one.seq)
+        if drifts and not reason:
+            outcome = "drift"
         facts: dict[str, Any] = {"source": one.source, "session": one.session, "visit": one.seq, "outcome": outcome}
-        facts |= {"events": count[0], "rejected": rejected}
+        facts |= {"events": count[0], "rejected": rejected} | ({"drift": drifts} if drifts else {})
         if visit.status is not None:
             facts["http_status"] = visit.status
         if visit.kept:
@@ -235,6 +243,18 @@ class EventProjection:
         return ReadAttempt(
             visit.started, parser.name, version, visit.seconds, url, text, count[1], result, told, facts
         )  # fmt: skip
+
+    def _drifts(self, visit: int) -> list[str]:
+        """Return what a source did not say any more in an answer."""
+        followed = self._ledger.requests.followed(visit)
+        return [one.message for one in followed.told() if one.kind == DRIFT] if followed else []
+
+    def _show_drift(self, document: Mapping[str, Any]) -> None:
+        """Let `windrow status` show a source that drifts, as it shows one that could not be read."""
+        with self._ledger.writing() as writer:
+            task = writer.sessions.open_task(document["session"], COLLECTION, document["source"], _READ)
+            comment = f"{document['source']}: drift: {'; '.join(document['drift'])}"
+            writer.sessions.close_task(task, None, comment[:2000], failed=True)
 
     def _text(self, address: int, kept: KeptResponse) -> str:
         """Return the whole document as text; empty where the archive has it no more."""
