@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from windrow.collections.events.discover import begin, follow, select
 from windrow.collections.events.settings import CONFIGURATION
-from windrow.collections.events.steps import read_events
-from windrow.contract import Captures, Collection, Derive, Requests, Settle
+from windrow.contract import Captures, Collection, Derive, Requests, Settle, later
+
+_DISCOVER = "windrow.collections.events.discover"
 
 COLLECTION = Collection(
     name="events",
     phases=("ask", "read", "document"),
-    discovery=(Requests(begin, follow), Captures(select, "1", follow)),
-    steps=(Settle("read", "1", read_events), Derive("document", "1")),
+    discovery=(
+        Requests(later(f"{_DISCOVER}:begin"), later(f"{_DISCOVER}:follow")),
+        Captures(later(f"{_DISCOVER}:select"), "1", later(f"{_DISCOVER}:follow")),
+    ),
+    steps=(Settle("read", "1", later("windrow.collections.events.steps:read_events")), Derive("document", "1")),
     adapter="windrow.collections.events.adapter:ADAPTER",
     configuration=CONFIGURATION,
 )

@@ -1,4 +1,4 @@
-"""The readers by name, as a source's `reader` has it."""
+"""The readers by name, as a source's `reader` has it; each is loaded when it reads."""
 
 from __future__ import annotations
 
@@ -6,16 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from windrow.collections.events.parser import ParserInput, RawEvent, Unread
-from windrow.collections.events.readers import (
-    feed,
-    html_selector,
-    icalendar,
-    json_path,
-    legistar,
-    roll_calls,
-    schema_org,
-    xml_path,
-)
+from windrow.contract import later
 
 
 def no_page(given: ParserInput) -> str:  # noqa: ARG001 the shape of `EventReader.next_page`
@@ -41,14 +32,30 @@ class EventReader(NamedTuple):
     growing: bool = False
 
 
+_ROOM = "windrow.collections.events.readers"
+
 READERS = {
-    "icalendar": EventReader(icalendar.read, complete=True),
-    "feed": EventReader(feed.read, complete=False),
-    "json": EventReader(json_path.read, complete=True, next_page=json_path.next_page, details=json_path.details),
-    "xml": EventReader(xml_path.read, complete=True),
-    "senate-votes": EventReader(roll_calls.read_senate, complete=False),
-    "house-votes": EventReader(roll_calls.read_house, complete=False, next_page=roll_calls.next_vote, growing=True),
-    "html": EventReader(html_selector.read, complete=True, next_page=html_selector.next_page),
-    "schema.org": EventReader(schema_org.read, complete=False),
-    "legistar": EventReader(legistar.read, complete=True, next_page=legistar.next_page),
+    "icalendar": EventReader(later(f"{_ROOM}.icalendar:read"), complete=True),
+    "feed": EventReader(later(f"{_ROOM}.feed:read"), complete=False),
+    "json": EventReader(
+        later(f"{_ROOM}.json_path:read"),
+        complete=True,
+        next_page=later(f"{_ROOM}.json_path:next_page"),
+        details=later(f"{_ROOM}.json_path:details"),
+    ),
+    "xml": EventReader(later(f"{_ROOM}.xml_path:read"), complete=True),
+    "senate-votes": EventReader(later(f"{_ROOM}.roll_calls:read_senate"), complete=False),
+    "house-votes": EventReader(
+        later(f"{_ROOM}.roll_calls:read_house"),
+        complete=False,
+        next_page=later(f"{_ROOM}.roll_calls:next_vote"),
+        growing=True,
+    ),
+    "html": EventReader(
+        later(f"{_ROOM}.html_selector:read"), complete=True, next_page=later(f"{_ROOM}.html_selector:next_page")
+    ),
+    "schema.org": EventReader(later(f"{_ROOM}.schema_org:read"), complete=False),
+    "legistar": EventReader(
+        later(f"{_ROOM}.legistar:read"), complete=True, next_page=later(f"{_ROOM}.legistar:next_page")
+    ),
 }
