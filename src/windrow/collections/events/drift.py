@@ -19,14 +19,14 @@ ANSWERS = 3
 _FULL, _BARE, _FEW = 0.8, 0.2, 3
 
 
-class Judged(NamedTuple):
+class DriftVerdict(NamedTuple):
     """What is to be remembered of an address, and in a sentence each what it does not say any more."""
 
     known: dict[str, Any]
     drifts: tuple[str, ...]
 
 
-def judge(known: Mapping[str, Any], read: Sequence[ReadEvent | Unread]) -> Judged:
+def judge(known: Mapping[str, Any], read: Sequence[ReadEvent | Unread]) -> DriftVerdict:
     """Compare an answer with what the earlier ones of its address brought.
 
     `known` has the answers in a row that had events, whether there was ever one without any, and the share of events
@@ -38,8 +38,8 @@ def judge(known: Mapping[str, Any], read: Sequence[ReadEvent | Unread]) -> Judge
     if not events:
         said = any(isinstance(one, Unread) and one.reason is Reason.PLACEHOLDER for one in read)
         if row >= ANSWERS and not empty and not said:
-            return Judged(dict(known), (f"there is no event, where each of {row} answers before had some",))
-        return Judged({**known, "row": 0, "empty": True}, ())
+            return DriftVerdict(dict(known), (f"there is no event, where each of {row} answers before had some",))
+        return DriftVerdict({**known, "row": 0, "empty": True}, ())
     filled = {name: round(sum(bool(one.value.get(name)) for one in events) / len(events), 3) for name in FIELDS}
     drifts = tuple(
         f"{name} is filled in {share:.0%} of {len(events)} events; it was in {shares[name]:.0%}"
@@ -47,5 +47,5 @@ def judge(known: Mapping[str, Any], read: Sequence[ReadEvent | Unread]) -> Judge
         if row >= ANSWERS and len(events) >= _FEW and shares.get(name, 0.0) >= _FULL and share <= _BARE
     )
     if drifts:
-        return Judged(dict(known), drifts)
-    return Judged({"row": min(row + 1, 1_000_000), "empty": empty, "shares": filled}, ())
+        return DriftVerdict(dict(known), drifts)
+    return DriftVerdict({"row": min(row + 1, 1_000_000), "empty": empty, "shares": filled}, ())
