@@ -13,7 +13,7 @@ from windrow.collections.drops.discover import plan
 from windrow.demo.document import drop
 from windrow.model import Offer, Site, Source
 from windrow.reasons import Reason
-from windrow.transports.sftp import _entry
+from windrow.transports.sftp_session import _entry
 
 NAME, CONTENT = drop("H", DAY, 5)
 KEY = f"add/{NAME}"

@@ -158,8 +158,7 @@ def test_many_failures_at_once_leave_nothing_behind(sshd: Served) -> None:
 
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, sshd: Served) -> None:
     monkeypatch.setitem(sys.modules, "asyncssh", None)
-    monkeypatch.delitem(sys.modules, "windrow.transports.sftp", raising=False)
-    monkeypatch.delitem(sys.modules, "windrow.transports.sftp", raising=False)
+    monkeypatch.delitem(sys.modules, "windrow.transports.sftp_session", raising=False)
     with pytest.raises(MissingExtra) as failure:
         asyncio.run(Sftp().connect(sshd.site))
     assert "windrow[sftp]" in failure.value.hint

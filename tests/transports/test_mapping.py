@@ -18,7 +18,7 @@ import pytest
 from tests.servers.daemon import driver
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
 from windrow.reasons import Reason
-from windrow.transports import ftp, local, web
+from windrow.transports import ftp, local, web_session
 
 WHERE = "ftp://h/x"
 
@@ -99,8 +99,8 @@ def test_ftp(error: BaseException, kind: type, reason: Reason) -> None:
 @pytest.mark.parametrize("kind", sorted(set(tree(aiohttp.ClientError)), key=lambda kind: kind.__name__))
 def test_every_aiohttp_error(kind: type[BaseException]) -> None:
     error = made(kind)
-    assert isinstance(error, web.Alien)
-    check(web.failure(error, WHERE))
+    assert isinstance(error, web_session.Alien)
+    check(web_session.failure(error, WHERE))
 
 
 @pytest.mark.parametrize(
@@ -125,12 +125,12 @@ def test_every_aiohttp_error(kind: type[BaseException]) -> None:
     ],
 )
 def test_aiohttp(kind: type[BaseException], mapped: type, reason: Reason) -> None:
-    check(web.failure(made(kind), WHERE), mapped, reason)
+    check(web_session.failure(made(kind), WHERE), mapped, reason)
 
 
 def test_every_asyncssh_error() -> None:
     asyncssh = driver("asyncssh")
-    shell = driver("windrow.transports.sftp")
+    shell = driver("windrow.transports.sftp_session")
     kinds = set(tree(asyncssh.Error)) | {asyncssh.KeyImportError, asyncssh.KeyEncryptionError}
     assert len(kinds) > 40
     for kind in kinds:
@@ -141,7 +141,7 @@ def test_every_asyncssh_error() -> None:
 
 def test_asyncssh() -> None:
     asyncssh = driver("asyncssh")
-    shell = driver("windrow.transports.sftp")
+    shell = driver("windrow.transports.sftp_session")
     for kind, mapped, reason in (
         (asyncssh.PermissionDenied, TerminalFailure, Reason.WRONG_PASSWORD),
         (asyncssh.HostKeyNotVerifiable, TerminalFailure, Reason.HOST_KEY_CHANGED),

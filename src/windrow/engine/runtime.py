@@ -51,9 +51,9 @@ def rare_gc() -> Iterator[None]:
 
 CONTEXT = multiprocessing.get_context("forkserver")
 
-ALWAYS = ("windrow.engine.fetcher", "windrow.engine.worker")
-_WEB = "windrow.transports.request"
-SOMETIMES = {"sftp": "windrow.transports.remote", "http": _WEB, "https": _WEB}
+ALWAYS = ("windrow.engine.fetchers.fetcher", "windrow.engine.steps.worker")
+_WEB = "windrow.transports.web_session"
+SOMETIMES = {"sftp": "windrow.transports.sftp_session", "http": _WEB, "https": _WEB}
 """What a scheme needs beside: imported once, in the server, and not in every fetcher."""
 
 CONTEXT.set_forkserver_preload([*ALWAYS])

@@ -1,6 +1,6 @@
 """Asking a web server over one plain line, as a crawler does, with as little work as that takes.
 
-Every answer is an answer, whatever its status. A proxy is not for this: see `windrow.transports.visit`.
+Every answer is an answer, whatever its status. A proxy is not for this: see `windrow.transports.proxy_client`.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from windrow.transports.head import pause, request_head, response_head
 from windrow.transports.path import at, behind, shown
 from windrow.transports.reply import BARE, GET, Judge, Reply, ReplyLimits, RequestBody
 from windrow.transports.secret_sending import HidingSink, SentSecrets
-from windrow.transports.web import Alien, WebConnection, failure
+from windrow.transports.web_session import Alien, WebConnection, failure
 
 
 class ProxyClient(WebConnection):

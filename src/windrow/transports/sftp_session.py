@@ -1,0 +1,341 @@
+"""A session over SFTP by asyncssh: pinned host keys, one login, its errors as reasons. `sftp.py` imports it late."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import stat
+from collections import deque
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import asyncssh
+
+from windrow.errors import TerminalFailure, TransientFailure, TransportError
+from windrow.model import ListingEntry, Site
+from windrow.reasons import Reason
+from windrow.transports.contract import Connection, Sink, TransferEnd, moment, replaced
+from windrow.transports.dial import dial
+from windrow.transports.ftp_listing import ENTRIES
+from windrow.transports.path import at, shown, wire
+from windrow.transports.secret import reveal
+from windrow.transports.trouble import Foreign, network
+
+# The fastest ciphers first (AES with hardware, which authenticate in the same pass).
+_CIPHERS = "^aes128-gcm@openssh.com,aes256-gcm@openssh.com"
+# A server may own a key of each kind, of which one is pinned.
+_KINDS = ("default", "ssh-ed25519", "ecdsa-sha2-*", "rsa-sha2-*")
+_LEAST, _MOST = 32 * 2**10, 256 * 2**10
+
+Alien = (asyncssh.Error, asyncssh.KeyImportError, asyncssh.KeyEncryptionError, *Foreign)
+"""What asyncssh raises while a session lives: all of these `failure` knows."""
+
+_REASONS: tuple[tuple[type[BaseException], type[TransportError], Reason], ...] = (
+    (asyncssh.PermissionDenied, TerminalFailure, Reason.WRONG_PASSWORD),
+    (asyncssh.IllegalUserName, TerminalFailure, Reason.WRONG_PASSWORD),
+    (asyncssh.KeyEncryptionError, TerminalFailure, Reason.WRONG_PASSWORD),
+    (asyncssh.KeyImportError, TerminalFailure, Reason.NO_SECRET),
+    (asyncssh.HostKeyNotVerifiable, TerminalFailure, Reason.HOST_KEY_CHANGED),
+    (asyncssh.ConnectionLost, TransientFailure, Reason.INTERRUPTED),
+    (asyncssh.ServiceNotAvailable, TerminalFailure, Reason.PROTOCOL_ERROR),
+    (asyncssh.KeyExchangeFailed, TerminalFailure, Reason.PROTOCOL_ERROR),
+    (asyncssh.ProtocolNotSupported, TerminalFailure, Reason.PROTOCOL_ERROR),
+    (asyncssh.ProtocolError, TerminalFailure, Reason.PROTOCOL_ERROR),
+    (asyncssh.MACError, TransientFailure, Reason.INTERRUPTED),
+    (asyncssh.CompressionError, TransientFailure, Reason.INTERRUPTED),
+    (asyncssh.DisconnectError, TransientFailure, Reason.CONNECT_FAILED),
+    (asyncssh.ChannelOpenError, TransientFailure, Reason.CONNECT_FAILED),
+    (asyncssh.SFTPNoSuchFile, TerminalFailure, Reason.NOT_FOUND),
+    (asyncssh.SFTPNoSuchPath, TerminalFailure, Reason.NOT_FOUND),
+    (asyncssh.SFTPPermissionDenied, TerminalFailure, Reason.PERMISSION_DENIED),
+    (asyncssh.SFTPFileIsADirectory, TerminalFailure, Reason.NOT_A_FILE),
+    (asyncssh.SFTPNotADirectory, TerminalFailure, Reason.NOT_A_FILE),
+    (asyncssh.SFTPLinkLoop, TerminalFailure, Reason.NOT_A_FILE),
+    (asyncssh.SFTPInvalidFilename, TerminalFailure, Reason.UNSAFE_NAME),
+    (asyncssh.SFTPConnectionLost, TransientFailure, Reason.INTERRUPTED),
+    (asyncssh.SFTPNoConnection, TransientFailure, Reason.INTERRUPTED),
+    (asyncssh.SFTPBadMessage, TerminalFailure, Reason.PROTOCOL_ERROR),
+    (asyncssh.SFTPOpUnsupported, TerminalFailure, Reason.PROTOCOL_ERROR),
+    (asyncssh.SFTPError, TransientFailure, Reason.SERVER_ERROR),
+    (asyncssh.Error, TransientFailure, Reason.SERVER_ERROR),
+)
+
+
+def failure(error: BaseException, where: str) -> TransportError:
+    """Map what asyncssh and sockets raise while a session lives."""
+    for known, kind, reason in _REASONS:
+        if isinstance(error, known):
+            return kind(f"{where}: {shown(str(error)) or type(error).__name__}", reason)
+    return network(error, where, open_line=True)
+
+
+@dataclass(slots=True)
+class SftpChannel:
+    """An SSH connection with its SFTP session; `block` is what one read may ask for, in bytes."""
+
+    connection: asyncssh.SSHClientConnection
+    sftp: asyncssh.SFTPClient
+    block: int
+
+    def drop(self) -> None:
+        """Close at once."""
+        self.connection.abort()
+
+    async def end(self) -> None:
+        """Close, waiting a second at most for the goodbye."""
+        self.sftp.exit()
+        self.connection.close()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(1):
+                await self.connection.wait_closed()
+
+
+class _Client(asyncssh.SSHClient):
+    """Accept the pinned host keys only, and remember the key that was shown."""
+
+    def __init__(self, pins: tuple[str, ...]) -> None:
+        self._pins = pins
+        self.seen = ""
+
+    def validate_host_public_key(self, host: str, addr: str, port: int, key: asyncssh.SSHKey) -> bool:
+        """Compare fingerprints in OpenSSH's spelling, `SHA256:...`."""
+        del host, addr, port
+        self.seen = key.get_fingerprint("sha256")
+        return self.seen in self._pins
+
+
+async def open_line(site: Site) -> SftpChannel:
+    """Connect, check the host key, log in and start SFTP."""
+    where = at(site)
+    seen = ""
+    keys, password = _credentials(site, where)
+    for kind in _KINDS:
+        client = _Client(site.host_keys)
+        try:
+            async with asyncio.timeout(site.timeout):
+                return await _start(site, client, kind, keys, password)
+        except asyncssh.HostKeyNotVerifiable:
+            seen = seen or client.seen
+            if not site.host_keys:
+                break
+        except Alien as error:
+            if seen and client.seen not in site.host_keys:
+                continue  # the server has no key of this kind, and says so in one way or another
+            raise failure(error, where) from error
+    raise _stranger(site, seen)
+
+
+async def _start(
+    site: Site, client: _Client, kind: str, keys: list[asyncssh.SSHKey] | None, password: str | None
+) -> SftpChannel:
+    sock = await asyncio.to_thread(dial, site, 22)
+    try:
+        connection = await asyncssh.connect(
+            site.host,
+            sock=sock,
+            config=None,
+            client_factory=lambda: client,
+            known_hosts=([], [], []),
+            server_host_key_algs=kind,
+            encryption_algs=_CIPHERS,
+            compression_algs=None,
+            username=site.username,
+            client_keys=keys,
+            password=password,
+            agent_path=None,
+            gss_host=None,
+        )
+    except BaseException:
+        sock.close()
+        raise
+    try:
+        sftp = await connection.start_sftp_client(path_errors="surrogateescape")
+    except BaseException:
+        connection.abort()
+        raise
+    return SftpChannel(connection, sftp, min(max(sftp.limits.max_read_len, _LEAST), _MOST))
+
+
+def _credentials(site: Site, where: str) -> tuple[list[asyncssh.SSHKey] | None, str | None]:
+    """Return the private key (whose passphrase is then the secret), or the password."""
+    secret = reveal(site.secret) if site.secret else None
+    if site.key is None:
+        return None, secret
+    try:
+        return [asyncssh.import_private_key(reveal(site.key) + "\n", secret)], None
+    except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError) as error:
+        told = str(error)
+        locked = secret is not None and ("decrypt" in told or "assphrase" in told)
+        reason = Reason.WRONG_PASSWORD if locked else Reason.NO_SECRET
+        text = f"{where}: the key at {site.key.place} cannot be used: {shown(told)}"
+        raise TerminalFailure(text, reason) from error
+
+
+def _stranger(site: Site, seen: str) -> TerminalFailure:
+    """Say which key was shown, and how to trust it once it was compared with the owner's."""
+    hint = f"compare it with the server's owner, then: windrow config trust NAME {seen}"
+    if site.host_keys:
+        text = f"{at(site)}: the host key is {seen}, pinned is {', '.join(site.host_keys)}"
+        return TerminalFailure(text, Reason.HOST_KEY_CHANGED, hint=hint)
+    return TerminalFailure(f"{at(site)}: unknown host key {seen}", Reason.HOST_KEY_UNKNOWN, hint=hint)
+
+
+Entries = list[ListingEntry]
+
+AHEAD = 4 * 2**20
+"""Bytes of one file that are asked for before the first of them came."""
+
+_BREAKING = {Reason.TIMEOUT, Reason.INTERRUPTED, Reason.PROTOCOL_ERROR}  # nothing more will come over this line
+
+
+class SftpConnection(Connection):
+    """A session that comes back: after a break the next call opens a new one by itself."""
+
+    def __init__(self, site: Site) -> None:
+        """Prepare for a site; `open` connects."""
+        self._site = site
+        self._line: SftpChannel | None = None
+        self._opening = asyncio.Lock()
+        self._farewells: set[asyncio.Future[Any]] = set()
+
+    async def open(self) -> SftpChannel:
+        """Connect and log in, unless there is a line that lives."""
+        if self._line is None or self._line.connection.is_closed():
+            async with self._opening:
+                if self._line is None or self._line.connection.is_closed():
+                    self._line = await open_line(self._site)
+        return self._line
+
+    @contextmanager
+    def _mapped(self, line: SftpChannel, path: str) -> Iterator[None]:
+        try:
+            yield
+        except Alien as error:
+            mapped = failure(error, at(self._site, path))
+            if mapped.reason in _BREAKING:
+                self._line = None if self._line is line else self._line
+                line.drop()
+            raise mapped from error
+
+    async def list(self, folder: str) -> Entries | None:
+        """List a folder; links are there, but not as files (attributes are the link's own)."""
+        whole = wire(self._site, folder)
+        line = await self.open()
+        entries: Entries = []
+        with self._mapped(line, folder):
+            try:
+                end = asyncio.get_running_loop().time() + self._site.listing_timeout
+                async with asyncio.timeout(self._site.timeout) as bound:
+                    async for found in line.sftp.scandir(whole):
+                        entries.append(_entry(folder, found))
+                        if len(entries) > ENTRIES + 2:
+                            break
+                        self._alive(bound, end)
+            except (asyncssh.SFTPNoSuchFile, asyncssh.SFTPNoSuchPath):
+                return None
+        if len(entries) > ENTRIES + 2:
+            raise TerminalFailure(f"{at(self._site, folder)}: more than {ENTRIES:,} entries", Reason.TOO_LARGE)
+        return [entry for entry in entries if entry.name not in {".", ".."}]
+
+    def _alive(self, bound: asyncio.Timeout, end: float = math.inf) -> None:
+        bound.reschedule(min(asyncio.get_running_loop().time() + self._site.timeout, end))
+
+    async def get(self, path: str, sink: Sink) -> TransferEnd:
+        """Get one file, in order, from `sink.start` on.
+
+        Bytes that are not as many as the server announced are a SIZE_MISMATCH, which may pass: the
+        file may be growing.
+        """
+        whole = wire(self._site, path)
+        line = await self.open()
+        with self._mapped(line, path):
+            async with asyncio.timeout(self._site.timeout) as bound:
+                # block_size 0: a read is one request, and the order of requests is ours
+                file = await line.sftp.open(whole, "rb", encoding=None, block_size=0)
+                try:
+                    self._alive(bound)
+                    received, size = await self._pump(file, sink, bound, line.block)
+                finally:
+                    self._farewell(file.close())
+        if size is not None and received != size:
+            raise TransientFailure(
+                f"{at(self._site, path)}: {received:,} bytes came, {size:,} were announced", Reason.SIZE_MISMATCH
+            )
+        return TransferEnd()
+
+    async def _pump(
+        self, file: asyncssh.SFTPClientFile, sink: Sink, bound: asyncio.Timeout, block: int
+    ) -> tuple[int, int | None]:
+        """Read to the end; return where that was, and the size that the server told."""
+        waiting: deque[asyncio.Future[bytes]] = deque()
+        try:
+            # The first read travels beside the question for the size: a small file is one round trip.
+            waiting.append(_task(file.read(block, sink.start)))
+            if sink.listed and sink.listed < block and not sink.start and len(await waiting[0]) == sink.listed:
+                # More was asked for than the listing told, and just that came: this is the whole file, and needs no
+                # question more. Of a thousand small files, most are got so.
+                sink.open(sink.listed)
+                self._alive(bound)
+                sink.write(await waiting[0])
+                return sink.listed, sink.listed
+            told = await file.stat()
+            size, modified = told.size, moment(told.mtime)
+            if (size is not None and sink.start > size) or replaced(sink, modified):
+                sink.restart()
+                waiting.append(_task(file.read(block, 0)))
+                waiting.popleft().cancel()
+            sink.open(size)
+            where, asked = sink.start, sink.start + block
+            while waiting:
+                while (size is None or asked < size) and len(waiting) * block < AHEAD:
+                    waiting.append(_task(file.read(block, asked)))
+                    asked += block
+                content = await waiting.popleft()
+                end = where + block
+                while content:
+                    self._alive(bound)
+                    sink.write(content)
+                    where += len(content)
+                    if where >= end or where == size:
+                        break
+                    content = await file.read(end - where, where)  # a server may send less than asked
+                else:
+                    break
+            return where, size
+        finally:
+            for one in waiting:
+                one.cancel()
+
+    def _farewell(self, work: Coroutine[Any, Any, None]) -> None:
+        """Close a file without waiting for the server to agree."""
+        task = _task(work)
+        self._farewells.add(task)
+        task.add_done_callback(self._farewells.discard)
+
+    async def close(self) -> None:
+        """Say goodbye, for a second at most."""
+        line, self._line = self._line, None
+        if line:
+            if self._farewells and not line.connection.is_closed():
+                await asyncio.wait(self._farewells, timeout=1)
+            await line.end()
+
+
+def _task(work: Coroutine[Any, Any, Any]) -> asyncio.Future[Any]:
+    """Start work whose failure nobody may be left to see."""
+    task = asyncio.ensure_future(work)
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return task
+
+
+def _entry(folder: str, found: asyncssh.SFTPName) -> ListingEntry:
+    told = found.attrs
+    name = found.filename
+    text = name if isinstance(name, str) else name.decode("utf-8", "surrogateescape")
+    if told.permissions is not None:
+        is_file = stat.S_ISREG(told.permissions)
+    else:
+        is_file = told.type == asyncssh.FILEXFER_TYPE_REGULAR
+    return ListingEntry(folder, text, told.size if is_file else None, moment(told.mtime), is_file)

@@ -1,0 +1,26 @@
+"""What is imported late, since it is heavy or may not be installed: by name, so that only a test sees a wrong name."""
+
+import subprocess
+import sys
+from importlib.util import find_spec
+
+from windrow.engine.runtime import ALWAYS, SOMETIMES
+
+BLOCKED = """
+import sys
+sys.modules["asyncssh"] = None
+import windrow.engine.fetchers.fetcher, windrow.engine.sample, windrow.record_adapter, windrow.cli.run
+from windrow.transports.registry import TRANSPORTS
+print(sorted(name for one in TRANSPORTS for name in one.schemes), "aiohttp" in sys.modules)
+"""
+
+
+def test_modules_that_are_imported_before_processes_are_forked_exist() -> None:
+    for name in {*ALWAYS, *SOMETIMES.values()}:
+        assert find_spec(name) is not None, name
+
+
+def test_without_the_extra_sftp_all_but_sftp_can_be_used_and_aiohttp_waits_for_a_source() -> None:
+    done = subprocess.run([sys.executable, "-c", BLOCKED], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "['file', 'ftp', 'ftps', 'http', 'https', 'sftp'] False"
