@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
-from urllib.parse import urljoin
 
 from windrow.collections.events.drift import judge
 from windrow.collections.events.parser import EventParser
+from windrow.collections.events.readers.by_fields import joined
 from windrow.collections.events.readers.registry import READERS
 from windrow.collections.events.reading import ReadEvent, input_of, read_document
 from windrow.collections.events.settings import ADDRESS, ONCE, PARSER
@@ -54,7 +54,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
     offers = {one.uid: Offering(one.uid) for one in read if isinstance(one, ReadEvent)}
     told = [Finding(_word(one.reason), one.message, Level.WARN) for one in read if not isinstance(one, ReadEvent)]
     following = READERS[given.rules.reader].next_page(given)
-    url = urljoin(given.url, following) if following else ""
+    url = joined(given.url, following) if following else ""
     whole = parser.complete or READERS[given.rules.reader].growing
     every = int(parser.every) if whole else None
     asked: tuple[Request, ...] = ()

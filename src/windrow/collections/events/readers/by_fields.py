@@ -43,9 +43,17 @@ def event_of(given: ParserInput, look: Look, text: str) -> RawEvent | Unread:
         extra["time_note"] = start.note
     return RawEvent(
         key, title, start, text, end if end is None else time_of(given, end) or "", description,
-        urljoin(given.url, url) if url else url, status_of(given, told("status") or ""), told("location"), extra,
+        joined(given.url, url) if url else url, status_of(given, told("status") or ""), told("location"), extra,
         told("branch") or "", told("entity") or "",
     )  # fmt: skip
+
+
+def joined(base: str, url: str) -> str:
+    """Return an address that is relative to another one; empty where it is none."""
+    try:
+        return urljoin(base, url)
+    except ValueError:
+        return ""
 
 
 def _extra(path: str, look: Look) -> str | int:

@@ -1,0 +1,62 @@
+"""Whatever a source sends: events, parts with a reason, or one clear error; never a fault of ours."""
+
+import json
+import random
+
+import pytest
+
+from tests.collections.events.place import calendar, event
+from tests.collections.events.reader import read
+from windrow.errors import StepError
+
+ADDRESS = "http://[x"
+DOCUMENTS = {
+    "icalendar": calendar(
+        event("a", ";TZID=America/New_York:20260915T090000", dtend=":20260915T100000Z", rrule="FREQ=WEEKLY;COUNT=3",
+              exdate=":20260922T130000Z", categories="a,b"),
+        event("b", ";VALUE=DATE:20260916"),
+    ).encode(),
+    "feed": b"<rss><channel><item><guid>1</guid><title>A</title><pubDate>Thu, 01 Oct 2026 11:33:10 -0400</pubDate>"
+            b"<link>http://[x</link></item></channel></rss>",
+    "json": json.dumps({"data": [{"t": "A", "s": "2026-09-15 10:00", "n": [1, {"a": None}], "u": ADDRESS}]}).encode(),
+    "xml": b"<r><i a='1'><t>A</t><s>2026-09-15</s></i></r>",
+    "html": b"<table><tr><th>Date<th>T</tr><tr class=e><td>2026-09-15<td><a href='http://[x'>x</a></tr></table>",
+    "schema.org": b'<script type="application/ld+json">{"@type": ["Event"], "name": ["A"], "startDate": '
+                  b'{"@value": "2026-09-15"}, "location": [{"name": {"a": 1}}], "url": "http://["}</script>',
+    "legistar": b'[{"EventId": 1, "EventDate": "2026-09-15T00:00:00", "EventTime": "10:00 AM", "EventBodyName": "B",'
+                b' "EventInSiteURL": "http://[x"}]',
+}  # fmt: skip
+RULES = {
+    "json": {"items": "data", "fields": {"title": "t", "start": "s", "url": "u", "id": "n"}},
+    "xml": {"items": "i", "fields": {"title": "t", "start": "s", "id": "@a"}},
+    "html": {"items": "tr.e", "fields": {"title": "a", "start": "column:Date", "url": "a@href"}},
+}
+PIECES = (
+    b"\x00", b"\xff\xfe", b"9" * 30, b"-1", b"{", b"}", b"[", b"]", b"<", b">", b'"', b":", b"\\", b"null", b"1e999",
+    b"NaN", b"&#0;", b"&#xD800;", b"\xed\xa0\x80", b"T999999Z", b"00000000", b"\r\n ", b"BEGIN:VEVENT\r\n", b"\\ud800",
+    b"FREQ=YEARLY;BYMONTHDAY=30;BYMONTH=2", b"UNTIL=1", b"INTERVAL=0", b"DTSTART:00010101T000000Z",
+    b"DTSTART:99991231T235959",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_mutilated_document_is_read_or_refused(name):
+    chance = random.Random(name)
+    for _ in range(150):
+        content = bytearray(DOCUMENTS[name])
+        for _ in range(chance.randint(1, 4)):
+            at = chance.randrange(len(content) + 1)
+            if chance.random() < 0.5:
+                content[at:at] = chance.choice(PIECES)
+            else:
+                content[at : at + chance.randint(1, 20)] = b""
+        try:
+            read(bytes(content), name, **RULES.get(name, {}))
+        except StepError as error:
+            assert error.reason
+
+
+def test_an_address_that_is_none_costs_neither_its_event_nor_the_others():
+    for name in ("json", "html", "legistar", "feed"):
+        found, unread = read(DOCUMENTS[name], name, **RULES.get(name, {}))
+        assert ([one.value["event_url"] for one in found], unread) == ([""], [])
