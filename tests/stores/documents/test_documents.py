@@ -161,6 +161,20 @@ def test_sqlite_keeps_a_long_text_once_and_removes_it_with_its_last_document(tmp
     store.close()
 
 
+def test_sqlite_sorts_nothing_for_a_view_since_its_index_is_in_order(tmp_path):
+    store = SqliteDocuments(tmp_path / "a.db", [DocumentDatabase("a", VIEWS)])
+    asked = []
+    store._link.set_trace_callback(asked.append)
+    for span in (Span(("b",), start="2026"), Span(("b",), end="2027", descending=True)):
+        list(store.view("a", "kind", span))
+    list(store.view("a", "all", Span(descending=True)))
+    store._link.set_trace_callback(None)
+    for one in asked:
+        assert not any("TEMP B-TREE" in row[3] for row in store._link.execute(f"EXPLAIN QUERY PLAN {one}"))
+    assert len(asked) == 3
+    store.close()
+
+
 def test_sqlite_finds_documents_by_words_whatever_is_searched_for(tmp_path):
     store = SqliteDocuments(tmp_path / "a.db", [DocumentDatabase("a", VIEWS, texts=("title", "kind"))])
     store.write("a", [document(1, title="Board of Ethics"), document(2, title="Budget board"), document(3, title=None)])

@@ -146,7 +146,7 @@ class SqliteDocuments:
         if told.without:
             where.append(_without(told))
         way = "DESC" if span.descending else "ASC"
-        order = ", ".join(f"{column} {way}" for column in [*columns, "d.id"])
+        order = ", ".join(f"{column} {way}" for column in [*columns[len(span.first) :], "d.id"])  # by what differs
         rest = f"WHERE {' AND '.join(where)} ORDER BY {order} LIMIT ? OFFSET ?"
         return self._rows(database, rest, [*values, span.limit, span.skip])
 
