@@ -71,20 +71,22 @@ def test_later_runs_ask_for_windows_and_find_new_edited_back_dated_and_scheduled
     press.asked.clear()
     now = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
     press.post(100, now)
-    press.post(101, "2019-01-01T00:00:00", modified=now, modified_gmt=now)  # back-dated
+    press.post(101, "2019-01-01T00:00:00", modified=now, modified_gmt=now)  # was a draft for long
+    press.post(103, "2019-01-02T00:00:00")  # back-dated: WordPress says that it was changed then, too
     press.post(102, now, modified="2020-01-01T00:00:00", modified_gmt="2020-01-01T00:00:00")  # was scheduled
     press.edit(3, now, content={"rendered": "<p>Corrected.</p>"})
     time.sleep(1.1)
     run(workspace)
     found = articles(tmp_path)
-    assert sorted(int(url.split("-")[-1][:-1]) for url in found.keys() - first.keys()) == [100, 101, 102]
+    assert sorted(int(url.split("-")[-1][:-1]) for url in found.keys() - first.keys()) == [100, 101, 102, 103]
     assert {url: found[url] for url in first} == first  # skip if it exists
     asked = [one for one in press.asked if "/posts" in one]
-    assert len(asked) == 2
+    assert len(asked) == 3
     assert any("&after=" in one for one in asked)
     assert any("modified_after=" in one for one in asked)
     statistics = summaries(tmp_path)[1]["statistics"]
-    assert (statistics["articles_new"], statistics["articles_skipped"]) == (3, 1)
+    assert statistics["articles_new"] == 4
+    assert statistics["articles_skipped"] >= 1
 
 
 def test_a_wordpress_that_knows_neither_windows_of_change_nor_totals_is_read_to_its_true_end(tmp_path, press):
@@ -96,7 +98,7 @@ def test_a_wordpress_that_knows_neither_windows_of_change_nor_totals_is_read_to_
     assert len(articles(tmp_path)) == 30
     press.asked.clear()
     run(workspace)
-    assert len([one for one in press.asked if "/posts" in one]) <= 3
+    assert len([one for one in press.asked if "/posts" in one]) <= 4
 
 
 def test_a_back_fill_that_is_cut_goes_on_in_its_middle_and_leaves_the_same_tree(tmp_path, press):

@@ -2,14 +2,15 @@
 
 A site is read once from its first post to its last. From then on each run asks for two windows of time, which reach
 behind the last run: posts dated in it, and posts changed in it. A post that was scheduled has an old time of change,
-one that was back-dated an old date; each is in one of them.
+one that was published later an old date; each is in one of them. One that is back-dated when it is made is in neither,
+since WordPress gives it its own date as the time of its change: so posts with new numbers are asked for, too.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -32,8 +33,8 @@ _MOST = 100_000  # pages
 class PostList:
     """One reading of a list of posts from its first page to its last: all, or those of a window of time."""
 
-    mode: str  # all, date or modified
-    start: str = ""  # of the window, or of the range
+    mode: str  # all, date, modified or id
+    start: str = ""  # of the window, or of the range; of numbers, the highest that is known, and when that was
     end: str = ""
     page: int = 1
     began: str = ""  # when the first page was asked for
@@ -44,11 +45,12 @@ class PostList:
 
     def query(self) -> str:
         """Return the query that asks for its page."""
-        column = "modified" if self.mode == "modified" else "date"
+        column = self.mode if self.mode in {"modified", "id"} else "date"
         words = [f"per_page={_PER_PAGE}", f"page={self.page}", f"orderby={column}"]
         words.append(f"order={'asc' if self.mode == 'all' else 'desc'}")
         if self.start:
-            words.append(f"{'modified_after' if self.mode == 'modified' else 'after'}={self.start}")
+            names = {"modified": "modified_after", "id": "known"}  # `known` is for the address alone: it is asked once
+            words.append(f"{names.get(self.mode, 'after')}={self.start}")
         if self.end:
             words.append(f"before={self.end}")
         if self.round > 1:
@@ -74,9 +76,9 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
     if options["until"]:
         return ()
     overlap = timedelta(seconds=float(options["overlap"]))
-    modes = ("date", "modified")
-    found = (PostList(mode, _back(learned[f"upto.{mode}"], overlap)).request(_tried(api, learned)) for mode in modes)
-    return tuple(found)
+    starts = {mode: _back(learned[f"upto.{mode}"], overlap) for mode in ("date", "modified")}
+    starts["id"] = f"{learned.get('top', 0)}.{learned['upto.date'][:19]}"
+    return tuple(PostList(mode, start).request(_tried(api, learned)) for mode, start in starts.items())
 
 
 def _home(source: Source, path: str) -> str:
@@ -105,6 +107,8 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
         refused = came if isinstance(came, RefusedReply) else RefusedReply(Reason.NOT_VALID, "no list of posts")
         return _closed(source, learned, api, refused)
     posts = [one for one in came if isinstance(one, dict)]
+    numbers = [one["id"] for one in posts if isinstance(one.get("id"), int)]
+    top = {"top": max([learned.get("top", 0), *numbers])}
     offers = tuple({key: Offering(key) for key in map(_version, posts)}.values())
     listed = ",".join(str(one.get("id")) for one in posts)[:2000]
     total, pages = _number(answer.fields, "x-wp-total"), _number(answer.fields, "x-wp-totalpages")
@@ -115,9 +119,10 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
     last = 0 <= pages <= now.page  # where it is not told, the true end is a page that is empty or refused
     if not posts or last or listed == now.last or _is_before(posts, now) or now.page >= _MOST:
         why = "an empty page" if not posts else "the last page" if last else "the rest is older or known"
-        return _ended(source, now, answer, offers, why)
+        turn = _ended(source, now, answer, offers, why)
+        return replace(turn, learned={**turn.learned, **top})
     following = PostList(**{**vars(now), "page": now.page + 1, "last": listed})
-    return Turn((following.request(api),), offers)
+    return Turn((following.request(api),), offers, top)
 
 
 def _ended(source: Source, now: PostList, answer: Answer, offers: tuple[Offering, ...], why: str) -> Turn:
@@ -150,6 +155,9 @@ def _is_before(posts: Sequence[Mapping[str, Any]], now: PostList) -> bool:
     """Tell whether a page of a window lies before it: servers that do not know a parameter ignore it."""
     if now.mode == "all" or not now.start:
         return False
+    if now.mode == "id":
+        known = int(now.start.partition(".")[0])
+        return any(isinstance(one.get("id"), int) and one["id"] <= known for one in posts)
     column = "modified_gmt" if now.mode == "modified" else "date_gmt"
     told = [str(one.get(column) or one.get(column[:-4]) or "") for one in posts]
     least = (datetime.fromisoformat(now.start) - timedelta(days=1)).isoformat()  # the site's own zone may be any
