@@ -173,7 +173,7 @@ class Walker:
         return self._left(Reason.SITE_GIVEN_UP, told) if self._harmful >= HARMFUL else None
 
     async def _ask(self, visitor: CrawlClient, known: CrawlRequest) -> CrawlResult | BatchBroken:
-        """Make one request when it is the origin's turn, and once more where its failure may be a is_transient."""
+        """Make one request when it is the origin's turn, and once more where its failure may pass."""
         async with self._line.lock:
             left = self._line.left()
             if left and (why := await self._pause(left)):
