@@ -7,6 +7,7 @@ prints; times, sizes, paths and digests may differ (`page.steady`), and `...` st
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.house.page import is_shown, name, pages, shell, snippets
+from tests.servers.daemon import free_port
 
 RUN = [page for page in pages() if snippets(page)]
 _END = "-- end of a snippet --"
@@ -28,10 +30,18 @@ def surroundings(home: Path) -> dict[str, str]:
     return kept | {"HOME": str(home), "PATH": path, "NO_COLOR": "1"}
 
 
+def exchanged(text: str, ports: dict[str, str]) -> str:
+    """Put other ports in the place of some."""
+    return re.sub(r"(?<!\d)\d{5}(?!\d)", lambda found: ports.get(found[0], found[0]), text)
+
+
 @pytest.mark.parametrize("page", RUN, ids=name)
 def test_the_snippets_of_a_page_run_and_print_what_it_shows(page: Path, tmp_path: Path) -> None:
     parts = snippets(page)
     script = "".join(f"{one.text}\necho {_END}\n" for one in parts)
+    # A page names one port. Where two runs of this test meet on a machine, the second would crawl the first one's site.
+    ports = {port: str(free_port()) for port in set(re.findall(r"127\.0\.0\.1:(\d{5})", script))}
+    script = exchanged(script, ports)
     done = subprocess.Popen(
         ["bash", "-euo", "pipefail", "-c", script],
         cwd=tmp_path,
@@ -48,6 +58,7 @@ def test_the_snippets_of_a_page_run_and_print_what_it_shows(page: Path, tmp_path
         with suppress(ProcessLookupError):  # a server that the page started ends with it, however the page ends
             os.killpg(done.pid, signal.SIGKILL)
         done.wait()
+    said = exchanged(said, {free: port for port, free in ports.items()})
     assert done.returncode == 0, said
     for part, printed in zip(parts, said.split(f"{_END}\n"), strict=False):
         for line in part.shown:
