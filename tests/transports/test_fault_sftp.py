@@ -162,3 +162,28 @@ def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, sshd: Served) -> Non
     with pytest.raises(MissingExtra) as failure:
         asyncio.run(Sftp().connect(sshd.site))
     assert "windrow[sftp]" in failure.value.hint
+
+
+def test_what_is_asked_in_one_moment_is_sent_with_one_call_and_before_the_end() -> None:
+    class Sent:
+        def __init__(self) -> None:
+            self.calls: list[bytes] = []
+
+        def write(self, data: bytes) -> None:
+            self.calls.append(data)
+
+        def close(self) -> None:
+            self.calls.append(b"closed")
+
+    async def work(sent: Sent) -> None:
+        line = driver("windrow.transports.sftp_session")._Gathering(sent)
+        line.write(b"one")
+        line.write(b"two")
+        await asyncio.sleep(0)
+        line.write(b"three")
+        line.close()
+        await asyncio.sleep(0)
+
+    sent = Sent()
+    asyncio.run(work(sent))
+    assert sent.calls == [b"onetwo", b"three", b"closed"]
