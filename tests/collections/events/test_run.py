@@ -167,7 +167,7 @@ def test_try_check_search_replay_export_and_forget_work_on_events(tmp_path, site
     assert "a record of events" in ADAPTER.explain(workspace, ledger, "council/a@x").lines[0]
     ledger.close()
     found = ADAPTER.search(workspace, "ethics", offset=0, limit=5, explain=False)
-    assert [one.details["key"] for one in found.results] == ["council/a@x"]
+    assert [one.details.key for one in found.results] == ["council/a@x"]
     before, asked = (events(workspace), logs(workspace)), len(site.asked)
     ADAPTER.replay(workspace, setup_of(workspace), Progress(quiet=True))
     assert (events(workspace), logs(workspace)) == before
