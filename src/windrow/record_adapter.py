@@ -117,7 +117,7 @@ class RecordAdapter:
             self._collection,
             workspace.of(self._collection.name),
             options=self._options(workspace),
-            version_store=RecordStore(self._path(workspace)),
+            version_store=self._opened(self._path(workspace)),
             services=self._services(workspace),
         )
 
@@ -450,13 +450,17 @@ class RecordAdapter:
         site = Site(where.scheme, where.host.strip("[]"), where.port, agent=agent)
         return Source("try", self._collection.name, site)
 
+    def _opened(self, path: Path) -> RecordStore:
+        """Open the store; one that keeps more beside its records opens a store of its own kind."""
+        return RecordStore(path)
+
     @contextmanager
     def _store(self, workspace: Workspace) -> Iterator[RecordStore | None]:
         path = self._path(workspace)
         if not path.is_file():
             yield None
             return
-        store = RecordStore(path)
+        store = self._opened(path)
         try:
             yield store
         finally:

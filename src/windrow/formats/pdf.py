@@ -121,7 +121,7 @@ def read_pages(raw: bytes) -> PdfPages:
 def picture(raw: bytes, width: int, height: int) -> bytes:
     """Draw the first page as a JPEG that fits into so many points; raises what `read` raises."""
     if find_spec("PIL") is None:
-        raise MissingExtra("drawing a page", "papers")
+        raise MissingExtra("drawing a page", "pictures")
     with _opened(raw) as document, closing(document[0]) as page:
         wide, high = page.get_size()
         scale = min(width / max(wide, 1), height / max(high, 1))

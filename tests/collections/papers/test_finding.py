@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from windrow.collections.papers.finding import PATTERNS, cdx_cell, history_cell, media_type, select
+from windrow.collections.papers.finding import PATTERNS, media_type, select
 from windrow.errors import ConfigError
 from windrow.formats.cdx import CdxFault, parse_line
 from windrow.model import CdxLine, Site, Source
@@ -109,15 +109,3 @@ def test_media_types_are_called_by_one_name():
             "application/pdf": [".pdf", "image/pdf", "'application/pdf'"], "": ["", "image/png", "text/plain", "warc/revisit"]}  # fmt: skip
     for name, written in told.items():
         assert {media_type(one) for one in written} == {name}
-
-
-def test_a_capture_is_written_as_the_table_has_it():
-    assert cdx_cell(LINE) == {
-        "surt": LINE.key,
-        "url": LINE.url,
-        "dt": LINE.timestamp,
-        "warc": LINE.warc,
-        "offset": "7",
-        "c_size": "123",
-    }
-    assert history_cell(LINE) == {"u": LINE.url, "d": "2018-03-01T12:00:00Z", "f": "x.warc.gz", "o": 7, "c": 1}

@@ -62,12 +62,16 @@ def media_type(written: str) -> str:
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:
     """Return the rule of a source: why a capture is not wanted, or None where it is."""
     told = {**options, **source.options}
-    types = frozenset(told.get("types") or (PDF, POSTSCRIPT, JATS))
-    if told.get("octets"):
-        types |= {UNKNOWN}
+    types = wanted_types(told)
     wanted = tuple(_pattern(one) for one in told.get("patterns") or ())
     digests = frozenset(told.get("digests") or ())
     return partial(_refusal, types, wanted, digests, {})
+
+
+def wanted_types(told: Mapping[str, Any]) -> frozenset[str]:
+    """Return the media types that a source takes, as its settings say."""
+    types = frozenset(told.get("types") or (PDF, POSTSCRIPT, JATS))
+    return types | {UNKNOWN} if told.get("octets") else types
 
 
 def _pattern(name: str) -> Callable[[str], bool]:
@@ -80,6 +84,7 @@ def _pattern(name: str) -> Callable[[str], bool]:
     return lambda key: found(key) is not None
 
 
+_OTHER_DIGESTS = ("sha256:", "sha512:", "sha1:", "blake2b:")  # of what is kept here: the step makes its own SHA-1
 _NO_TYPE = Skip(Reason.NOT_WANTED, message="media type")
 _STATUS = Skip(Reason.NOT_WANTED, message="status")
 _DIGEST = Skip(Reason.BAD_LINE, message="digest is no SHA-1 in base 32")
@@ -108,7 +113,7 @@ def _refusal(  # noqa: PLR0911 one rule after the other
     if line.status != 200 and not (revisit and line.status is None):
         return _STATUS
     digest = line.digest.removeprefix("sha1:")
-    if not is_base32(digest):
+    if not is_base32(digest) and not digest.startswith(_OTHER_DIGESTS):
         return _DIGEST
     if digest == EMPTY:
         return _NO_BYTES
@@ -119,27 +124,3 @@ def _refusal(  # noqa: PLR0911 one rule after the other
     if patterns and not any(one(line.key) for one in patterns):
         return _UNLIKE
     return None
-
-
-def cdx_cell(line: CdxLine) -> dict[str, str]:
-    """Return a capture as `file:cdx` has it: six texts."""
-    return {
-        "surt": line.key,
-        "url": line.url,
-        "dt": line.timestamp,
-        "warc": line.warc,
-        "offset": str(line.offset),
-        "c_size": "" if line.length is None else str(line.length),
-    }
-
-
-def history_cell(line: CdxLine) -> dict[str, Any]:
-    """Return a capture as `f:c` has it: the first one that was seen, as crawlers look it up to tell duplicates."""
-    at = line.timestamp
-    return {
-        "u": line.url,
-        "d": f"{at[:4]}-{at[4:6]}-{at[6:8]}T{at[8:10]}:{at[10:12]}:{at[12:14]}Z",
-        "f": line.warc.rpartition("/")[2],
-        "o": line.offset,
-        "c": 1,
-    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import NamedTuple, Protocol
 
@@ -66,6 +66,10 @@ class WideTable(Protocol):
 
     def families(self) -> tuple[Family, ...]:
         """Return the families that the table has, as the store describes them, by name and without their columns."""
+        ...
+
+    def scour(self, pulse: Callable[[], object]) -> bool:
+        """Leave nothing of what was removed in the store's own files; False where another process hinders that."""
         ...
 
     def close(self) -> None:

@@ -1,0 +1,5 @@
+"""What joins papers with a workspace."""
+
+from windrow.collections.papers.adapter.papers import ADAPTER
+
+__all__ = ["ADAPTER"]

@@ -1,0 +1,216 @@
+"""What is written out of the table: dumps and counts of the standard, and papers as JSON, Parquet, TEI, pictures."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from base64 import b64decode
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from importlib.util import find_spec
+from typing import Any, BinaryIO, TextIO
+
+from windrow.adapter import Export
+from windrow.collections.papers.adapter.rows import Places, opened
+from windrow.collections.papers.columns import ENCODINGS, decode, decoded
+from windrow.collections.papers.database.store import PaperStore
+from windrow.collections.papers.key import digest_of, hex_of
+from windrow.collections.papers.slug import matched_slug
+from windrow.collections.papers.stubs import STUBS
+from windrow.config import Workspace
+from windrow.errors import MissingExtra
+
+Where = Callable[[Workspace], Places]
+Writer = Callable[[Workspace, str, TextIO], int]
+Cells = Mapping[str, bytes]
+
+DUMPS: Mapping[str, tuple[str, ...]] = {
+    "ungrobided": ("f:c", "file:mime", "file:cdx"),
+    "file-meta": ("file:cdx", "file:mime", "file:size"),
+    "grobid-status-code": ("grobid0:status_code",),
+    "grobid-meta-insertable": ("file:cdx", "file:mime", "file:size", "grobid0:metadata"),
+}
+"""Columns of a dump after the key; a row that lacks one is left out."""
+
+_BATCH = 500
+
+
+def exports(where: Where, versions: Writer) -> tuple[Export, ...]:
+    """Return what can be exported."""
+
+    def made(write: Callable[[Places, str, TextIO], int]) -> Writer:
+        return lambda workspace, form, out: write(where(workspace), form, out)
+
+    return (
+        Export("papers", ("jsonl", "parquet"), "a line for each paper, with all that its row says", made(_papers)),
+        Export("paper-versions", ("jsonl",), "a line for each version of each paper's record", versions),
+        Export("paper-dump", (*DUMPS, "grobid-xml", "scorable"), "a dump, fields apart by tabs", made(_dump)),
+        Export("paper-count", ("row", "column", "status", "status-code", "mime"), "counts of rows", made(_count)),
+        Export("paper-keys-missing", (*ENCODINGS,), "keys of rows that have f:c and lack a column", made(_lacking)),
+        Export("paper-tei", ("tar",), "the TEI of each paper, a file each, in folders by digest", made(_tei), "files"),
+        Export("paper-thumbnails", ("tar",), "the first page of each paper as JPEG", made(_thumbnails), "files"),
+    )  # fmt: skip
+
+
+def _papers(where: Places, form: str, out: TextIO) -> int:
+    """Write all rows with their values read; bytes of TEI are left to `paper-tei`."""
+    if form == "parquet":
+        return _parquet(where, out.buffer)
+    count = 0
+    for told in _told(where):
+        out.write(json.dumps(told, ensure_ascii=False, sort_keys=True) + "\n")
+        count += 1
+    return count
+
+
+def _told(where: Places) -> Iterator[dict[str, Any]]:
+    columns = [name for name, kind in ENCODINGS.items() if kind != "bytes"]
+    with opened(where) as table:
+        for key, cells in table.scan(columns):
+            yield {"key": _name(key), **decoded(cells)}
+
+
+def _parquet(where: Places, out: BinaryIO) -> int:
+    if find_spec("pyarrow") is None:
+        raise MissingExtra("writing Parquet", "parquet")
+    import pyarrow as pa  # noqa: PLC0415 an extra
+    from pyarrow import parquet  # noqa: PLC0415 an extra
+
+    fields = [("key", pa.string())]
+    columns = {name: kind for name, kind in ENCODINGS.items() if kind != "bytes"}
+    fields += [(name, pa.int64() if kind == "int64" else pa.string()) for name, kind in columns.items()]
+    schema = pa.schema(fields)
+    count, waiting = 0, []
+    with parquet.ParquetWriter(out, schema, compression="zstd") as writer:
+        for told in _told(where):
+            waiting.append({name: json.dumps(one) if isinstance(one, dict) else one for name, one in told.items()})
+            count += 1
+            if len(waiting) == _BATCH:
+                writer.write_table(pa.Table.from_pylist(waiting, schema))
+                waiting.clear()
+        writer.write_table(pa.Table.from_pylist(waiting, schema))
+    return count
+
+
+def _dump(where: Places, form: str, out: TextIO) -> int:
+    count = 0
+    for fields in _SPECIAL.get(form, _plain)(where, form):
+        out.write("\t".join(fields) + "\n")
+        count += 1
+    return count
+
+
+def _plain(where: Places, form: str) -> Iterator[Sequence[str]]:
+    columns = DUMPS[form]
+    asked = (*columns, "grobid0:status_code") if form == "ungrobided" else columns
+    with opened(where) as table:
+        for key, cells in table.scan(asked):
+            if all(name in cells for name in columns) and (form != "ungrobided" or "grobid0:status_code" not in cells):
+                yield _name(key), *(_spelled(name, cells) for name in columns)
+
+
+def _xml(where: Places, form: str) -> Iterator[Sequence[str]]:
+    del form
+    with opened(where) as table:
+        for key, cells in table.scan(("file:cdx", "grobid0:tei_xml")):
+            if "grobid0:tei_xml" in cells and "file:cdx" in cells:
+                told = {
+                    "pdf_hash": digest_of(key),
+                    "cdx_metadata": cells["file:cdx"].decode("utf-8", "replace"),
+                    "tei_xml": cells["grobid0:tei_xml"].decode("utf-8", "replace"),
+                }
+                yield _name(key), json.dumps(told)
+
+
+def _scorable(where: Places, form: str) -> Iterator[Sequence[str]]:
+    del form
+    with opened(where) as table:
+        for key, cells in table.scan(("grobid0:metadata", "grobid0:status_code")):
+            told = decode("grobid0:metadata", cells.get("grobid0:metadata", b""))
+            slug = matched_slug((told or {}).get("title") or "", STUBS)
+            if told and slug and decode("grobid0:status_code", cells.get("grobid0:status_code", b"")) == 200:
+                features = {"title": told["title"], "authors": [one.get("name") for one in told.get("authors") or ()],
+                            "year": 0, "sha1": _name(key)}  # fmt: skip
+                yield slug, json.dumps(features)
+
+
+_SPECIAL: Mapping[str, Callable[[Places, str], Iterator[Sequence[str]]]] = {"grobid-xml": _xml, "scorable": _scorable}
+
+
+def _count(where: Places, form: str, out: TextIO) -> int:
+    counted = Counter[str]()
+    column = {"status": "grobid0:status", "status-code": "grobid0:status_code", "mime": "file:mime", "row": "f:c"}
+    with opened(where) as table:
+        for _, cells in table.scan([column[form]] if form in column else list(ENCODINGS)):
+            if form == "column":
+                counted.update(cells.keys())
+            elif form == "row":
+                counted["rows"] += 1
+            else:
+                value = decode(column[form], cells[column[form]])
+                counted[str(value.get("status") if isinstance(value, dict) else value)] += 1
+    out.writelines(f"{name}\t{number}\n" for name, number in sorted(counted.items()))
+    return len(counted)
+
+
+def _lacking(where: Places, form: str, out: TextIO) -> int:
+    count = 0
+    with opened(where) as table:
+        for key, cells in table.scan(("f:c", form)):
+            if "f:c" in cells and form not in cells:
+                out.write(_name(key) + "\n")
+                count += 1
+    return count
+
+
+def _tei(where: Places, form: str, out: TextIO) -> int:
+    del form
+
+    def found() -> Iterator[tuple[str, bytes]]:
+        with opened(where) as table:
+            for key, cells in table.scan(("grobid0:tei_xml",)):
+                yield f"{_folder(digest_of(key))}.tei.xml", cells["grobid0:tei_xml"]
+
+    return _tar(found(), out)
+
+
+def _thumbnails(where: Places, form: str, out: TextIO) -> int:
+    del form
+
+    def found() -> Iterator[tuple[str, bytes]]:
+        if not where.store.is_file():
+            return
+        with closing(PaperStore(where.store, read_only=True)) as store:
+            for key in store.papers():
+                one = store.paper(key)
+                if one and one.aside.get("thumbnail"):
+                    yield f"{_folder(key.removeprefix('sha1:'))}.180px.jpg", b64decode(one.aside["thumbnail"])
+
+    return _tar(found(), out)
+
+
+def _tar(files: Iterator[tuple[str, bytes]], out: TextIO) -> int:
+    count = 0
+    with tarfile.TarFile.open(mode="w|", fileobj=out.buffer) as archive:
+        for name, content in files:
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            archive.addfile(member, io.BytesIO(content))
+            count += 1
+    return count
+
+
+def _folder(base32: str) -> str:
+    name = hex_of(base32)
+    return f"{name[:2]}/{name[2:4]}/{name}"
+
+
+def _name(key: bytes) -> str:
+    return f"sha1:{digest_of(key)}" if digest_of(key) else key.hex()
+
+
+def _spelled(column: str, cells: Cells) -> str:
+    value = decode(column, cells[column])
+    return json.dumps(value, sort_keys=True) if isinstance(value, dict) else " ".join(str(value).split())

@@ -1,0 +1,170 @@
+"""The adapter: the ready one for records, and what papers can besides, from their table."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+from windrow.adapter import Explanation, Got, Message, Note, Part, Record, Replayed, SearchAnswer
+from windrow.collections.papers.adapter import rows
+from windrow.collections.papers.adapter.exports import exports
+from windrow.collections.papers.adapter.rows import Places, bring_up_to_date, opened, places
+from windrow.collections.papers.collection import COLLECTION
+from windrow.collections.papers.columns import decoded
+from windrow.collections.papers.database.store import PaperStore
+from windrow.collections.papers.key import named, row_key
+from windrow.config import Workspace
+from windrow.contract import Ask, Observation, Skip, Task
+from windrow.digest import digest
+from windrow.engine.check import Fault
+from windrow.engine.ledger import Ledger
+from windrow.engine.progress import Progress
+from windrow.engine.run import Harvest
+from windrow.engine.session import Session, Setup
+from windrow.engine.takedown import TakedownResult
+from windrow.errors import StepError
+from windrow.model import Item, Level, Limits
+from windrow.record_adapter import RecordAdapter
+from windrow.stores.records import RecordStore
+
+
+class PaperAdapter(RecordAdapter):
+    """Joins papers with a workspace."""
+
+    def __init__(self) -> None:
+        """Add what is made of the table to what is made of records."""
+        super().__init__(COLLECTION)
+        self.EXPORTS = exports(self._places, self._export)
+
+    def _places(self, workspace: Workspace) -> Places:
+        roots = {Path(one) for source in workspace.of(COLLECTION.name) for one in source.options.get("warc", ())}
+        told = self._options(workspace)
+        return places(workspace.root, workspace.ledger, self._path(workspace), told, tuple(sorted(roots)))
+
+    def _opened(self, path: Path) -> RecordStore:
+        return PaperStore(path)
+
+    def ready(self, workspace: Workspace) -> None:
+        """Refuse settings of the table that make no sense, too."""
+        super().ready(workspace)
+        self._places(workspace)
+
+    def harvest(self, workspace: Workspace) -> Harvest:
+        """Add what writes the rows."""
+        where = self._places(workspace)
+        return replace(super().harvest(workspace), derivations={"match": lambda pulse: bring_up_to_date(where, pulse)})
+
+    def replay(self, workspace: Workspace, setup: Setup, progress: Progress) -> Replayed | None:
+        """Rebuild the records, then the rows."""
+        told = super().replay(workspace, setup, progress)
+        if told is not None:
+            bring_up_to_date(self._places(workspace), lambda: True)
+        return told
+
+    def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
+        """Compare the rows with the records, too."""
+        yield from super().check(workspace, ledger)
+        where = self._places(workspace)
+        if not where.store.is_file():
+            return
+        with ExitStack() as stack:
+            store = stack.enter_context(closing(PaperStore(where.store)))
+            if waiting := store.waiting_rows():
+                yield Fault(where.table, f"the rows of {waiting} papers are not written yet", "windrow run papers")
+                return
+            table = stack.enter_context(opened(where))
+            wanted = (row_key(named(key), where.form) for key in store.papers())
+            missing = sum(1 for _ in _missing(wanted, (key for key, _ in table.scan(["file:meta"]))))
+            if missing:
+                yield Fault(where.table, f"{missing} papers have no row", "windrow replay papers")
+
+    def explain(self, workspace: Workspace, ledger: Ledger, what: str) -> Explanation | None:
+        """Tell the story of a paper by its digest, however that is spelled, and what its row says."""
+        found = super().explain(workspace, ledger, _key(what))
+        where = self._places(workspace)
+        if found is None or not named(what) or not where.store.is_file():
+            return found
+        with opened(where) as table:
+            cells = decoded(table.get(row_key(named(what), where.form)))
+        lines = [f"  row of {where.name}:"] + [f"      {name}: {_shown(cells[name])}" for name in sorted(cells)]
+        said = {name: value for name, value in cells.items() if not isinstance(value, bytes)}
+        return found._replace(lines=(*found.lines, *lines), messages=(*found.messages, Message("row", said)))
+
+    def attempt(self, workspace: Workspace | None, address: str) -> Iterator[Part]:
+        """Read one file, or ask for one address, as a run would; GROBID is not asked."""
+        path = Path(address)
+        if not path.is_file():
+            yield from super().attempt(workspace, address)
+            return
+        content = path.read_bytes()
+        yield Got(address, path.name, len(content), digest(content), 0.0)
+        options = self._spelled_options(workspace) | {"grobid": ""}
+        task = Task(Item(0, "papers", "visit", address), cast(Any, io.BytesIO(content)), Limits(), {}, options)
+        try:
+            made = self._step.run(task)
+        except StepError as error:
+            made = [Skip(error.reason, "", str(error))]
+        for one in made:
+            if isinstance(one, Observation):
+                yield Record(address, "papers", one.key, "papers", one.value or {})
+            elif not isinstance(one, Ask):
+                yield Note(address, "extract", Level.WARN, str(one.reason), one.message)
+
+    def search(self, workspace: Workspace, text: str, *, offset: int, limit: int, explain: bool) -> SearchAnswer:
+        """Show the titles of the papers found."""
+        found = super().search(workspace, text, offset=offset, limit=limit, explain=explain)
+        return found._replace(
+            results=tuple(
+                one._replace(title=((title, False),)) if (title := one.details["value"].get("title")) else one
+                for one in found.results
+            )
+        )
+
+    def take_down(
+        self, workspace: Workspace, setup: Setup, names: Sequence[str], reason: str = ""
+    ) -> list[TakedownResult]:
+        """Take down papers, and addresses, with their rows."""
+        return super().take_down(workspace, setup, [_key(name) for name in names], reason)
+
+    def weigh(self, workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[Any]:
+        """Count what would be taken down."""
+        return super().weigh(workspace, ledger, [_key(name) for name in names])
+
+    def let_again(self, workspace: Workspace, setup: Setup, names: Sequence[str]) -> int:
+        """Lift tombstones."""
+        return super().let_again(workspace, setup, [_key(name) for name in names])
+
+    def _clean(self, workspace: Workspace, session: Session) -> tuple[str, ...]:
+        where = self._places(workspace)
+
+        def pulse() -> bool:
+            session.lease.beat()
+            return True
+
+        if where.store.is_file():
+            bring_up_to_date(where, pulse)
+            rows.scour(where, session.lease.beat)
+        return super()._clean(workspace, session)
+
+
+def _key(name: str) -> str:
+    """Return the key of a record that a person means; what is no digest is what it was."""
+    return f"sha1:{digest_}" if (digest_ := named(name)) else name
+
+
+def _missing(wanted: Iterable[bytes], there: Iterator[bytes]) -> Iterator[bytes]:
+    """Yield what is wanted and not there; both rows are in the order of keys, but for forms that sort otherwise."""
+    found = set(there)
+    return (key for key in wanted if key not in found)
+
+
+def _shown(value: Any) -> str:
+    text = f"{len(value)} bytes" if isinstance(value, bytes) else " ".join(str(value).split())
+    return text if len(text) <= 160 else f"{text[:160]}..."
+
+
+ADAPTER = PaperAdapter()

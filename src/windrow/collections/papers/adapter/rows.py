@@ -1,0 +1,192 @@
+"""The rows of the table: brought up to date with the records, and matched with the catalogue on the way."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from windrow.collections.papers import row
+from windrow.collections.papers.columns import FAMILIES
+from windrow.collections.papers.database.index import CatalogueIndex, read_lines
+from windrow.collections.papers.database.store import PaperRecord, PaperStore, RowBook
+from windrow.collections.papers.key import KeyForm, named, row_key
+from windrow.collections.papers.slug import matched_slug
+from windrow.collections.papers.stubs import STUBS
+from windrow.collections.papers.verdict import judge, paper
+from windrow.engine.ledger import Ledger
+from windrow.errors import UsageError
+from windrow.stores.wide import Put, WideTable, open_table
+
+_PAGE = 64
+_LINES = 50_000
+
+
+class Places(NamedTuple):
+    """Where everything is, by the configuration."""
+
+    store: Path
+    table: str
+    name: str
+    form: KeyForm
+    shape: str
+    catalogue: tuple[Path, ...]
+    catalogue_index: Path
+    book: Path
+    ledger: Path
+    roots: tuple[Path, ...]
+
+
+def places(root: Path, ledger: Path, store: Path, told: Mapping[str, Any], roots: tuple[Path, ...] = ()) -> Places:
+    """Read the settings of the table."""
+    table = str(told["table"])
+    return Places(
+        store,
+        table if table.startswith("hbase:") else str(root / table),
+        f"wbgrp-journal-extract-{told['table_version']}-{told['table_env']}",
+        KeyForm(told["key"]), str(told["tei_json"]),
+        tuple(root / one for one in told["catalogue"]),
+        root / str(told["catalogue_index"]),
+        store.with_suffix(".rows.db"),
+        ledger, roots,
+    )  # fmt: skip
+
+
+@contextmanager
+def opened(where: Places, *, read_only: bool = False) -> Iterator[WideTable]:
+    """Open the table of rows."""
+    with closing(open_table(where.table, where.name, FAMILIES, read_only=read_only)) as table:
+        yield table
+
+
+def bring_up_to_date(where: Places, pulse: Callable[[], bool]) -> str:
+    """Take new files of the catalogue in, then write the rows of all papers that changed; say what was done."""
+    with ExitStack() as stack:
+        store = stack.enter_context(closing(PaperStore(where.store)))
+        book = stack.enter_context(closing(RowBook(where.book)))
+        index = _catalogue(stack, where, book, pulse)
+        now = json.dumps([where.table, where.name, where.form, where.shape, index.version() if index else 0])
+        if book.meta("made") != now:
+            store.touch()
+            store.touch(book.keys())
+            book.put_meta("made", now)
+        if not store.waiting_rows():
+            return "all rows are as they should be"
+        table = stack.enter_context(opened(where))
+        ledger = stack.enter_context(closing(Ledger(where.ledger)))
+        written = removed = 0
+        while pulse() and (keys := store.unwritten(_PAGE)):
+            made, gone = _write(keys, where, _Open(store, book, table, index, ledger))
+            store.written(keys)
+            written, removed = written + made, removed + gone
+    return f"{written} rows written, {removed} removed"
+
+
+class _Open(NamedTuple):
+    """What is open while rows are written."""
+
+    store: PaperStore
+    book: RowBook
+    table: WideTable
+    catalogue: CatalogueIndex | None
+    ledger: Ledger
+
+
+def _write(keys: Sequence[str], where: Places, at: _Open) -> tuple[int, int]:
+    """Write the rows of some papers; return how many, and how many were removed."""
+    store, book, table, index, ledger = at
+    found = {key: store.paper(key) for key in keys}
+    gone = [key for key, one in found.items() if one is None]
+    present = {key: one for key, one in found.items() if one is not None}
+    by_key = {key: row_key(named(key), where.form) for key in keys}
+    owned = book.owns(keys)
+    fresh = [key for key in present if key not in owned]
+    there = table.get_many([by_key[key] for key in [*fresh, *(key for key in present if not owned.get(key, True))]],
+                           row.LOCATION)  # fmt: skip
+    book.note((key, by_key[key] not in there) for key in fresh)
+    found_at = _found(present.values(), where.roots, ledger)
+    puts = []
+    for key, one in present.items():
+        cells = row.cells(one.value, one.aside, found_at[key], _match(one, index), where.shape)
+        kept = there.get(by_key[key], {})
+        puts.append(Put(by_key[key], {**cells, **kept}, row.cleared({**cells, **kept})))
+    table.put(puts)
+    dropped = [key for key in gone if key in owned]
+    table.delete([by_key[key] for key in dropped])
+    book.drop(dropped)
+    return len(puts), len(dropped)
+
+
+def _found(papers: Iterable[PaperRecord], roots: Sequence[Path], ledger: Ledger) -> dict[str, row.FoundCapture]:
+    """Return where the first capture of each paper lies: of another maker's, where his index says, not our copy."""
+    papers = list(papers)
+    recorded = {one.seq: one for one in ledger.attempts.visits_named([paper.first for paper in papers])}
+    found = {}
+    for one in papers:
+        place = dict(row.captured_at(recorded[one.first])) if one.first in recorded else {}
+        taken = ledger.captures.captured(one.first)
+        if place and taken is not None and not taken.original:
+            place |= {"warc": _spelled(Path(taken.warc), roots), "offset": taken.offset, "c_size": None}
+        found[one.key] = row.FoundCapture(place, one.seen)
+    return found
+
+
+def _spelled(path: Path, roots: Sequence[Path]) -> str:
+    """Return a file's name below the folder that a source names: its item and name, as indexes have it."""
+    root = next((root for root in roots if root != path and path.is_relative_to(root)), path.parent)
+    return str(path.relative_to(root))
+
+
+def _match(one: PaperRecord, index: CatalogueIndex | None) -> dict[str, Any] | None:
+    if index is None:
+        return None
+    told = one.aside.get("tei_json") or (one.value.get("text") or {}).get("info")
+    if not told:
+        return None
+    made = paper(told, matched_slug(told.get("title") or "", STUBS))
+    verdict = judge(made, index.candidates(made))
+    return {"match0:mstatus": verdict.status, "match0:doi": verdict.doi or None, "match0:minfo": verdict.info}
+
+
+def _catalogue(stack: ExitStack, where: Places, book: RowBook, pulse: Callable[[], bool]) -> CatalogueIndex | None:
+    """Open the catalogue, with what its files have that is not taken in yet; None where there is none."""
+    files = sorted({one for path in where.catalogue for one in _files(path)})
+    if not files and not where.catalogue_index.is_file():
+        return None
+    index = stack.enter_context(closing(CatalogueIndex(where.catalogue_index, stubs=STUBS)))
+    for path in files:
+        state = path.stat()
+        stamp = f"{state.st_size} {state.st_mtime_ns}"
+        if book.meta(f"file {path}") == stamp:
+            continue
+        lines = _until(read_lines(path), pulse)
+        index.take(lines)
+        if not pulse():
+            break
+        book.put_meta(f"file {path}", stamp)
+    return index
+
+
+def _until(lines: Iterator[bytes], pulse: Callable[[], bool]) -> Iterator[bytes]:
+    """Yield lines until the run is to stop: what was taken stays, and the file is begun anew."""
+    for number, line in enumerate(lines):
+        if not number % _LINES and not pulse():
+            return
+        yield line
+
+
+def _files(path: Path) -> list[Path]:
+    if path.is_dir():
+        return [one for one in path.rglob("*") if one.is_file()]
+    if path.is_file():
+        return [path]
+    raise UsageError(f"the catalogue {path} is not there", hint="windrow config papers.catalogue")
+
+
+def scour(where: Places, pulse: Callable[[], object]) -> bool:
+    """Leave nothing of removed rows in the table's file."""
+    with suppress(FileNotFoundError), opened(where) as table:
+        return table.scour(pulse)
+    return True

@@ -1,0 +1,168 @@
+"""The records of papers, with a list of those whose rows are to be written anew, kept in the same transactions."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from windrow.errors import StoreError
+from windrow.stores.records import RecordStore
+
+# Triggers note what changed where it changes, so that no path of writing can be forgotten and no kill comes between.
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS touched (key TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TRIGGER IF NOT EXISTS touched_by_new AFTER INSERT ON observation BEGIN
+    INSERT OR IGNORE INTO touched SELECT key FROM record WHERE id = new.record;
+END;
+CREATE TRIGGER IF NOT EXISTS touched_by_changed AFTER UPDATE ON observation BEGIN
+    INSERT OR IGNORE INTO touched SELECT key FROM record WHERE id = new.record;
+END;
+CREATE TRIGGER IF NOT EXISTS touched_by_gone AFTER DELETE ON observation BEGIN
+    INSERT OR IGNORE INTO touched SELECT key FROM record WHERE id = old.record;
+END;
+"""
+_CURRENT = """
+SELECT o.visit, v.json, v.aside FROM observation o JOIN value v ON v.id = o.value
+WHERE o.record = (SELECT id FROM record WHERE key = ?) ORDER BY o.at, o.visit
+"""
+
+
+class PaperRecord(NamedTuple):
+    """What is known of a paper: its value, what stands beside it, its first capture's visit, and how many there are."""
+
+    key: str
+    value: dict[str, Any]
+    aside: dict[str, Any]
+    first: int
+    seen: int
+
+
+class PaperStore(RecordStore):
+    """A store of records that knows which of them rows do not show yet."""
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        """Open the file; where it was made without the list, all its records are on it."""
+        super().__init__(path, read_only=read_only)
+        if read_only:
+            return
+        with self._guarded():
+            if not self._link.execute("SELECT 1 FROM sqlite_master WHERE name = 'touched'").fetchone():
+                self._link.executescript(f"BEGIN; {_SCHEMA} INSERT INTO touched SELECT key FROM record; COMMIT;")
+
+    def unwritten(self, limit: int) -> list[str]:
+        """Return some papers whose rows are to be written."""
+        with self._guarded():
+            return [key for (key,) in self._link.execute("SELECT key FROM touched ORDER BY key LIMIT ?", (limit,))]
+
+    def waiting_rows(self) -> int:
+        """Count the papers whose rows are to be written."""
+        with self._guarded():
+            return int(self._link.execute("SELECT count(*) FROM touched").fetchone()[0])
+
+    def touch(self, keys: Iterable[str] | None = None) -> None:
+        """Have the rows of some papers written anew, or of all."""
+        with self._writing():
+            if keys is None:
+                self._link.execute("INSERT OR IGNORE INTO touched SELECT key FROM record")
+            else:
+                self._link.executemany("INSERT OR IGNORE INTO touched VALUES (?)", ((key,) for key in keys))
+
+    def written(self, keys: Sequence[str]) -> None:
+        """Take papers off the list."""
+        with self._writing():
+            self._link.executemany("DELETE FROM touched WHERE key = ?", ((key,) for key in keys))
+
+    def paper(self, key: str) -> PaperRecord | None:
+        """Return a paper as it is known now; None where there is none."""
+        with self._guarded():
+            rows = self._link.execute(_CURRENT, (key,)).fetchall()
+        if not rows:
+            return None
+        last = rows[-1]
+        return PaperRecord(key, json.loads(last[1]), json.loads(last[2]) if last[2] else {}, rows[0][0], len(rows))
+
+    def papers(self) -> Iterator[str]:
+        """Yield the keys of all papers, in their order."""
+        last = ""
+        while True:
+            with self._guarded():
+                text = "SELECT key FROM record WHERE key > ? ORDER BY key LIMIT 1000"
+                found = [key for (key,) in self._link.execute(text, (last,))]
+            if not found:
+                return
+            yield from found
+            last = found[-1]
+
+
+_ROWS = """
+CREATE TABLE IF NOT EXISTS row (key TEXT PRIMARY KEY, own INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+"""
+
+
+class RowBook:
+    """Which rows of the table are written from here, and which of them were there before, of somebody else's making."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the file, making it."""
+        self.path = path
+        with self._guarded():
+            self._link = sqlite3.connect(path, isolation_level=None, timeout=30)
+            self._link.execute("PRAGMA journal_mode = WAL").fetchall()
+            self._link.executescript(_ROWS)
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise StoreError(f"{self.path}: {error}") from error
+
+    def owns(self, keys: Sequence[str]) -> dict[str, bool]:
+        """Return of those rows that are known whether they were made here."""
+        with self._guarded():
+            marks = ",".join("?" * len(keys))
+            rows = self._link.execute(f"SELECT key, own FROM row WHERE key IN ({marks})", [*keys])
+            return {key: bool(own) for key, own in rows}
+
+    def note(self, rows: Iterable[tuple[str, bool]]) -> None:
+        """Note rows before they are written."""
+        with self._guarded():
+            self._link.execute("BEGIN IMMEDIATE")
+            self._link.executemany("INSERT INTO row VALUES (?, ?) ON CONFLICT DO NOTHING", rows)
+            self._link.execute("COMMIT")
+
+    def drop(self, keys: Iterable[str]) -> None:
+        """Forget rows after they were removed."""
+        with self._guarded():
+            self._link.execute("PRAGMA secure_delete = ON").fetchall()
+            self._link.execute("BEGIN IMMEDIATE")
+            self._link.executemany("DELETE FROM row WHERE key = ?", ((key,) for key in keys))
+            self._link.execute("COMMIT")
+
+    def keys(self) -> list[str]:
+        """Return the keys of all rows that are written from here."""
+        with self._guarded():
+            return [key for (key,) in self._link.execute("SELECT key FROM row ORDER BY key")]
+
+    def meta(self, name: str) -> str:
+        """Return what was noted under a name; empty where nothing was."""
+        with self._guarded():
+            found = self._link.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        return str(found[0]) if found else ""
+
+    def put_meta(self, name: str, value: str) -> None:
+        """Note something under a name."""
+        with self._guarded():
+            self._link.execute(
+                "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (name, value)
+            )
+
+    def close(self) -> None:
+        """Close the file."""
+        with closing(self._link):
+            pass

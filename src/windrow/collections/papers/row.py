@@ -1,0 +1,94 @@
+"""The row of a paper, made of its record: the cells of every family that has something to say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from windrow.collections.papers.columns import ENCODINGS, encode
+from windrow.formats.surt import surt
+from windrow.formats.tei import metadata
+from windrow.model import Recorded
+
+LOCATION = ("f:c", "file:cdx", "file:mime")
+"""Cells that a crawler or an earlier extractor may have written first: theirs stay."""
+
+TABLE, LATER = "table", "later"
+"""The shapes of `grobid0:tei_json`."""
+
+_MOST = 10_000_000
+
+
+class FoundCapture(NamedTuple):
+    """Where a file was found first, and how many captures have it."""
+
+    place: Mapping[str, Any]
+    seen: int
+
+
+def cells(
+    value: Mapping[str, Any],
+    aside: Mapping[str, Any],
+    found: FoundCapture,
+    match: Mapping[str, Any] | None,
+    shape: str = TABLE,
+) -> dict[str, bytes]:
+    """Return a row's cells as bytes."""
+    meta, captured = value["file"], found.place
+    told: dict[str, Any] = {"file:size": meta["size"], "file:mime": meta["mime"], "file:meta": meta}
+    if captured:
+        told["f:c"] = _history(captured, found.seen)
+        told["file:cdx"] = {name: "" if one is None else str(one) for name, one in captured.items()}
+    told |= _grobid(value.get("grobid"), aside, shape)
+    if text := value.get("text"):
+        told |= {"text0:tstatus": text["status"], "text0:tinfo": text.get("info"), "text0:pages": aside.get("pages")}
+    told |= match or {}
+    written = {name: encode(name, one) for name, one in told.items() if one is not None}
+    return {name: one for name, one in written.items() if len(one) <= _MOST}
+
+
+def _history(captured: Mapping[str, Any], seen: int) -> dict[str, Any]:
+    at = captured["dt"]
+    return {
+        "u": captured["url"],
+        "d": f"{at[:4]}-{at[4:6]}-{at[6:8]}T{at[8:10]}:{at[10:12]}:{at[12:14]}Z",
+        "f": captured["warc"].rpartition("/")[2],
+        "o": captured["offset"],
+        "c": seen,
+    }
+
+
+def _grobid(found: Mapping[str, Any] | None, aside: Mapping[str, Any], shape: str) -> dict[str, Any]:
+    """Return the cells of `grobid0`; where an answer told of the server only there are none, as if not asked."""
+    if found is None or found["passing"]:
+        return {}
+    told = {
+        "grobid0:status_code": found["status_code"],
+        "grobid0:status": found["status"],
+        "grobid0:quality": found["quality"],
+    }
+    if tei := aside.get("tei"):
+        told["grobid0:tei_xml"] = tei.encode("utf-8", "surrogateescape")
+    if table := aside.get("tei_json"):
+        told["grobid0:tei_json"] = (aside.get("later_json") or table) if shape == LATER else table
+        told["grobid0:metadata"] = metadata(told["grobid0:tei_json"])
+    return told
+
+
+def cleared(made: Mapping[str, bytes]) -> tuple[str, ...]:
+    """Return the columns that a row must not have any more."""
+    return tuple(name for name in ENCODINGS if name not in made)
+
+
+def captured_at(recorded: Recorded) -> Mapping[str, Any]:
+    """Return where a capture lies, as `file:cdx` names it; its numbers are numbers here."""
+    visit = recorded.visit
+    kept = visit.kept
+    return {
+        "surt": surt(visit.url),
+        "url": visit.url,
+        "dt": f"{visit.started:%Y%m%d%H%M%S}",
+        "warc": kept.place.warc if kept else "",
+        "offset": kept.place.offset if kept else 0,
+        "c_size": kept.place.length if kept else 0,
+    }

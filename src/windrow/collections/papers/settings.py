@@ -1,0 +1,37 @@
+"""The settings of papers, and those of their sources."""
+
+from __future__ import annotations
+
+from windrow.collections.papers.grobid import SERVICE
+from windrow.collections.papers.key import KeyForm
+from windrow.collections.papers.row import LATER, TABLE
+from windrow.settings.asked import CAPTURED, store_of
+from windrow.settings.configuration import Configuration
+from windrow.settings.kinds import DURATION, OPEN, SWITCH, TEXT, TEXTS, choice, count
+from windrow.settings.setting import Setting
+
+CONFIGURATION = Configuration(
+    settings=(
+        store_of("papers"),
+        Setting("papers.table", TEXT, "papers.table.db", "the table of rows: a file, or hbase://HOST:PORT"),
+        Setting("papers.table_version", TEXT, "0", "version in the table's name"),
+        Setting("papers.table_env", TEXT, "prod", "environment in the table's name, such as prod or qa"),
+        Setting("papers.key", choice(*KeyForm), "sha1:base32", "form of the table's keys: sha1:base32, base32 or raw"),
+        Setting("papers.tei_json", choice(TABLE, LATER), "table", "keys of the JSON of TEI: table (2018), or later"),
+        Setting("papers.grobid", OPEN, "", "where a GROBID server is; without one the embedded extractor is used"),
+        Setting("papers.grobid_connections", count(1, 64), 2, "documents that are sent to GROBID at a time"),
+        Setting("papers.grobid_timeout", DURATION, 180.0, "how long GROBID may take for a document"),
+        Setting("papers.coordinates", SWITCH, False, "ask GROBID for the places of things on their pages"),
+        Setting("papers.thumbnails", SWITCH, False, "draw the first page of each PDF (extra `pictures`)"),
+        Setting("papers.catalogue", TEXTS, [], "JSON lines of Crossref, fatcat, OpenAlex: files or folders"),
+        Setting("papers.catalogue_index", TEXT, "catalogue.db", "where the index of the catalogue is kept"),
+    ),
+    source=(
+        *CAPTURED,
+        Setting("types", TEXTS, [], "media types to take; none: PDF, PostScript and JATS"),
+        Setting("octets", SWITCH, False, "take also what its server called bytes of no known type"),
+        Setting("patterns", TEXTS, [], "take only what fits one of these: names of rules, or regular expressions"),
+        Setting("digests", TEXTS, [], "take only files with one of these SHA-1 digests in base 32"),
+    ),
+    services=(SERVICE,),
+)  # fmt: skip

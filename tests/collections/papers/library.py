@@ -1,0 +1,148 @@
+"""A library made for tests: PDFs, WARC files that hold them, index lines, and a workspace that reads these."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import re
+import uuid
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from windrow.collections.papers.adapter import ADAPTER
+from windrow.collections.papers.collection import COLLECTION
+from windrow.collections.papers.columns import FAMILIES
+from windrow.config import load
+from windrow.engine.ledger import Ledger
+from windrow.engine.session import Session, Setup
+from windrow.formats.surt import surt
+from windrow.stores.wide import open_table
+
+BODY = "We show in detail how the thing was measured, and what came of it in each of the years that followed. "
+
+
+def pdf(
+    title: str,
+    authors: str = "Ann Lee and Bo Berg",
+    *,
+    abstract: str = "What we found.",
+    pages: int = 1,
+    stream: bytes = b"",
+) -> bytes:
+    """Make a PDF: a title in large letters, names, an abstract, text, and two references."""
+    lines = [(20, title), (11, authors), (10, "Abstract"), (10, abstract), (12, "1 Introduction"), *[(10, BODY)] * 20]
+    lines += [
+        (12, "References"),
+        (10, "[1] A. Writer. On the measure of all things, 1999."),
+        (10, "[2] B. Writer. More of it, 2001."),
+    ]
+    high, told = 780, []
+    for size, text in lines:
+        escaped = text.replace("\\", "\\\\").replace("(", "\\(").replace(")", "\\)")
+        told.append(f"BT /F1 {size} Tf 60 {high} Td ({escaped}) Tj ET")
+        high -= size + 8
+    content = stream or zlib.compress("\n".join(told).encode("latin-1", "replace"))
+    objects = [b"<</Type/Catalog/Pages 2 0 R>>",
+               b"<</Type/Pages/Count %d/Kids[%s]>>" % (pages, b" ".join(b"%d 0 R" % (5 + at) for at in range(pages))),
+               b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+               b"<</Length %d/Filter/FlateDecode>>stream\n%s\nendstream" % (len(content), content)]  # fmt: skip
+    objects += [
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 842]/Contents 4 0 R/Resources<</Font<</F1 3 0 R>>>>>>"
+    ] * pages
+    out = bytearray(b"%PDF-1.4\n")
+    places = []
+    for number, one in enumerate(objects, 1):
+        places.append(len(out))
+        out += b"%d 0 obj%s endobj\n" % (number, one)
+    start = len(out)
+    out += b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1) + b"".join(
+        b"%010d 00000 n \n" % one for one in places
+    )
+    return bytes(out) + b"trailer<</Size %d/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, start)
+
+
+def sha1(content: bytes) -> str:
+    return base64.b32encode(hashlib.sha1(content).digest()).decode()
+
+
+@dataclass
+class Shelf:
+    """A WARC file and the CDX lines of its records."""
+
+    path: Path
+    lines: list[str] = field(default_factory=list)
+
+    def put(
+        self,
+        url: str,
+        body: bytes,
+        *,
+        mime: str = "application/pdf",
+        at: str = "2020-01-02T03:04:05Z",
+        digest: str = "",
+    ) -> str:
+        """Write a response; its line is returned, too."""
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: {mime}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+        name = uuid.uuid5(uuid.NAMESPACE_URL, f"{url} {at}")
+        warc = (
+            f"WARC/1.0\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:uuid:{name}>\r\nWARC-Date: {at}\r\n"
+            f"WARC-Target-URI: {url}\r\nWARC-Payload-Digest: sha1:{sha1(body)}\r\n"
+            f"Content-Type: application/http; msgtype=response\r\nContent-Length: {len(head) + len(body)}\r\n\r\n"
+        ).encode()
+        record = gzip.compress(warc + head + body + b"\r\n\r\n", mtime=0)
+        return self._add(url, record, at, mime, digest or sha1(body))
+
+    def _add(self, url: str, record: bytes, at: str, mime: str, digest: str) -> str:
+        offset = self.path.stat().st_size if self.path.exists() else 0
+        with self.path.open("ab") as file:
+            file.write(record)
+        stamp = re.sub(r"\D", "", at)[:14]
+        line = f"{surt(url)} {stamp} {url} {mime} 200 {digest} - - {len(record)} {offset} {self.path.name}"
+        self.lines.append(line)
+        return line
+
+    def index(self, path: Path, *more: str) -> Path:
+        path.write_text("\n".join([" CDX N b a m s k r M S V g", *self.lines, *more]) + "\n")
+        return path
+
+
+@dataclass
+class Library:
+    """A workspace of papers."""
+
+    root: Path
+    section: str = ""
+    source: str = ""
+
+    def workspace(self):
+        (self.root / "windrow.toml").write_text(
+            f'[limits]\nseconds = "5 s"\n[papers]\n{self.section}\n[source.shelf]\ncollection = "papers"\n{self.source}\n'
+        )
+        return load(self.root, environ={}, collections={"papers": COLLECTION})
+
+    def setup(self) -> Setup:
+        workspace = self.workspace()
+        return Setup(workspace.ledger, workspace.archive.folder, workspace.limits, fetchers=1, workers=2)
+
+    def run(self) -> Session:
+        workspace = self.workspace()
+        with Session(self.setup(), "run") as session:
+            session.harvest(ADAPTER.harvest(workspace))
+        return session
+
+    def rows(self) -> dict[str, dict[str, bytes]]:
+        where = ADAPTER._places(self.workspace())
+        table = open_table(where.table, where.name, FAMILIES)
+        found = {key.decode(): dict(cells) for key, cells in table.scan()}
+        table.close()
+        return found
+
+    def why(self, what: str) -> str:
+        ledger = Ledger(self.workspace().ledger)
+        try:
+            found = ADAPTER.explain(self.workspace(), ledger, what)
+            return "\n".join(found.lines) if found else ""
+        finally:
+            ledger.close()

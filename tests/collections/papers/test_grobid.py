@@ -1,0 +1,170 @@
+"""GROBID: what is sent to it, and what becomes of a real server's recorded answers, good and odd."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.collections.papers.library import Library, Shelf, pdf, sha1
+from tests.requests.workshop import Server
+from windrow.collections.papers.columns import decoded
+from windrow.collections.papers.grobid import MOST_TEI, extracted, quality
+from windrow.contract import Answer, Request
+from windrow.engine.ledger.moment import now
+from windrow.model import Limits
+from windrow.reasons import Reason
+
+TEI = (
+    '<TEI xmlns="http://www.tei-c.org/ns/1.0"><teiHeader><encodingDesc><appInfo><application version="0.8.3" when="2026-01-01"/>'
+    "</appInfo></encodingDesc><fileDesc><sourceDesc><biblStruct><analytic><author><persName><forename type='first'>Ann</forename>"
+    "<surname>Lee</surname></persName></author><title level='a' type='main'>A careful measure of the whole thing</title>"
+    "</analytic></biblStruct></sourceDesc></fileDesc><profileDesc><abstract><p>short</p></abstract></profileDesc></teiHeader>"
+    f"<text><body><p>{'word ' * 600}</p></body></text></TEI>"
+).encode()
+BUSY = (503, b"", {"Content-Type": "text/html"})
+XML = {"Content-Type": "application/xml"}
+
+
+def answer(status: int, body: bytes, reason: Reason | None = None) -> Answer:
+    return Answer(Request("http://grobid.example/"), status, {}, io.BytesIO(body), now(), reason=reason)
+
+
+def recorded(folder: Path, name: str) -> tuple[int, bytes]:
+    """Return status and body of a recorded answer."""
+    head, _, body = (folder / f"{name}.txt").read_bytes().replace(b"\r\n", b"\n").partition(b"\n\n")
+    while head.startswith(b"HTTP/1.1 100"):
+        head, _, body = body.partition(b"\n\n")
+    return int(head.split()[1]), body
+
+
+def test_every_recorded_answer_of_a_real_server_has_a_meaning(shared):
+    folder = shared / "data" / "papers" / "grobid" / "http"
+    told, reasons = Counter(), {}
+    for path in sorted(folder.glob("fulltext-*.txt")):
+        status, body = recorded(folder, path.stem)
+        made = extracted(answer(status, body), Limits())
+        told[made.word] += 1
+        reasons[path.stem] = (made.status.get("reason"), made.passing)
+        assert made.code == status
+        assert made.word in {"success", "error", "fail", "oversize"}
+        assert (made.word == "success") == (made.table is not None)
+    assert reasons["fulltext-err-empty"] == ("BAD_INPUT_DATA", False)
+    assert reasons["fulltext-err-image-only"] == ("NEEDS_OCR", False)
+    assert reasons["fulltext-err-user-password"][1] is False
+    assert told["error"] > 15
+    for path in sorted(folder.glob("limit-*.txt")) + sorted(folder.glob("server-pdfalto-missing*.txt")):
+        status, body = recorded(folder, path.stem)
+        if status == 500:
+            made = extracted(answer(status, body), Limits())
+            assert made.passing == (
+                made.status["reason"] not in {"TOO_MANY_TOKENS", "TOO_MANY_BLOCKS", "BAD_INPUT_DATA", "NEEDS_OCR"}
+            )
+
+
+def test_the_tei_of_a_real_server_is_good_marginal_or_bad_by_the_written_rule(shared):
+    folder = shared / "data" / "papers" / "grobid" / "tei"
+    told = {name: extracted(answer(200, (folder / f"{name}.tei.xml").read_bytes()), Limits()).quality
+            for name in ("Wang-paperAVE2008", "1001._0908.0054", "nine-words", "submission_363")}  # fmt: skip
+    assert told["Wang-paperAVE2008"] == told["1001._0908.0054"] == "good"
+    assert told["nine-words"] == "bad"
+    table = extracted(answer(200, TEI), Limits()).table
+    assert quality(table) == "good"
+    assert quality({**table, "abstract": None}) == "marginal"
+    assert quality({**table, "body": "x" * 100, "abstract": None}) == "bad"
+    assert quality({**table, "title": None, "authors": []}) == "bad"
+
+
+@pytest.mark.parametrize(
+    ("given", "status", "reason", "passing"),
+    [
+        (answer(204, b""), "error", "NO_CONTENT", False),
+        (answer(400, b"bad"), "error", "HTTP_400", False),
+        (answer(500, b"[GENERAL] Could not get an engine from the pool"), "error", "GENERAL", True),
+        (answer(500, b"[PDFALTO_CONVERSION_FAILURE] x"), "error", "PDFALTO_CONVERSION_FAILURE", True),
+        (answer(500, b"[NO_BLOCKS] PDF parsing resulted in empty content"), "error", "NEEDS_OCR", False),
+        (answer(500, b"java.lang.NullPointerException"), "error", "HTTP_500", True),
+        (answer(200, b"@inproceedings{-1, title = {x}}"), "fail", "NOT_XML", True),
+        (answer(200, TEI[:900]), "fail", "not_well_formed", True),
+        (answer(200, b"<html/>"), "fail", "wrong_root", False),
+        (answer(200, b"<TEI" + b" " * MOST_TEI), "oversize", "TOO_LARGE", False),
+        (answer(200, b"", Reason.TOO_LARGE), "oversize", "TOO_LARGE", False),
+        (answer(0, b"", Reason.TIMEOUT), "error", "TIMEOUT", False),
+    ],
+)  # fmt: skip
+def test_each_odd_answer_is_told_apart(given, status, reason, passing):
+    made = extracted(given, Limits())
+    assert (made.word, made.status["reason"], made.passing) == (status, reason, passing)
+    assert made.table is None
+    assert len(made.status.get("description", "")) <= 10_000
+
+
+def test_papers_go_through_a_server_that_misbehaves(tmp_path):
+    """Busy without Retry-After, half an answer, BibTeX, errors called XML, an engine pool that is dead for one paper."""
+    papers = {
+        name: pdf(f"The paper called {name} by everybody")
+        for name in ("good", "busy", "half", "bibtex", "ocr", "dead", "empty")
+    }
+    names = {content: name for name, content in papers.items()}
+    tries = Counter()
+
+    def serve(asked):
+        form = asked.form()
+        assert asked.path.startswith("/api/processFulltextDocument")
+        assert asked.fields["accept"] == "application/xml"
+        assert form["consolidateHeader"][2] == form["consolidateCitations"][2] == b"0"
+        assert form["input"][1] == "application/pdf"
+        name = names[form["input"][2]]
+        tries[name] += 1
+        if name == "busy" and tries[name] < 3:
+            return BUSY
+        if name == "half" and tries[name] < 2:
+            return 200, TEI[:500], XML
+        if name == "bibtex" and tries[name] < 2:
+            return 200, b"@misc{x}", XML
+        odd = {"ocr": (500, b"[NO_BLOCKS] PDF parsing resulted in empty content", XML), "empty": (204, b"", {}),
+               "dead": (500, b"[GENERAL] Could not get an engine from the pool within configured time.", XML)}  # fmt: skip
+        return odd.get(name, (200, TEI, XML))
+
+    server = Server(serve)
+    (tmp_path / "warcs").mkdir()
+    shelf = Shelf(tmp_path / "warcs" / "one.warc.gz")
+    for name, content in papers.items():
+        shelf.put(f"http://example.org/{name}.pdf", content)
+    shelf.index(tmp_path / "one.cdx")
+    made = Library(tmp_path, f'grobid = "{server.url}"', f'cdx = ["{tmp_path}/one.cdx"]\nwarc = ["{tmp_path}/warcs"]\n')
+    began = time.monotonic()
+    made.run()
+    asked = len(server.asked)
+    made.run()
+    assert len(server.asked) == asked, "nothing is sent twice that was done"
+    server.close()
+    assert time.monotonic() - began < 120
+    rows = {name: decoded(made.rows()[f"sha1:{sha1(content)}"]) for name, content in papers.items()}
+    for name in ("good", "busy", "half", "bibtex"):
+        row = rows[name]
+        assert (row["grobid0:status_code"], row["grobid0:status"], row["grobid0:quality"]) == (
+            200,
+            {"status": "success"},
+            "good",
+        )
+        assert row["grobid0:tei_xml"] == TEI
+        assert (
+            row["grobid0:tei_json"]["title"]
+            == row["grobid0:metadata"]["title"]
+            == "A careful measure of the whole thing"
+        )
+        assert "body" not in row["grobid0:metadata"]
+        assert "text0:tstatus" not in row
+    assert (rows["ocr"]["grobid0:status_code"], rows["ocr"]["grobid0:status"]["reason"]) == (500, "NEEDS_OCR")
+    assert rows["empty"]["grobid0:status_code"] == 204
+    assert not any(name.startswith("grobid0:") for name in rows["dead"]), (
+        "what told of the server is not stored as done"
+    )
+    assert tries["dead"] == 3
+    for name in ("ocr", "empty", "dead"):
+        assert rows[name]["text0:tinfo"]["title"] == f"The paper called {name} by everybody"
+    assert rows["good"]["grobid0:tei_json"]["date"] is False

@@ -1,0 +1,288 @@
+"""Papers end to end: from index lines and WARC files, and from what pages crawled, to rows of the table."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+import zlib
+from pathlib import Path
+
+import pytest
+
+from tests.collections.papers.library import Library, Shelf, pdf, sha1
+from tests.toy_collection.site import Site, page
+from windrow.collections.pages.collection import COLLECTION as PAGES
+from windrow.collections.papers.adapter import ADAPTER
+from windrow.collections.papers.collection import COLLECTION
+from windrow.collections.papers.columns import FAMILIES, decoded
+from windrow.config import load
+from windrow.engine.ledger import Ledger
+from windrow.engine.progress import Progress
+from windrow.engine.session import Session, Setup
+from windrow.registry import adapter as adapter_of
+from windrow.stores.wide import Put, open_table
+
+GOOD = pdf("A careful measure of the whole thing", abstract="How the zyzzyva was found.")
+OTHER = pdf("Another title that nobody knows")
+RECORD = {
+    "doi": "10.1000/m",
+    "title": "A Careful Measure of the Whole Thing",
+    "authors": ["A. Lee", "B. Berg"],
+    "year": 2019,
+}
+
+
+def library(root: Path, section: str = "", *, slow: bool = False, like: Path | None = None) -> Library:
+    """Make WARC files with good and bad papers, their index, and a catalogue; or take those of another library."""
+    source = f'cdx = ["{root}/one.cdx"]\nwarc = ["{root}/warcs"]\n'
+    made = Library(root, f'catalogue = ["catalogue.json"]\n{section}', source)
+    if like:
+        for name in ("warcs", "one.cdx", "catalogue.json"):
+            copy = shutil.copytree if (like / name).is_dir() else shutil.copy
+            root.mkdir(exist_ok=True)
+            copy(like / name, root / name)
+        return made
+    item = root / "warcs" / "item-1"
+    item.mkdir(parents=True)
+    shelf = Shelf(item / "one.warc.gz")
+    shelf.put("http://example.org/~ann/pubs/a.pdf", GOOD, at="2020-01-02T03:04:05Z")
+    shelf.put("http://mirror.example.org/b.pdf", GOOD, at="2021-01-01T00:00:00Z")
+    shelf.put("http://example.org/other.pdf", OTHER)
+    shelf.put("http://example.org/lie.pdf", b"<html>not found</html>")
+    shelf.put("http://example.org/cut.pdf", GOOD[:300])
+    shelf.put("http://example.org/page.html", b"<html></html>", mime="text/html")
+    shelf.put("http://example.org/changed.pdf", pdf("Of another digest"), digest=sha1(b"x"))
+    if slow:
+        content = b"BT /F1 1 Tf " + b"(aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa) Tj 0 1 Td " * 600_000 + b"ET"
+        shelf.put("http://example.org/slow.pdf", pdf("slow", pages=300, stream=zlib.compress(content)))
+    shelf.index(root / "one.cdx", "junk", f"org,example)/x 20200101000000 http://example.org/x application/pdf 200 {sha1(b'')} - - 1 2 w",
+                "org,example)/y 20200101000000 http://example.org/y application/pdf 404 A - - 1 2 w")  # fmt: skip
+    (root / "catalogue.json").write_text(json.dumps(RECORD) + "\noops\n")
+    return made
+
+
+@pytest.fixture(scope="module")
+def harvested(tmp_path_factory) -> Library:
+    made = library(tmp_path_factory.mktemp("library"), "thumbnails = true", slow=True)
+    made.run()
+    return made
+
+
+def exported(made: Library, what: str, form: str) -> bytes:
+    (export,) = [one for one in ADAPTER.EXPORTS if one.what == what]
+    raw = io.BytesIO()
+    out = io.TextIOWrapper(raw, encoding="utf-8", newline="\n")
+    export.write(made.workspace(), form, out)
+    out.flush()
+    return raw.getvalue()
+
+
+def test_papers_of_an_index_become_rows_of_the_standard(harvested):
+    rows = harvested.rows()
+    key = f"sha1:{sha1(GOOD)}"
+    assert {f"sha1:{sha1(one)}" for one in (GOOD, OTHER, GOOD[:300])} <= set(rows)
+    row = decoded(rows[key])
+    assert row["file:cdx"] == {
+        "surt": "org,example)/~ann/pubs/a.pdf", "url": "http://example.org/~ann/pubs/a.pdf", "dt": "20200102030405",
+        "warc": "item-1/one.warc.gz", "offset": "0", "c_size": ""}  # fmt: skip
+    assert row["f:c"] == {
+        "u": "http://example.org/~ann/pubs/a.pdf",
+        "d": "2020-01-02T03:04:05Z",
+        "f": "one.warc.gz",
+        "o": 0,
+        "c": 2,
+    }
+    assert (row["file:size"], row["file:mime"], row["file:meta"]["size"]) == (len(GOOD), "application/pdf", len(GOOD))
+    assert row["text0:tinfo"]["title"] == "A careful measure of the whole thing"
+    assert row["text0:tinfo"]["authors"] == ["Ann Lee", "Bo Berg"]
+    assert len(row["text0:tinfo"]["references"]) == 2
+    assert (row["match0:mstatus"], row["match0:doi"]) == ("strong", "10.1000/m")
+    assert row["match0:minfo"]["reasons"] == ["slug", "authors"]
+    assert not any(name.startswith("grobid0:") for name in row)
+    assert decoded(rows[f"sha1:{sha1(OTHER)}"])["match0:mstatus"] == "different"
+    assert decoded(rows[f"sha1:{sha1(GOOD[:300])}"])["text0:tstatus"]["reason"] == "corrupt"
+
+
+def test_what_is_no_paper_has_a_reason_each(harvested):
+    assert "not_wanted" in harvested.why(f"sha1:{sha1(b'<html>not found</html>')}")
+    assert "not_wanted the bytes are text/html" in harvested.why("http://example.org/lie.pdf")
+    assert "digest_mismatch" in harvested.why("http://example.org/changed.pdf")
+    assert "time_limit" in harvested.why("http://example.org/slow.pdf")
+    assert f"sha1:{sha1(b'<html>not found</html>')}" not in harvested.rows()
+    ledger = Ledger(harvested.workspace().ledger)
+    (index,) = ledger.captures.indexes("papers", "shelf")
+    told = {(str(one.reason), one.rule): one.lines for one in ledger.captures.left_out(index.id)}
+    ledger.close()
+    assert told["not_wanted", "media type"] == 1
+    assert told["not_wanted", "empty"] == 1
+    assert told["not_wanted", "status"] == 1
+    assert sum(lines for (reason, _), lines in told.items() if reason == "bad_line") == 1
+
+
+def test_why_tells_a_paper_by_any_spelling_of_its_digest_with_its_row(harvested):
+    for name in (
+        sha1(GOOD),
+        sha1(GOOD).lower(),
+        f"sha1:{sha1(GOOD)}",
+        decoded(harvested.rows()[f"sha1:{sha1(GOOD)}"])["file:meta"]["sha1"],
+    ):
+        told = harvested.why(name)
+        assert "match0:doi: 10.1000/m" in told
+        assert "row of wbgrp-journal-extract-0-prod" in told
+
+
+def test_papers_are_found_by_their_text_with_their_titles(harvested):
+    found = ADAPTER.search(harvested.workspace(), "zyzzyva", offset=0, limit=5, explain=False)
+    assert [one.title[0][0] for one in found.results] == ["A careful measure of the whole thing"]
+
+
+def test_running_again_and_replaying_change_nothing(harvested):
+    before = harvested.rows()
+    harvested.run()
+    assert harvested.rows() == before
+    workspace = harvested.workspace()
+    ADAPTER.replay(workspace, harvested.setup(), Progress(None))
+    assert harvested.rows() == before
+    ledger = Ledger(workspace.ledger)
+    assert list(ADAPTER.check(workspace, ledger)) == []
+    ledger.close()
+
+
+def test_dumps_and_counts_are_those_of_the_standard(harvested):
+    key = f"sha1:{sha1(GOOD)}"
+    lines = [line.split("\t") for line in exported(harvested, "paper-dump", "ungrobided").decode().splitlines()]
+    assert {len(line) for line in lines} == {4}
+    row = next(line for line in lines if line[0] == key)
+    assert json.loads(row[1])["c"] == 2
+    assert json.loads(row[3])["dt"] == "20200102030405"
+    assert row[2] == "application/pdf"
+    assert exported(harvested, "paper-dump", "grobid-status-code") == b""
+    assert exported(harvested, "paper-count", "row") == b"rows\t3\n"
+    assert exported(harvested, "paper-count", "mime") == b"application/pdf\t3\n"
+    assert b"match0:doi\t1\n" in exported(harvested, "paper-count", "column")
+    assert len(exported(harvested, "paper-keys-missing", "grobid0:status_code").splitlines()) == 3
+    papers = [json.loads(line) for line in exported(harvested, "papers", "jsonl").splitlines()]
+    assert {one["key"] for one in papers} == set(harvested.rows())
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = parquet.read_table(io.BytesIO(exported(harvested, "papers", "parquet")))
+    assert (table.num_rows, table.column("file:size").to_pylist()[0] > 0) == (3, True)
+    with tarfile.open(fileobj=io.BytesIO(exported(harvested, "paper-thumbnails", "tar"))) as archive:
+        names = archive.getnames()
+        assert len(names) == 2  # of what could be drawn
+        assert archive.extractfile(names[0]).read(3) == b"\xff\xd8\xff"
+        assert names[0].endswith(".180px.jpg")
+        assert names[0].count("/") == 2
+
+
+def test_try_reads_a_file_and_keeps_nothing(tmp_path):
+    path = tmp_path / "paper.pdf"
+    path.write_bytes(GOOD)
+    got, record = ADAPTER.attempt(None, str(path))
+    assert (got.size, record.identifier) == (len(GOOD), f"sha1:{sha1(GOOD)}")
+    assert record.fields["title"] == "A careful measure of the whole thing"
+    path.write_bytes(b"<html>")
+    assert [one.kind for one in list(ADAPTER.attempt(None, str(path)))[1:]] == ["not_wanted"]
+
+
+def test_a_paper_taken_down_leaves_no_row(tmp_path):
+    made = library(tmp_path)
+    made.run()
+    key = f"sha1:{sha1(OTHER)}"
+    assert key in made.rows()
+    ADAPTER.take_down(made.workspace(), made.setup(), [sha1(OTHER)], "asked")
+    assert key not in made.rows()
+    assert b"nobody knows" not in (tmp_path / "papers.table.db").read_bytes()
+    one = "http://example.org/~ann/pubs/a.pdf"
+    ADAPTER.take_down(made.workspace(), made.setup(), [one], "asked")
+    row = decoded(made.rows()[f"sha1:{sha1(GOOD)}"])
+    assert row["file:cdx"]["url"] == "http://mirror.example.org/b.pdf"
+    assert row["f:c"]["c"] == 1
+    made.run()
+    assert key not in made.rows()
+
+
+def test_rows_of_others_keep_where_their_file_was_first(tmp_path, hbase_gateway):
+    """A crawler wrote `f:c` before; the same library in SQLite and in HBase has the same bytes."""
+    seen = {"f:c": b'{"u": "http://first.example/", "d": "2012-02-23T08:27:10Z"}', "f:x": b"of the crawler"}
+    found = []
+    for number, table in enumerate((f"{tmp_path}/rows.db", hbase_gateway)):
+        root = tmp_path / str(number)
+        first = tmp_path / "0" if number else None
+        made = library(root, f'table = "{table}"\ntable_env = "t{os.getpid()}"\nkey = "raw"', like=first)
+        where = ADAPTER._places(made.workspace())
+        rows = open_table(where.table, where.name, FAMILIES)
+        rows.put([Put(base64.b32decode(sha1(OTHER)), seen)])
+        made.run()
+        found.append(list(rows.scan()))
+        rows.close()
+    assert found[0] == found[1]
+    row = dict(found[0])[base64.b32decode(sha1(OTHER))]
+    assert {name: row[name] for name in seen} == seen
+    assert json.loads(row["file:meta"])["size"] == len(OTHER)
+
+
+CHILD = """
+import sys
+from pathlib import Path
+from tests.collections.papers.library import Library
+if __name__ == "__main__":
+    Library(Path(sys.argv[1]), sys.argv[2], sys.argv[3]).run()
+"""
+
+
+def test_a_run_that_is_killed_anywhere_goes_on_to_the_same_rows(tmp_path):
+    whole = library(tmp_path / "whole")
+    whole.run()
+    wanted = whole.rows()
+    made = library(tmp_path / "killed", like=tmp_path / "whole")
+    script = tmp_path / "child.py"
+    script.write_text(CHILD)
+    for wait in (0.7, 0.9, 1.1, 1.3, 1.6, 2.0, 3.0):
+        child = subprocess.Popen([sys.executable, str(script), str(made.root), made.section, made.source],
+                                 cwd=Path(__file__).parents[3], start_new_session=True,
+                                 env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])})  # fmt: skip
+        time.sleep(wait)
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+    made.run()
+    assert made.rows() == wanted
+    ledger = Ledger(made.workspace().ledger)
+    assert list(ADAPTER.check(made.workspace(), ledger)) == []
+    ledger.close()
+
+
+class PaperSite(Site):
+    """A site with one paper."""
+
+    def answer(self, path):
+        return (200, GOOD, "application/pdf") if path == "/a.pdf" else super().answer(path)
+
+
+def test_pdfs_that_pages_crawled_are_papers_without_a_further_request(tmp_path):
+    site = PaperSite({"/": page("home", "/a.pdf")})
+    (tmp_path / "windrow.toml").write_text(
+        '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate = ["127.0.0.1"]\ndelay = "1 ms"\n'
+        f'[source.web]\ncollection = "pages"\nurl = "{site.url}"\n[source.shelf]\ncollection = "papers"\nfrom = ["pages"]\n'
+    )
+    workspace = load(tmp_path, environ={}, collections={"pages": PAGES, "papers": COLLECTION})
+    setup = Setup(workspace.ledger, workspace.archive.folder, workspace.limits, fetchers=1, workers=1)
+    with Session(setup, "run") as session:
+        session.harvest(adapter_of("pages").harvest(workspace))
+        asked = len(site.asked)
+        session.harvest(ADAPTER.harvest(workspace))
+    assert len(site.asked) == asked
+    made = Library(tmp_path)
+    made.workspace = lambda: workspace
+    row = decoded(made.rows()[f"sha1:{sha1(GOOD)}"])
+    assert row["file:cdx"]["url"] == f"{site.url}a.pdf"
+    assert int(row["file:cdx"]["c_size"]) > 0
+    assert row["file:cdx"]["warc"].startswith("windrow-")
+    site.close()
