@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
-from windrow.adapter import Explanation, Got, Message, Note, Part, Record, Replayed, SearchAnswer
+from windrow.adapter import Explanation, Got, Message, Note, Part, Record, Replayed
 from windrow.collections.papers.adapter import rows
 from windrow.collections.papers.adapter.exports import exports
 from windrow.collections.papers.adapter.rows import Places, bring_up_to_date, opened, places
@@ -25,7 +25,7 @@ from windrow.engine.ledger import Ledger
 from windrow.engine.progress import Progress
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, Setup
-from windrow.engine.takedown import TakedownResult
+from windrow.engine.takedown import TakedownTarget
 from windrow.errors import StepError
 from windrow.model import Item, Level, Limits
 from windrow.record_adapter import RecordAdapter
@@ -114,29 +114,8 @@ class PaperAdapter(RecordAdapter):
             elif not isinstance(one, Ask):
                 yield Note(address, "extract", Level.WARN, str(one.reason), one.message)
 
-    def search(self, workspace: Workspace, text: str, *, offset: int, limit: int, explain: bool) -> SearchAnswer:
-        """Show the titles of the papers found."""
-        found = super().search(workspace, text, offset=offset, limit=limit, explain=explain)
-        return found._replace(
-            results=tuple(
-                one._replace(title=((title, False),)) if (title := one.details["value"].get("title")) else one
-                for one in found.results
-            )
-        )
-
-    def take_down(
-        self, workspace: Workspace, setup: Setup, names: Sequence[str], reason: str = ""
-    ) -> list[TakedownResult]:
-        """Take down papers, and addresses, with their rows."""
-        return super().take_down(workspace, setup, [_key(name) for name in names], reason)
-
-    def weigh(self, workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[Any]:
-        """Count what would be taken down."""
-        return super().weigh(workspace, ledger, [_key(name) for name in names])
-
-    def let_again(self, workspace: Workspace, setup: Setup, names: Sequence[str]) -> int:
-        """Lift tombstones."""
-        return super().let_again(workspace, setup, [_key(name) for name in names])
+    def _meant(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
+        return super()._meant(workspace, ledger, _key(name))
 
     def _clean(self, workspace: Workspace, session: Session) -> tuple[str, ...]:
         where = self._places(workspace)
