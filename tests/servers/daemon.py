@@ -82,7 +82,7 @@ def running(
     with log.open("wb") as out:
         server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=log.parent)
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 180
         while not ready():
             if server.poll() is not None or time.monotonic() > deadline:
                 pytest.fail(f"{command[-1]} did not start:\n{log.read_text(errors='replace')[-2000:]}")

@@ -199,6 +199,16 @@ def test_a_gateway_that_is_not_there_is_told():
             gateway(wrong)
 
 
+def test_a_row_that_a_gateway_is_not_set_to_take_names_the_setting(hbase_gateway):
+    table = open_table(hbase_gateway, f"t-{uuid.uuid4().hex[:8]}", FAMILIES)
+    with pytest.raises(StoreError, match="takes no message of 2500000 bytes") as refused:
+        table.put([Put(b"k", {"grobid0:tei_xml": b"x" * 2_500_000})])
+    assert "max_frame_size_in_mb" in refused.value.hint
+    table.put([Put(b"k", {"f:c": b"goes on"})])
+    assert table.get(b"k") == {"f:c": b"goes on"}
+    table.close()
+
+
 def test_a_file_takes_new_families_and_belongs_to_one_table(tmp_path):
     path = str(tmp_path / "rows.db")
     table = open_table(path, "one", FAMILIES)

@@ -22,6 +22,7 @@ T = TypeVar("T")
 _SECONDS = 120
 _BATCH = 1 << 20  # bytes of cells in one message: the gateway takes messages of 2 MiB unless it is told otherwise
 _APART = 0.005  # seconds: what is written in the same millisecond as a deletion would be deleted too
+_FRAME = 2_000_000  # bytes of a message that any gateway takes
 _ROWS = 500  # rows in one message
 _LIGHT, _HEAVY = 500, 8  # rows of a scan that are asked for at once, without and with compressed families
 
@@ -163,8 +164,17 @@ class HbaseTable:
                     if one.cells:
                         batch.put(one.key, {column.encode(): value for column, value in one.cells.items()})
 
-        if rows:
-            self._asked(ask)
+        size = sum(len(value) for one in rows for value in one.cells.values())
+        try:
+            if rows:
+                self._asked(ask)
+        except StoreUnreachable as error:
+            if size < _FRAME:
+                raise
+            # The gateway hangs up at a message that is too large for it, without a word.
+            told = f"HBase at {self._gateway.host}:{self._gateway.port} takes no message of {size} bytes"
+            hint = "let hbase.regionserver.thrift.framed.max_frame_size_in_mb be 16 in the gateway's hbase-site.xml"
+            raise StoreError(told, hint=hint) from error
         if any(one.cleared for one in rows):
             sleep(_APART)
 

@@ -1,0 +1,11 @@
+"""Benchmarks of the collection `papers`: `python -m benchmarks.papers [NAME ...] [--json]`."""
+
+from __future__ import annotations
+
+from benchmarks.comparison import show
+from benchmarks.papers.extraction import extraction
+from benchmarks.papers.finding import finding
+from benchmarks.papers.matching import matching
+
+if __name__ == "__main__":
+    show(__doc__ or "", {"finding": finding, "extraction": extraction, "matching": matching})

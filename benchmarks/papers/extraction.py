@@ -1,0 +1,57 @@
+"""PDFs extracted by the embedded extractor, beside pypdfium2 alone and pdftotext."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from benchmarks.comparison import Comparison
+from benchmarks.daemon import Missing
+from windrow.collections.papers.embedded import guessed
+from windrow.formats import pdf
+
+ROUNDS = 10
+
+
+def samples() -> list[Path]:
+    """Return PDFs of the shared data (WINDROW_SHARED, else beside the repository)."""
+    shared = Path(os.environ.get("WINDROW_SHARED", Path(__file__).parents[3] / "shared"))
+    found = [path for path in sorted((shared / "data" / "papers").rglob("*.pdf")) if not path.name.startswith("err-")]
+    if not found:
+        raise Missing(f"no PDFs at {shared}")
+    return found
+
+
+def extraction() -> Iterator[Comparison]:
+    """Read all samples some times."""
+    from pypdfium2 import PdfDocument  # noqa: PLC0415 an extra
+
+    contents = [path.read_bytes() for path in samples()]
+    pages = ROUNDS * sum(pdf.read_pages(one).number for one in contents)
+
+    def bare(raw: bytes) -> None:
+        with closing(PdfDocument(raw)) as document:
+            for number in range(len(document)):
+                with closing(document[number]) as page, closing(page.get_textpage()) as text:
+                    text.get_text_bounded()
+
+    took = {}
+    for name, run in (("ours", lambda raw: guessed(pdf.read_pages(raw))), ("bare", bare)):
+        began = time.process_time()
+        for _ in range(ROUNDS):
+            for one in contents:
+                run(one)
+        took[name] = time.process_time() - began
+    ours = pages / took["ours"]
+    yield Comparison("PDF pages extracted", "pages/s", ours, "pypdfium2 alone", pages / took["bare"], 1 / 1.3)
+    if shutil.which("pdftotext"):
+        began = time.perf_counter()
+        for path in samples():
+            subprocess.run(["pdftotext", path, os.devnull], check=False, capture_output=True)
+        theirs = pages / ROUNDS / (time.perf_counter() - began)
+        yield Comparison("PDF pages extracted", "pages/s", ours, "pdftotext, a process each", theirs, 1.0)

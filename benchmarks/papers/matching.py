@@ -1,0 +1,53 @@
+"""Papers matched with a catalogue of a million works."""
+
+from __future__ import annotations
+
+import json
+import random
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from benchmarks.comparison import Comparison
+from windrow.collections.papers.database.index import CatalogueIndex
+from windrow.collections.papers.slug import matched_slug
+from windrow.collections.papers.stubs import STUBS
+from windrow.collections.papers.verdict import judge, paper
+
+WORKS, PAPERS, GOAL = 1_000_000, 10_000, 2_000.0
+
+
+def matching() -> Iterator[Comparison]:
+    """Take the works in, then match papers, of which half are among them."""
+    chance = random.Random(2)
+    words = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randrange(3, 11))) for _ in range(20_000)]
+
+    def title(number: int) -> str:
+        one = random.Random(number)
+        return " ".join(one.choice(words) for _ in range(8)).capitalize()
+
+    def work(number: int) -> bytes:
+        names = [words[number % 20_000].title(), words[number * 7 % 20_000].title()]
+        told = {"doi": f"10.5555/{number}", "title": title(number), "authors": names, "year": 1990 + number % 30}
+        return json.dumps(told).encode()
+
+    def seen(number: int) -> dict[str, object]:
+        name = f"A. {words[number % 20_000]}"
+        return {"title": title(number), "authors": [{"name": name}], "date": str(1990 + number % 30)}
+
+    told = [seen(chance.randrange(2 * WORKS)) for _ in range(PAPERS)]
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        closing(CatalogueIndex(Path(folder) / "catalogue.db", stubs=STUBS)) as index,
+    ):
+        began = time.perf_counter()
+        index.take(work(number) for number in range(WORKS))
+        note = f"{WORKS / (time.perf_counter() - began):,.0f} works/s taken in"
+        began = time.perf_counter()
+        for one in told:
+            made = paper(one, matched_slug(str(one["title"]), STUBS))
+            judge(made, index.candidates(made))
+        matched = PAPERS / (time.perf_counter() - began)
+    yield Comparison("papers matched at a million works", "papers/s", matched, "the goal", GOAL, 1.0, note=note)
