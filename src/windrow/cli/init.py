@@ -28,5 +28,5 @@ def command(voice: Voice, folder: Path | None) -> int:
     for line in done.did:
         voice.talk(f"  {line}")
     if done.changed:
-        voice.talk("try: windrow new source NAME URL --collection pages (or drops, with --centre H)")
+        voice.talk("try: windrow new source NAME URL --collection KIND (windrow new source --help lists the kinds)")
     return 0

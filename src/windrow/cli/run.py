@@ -123,7 +123,7 @@ def _once(voice: Voice, wish: RunOptions) -> int:
     progress = ProgressLines(voice.message) if voice.json else Progress(quiet=voice.quiet)
     opened = voice.open(wish.flags)
     if not opened.config.sources and all(name in names() for name in wish.names):
-        voice.talk("there are no sources, so nobody is asked; try: windrow new source NAME URL --collection pages")
+        voice.talk("there are no sources, so nobody is asked; try: windrow new source NAME URL --collection KIND")
     summary = opened.run(
         wish.names, progress=progress, first=wish.first, last=wish.last, limit=wish.limit, since=wish.since,
         again=wish.again, command=wish.command, source=wish.source,
