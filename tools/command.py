@@ -14,6 +14,7 @@ import click
 
 from windrow.adapter import Burden, Document, Got, Note, Record, RereadCount, SnippetMark, SourceChange
 from windrow.app.crawled import OutcomeCount
+from windrow.app.new_collection import NewCollection
 from windrow.app.question import Meaning
 from windrow.app.scaffold import Prepared
 from windrow.app.schedule import PlannedSource, Reads, Waiting
@@ -53,6 +54,7 @@ MESSAGES = {
     }),
     "init": Message("init", "what was made and what was kept", Prepared),
     "new_source": Message("new source", "the file that was written", {"name": "text", "path": "text"}),
+    "new_collection": Message("new collection", "the package that was made", NewCollection),
     "setting": Message("config", "one setting", {"name": "text", "value": "text", "origin": "text"}),
     "trust": Message("config trust", "the key that is pinned", {
         "source": "text", "fingerprint": "text", "new": "yes/no",

@@ -6,6 +6,7 @@ import ast
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -15,6 +16,8 @@ from tools.command import MESSAGES, verbs
 from tests.house.tree import at, parsed, python
 from windrow import errors
 from windrow.cli.verb import DOCS, EXITS, Branch
+from windrow.registry import collection, installed, names
+from windrow.settings.configuration import Configuration
 
 VERBS = dict(verbs())
 
@@ -36,6 +39,31 @@ def test_help_has_one_line_examples_exit_codes_and_a_link(name: str, windrow) ->
     assert all("windrow" in line for line in examples)
     assert all(str(code) in text.partition("Exit codes:")[2] for code in EXITS)
     assert f"Docs: {DOCS}#{name.replace(' ', '-')}" in text
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_examples_of_a_command_hold_whatever_collections_are_installed(name: str) -> None:
+    examples = VERBS[name].examples
+    assert len(examples) >= 2
+    assert {word for one in examples for word in one.split()} & set(names()) == set()
+
+
+def test_help_shows_the_examples_that_a_collection_declares_for_that_command(windrow, monkeypatch) -> None:
+    declared = Configuration(examples=("windrow run toy --every 6h", "windrow new source a a.example --collection toy"))
+    toy = replace(collection("pages"), name="toy", configuration=declared)
+    monkeypatch.setattr("windrow.registry.installed", lambda: {"toy": toy})
+    for name in ("run", "new source"):
+        (mine,) = [one for one in declared.examples if one.startswith(f"windrow {name} ")]
+        (other,) = [one for one in declared.examples if one != mine]
+        said = helped(f"windrow {name}", windrow)
+        assert mine in said
+        assert other not in said
+
+
+def test_every_example_that_a_collection_declares_is_of_a_command_that_shows_it() -> None:
+    for made in installed().values():
+        for example in made.configuration.examples:
+            assert [name for name, one in VERBS.items() if one.declared_too and example.startswith(f"{name} ")]
 
 
 @pytest.mark.parametrize("name", VERBS)

@@ -10,7 +10,7 @@ from windrow.cli.voice import Voice
 from windrow.display import table
 
 
-@branch("config", examples=["windrow config", "windrow config trust harwell SHA256:..."], alone=True)
+@branch("config", examples=["windrow config", "windrow config --json"], alone=True)
 def command(ctx: click.Context) -> int:
     """Show every setting, its value, and where it came from.
 
@@ -34,8 +34,8 @@ def command(ctx: click.Context) -> int:
 @verb(
     "trust",
     examples=[
-        "windrow config trust harwell SHA256:dLXaMBaGYlLYWXcXG1kOVkZ5eKHGWoPPLlzPCBQ6cTo",
-        "windrow config trust harwell SHA256:dLXaMBaGYlLYWXcXG1kOVkZ5eKHGWoPPLlzPCBQ6cTo --json",
+        "windrow config trust archive SHA256:dLXaMBaGYlLYWXcXG1kOVkZ5eKHGWoPPLlzPCBQ6cTo",
+        "windrow config trust archive SHA256:dLXaMBaGYlLYWXcXG1kOVkZ5eKHGWoPPLlzPCBQ6cTo --json",
     ],
 )
 @click.argument("source", metavar="SOURCE", shell_complete=sources)

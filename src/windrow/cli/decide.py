@@ -41,7 +41,7 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-@verb("retry", examples=["windrow retry H.2026-01-12.7.impc.zip", "windrow retry --reason timeout --dry-run"])
+@verb("retry", examples=["windrow retry https://example.org/a/page", "windrow retry --reason timeout --dry-run"])
 @_options
 def retry(voice: Voice, names: tuple[str, ...], **narrowed: Any) -> int:
     """Put failed or cancelled work back: the next run fetches it again.
@@ -52,7 +52,7 @@ def retry(voice: Voice, names: tuple[str, ...], **narrowed: Any) -> int:
     return _decide("retry", voice, names, **narrowed)
 
 
-@verb("cancel", examples=["windrow cancel add/H.2026-01-12.7.impc.zip", "windrow cancel --source h --dry-run"])
+@verb("cancel", examples=["windrow cancel https://example.org/a/page", "windrow cancel --source blog --dry-run"])
 @_options
 def cancel(voice: Voice, names: tuple[str, ...], **narrowed: Any) -> int:
     """End work where it stands: it is not gone on with until `windrow retry`.

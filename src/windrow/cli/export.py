@@ -14,22 +14,20 @@ from windrow.cli.voice import OutputFailed, Voice, spell_strange
 @verb(
     "export",
     examples=[
-        "windrow export tracker --as mysql | mariadb phenodcc_tracker",
-        "windrow export tracker --as postgresql > tracker.sql",
         "windrow export captures --as cdxj > index.cdxj",
-        "windrow export summary --as sqlite > summary.sqlite",
-        "windrow export pages --as jsonl > pages.jsonl",
+        "windrow export captures --as cdxj | gzip > index.cdxj.gz",
     ],
+    declared=True,
 )
 @click.argument("what", metavar="WHAT", shell_complete=exports)
 @option("--as", "form", required=True, metavar="FORM", help="How it is written: see above.")
 def command(voice: Voice, what: str, form: str) -> int:
     """Write what the workspace holds in a form of its own standard, to standard output.
 
+    captures, as cdxj: an index of the archive. All else is of the collections that are installed. Of drops:
     tracker, as mysql, postgresql or sqlite: its tables as SQL, which makes them, fills them and drops nothing;
-    load it into an empty database. captures, as cdxj: an index of the archive. summary, as sqlite: the Summary
-    Database, a whole file as it is at one moment, whoever writes meanwhile. pages, as jsonl: a line for each
-    version of each page. Other collections that are installed have their own.
+    load it into an empty database. Of pages: summary, as sqlite: the Summary Database, a whole file as it is at
+    one moment, whoever writes meanwhile; pages, as jsonl: a line for each version of each page.
     """
     from windrow.app.export import export  # noqa: PLC0415 `--help` needs no database
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @branch(
     "new",
     examples=[
-        "windrow new source harwell sftp://harvest@drop.example.org/out/ --collection drops --centre H",
+        "windrow new source blog https://blog.example.org/ --collection KIND",
         "windrow new collection recipes",
     ],
 )
@@ -44,10 +44,10 @@ class NewOptions(DeclaredOptions):
     "source",
     shape=NewOptions,
     examples=[
-        "windrow new source harwell sftp://harvest@drop.example.org/out/ --collection drops --centre H",
-        "windrow new source jax https://drop.example.org/jax/ --collection drops --centre J --secret env:JAX_PASSWORD",
-        "windrow new source blog https://blog.example.org/ --collection pages",
+        "windrow new source blog https://blog.example.org/ --collection KIND",
+        "windrow new source blog https://blog.example.org/ --collection KIND --json",
     ],
+    declared=True,
 )
 @click.argument("name", metavar="NAME")
 @click.argument("url", metavar="URL")

@@ -78,7 +78,7 @@ def root(ctx: click.Context) -> None:
 
 
 root.params += shared()
-root.examples = ("windrow init", "windrow run", "windrow why H.2026-01-12.1.impc.zip")
+root.examples = ("windrow init", "windrow run", "windrow why https://example.org/a/page")
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:

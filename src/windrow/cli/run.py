@@ -67,12 +67,10 @@ class RunCommand(DeclaredOptions):
     shape=RunCommand,
     examples=[
         "windrow run",
-        "windrow run harwell --limit 10 --dry-run",
-        "windrow run drops --every 6h --downloaders 8",
-        "windrow run --from xsd --to data",
-        "windrow run --from unzip ./held",
-        "windrow run ./crawl-00001.warc.gz ./more --as elsewhere",
+        "windrow run blog --limit 10 --dry-run",
+        "windrow run --every 6h",
     ],
+    declared=True,
 )
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=names)
 @option("--as", "source", metavar="NAME", default="", shell_complete=sources, section=WHAT,

@@ -37,7 +37,7 @@ class Words(Verb):
     examples=[
         "windrow search green tea -black",
         "windrow search '\"green tea\" site:example.org after:2026-01'",
-        "windrow search tea as-of:2026-06-01 --page 2 --json",
+        "windrow search tea after:2026-06-01 --page 2 --json",
     ],
     shape=Words,
 )

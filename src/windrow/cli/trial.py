@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 @verb(
     "try",
     examples=[
-        "windrow try H.2026-01-12.1.impc.zip --as drops",
-        "windrow try sftp://harvest@drop.example.org/add/H.2026-01-12.1.impc.zip --as drops --json",
-        "windrow try https://example.org/ --as pages",
+        "windrow try https://example.org/a/page --as KIND",
+        "windrow try ./a/file --as KIND --json",
     ],
+    declared=True,
 )
 @click.argument("address", metavar="ADDRESS")
 @option("--as", "kind", metavar="KIND", required=True, shell_complete=kinds, values=kind_names,

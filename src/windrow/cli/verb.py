@@ -53,6 +53,8 @@ class _Shape(click.Command):
     """The common shape of commands and of groups of commands."""
 
     examples: Sequence[str] = ()
+    declared_too = False
+    """Whether the installed collections may have examples for it."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options in their parts, those that every command has last."""
@@ -70,14 +72,23 @@ class _Shape(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write examples, exit codes and where to read more."""
-        if self.examples:
+        if examples := [*self.examples, *self._declared(ctx)]:
             with formatter.section("Examples"):
-                for example in self.examples:
+                for example in examples:
                     formatter.write(f"{' ' * formatter.current_indent}{example}\n")
         with formatter.section("Exit codes"):
             formatter.write_text(", ".join(f"{code} {meaning}" for code, meaning in EXITS.items()))
         anchor = ctx.command_path.replace(" ", "-")
         formatter.write(f"\nDocs: {DOCS}#{anchor}\n")
+
+    def _declared(self, ctx: click.Context) -> list[str]:
+        """Return the examples of the installed collections that are of this command."""
+        if not self.declared_too:
+            return []
+        from windrow.registry import installed  # noqa: PLC0415 loads what the collections declare
+
+        every = (one for made in installed().values() for one in made.configuration.examples)
+        return [one for one in every if one.startswith(f"{ctx.command_path} ")]
 
 
 class Verb(_Shape):
@@ -149,11 +160,17 @@ def option(*names: str, section: str = SECTIONS, **more: Any) -> Callable[[Any],
     return click.option(*names, cls=Option, section=section, **more)
 
 
-def verb(name: str, *, examples: Iterable[str], shape: type[Verb] = Verb) -> Callable[[Callable[..., Any]], Verb]:
-    """Make a command of a function, which gets the `Voice` first and returns an exit code or None."""
+def verb(
+    name: str, *, examples: Iterable[str], shape: type[Verb] = Verb, declared: bool = False
+) -> Callable[[Callable[..., Any]], Verb]:
+    """Make a command of a function, which gets the `Voice` first and returns an exit code or None.
+
+    `examples` hold whatever is installed; with `declared`, those of the collections stand behind them.
+    """
 
     def make(function: Callable[..., Any]) -> Verb:
         made = click.command(name, cls=shape)(click.pass_obj(function))
+        made.declared_too = declared
         return _finish(made, examples)
 
     return make

@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 @verb(
     "why",
     examples=[
-        "windrow why H.2026-01-12.1.impc.zip",
-        "windrow why sftp://drop.example.org/add/H.2026-01-12.1.impc.zip",
         "windrow why https://example.org/a/page",
+        "windrow why blog",
         "windrow why 1234 --json",
     ],
+    declared=True,
 )
 @click.argument("what", metavar="X", shell_complete=sources)
 def command(voice: Voice, what: str) -> int:

@@ -159,7 +159,8 @@ class Configuration:
     Names of `settings` are dotted and begin with the collection's name; those of `source` stand beside the ones that
     all sources have; `services` are those that steps may ask. `tables` are arrays of tables such as [[NAME.thing]].
     `section` makes of the values what the adapter is given, `build` a source of its table; both raise ConfigError.
-    `template` stands in a new windrow.toml.
+    `template` stands in a new windrow.toml. `examples` are whole command lines, such as `windrow run NAME --every 6h`:
+    the help of `new source`, `run`, `try`, `why` and `export` shows those of its own.
     """
 
     settings: tuple[Setting, ...] = ()
@@ -169,3 +170,4 @@ class Configuration:
     build: Callable[[SourceTable, Mapping[str, Value], Surroundings], Source] = source_at_url
     template: str = ""
     services: tuple[Service, ...] = ()
+    examples: tuple[str, ...] = ()

@@ -206,6 +206,19 @@ def drops_of(sections: Mapping[str, Any]) -> Drops:
 
 
 CONFIGURATION = Configuration(
+    examples=(
+        "windrow new source harwell sftp://harvest@drop.example.org/out/ --collection drops --centre H",
+        "windrow new source jax https://drop.example.org/jax/ --collection drops --centre J --secret env:JAX_PASSWORD",
+        "windrow run drops --every 6h --downloaders 8",
+        "windrow run --from xsd --to data",
+        "windrow run --from unzip ./held",
+        "windrow try H.2026-01-12.1.impc.zip --as drops",
+        "windrow try sftp://harvest@drop.example.org/add/H.2026-01-12.1.impc.zip --as drops --json",
+        "windrow why H.2026-01-12.1.impc.zip",
+        "windrow why sftp://drop.example.org/add/H.2026-01-12.1.impc.zip",
+        "windrow export tracker --as mysql | mariadb phenodcc_tracker",
+        "windrow export tracker --as postgresql > tracker.sql",
+    ),
     settings=SETTINGS,
     source=SOURCE,
     tables={CENTRES: CENTRE},

@@ -211,6 +211,13 @@ def pages_of(sections: Mapping[str, Any]) -> Pages:
 
 
 CONFIGURATION = Configuration(
+    examples=(
+        "windrow new source blog https://blog.example.org/ --collection pages",
+        "windrow run ./crawl-00001.warc.gz ./more --as elsewhere",
+        "windrow try https://example.org/ --as pages",
+        "windrow export summary --as sqlite > summary.sqlite",
+        "windrow export pages --as jsonl > pages.jsonl",
+    ),
     settings=SETTINGS,
     source=SOURCE,
     section=pages,
