@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -108,6 +109,12 @@ def test_generations_are_those_of_the_fold_described_by_their_last_confirming_cr
 def test_order_and_batches_make_no_difference(events, random, size):
     shuffled = random.sample(events, len(events))
     assert told(shuffled, size) == told(events)
+
+
+def test_past_links_of_a_page_are_the_same_in_whatever_order_its_crawls_are_told():
+    events = [Event(URLS[0], *one, number) for number, one in enumerate([(1, "A"), (0, "A"), (0, "A"), (0, "B")], 1)]
+    for shuffled in permutations(events):
+        assert told([*shuffled], 1) == told(events)
 
 
 def test_a_304_that_was_first_says_nothing_more_once_the_page_itself_is_known():

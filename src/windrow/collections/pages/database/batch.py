@@ -25,7 +25,9 @@ from windrow.collections.pages.database.versions import (
 from windrow.collections.pages.database.wording import PastVersion, WordingSeen, keep, known_past, past, record, said
 
 _OBSERVE = f"""
-INSERT INTO windrow_observation VALUES ({",".join("?" * 18)})
+INSERT INTO windrow_observation (url_id, at, crawl_uuid, sight, identity, payload, reason, visit, entity_generation_id,
+  agent_uuid, crawl_type, was_robotstxt_approved, exit_code, request_duration_ms, status_code, etag, said, linked)
+VALUES ({",".join("?" * 18)})
 ON CONFLICT (url_id, at, crawl_uuid) DO UPDATE SET sight = excluded.sight, identity = excluded.identity,
 payload = excluded.payload, reason = excluded.reason, visit = excluded.visit, said = excluded.said,
 linked = excluded.linked

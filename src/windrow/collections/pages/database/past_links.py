@@ -41,9 +41,8 @@ def linked(one: TextSummary | None) -> bytes:
     return b"" if one is None else one.linked or hash_of_links((link[0], link[10] or "") for link in one.links)
 
 
-def keep_present(link: sqlite3.Connection, generations: Iterable[int]) -> set[int]:
-    """Keep the present links of generations before another reading takes their place; return their addresses."""
-    found = set()
+def keep_present(link: sqlite3.Connection, generations: Iterable[int]) -> None:
+    """Keep the present links of generations before another reading takes their place."""
     for number in generations:
         row = link.execute(_DESCRIBED_BY, (number,)).fetchone()
         if row is None:
@@ -54,8 +53,6 @@ def keep_present(link: sqlite3.Connection, generations: Iterable[int]) -> set[in
             known = hash_of_links((url, text) for _, url, text in links)
             link.execute(_NOTE, (known, url_id, at, crawl))
         link.executemany(_INSERT, [(url_id, known, target, text) for target, _, text in links])
-        found.add(url_id)
-    return found
 
 
 def keep_read(link: sqlite3.Connection, told: Iterable[tuple[int, TextSummary]], urls: Mapping[str, int]) -> None:

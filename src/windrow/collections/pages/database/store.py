@@ -38,6 +38,9 @@ ORDER BY u.str_url, o.at, o.crawl_uuid
 """
 
 
+_ADDRESSES = "SELECT url_id FROM entity_generation WHERE entity_generation_id IN (SELECT value FROM json_each(?))"
+
+
 class SummaryStore(SummaryWriter):
     """One Summary Database in an SQLite file, written by one process at a time."""
 
@@ -99,13 +102,15 @@ class SummaryStore(SummaryWriter):
                     if entry is not None and entry.summary is not None:
                         told[number] = entry.summary
                         read.append((number, visit))
-            relinked = keep_present(self._link, told)
+            keep_present(self._link, told)
             self._readings.clear(told)
             self._readings.write(told, self._catalogue.urls(addresses(told.values())))
             rows = [(visit,) for visit in readings]
             self._link.executemany("DELETE FROM windrow_owed WHERE visit = ?", rows)
             self._link.executemany("INSERT OR REPLACE INTO windrow_reading VALUES (?, ?)", read)
-            prune(self._link, relinked)
+            # Of those too that nothing described so far: what their crawls saw had no present set to be compared with.
+            ids = self._link.execute(_ADDRESSES, (json.dumps(list(told)),)).fetchall()
+            prune(self._link, {row[0] for row in ids})
             touched = [(number,) for number in told]
             self._link.executemany("INSERT OR IGNORE INTO windrow_touched VALUES (?)", touched)
 
