@@ -64,9 +64,7 @@ def _parts(standing: WorkspaceState) -> list[str]:
         )
         for one in standing.sources
     ]
-    parts: list[str] = [
-        table(head, rows) if rows else "no sources; try: windrow new source NAME URL --collection KIND"
-    ]
+    parts: list[str] = [table(head, rows) if rows else "no sources; try: windrow new source NAME URL --collection KIND"]
     if troubles := [of(one.source, one.trouble) for one in standing.sources if one.trouble]:
         parts += ["", *troubles]
     if standing.left_out:
