@@ -17,6 +17,7 @@ from lxml import html as lxml_html
 from tests.cli.conftest import OPERATOR
 from tests.servers.hostile import BAD, GOOD, answer, answering
 from windrow.app.scaffold import prepare
+from windrow.reasons import Reason
 
 Answers = dict[tuple[str, str], bytes]
 
@@ -155,10 +156,35 @@ def test_what_a_page_needs_to_be_shown_is_kept_on_request_and_is_no_page(workspa
     kept = windrow("export", "captures", "--as", "cdxj").out
     for path in (*ASSETS - {"/moved.png"}, "/cdn.png"):
         assert path in kept, path
-    assert "stands refused" in windrow("why", "http://10.1.2.3/inside.png").out
+    inside = windrow("why", "http://10.1.2.3/inside.png").out
+    assert "stands refused" in inside
+    assert f"not asked for: {Reason.PRIVATE_ADDRESS.meaning}" in inside
     style = windrow("why", f"{server.origin(GOOD)}/look.css?v=2").out
     assert "stands had" in style
     assert "not asked for" not in style
+    assert windrow("check").code == 0
+
+
+@pytest.mark.parametrize("runs", [1, 2])
+def test_what_was_kept_beside_a_page_becomes_a_page_when_one_links_to_it(runs, workspace, windrow) -> None:
+    answers: Answers = {
+        ("", "/robots.txt"): answer(b"", kind="text/plain"),
+        (GOOD, "/"): answer(b"<h1>Harbour</h1><object data=/leaflet></object><a href=/next>on</a>"),
+        (GOOD, "/next"): answer(b"<p>Next.</p>" + (b"<a href=/leaflet>the leaflet</a>" if runs == 1 else b"")),
+        (GOOD, "/leaflet"): answer(b"<title>Leaflet</title><p>Ships and tides."),
+    }
+    with answering(answers) as server:
+        root = workspace(f"{server.origin(GOOD)}/", "assets = true")
+        said = windrow("run")
+        assert said.code == 0, said.err
+        if runs == 2:
+            assert windrow("search", "tides", "--json").of("result") == []
+            answers[GOOD, "/next"] = answer(b"<p>Next.</p><a href=/leaflet>the leaflet</a>")
+            assert windrow("run", "--again").code == 0
+        assert [path for _, path in server.asked].count("/leaflet") <= runs + 1
+    assert ("/leaflet",) in ask(root / "summary.sqlite", "SELECT path FROM entity_generation JOIN url USING (url_id)")
+    assert [one["title"] for one in windrow("search", "tides", "--json").of("result")] == ["Leaflet"]
+    assert "stands open" in windrow("why", f"{server.origin(GOOD)}/leaflet").out
     assert windrow("check").code == 0
 
 

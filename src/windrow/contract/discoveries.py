@@ -144,6 +144,7 @@ class Crawl:
     robots: int  # and of one to the host's robots.txt
     rest: int = 86_400
     large: Mapping[int, int] = field(default_factory=dict)
+    beside: int | None = None  # the kind of a visit to what is kept beside a page; found as a page, it becomes one
     interval: Callable[[Source, Sequence[bool | None]], int] | None = None
     barren: Callable[[Source, Visit], str] | None = None
 

@@ -16,6 +16,10 @@ class CrawlType(IntEnum):
     METADATA_CRAWL = 2
 
 
+ASSET = 3
+"""What an image, style or script is asked as: it is kept, and no document. The standard has no such type."""
+
+
 class ExitCode(IntEnum):
     """What became of a crawl action. Codes above 102 are ours: the standard leaves them open."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windrow.collections.pages.code import CrawlType
+from windrow.collections.pages.code import ASSET, CrawlType
 from windrow.collections.pages.reading_version import version
 from windrow.collections.pages.recrawl import DAY
 from windrow.collections.pages.settings import CONFIGURATION
@@ -22,6 +22,7 @@ CRAWL = Crawl(
     barren=later(f"{_CRAWL}:barren"),
     page=int(CrawlType.FILE_CRAWL),
     robots=int(CrawlType.ROBOTSTXT_FETCH),
+    beside=ASSET,
     rest=int(DAY),
     large={int(CrawlType.METADATA_CRAWL): CAP},  # sitemaps
 )

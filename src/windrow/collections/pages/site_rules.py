@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from windrow.collections.pages import parameter, recrawl
 from windrow.collections.pages.assets import assets
-from windrow.collections.pages.code import CrawlType, mime
+from windrow.collections.pages.code import ASSET, CrawlType, mime
 from windrow.collections.pages.outcome import outcome
 from windrow.collections.pages.policy import Policy, PolicyVerdict, by_robots, told
 from windrow.collections.pages.references import LinkMemo, Read
@@ -24,9 +24,6 @@ from windrow.reasons import Reason
 
 SITEMAP = CrawlType.METADATA_CRAWL
 """What a sitemap is asked as: it is looked at for its addresses, and no document."""
-
-ASSET = 3
-"""What an image, style or script is asked as: it is kept, and no document."""
 
 ASSETS = 50_000
 """Assets that one walk offers."""

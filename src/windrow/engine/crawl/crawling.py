@@ -347,6 +347,8 @@ class Crawling:
     def _visited(self, writer: LedgerWriter, host: _Host, event: Visited) -> None:
         run, visit, tally = self._run, event.visit, self._tallies[host.source.name]
         again, failed = None, _failed(visit)
+        if visit.kind == self._crawl.beside:  # it may have become a page meanwhile, to be asked once more
+            host.dry = False
         if visit.digest in host.hand:
             pause, failures, _ = host.hand.pop(visit.digest)
             self._out -= 1
@@ -355,7 +357,7 @@ class Crawling:
             failures = failures + 1 if failed else 0
             tries = self._tries(writer, host.source, visit) or failures
             again = (*self._crawl.again(host.source, visit, pause, tries), failures)
-        seq = writer.attempts.visited(run.session, host.seq, visit, again)
+        seq = writer.attempts.visited(run.session, host.seq, visit, again, self._crawl.beside)
         if event.held and visit.kept:
             row = CapturedRow(seq, event.held, "", "", "", visit.kept.place.warc, visit.kept.place.offset)
             writer.captures.take(seq, run.collection.name, host.source.name, row, 0)
@@ -414,7 +416,7 @@ class Crawling:
                 self._part()
             by_host.setdefault(seq, []).append(one)
         for seq, some in by_host.items():
-            writer.addresses.add(seq, via, some)
+            writer.addresses.add(seq, via, some, page=self._crawl.page, beside=self._crawl.beside)
             if any(one.hinted for one in some):
                 writer.addresses.hint(seq, some, self._crawl.rest)
             if seq in self._hosts:

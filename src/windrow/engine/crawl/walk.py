@@ -31,8 +31,9 @@ class RecentUrls:
         """Begin with nothing met."""
         self._slots = array("q", bytes(8 * SLOTS))
 
-    def fresh(self, digest: int) -> bool:
-        """Tell whether an address was not met lately, and remember it."""
+    def fresh(self, digest: int, kind: int = 0) -> bool:
+        """Tell whether an address was not met lately as this kind, and remember it."""
+        digest ^= kind
         slot = digest & (SLOTS - 1)
         if self._slots[slot] == digest:
             return False
@@ -307,13 +308,13 @@ class Walker:
         fresh = []
         for reference in references:
             found = guide.follow(base, reference)
-            if found and sightings.fresh(found.digest):
+            if found and sightings.fresh(found.digest, found.kind):
                 fresh.append(found)
         return (*fresh, *self._fresh(guide.needs(known, came.fields, came.body)))
 
     def _fresh(self, found: list[FoundUrl]) -> tuple[FoundUrl, ...]:
         """Leave out what was offered lately, unless it is said to have changed."""
-        return tuple(one for one in found if self._sightings.fresh(one.digest) or one.hinted)
+        return tuple(one for one in found if self._sightings.fresh(one.digest, one.kind) or one.hinted)
 
 
 def _unanswered(visit: Visit) -> Visit:

@@ -265,10 +265,16 @@ class AddressWriter:
         """Let a source crawl an origin that was only known from elsewhere."""
         self._batch.row("host_taken", source, host)
 
-    def add(self, host: int, via: int, found: Iterable[FoundUrl]) -> None:
-        """Put addresses on record; those that are known stay as they are."""
+    def add(self, host: int, via: int, found: Iterable[FoundUrl], *, page: int = 0, beside: int | None = None) -> None:
+        """Put addresses on record; those that are known stay as they are, but what was of the kind `beside`.
+
+        What was kept beside a page becomes one when it is found as a page, of the kind `page`.
+        """
         some = [*found]
-        self._batch.rows("address", [(one.digest, host, one.url, via, one.place, one.kind) for one in some])
+        rows = [
+            (one.digest, host, one.url, via, one.place, one.kind, beside if one.kind == page else None) for one in some
+        ]
+        self._batch.rows("address", rows)
         for one in some:
             if (asked := one.request) is not None:
                 attached = json.dumps([part[:4] for part in asked.attachments])

@@ -16,12 +16,13 @@ SELECT seq FROM host WHERE origin = ?1 AND collection = ?2 AND (?3 = '' OR sourc
 
 -- name: addresses_due
 -- What to ask of a host next, and what it said last: new addresses first. A capture of bytes that were
--- known tells the date of the record that holds them.
+-- known tells the date of the record that holds them. What came of it as something else is not asked after: of what
+-- was kept beside a page and is one now, the whole answer is wanted.
 SELECT a.digest, a.url, a.kind, a.place, a.pause, a.failures, coalesce(v.etag, ''), coalesce(v.modified, ''),
        coalesce(v.digest, ''),
        CASE WHEN v.revisit = 0 THEN v.started ELSE (SELECT min(k.started) FROM visit k
            WHERE k.address = a.digest AND k.digest = v.digest AND k.revisit = 0) END
-FROM address a LEFT JOIN visit v ON v.seq = a.capture
+FROM address a LEFT JOIN visit v ON v.seq = a.capture AND v.kind = a.kind
 WHERE a.host = ? AND a.due <= ? ORDER BY a.due, a.place LIMIT ?;
 
 -- name: address_hinted

@@ -157,6 +157,7 @@ class RulesVisit(NamedTuple):
     warc: str
     offset: int
     length: int
+    reason: Reason | None
 
     @property
     def place(self) -> ArchivePlace:
@@ -294,8 +295,14 @@ class AttemptWriter:
         said = (*got.validators, got.checksum, dated, kept.mime if kept else "")
         return self._batch.fact("fetch_end", fetch, item, source, *line, *_place_of(kept), *said)
 
-    def visited(self, session: int, host: int, visit: Visit, again: tuple[int | None, int, int] | None) -> int:
-        """Put a visit on record; `again` is when its address is due, its pause and its failures in a row."""
+    def visited(
+        self, session: int, host: int, visit: Visit, again: tuple[int | None, int, int] | None,
+        beside: int | None = None,
+    ) -> int:  # fmt: skip
+        """Put a visit on record; `again` is when its address is due, its pause and its failures in a row.
+
+        Where it was asked as what is kept `beside` pages, and became a page meanwhile, it is due at once.
+        """
         kept = visit.kept
         came = (spell(visit.started), round(visit.seconds, 6), visit.status, visit.reason, visit.message)
         asked = (host, visit.digest, visit.kind, int(visit.allowed))
@@ -304,7 +311,7 @@ class AttemptWriter:
         seq = self._batch.fact("visit", session, *asked, *came, *_place_of(kept), *said)
         if again is not None:
             contentful = seq if kept and visit.status == 200 else None
-            self._batch.row("visited", *again, contentful, visit.digest, host)
+            self._batch.row("visited", visit.kind, beside, *again, contentful, visit.digest, host)
         return seq
 
 

@@ -115,7 +115,7 @@ FROM visit WHERE address = ? AND host = ? ORDER BY seq;
 
 -- name: rules_visits
 -- The last questions for the rules of an origin, the latest first. A flood of pages may lie between two.
-SELECT v.started, v.status, v.warc, v.place_offset, v.place_length FROM host h JOIN visit v ON v.host = h.seq
+SELECT v.started, v.status, v.warc, v.place_offset, v.place_length, v.reason FROM host h JOIN visit v ON v.host = h.seq
 WHERE h.origin = ?1 AND h.collection = ?2 AND v.address = 0 AND v.kind = ?3 ORDER BY v.seq DESC LIMIT ?4;
 
 -- name: host_outcomes

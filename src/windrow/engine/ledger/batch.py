@@ -31,10 +31,12 @@ _WRITE |= {
         " path = excluded.path, present = excluded.present, size = excluded.size,"
         " modified = excluded.modified, sidecar = excluded.sidecar"
     ),
-    # what was only known from elsewhere (a pause of -1) becomes due when a crawl of ours finds it
+    # what was only known from elsewhere (a pause of -1) becomes due when a crawl of ours finds it, and so does what was
+    # only kept beside a page
     "address": (
-        "INSERT INTO address VALUES (?,?,?,?,?,0,0,0,0,?) ON CONFLICT (digest, host) DO UPDATE SET via = excluded.via,"
-        " place = excluded.place, due = 0, pause = 0 WHERE pause = -1"
+        "INSERT INTO address VALUES (?1,?2,?3,?4,?5,0,0,0,0,?6) ON CONFLICT (digest, host) DO UPDATE SET"
+        " via = excluded.via, place = excluded.place, due = 0, pause = 0,"
+        " kind = iif(kind = ?7, excluded.kind, kind) WHERE pause = -1 OR (kind = ?7 AND due IS NOT NULL)"
     ),
     "known": (
         "INSERT INTO address (digest, host, url, via, place, due, pause, capture, failures, kind)"
@@ -47,8 +49,9 @@ _WRITE |= {
     "intake_waited": "DELETE FROM intake_waiting WHERE item = ? AND place_offset = ?",
     "payload": "INSERT INTO payload VALUES (?,?,?,?,?,?) ON CONFLICT DO NOTHING",
     "host_taken": "UPDATE host SET source = ? WHERE seq = ?",
-    "visited": "UPDATE address SET due = ?, pause = ?, failures = ?, capture = coalesce(?, capture)"
-    " WHERE digest = ? AND host = ?",
+    # what became a page while it was asked as what is kept beside pages is asked as a page next
+    "visited": "UPDATE address SET due = iif(?1 = ?2 AND kind <> ?1, 0, ?3), pause = ?4, failures = ?5,"
+    " capture = coalesce(?6, capture) WHERE digest = ?7 AND host = ?8",
     "hinted": queries()["address_hinted"],
     "rest": "INSERT INTO rest VALUES (?, ?) ON CONFLICT (origin) DO UPDATE SET until = max(until, excluded.until)",
     "request": "INSERT INTO request VALUES (?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING",

@@ -9,10 +9,9 @@ from typing import NamedTuple
 from windrow.collections.pages.adapter.editions import Edition, editions
 from windrow.collections.pages.adapter.lookup import when
 from windrow.collections.pages.adapter.rules import judge
-from windrow.collections.pages.code import CrawlType
+from windrow.collections.pages.code import ASSET, CrawlType
 from windrow.collections.pages.database.page_versions import Near
 from windrow.collections.pages.discover import address
-from windrow.collections.pages.site_rules import ASSET
 from windrow.config import Workspace
 from windrow.digest import number, short
 from windrow.engine.ledger import Ledger

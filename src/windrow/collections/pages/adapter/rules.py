@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from windrow.collections.pages.code import CrawlType
 from windrow.collections.pages.discover import site
-from windrow.collections.pages.policy import by_robots, told
+from windrow.collections.pages.policy import PolicyVerdict, by_robots, told
 from windrow.collections.pages.settings import pages_of
 from windrow.config import Workspace
 from windrow.engine.ledger import Ledger
@@ -44,7 +44,9 @@ def judge(workspace: Workspace, ledger: Ledger, url: str, *, beside: str = "") -
     if beside and (owner := workspace.source(beside)):
         verdict = site(owner).denies(parts(url))
         if verdict.allowed:
-            verdict = by_robots(url, standing(workspace, ledger, owner, parts(url).origin).robots)
+            verdict = _private(ledger, url) or by_robots(
+                url, standing(workspace, ledger, owner, parts(url).origin).robots
+            )
         return Judged(beside, verdict.reason, told(verdict))
     found = Judged("", Reason.OUT_OF_SCOPE, "it belongs to none of the sites of this workspace")
     year = now().year
@@ -56,9 +58,18 @@ def judge(workspace: Workspace, ledger: Ledger, url: str, *, beside: str = "") -
         if verdict.reason is Reason.OUT_OF_SCOPE:
             continue
         if verdict.allowed:
-            verdict = policy.judge(url, year, standing(workspace, ledger, source, parts(url).origin).robots)
+            robots = standing(workspace, ledger, source, parts(url).origin).robots
+            verdict = _private(ledger, url) or policy.judge(url, year, robots)
         return Judged(source.name, verdict.reason, told(verdict))
     return found
+
+
+def _private(ledger: Ledger, url: str) -> PolicyVerdict | None:
+    """Return the verdict on a host that was last found inside a private network: its robots.txt was never asked for."""
+    visits = ledger.attempts.of_rules(parts(url).origin, "pages", int(CrawlType.ROBOTSTXT_FETCH), 1)
+    if visits and visits[0].reason is Reason.PRIVATE_ADDRESS:
+        return PolicyVerdict(Reason.PRIVATE_ADDRESS)
+    return None
 
 
 def standing(workspace: Workspace, ledger: Ledger, source: Source, origin: str) -> robots_standing.RobotsState:
