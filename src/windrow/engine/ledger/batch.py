@@ -36,7 +36,8 @@ _WRITE |= {
     "address": (
         "INSERT INTO address VALUES (?1,?2,?3,?4,?5,0,0,0,0,?6) ON CONFLICT (digest, host) DO UPDATE SET"
         " via = excluded.via, place = excluded.place, due = 0, pause = 0,"
-        " kind = CASE WHEN kind = ?7 THEN excluded.kind ELSE kind END WHERE pause = -1 OR (kind = ?7 AND due IS NOT NULL)"
+        " kind = CASE WHEN kind = ?7 THEN excluded.kind ELSE kind END"
+        " WHERE pause = -1 OR (kind = ?7 AND due IS NOT NULL)"
     ),
     "known": (
         "INSERT INTO address (digest, host, url, via, place, due, pause, capture, failures, kind)"
@@ -50,8 +51,8 @@ _WRITE |= {
     "payload": "INSERT INTO payload VALUES (?,?,?,?,?,?) ON CONFLICT DO NOTHING",
     "host_taken": "UPDATE host SET source = ? WHERE seq = ?",
     # what became a page while it was asked as what is kept beside pages is asked as a page next
-    "visited": "UPDATE address SET due = CASE WHEN ?1 = ?2 AND kind <> ?1 THEN 0 ELSE ?3 END, pause = ?4, failures = ?5,"
-    " capture = coalesce(?6, capture) WHERE digest = ?7 AND host = ?8",
+    "visited": "UPDATE address SET due = CASE WHEN ?1 = ?2 AND kind <> ?1 THEN 0 ELSE ?3 END, pause = ?4,"
+    " failures = ?5, capture = coalesce(?6, capture) WHERE digest = ?7 AND host = ?8",
     "hinted": queries()["address_hinted"],
     "rest": "INSERT INTO rest VALUES (?, ?) ON CONFLICT (origin) DO UPDATE SET until = max(until, excluded.until)",
     "request": "INSERT INTO request VALUES (?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING",
