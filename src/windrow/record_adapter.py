@@ -403,7 +403,7 @@ class RecordAdapter:
                     yield TakedownTarget(state.origin, 0, state.seq)
 
     def _removed(self, workspace: Workspace, ledger: Ledger, target: TakedownTarget) -> int:
-        visits = [one.visit for one in ledger.takedowns.captures(target.address, target.host)]
+        visits = ledger.takedowns.visits(target.address, target.host)
         with self._store(workspace) as store:
             return store.forget(visits) if store else 0
 

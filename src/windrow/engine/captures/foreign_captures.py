@@ -22,6 +22,7 @@ from windrow.engine.captures.foreign_records import BlockJob, ChosenLines, Recor
 from windrow.engine.captures.rules import LeftOutLines, added
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.captures import FailedRow, IndexRow
+from windrow.engine.taken_down import TakenDownAddresses
 from windrow.errors import ArchiveError
 from windrow.formats.url import normalise
 from windrow.model import ArchivePlace, CdxLine, Finding, KeptResponse, Reading, Visit
@@ -70,6 +71,7 @@ class ForeignCapturing:
         self._tally = tally
         self._archive: ArchiveWriter | None = None
         self._files: dict[str, Path] = {}
+        self._taken_down = TakenDownAddresses(book.run.ledger)
 
     def __enter__(self) -> Self:
         """Hold the archive's file that is written, if any is."""
@@ -219,6 +221,9 @@ class ForeignCapturing:
         run, name, ledger = self._run, self._run.collection.name, self._run.ledger
         fresh: dict[ArchivePlace, _Wanted] = {}
         for one in wanted:
+            if self._taken_down.hold(one.line.url):
+                self._tally.left_out[Reason.FORGOTTEN] += 1
+                continue
             before = one.before is None and ledger.captures.failure(name, (one.key.warc, one.key.offset))
             if before or one.key in fresh or ledger.captures.taken(name, one.key):
                 self._tally.known += 1

@@ -117,6 +117,10 @@ class TakedownQueries:
         """Return what was kept of a target, file by file."""
         return self._database.rows(TargetCapture, "takedown_captures", address, host)
 
+    def visits(self, address: int, host: int) -> list[int]:
+        """Return all visits to a target, those too whose bytes another collection's takedown removed."""
+        return self._database.column("takedown_visits", address, host)
+
     def lent(self, address: int, host: int) -> set[str]:
         """Return digests of a target whose bytes another address has only by a revisit of them."""
         return {*self._database.column("takedown_lent", address, host)}

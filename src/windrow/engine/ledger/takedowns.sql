@@ -37,6 +37,10 @@ UPDATE address SET due = 0 WHERE host = ?1 AND due IS NULL AND NOT EXISTS (SELEC
 SELECT seq, session, warc, place_offset, place_length, digest, revisit FROM visit
 WHERE ((?2 = 0 AND address = ?1) OR (?2 <> 0 AND host = ?2)) AND warc <> '' ORDER BY warc, place_offset;
 
+-- name: takedown_visits
+-- All visits to an address or a whole origin, whoever made them, and whether or not their bytes are still there.
+SELECT seq FROM visit WHERE (?2 = 0 AND address = ?1) OR (?2 <> 0 AND host = ?2);
+
 -- name: takedown_lent
 -- Digests of an address or origin whose bytes another address has only by a revisit of them.
 SELECT DISTINCT v.digest FROM visit v WHERE v.revisit = 1 AND v.digest <> ''
