@@ -114,8 +114,8 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from windrow.collections.pages.adapter import indexing
-from windrow.stores.index import fulltext
-fulltext.BATCH, indexing.BATCH, indexing.COMMIT, left = 4, 3, 2, int(sys.argv[3])
+from windrow.collections.pages.database import fulltext_table
+fulltext_table.BATCH, indexing.BATCH, indexing.COMMIT, left = 4, 3, 2, int(sys.argv[3])
 def pulse():
     global left
     left -= 1
