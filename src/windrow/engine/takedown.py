@@ -72,6 +72,7 @@ def take_down_target(
     removed = {
         one.seq: _remove(session, one.seq, TakedownTarget(one.target, one.address, one.host), remove)
         for one in ledger.takedowns.open()
+        if one.collection == collection  # what another one began is its own to finish: it alone knows its stores
     }
     if not removed:
         return []
