@@ -98,6 +98,9 @@ MESSAGES = {
     "check": Message("check", "what was compared, the last line", {
         "captures": "number", "bytes": "number", "faults": "number",
     }),
+    "tree": Message("check FOLDER", "what was judged, the last line", {
+        "files": "number", "bytes": "number", "faults": "number",
+    }),
     "topic": Message("help", "a page of the manual", {"name": "text", "title": "text"}),
     "manual_page": Message("help TOPIC", "a page of the manual, or a command's help", {"name": "text", "text": "text"}),
     "completion": Message("completion", "the script for a shell", {"shell": "text", "script": "text"}),

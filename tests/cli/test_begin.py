@@ -194,6 +194,7 @@ def test_words_are_completed(workspace, tmp_path) -> None:
         "events",
         "news",
         "pages",
+        "papers",
     ]
     assert completed("windrow run --from x", workspace) == ["xml_name", "xsd"]
     assert completed("windrow config trust h", workspace) == ["harwell"]

@@ -9,7 +9,7 @@ from windrow.cli.voice import Voice
 from windrow.display import counted
 
 
-@verb("check", examples=["windrow check", "windrow check --json", "windrow check news normalized_news"])
+@verb("check", examples=["windrow check", "windrow check --json", "windrow check ../articles"])
 @click.argument("what", nargs=-1, metavar="[[COLLECTION] FOLDER]")
 def command(voice: Voice, what: tuple[str, ...]) -> int:
     """Read every capture back, and compare ledger, archive and books.
