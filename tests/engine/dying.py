@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tests.engine.visited import summarise
 from windrow.collections.pages.database.store import SummaryStore
+from windrow.engine.steps import settling
 
 
 class Dying(SummaryStore):
@@ -33,4 +34,5 @@ class Dying(SummaryStore):
 
 
 if __name__ == "__main__":
+    settling.SECONDS = 3600.0  # batches by count alone, however slow the machine is: rows are numbered in their order
     sys.exit(summarise(Path(sys.argv[1]), Dying))

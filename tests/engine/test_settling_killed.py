@@ -27,6 +27,14 @@ def page(text: str, number: int) -> bytes:
     return f"<title>{text} {number}</title><main><p>{text}</p>{links}</main>".encode()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def by_count():
+    """Commit by count alone, however slow the machine is: rows are numbered in the order of batches."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(settling, "SECONDS", 3600.0)
+        yield
+
+
 @pytest.fixture(scope="module")
 def visited(tmp_path_factory):
     """Return a workspace with two sessions of visits: the second brings changes, copies, and what came before."""
