@@ -185,8 +185,14 @@ class TakedownWriter:
         run = self._batch.database.execute
         for ending in self._batch.database.column("takedown_endings", *which):
             run("takedown_clear_comments", ending)
-        for name in ("followed", "learned", "offered", "known", "asked"):
-            run(f"takedown_clear_{name}", *which)
+        for query in (
+            "takedown_clear_followed",
+            "takedown_clear_learned",
+            "takedown_clear_offered",
+            "takedown_clear_known",
+            "takedown_clear_asked",
+        ):
+            run(query, *which)
         run("takedown_clear_requests", which[1])
         run("takedown_clear_visits", *which, json.dumps(sorted(lent)))
 
