@@ -116,7 +116,10 @@ def test_phases_bound_a_run(workspace, windrow) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["nosuch"], "there is no source or collection 'nosuch'; there are: drops, harwell"),
+        (
+            ["nosuch"],
+            "there is no source or collection 'nosuch'; there are: drops, events, harwell, news, pages, papers",
+        ),
         (["--from", "nosuch"], "--from: drops has no phase 'nosuch'; there are download, zip_name"),
         (["--from", "data", "--to", "xsd"], "--from data comes after --to xsd"),
         (["--every", "often"], "wanted a duration"),
