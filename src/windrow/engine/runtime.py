@@ -1,4 +1,4 @@
-"""What a person wishes by a signal, heard by a handler of ours for as long as a block runs."""
+"""Signals, garbage collection, and the server that child processes are forked from."""
 
 from __future__ import annotations
 

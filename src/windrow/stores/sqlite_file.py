@@ -1,4 +1,4 @@
-"""A folder for databases that are built beside others and then take their place; it goes again at the end."""
+"""SQLite files: a scratch folder for one that is built beside another, and its log brought into the file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What books are told: rows known by keys, without ids."""
+"""The rows that a projection is told, known by keys, and the SQL that inserts and finds them."""
 
 from __future__ import annotations
 

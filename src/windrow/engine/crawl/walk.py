@@ -1,4 +1,4 @@
-"""Which addresses were met lately, in a bounded memory: most links of a page are on the page before."""
+"""One origin's walk in a fetcher: ask, keep, read what it links to, wait, and ask the next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pace: how soon a host may be asked again, whatever sources and connections lead to it."""
+"""Connections of a fetcher: kept open for the next transfer, each host asked by the pace that its sources name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read the dates that a page shows of itself where its head tells none: microformats, and the header of its article."""
+"""Dates, headline and authors that a page shows where its head tells none."""
 
 from __future__ import annotations
 

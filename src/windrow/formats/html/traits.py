@@ -1,4 +1,4 @@
-"""What can be measured of a page as a whole: one grade, the same for all its blocks."""
+"""The traits of a page and of its blocks, in grades: what the forest asks."""
 
 from __future__ import annotations
 

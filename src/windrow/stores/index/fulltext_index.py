@@ -1,4 +1,4 @@
-"""The roll of an index: which documents are in it, as what."""
+"""A full-text index of documents in a folder, by whole-number ids, and the manifest of what is in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a text can be read as a value of an IMPReSS type."""
+"""The findings and questions of one document, and whether a text is a value of an IMPReSS type."""
 
 from __future__ import annotations
 

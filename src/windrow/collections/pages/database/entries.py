@@ -1,4 +1,4 @@
-"""Addresses in the parts of the tables `origin` and `url`: any scheme, and never a user or password."""
+"""What is written of an address: its parts, what a crawl saw there, and the lines of the crawl log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A generation of a page, with all that an index or a result tells of it."""
+"""What a search reads of the Summary Database: generations, texts of pages, links to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read the dates that pages state of themselves as seconds of UNIX time."""
+"""What a page says: its description, its dates, and its text in the piles of the Summary Database."""
 
 from __future__ import annotations
 

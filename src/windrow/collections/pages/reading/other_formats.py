@@ -1,4 +1,4 @@
-"""Read a plain text: its paragraphs, and its first line as title."""
+"""Read what is no HTML as a page: plain text, Markdown, PDF, feeds, and what has no text."""
 
 from __future__ import annotations
 
