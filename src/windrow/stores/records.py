@@ -10,19 +10,18 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from windrow.contract import Observation, Observed, Skip, Waits
 from windrow.digest import digest
-from windrow.errors import DiskFull, StoreError
 from windrow.query.parse import Query
 from windrow.reasons import Reason
 from windrow.stores import record_index
 from windrow.stores.record_index import FoundEntries
-from windrow.stores.sqlite_file import empty_wal
+from windrow.stores.sqlite_file import empty_wal, store_errors, transaction
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -125,25 +124,13 @@ class RecordStore:
         if not read_only:
             self._index_anew()
 
-    @contextmanager
-    def _guarded(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            if "disk is full" in str(error):
-                raise DiskFull(f"no room for {self.path}") from error
-            raise StoreError(f"{self.path}: {error}") from error
+    def _guarded(self) -> AbstractContextManager[None]:
+        return store_errors(self.path)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        with self._guarded():
-            self._link.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-            except BaseException:
-                self._link.execute("ROLLBACK")
-                raise
-            self._link.execute("COMMIT")
+        with self._guarded(), transaction(self._link):
+            yield
 
     def _index_anew(self) -> None:
         """Make the full text anew where another version of windrow made it."""

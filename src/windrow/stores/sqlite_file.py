@@ -1,17 +1,40 @@
-"""SQLite files: a scratch folder for one that is built beside another, and its log brought into the file."""
+"""SQLite files: their transactions and errors, a scratch folder for one built beside another, and their logs."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from time import monotonic, sleep
 
-from windrow.errors import StoreError
+from windrow.errors import DiskFull, StoreError
 
 SIDECARS = ("-wal", "-shm", "-journal")
 """What SQLite puts behind a database's name for the files beside it."""
+
+
+@contextmanager
+def store_errors(path: Path) -> Iterator[None]:
+    """Raise DiskFull or StoreError, which name the file, where SQLite raises errors of its own."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        if "disk is full" in str(error):
+            raise DiskFull(f"no room for {path}") from error
+        raise StoreError(f"{path}: {error}") from error
+
+
+@contextmanager
+def transaction(link: sqlite3.Connection) -> Iterator[None]:
+    """Write all of a block or nothing of it; `link` is in autocommit mode."""
+    link.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        link.execute("ROLLBACK")
+        raise
+    link.execute("COMMIT")
 
 
 def make_scratch(folder: Path, databases: Iterable[str]) -> None:

@@ -6,13 +6,13 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 from windrow.digest import digest
-from windrow.errors import DiskFull, StoreError
 from windrow.stores.documents.contract import EVERYTHING, DocumentDatabase, DocumentView, Span, Stored, check_name
+from windrow.stores.sqlite_file import store_errors, transaction
 
 _CHUNK = 400
 
@@ -34,25 +34,13 @@ class SqliteDocuments:
             for one in databases:
                 self._link.executescript(_schema(one))
 
-    @contextmanager
-    def _guarded(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            if "disk is full" in str(error):
-                raise DiskFull(f"no room for {self.path}") from error
-            raise StoreError(f"{self.path}: {error}") from error
+    def _guarded(self) -> AbstractContextManager[None]:
+        return store_errors(self.path)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        with self._guarded():
-            self._link.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-            except BaseException:
-                self._link.execute("ROLLBACK")
-                raise
-            self._link.execute("COMMIT")
+        with self._guarded(), transaction(self._link):
+            yield
 
     def checkpoint(self) -> int:
         """Return the number that was last written with documents, 0 at first."""

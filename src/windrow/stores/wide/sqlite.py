@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import groupby
 from pathlib import Path
 
 from isal import isal_zlib
 
-from windrow.errors import ConfigError, DiskFull, StoreError
-from windrow.stores.sqlite_file import empty_wal
+from windrow.errors import ConfigError
+from windrow.stores.sqlite_file import empty_wal, store_errors, transaction
 from windrow.stores.wide.table import Cells, Family, Put, check_families, check_known, check_put
 
 _SCHEMA = """
@@ -57,25 +57,13 @@ class SqliteTable:
         for one in families:
             run("INSERT INTO family VALUES (?, ?) ON CONFLICT DO NOTHING", (one.name, one.compressed))
 
-    @contextmanager
-    def _guarded(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            if "disk is full" in str(error):
-                raise DiskFull(f"no room for {self.path}") from error
-            raise StoreError(f"{self.path}: {error}") from error
+    def _guarded(self) -> AbstractContextManager[None]:
+        return store_errors(self.path)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        with self._guarded():
-            self._link.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-            except BaseException:
-                self._link.execute("ROLLBACK")
-                raise
-            self._link.execute("COMMIT")
+        with self._guarded(), transaction(self._link):
+            yield
 
     def get(self, key: bytes, columns: Sequence[str] = ()) -> Cells:
         """Return a row; empty where there is none."""

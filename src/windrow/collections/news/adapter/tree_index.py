@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from windrow.stores.sqlite_file import transaction
+
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS written (
     id INTEGER PRIMARY KEY, file TEXT NOT NULL UNIQUE, url TEXT NOT NULL, first_seen INTEGER NOT NULL,
@@ -51,14 +53,9 @@ class TreeIndex:
     @contextmanager
     def run(self) -> Iterator[None]:
         """Write what a run brought: all of it or nothing."""
-        self._link.execute("BEGIN IMMEDIATE")
-        self._link.execute("DELETE FROM met")
-        try:
+        with transaction(self._link):
+            self._link.execute("DELETE FROM met")
             yield
-        except BaseException:
-            self._link.execute("ROLLBACK")
-            raise
-        self._link.execute("COMMIT")
 
     def is_first(self, name: str) -> bool:
         """Tell whether this run did not meet a name before."""

@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -17,7 +17,8 @@ from isal import igzip
 from windrow.collections.papers.catalogue import CatalogueRecord, parse
 from windrow.collections.papers.slug import matched_slug
 from windrow.collections.papers.verdict import CROWD, Paper
-from windrow.errors import DiskFull, StepError, StoreError, UsageError
+from windrow.errors import StepError, UsageError
+from windrow.stores.sqlite_file import store_errors
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS record (
@@ -58,14 +59,8 @@ class CatalogueIndex:
                 self._link.executescript(_SCHEMA)
             self._link.execute("PRAGMA cache_size = -131072")
 
-    @contextmanager
-    def _guarded(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            if "disk is full" in str(error):
-                raise DiskFull(f"no room for {self.path}") from error
-            raise StoreError(f"{self.path}: {error}") from error
+    def _guarded(self) -> AbstractContextManager[None]:
+        return store_errors(self.path)
 
     def version(self) -> int:
         """Return a number that rises with each import."""
