@@ -53,7 +53,7 @@ def trouble(name: str) -> str:
     >>> trouble("drop").partition("; ")[0]
     "no collection 'drop' is installed"
     >>> trouble("drop")
-    "no collection 'drop' is installed; there is: drops, events, news, pages"
+    "no collection 'drop' is installed; there is: drops, events, news, pages, papers"
     """
     found = _loaded(name)
     return found if isinstance(found, str) else ""

@@ -39,6 +39,10 @@ def source(root: Path, text: str, name: str = "H-main") -> None:
 def other(setting: Setting) -> tuple[str, str]:
     """Return a value that is not the default, as TOML and as the environment spell it."""
     noun = setting.kind.noun
+    words = [word.strip() for word in noun.replace(" or ", ",").split(",")]
+    if setting.default in words:  # a choice: any other of its words
+        word = next(word for word in words if word != setting.default)
+        return f'"{word}"', word
     if setting.default is False:
         return "true", "yes"
     if noun.startswith("a whole number"):
@@ -64,6 +68,13 @@ def other(setting: Setting) -> tuple[str, str]:
         "list of paths": ('["/x"]', "/x"),
         "list of paths and hosts": ('["/x", "a.example/y"]', "/x,a.example/y"),
         "list of rules for query parameters": ('["/x q page"]', "/x q page"),
+        "day": ('"2026-07-01"', "2026-07-01"),
+        "time zone": ('"Europe/Berlin"', "Europe/Berlin"),
+        "table of texts": ('{id = "uid"}', '{"id": "uid"}'),
+        "list of tables": (
+            '[{since = 2026-07-01, items = "//row"}]',
+            '[{"since": "2026-07-01", "items": "//row"}]',
+        ),
         "list of hosts and networks": ('["127.0.0.1", "10.1.0.0/16"]', "127.0.0.1,10.1.0.0/16"),
     }
     return known[noun]
@@ -92,17 +103,36 @@ def test_every_setting_by_default_file_environment_and_flag(root: Path, setting:
     assert flag.origin.startswith("flag --")
 
 
+MUST_SAY = {
+    "events": {"reader": '"feed"', "timezone": '"Europe/Berlin"', "branch": '"Other"', "entity": '"White House"'}
+}
+"""What a source of a collection cannot be without, beside its address."""
+
+KNOWN_NAMES = {
+    "branch": ('"Legislative"', "Legislative"),
+    "entity": ('"Senate"', "Senate"),
+    "timezone": ('"America/New_York"', "America/New_York"),
+    "from": ('["pages", "drops"]', "pages,drops"),
+}
+"""Values of settings whose words are checked against what is known."""
+
+
 @pytest.mark.parametrize(
     ("kind", "setting"), [(kind, one) for kind, known in SOURCE_SETTINGS.items() for one in known.values()], ids=str
 )
 def test_every_setting_of_a_source(root: Path, kind: str, setting: Setting) -> None:
     in_file, in_environment = other(setting)
-    scheme = {"drops": "ftp", "pages": "https"}[kind]
+    scheme = {"drops": "ftp"}.get(kind, "https")
     if setting.name == "url":
         in_file, in_environment = f'"{scheme}://h/"', f"{scheme}://h/"
     if setting.name == "collection":
         in_file, in_environment = f'"{kind}"', kind
-    lines = {"url": f'"{scheme}://other/x"', "collection": f'"{kind}"'}
+    lines = {"url": f'"{scheme}://other/x"', "collection": f'"{kind}"'} | MUST_SAY.get(kind, {})
+    if setting.name in {"secret_header", "secret_query"}:
+        lines["secret"] = '"env:PLACE"'
+    if setting.name == "secret" and "secret_query" in SOURCE_SETTINGS[kind]:
+        lines["secret_query"] = '"key"'
+    in_file, in_environment = KNOWN_NAMES.get(setting.name, (in_file, in_environment))
     name = f"source.a-b.{setting.name}"
 
     def value(environ: dict[str, str]) -> object:
@@ -220,7 +250,7 @@ def test_a_source_of_a_collection_that_is_not_there_says_so_and_the_others_stand
         "[drop]\nx = 1\n[source.a]\nurl = 'ftp://h/'\ncollection = 'drop'\n[source.b]\nurl = 'ftp://h/'\ncollection = 'drops'"
     )
     one, other = load(root, {}).sources
-    assert one.unusable == "no collection 'drop' is installed; there is: drops, events, news, pages"
+    assert one.unusable == "no collection 'drop' is installed; there is: drops, events, news, pages, papers"
     assert not one.active
     assert other.unusable == ""
     assert other.active

@@ -289,4 +289,4 @@ def test_only_a_proxy_is_asked_in_another_way() -> None:
         async with visitor(Site("http", HOST, proxy="http://127.0.0.9:9"), allow) as line:
             return type(line).__name__
 
-    assert asyncio.run(through_a_proxy()) == "Visitor"
+    assert asyncio.run(through_a_proxy()) == "ProxyClient"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import fields, replace
 from datetime import date, datetime
 from pathlib import Path
@@ -28,13 +29,25 @@ ADDRESS, PARSER, ONCE = "address", "event_parser", "once"
 RULES = tuple(field.name for field in fields(ParserRules))
 
 
+def _unjson(value: Any) -> Any:
+    """Read what an environment variable says, which has text alone, as JSON."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except ValueError:
+        raise ConfigError("wanted JSON, where it is not a table of the file") from None
+
+
 def _table(value: Any, _root: Path) -> dict[str, str]:
+    value = _unjson(value)
     if not isinstance(value, dict) or not all(isinstance(one, str) for one in value.values()):
         raise ConfigError("wanted a table of texts")
     return dict(value)
 
 
 def _tables(value: Any, root: Path) -> tuple[dict[str, Any], ...]:
+    value = _unjson(value)
     if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
         raise ConfigError("wanted a list of tables, [[versions]]")
     return tuple(_version(one, root) for one in value)
@@ -43,6 +56,8 @@ def _tables(value: Any, root: Path) -> tuple[dict[str, Any], ...]:
 def _version(table: Mapping[str, Any], root: Path) -> dict[str, Any]:
     """Read one dated version: what it says over the source's own words."""
     since = table.get("since")
+    with suppress(ValueError):
+        since = date.fromisoformat(since) if isinstance(since, str) else since
     if not isinstance(since, date) or isinstance(since, datetime):
         raise ConfigError("every version has a day: since = 2026-07-01")
     made: dict[str, Any] = {"since": since}
