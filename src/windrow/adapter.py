@@ -287,12 +287,22 @@ class Forgets(Protocol):
         """Count what would be taken down; UsageError names what is not known."""
         ...
 
-    def take_down(self, workspace: Workspace, setup: Setup, names: Sequence[str], reason: str) -> list[Any]:
-        """Take down what is named, and what an earlier run left undone."""
+    def takedown_targets(self, workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[Any]:
+        """Return what names mean, as `windrow.engine.takedown.TakedownTarget`s; UsageError names what is not known."""
         ...
 
-    def let_again(self, workspace: Workspace, setup: Setup, names: Sequence[str]) -> int:
-        """Lift tombstones; return how many."""
+    def remove_taken_down(self, workspace: Workspace, target: Any, visits: Sequence[int]) -> int:
+        """Remove from the stores what visits told of a target, whichever collection it is of; return how much.
+
+        It may be asked again for what is gone.
+        """
+        ...
+
+    def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
+        """Leave nothing of what was removed in the stores' files; return, in a sentence each, where something stays.
+
+        `pulse` is called often.
+        """
         ...
 
 

@@ -10,7 +10,7 @@ import io
 import json
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -51,7 +51,7 @@ from windrow.engine.requests.services import service_sources
 from windrow.engine.run import Harvest
 from windrow.engine.sample import sample, sample_answer
 from windrow.engine.session import Session, Setup
-from windrow.engine.takedown import TakedownResult, TakedownTarget, kept_by_reader, lift, take_down_target
+from windrow.engine.takedown import TakedownTarget, kept_by_reader
 from windrow.errors import UsageError, WindrowError
 from windrow.formats.url import normalise, parts
 from windrow.model import Item, Level, Limits, Site, Source
@@ -357,27 +357,11 @@ class RecordAdapter:
 
     def estimate(self, workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[Burden]:
         """Count what would be taken down."""
-        targets = self._targets(workspace, ledger, names)
+        targets = self.takedown_targets(workspace, ledger, names)
         return [Burden(one.name, *ledger.takedowns.count(one.address, one.host)) for one in targets]
 
-    def take_down(
-        self, workspace: Workspace, setup: Setup, names: Sequence[str], reason: str = ""
-    ) -> list[TakedownResult]:
-        """Take down addresses, origins, or records with the addresses that told of them; finish what was begun."""
-        with Session(setup, "forget") as session:
-            found = self._targets(workspace, session.ledger, names)
-            return take_down_target(
-                session, self._collection.name, found, reason,
-                remove=lambda target: self._removed(workspace, session.ledger, target),
-                clean=lambda: self._clean(workspace, session),
-            )  # fmt: skip
-
-    def let_again(self, workspace: Workspace, setup: Setup, names: Sequence[str]) -> int:
-        """Lift tombstones; return how many."""
-        with Session(setup, "forget --lift") as session:
-            return lift(session, self._targets(workspace, session.ledger, names))
-
-    def _targets(self, workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownTarget]:
+    def takedown_targets(self, workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownTarget]:
+        """Return what is meant by addresses, hosts, sources, and records: the addresses that told of them."""
         found: list[TakedownTarget] = []
         for name in names:
             mine = list(self._meant(workspace, ledger, name))
@@ -390,28 +374,31 @@ class RecordAdapter:
         with self._store(workspace) as store:
             visits = store.visits_of(name) if store else []
         for one in ledger.attempts.visits_named(visits):
-            yield TakedownTarget(one.visit.url, one.visit.digest)
+            yield TakedownTarget(one.visit.url, one.visit.digest, 0, self._collection.name)
         if visits:
             return
         if row := self._address(ledger, name):
-            yield TakedownTarget(row.url, row.digest)
+            yield TakedownTarget(row.url, row.digest, 0, self._collection.name)
             return
         source = workspace.source(name)
-        if source and source.collection == self._collection.name:
-            for state in ledger.addresses.host_states(name, "", 0):
-                if state.collection == self._collection.name:
-                    yield TakedownTarget(state.origin, 0, state.seq)
+        ours = name if source and source.collection == self._collection.name else ""
+        host = "" if ours else name.lower()
+        for state in ledger.addresses.host_states(ours, host, 0) if ours or (host and "/" not in host) else ():
+            if state.collection == self._collection.name:
+                yield TakedownTarget(state.origin, 0, state.seq, self._collection.name)
 
-    def _removed(self, workspace: Workspace, ledger: Ledger, target: TakedownTarget) -> int:
-        visits = ledger.takedowns.visits(target.address, target.host)
+    def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, visits: Sequence[int]) -> int:
+        """Remove what visits told; return how many observations that were."""
+        del target
         with self._store(workspace) as store:
             return store.forget(visits) if store else 0
 
-    def _clean(self, workspace: Workspace, session: Session) -> tuple[str, ...]:
+    def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
+        """Leave nothing of what was removed in the store's files; tell where something stays."""
         path = self._path(workspace)
         remove_scratch(replay_folder(path), [path.name])
         with self._store(workspace) as store:
-            if store is not None and not store.scour(session.lease.beat):
+            if store is not None and not store.scour(pulse):
                 return (kept_by_reader(path),)
         return ()
 

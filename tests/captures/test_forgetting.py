@@ -7,6 +7,7 @@ import pytest
 from tests.captures import test_foreign as foreign
 from tests.captures.quotes import ADAPTER, configured, run, run_quotes, setup_of
 from tests.toy_collection.site import Site, page
+from windrow.app.takedown import take_down
 from windrow.collections.pages.adapter import ADAPTER as PAGES
 from windrow.engine.check import Fault, check_archive, check_index, check_standing
 from windrow.engine.ledger import Ledger
@@ -25,6 +26,11 @@ def site():
     )
     yield served
     served.close()
+
+
+def forget(workspace, *names, adapters=("pages", "quotes")):
+    made = {"pages": PAGES, "quotes": ADAPTER}
+    return take_down(workspace, setup_of(workspace), names, "asked", {name: made[name] for name in adapters})
 
 
 def quotes(workspace):
@@ -60,14 +66,59 @@ def sound(workspace):
     return [one for one in faults if isinstance(one, Fault)]
 
 
-def test_forgetting_an_address_takes_with_it_the_records_that_another_collection_made_of_its_captures(tmp_path, site):
+@pytest.mark.parametrize("what", ["address", "source", "host"])
+def test_forgetting_a_capture_takes_with_it_the_records_that_another_collection_made_of_it(tmp_path, site, what):
     workspace = configured(tmp_path, site)
     run(workspace)
+    assert len(quotes(workspace)) == 2
     assert "quotes.db" in holding(tmp_path)
-    for one in (PAGES, ADAPTER):  # as the command asks them: the first one removes the bytes
-        (told,) = one.take_down(workspace, setup_of(workspace), [f"{site.url}article1.html"], "asked")
-        assert told.done
-        assert not told.trouble
+    name = {"address": f"{site.url}article1.html", "source": "web", "host": site.url.split("/")[2]}[what]
+    told = forget(workspace, name)
+    assert [one for one in told if one.trouble or not one.done] == []
+    assert quotes(workspace) == (["that is the question"] if what == "address" else [])
+    assert holding(tmp_path) == set()
+    assert sound(workspace) == []
+    run(workspace)  # nothing of it is asked, nor taken, again
+    assert quotes(workspace) == (["that is the question"] if what == "address" else [])
+    assert holding(tmp_path) == set()
+
+
+def test_forgetting_a_record_takes_with_it_the_page_that_it_was_made_of(tmp_path, site):
+    workspace = configured(tmp_path, site)
+    run(workspace)
+    (told,) = forget(workspace, f"{site.url}article1.html#1")
+    assert told.done
+    assert not told.trouble
+    assert quotes(workspace) == ["that is the question"]
+    assert holding(tmp_path) == set()
+    assert sound(workspace) == []
+
+
+def test_forgetting_a_source_that_took_captures_names_the_source_that_keeps_the_bytes(tmp_path, site):
+    workspace = configured(tmp_path, site)
+    run(workspace)
+    (told,) = forget(workspace, "said")
+    assert told.trouble == (
+        "2 captures stay, since pages has them for its source web; to take them down there: windrow forget web",
+    )
+    assert told.done
+    assert quotes(workspace) == []
+    assert sound(workspace) == []
+    assert "quotes.db" not in holding(tmp_path)
+    (told,) = forget(workspace, "web")
+    assert told.trouble == ()
+    assert holding(tmp_path) == set()
+
+
+def test_forgetting_that_was_cut_short_is_finished_in_all_collections_by_whichever_run_comes_next(tmp_path, site):
+    workspace = configured(tmp_path, site)
+    run(workspace)
+    url = f"{site.url}article1.html"
+    told = forget(workspace, url, adapters=["pages"])
+    assert "quotes is not installed" in told[0].trouble[0]
+    assert not told[0].done
+    assert "quotes.db" in holding(tmp_path)
+    assert [one.done for one in forget(workspace)] == [True]
     assert quotes(workspace) == ["that is the question"]
     assert holding(tmp_path) == set()
     assert sound(workspace) == []
@@ -85,7 +136,7 @@ def test_forgetting_an_address_keeps_out_what_files_of_other_makers_have_of_it(t
     run_quotes(foreign.configured(root, warc=made[:1]))
     workspace = foreign.configured(root, warc=made)
     assert quotes(workspace) == ["first", f"never say {SECRET}"]
-    (told,) = ADAPTER.take_down(workspace, setup_of(workspace), [f"{foreign.ORIGIN}/said/1.html"], "asked")
+    (told,) = forget(workspace, f"{foreign.ORIGIN}/said/1.html", adapters=["quotes"])
     assert told.done
     run_quotes(workspace)
     assert quotes(workspace) == ["first", "second"]

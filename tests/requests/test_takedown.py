@@ -5,6 +5,7 @@ import pytest
 from tests.requests.glossary import setup_of
 from tests.requests.test_secrets import everything
 from tests.requests.workshop import Server, Workshop, collection, documents, send_parts
+from windrow.app.takedown import let_again, take_down
 from windrow.contract import Ask, Observation, Offering, Request, Skip, Turn
 from windrow.model import Finding
 from windrow.reasons import Reason
@@ -49,7 +50,7 @@ def ask_with_words(task):
 
 
 def forget(shop, *names):
-    return shop.adapter.take_down(shop.workspace, setup_of(shop.workspace), names, "asked by its author")
+    return take_down(shop.workspace, setup_of(shop.workspace), names, "asked by its author", {"workshop": shop.adapter})
 
 
 def test_nothing_of_a_forgotten_document_stays_in_any_file_neither_what_services_were_told_of_it(tmp_path, serve):
@@ -91,7 +92,7 @@ def test_a_forgotten_document_may_be_asked_for_again_once_that_is_lifted(tmp_pat
     shop = Workshop(tmp_path, api, service, collection(ask_with_words, follow=follow))
     shop.run()
     forget(shop, f"{api.url}a")
-    shop.adapter.let_again(shop.workspace, setup_of(shop.workspace), [f"{api.url}a"])
+    let_again(shop.workspace, setup_of(shop.workspace), [f"{api.url}a"], {"workshop": shop.adapter})
     shop.run()
     assert set(shop.records()) == {f"a-{MARK}"}
 

@@ -1,15 +1,16 @@
-"""Take things down, by the collections whose they are."""
+"""Take things down: those of a collection, and what other collections took of the same captures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from windrow.adapter import Burden
 from windrow.config import Workspace
 from windrow.engine.ledger import Ledger
-from windrow.engine.session import Setup
-from windrow.engine.takedown import TakedownResult
+from windrow.engine.session import Session, Setup
+from windrow.engine.takedown import CollectionStores, TakedownResult, TakedownTarget, lift, take_down_targets
 from windrow.errors import UsageError
 from windrow.registry import capable
 
@@ -18,35 +19,58 @@ T = TypeVar("T")
 
 def estimate(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[Burden]:
     """Count what would be taken down."""
-    parts = _each(names, lambda one, some: one.estimate(workspace, ledger, some))
-    return [burden for part in parts for burden in part]
+    return _each(capable("takedown_targets"), names, lambda one, some: one.estimate(workspace, ledger, some))
 
 
-def take_down(workspace: Workspace, setup: Setup, names: Sequence[str], reason: str = "") -> list[TakedownResult]:
-    """Take down what is named, and what an earlier run left undone; return what was removed, target by target."""
-    parts = _each(names, lambda one, some: one.take_down(workspace, setup, some, reason))
-    return [buried for part in parts for buried in part]
+def take_down(
+    workspace: Workspace,
+    setup: Setup,
+    names: Sequence[str],
+    reason: str = "",
+    adapters: Mapping[str, Any] | None = None,
+) -> list[TakedownResult]:
+    """Take down what is named, and what an earlier run left undone; return what was removed, target by target.
+
+    Waits for nobody: Locked where a run is under way. A tombstone with the reason stays, and nothing of it is asked for
+    again. What another process that reads a database keeps from going is told, and its tombstone stays open for the
+    next call. `adapters` are those of the collections, by name: of all that are installed where none are given.
+    """
+    made = adapters or capable("takedown_targets")
+    stores = {
+        name: CollectionStores(partial(one.remove_taken_down, workspace), partial(one.clean_stores, workspace))
+        for name, one in made.items()
+    }
+    with Session(setup, "forget") as session:
+        return take_down_targets(session, _targets(workspace, session.ledger, names, made), reason, stores)
 
 
-def let_again(workspace: Workspace, setup: Setup, names: Sequence[str]) -> int:
+def let_again(
+    workspace: Workspace, setup: Setup, names: Sequence[str], adapters: Mapping[str, Any] | None = None
+) -> int:
     """Let what was taken down be asked for again by the next run; return how many tombstones that lifts."""
-    return sum(_each(names, lambda one, some: one.let_again(workspace, setup, some)))
+    with Session(setup, "forget --lift") as session:
+        return lift(session, _targets(workspace, session.ledger, names, adapters or capable("takedown_targets")))
 
 
-def _each(names: Sequence[str], act: Callable[[Any, Sequence[str]], T]) -> list[T]:
+def _targets(
+    workspace: Workspace, ledger: Ledger, names: Sequence[str], adapters: Mapping[str, Any]
+) -> list[TakedownTarget]:
+    """Return what names mean to the collections; an address that several know is one target."""
+    found = _each(adapters, names, lambda one, some: one.takedown_targets(workspace, ledger, some))
+    return [*{one[1:3]: one for one in reversed(found)}.values()][::-1]
+
+
+def _each(adapters: Mapping[str, Any], names: Sequence[str], act: Callable[[Any, Sequence[str]], list[T]]) -> list[T]:
     """Have every collection act on the names that it knows; UsageError for a name that none knows."""
-    makers = list(capable("take_down").values())
-    if len(makers) == 1 or not names:
-        return [act(one, names) for one in makers]
     done: list[T] = []
     for name in names:
         known = []
-        for one in makers:
+        for one in adapters.values():
             try:
                 known.append(act(one, [name]))
             except UsageError as error:
                 last = error
         if not known:
             raise last
-        done += known
+        done += [one for part in known for one in part]
     return done

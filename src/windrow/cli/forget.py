@@ -35,8 +35,9 @@ def command(voice: Voice, names: tuple[str, ...], **told: object) -> int:
     """Take pages and sites down: their bytes, texts, versions and entries of the index.
 
     X is the address of a page, a host, or a site of windrow.toml. Records are overwritten in the archive,
-    others stay as they are; what other pages have of the same text stays theirs. A tombstone remains, with
-    the time, the reason and who did it, and nothing of X is asked for again. Without X, what a killed
+    others stay as they are; what other pages have of the same text stays theirs. What other collections made of
+    the same captures goes too. A tombstone remains, with the time, the reason and who did it, and nothing of X is
+    asked for again. Without X, what a killed
     `windrow forget` left undone is finished, and what another process that read a database kept from going.
     """
     workspace = voice.open()

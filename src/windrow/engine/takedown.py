@@ -8,7 +8,7 @@ records out of the stores, whatever they are, and `clean` what the stores' files
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
 from operator import attrgetter
@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from windrow.digest import number
+from windrow.display import counted
 from windrow.engine.indexing import index_name
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.lease import holder
 from windrow.engine.ledger.moment import now
-from windrow.engine.ledger.takedowns import TargetCapture
+from windrow.engine.ledger.takedowns import OpenTombstone, TargetCapture
 from windrow.engine.session import Session
 from windrow.errors import ArchiveError
 from windrow.formats.url import normalise, parts
@@ -29,11 +30,12 @@ from windrow.stores.archive.erase import ErasedSpan, erase, related
 
 
 class TakedownTarget(NamedTuple):
-    """What is taken down: how it is called, and its address, or the origin's number on the ledger."""
+    """What is taken down, for which collection: its name, and its address, or the origin's number on the ledger."""
 
     name: str
     address: int = 0
     host: int = 0
+    collection: str = ""
 
 
 class TakedownResult(NamedTuple):
@@ -50,41 +52,82 @@ class TakedownResult(NamedTuple):
     done: bool = True
 
 
-Remove = Callable[[TakedownTarget], int]
-"""Removes a target's records from the stores, and returns how many; it may be asked again for what is gone."""
+class CollectionStores(NamedTuple):
+    """How a collection's stores are rid of a target.
 
-Clean = Callable[[], tuple[str, ...]]
-"""Leaves nothing of what was removed in the files of the stores; returns, in a sentence each, where something stays."""
+    `remove` takes out the records of a target, and of these visits, and returns how many those were; it may be asked
+    again for what is gone. `clean` leaves nothing of them in the stores' files, calls what it is given often, and
+    returns, in a sentence each, where something stays.
+    """
+
+    remove: Callable[[TakedownTarget, Sequence[int]], int]
+    clean: Callable[[Callable[[], None]], tuple[str, ...]]
 
 
-def take_down_target(
-    session: Session, collection: str, targets: Iterable[TakedownTarget], reason: str, *, remove: Remove, clean: Clean
+class _Takedown(NamedTuple):
+    """A target, the visits of which nothing stays, and the collections that may have records of them.
+
+    `asked` are the addresses of requests to services that were made for these visits alone, `answers` the visits to
+    them: they go with the target.
+    """
+
+    seq: int
+    target: TakedownTarget
+    visits: list[int]
+    asked: list[str]
+    answers: list[int]
+    collections: set[str]
+
+    @property
+    def every(self) -> list[int]:
+        """The visits to the target, and those to services for them."""
+        return [*self.visits, *self.answers]
+
+
+def take_down_targets(
+    session: Session, targets: Iterable[TakedownTarget], reason: str, stores: Mapping[str, CollectionStores]
 ) -> list[TakedownResult]:
-    """Take targets down, and with them what an earlier run left undone.
+    """Take targets down, and with them what an earlier run left undone, out of all collections that have some of it.
 
     That it is done is put on record when no file keeps anything of it, and not before.
     """
     ledger = session.ledger
     with ledger.writing() as writer:
         for one in targets:
-            writer.takedowns.begin(session.number, collection, one, holder(), reason)
+            writer.takedowns.begin(session.number, one.collection, one[:3], holder(), reason)
     ledger.takedowns.overwrite_what_is_deleted()
-    removed = {
-        one.seq: _remove(session, one.seq, TakedownTarget(one.target, one.address, one.host), remove)
-        for one in ledger.takedowns.open()
-        if one.collection == collection  # what another one began is its own to finish: it alone knows its stores
-    }
-    if not removed:
+    begun = [_begun(ledger, row) for row in ledger.takedowns.open()]
+    if not begun:
         return []
-    left = clean()
+    gone = {visit for one in begun for visit in one.every}
+    removed = {one.seq: _remove(session, one, gone, stores) for one in begun}
+    left: tuple[str, ...] = ()
+    for name in sorted({name for one in begun for name in one.collections}):
+        if name in stores:
+            left += stores[name].clean(session.lease.beat)
+        else:
+            left += (f"not gone for good yet: {name} is not installed; install that collection, then: windrow forget",)
     if not ledger.takedowns.empty_log(session.lease.beat):
         left += (kept_by_reader(ledger.path),)
     if left:
         return [one._replace(trouble=(*one.trouble, *left), done=False) for one in removed.values()]
     with ledger.writing() as writer:
-        for seq, gone in removed.items():
-            writer.takedowns.done(session.number, seq, (gone.captures, gone.bytes, gone.records))
+        for seq, told in removed.items():
+            writer.takedowns.done(session.number, seq, (told.captures, told.bytes, told.records))
     return list(removed.values())
+
+
+def _begun(ledger: Ledger, row: OpenTombstone) -> _Takedown:
+    visits = ledger.takedowns.visits(row.address, row.host)
+    asked = ledger.takedowns.asked(visits)
+    return _Takedown(
+        row.seq,
+        TakedownTarget(row.target, row.address, row.host, row.collection),
+        visits,
+        [one.url for one in asked],
+        [visit for one in asked for visit in ledger.takedowns.visits(one.digest, 0)],
+        {row.collection, *ledger.takedowns.collections(visits)},
+    )
 
 
 def kept_by_reader(path: Path) -> str:
@@ -108,22 +151,15 @@ def lift(session: Session, targets: Iterable[TakedownTarget]) -> int:
     return count
 
 
-def _remove(session: Session, tombstone: int, target: TakedownTarget, remove: Remove) -> TakedownResult:
+def _remove(session: Session, one: _Takedown, gone: set[int], stores: Mapping[str, CollectionStores]) -> TakedownResult:
     """Remove all of a target from the archive, the stores and the ledger."""
-    ledger, which = session.ledger, (target.address, target.host)
-    captures = ledger.takedowns.captures(*which)
-    lent = _lent(ledger, which, captures)
-    asked = ledger.takedowns.asked(*which)  # of services, for these documents alone: that goes too
-    for one in asked:
-        answers = ledger.takedowns.captures(one.digest, 0)
-        captures += answers
-        lent |= _lent(ledger, (one.digest, 0), answers)
-    places = ledger.takedowns.spans(tombstone)
+    ledger, target = session.ledger, one.target
+    captures = ledger.takedowns.captures(one.every)
+    lent, trouble = _lent(ledger, one.every, gone, captures)
+    places = ledger.takedowns.spans(one.seq)
     if not places:
-        urls = frozenset({target.name, *(one.url for one in asked)})
-        _mark(session, tombstone, target, urls, [one.place for one in captures if one.visit not in lent])
-        places = ledger.takedowns.spans(tombstone)
-    trouble = [f"{len(lent)} captures stay: other addresses have their bytes by reference only"] if lent else []
+        _mark(session, one, [each.place for each in captures if each.visit not in lent])
+        places = ledger.takedowns.spans(one.seq)
     size = 0
     for warc, some in groupby(places, key=attrgetter("warc")):
         try:
@@ -132,45 +168,60 @@ def _remove(session: Session, tombstone: int, target: TakedownTarget, remove: Re
         except ArchiveError as error:
             trouble.append(str(error))
         session.lease.beat()
-    records = remove(target)
-    for opened in {one.session for one in captures}:
+    records = sum(stores[name].remove(target, one.visits) for name in sorted(one.collections) if name in stores)
+    for opened in {each.session for each in captures}:
         (session.setup.archive / index_name(opened)).unlink(missing_ok=True)  # made anew when the session closes
+    kept = {each.visit for each in captures if each.visit in lent and not each.borrowed}
     with ledger.writing() as writer:
-        writer.takedowns.clear(tombstone, which, lent)
-    return TakedownResult(target.name, len(captures) - len(lent), size, records, tuple(trouble))
+        writer.takedowns.clear(one.seq, target.host, one.every, kept)
+    count = sum(each.visit not in lent and not each.borrowed for each in captures)
+    return TakedownResult(target.name, count, size, records, tuple(trouble))
 
 
-def _lent(ledger: Ledger, which: tuple[int, int], captures: Iterable[TargetCapture]) -> set[int]:
-    """Return the visits whose bytes other addresses have too, by a reference to them."""
-    digests = ledger.takedowns.lent(*which)
-    return ledger.takedowns.shared(*which) | {one.visit for one in captures if one.digest in digests}
+def _lent(
+    ledger: Ledger, visits: Sequence[int], gone: set[int], captures: Iterable[TargetCapture]
+) -> tuple[set[int], list[str]]:
+    """Return the visits whose bytes others have too, by a reference to them; and say whose they are."""
+    digests = ledger.takedowns.lent(visits, gone)
+    shared = ledger.takedowns.shared(visits, gone)
+    lent = {one.visit for one in captures if one.digest in digests} | {one.visit for one in shared}
+    keepers: dict[tuple[str, str], set[int]] = {}
+    for one in shared:
+        if one.same_address:
+            keepers.setdefault((one.collection, one.source), set()).add(one.visit)
+    trouble = [
+        f"{counted(len(some), 'capture')} stay, since {collection} has them for its source {source};"
+        f" to take them down there: windrow forget {source}"
+        for (collection, source), some in sorted(keepers.items())
+    ]
+    others = lent - {visit for some in keepers.values() for visit in some}
+    if others:
+        trouble.append(f"{counted(len(others), 'capture')} stay: other addresses have their bytes by reference only")
+    return lent, trouble
 
 
-def _mark(
-    session: Session, tombstone: int, target: TakedownTarget, urls: frozenset[str], places: list[ArchivePlace]
-) -> None:
+def _mark(session: Session, one: _Takedown, places: list[ArchivePlace]) -> None:
     """Note which records are to be erased: captures, and what else their files have about the same addresses."""
     found: list[tuple[str, ErasedSpan]] = []
     for warc, some in groupby(places, key=attrgetter("warc")):
         mine = [ErasedSpan(place.offset, place.length) for place in some]
         found += [(warc, span) for span in mine]
         with suppress(ArchiveError):  # a file that is not there holds nothing
-            found += [(warc, span) for span in _beside(session, warc, mine, target, urls)]
+            found += [(warc, span) for span in _beside(session, warc, mine, one)]
         session.lease.beat()
     with session.ledger.writing() as writer:
-        writer.takedowns.mark(tombstone, [ArchivePlace(warc, *span) for warc, span in dict.fromkeys(found)])
+        writer.takedowns.mark(one.seq, [ArchivePlace(warc, *span) for warc, span in dict.fromkeys(found)])
 
 
-def _beside(
-    session: Session, warc: str, mine: list[ErasedSpan], target: TakedownTarget, urls: frozenset[str]
-) -> Iterator[ErasedSpan]:
-    """Yield what a file has about a target, or one of the URLs, beside its captures.
+def _beside(session: Session, warc: str, mine: list[ErasedSpan], taken: _Takedown) -> Iterator[ErasedSpan]:
+    """Yield what a file has about a target, and about what services were asked for it, beside the captures of both.
 
     A request of ours stands just before its response. Other makers put what belongs together anywhere.
     """
     path, ledger = session.setup.archive / warc, session.ledger
     known = ledger.takedowns.records_of(warc)
     shared = {one.offset for one in known} - {span.offset for span in mine}
+    target, urls = taken.target, {taken.target.name, *taken.asked}
 
     def ours(uri: str) -> bool:
         url = normalise(uri).url

@@ -10,6 +10,7 @@ import pytest
 
 from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving, setup_of
 from windrow.app.status import current_state
+from windrow.app.takedown import take_down
 from windrow.collections.events.adapter.databases import opened
 from windrow.collections.events.adapter.projection import EventProjection
 from windrow.collections.events.collection import COLLECTION
@@ -179,7 +180,7 @@ def test_try_check_search_replay_export_and_forget_work_on_events(tmp_path, site
         written[one.what] = [json.loads(line) for line in out.getvalue().splitlines()]
     assert written["vd_events"] == before[0]
     assert written["vd_log"] == before[1]
-    ADAPTER.take_down(workspace, setup_of(workspace), ["council/a@x"], "asked")
+    take_down(workspace, setup_of(workspace), ["council/a@x"], "asked", {"events": ADAPTER})
     assert events(workspace) == []  # both came with one document, which is gone
     assert logs(workspace)[0]["source_text"] == ""
 

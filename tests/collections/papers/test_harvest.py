@@ -19,6 +19,7 @@ import pytest
 
 from tests.collections.papers.library import Library, Shelf, pdf, sha1
 from tests.toy_collection.site import Site, page
+from windrow.app.takedown import take_down
 from windrow.collections.pages.collection import COLLECTION as PAGES
 from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.collection import COLLECTION
@@ -197,11 +198,11 @@ def test_a_paper_taken_down_leaves_no_row(tmp_path):
     made.run()
     key = f"sha1:{sha1(OTHER)}"
     assert key in made.rows()
-    ADAPTER.take_down(made.workspace(), made.setup(), [sha1(OTHER)], "asked")
+    take_down(made.workspace(), made.setup(), [sha1(OTHER)], "asked", {"papers": ADAPTER})
     assert key not in made.rows()
     assert b"nobody knows" not in (tmp_path / "papers.table.db").read_bytes()
     one = "http://example.org/~ann/pubs/a.pdf"
-    ADAPTER.take_down(made.workspace(), made.setup(), [one], "asked")
+    take_down(made.workspace(), made.setup(), [one], "asked", {"papers": ADAPTER})
     row = decoded(made.rows()[f"sha1:{sha1(GOOD)}"])
     assert row["file:cdx"]["url"] == "http://mirror.example.org/b.pdf"
     assert row["f:c"]["c"] == 1

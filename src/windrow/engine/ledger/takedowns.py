@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -43,7 +43,7 @@ class TakenDown(NamedTuple):
 
 
 class TargetCapture(NamedTuple):
-    """What was kept in one visit to a target."""
+    """What was kept in one visit to a target; `borrowed` where another collection had it made."""
 
     visit: int
     session: int
@@ -52,6 +52,7 @@ class TargetCapture(NamedTuple):
     length: int
     digest: str
     revisit: bool
+    borrowed: bool
 
     @property
     def place(self) -> ArchivePlace:
@@ -64,6 +65,15 @@ class RecordSpan(NamedTuple):
 
     offset: int
     length: int
+
+
+class SharedRecord(NamedTuple):
+    """A visit whose record another visit names too: whether that is one to the same address, and whose it is."""
+
+    visit: int
+    same_address: bool
+    collection: str
+    source: str
 
 
 class TargetCount(NamedTuple):
@@ -113,25 +123,29 @@ class TakedownQueries:
         """Return the origins of which nothing may be asked."""
         return {*self._database.column("hosts_taken_down")}
 
-    def captures(self, address: int, host: int) -> list[TargetCapture]:
-        """Return what was kept of a target, file by file."""
-        return self._database.rows(TargetCapture, "takedown_captures", address, host)
-
     def visits(self, address: int, host: int) -> list[int]:
-        """Return all visits to a target, those too whose bytes another collection's takedown removed."""
+        """Return the visits to a target, and those of other collections that took their captures."""
         return self._database.column("takedown_visits", address, host)
 
-    def lent(self, address: int, host: int) -> set[str]:
-        """Return digests of a target whose bytes another address has only by a revisit of them."""
-        return {*self._database.column("takedown_lent", address, host)}
+    def collections(self, visits: Iterable[int]) -> list[str]:
+        """Return the collections that made visits."""
+        return self._database.column("takedown_collections", json.dumps([*visits]))
 
-    def shared(self, address: int, host: int) -> set[int]:
-        """Return visits to a target whose record another address's visit names as its own."""
-        return {*self._database.column("takedown_shared", address, host)}
+    def captures(self, visits: Iterable[int]) -> list[TargetCapture]:
+        """Return what was kept in visits, file by file."""
+        return self._database.rows(TargetCapture, "takedown_captures", json.dumps([*visits]))
 
-    def asked(self, address: int, host: int) -> list[AskedRequest]:
-        """Return what steps asked of services for a target, and for nothing else: it goes with the target."""
-        return self._database.rows(AskedRequest, "takedown_asked_only", address, host)
+    def lent(self, visits: Iterable[int], gone: Iterable[int]) -> set[str]:
+        """Return digests of visits whose bytes a visit that is not `gone` has only by a revisit of them."""
+        return {*self._database.column("takedown_lent", json.dumps([*visits]), json.dumps([*gone]))}
+
+    def shared(self, visits: Iterable[int], gone: Iterable[int]) -> list[SharedRecord]:
+        """Return visits whose record a visit that is not `gone` names as its own."""
+        return self._database.rows(SharedRecord, "takedown_shared", json.dumps([*visits]), json.dumps([*gone]))
+
+    def asked(self, visits: Sequence[int]) -> list[AskedRequest]:
+        """Return what steps asked of services for visits, and for no other: it goes with them."""
+        return self._database.rows(AskedRequest, "takedown_asked_only", json.dumps(visits))
 
     def spans(self, tombstone: int) -> list[ArchivePlace]:
         """Return the records that are to be erased, file by file."""
@@ -143,7 +157,7 @@ class TakedownQueries:
 
     def count(self, address: int, host: int) -> TargetCount:
         """Count what there is of a target."""
-        found = self._database.first(TargetCount, "takedown_counts", address, host)
+        found = self._database.first(TargetCount, "takedown_counts", json.dumps(self.visits(address, host)))
         assert found is not None  # it counts, so there is always a row
         return found
 
@@ -178,12 +192,12 @@ class TakedownWriter:
         """Note which records are to be erased."""
         self._batch.database.execute_many("takedown_mark_span", [(tombstone, *place) for place in places])
 
-    def clear(self, tombstone: int, which: tuple[int, int], lent: Collection[int]) -> None:
-        """Clear what came of the visits to a target (address, host) but those `lent`."""
+    def clear(self, tombstone: int, host: int, visits: Sequence[int], kept: Collection[int]) -> None:
+        """Clear what came of visits to a target, and its origin's requests; the captures of those `kept` stay."""
         self._batch.database.execute("takedown_clear_payloads", tombstone)
-        self._clear_services(which, lent)
-        run = self._batch.database.execute
-        for ending in self._batch.database.column("takedown_endings", *which):
+        self._clear_services(visits)
+        run, every = self._batch.database.execute, json.dumps(visits)
+        for ending in self._batch.database.column("takedown_endings", every):
             run("takedown_clear_comments", ending)
         for query in (
             "takedown_clear_followed",
@@ -192,18 +206,17 @@ class TakedownWriter:
             "takedown_clear_known",
             "takedown_clear_asked",
         ):
-            run(query, *which)
-        run("takedown_clear_requests", which[1])
-        run("takedown_clear_visits", *which, json.dumps(sorted(lent)))
+            run(query, every)
+        run("takedown_clear_requests", host)
+        run("takedown_clear_visits", json.dumps([one for one in visits if one not in kept]))
 
-    def _clear_services(self, which: tuple[int, int], lent: Collection[int]) -> None:
-        """Clear what services were asked for a target; what they were asked for others too is sent from those now."""
-        database = self._batch.database
-        for one in database.rows(AskedRequest, "takedown_asked_only", *which):
-            database.execute("takedown_clear_visits", one.digest, 0, json.dumps(sorted(lent)))
+    def _clear_services(self, visits: Sequence[int]) -> None:
+        """Clear what services were asked for visits; what they were asked for others too is sent from those now."""
+        database, every = self._batch.database, json.dumps(visits)
+        for one in database.rows(AskedRequest, "takedown_asked_only", every):
             database.execute("takedown_clear_request", one.digest, one.host)
             database.execute("takedown_clear_address", one.digest, one.host)
-        for other in database.rows(_SharedRequest, "takedown_asked_too", *which):
+        for other in database.rows(_SharedRequest, "takedown_asked_too", every):
             attachments = [[at, other.visit, *rest] for at, _, *rest in json.loads(other.attachments)]
             database.execute("takedown_send_from", json.dumps(attachments), other.digest, other.host)
             database.execute("takedown_found_from", other.visit, other.digest, other.host)

@@ -32,27 +32,39 @@ UPDATE address SET due = 0 WHERE host = ?1 AND due IS NULL AND NOT EXISTS (SELEC
     WHERE t.host = 0 AND t.address = address.digest
     AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted'));
 
--- name: takedown_captures
--- What was kept of an address or a whole origin, file by file.
-SELECT seq, session, warc, place_offset, place_length, digest, revisit FROM visit
-WHERE ((?2 = 0 AND address = ?1) OR (?2 <> 0 AND host = ?2)) AND warc <> '' ORDER BY warc, place_offset;
-
 -- name: takedown_visits
--- All visits to an address or a whole origin, whoever made them, and whether or not their bytes are still there.
-SELECT seq FROM visit WHERE (?2 = 0 AND address = ?1) OR (?2 <> 0 AND host = ?2);
+-- The visits to an address or a whole origin, whether or not their bytes are still there, and those of other collections
+-- that took their captures.
+WITH RECURSIVE gone (seq) AS (
+    SELECT seq FROM visit WHERE (?2 = 0 AND address = ?1) OR (?2 <> 0 AND host = ?2)
+    UNION SELECT c.visit FROM gone CROSS JOIN captured c ON c.original = gone.seq
+    WHERE c.original <> 0 AND c.capture_index <> 0
+) SELECT seq FROM gone ORDER BY seq;
+
+-- name: takedown_collections
+-- The collections that made some visits.
+SELECT DISTINCT h.collection FROM visit v JOIN host h ON h.seq = v.host
+WHERE v.seq IN (SELECT value FROM json_each(?1)) ORDER BY 1;
+
+-- name: takedown_captures
+-- What was kept in some visits, file by file, and whether somebody else had it made.
+SELECT v.seq, v.session, v.warc, v.place_offset, v.place_length, v.digest, v.revisit,
+    EXISTS (SELECT 1 FROM captured c WHERE c.visit = v.seq AND c.original <> 0) FROM visit v
+WHERE v.seq IN (SELECT value FROM json_each(?1)) AND v.warc <> '' ORDER BY v.warc, v.place_offset;
 
 -- name: takedown_lent
--- Digests of an address or origin whose bytes another address has only by a revisit of them.
+-- Digests of visits whose bytes a visit that is not `gone` (as a JSON list) has only by a revisit of them.
 SELECT DISTINCT v.digest FROM visit v WHERE v.revisit = 1 AND v.digest <> ''
-AND NOT ((?2 = 0 AND v.address = ?1) OR (?2 <> 0 AND v.host = ?2))
-AND v.digest IN (SELECT digest FROM visit WHERE ((?2 = 0 AND address = ?1) OR (?2 <> 0 AND host = ?2)) AND revisit = 0)
-AND NOT EXISTS (SELECT 1 FROM visit o WHERE o.address = v.address AND o.digest = v.digest AND o.revisit = 0);
+AND v.digest IN (SELECT digest FROM visit WHERE seq IN (SELECT value FROM json_each(?1)) AND revisit = 0)
+AND v.seq NOT IN (SELECT value FROM json_each(?2))
+AND NOT EXISTS (SELECT 1 FROM visit o WHERE o.address = v.address AND o.digest = v.digest AND o.revisit = 0
+    AND o.seq NOT IN (SELECT value FROM json_each(?2)));
 
 -- name: takedown_shared
--- Visits of an address or origin whose record another address's visit names as its own.
-SELECT v.seq FROM visit v WHERE ((?2 = 0 AND v.address = ?1) OR (?2 <> 0 AND v.host = ?2)) AND v.warc <> ''
-AND EXISTS (SELECT 1 FROM visit o WHERE o.warc = v.warc AND o.place_offset = v.place_offset
-    AND NOT ((?2 = 0 AND o.address = ?1) OR (?2 <> 0 AND o.host = ?2)));
+-- Visits whose record a visit that is not `gone` (as a JSON list) names as its own, and whose that one is.
+SELECT v.seq, v.address = o.address, h.collection, h.source FROM visit v
+JOIN visit o ON o.warc = v.warc AND o.place_offset = v.place_offset JOIN host h ON h.seq = o.host
+WHERE v.seq IN (SELECT value FROM json_each(?1)) AND v.warc <> '' AND o.seq NOT IN (SELECT value FROM json_each(?2));
 
 -- name: takedown_spans
 SELECT warc, place_offset, place_length FROM tombstone_span WHERE tombstone = ? ORDER BY warc, place_offset;
@@ -73,13 +85,12 @@ UNION SELECT place_offset, place_length FROM fetch_end WHERE warc = ?1 ORDER BY 
 -- name: takedown_clear_visits
 UPDATE visit SET status = NULL, reason = 'forgotten', message = '', digest = '', size = NULL, warc = '',
     place_offset = NULL, place_length = NULL, revisit = 0, etag = '', modified = '', location = '', mime = ''
-WHERE ((?2 = 0 AND address = ?1) OR (?2 <> 0 AND host = ?2)) AND status IS NOT NULL
-AND seq NOT IN (SELECT value FROM json_each(?3));
+WHERE seq IN (SELECT value FROM json_each(?1)) AND status IS NOT NULL;
 
 -- name: takedown_counts
--- Addresses, visits, captures and their bytes of an address or an origin.
+-- Addresses of some visits, these, their captures, and the bytes of those.
 SELECT count(DISTINCT address), count(*), coalesce(sum(warc <> ''), 0), coalesce(sum(place_length), 0) FROM visit
-WHERE (?2 = 0 AND address = ?1) OR (?2 <> 0 AND host = ?2);
+WHERE seq IN (SELECT value FROM json_each(?1));
 
 -- name: taken_down
 -- The addresses and origins of tombstones that are not lifted.
@@ -87,20 +98,20 @@ SELECT t.address, h.origin FROM tombstone t LEFT JOIN host h ON h.seq = t.host
 WHERE NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted');
 
 -- name: takedown_asked_only
--- What steps asked of services for visits to an address or origin, and for no other visit.
+-- What steps asked of services for some visits (a JSON list), and for no other.
 SELECT DISTINCT k.digest, k.host, a.url FROM visit v JOIN asked k ON k.visit = v.seq
 JOIN address a ON a.digest = k.digest AND a.host = k.host
-WHERE ((?2 = 0 AND v.address = ?1) OR (?2 <> 0 AND v.host = ?2))
-AND NOT EXISTS (SELECT 1 FROM asked o JOIN visit w ON w.seq = o.visit WHERE o.digest = k.digest AND o.host = k.host
-    AND NOT ((?2 = 0 AND w.address = ?1) OR (?2 <> 0 AND w.host = ?2)));
+WHERE v.seq IN (SELECT value FROM json_each(?1))
+AND NOT EXISTS (SELECT 1 FROM asked o WHERE o.digest = k.digest AND o.host = k.host
+    AND o.visit NOT IN (SELECT value FROM json_each(?1)));
 
 -- name: takedown_asked_too
--- What was asked for other visits too, and one of these.
+-- What was asked for one of some visits, and for others too: the first of those.
 SELECT k.digest, k.host, min(o.visit), r.attachments FROM visit v JOIN asked k ON k.visit = v.seq
 JOIN request r ON r.digest = k.digest AND r.host = k.host
-JOIN asked o ON o.digest = k.digest AND o.host = k.host JOIN visit w ON w.seq = o.visit
-WHERE ((?2 = 0 AND v.address = ?1) OR (?2 <> 0 AND v.host = ?2))
-AND NOT ((?2 = 0 AND w.address = ?1) OR (?2 <> 0 AND w.host = ?2)) GROUP BY k.digest, k.host;
+JOIN asked o ON o.digest = k.digest AND o.host = k.host
+WHERE v.seq IN (SELECT value FROM json_each(?1)) AND o.visit NOT IN (SELECT value FROM json_each(?1))
+GROUP BY k.digest, k.host;
 
 -- name: takedown_send_from
 UPDATE request SET attachments = ? WHERE digest = ? AND host = ?;
@@ -109,7 +120,7 @@ UPDATE request SET attachments = ? WHERE digest = ? AND host = ?;
 UPDATE address SET via = coalesce((SELECT v.address FROM visit v WHERE v.seq = ?), 0) WHERE digest = ? AND host = ?;
 
 -- name: takedown_clear_asked
-DELETE FROM asked WHERE visit IN (SELECT seq FROM visit WHERE (?2 = 0 AND address = ?1) OR (?2 <> 0 AND host = ?2));
+DELETE FROM asked WHERE visit IN (SELECT value FROM json_each(?1));
 
 -- name: takedown_clear_request
 DELETE FROM request WHERE digest = ? AND host = ?;
@@ -122,24 +133,21 @@ DELETE FROM request WHERE host = ? AND host <> 0;
 DELETE FROM address WHERE digest = ? AND host = ?;
 
 -- name: takedown_endings
-SELECT DISTINCT ending FROM followed WHERE ending <> ''
-AND visit IN (SELECT seq FROM visit WHERE (?2 = 0 AND address = ?1) OR (?2 <> 0 AND host = ?2));
+SELECT DISTINCT ending FROM followed WHERE ending <> '' AND visit IN (SELECT value FROM json_each(?1));
 
 -- name: takedown_clear_comments
 UPDATE task_end SET comment = replace(comment, ?1, '(forgotten)') WHERE instr(comment, ?1) > 0;
 
 -- name: takedown_clear_followed
-UPDATE followed SET ending = '', findings = '[]'
-WHERE visit IN (SELECT seq FROM visit WHERE (?2 = 0 AND address = ?1) OR (?2 <> 0 AND host = ?2));
+UPDATE followed SET ending = '', findings = '[]' WHERE visit IN (SELECT value FROM json_each(?1));
 
 -- name: takedown_clear_offered
-DELETE FROM offered WHERE visit IN (SELECT seq FROM visit WHERE (?2 = 0 AND address = ?1) OR (?2 <> 0 AND host = ?2));
+DELETE FROM offered WHERE visit IN (SELECT value FROM json_each(?1));
 
 -- name: takedown_clear_known
-DELETE FROM offer_known
-WHERE visit IN (SELECT seq FROM visit WHERE (?2 = 0 AND address = ?1) OR (?2 <> 0 AND host = ?2));
+DELETE FROM offer_known WHERE visit IN (SELECT value FROM json_each(?1));
 
 -- name: takedown_clear_learned
 DELETE FROM learned WHERE EXISTS (SELECT 1 FROM visit v JOIN host h ON h.seq = v.host
-    WHERE ((?2 = 0 AND v.address = ?1) OR (?2 <> 0 AND v.host = ?2))
+    WHERE v.seq IN (SELECT value FROM json_each(?1))
     AND h.collection = learned.collection AND h.source = learned.source AND learned.visit IN (0, v.seq));

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from typing import Any, TextIO
+from typing import TextIO
 
 from windrow.adapter import Export, Replayed
 from windrow.collections.events.adapter.databases import opened, place_of
@@ -109,11 +109,11 @@ class EventAdapter(RecordAdapter):
                 if reached > last:
                     yield Fault(name, f"tells of visit {reached}; the records end with visit {last}", again)
 
-    def take_down(self, workspace: Workspace, setup: Setup, names: Sequence[str], reason: str = "") -> list[Any]:
-        """Take down what is named, from the records and from the documents."""
-        done = super().take_down(workspace, setup, names, reason)
+    def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
+        """Leave nothing of what was removed in the records' file, nor in the documents."""
+        left = super().clean_stores(workspace, pulse)
         self._anew(workspace)
-        return done
+        return left
 
 
 def _of_today(source: Source) -> Source:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -88,16 +88,15 @@ class NewsAdapter(RecordAdapter):
                 last = visits[-1].seq
         return count
 
-    def _removed(self, workspace: Workspace, ledger: Ledger, target: TakedownTarget) -> int:
+    def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, visits: Sequence[int]) -> int:
         """Remove what visits said from the store, and what was written of it from both trees."""
-        visits = [one.visit for one in ledger.takedowns.captures(target.address, target.host)]
         urls: set[str] = set()
         with self._store(workspace) as store:
             for start in range(0, len(visits) if store else 0, 400):
                 urls |= {one.key for one in store.told(visits[start : start + 400])} if store else set()
         if urls:
             self._unwrite(workspace, urls)
-        return super()._removed(workspace, ledger, target)
+        return super().remove_taken_down(workspace, target, visits)
 
     def _unwrite(self, workspace: Workspace, urls: set[str]) -> None:
         folders = self._folders(workspace)

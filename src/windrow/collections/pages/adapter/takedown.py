@@ -23,8 +23,7 @@ from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import now
 from windrow.engine.ledger.takedowns import TargetCount
 from windrow.engine.replay import SCRATCH
-from windrow.engine.session import Session, Setup
-from windrow.engine.takedown import TakedownResult, TakedownTarget, kept_by_reader, lift, take_down_target
+from windrow.engine.takedown import TakedownTarget, kept_by_reader
 from windrow.errors import StoreError, UsageError
 from windrow.reasons import Reason
 from windrow.stores.index.folder import refuse_strange
@@ -34,8 +33,9 @@ from windrow.stores.sqlite_file import remove_scratch
 KIND = "pages"
 
 
-def targets(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownTarget]:
+def takedown_targets(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownTarget]:
     """Return what is meant by addresses, hosts and names of sites; a UsageError names what is not known."""
+    refuse_strange(pages_of(workspace.sections).index)
     found: list[TakedownTarget] = []
     for name in names:
         mine = list(_meant(workspace, ledger, name))
@@ -47,7 +47,7 @@ def targets(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[
 
 def _meant(workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
     if (url := address(name)) and ledger.addresses.is_known(KIND, number(url)):
-        yield TakedownTarget(url, number(url))
+        yield TakedownTarget(url, number(url), 0, KIND)
         return
     source = workspace.source(name)
     ours = source.name if source and source.collection == KIND else ""
@@ -55,12 +55,12 @@ def _meant(workspace: Workspace, ledger: Ledger, name: str) -> Iterator[Takedown
     if ours or (host and "/" not in host):
         for one in ledger.addresses.host_states(ours, host, 0):
             if one.collection == KIND:
-                yield TakedownTarget(one.origin, 0, one.seq)
+                yield TakedownTarget(one.origin, 0, one.seq, KIND)
 
 
 def estimate(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[Burden]:
     """Count what would be taken down."""
-    found = targets(workspace, ledger, names)
+    found = takedown_targets(workspace, ledger, names)
     return [_burden(one, ledger.takedowns.count(one.address, one.host)) for one in found]
 
 
@@ -68,53 +68,29 @@ def _burden(one: TakedownTarget, there: TargetCount) -> Burden:
     return Burden(one.name, there.addresses, there.visits, there.captures, there.bytes)
 
 
-def take_down(workspace: Workspace, setup: Setup, names: Sequence[str], reason: str = "") -> list[TakedownResult]:
-    """Take down what is named, and what an earlier run left undone; return what was removed, target by target.
-
-    Waits for nobody: Locked where a run is under way. Bytes, texts, versions, and entries of the index are
-    gone then; a tombstone with the reason stays, and nothing of it is asked for again. What another process that
-    reads a database keeps from going is told, and its tombstone stays open for the next call.
-    """
-    refuse_strange(pages_of(workspace.sections).index)
-    with Session(setup, "forget") as session:
-        found = targets(workspace, session.ledger, names)
-        return take_down_target(
-            session,
-            KIND,
-            found,
-            reason,
-            remove=_remover(workspace),
-            clean=lambda: _clean(workspace, session.lease.beat),
-        )
+def remove_taken_down(workspace: Workspace, target: TakedownTarget, visits: Sequence[int]) -> int:
+    """Remove pages and their versions: an origin's where it is one of the pages, an address's whoever asked for it."""
+    del visits
+    if target.host and target.collection != KIND:
+        return 0
+    which = {"origins": [target.name]} if target.host else {"urls": [target.name]}
+    count = 0
+    with _opened(pages_of(workspace.sections).summary) as link:
+        if link is not None:
+            count = remove(link, **which)
+    with _opened(pages_of(workspace.sections).crawler) as link:
+        if link is not None:
+            forget_crawls(link, **which)
+    return count
 
 
-def let_again(workspace: Workspace, setup: Setup, names: Sequence[str]) -> int:
-    """Let what was taken down be asked for again by the next run; return how many tombstones that lifts."""
-    with Session(setup, "forget --lift") as session:
-        return lift(session, targets(workspace, session.ledger, names))
-
-
-def _remover(workspace: Workspace) -> Callable[[TakedownTarget], int]:
-    def removed(target: TakedownTarget) -> int:
-        which = {"origins": [target.name]} if target.host else {"urls": [target.name]}
-        count = 0
-        with _opened(pages_of(workspace.sections).summary) as link:
-            if link is not None:
-                count = remove(link, **which)
-        with _opened(pages_of(workspace.sections).crawler) as link:
-            if link is not None:
-                forget_crawls(link, **which)
-        return count
-
-    return removed
-
-
-def _clean(workspace: Workspace, beat: Callable[[], None]) -> tuple[str, ...]:
+def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
     """Let followers see what is gone, and leave nothing of it in free places of files; tell where something stays.
 
     The index beside the database is made anew: what is removed from one stays in its files for a while. What a
     killed replay left unfinished goes.
     """
+    refuse_strange(pages_of(workspace.sections).index)
     place = pages_of(workspace.sections).summary
     remove_scratch(workspace.root / REPLAY, SCRATCH)
     remove_scratch(replay_folder(place), [place.name])
@@ -124,20 +100,20 @@ def _clean(workspace: Workspace, beat: Callable[[], None]) -> tuple[str, ...]:
         store.close()
         with _opened(place) as link:
             while link is not None and follow(link):
-                beat()
+                pulse()
         remove_index(pages_of(workspace.sections).index)
 
-        def pulse() -> bool:
-            beat()
+        def goes_on() -> bool:
+            pulse()
             return go_on()
 
-        follower(place, pages_of(workspace.sections).index)(pulse)
+        follower(place, pages_of(workspace.sections).index)(goes_on)
     left: tuple[str, ...] = ()
     for path in (place, pages_of(workspace.sections).crawler):
         with _opened(path, writing=False) as link:
-            if link is not None and not scour(link, beat):
+            if link is not None and not scour(link, pulse):
                 left += (kept_by_reader(path),)
-            beat()
+            pulse()
     return left
 
 

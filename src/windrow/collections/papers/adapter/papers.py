@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +24,7 @@ from windrow.engine.check import Fault
 from windrow.engine.ledger import Ledger
 from windrow.engine.progress import Progress
 from windrow.engine.run import Harvest
-from windrow.engine.session import Session, Setup
+from windrow.engine.session import Setup
 from windrow.engine.takedown import TakedownTarget
 from windrow.errors import StepError
 from windrow.model import Item, Level, Limits
@@ -117,17 +117,18 @@ class PaperAdapter(RecordAdapter):
     def _meant(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
         return super()._meant(workspace, ledger, _key(name))
 
-    def _clean(self, workspace: Workspace, session: Session) -> tuple[str, ...]:
+    def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
+        """Leave nothing of what was removed in the rows, nor in the records' file."""
         where = self._places(workspace)
 
-        def pulse() -> bool:
-            session.lease.beat()
+        def go_on() -> bool:
+            pulse()
             return True
 
         if where.store.is_file():
-            bring_up_to_date(where, pulse)
-            rows.scour(where, session.lease.beat)
-        return super()._clean(workspace, session)
+            bring_up_to_date(where, go_on)
+            rows.scour(where, pulse)
+        return super().clean_stores(workspace, pulse)
 
 
 def _key(name: str) -> str:
