@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
@@ -79,9 +80,12 @@ def phases() -> dict[str, tuple[str, ...]]:
     return {name: found.phases for name, found in installed().items()}
 
 
-def capable(verb: str) -> dict[str, Any]:
-    """Return the adapters that can do what an optional verb asks, by the name of their collection."""
-    found = {name: adapter(name) for name in installed()}
+def capable(verb: str, among: Container[str] | None = None) -> dict[str, Any]:
+    """Return the adapters that can do what an optional verb asks, by the name of their collection.
+
+    `among` are the collections that are looked at; the adapters of others are not loaded.
+    """
+    found = {name: adapter(name) for name in installed() if among is None or name in among}
     return {name: one for name, one in found.items() if hasattr(one, verb)}
 
 

@@ -26,6 +26,7 @@ from windrow.stores.index.fulltext_index import there
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("pages")
     prepare(root)
+    Windrow(root).new_source("tea", "https://tea.example/", collection="pages")
     with sqlite3.connect(root / "summary.sqlite") as link:
         link.executescript(schema())
         fill(link, PAGES)
@@ -188,7 +189,16 @@ def test_check_misses_a_search_index_that_is_gone_or_behind(root: Path, tmp_path
     engine.dispose()
 
 
-@pytest.mark.xfail(reason="collections beside pages load their readers when they are declared", strict=True)
+def test_a_search_asks_only_collections_that_have_sources(root: Path, tmp_path: Path, windrow, monkeypatch) -> None:
+    found = windrow("search", "zebras", "--json")
+    assert found.code == 0
+    assert "records of events" not in found.err
+    prepare(tmp_path / "drops")
+    Windrow(tmp_path / "drops").new_source("H", "ftp://h.example/", collection="drops", centre="H")
+    monkeypatch.chdir(tmp_path / "drops")
+    assert windrow("search", "zebras").err.startswith("windrow: nothing of drops can be searched")
+
+
 def test_a_search_of_pages_loads_neither_sqlalchemy_nor_a_reader(root: Path) -> None:
     code, modules = loaded("search", "green", "tea", workspace=root)
     assert code == 0

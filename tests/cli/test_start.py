@@ -45,7 +45,6 @@ def test_help_at_start_loads_no_collection_and_no_store(words, workspace):
     ] == []
 
 
-@pytest.mark.xfail(reason="collections such as events and news load their readers when they are declared", strict=True)
 def test_config_at_start_loads_what_collections_declare_and_none_of_their_readers(workspace):
     code, modules = loaded("config", workspace=workspace)
     assert code == 0

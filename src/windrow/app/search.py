@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection as Names
 from collections.abc import Iterator
+from contextlib import closing
 from typing import NamedTuple
 
 from windrow.adapter import SearchAnswer, SearchResult
 from windrow.config import Workspace
+from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import now
 from windrow.errors import UsageError, WindrowError
 from windrow.query import parse
 from windrow.query.likeness import Sought, alike, sought, together
 from windrow.query.word import address_text
-from windrow.registry import capable
+from windrow.registry import capable, names
 
 WEIGHTS = {"found": 1.0, "title": 0.7, "together": 0.5, "address": 0.3}
 """What each part of the measure weighs by which results of several collections are put into one order."""
@@ -42,13 +44,13 @@ def search(
     """
     answers: dict[str, SearchAnswer] = {}
     wrong: list[WindrowError] = []
-    makers = capable("search")
-    if unknown := sorted(set(among) - set(makers)):
+    used = among or _used(workspace) or names()
+    chosen = capable("search", used)
+    if unknown := sorted(set(among) - set(chosen)):
         raise UsageError(
-            f"there is no collection {unknown[0]!r} that can be searched; there is: {', '.join(makers)}",
+            f"there is no collection {unknown[0]!r} that can be searched; there is: {', '.join(capable('search'))}",
             hint="windrow search --help",
         )
-    chosen = {name: one for name, one in makers.items() if not among or name in among}
     alone = len(chosen) == 1
     for name, one in chosen.items():
         first, count = (offset, limit) if alone else (0, offset + limit)
@@ -57,10 +59,19 @@ def search(
         except WindrowError as error:
             wrong.append(error)
     if not answers:
-        raise wrong[0] if wrong else UsageError("no collection that is installed can be searched")
+        raise wrong[0] if wrong else UsageError(f"nothing of {', '.join(sorted(used))} can be searched")
     if alone:
         return next(iter(answers.values()))
     return _merged(text, answers, offset, limit, explain=explain)
+
+
+def _used(workspace: Workspace) -> set[str]:
+    """Return the collections that have sources, or had some: what others would say is that they have nothing yet."""
+    found = {source.collection for source in workspace.sources}
+    if workspace.ledger.exists():
+        with closing(Ledger(workspace.ledger)) as ledger:
+            found |= ledger.addresses.collections()
+    return found
 
 
 def _merged(text: str, answers: dict[str, SearchAnswer], offset: int, limit: int, *, explain: bool) -> SearchAnswer:

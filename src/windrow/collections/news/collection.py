@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from windrow.collections.news.discover import begin, follow, origins, read, select
 from windrow.collections.news.settings import CONFIGURATION
-from windrow.contract import Captures, Collection, Derive, Requests, Settle
+from windrow.contract import Captures, Collection, Derive, Requests, Settle, later
+
+_DISCOVER = "windrow.collections.news.discover"
 
 COLLECTION = Collection(
     name="news",
     phases=("ask", "read", "publish"),
-    discovery=(Requests(begin, follow, origins), Captures(select, "1")),
-    steps=(Settle("read", "1", read), Derive("publish", "1")),
+    discovery=(
+        Requests(later(f"{_DISCOVER}:begin"), later(f"{_DISCOVER}:follow"), later(f"{_DISCOVER}:origins")),
+        Captures(later(f"{_DISCOVER}:select"), "1"),
+    ),
+    steps=(Settle("read", "1", later(f"{_DISCOVER}:read")), Derive("publish", "1")),
     adapter="windrow.collections.news.adapter:ADAPTER",
     configuration=CONFIGURATION,
 )

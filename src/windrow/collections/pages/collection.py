@@ -7,7 +7,6 @@ from windrow.collections.pages.reading_version import version
 from windrow.collections.pages.recrawl import DAY
 from windrow.collections.pages.settings import CONFIGURATION
 from windrow.contract import Collection, Crawl, Derive, Settle, later
-from windrow.formats.url_hints import CAP
 
 _CRAWL = "windrow.collections.pages.discover"
 _STEP = "windrow.collections.pages.steps"
@@ -24,7 +23,7 @@ CRAWL = Crawl(
     robots=int(CrawlType.ROBOTSTXT_FETCH),
     beside=ASSET,
     rest=int(DAY),
-    large={int(CrawlType.METADATA_CRAWL): CAP},  # sitemaps
+    large={int(CrawlType.METADATA_CRAWL): 50 << 20},  # a sitemap, as Sitemaps protocol 0.9 bounds it
 )
 
 COLLECTION = Collection(

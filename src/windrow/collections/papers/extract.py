@@ -10,7 +10,7 @@ from windrow.collections.papers.file_meta import file_meta
 from windrow.collections.papers.finding import HTML, PDF, UNKNOWN, wanted_types
 from windrow.collections.papers.grobid import TRIES, Extracted, asked, extracted
 from windrow.collections.papers.key import base32_of
-from windrow.contract import Ask, Observation, Settle, Skip, Task
+from windrow.contract import Ask, Observation, Skip, Task
 from windrow.errors import MissingExtra, StepError
 from windrow.formats import pdf
 from windrow.reasons import Reason
@@ -111,6 +111,3 @@ def _thumbnail(task: Task) -> str:
         return b64encode(pdf.picture(task.view.read(), *_THUMBNAIL)).decode()
     except (StepError, MissingExtra):
         return ""
-
-
-SETTLE = Settle("extract", "1", extract)

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+from windrow.collections.papers.settings import GROBID
 from windrow.collections.papers.slug import plain
 from windrow.contract import Answer, Ask, DocumentPart, FormField
 from windrow.errors import StepError
 from windrow.formats.tei import later_shape, read, table_shape
 from windrow.model import Limits
 from windrow.reasons import Reason
-from windrow.settings.configuration import Service
 
 MOST_TEI = 4_000_000
 """Bytes of an answer that are stored."""
@@ -25,11 +25,6 @@ TRIES = 3
 """How often a document is sent whose answer tells of the server, not of the document."""
 TIMED_OUT = -4
 """The status of no answer in time, as crawlers number it."""
-
-SERVICE = Service(
-    "grobid", "papers.grobid", ("POST",), connections="papers.grobid_connections", seconds="papers.grobid_timeout",
-    largest=64 << 20, busy=5.0, final=(500, Reason.TIMEOUT), tries=2,
-)  # fmt: skip
 
 OPTIONS = (
     ("consolidateHeader", "0"),
@@ -52,7 +47,7 @@ def asked(number: int, *, coordinates: bool = False) -> Ask:
     fields += [FormField("teiCoordinates", one) for one in _COORDINATES if coordinates]
     return Ask(
         f"tei-{number}",
-        SERVICE.name,
+        GROBID,
         "api/processFulltextDocument" + (f"?try={number}" if number > 1 else ""),
         headers=(("Accept", "application/xml"),),
         form=(FormField("input", DocumentPart(), "paper.pdf", "application/pdf"), *fields),

@@ -6,15 +6,13 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from windrow.collections.papers.columns import ENCODINGS, encode
+from windrow.collections.papers.settings import LATER, TABLE
 from windrow.formats.surt import surt
 from windrow.formats.tei import metadata
 from windrow.model import Recorded
 
 LOCATION = ("f:c", "file:cdx", "file:mime")
 """Cells that a crawler or an earlier extractor may have written first: theirs stay."""
-
-TABLE, LATER = "table", "later"
-"""The shapes of `grobid0:tei_json`."""
 
 _MOST = 10_000_000
 

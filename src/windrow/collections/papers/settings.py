@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from windrow.collections.papers.grobid import SERVICE
 from windrow.collections.papers.key import KeyForm
-from windrow.collections.papers.row import LATER, TABLE
+from windrow.reasons import Reason
 from windrow.settings.asked import CAPTURED, store_of
-from windrow.settings.configuration import Configuration
+from windrow.settings.configuration import Configuration, Service
 from windrow.settings.kinds import DURATION, OPEN, SWITCH, TEXT, TEXTS, choice, count
 from windrow.settings.setting import Setting
+
+TABLE, LATER = "table", "later"
+"""The shapes of `grobid0:tei_json`."""
+
+GROBID = "grobid"
+SERVICE = Service(
+    GROBID, "papers.grobid", ("POST",), connections="papers.grobid_connections", seconds="papers.grobid_timeout",
+    largest=64 << 20, busy=5.0, final=(500, Reason.TIMEOUT), tries=2,
+)  # fmt: skip
+"""What is asked for TEI; a status of 500 says something of the document, and is its answer."""
 
 CONFIGURATION = Configuration(
     settings=(

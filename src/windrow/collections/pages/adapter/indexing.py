@@ -11,14 +11,13 @@ import sqlalchemy as sa
 
 from windrow.collections.pages.adapter.index_files import is_current, open_index, roll_path
 from windrow.collections.pages.database.fulltext_table import Filled, Pulse, Spelling, fill, go_on
+from windrow.collections.pages.database.page_texts import PageTexts, page_ids
 from windrow.collections.pages.database.search_view import (
     IncomingLinks,
     IndexedGeneration,
     PageText,
-    PageTexts,
     SummaryReader,
     findable,
-    page_ids,
 )
 from windrow.collections.pages.search.entry import VERSION, entry, page_text, stamp
 from windrow.query.word import counted, readable

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 import sqlalchemy as sa
 
-from windrow.collections.pages.database.search_view import renewed
+from windrow.collections.pages.database.page_texts import renewed
 from windrow.stores.connect import guarded
 
 if TYPE_CHECKING:
