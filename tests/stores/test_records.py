@@ -25,3 +25,22 @@ def test_what_stands_aside_is_kept_as_it_was_first_seen_and_makes_no_version(tmp
     assert store.counted([1, 2, 3]) == {1: (1, 1), 2: (1, 0), 3: (1, 0)}
     assert not list(store.faults())
     store.close()
+
+
+def test_a_record_is_said_to_be_gone_by_a_name_it_went_by_and_nothing_is_where_nothing_has_the_name(tmp_path):
+    def told(visit, key, value, *names):
+        at = datetime(2026, 1, visit, tzinfo=UTC)
+        return Observed(visit, at, "http://a.example/", "a", (Observation(key, value, "text", names=names),))
+
+    store = RecordStore(tmp_path / "a.db")
+    store.settle([told(1, "k", {"n": 1}, "number 1"), told(2, "l", {"n": 2}, "number 2")], 2)
+    store.settle([told(3, "moved", {"n": 1}, "number 1")], 3)
+    store.settle([told(4, "?", None, "number 1"), told(5, "?", None, "number 3"), told(6, "l", None, "l")], 6)
+    assert [one.change for one in store.history("k")] == ["new"]
+    assert [one.change for one in store.history("moved")] == ["new", "gone"]
+    assert [one.change for one in store.history("l")] == ["new", "gone"]
+    assert not store.known("?")
+    store.forget([2, 3, 6])
+    store.settle([told(7, "?", None, "number 2")], 7)
+    assert not store.known("l")
+    store.close()

@@ -37,6 +37,9 @@ CREATE TABLE IF NOT EXISTS observation (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS observation_by_visit ON observation (visit);
 CREATE INDEX IF NOT EXISTS observation_by_value ON observation (value);
+-- Other names of records, by which they may be said to be gone.
+CREATE TABLE IF NOT EXISTS other_name (name TEXT PRIMARY KEY, record INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS other_name_of ON other_name (record);
 CREATE TABLE IF NOT EXISTS skipped (
     visit INTEGER NOT NULL, key TEXT NOT NULL, url TEXT NOT NULL, reason TEXT NOT NULL, message TEXT NOT NULL,
     PRIMARY KEY (visit, key)
@@ -187,11 +190,22 @@ class RecordStore:
             return touched
         for one in entry.results:
             if isinstance(one, Observation):
-                touched.add(self._observe(entry, one))
+                key = self._gone_key(one) if one.value is None and one.names else one.key
+                if key:
+                    touched.add(self._observe(entry, one._replace(key=key)))
             elif isinstance(one, Skip):
                 told = (entry.visit, one.key, entry.url, str(one.reason), one.message[:2000])
                 run("INSERT INTO skipped VALUES (?,?,?,?,?) ON CONFLICT DO NOTHING", told)
         return touched
+
+    def _gone_key(self, one: Observation) -> str:
+        """Return the key of the record that goes by a name of what is gone; empty where there is none."""
+        marks = ",".join("?" * len(one.names))
+        found = self._link.execute(
+            f"SELECT key FROM record WHERE key = ? OR id IN (SELECT record FROM other_name WHERE name IN ({marks}))",
+            (one.key, *one.names),
+        ).fetchone()
+        return str(found[0]) if found else ""
 
     def _observe(self, entry: Observed, one: Observation) -> int:
         run = self._link.execute
@@ -207,6 +221,11 @@ class RecordStore:
                 (name, spelled, one.text, aside),
             )
             value = run("SELECT id FROM value WHERE digest = ?", (name,)).fetchone()[0]
+        if value is not None:  # a thing that moved goes by its names under its new key
+            self._link.executemany(
+                "INSERT INTO other_name VALUES (?,?) ON CONFLICT DO UPDATE SET record = excluded.record",
+                [(name, record) for name in one.names],
+            )
         told = (record, _spell(one.at or entry.at), entry.visit, value, entry.source, one.url or entry.url)
         run("INSERT INTO observation VALUES (?,?,?,?,?,?) ON CONFLICT DO UPDATE SET value = excluded.value", told)
         return record
@@ -215,6 +234,7 @@ class RecordStore:
         """Let the full text say what a record says now."""
         if self._link.execute(_LATEST, (record,)).fetchone() is None:
             self._link.execute("DELETE FROM record WHERE id = ?", (record,))
+            self._link.execute("DELETE FROM other_name WHERE record = ?", (record,))
         record_index.put(self._link, record)
 
     def waiting(self, after: int) -> Mapping[int, Sequence[Waits]]:
