@@ -1,85 +1,88 @@
-"""A real WordPress: posts added, back-dated, edited, moved, trashed and scheduled between runs.
+"""A real WordPress: posts added, back-dated, edited, moved, trashed and scheduled between runs."""
 
-WINDROW_WORDPRESS names the folder of one that runs on this machine and may be written to, with a file `env` that has
-WP_URL, WP_ADMIN (user:application password) and 29 posts of 2024.
-"""
-
-import base64
-import json
-import os
 import time
-import urllib.request
-from pathlib import Path
+import urllib.error
 
 import pytest
 
 from tests.collections.news.workspace import articles, configured, run, summaries
 from windrow.collections.news import standard
+from windrow.collections.news.adapter import ADAPTER
 
-
-@pytest.fixture
-def real():
-    folder = os.environ.get("WINDROW_WORDPRESS")
-    if not folder:
-        pytest.skip("WINDROW_WORDPRESS names no WordPress")
-    return dict(line.split("=", 1) for line in (Path(folder) / "env").read_text().splitlines() if "=" in line)
-
-
-def call(real, method, path, **told):
-    user = base64.b64encode(real["WP_ADMIN"].encode()).decode()
-    asked = urllib.request.Request(
-        f"{real['WP_URL']}/wp-json/wp/v2/{path}", json.dumps(told).encode(), method=method,
-        headers={"Authorization": f"Basic {user}", "Content-Type": "application/json"},
-    )  # fmt: skip
-    with urllib.request.urlopen(asked) as answer:
-        return json.load(answer)
+TEXT = "<!-- wp:list --><ul><li>one<ul><li>two</li></ul></li></ul><p>Text &amp; <strong>more</strong>.</p>"
 
 
 def gmt(seconds):
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() + seconds))
 
 
-def test_posts_of_a_real_wordpress_are_found_whatever_is_done_to_them_between_runs(tmp_path, real):
-    workspace = configured(tmp_path, {"wp": {"url": real["WP_URL"]}}, "update = true")
+def test_posts_of_a_real_wordpress_are_found_or_told_as_gone_whatever_is_done_to_them_between_runs(tmp_path, wordpress):
+    call = wordpress.call
+    workspace = configured(tmp_path, {"wp": {"url": wordpress.url, "gone_every": "0s"}}, "update = true")
     run(workspace)
     first = articles(tmp_path)
-    assert len(first) >= 29
+    assert len(first) == 30
     assert not [one for each in first.values() for one in standard.problems(each)]
     crab = next(one for one in first.values() if "Crabs" in one["title"])
     assert crab["title"] == "\U0001f980 Crabs & \u201cquotes\u201d < 5 \u2014 caf\u00e9"
+    assert crab["article_text"] == "Body of story 7: & \\<b> \U0001d11e.\n\nSecond paragraph."
     assert {one["author"] for one in first.values()} == {"admin", "In\u00e9s M\u00fcller"}
-    assert all(one["keywords"] for one in first.values())
-    text = "<!-- wp:list --><ul><li>one<ul><li>two</li></ul></li></ul><p>Text &amp; <strong>more</strong>.</p>"
-    made = [
-        call(real, "POST", "posts", title="Added", content=text, status="publish"),
-        call(real, "POST", "posts", title="Back-dated", content=text, status="publish", date_gmt="2019-05-05T05:05:05"),
-        call(real, "POST", "posts", title="Scheduled", content=text, status="future", date_gmt=gmt(4)),
-        call(real, "POST", "posts", title="Far", content=text, status="future", date_gmt=gmt(86_400)),
-        call(real, "POST", "posts", title="Locked", content=text, status="publish", password="x"),
-    ]
-    kept = [url for url in first if "story-number-2" in url]
-    edited, moved, trashed = (
-        one for one in call(real, "GET", "posts?per_page=3&orderby=date&order=asc&after=2024-01-01T00:00:00")
+    assert {word for one in first.values() for word in one["keywords"]} == {
+        "News", "Sport & Leisure", "Opinion", "odd", "even",
+    }  # fmt: skip
+    assert (crab["publication_date"], crab["publication_timestamp_gmt"]) == ("2024-03-02T09:00:00Z", 1709370000)
+    due = time.time() + 4
+    for title, told in {
+        "Added": {}, "Back-dated": {"date_gmt": "2019-05-05T05:05:05"}, "Locked": {"password": "x"},
+        "Scheduled": {"status": "future", "date_gmt": gmt(4)}, "Far": {"status": "future", "date_gmt": gmt(86_400)},
+    }.items():  # fmt: skip
+        call("POST", "posts", **({"title": title, "content": TEXT, "status": "publish"} | told))
+    edited, moved, trashed, hidden, unlisted = call(
+        "GET", "posts?per_page=5&orderby=date&order=asc&after=2024-01-01T00:00:00"
     )
-    said = f"Edited at {time.time():.0f}."
-    call(real, "POST", f"posts/{edited['id']}", content=f"<p>{said}</p>")
-    call(real, "POST", f"posts/{moved['id']}", slug=f"moved-{moved['id']}-{int(time.time())}")
-    call(real, "DELETE", f"posts/{trashed['id']}")
-    time.sleep(6)
-    urllib.request.urlopen(f"{real['WP_URL']}/wp-cron.php?doing_wp_cron").read()
+    call("POST", f"posts/{edited['id']}", content="<p>Edited.</p>")
+    call("POST", f"posts/{moved['id']}", slug="another-name")
+    call("DELETE", f"posts/{trashed['id']}")
+    call("POST", f"posts/{hidden['id']}", status="private")
+    call("DELETE", f"posts/{unlisted['id']}?force=true")
+    time.sleep(max(0.0, due + 1 - time.time()))
+    wordpress.publish_scheduled()
     run(workspace)
     found = articles(tmp_path)
-    titles = {one["title"] for url, one in found.items() if url not in first}
-    assert {"Added", "Back-dated", "Scheduled"} <= titles
-    assert not {"Far", "Locked"} & titles
+    assert {one["title"] for url, one in found.items() if url not in first} == {"Added", "Back-dated", "Scheduled"}
     added = next(one for one in found.values() if one["title"] == "Added")
     assert added["article_text"] == "- one\n  - two\n\nText & **more**."
-    assert found[edited["link"]]["article_text"] == said
-    assert found[edited["link"]]["metadata"]["revisions"]
-    assert "moved-" in found[moved["link"]]["metadata"]["canonical_url"]
-    assert trashed["link"] in found  # the standard keeps what was there
-    assert len(found) == len(first) + 3
-    assert summaries(tmp_path)[1]["details"]["error: protected"] >= 1
-    assert kept
-    for one in made:
-        call(real, "DELETE", f"posts/{one['id']}?force=true")
+    assert found[edited["link"]]["article_text"] == "Edited."
+    assert [one["changed"] for one in found[edited["link"]]["metadata"]["revisions"]] == [
+        [], ["article_text", "excerpt", "word_count"],
+    ]  # fmt: skip
+    assert found[moved["link"]]["metadata"]["canonical_url"].endswith("/another-name/")
+    gone = {one["link"] for one in (trashed, hidden, unlisted)}
+    assert gone < found.keys()  # the standard keeps what was there
+    told = summaries(tmp_path)[1]
+    assert (told["details"]["gone"], told["details"]["error: protected"]) == (3, 1)
+    assert told["statistics"]["articles_new"] == 3
+    searched = ADAPTER.search(workspace, "story", offset=0, limit=50, explain=False).results
+    assert not gone & {one.url for one in searched}
+    call("POST", f"posts/{hidden['id']}", status="publish")
+    time.sleep(1.1)
+    run(workspace)
+    assert "gone" not in summaries(tmp_path)[2]["details"]
+    searched = ADAPTER.search(workspace, "story", offset=0, limit=50, explain=False).results
+    assert gone & {one.url for one in searched} == {hidden["link"]}
+    assert len(articles(tmp_path)) == 33
+    assert not [one for each in articles(tmp_path).values() for one in standard.problems(each)]
+
+
+def test_the_feed_and_the_pages_of_a_real_wordpress_give_the_same_articles_as_its_interface(tmp_path, wordpress):
+    run(configured(tmp_path / "api", {"wp": {"url": wordpress.url}}))
+    run(configured(tmp_path / "feed", {"wp": {"url": wordpress.url, "kind": "feed", "addresses": ["feed/"]}}))
+    by_api, by_feed = articles(tmp_path / "api"), articles(tmp_path / "feed")
+    assert len(by_feed) == 10  # a feed has the newest
+    assert by_feed.keys() < by_api.keys()
+    for url, one in by_feed.items():
+        same = {name: one[name] for name in ("title", "publication_timestamp_gmt")}
+        assert same == {name: by_api[url][name] for name in same}
+        assert "Second paragraph." in one["article_text"]
+    with pytest.raises(urllib.error.HTTPError):  # what is beyond the end is refused, as the reader expects
+        wordpress.call("GET", "posts?page=99")

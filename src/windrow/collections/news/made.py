@@ -41,7 +41,9 @@ class FoundArticle:
     image: str = ""
     excerpt: str = ""
     metadata: dict[str, Any] = field(default_factory=dict)
-    aliases: list[str] = field(default_factory=list)
+    canonical: str = ""
+    name: str = ""
+    """What its system calls it wherever it moves, such as its number there."""
     modified: str = ""
 
 
@@ -60,9 +62,8 @@ def made(found: FoundArticle, zone: str, seen: datetime | None) -> Observation |
     if stamp is None and found.stamp is not None:
         stamp, doubt = found.stamp, ""
     metadata = {name: value for name, value in found.metadata.items() if value not in (None, "", [])}
-    canonical = next((one for one in found.aliases if one.startswith(("http://", "https://")) and one != found.url), "")
-    if canonical:
-        metadata["canonical_url"] = canonical
+    if found.canonical and found.canonical != found.url:
+        metadata["canonical_url"] = found.canonical
     if doubt:
         metadata["date_doubt"] = doubt
     value: dict[str, Any] = {
@@ -79,11 +80,12 @@ def made(found: FoundArticle, zone: str, seen: datetime | None) -> Observation |
     image = normalise(found.image, found.base or found.url).url if found.image else ""
     optional = {"image_url": image, "excerpt": found.excerpt, "metadata": metadata}
     value |= {name: each for name, each in optional.items() if each}
-    aliases = [one for one in (standard.alias(each) for each in (found.url, *found.aliases)) if one]
-    aside = {"kind": found.kind, "aliases": distinct([*aliases, *(one for one in found.aliases if ":" in one[:20])])}
+    addresses = [found.url, found.canonical] if standard.is_same_site(found.url, found.canonical) else [found.url]
+    aside = {"kind": found.kind, "aliases": distinct([*map(standard.alias, addresses), found.name])}
     if found.modified:
         aside["modified"] = found.modified
-    return Observation(found.url, value, f"{title}\n{text}", url=found.url, aside=aside)
+    return Observation(found.url, value, f"{title}\n{text}", url=found.url, aside=aside,
+                       names=(found.name,) if found.name else ())  # fmt: skip
 
 
 def seconds(told: str, zone: str, seen: datetime | None) -> tuple[int | None, str]:

@@ -59,7 +59,7 @@ def read_page(task: Task, kind: str, said: Mapping[str, str]) -> Observation | S
             "site_name": found.site, "language": found.language, "modified_date": found.modified,
             "paywalled": True if _PAID.search(body) else None,
         },
-        aliases=[canonical] if canonical and _is_own(canonical, url) else [],
+        canonical=canonical if canonical and _is_own(canonical, url) else "",
         modified=found.modified,
     )  # fmt: skip
     return made(article, str(options.get("zone", "")), task.visited)

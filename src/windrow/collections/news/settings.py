@@ -49,6 +49,9 @@ SOURCE = (
     Setting("kind", choice("auto", *KINDS), "auto", "what the site offers; auto: windrow finds out at its `url`"),
     Setting("every", DURATION, 0, "how often it is asked for what is new at most; 0: in each run"),
     Setting("overlap", DURATION, "48h", "how far behind the last run windows of time reach back"),
+    Setting(
+        "gone_every", DURATION, "1d", "how often a WordPress is asked for the numbers of all posts; 0: in each run"
+    ),
     Setting("since", DAY, "", "the first day of articles that are wanted; empty: as far back as the site goes"),
     Setting("until", DAY, "", "the last day of articles that are wanted; then nothing newer is asked for"),
     Setting("zone", ZONE, "", "the time zone of dates that name none"),

@@ -59,6 +59,16 @@ def alias(url: str) -> str:
     return f"{where}?{'&'.join(kept)}" if kept else where
 
 
+def is_same_site(url: str, other: str) -> bool:
+    """Tell whether two addresses may be one article's: no page may say that it is the article of another site.
+
+    >>> is_same_site("https://m.example.com/a", "https://www.example.com/a"), is_same_site("https://a.example/", "")
+    (True, False)
+    """
+    one, two = domain(url), domain(other)
+    return bool(one and two) and (one == two or one.endswith(f".{two}") or two.endswith(f".{one}"))
+
+
 def spelled(article: Mapping[str, Any]) -> str:
     """Return an article as its file has it."""
     known = {name: article[name] for name in FIELDS if name in article}

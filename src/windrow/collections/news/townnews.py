@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from windrow.collections.news import standard
 from windrow.collections.news.made import FoundArticle, made
 from windrow.collections.news.reply import RefusedReply, plain, reply, texts
 from windrow.contract import Answer, Observation, Offering, Request, Skip, Task, Turn
@@ -114,7 +115,7 @@ def _found(row: Mapping[str, Any], url: str) -> FoundArticle:
             "uuid": row.get("uuid"), "type": row.get("type"), "flags": row.get("flags"),
             "modified_date": _time(row, "lastupdated"),
         },
-        aliases=[f"townnews:{row['uuid']}"] if isinstance(row.get("uuid"), str) and row["uuid"] else [],
+        name=f"townnews:{standard.domain(url)}/{row['uuid']}" if isinstance(row.get("uuid") or 0, str) else "",
         modified=_time(row, "lastupdated"),
     )  # fmt: skip
 

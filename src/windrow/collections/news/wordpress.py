@@ -3,7 +3,8 @@
 A site is read once from its first post to its last. From then on each run asks for two windows of time, which reach
 behind the last run: posts dated in it, and posts changed in it. A post that was scheduled has an old time of change,
 one that was published later an old date; each is in one of them. One that is back-dated when it is made is in neither,
-since WordPress gives it its own date as the time of its change: so posts with new numbers are asked for, too.
+since WordPress gives it its own date as the time of its change: so posts with new numbers are asked for, too. What
+went is found by `wordpress_gone`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from windrow.collections.news import wordpress_gone
 from windrow.collections.news.made import FoundArticle, made
 from windrow.collections.news.reply import RefusedReply, plain, reply, texts
 from windrow.contract import Answer, Observation, Offering, Request, Skip, Task, Turn
@@ -78,7 +80,8 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
     overlap = timedelta(seconds=float(options["overlap"]))
     starts = {mode: _back(learned[f"upto.{mode}"], overlap) for mode in ("date", "modified")}
     starts["id"] = f"{learned.get('top', 0)}.{learned['upto.date'][:19]}"
-    return tuple(PostList(mode, start).request(_tried(api, learned)) for mode, start in starts.items())
+    windows = (PostList(mode, start).request(_tried(api, learned)) for mode, start in starts.items())
+    return (*windows, wordpress_gone.begin(source, api))
 
 
 def _home(source: Source, path: str) -> str:
@@ -97,6 +100,10 @@ def _back(told: str, overlap: timedelta) -> str:
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
     """Offer the posts of a page, and ask for the next one until the true end."""
+    if answer.request.name == wordpress_gone.NUMBERS:
+        return wordpress_gone.follow_numbers(learned, answer)
+    if answer.request.name == wordpress_gone.BY_NUMBER:
+        return _follow_by_number(learned, answer)
     told: dict[str, Any] = json.loads(answer.request.context) if answer.request.context else {"mode": "all"}
     now = PostList(**told)
     api = answer.request.url.partition("per_page=")[0].rstrip("?&")
@@ -108,7 +115,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
         return _closed(source, learned, api, refused)
     posts = [one for one in came if isinstance(one, dict)]
     numbers = [one["id"] for one in posts if isinstance(one.get("id"), int)]
-    top = {"top": max([learned.get("top", 0), *numbers])}
+    top = {"top": max([learned.get("top", 0), *numbers]), **wordpress_gone.learned_numbers(learned, numbers)}
     offers = tuple({key: Offering(key) for key in map(_version, posts)}.values())
     listed = ",".join(str(one.get("id")) for one in posts)[:2000]
     total, pages = _number(answer.fields, "x-wp-total"), _number(answer.fields, "x-wp-totalpages")
@@ -123,6 +130,19 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
         return replace(turn, learned={**turn.learned, **top})
     following = PostList(**{**vars(now), "page": now.page + 1, "last": listed})
     return Turn((following.request(api),), offers, top)
+
+
+def _follow_by_number(learned: Mapping[str, Any], answer: Answer) -> Turn:
+    """Offer the posts that are there, and forget the numbers of those that are not."""
+    came = reply(answer.status, answer.fields, answer.view.read())
+    if not isinstance(came, list):
+        refused = came if isinstance(came, RefusedReply) else RefusedReply(Reason.NOT_VALID, "no list of posts")
+        return Turn(skip=refused.reason, findings=(Finding("Refused", refused.message, Level.WARN),))
+    posts = [one for one in came if isinstance(one, dict)]
+    there = {one["id"] for one in posts if isinstance(one.get("id"), int)}
+    not_there = set(wordpress_gone.asked_numbers(answer.request)) - there
+    offers = tuple({key: Offering(key) for key in map(_version, posts)}.values())
+    return Turn((), offers, wordpress_gone.learned_numbers(learned, there, not_there), end=f"{len(not_there)} are gone")
 
 
 def _ended(source: Source, now: PostList, answer: Answer, offers: tuple[Offering, ...], why: str) -> Turn:
@@ -176,7 +196,8 @@ def _version(post: Mapping[str, Any]) -> str:
 def read(task: Task) -> Iterator[Observation | Skip]:
     """Make an article of each post."""
     came = reply(200, task.fields, task.view.read())
-    if not isinstance(came, list):
+    request = task.request
+    if not isinstance(came, list) or request is None or request.name == wordpress_gone.NUMBERS:
         return
     seen: set[str] = set()
     zone = task.source.options["zone"] if task.source else ""
@@ -198,16 +219,18 @@ def read(task: Task) -> Iterator[Observation | Skip]:
         elif _rendered(post, "content", "protected") is True:
             yield Skip(Reason.PROTECTED, url or f"post {number}")
         else:
-            yield made(_found(post, url, number, zone), zone, task.visited)
+            name = wordpress_gone.post_name(request.url, number)
+            yield made(_found(post, url, name, zone), zone, task.visited)
+    if request.name == wordpress_gone.BY_NUMBER:
+        yield from wordpress_gone.gone(request, came)
 
 
-def _found(post: Mapping[str, Any], url: str, number: str, zone: str) -> FoundArticle:
+def _found(post: Mapping[str, Any], url: str, name: str, zone: str) -> FoundArticle:
     embedded = post.get("_embedded")
     inside = embedded if isinstance(embedded, dict) else {}
     yoast = post.get("yoast_head_json")
     head = yoast if isinstance(yoast, dict) else {}
     excerpt = plain(_rendered(post, "excerpt")).removesuffix("[…]").removesuffix("[...]").strip()
-    host = url.split("/")[2] if url.count("/") > 1 else ""
     return FoundArticle(
         url=url,
         kind="wordpress",
@@ -223,7 +246,7 @@ def _found(post: Mapping[str, Any], url: str, number: str, zone: str) -> FoundAr
             "wp_post_id": post.get("id"), "wp_post_type": str(post.get("type", "post")),
             "modified_date": _date(post, "modified", zone),
         },
-        aliases=[f"wordpress:{host.removeprefix('www.')}/{number}"],
+        name=name,
         modified=_date(post, "modified", zone),
     )  # fmt: skip
 

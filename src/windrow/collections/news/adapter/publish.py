@@ -21,6 +21,7 @@ from windrow.collections.news.adapter.raw import RawRun
 from windrow.collections.news.adapter.tree_index import TreeIndex, WrittenArticle
 from windrow.collections.news.discover import kind_of
 from windrow.collections.news.settings import KINDS
+from windrow.collections.news.wordpress_gone import NUMBERS
 from windrow.contract import CAPTURED, REQUEST
 from windrow.engine.ledger import Ledger
 from windrow.errors import DiskFull, StoreError
@@ -116,7 +117,8 @@ class _Writing:
         raw = self._raw.get(kind)
         if raw is None:
             raw = self._raw[kind] = RawRun(kind, self._session, self._trees, one.opened, self._index.is_first)
-        raw.take(one, self._ledger.requests.followed(one.seq), self._ledger.captures)
+        if name != NUMBERS:  # numbers are no posts
+            raw.take(one, self._ledger.requests.followed(one.seq), self._ledger.captures)
         for each in told:
             if not self._index.is_first(f"{kind} {each.key}"):
                 continue  # listed by a page that overlaps another one of this run
