@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import time
 
-from tests.engine.roaming import LIMITS, faults, roam, source, told
+import pytest
+
+from tests.engine.roaming import LIMITS, change, faults, roam, source, told
 from tests.servers.hostile import BAD, GOOD, answer, answering
 from windrow.engine.ledger import Ledger
 
@@ -87,24 +89,46 @@ def test_a_host_that_answers_with_all_that_is_bad_is_crawled_to_its_end_beside_a
     assert faults(tmp_path) == []
 
 
+DEEP = [f"/deep/in/it/{at}" for at in range(4)]
+
+
 class Endless(dict):
-    """A host whose pages go on for ever, all the same but for a number."""
+    """Hosts with four pages far from their home page, one of which goes on for ever with the same text besides."""
+
+    def __init__(self, fan: int) -> None:
+        """Let each of the endless pages lead to so many others."""
+        super().__init__()
+        self._fan = fan
 
     def get(self, key, default=None):
         host, path = key
+        at = int(path.rpartition("/")[2] or 0) if path != "/robots.txt" else 0
+        if path == "/":
+            return answer(b"<h1>Home</h1> <a href=/num/1>numbers</a> <a href=/deep/in/it/0>pages</a>")
+        if path in DEEP:
+            words = f"{host} {at}: {'so it is told here ' * at}".translate(str.maketrans("0123456789", "qwertyuiop"))
+            return answer(f"<p>{words} <a href=/deep/in/it/{at + 1}>next</a>".encode())
         if host == BAD and path.startswith("/num/"):
-            at = int(path.rpartition("/")[2])
-            return answer(b"<h1>Nothing here</h1> page %d <a href=/num/%d>next</a>" % (at, at + 1))
+            links = b"".join(b"<a href=/num/%d>on</a>" % (at * self._fan + one) for one in range(1, self._fan + 1))
+            return answer(b"<h1>Nothing here</h1> page %d %s" % (at, links))
         return super().get(key, default)
 
 
-def test_a_host_of_an_endless_row_of_the_same_text_is_left_for_the_run_and_told(tmp_path):
-    with answering(Endless()) as server:
-        code = roam(tmp_path, source([f"{server.origin(BAD)}/num/1"]))
-        asked = len([path for _, path in server.asked if path.startswith("/num/")])
-    assert 100 < asked < 200
-    assert code == 3
-    assert told(tmp_path, "SELECT reason FROM task_end WHERE failed") == [("trap",)]
+@pytest.mark.parametrize("fan", [1, 3])
+def test_new_addresses_of_a_host_with_an_endless_row_of_known_text_are_given_up_and_told_and_nothing_else(
+    tmp_path, fan
+):
+    with answering(Endless(fan)) as server:
+        site = source([f"{server.origin(host)}/" for host in (GOOD, BAD)])
+        for _ in range(2):
+            server.asked.clear()
+            assert roam(tmp_path, site) == 0
+            assert {(host, path) for host in (GOOD, BAD) for path in ("/", *DEEP)} <= {*server.asked}
+            assert 100 < len([path for _, path in server.asked if path.startswith("/num/")]) < 600
+            change(tmp_path, "UPDATE address SET due = 2 WHERE due > 0 AND url NOT LIKE '%/num/%'")
+    rules = told(tmp_path, "SELECT comment FROM task_end WHERE reason = 'trap' AND NOT failed")
+    assert len(rules) == 2
+    assert all(f"{server.origin(BAD)}, where new addresses bring nothing new" in comment for (comment,) in rules)
 
 
 def test_rules_that_failed_once_and_then_came_are_no_trouble_of_the_source(tmp_path):

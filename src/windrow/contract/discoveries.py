@@ -34,6 +34,13 @@ class Planner(Protocol):
         ...
 
 
+BEHIND = 1_000
+"""The least order number (`FoundUrl.place`) of addresses that only pages without anything new lead to.
+
+They are asked after the others of their host; and none of them any more in a run that finds the host endless.
+"""
+
+
 class CrawlRules(Protocol):
     """The rules by which one origin is crawled, and what they learned from its answers.
 
@@ -69,7 +76,10 @@ class CrawlRules(Protocol):
         """
 
     def endless(self, call: CrawlRequest, body: bytes) -> bool:
-        """Take what a new address brought; tell whether the origin has nothing but endless rows of known content."""
+        """Take what a new address brought, before its links; tell whether, for long, none brought anything new.
+
+        From then on the run asks the origin's new addresses below `BEHIND` alone, and those that were asked before.
+        """
 
     def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
         """Return the base and the references of a document, as they are written in it.

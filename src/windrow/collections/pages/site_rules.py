@@ -13,6 +13,7 @@ from windrow.collections.pages.outcome import outcome
 from windrow.collections.pages.policy import Policy, PolicyVerdict, by_robots, told
 from windrow.collections.pages.references import LinkMemo, Read
 from windrow.collections.pages.trap import NoveltyCount
+from windrow.contract.discoveries import BEHIND
 from windrow.digest import number
 from windrow.formats.directive import header
 from windrow.formats.url import Resolver, normalise, parts
@@ -83,7 +84,8 @@ class SiteRules:
         self._standing = robots_standing.NEW
         self._year = _NO_YEAR
         self._judged: dict[str, FoundUrl | None] = {}  # what `follow` said: pages repeat their links
-        self._row = NoveltyCount()
+        self._novelty = NoveltyCount()
+        self._behind = 0  # what the order numbers of found addresses are raised by
         self._sitemaps = SITEMAPS  # how many may still be offered
         self._assets = ASSETS if manner.assets else 0  # the same of these
         self._left: list[LeftOut] = []
@@ -150,8 +152,18 @@ class SiteRules:
         return None if self._pace.given_up else self._pace.wait(delay)
 
     def endless(self, call: CrawlRequest, body: bytes) -> bool:
-        """Take what a new address brought; tell whether the origin gives nothing but what is known already."""
-        return call.kind == CrawlType.FILE_CRAWL and self._row.endless(body)
+        """Take what a new address brought; tell whether the origin gives nothing but what is known already.
+
+        What a page links to that brought nothing new stands behind all that other pages link to.
+        """
+        if call.kind != CrawlType.FILE_CRAWL:
+            return False
+        endless = self._novelty.endless(body)
+        behind = BEHIND if self._novelty.known else 0
+        if behind != self._behind:
+            self._behind = behind
+            self._judged.clear()
+        return endless
 
     def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
         """Return the base of a page and those of its references that no page before it had.
@@ -262,7 +274,7 @@ class SiteRules:
             if verdict.reason is Reason.ROBOTS_DENIED:
                 self._leave(url, verdict)
                 return None
-        return FoundUrl(number(url), address.origin, url, recrawl.segments(url))
+        return FoundUrl(number(url), address.origin, url, recrawl.segments(url) + self._behind)
 
 
 def again(visit: Visit, interval: float, failures: int, start: float) -> tuple[float, float]:

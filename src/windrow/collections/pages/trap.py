@@ -15,8 +15,8 @@ _QUERY = re.compile(
     r"|(?:^|&)(?:[a-z]*[_-])?(?:year|yr|jahr|annee|ano)=(\d{4})(?!\d)",
     re.ASCII | re.IGNORECASE,
 )
-_SAMPLED = 10  # of so many new pages one is looked at: to look takes a tenth of a millisecond
-_SAME = 12  # of those that were looked at, in a row, before an origin is found endless
+_SAMPLED = 10  # of so many new pages one is looked at, until one brings nothing: a look takes a tenth of a millisecond
+_SAME = 120  # pages in a row that bring nothing new, before an origin is found endless
 _LARGE = 1 << 18  # bytes of a page that is not looked at: nobody generates such without content
 _SHORT = 500  # bytes of a text whose numbers do not make it another one: a calendar's, a counter's
 _KEPT = 10_000  # texts remembered
@@ -91,10 +91,17 @@ class NoveltyCount:
 
     >>> row = NoveltyCount()
     >>> [row.endless(b"<p>No events in %d. <a href=%d>" % (at, at + 1)) for at in range(1964, 2164)].index(True)
-    129
+    138
+    >>> row.known
+    True
     """
 
     __slots__ = ("_new", "_same", "_texts")
+
+    @property
+    def known(self) -> bool:
+        """Tell whether the last page brought nothing new, as far as it was looked at."""
+        return self._same > 0
 
     def __init__(self) -> None:
         """Begin with no page."""
@@ -105,7 +112,7 @@ class NoveltyCount:
     def endless(self, body: bytes) -> bool:
         """Take the body of a new address; tell whether for long none brought anything new."""
         self._new += 1
-        if self._new % _SAMPLED:
+        if self._new % _SAMPLED and not self._same:
             return False
         text = b"" if len(body) > _LARGE else _TAG.sub(b"", body).translate(None, b" \t\n\f\r")
         if len(text) < _SHORT:

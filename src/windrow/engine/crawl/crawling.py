@@ -11,11 +11,12 @@ from types import TracebackType
 from typing import Self
 
 from windrow.contract import Crawl
+from windrow.contract.discoveries import BEHIND
 from windrow.engine.captures.shared_answers import SharedAnswers
 from windrow.engine.crawl.left_out import RuleCount
 from windrow.engine.fetchers.message import Event, MoreAddresses, Visited, WalkEnded, WalkOrigin
 from windrow.engine.ledger import LedgerWriter
-from windrow.engine.ledger.addresses import DueAddress
+from windrow.engine.ledger.addresses import EVERY, DueAddress
 from windrow.engine.ledger.captures import CapturedRow
 from windrow.engine.ledger.moment import now
 from windrow.engine.listed.connection_pool import LONGEST
@@ -48,6 +49,7 @@ PATIENCE = 60.0
 """Seconds that a run waits at most for a service that declined, before it leaves the rest to the next run."""
 
 OTHER_RULES = "other rules"
+ENDLESS = "{}, where new addresses bring nothing new"
 NOT_MODIFIED = 304
 REDIRECT = 300
 
@@ -64,6 +66,7 @@ class _Host:
     hand: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     walked: bool = False
     left: bool = False
+    endless: bool = False  # for long none of its new addresses brought anything new
     dry: bool = False
     deaths: int = 0
     suspect: int = 0  # an address over whose bytes a process has died once
@@ -209,6 +212,7 @@ class Crawling:
         for name, tally in self._tallies.items():
             if error is None:
                 self._blame_seeds(name, tally)
+                self._count_endless(name, tally)
                 self._leave_out(name, tally)
             told = ", ".join(f"{reason} {count}" for reason, count in tally.reasons.most_common(5))
             comment = f"{name}: {tally.visits} asked, {tally.found} found" + (f" ({told})" if told else "")
@@ -249,6 +253,14 @@ class Crawling:
             return []
         return found
 
+    def _count_endless(self, name: str, tally: _Tally) -> None:
+        """Count the addresses that were not asked because new ones of their host bring nothing new."""
+        for host in self._hosts.values():
+            if host.endless and host.source.name == name:
+                number, example = self._run.ledger.addresses.never_asked(host.seq)
+                if number:
+                    tally.left[Reason.TRAP, ENDLESS.format(host.origin)] = (number, example)
+
     def _leave_out(self, name: str, tally: _Tally) -> None:
         """Put on record what rules left out of a source, as a task of each rule."""
         run = self._run
@@ -282,7 +294,8 @@ class Crawling:
         room = min(room, most - tally.given) if most else room
         # What is asked by requests may be due again every second: a run asks what was due when it began.
         at = self._began if self._following and not service_of(host.source) else int(time.time())
-        rows = run.ledger.addresses.due(host.seq, at, room + len(host.hand)) if room > 0 else []
+        below = BEHIND if host.endless else EVERY
+        rows = run.ledger.addresses.due(host.seq, at, room + len(host.hand), below) if room > 0 else []
         fresh = [row for row in rows if row.digest not in host.hand][:room]
         host.dry = len(fresh) < room
         if not fresh or (not host.walked and not self._begin(host)):
@@ -378,6 +391,7 @@ class Crawling:
             rule = (one.reason, one.rule) if len(tally.left) < RULES else (one.reason, OTHER_RULES)
             count, first = tally.left.get(rule, (0, one.url))
             tally.left[rule] = (count + 1, first)
+        host.endless = host.endless or event.endless
         if event.found:
             self._put(writer, host.source, visit.digest, event.found)
         run.progress.step(1, failed)

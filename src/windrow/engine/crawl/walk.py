@@ -157,12 +157,12 @@ class Walker:
         if isinstance(came, BatchBroken):
             return came
         pause = self._guide.pause(came.visit.seconds, came.status, came.wait)
-        visited = self._read(known, came, _long(pause, came))
+        new = not known.last.digest and came.visit.status == OK
+        endless = new and self._guide.endless(known, came.body)
+        visited = self._read(known, came, _long(pause, came))._replace(endless=endless)
         self._report(visited)
         if why := self._harmed(visited.visit):
             return why
-        if not known.last.digest and visited.visit.status == OK and self._guide.endless(known, came.body):
-            return self._left(Reason.TRAP, "its new addresses bring nothing but what is known from others")
         return await self._rest(pause) if pause != 0 else self._stopped()
 
     def _harmed(self, visit: Visit) -> BatchBroken | None:

@@ -124,7 +124,8 @@ class MoreAddresses(NamedTuple):
 class Visited(NamedTuple):
     """What came of one address, the addresses that it offers, and those that a rule leaves out.
 
-    `wait` is for how many seconds the host is to be left alone, where that is long enough to be put on record.
+    `wait` is for how many seconds the host is to be left alone, where that is long enough to be put on record;
+    `endless`, that for long no new address of it brought anything new.
     """
 
     host: int
@@ -132,6 +133,7 @@ class Visited(NamedTuple):
     found: tuple[FoundUrl, ...] = ()
     wait: float | None = None
     left: tuple[LeftOut, ...] = ()
+    endless: bool = False
     held: int = 0  # the visit of another collection whose answer it is; 0 where the host was asked
 
 

@@ -12,6 +12,12 @@ from windrow.engine.ledger.database import LedgerDatabase
 from windrow.engine.ledger.moment import spell
 from windrow.model import Attachment, FoundUrl, HttpRequest, Recorded
 
+NEVER_ASKED = 0
+"""When an address is due that was never asked. What an operator wants asked is due at 1, all else by the clock."""
+
+EVERY = 2**62
+"""What every order number is below."""
+
 
 class HostRow(NamedTuple):
     """An origin that a source's crawl may ask."""
@@ -113,6 +119,13 @@ class DueCount(NamedTuple):
     number: int
 
 
+class NeverAsked(NamedTuple):
+    """How many addresses of a host were never asked, and one of them."""
+
+    number: int
+    example: str
+
+
 class WrongAddress(NamedTuple):
     """An address that is due, or has a last capture, other than its visits say."""
 
@@ -188,9 +201,18 @@ class AddressQueries:
         """
         return {one.origin: one.until for one in self._database.rows(_Rest, "rests", at)}
 
-    def due(self, host: int, at: int, limit: int) -> list[DueAddress]:
-        """Return what to ask of a host next: new addresses first."""
-        return self._database.rows(DueAddress, "addresses_due", host, at, limit)
+    def due(self, host: int, at: int, limit: int, below: int = EVERY) -> list[DueAddress]:
+        """Return what to ask of a host next: new addresses first, of these only what stands `below` in their order."""
+        if below == EVERY:
+            return self._database.rows(DueAddress, "addresses_due", host, NEVER_ASKED, at, EVERY, limit)
+        new = self._database.rows(DueAddress, "addresses_due", host, NEVER_ASKED, NEVER_ASKED, below, limit)
+        again = self._database.rows(DueAddress, "addresses_due", host, NEVER_ASKED + 1, at, EVERY, limit - len(new))
+        return new + again
+
+    def never_asked(self, host: int) -> NeverAsked:
+        """Count the addresses of a host that were never asked, and name one of them."""
+        (found,) = self._database.rows(NeverAsked, "addresses_never_asked", host)
+        return found
 
     def next_due(self, host: int) -> int | None:
         """Return when the next address of a host is due, in seconds since 1970; None where none ever is."""

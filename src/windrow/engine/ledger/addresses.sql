@@ -26,7 +26,7 @@ SELECT a.digest, a.url, a.kind, a.place, a.pause, a.failures, coalesce(v.etag, '
        CASE WHEN v.revisit = 0 THEN v.started ELSE (SELECT min(k.started) FROM visit k
            WHERE k.address = a.digest AND k.digest = v.digest AND k.revisit = 0) END
 FROM address a LEFT JOIN visit v ON v.seq = a.capture AND v.kind = a.kind
-WHERE a.host = ? AND a.due <= ? ORDER BY a.due, a.place LIMIT ?;
+WHERE a.host = ? AND a.due BETWEEN ? AND ? AND a.place < ? ORDER BY a.due, a.place LIMIT ?;
 
 -- name: address_hinted
 -- Make an address due that is said to have changed since its last visit, but not sooner than a while after that.
@@ -58,6 +58,10 @@ SELECT coalesce(max(rowid), 0) FROM address;
 SELECT h.collection, h.source, a.kind, count(*), sum(a.capture <> 0 AND a.failures = 0), sum(a.failures > 0),
        sum(coalesce(a.due <= ?, 0)), min(CASE WHEN a.due > 0 THEN a.due END)
 FROM address a JOIN host h ON h.seq = a.host GROUP BY h.collection, h.source, a.kind;
+
+-- name: addresses_never_asked
+-- How many addresses of a host were never asked, and one of them.
+SELECT count(*), coalesce(min(url), '') FROM address WHERE host = ? AND due = 0;
 
 -- name: addresses_due_by_host
 -- How many addresses of each host are due at a moment.
