@@ -241,6 +241,16 @@ class TellsChanges(Protocol):
         ...
 
 
+class TellsOutcomes(Protocol):
+    """Knows how the questions of its crawl ended once what they brought was read."""
+
+    def outcomes(
+        self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int], counted: Counter[str]
+    ) -> Counter[str]:
+        """Count them between two facts, in the words of its `Crawl.outcome`; `counted` is what the ledger says."""
+        ...
+
+
 class Adopts(Protocol):
     """Can take documents that are held already."""
 

@@ -8,11 +8,13 @@ import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import chdir, closing
 
 import pytest
 
 from tests.cli.conftest import AGENT, OPERATOR, WHOLE, page, paths, start
+from tests.servers.hostile import GOOD, answer, answering
+from windrow.app.scaffold import prepare
 
 
 def test_what_is_asked_is_exactly_what_may_be_asked(root, small, windrow) -> None:
@@ -52,6 +54,34 @@ def test_a_file_without_a_reader_has_one_word_in_the_report_and_the_database(roo
     with closing(sqlite3.connect(root / "summary.sqlite")) as database:
         told = "SELECT exit_code, count(*) FROM crawl_summary WHERE exit_code IN (20, 29) GROUP BY 1"
         assert dict(database.execute(told)) == {20: outcomes["file_ingested"], 29: 1}
+
+
+def test_a_page_that_its_server_calls_a_picture_is_ingested_in_the_report_the_status_and_both_databases(
+    tmp_path, windrow
+):
+    answers = {
+        (GOOD, "/"): answer(page("home", "called.html", "table.json").encode()),
+        (GOOD, "/called.html"): answer(page("called otherwise").encode(), kind="image/png"),
+        (GOOD, "/table.json"): answer(b"{}", kind="application/json"),
+    }
+    with answering(answers) as server, chdir(tmp_path):
+        prepare(tmp_path)
+        configuration = f'{OPERATOR.replace("127.0.0.1", GOOD)}[source.one]\ncollection = "pages"\n'
+        (tmp_path / "windrow.toml").write_text(f'{configuration}url = "{server.origin(GOOD)}/"\n')
+        said = windrow("run", "one", "--json")
+        assert said.code == 0, said.err
+        (status,) = windrow("status", "--json").messages
+        story = windrow("why", "session 1", "--json").messages[0]
+    for summary in (said.of("summary")[0], status["last"], story):
+        outcomes = {each["outcome"]: each["visits"] for each in summary["outcomes"]}
+        assert outcomes == {"file_ingested": 2, "file_of_unknown_type": 1}
+    for database, table in (("summary", "crawl_summary"), ("crawler", "crawl_log")):
+        with closing(sqlite3.connect(tmp_path / f"{database}.sqlite")) as link:
+            told = f"SELECT exit_code, count(*) FROM {table} WHERE crawl_type = 0 GROUP BY 1"
+            assert dict(link.execute(told)) == {20: 2, 29: 1}
+    with closing(sqlite3.connect(tmp_path / "crawler.sqlite")) as link:
+        told = "SELECT last_contentful_crawl_time_unix_utc FROM crawl_candidate JOIN url USING (url_id) WHERE path = ?"
+        assert link.execute(told, ("/called.html",)).fetchone() != (None,)
 
 
 def test_running_again_asks_nobody_until_something_is_due(root, small, windrow) -> None:

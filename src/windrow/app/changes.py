@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from windrow.adapter import CHANGED, GONE, NEW, SourceChange, Window
+from windrow.app.summary import WhatWasRead
 from windrow.config import Workspace
 from windrow.engine.ledger import Ledger
 from windrow.engine.requests.origin_rules import walked
@@ -42,17 +43,22 @@ def _answers(name: str, workspace: Workspace, ledger: Ledger, window: Window) ->
         yield from of_listings(ledger, name, window)
 
 
-def contents(workspace: Workspace, ledger: Ledger) -> Callable[[tuple[int, int]], Mapping[str, Counter[str]]]:
-    """Return what counts the changes between two facts by source, for collections whose bytes do not say them."""
+def was_read(workspace: Workspace, ledger: Ledger) -> WhatWasRead:
+    """Return what counts by what was read, for the collections whose bytes do not say all."""
 
-    def count(facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
+    def changes(facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
         found: dict[str, Counter[str]] = {}
         for name in installed():
             answer = getattr(adapter(name), "content", None)
             found |= (answer(workspace, ledger, facts) or {}) if answer else {}
         return found
 
-    return count
+    def outcomes(name: str, facts: tuple[int, int], counted: Counter[str]) -> Counter[str]:
+        answer = getattr(adapter(name), "outcomes", None)
+        found: Counter[str] = answer(workspace, ledger, facts, counted) if answer else counted
+        return found
+
+    return WhatWasRead(changes, outcomes)
 
 
 def of_session(workspace: Workspace, ledger: Ledger, session: int) -> tuple[SourceChange, ...]:

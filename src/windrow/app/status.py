@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
-from windrow.app.changes import contents
+from windrow.app.changes import was_read
 from windrow.app.crawled import Frontier, frontiers, visits
 from windrow.app.summary import Phases, ReasonCount, SessionSummary, SourceCount, count_reasons, phase_name, summarise
 from windrow.config import Workspace
@@ -83,7 +83,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
         workspace.name,
         workspace.root,
         holder(ledger),
-        summarise(ledger, last, phases, contents=contents(workspace, ledger)) if last else None,
+        summarise(ledger, last, phases, was_read=was_read(workspace, ledger)) if last else None,
         _sources(workspace, ledger, turns, phases),
         tuple(
             StateCount(
@@ -146,7 +146,7 @@ def _sources(
         count = None
         if mine:
             number = mine[-1].session
-            summary = told.setdefault(number, summarise(ledger, number, phases, contents=contents(workspace, ledger)))
+            summary = told.setdefault(number, summarise(ledger, number, phases, was_read=was_read(workspace, ledger)))
             count = next((one for one in summary.sources if one.source == source.name), None)
         state = _stands(workspace, source, mine, count or SourceCount(source.name))
         if frontier := walked.get(source.name):

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from windrow.adapter import Explanation
-from windrow.app.changes import contents
+from windrow.app.changes import was_read
 from windrow.app.question import Meaning, Question, clue, is_number
 from windrow.app.summary import SessionSummary, phase_name, summarise
 from windrow.config import Workspace
@@ -93,7 +93,7 @@ def tell(workspace: Workspace, ledger: Ledger, what: str) -> StoryAnswer:
     question = Question(workspace, ledger)
     number = what.removeprefix("session ")
     if is_number(number) and (session := ledger.sessions.numbered(int(number))):
-        return StoryAnswer(what, session=summarise(ledger, session, phases(), contents=contents(workspace, ledger)))
+        return StoryAnswer(what, session=summarise(ledger, session, phases(), was_read=was_read(workspace, ledger)))
     return _numbered(ledger, _found(workspace, ledger, question, what))
 
 

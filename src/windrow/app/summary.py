@@ -21,12 +21,18 @@ Phases = Mapping[str, tuple[str, ...]]
 """The names of each collection's phases, in order."""
 
 
-Contents = Callable[[tuple[int, int]], Mapping[str, Counter[str]]]
-"""Counts between two facts what came, changed or went, by source and kind."""
+class WhatWasRead(NamedTuple):
+    """Counts between two facts, by what was read, what the ledger knows by bytes and names alone.
+
+    `changes` counts by source and kind what came, changed or went; `outcomes` takes how the questions of a collection
+    ended as the ledger counts them, and returns how they did.
+    """
+
+    changes: Callable[[tuple[int, int]], Mapping[str, Counter[str]]] = lambda _: {}
+    outcomes: Callable[[str, tuple[int, int], Counter[str]], Counter[str]] = lambda _, _facts, counted: counted
 
 
-def _nothing(_: tuple[int, int]) -> Mapping[str, Counter[str]]:
-    return {}
+NOTHING_READ = WhatWasRead()
 
 
 class SourceCount(NamedTuple):
@@ -113,11 +119,11 @@ class SessionSummary:
 
 
 def summarise(
-    ledger: Ledger, session: int, phases: Phases, mended: tuple[str, ...] = (), *, contents: Contents = _nothing
+    ledger: Ledger, session: int, phases: Phases, mended: tuple[str, ...] = (), *, was_read: WhatWasRead = NOTHING_READ
 ) -> SessionSummary:
     """Return what is on record of a session, which must be there.
 
-    `contents` counts what came, changed or went between two facts, by source, where the bytes do not say it.
+    `was_read` counts what the bytes do not say.
     """
     row = ledger.sessions.get(session)
     assert row is not None
@@ -126,6 +132,7 @@ def summarise(
     moves = ledger.items.moved_between(span)
     refusals = ledger.listings.refused_between(span)
     crawled = visits(ledger, span, phases)
+    read = crawled._replace(sources=_read(crawled, was_read.changes(span)))
     whys: list[tuple[str, int]] = [(one.reason, one.number) for one in moves if one.reason]
     whys += [(one.reason, one.number) for one in refusals]
     whys += crawled.reasons
@@ -136,7 +143,7 @@ def summarise(
         began=row.began,
         ended=row.ended,
         exit_code=row.outcome,
-        sources=_sources(ledger, span, tasks, refusals, crawled._replace(sources=_read(crawled, contents(span)))),
+        sources=_sources(ledger, span, tasks, refusals, read),
         phases=_phases(moves, phases),
         reasons=count_reasons(whys),
         findings=tuple(FindingCount(*one) for one in ledger.items.found_between(span)),
@@ -144,7 +151,7 @@ def summarise(
         notes=tuple(_note(one) for one in tasks if not one.failed and not one.source and one.comment),
         mended=mended,
         left_out=left_out(tasks),
-        outcomes=crawled.outcomes,
+        outcomes=_outcomes(crawled.outcomes, span, was_read),
         archive=f"windrow-{row.seq:06}",
     )
 
@@ -220,6 +227,21 @@ def _read(crawled: Visits, contents: Mapping[str, Counter[str]]) -> dict[str, Co
                 mine[kind] = told[kind]
             found[source] = mine
     return found
+
+
+def _outcomes(
+    counted: Iterable[OutcomeCount], span: tuple[int, int], was_read: WhatWasRead
+) -> tuple[OutcomeCount, ...]:
+    """Count how questions ended once what they brought was read, the most frequent first."""
+    by_collection: dict[str, Counter[str]] = {}
+    for one in counted:
+        by_collection.setdefault(one.collection, Counter())[one.outcome] += one.visits
+    found = [
+        OutcomeCount(name, outcome, number)
+        for name, mine in by_collection.items()
+        for outcome, number in was_read.outcomes(name, span, mine).items()
+    ]
+    return tuple(sorted(found, key=lambda one: -one.visits))
 
 
 def _phases(moves: Sequence[MoveCount], names: Phases) -> tuple[PhaseCount, ...]:

@@ -290,12 +290,12 @@ class Windrow:
         self, ledger: Ledger, session: int, mended: tuple[str, ...] = (), unusable: tuple[str, ...] = ()
     ) -> SessionSummary:
         """Return a session's summary, handed to the command of `run.notify` too."""
-        from windrow.app.changes import MOST, contents, of_session
+        from windrow.app.changes import MOST, of_session, was_read
         from windrow.app.notice import notify
         from windrow.app.summary import summarise
         from windrow.json_form import message
 
-        summary = summarise(ledger, session, phases(), mended, contents=contents(self.config, ledger))
+        summary = summarise(ledger, session, phases(), mended, was_read=was_read(self.config, ledger))
         found = of_session(self.config, ledger, session)
         summary = replace(summary, changes=found[:MOST], changes_left_out=len(found) > MOST)
         if unusable:  # the others were harvested

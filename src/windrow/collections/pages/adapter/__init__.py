@@ -15,6 +15,7 @@ ADAPTER = Rooms(
         "content": "changes",
         "explain": "explain",
         "harvest": "harvest",
+        "outcomes": "changes",
         "project": "harvest",
         "ready": "harvest",
         "remove_taken_down": "takedown",

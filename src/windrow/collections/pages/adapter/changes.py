@@ -7,10 +7,13 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+import sqlalchemy as sa
+
 from windrow.adapter import CHANGED, GONE, NEW, SourceChange, Window
 from windrow.collections.pages.adapter.editions import contents
 from windrow.collections.pages.adapter.open_summary import there
-from windrow.collections.pages.database.page_versions import PageVersion, Timeline, Versions, timelines
+from windrow.collections.pages.code import ExitCode
+from windrow.collections.pages.database.page_versions import PageVersion, Timeline, Versions, ended, timelines
 from windrow.collections.pages.database.sound import reached
 from windrow.collections.pages.difference import difference
 from windrow.config import Workspace
@@ -82,6 +85,22 @@ def _said(reader: Versions, turn: VersionChange) -> str:
     return ""
 
 
+def outcomes(workspace: Workspace, ledger: Ledger, facts: tuple[int, int], counted: Counter[str]) -> Counter[str]:
+    """Count how the questions between two facts ended: what was read was ingested, whatever its server calls it."""
+    unread, ingested = (code.name.lower() for code in (ExitCode.FILE_OF_UNKNOWN_TYPE, ExitCode.FILE_INGESTED))
+    with there(workspace) as engine:
+        if not counted[unread] or engine is None or not _is_read(engine, ledger, facts):
+            return counted
+        read = max(0, counted[unread] - ended(engine, facts, ExitCode.FILE_OF_UNKNOWN_TYPE))
+    found = counted.copy()
+    found.update({unread: -read, ingested: read})
+    return +found
+
+
+def _is_read(engine: sa.Engine, ledger: Ledger, facts: tuple[int, int]) -> bool:
+    return reached(engine) >= min(facts[1], ledger.attempts.last_visit())
+
+
 def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]] | None:
     """Count the pages of each source that came, changed or went, by what was read of them.
 
@@ -90,7 +109,7 @@ def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Map
     sources = {host.origin: host.source for host in ledger.addresses.hosts(COLLECTION)}
     found: dict[str, Counter[str]] = {name: Counter() for name in sources.values()}
     with there(workspace) as engine:
-        if engine is None or reached(engine) < min(facts[1], ledger.attempts.last_visit()):
+        if engine is None or not _is_read(engine, ledger, facts):
             return None
         for line in timelines(engine, visits=facts):
             source = sources.get(parts(line.url).origin)

@@ -214,3 +214,10 @@ def timelines(
             for number, seen in some.items():
                 told = sorted(versions.get(number, []), key=attrgetter("first", "end_or_never", "id"))
                 yield Timeline(seen[0][0], told, {at for _, at in seen})
+
+
+def ended(engine: sa.Engine, visits: tuple[int, int], code: int) -> int:
+    """Count the visits between two numbers that ended with an exit code."""
+    with guarded(engine), engine.connect().execution_options(**READS) as link:
+        told = "SELECT count(*) FROM windrow_observation WHERE visit BETWEEN ? AND ? AND exit_code = ?"
+        return int(link.exec_driver_sql(told, (*visits, code)).scalar() or 0)
