@@ -1,12 +1,24 @@
 """Lines of CDX and CDXJ: captures, legends, junk."""
 
 import time
+from unittest.mock import patch
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.formats.cdx import CDX_9, CDX_11, LONGEST, CdxFault, CdxLine, Layout, line, parse_line
+from windrow.formats.cdx import (
+    CDX_9,
+    CDX_11,
+    LONGEST,
+    CaptureColumns,
+    CdxFault,
+    CdxLine,
+    Layout,
+    line,
+    parse_line,
+    parse_lines,
+)
 from windrow.reasons import Reason
 
 SHA = "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
@@ -123,3 +135,59 @@ def test_a_line_costs_no_more_than_a_few_times_its_splitting():
         return min(took)
 
     assert least(parse_line) < 10 * least(lambda each: each.decode().split())
+
+
+def one_by_one(lines):
+    """Parse lines as `parse_line` does, each by itself."""
+    layout = None
+    for one in lines:
+        found = parse_line(one, layout)
+        if isinstance(found, Layout):
+            layout = found
+        if isinstance(found, CdxFault):
+            found = found._replace(line=one[:200].decode("utf-8", "replace"))
+        if found is not None:
+            yield found
+
+
+def together(lines):
+    for found in parse_lines(lines):
+        yield from found.lines(range(len(found.key))) if isinstance(found, CaptureColumns) else [found]
+
+
+NINE = f"org,example)/x 20180301120000 http://example.org/x text/html 301 {SHA} - 456 item/file.warc.gz"
+ODD = ["", "  ", "# comment", " CDX N b a m s k r V g", " CDX N b a m s k r M S V g", "CDX N b a m s k r M S V g",
+       "junk", NINE, NINE.replace("text/html 301 ", "text/html 301 - "), " " + ELEVEN, "#" + ELEVEN, ELEVEN.replace("org,", "CDX "),
+       ELEVEN + " more", ELEVEN.replace(" ", "\t"), ELEVEN.replace(" ", "  "), ELEVEN + "\r", ELEVEN + " ",
+       ELEVEN.replace("http", "{http"), ELEVEN.replace("http://example.org/x", '{"url":"u"}'), ELEVEN.replace("123", "-"),
+       ELEVEN.replace("123", "9" * 19), ELEVEN.replace("456", "4_5"), ELEVEN.replace("200", "2OO"), ELEVEN.replace("200", "-"),
+       ELEVEN.replace("20180301", "20180229"), ELEVEN.replace("20180301", "20160229"), ELEVEN.replace("20180301", "00000301"),
+       ELEVEN.replace("120000", "126000"), ELEVEN.replace("120000", "240000"), ELEVEN.replace("120000", "1200"),
+       ELEVEN.replace("120000", "1200001"), ELEVEN.replace("http://example.org/x", "-"), ELEVEN.replace("org/x", "org/\u00fc"),
+       ELEVEN.replace(SHA, "\0"), "\0", "\0 " + ELEVEN, ELEVEN + " \0 " + ELEVEN, "o" * (LONGEST + 1),
+       'org,example)/x 20180301120000 {"url": "http://example.org/x", "status": "200"}']  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.one_of(st.just(ELEVEN), st.just(ELEVEN), st.sampled_from(ODD), st.text(" \t\0{#-0129CDXkx", max_size=40)), max_size=60),
+       st.integers(2, 40))  # fmt: skip
+def test_many_lines_are_parsed_together_as_they_are_one_by_one(lines, size):
+    written = [one.encode() for one in lines]
+    with patch("windrow.formats.cdx._TOGETHER", size):
+        assert [*together(written)] == [*one_by_one(written)]
+
+
+def test_real_lines_are_parsed_together_as_they_are_one_by_one(shared):
+    files = sorted((shared / "data" / "papers" / "cdx").glob("*.cdx"))
+    assert files
+    for path in files:
+        lines = path.read_bytes().split(b"\n")
+        assert [*together(lines)] == [*one_by_one(lines)]
+
+
+def test_good_lines_come_as_columns_and_a_bad_one_costs_only_its_neighbours_that():
+    lines = [ELEVEN.encode()] * 256
+    lines[77] = b"junk"
+    found = [*parse_lines(lines)]
+    assert sum(len(one.key) for one in found if isinstance(one, CaptureColumns)) >= 248
+    assert [one.line for one in found if isinstance(one, CdxFault)] == ["junk"]

@@ -209,6 +209,10 @@ class Captures:
     `follow` is given each of these as an `Answer`, like that of `Requests`; its Turn offers parts, says what was
     learned, and may have requests where the collection has `Requests` too and the source an address. None: the whole
     answer is the document. With `unchanged`, an answer that repeats known bytes is taken too: its thing is still there.
+
+    `kinds` makes, as `select` does, a pure function of media type and status: what `select` says of every line that has
+    them, or None where that depends on the rest of the line. It is asked once for many lines that are alike, so that
+    those which are not wanted cost little.
     """
 
     select: Callable[[Source, Mapping[str, Any]], Callable[[CdxLine], Skip | None]]
@@ -216,6 +220,7 @@ class Captures:
     follow: Callable[[Source, Mapping[str, Any], Answer], Turn] | None = None
     unchanged: bool = True
     inputs: Callable[[Source], Inputs] = inputs
+    kinds: Callable[[Source, Mapping[str, Any]], Callable[[str, int | None], Skip | None]] | None = None
 
 
 Discovery = Listing | Crawl | Requests | Captures

@@ -5,10 +5,12 @@ from __future__ import annotations
 from windrow.collections.papers.settings import CONFIGURATION
 from windrow.contract import Captures, Collection, Derive, Settle, later
 
+_FINDING = "windrow.collections.papers.finding"
+
 COLLECTION = Collection(
     name="papers",
     phases=("find", "extract", "match"),
-    discovery=Captures(later("windrow.collections.papers.finding:select"), "1", unchanged=False),
+    discovery=Captures(later(f"{_FINDING}:select"), "1", unchanged=False, kinds=later(f"{_FINDING}:kinds")),
     steps=(Settle("extract", "1", later("windrow.collections.papers.extract:extract")), Derive("match", "1")),
     adapter="windrow.collections.papers.adapter:ADAPTER",
     configuration=CONFIGURATION,

@@ -91,33 +91,44 @@ _DIGEST = Skip(Reason.BAD_LINE, message="digest is no SHA-1 in base 32")
 _NO_BYTES = Skip(Reason.NOT_WANTED, message="empty")
 _NO_PLACE = Skip(Reason.BAD_LINE, message="no offset or file")
 _UNLIKE = Skip(Reason.NOT_WANTED, message="pattern")
+_KINDS = 10_000  # that are remembered
 _UNLISTED = Skip(Reason.NOT_WANTED, message="not in the list")
+
+
+def kinds(source: Source, options: Mapping[str, Any]) -> Callable[[str, int | None], Skip | None]:
+    """Return the part of a source's rule that asks for media type and status only."""
+    return partial(_refused_kind, wanted_types({**options, **source.options}))
+
+
+def _refused_kind(types: frozenset[str], mime: str, status: int | None) -> Skip | None:
+    revisit = mime.lower() == "warc/revisit"
+    if not revisit and media_type(mime) not in types:
+        return _NO_TYPE
+    return None if status == 200 or (revisit and status is None) else _STATUS
 
 
 def _refusal(  # noqa: PLR0911 one rule after the other
     types: frozenset[str],
     patterns: Sequence[Callable[[str], bool]],
     digests: frozenset[str],
-    known: dict[str, str],
+    known: dict[tuple[str, int | None], Skip | None],
     line: CdxLine,
 ) -> Skip | None:
-    mime = line.mime
-    name = known.get(mime)
-    if name is None:
-        name = media_type(mime) or ("revisit" if mime.lower() == "warc/revisit" else "")
-        if len(known) < 10_000:
-            known[mime] = name
-    revisit = name == "revisit"
-    if name not in types and not revisit:
-        return _NO_TYPE
-    if line.status != 200 and not (revisit and line.status is None):
-        return _STATUS
-    digest = line.digest.removeprefix("sha1:")
+    _, _, _, mime, status, digest, _, offset, warc = line
+    try:
+        refused = known[mime, status]
+    except KeyError:
+        if len(known) >= _KINDS:
+            known.clear()
+        refused = known[mime, status] = _refused_kind(types, mime, status)
+    if refused is not None:
+        return refused
+    digest = digest.removeprefix("sha1:")
     if not is_base32(digest) and not digest.startswith(_OTHER_DIGESTS):
         return _DIGEST
     if digest == EMPTY:
         return _NO_BYTES
-    if line.offset is None or not line.warc:
+    if offset is None or not warc:
         return _NO_PLACE
     if digests and digest not in digests:
         return _UNLISTED

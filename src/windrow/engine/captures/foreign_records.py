@@ -10,7 +10,7 @@ from windrow.contract import CAPTURED, Captures, Skip
 from windrow.digest import spelled_alike
 from windrow.engine.captures.rules import IndexRules, LeftOutLines
 from windrow.engine.crawl.warc_record import ImportedRecord, look, with_methods
-from windrow.formats.cdx import CdxFault, Layout, parse_line
+from windrow.formats.cdx import CaptureColumns, CdxFault, Layout, parse_lines
 from windrow.model import CdxLine, Limits, Source
 from windrow.reasons import Reason
 from windrow.stores.archive import verify_record
@@ -74,18 +74,18 @@ def choose_block(captures: Captures, job: BlockJob) -> ChosenLines:
     """Parse lines and run the rules on them; what is no line of an index is counted by its fault."""
     rules = IndexRules(captures, job.source, job.options)
     wanted: list[CdxLine] = []
-    layout, count = job.legend, 0
-    for text in job.content.split(b"\n"):
-        line = parse_line(text, layout)
-        if type(line) is CdxLine:
+    count = 0
+    for line in parse_lines(job.content.split(b"\n"), job.legend):
+        if type(line) is CaptureColumns:
+            count += len(line.key)
+            wanted += rules.wanted(line)
+        elif type(line) is CdxLine:
             count += 1
             if rules.want(line):
                 wanted.append(line)
         elif type(line) is CdxFault:
             count += 1
-            rules.count(Skip(line.reason, "", line.reason.meaning), text[:200].decode("utf-8", "replace"))
-        elif type(line) is Layout:
-            layout = line
+            rules.count(Skip(line.reason, "", line.reason.meaning), line.line)
     return ChosenLines(tuple(wanted), rules.left_out(), count)
 
 

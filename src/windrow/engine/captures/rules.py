@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from windrow.contract import Captures, Skip
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import spell
+from windrow.formats.cdx import CaptureColumns
 from windrow.model import CdxLine, Recorded, Source
 from windrow.reasons import Reason
 
 RULES = 200
 """Rules of one index that are counted each by itself; what others leave out is counted together."""
+
+KINDS = 10_000
+"""Media types with their statuses of which is remembered whether they are wanted."""
 
 OTHER_RULES = "other rules"
 
@@ -49,6 +54,8 @@ class IndexRules:
     def __init__(self, captures: Captures, source: Source, options: Mapping[str, Any]) -> None:
         """Have the collection make its rules."""
         self._rules = captures.select(source, options)
+        self._of_kind = captures.kinds(source, options) if captures.kinds else None
+        self._kinds: dict[tuple[str, str], Skip | None] = {}
         self._counts: dict[Skip, list[Any]] = {}
 
     def want(self, line: CdxLine) -> bool:
@@ -66,9 +73,34 @@ class IndexRules:
             count[0] += 1
         return False
 
-    def count(self, skip: Skip, url: str) -> None:
-        """Count a line that is left out before any rule."""
-        self._counts.setdefault(skip, [0, url])[0] += 1
+    def wanted(self, columns: CaptureColumns) -> list[CdxLine]:
+        """Return which of many lines are wanted; those whose kind is not are left out together."""
+        kinds = [*zip(columns.mime, columns.status, strict=True)]
+        counts = Counter(kinds)
+        for kind in counts:
+            if kind not in self._kinds:
+                if len(self._kinds) >= KINDS:
+                    self._kinds.clear()
+                self._kinds[kind] = self._skip_of_kind(*columns.lines([kinds.index(kind)]))
+        for kind, count in counts.items():
+            if (skip := self._kinds.get(kind)) is not None:
+                self.count(skip, columns.url[kinds.index(kind)], count)
+        open_ = {kind for kind in counts if self._kinds.get(kind) is None}
+        places = [place for place, kind in enumerate(kinds) if kind in open_] if open_ else ()
+        return [line for line in columns.lines(places) if self.want(line)]
+
+    def _skip_of_kind(self, line: CdxLine) -> Skip | None:
+        """Return why no line of such a kind is wanted; None where that is to be asked of each."""
+        if self._of_kind is None:
+            return None
+        try:
+            return self._of_kind(line.mime, line.status)
+        except Exception:  # noqa: BLE001 each line is asked then, and has its fault counted
+            return None
+
+    def count(self, skip: Skip, url: str, lines: int = 1) -> None:
+        """Count lines that are left out before any rule."""
+        self._counts.setdefault(skip, [0, url])[0] += lines
 
     def left_out(self) -> tuple[LeftOutLines, ...]:
         """Return what was left out, by rule."""
