@@ -14,14 +14,20 @@ from windrow.model import Limits
 Node = etree._Element  # noqa: SLF001 - the only name that lxml has for an element
 
 
-def parse(view: BinaryIO, limits: Limits) -> Node:
+def contents(view: BinaryIO) -> bytes:
+    """Return all bytes of a document; who opened the view bounds them."""
+    view.seek(0)
+    return view.read()
+
+
+def parse(content: bytes, limits: Limits) -> Node:
     """Read a whole document; return its root."""
-    return xml.parse(_content(view), limits)
+    return xml.tree(xml.rooted(xml.admit(content, limits)).content)
 
 
-def stream(view: BinaryIO, limits: Limits) -> Iterator[tuple[str, Node]]:
-    """Read a document as it comes: `start` and `end` of each element."""
-    text = xml.rooted(xml.admit(_content(view), limits))
+def stream(content: bytes, limits: Limits) -> Iterator[tuple[str, Node]]:
+    """Read a document element by element: `start` and `end` of each."""
+    text = xml.rooted(xml.admit(content, limits))
     events: Any = etree.iterparse(io.BytesIO(text.content), events=("start", "end"), **xml.OPTIONS)
     try:
         yield from events
@@ -40,6 +46,16 @@ def attribute(element: Node, name: str) -> str:
     return str(element.get(name) or "")
 
 
-def _content(view: BinaryIO) -> bytes:
-    view.seek(0)
-    return view.read()  # who opens the view bounds it
+def child(element: Node, name: str) -> Node | None:
+    """Return the first child of a name in any namespace; `find` takes four times as long."""
+    return next(element.iterchildren(f"{{*}}{name}"), None)
+
+
+def children(element: Node, name: str) -> list[Node]:
+    """Return the children of a name in any namespace."""
+    return list(element.iterchildren(f"{{*}}{name}"))
+
+
+def local_name(element: Node) -> str:
+    """Return an element's name without its namespace; `etree.QName` takes five times as long."""
+    return str(element.tag).rpartition("}")[2]

@@ -8,12 +8,10 @@ warning, all else an error. Of a document to delete only the identifiers are che
 
 from __future__ import annotations
 
-from lxml import etree
-
 from windrow.collections.drops.checks.case import Case
 from windrow.collections.drops.checks.experiment import centre
 from windrow.collections.drops.checks.specimen import specimen
-from windrow.collections.drops.dom import Node, parse
+from windrow.collections.drops.dom import Node, contents, local_name, parse
 from windrow.collections.drops.element import ROOTS
 from windrow.collections.drops.reference import lists
 from windrow.contract import Task
@@ -26,9 +24,8 @@ IDENTIFIERS = {
     "embryo": ("specimenID",),
     "experiment": ("experimentID",),
     "line": ("colonyID",),
-    "procedure": ("procedureID",),
 }
-"""What a record is known by; these must be there, and without blanks around them, whatever the action."""
+"""What a record is known by; these, and those of its procedures and specimens, must be there, and without blanks around them, whatever the action."""
 
 
 def judge(task: Task) -> Reading:
@@ -37,7 +34,7 @@ def judge(task: Task) -> Reading:
     Options: `today` (an ISO date) for dates in the future, `action` (`add`, `edit`, `delete`; where it
     is not given, the first part of the item's key).
     """
-    root = parse(task.view, task.limits)
+    root = parse(contents(task.view), task.limits)
     if root.tag not in ROOTS.values():
         raise StepError(f"the root element is {str(root.tag)[:80]}", Reason.WRONG_ROOT)
     case = Case(lists(task.resources), task.options.get("today", ""))
@@ -56,8 +53,11 @@ def judge(task: Task) -> Reading:
 
 
 def _identifiers(case: Case, record: Node) -> None:
-    for element in (record, *record.iterchildren("{*}procedure")):
-        for name in IDENTIFIERS.get(etree.QName(element).localname, ()):
-            case.identifier(name, element.get(name, ""), element)
-    for element in record.iterchildren("{*}specimenID"):
-        case.identifier("specimenID", element.text or "", element)
+    for name in IDENTIFIERS.get(local_name(record), ()):
+        case.identifier(name, record.get(name, ""), record)
+    for element in record:
+        kind = local_name(element)
+        if kind == "procedure":
+            case.identifier("procedureID", element.get("procedureID", ""), element)
+        elif kind == "specimenID":
+            case.identifier("specimenID", element.text or "", element)

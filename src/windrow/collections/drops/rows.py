@@ -1,7 +1,8 @@
 """LOAD: turn a document into rows, one for each element that has a table, and find its entities.
 
-A pure function: the document is read as a stream and let go of record by record, so that only the
-rows take memory. It expects a document that its schema accepts; what it cannot place it refuses.
+A pure function. A large document is read as a stream and let go of record by record, so that only the rows take
+memory; a small one is parsed as a whole, which takes half the time. It expects a document that its schema accepts;
+what it cannot place it refuses.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from functools import lru_cache
 from typing import Any, BinaryIO, NamedTuple
 
 from windrow.collections.drops import identity
-from windrow.collections.drops.dom import Node, line, stream
+from windrow.collections.drops.dom import Node, contents, line, parse, stream
 from windrow.collections.drops.element import CENTRES, ELEMENTS, ROOTS, Element, parents
 from windrow.collections.drops.text import READERS, Read
 from windrow.contract import Entity, Rows, Task
@@ -21,6 +22,8 @@ from windrow.reasons import Reason
 
 Row = tuple[Any, ...]
 ROOT_DEPTH, CENTRE_DEPTH, RECORD_DEPTH = 1, 2, 3
+SMALL = 1 << 20
+"""Bytes of a document that is parsed as a whole: its tree takes some ten times as much memory."""
 
 
 class Plan(NamedTuple):
@@ -28,12 +31,11 @@ class Plan(NamedTuple):
 
     table: str
     parent: str | None  # the table named in `parent_table`, where there is such a column
-    attributes: tuple[tuple[str, Read | None], ...]
+    attributes: tuple[tuple[int, str, Read | None], ...]  # the place among the columns, the name, and how to read it
     texts: dict[str, int]  # a child that is only a text -> its place among the columns
     own: int  # the place of the element's own text, -1 without
     own_read: Read | None
     width: int
-    order: tuple[int, ...]  # places of the attributes among the columns
     children: dict[str, Plan]
     entity: str
 
@@ -59,9 +61,25 @@ class RowReader:
 
     def read(self, view: BinaryIO) -> Rows:
         """Read the whole document."""
+        content = contents(view)
+        if len(content) <= SMALL:
+            self._read_tree(parse(content, self._limits))
+        else:
+            self._read_stream(content)
+        full = {name: made for name, made in self._tables.items() if made}
+        return Rows(self._entities, full, self._count)
+
+    def _read_tree(self, root: Node) -> None:
+        plan = self._start(root)
+        for element in root:
+            centre = self._centre(plan, element)
+            for ordinal, record in enumerate(element):
+                self._record(plan, record, centre, ordinal)
+
+    def _read_stream(self, content: bytes) -> None:
         centre, ordinal, depth = (0, ""), 0, 0
         plan: Plan | None = None
-        for event, element in stream(view, self._limits):
+        for event, element in stream(content, self._limits):
             if event == "start":
                 depth += 1
                 if depth == ROOT_DEPTH:
@@ -74,8 +92,6 @@ class RowReader:
                     ordinal += 1
                     _let_go(element)
                 depth -= 1
-        full = {name: made for name, made in self._tables.items() if made}
-        return Rows(self._entities, full, self._count)
 
     def _start(self, root: Node) -> Plan:
         """Prepare for the kind of document that this root begins."""
@@ -109,35 +125,30 @@ class RowReader:
         if local >= self._limits.elements:
             raise StepError(f"more than {self._limits.elements} elements", Reason.TOO_MANY_ELEMENTS)
         self._count = local + 1
-        cells = _cells(plan, element)
+        cells: list[Any] = [None] * plan.width
+        if plan.parent is not None:
+            cells[0] = plan.parent
+        for place, name, read in plan.attributes:
+            text = element.get(name)
+            if text is not None:
+                cells[place] = text if read is None else read(text)
+        if plan.own >= 0:
+            text = element.text or ""
+            cells[plan.own] = text if plan.own_read is None else plan.own_read(text)
         inner: list[tuple[Plan, Node]] = []
         if entity is not None:  # a centre's row is made at its start, and its records one by one
+            texts = plan.texts
             for child in element:
-                place = plan.texts.get(child.tag)
-                if place is not None:
-                    cells[place] = child.text or ""
-                elif (below := plan.children.get(child.tag)) is not None:
-                    inner.append((below, child))
+                tag = child.tag
+                if tag in texts:
+                    cells[texts[tag]] = child.text or ""
+                elif tag in plan.children:
+                    inner.append((plan.children[tag], child))
                 else:
                     raise _unplaced(child)
         self._tables[plan.table].append((local, parent, entity, ordinal, *cells))
         for number, (below, child) in enumerate(inner):
             self._row(below, child, local, entity, number)
-
-
-def _cells(plan: Plan, element: Node) -> list[Any]:
-    """Return the cells that the element itself fills."""
-    cells: list[Any] = [None] * plan.width
-    if plan.parent is not None:
-        cells[0] = plan.parent
-    for place, (name, read) in zip(plan.order, plan.attributes, strict=True):
-        text = element.get(name)
-        if text is not None:
-            cells[place] = text if read is None else read(text)
-    if plan.own >= 0:
-        text = element.text or ""
-        cells[plan.own] = text if plan.own_read is None else plan.own_read(text)
-    return cells
 
 
 @lru_cache(maxsize=256)
@@ -146,12 +157,11 @@ def prepare(namespace: str, table: str, parent: str = "") -> Plan:
     element: Element = ELEMENTS[table]
     several = len(parents(table)) > 1
     start = 1 if several else 0
-    attributes, order, texts, own, own_read = [], [], {}, -1, None
+    attributes, texts, own, own_read = [], {}, -1, None
     for place, field in enumerate(element.fields, start):
         read = READERS[field.column.kind]
         if field.place.startswith("@"):
-            attributes.append((field.place[1:], read))
-            order.append(place)
+            attributes.append((place, field.place[1:], read))
         elif field.place == ".":
             own, own_read = place, read
         else:
@@ -164,7 +174,6 @@ def prepare(namespace: str, table: str, parent: str = "") -> Plan:
         own=own,
         own_read=own_read,
         width=start + len(element.fields),
-        order=tuple(order),
         children={namespace + name: prepare(namespace, child, table) for name, child in element.children},
         entity=element.entity,
     )

@@ -100,9 +100,10 @@ class Case:
 
     def identifier(self, name: str, text: str, element: Node) -> None:
         """Check that an id is there, and without blanks around it."""
-        if not text.strip():
+        bare = text.strip()
+        if not bare:
             self.find("IdentifierMissing", f"{name} is empty", element)
-        elif text != text.strip():
+        elif text != bare:
             self.find("BlanksInIdentifier", f"{name} {shown(text)} has blanks around it", element)
 
     @property

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from lxml import etree
-
 from windrow.collections.drops import identity
 from windrow.collections.drops.checks.case import Case, shown
 from windrow.collections.drops.checks.procedure import procedure
-from windrow.collections.drops.dom import Node
+from windrow.collections.drops.dom import Node, child, children, local_name
 from windrow.collections.drops.reference import Pipeline
 from windrow.model import Level
 
@@ -29,9 +27,9 @@ def centre(case: Case, element: Node) -> None:
         pipeline = case.lists.pipelines[name]
     case.project(element.get("project", ""), element)
     for record in element:
-        if etree.QName(record).localname == "line":
+        if local_name(record) == "line":
             line(case, record, pipeline)
-        elif etree.QName(record).localname == "experiment":
+        elif local_name(record) == "experiment":
             experiment(case, record, pipeline, element.get("centreID", ""))
 
 
@@ -63,14 +61,14 @@ def experiment(case: Case, element: Node, pipeline: Pipeline | None, centre_id: 
 
 def statuses(case: Case, element: Node, name: str) -> bool:
     """Check the status codes of a record; tell whether it has any."""
-    found = element.findall("{*}statusCode")
+    found = children(element, "statusCode")
     for status in found:
         case.status(status.text or "", status, name)
     return bool(found)
 
 
 def _inner(case: Case, element: Node, pipeline: Pipeline | None, name: str) -> None:
-    found = element.find("{*}procedure")
+    found = child(element, "procedure")
     if found is None:
         case.find("ProcedureMissing", f"{name} has neither status code nor procedure", element)
     else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from windrow.collections.drops.checks.case import Case, castable, shown
-from windrow.collections.drops.dom import Node
+from windrow.collections.drops.dom import Node, child, children
 from windrow.collections.drops.reference import Parameter
 
 Check = Callable[[Case, Node, Parameter | None, set[str]], None]
@@ -17,7 +17,7 @@ Check = Callable[[Case, Node, Parameter | None, set[str]], None]
 def simple(case: Case, element: Node, rule: Parameter | None, _: set[str]) -> None:
     """Check a simple parameter, or a metadata: its value is there, of its type, one of its options."""
     if not _status(case, element):
-        found = element.find("{*}value")
+        found = child(element, "value")
         _value(case, element, "" if found is None else found.text or "", rule)
 
 
@@ -37,7 +37,7 @@ def series(case: Case, element: Node, rule: Parameter | None, _: set[str]) -> No
     """Check a series: each increment has a value or a status, and the increments are as defined."""
     if _status(case, element):
         return
-    values = element.findall("{*}value")
+    values = children(element, "value")
     if not values:
         case.find("ValueMissing", f"{_name(element)} has no values", element)
         return
@@ -50,7 +50,7 @@ def series(case: Case, element: Node, rule: Parameter | None, _: set[str]) -> No
             continue
         if not value.get("incrementValue"):
             case.find("IncrementEmpty", f"{_name(element)} has an increment without a name", value)
-        _value(case, value, text, rule, _name(element))
+        _value(case, value, text, rule, element)
     if rule is not None:
         _increments(case, element, values, rule)
 
@@ -65,7 +65,7 @@ def media_series(case: Case, element: Node, rule: Parameter | None, associable: 
     """Check a series of media: there are some, their increments and associations are as defined."""
     if _status(case, element):
         return
-    values = element.findall("{*}value")
+    values = children(element, "value")
     if not values:
         case.find("ValueMissing", f"{_name(element)} has no values", element)
         return
@@ -76,24 +76,25 @@ def media_series(case: Case, element: Node, rule: Parameter | None, associable: 
 
 def _status(case: Case, element: Node) -> bool:
     """Check the parameter's status; tell whether it has one."""
-    found = element.find("{*}parameterStatus")
+    found = child(element, "parameterStatus")
     if found is None or not found.text:
         return False
     case.status(found.text, found, _name(element))
     return True
 
 
-def _value(case: Case, element: Node, text: str, rule: Parameter | None, name: str = "") -> None:
-    name = name or _name(element)
+def _value(case: Case, element: Node, text: str, rule: Parameter | None, parameter: Node | None = None) -> None:
+    """Check the value that an element of a parameter holds; the parameter is the element itself where it is not given."""
+    owner = element if parameter is None else parameter
     if not text:
-        case.find("ValueMissing", f"{name} has no value", element)
+        case.find("ValueMissing", f"{_name(owner)} has no value", element)
         return
     if rule is None:
         return
     if not castable(text, rule.value_type):
-        case.find("ValueNotCastable", f"{name}: {shown(text)} is no {rule.value_type}", element)
+        case.find("ValueNotCastable", f"{_name(owner)}: {shown(text)} is no {rule.value_type}", element)
     if rule.options and text not in rule.options:
-        case.find("OptionNotPermitted", f"{name}: {shown(text)} is not one of its options", element)
+        case.find("OptionNotPermitted", f"{_name(owner)}: {shown(text)} is not one of its options", element)
 
 
 def _increments(case: Case, element: Node, values: list[Node], rule: Parameter) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from lxml import etree
-
 from windrow.collections.drops.checks.case import Case, shown
 from windrow.collections.drops.checks.parameter import CHECKS
-from windrow.collections.drops.dom import Node
+from windrow.collections.drops.dom import Node, local_name
 from windrow.collections.drops.reference import Pipeline, Procedure
 
 ASSOCIABLE = {"simpleParameter", "ontologyParameter"}
@@ -22,7 +20,7 @@ def procedure(case: Case, element: Node, pipeline: Pipeline | None) -> None:
         if defined is None:
             case.find("ProcedureNotInPipeline", f"procedure {shown(key)} is not part of the pipeline", element)
             return
-    parameters = [(etree.QName(one).localname, one.get("parameterID", ""), one) for one in element]
+    parameters = [(local_name(one), one.get("parameterID", ""), one) for one in element]
     if defined is not None:
         _missing(case, element, defined, {name for _, name, _ in parameters})
     _repeated(case, parameters)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 
-from lxml import etree
-
 from windrow.collections.drops.checks.case import Case, shown
-from windrow.collections.drops.dom import Node, attribute
+from windrow.collections.drops.dom import Node, attribute, child, local_name
 
 CENTRES = {
     "Bcm": "BCM",
@@ -40,14 +38,14 @@ _THEILER = re.compile(r"(?:TS)?([0-9]{1,9})[a-d]?", re.ASCII)
 def specimen(case: Case, element: Node) -> None:
     """Check one mouse or embryo."""
     case.project(element.get("project", ""), element)
-    status = element.find("{*}statusCode")
+    status = child(element, "statusCode")
     if status is not None and status.text:
         case.status(status.text, status, f"specimen {shown(element.get('specimenID', ''))}")
     if element.get("isBaseline", "").strip() in {"true", "1"}:
         baseline(case, element)
     else:
         mutant(case, element)
-    if etree.QName(element).localname == "mouse":
+    if local_name(element) == "mouse":
         birth(case, element)
     else:
         stage(case, element)
