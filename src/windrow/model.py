@@ -45,6 +45,10 @@ class Finding:
     line: int | None = None
     column: int | None = None
 
+    def __reduce__(self) -> tuple[type[Finding], tuple[object, ...]]:
+        """Pickle fast: a document has many."""
+        return Finding, (self.kind, self.message, self.level, self.line, self.column)
+
 
 @dataclass(frozen=True, slots=True)
 class Secret:

@@ -236,10 +236,10 @@ class HarvestRun:
         counted: dict[int, dict[Any, int]] = {}
         for one in self.ledger.items.children_by_state(sorted(parents)):
             counted.setdefault(one.parent, {})[one.phase, one.status] = one.number
+        before = self.ledger.items.states(list(counted))
         for parent, children in counted.items():
-            before = self.ledger.items.standing(parent)
             state = self.collection.members.parent(children)
-            if before is None or before.state != state:
+            if before.get(parent) != state:
                 writer.items.move(self.session, parent, state)
 
     def put(self, writer: LedgerWriter, item: int, phase: int, reading: Reading) -> None:

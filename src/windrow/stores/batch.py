@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from windrow.stores.id_lookup import LEFT_OUT, IdLookup, chunks
 from windrow.stores.schema import follow
-from windrow.stores.statement import RowMaking, RowValues
+from windrow.stores.statement import RowMaking, RowValues, among
 
 FEW = 4
 """Rows to get the same values that are still written one by one."""
@@ -123,7 +123,7 @@ class RowBatch:
         """Return those of the ids that no row has any more."""
         lost: set[int] = set()
         for part in chunks(numbers):
-            there = self._connection.scalars(sa.select(table.c.id).where(table.c.id.in_(part)))
+            there = self._connection.scalars(sa.select(table.c.id).where(among(table.c.id, part)))
             lost |= set(part).difference(there)
         return lost
 
@@ -204,7 +204,7 @@ class RowBatch:
                 single.setdefault(shape, []).extend({**dict(values), "its_id": number} for number in numbers)
                 continue
             for part in chunks(numbers):
-                change = table.update().where(table.c.id.in_(part)).values(dict(values))
+                change = table.update().where(among(table.c.id, part)).values(dict(values))
                 self._connection.execute(_guarded(change, table, unless))
         for (names, unless), some_rows in single.items():
             change = table.update().where(table.c.id == sa.bindparam("its_id"))

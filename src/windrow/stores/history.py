@@ -274,11 +274,11 @@ def _ids(connection: sa.Connection, schema: TableSchema, submission: int) -> lis
 
 def _set(connection: sa.Connection, schema: TableSchema, ids: Iterable[int], **values: Any) -> None:
     for chunk in chunks(ids):
-        connection.execute(schema.entity.update().where(schema.entity.c.id.in_(chunk)).values(**values))
+        connection.execute(schema.entity.update().where(statement.among(schema.entity.c.id, chunk)).values(**values))
 
 
 def _soil(connection: sa.Connection, schema: TableSchema, submissions: Iterable[int]) -> None:
     """Mark submissions whose summary is out of date."""
     submission = schema.submission
     for chunk in chunks(submissions):
-        connection.execute(submission.update().where(submission.c.id.in_(chunk)).values(dirty=True))
+        connection.execute(submission.update().where(statement.among(submission.c.id, chunk)).values(dirty=True))

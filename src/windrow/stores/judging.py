@@ -67,7 +67,7 @@ class _Batch:
         for chunk in chunks(one.item for one in documents):
             self._rows.update((row.item, row) for row in connection.execute(statement.submissions_of(schema, chunk)))
         for chunk in chunks(row.id for row in self._rows.values()):
-            for submission, *name in connection.execute(statement.names_of(schema, chunk)):
+            for submission, *name in connection.execute(statement.names_of(schema, chunk)).all():
                 self._held.setdefault(submission, []).append(tuple(name))
             self._preceded.update(connection.scalars(statement.preceded(schema, chunk)))
         for chunk in chunks({row.digest for row in self._rows.values()}):

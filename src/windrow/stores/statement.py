@@ -69,14 +69,16 @@ class RowValues:
 
     def say(self, values: Mapping[str, Any], refs: Mapping[str, tuple[str, str]]) -> None:
         """Note the last word on some columns, which a value or a reference may be."""
-        for column in self.refs.keys() & values.keys():
-            del self.refs[column]
-        for column in self.late.keys() & values.keys():
-            del self.late[column]
-        for column in self.values.keys() & refs.keys():
-            del self.values[column]
+        if self.refs or self.late:
+            for column in self.refs.keys() & values.keys():
+                del self.refs[column]
+            for column in self.late.keys() & values.keys():
+                del self.late[column]
         self.values.update(values)
-        self.refs.update(refs)
+        if refs:
+            for column in self.values.keys() & refs.keys():
+                del self.values[column]
+            self.refs.update(refs)
 
 
 def fold(puts: Iterable[RowPut]) -> dict[str, dict[str, RowValues]]:
@@ -103,6 +105,15 @@ def fold(puts: Iterable[RowPut]) -> dict[str, dict[str, RowValues]]:
         if late:
             row.late.update(late)
     return tables
+
+
+def among(column: sa.ColumnElement[int], numbers: Sequence[int]) -> sa.ColumnElement[bool]:
+    """Return the condition that a column has one of some numbers, which are written into the statement.
+
+    To bind each of them by a name of its own takes longer than the statement itself.
+    """
+    written = sa.bindparam(None, [*map(int, numbers)], type_=sa.BigInteger(), expanding=True, literal_execute=True)
+    return column.in_(written)
 
 
 _BATCH = 20_000  # rows that are shifted to their final ids at a time
@@ -247,14 +258,14 @@ def ended(schema: TableSchema) -> sa.Select[Any]:
 
 def submissions_of(schema: TableSchema, items: Sequence[int]) -> sa.Select[Any]:
     """Find the submissions of items."""
-    return sa.select(schema.submission).where(schema.submission.c.item.in_(items))
+    return sa.select(schema.submission).where(among(schema.submission.c.item, items))
 
 
 def names_of(schema: TableSchema, submissions: Sequence[int]) -> sa.Select[Any]:
     """Return (submission, kind, identifier) of all that submissions hold."""
     entity = schema.entity
     chosen = sa.select(entity.c.submission_id, entity.c.kind, entity.c.identifier)
-    return chosen.where(entity.c.submission_id.in_(submissions))
+    return chosen.where(among(entity.c.submission_id, submissions))
 
 
 def preceded(schema: TableSchema, submissions: Sequence[int]) -> sa.Select[Any]:
@@ -265,7 +276,7 @@ def preceded(schema: TableSchema, submissions: Sequence[int]) -> sa.Select[Any]:
         sa.select(new.c.submission_id)
         .join(old, joined)
         .where(
-            new.c.submission_id.in_(submissions),
+            among(new.c.submission_id, submissions),
             old.c.submission_id != new.c.submission_id,
             old.c.valid_from.is_not(None),
             old.c.valid_to.is_(None),
@@ -284,8 +295,8 @@ def published_digests(schema: TableSchema, digests: Sequence[str]) -> sa.Select[
 def publish_new(schema: TableSchema, submissions: Sequence[int], at: datetime) -> tuple[sa.Update, sa.Update]:
     """Publish submissions of records that nobody had: put their entities in force, and say that they are published."""
     entity, submission = schema.entity, schema.submission
-    held = entity.update().where(entity.c.submission_id.in_(submissions))
-    told = submission.update().where(submission.c.id.in_(submissions))
+    held = entity.update().where(among(entity.c.submission_id, submissions))
+    told = submission.update().where(among(submission.c.id, submissions))
     return (
         held.values(valid_from=at, effect="new"),
         told.values(published_at=at, same_as=None, withheld_at=None, reason=None, dirty=True),

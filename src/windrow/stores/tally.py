@@ -14,6 +14,7 @@ import sqlalchemy as sa
 
 from windrow.stores.history import chunks
 from windrow.stores.schema import COUNTS, TableSchema
+from windrow.stores.statement import among
 from windrow.table_schema import CountTable
 
 
@@ -36,12 +37,12 @@ def summarise(
     dirty = list(connection.scalars(sa.select(submission.c.id).where(submission.c.dirty).order_by(submission.c.id)))
     counting = sa.text(_counting(schema, summary))
     for chunk in chunks(dirty):
-        chosen = schema.context.c.submission_id.in_(chunk)
+        chosen = among(schema.context.c.submission_id, chunk)
         touched.update(_keys(connection, schema.context, schema.keys, chosen))
         connection.execute(schema.context.delete().where(chosen))
         connection.execute(counting, {"low": chunk[0], "high": chunk[-1]})
         touched.update(_keys(connection, schema.context, schema.keys, chosen))
-        connection.execute(submission.update().where(submission.c.id.in_(chunk)).values(dirty=False))
+        connection.execute(submission.update().where(among(submission.c.id, chunk)).values(dirty=False))
     for key in sorted(touched):
         _sum(connection, schema, key, at)
     return Summarised(len(dirty), len(touched))

@@ -25,7 +25,9 @@ IDENTIFIERS = {
     "experiment": ("experimentID",),
     "line": ("colonyID",),
 }
-"""What a record is known by; these, and those of its procedures and specimens, must be there, and without blanks around them, whatever the action."""
+"""What a record is known by: this, and the ids of its procedures and specimens, must be there without blanks around.
+
+That holds whatever the action."""
 
 
 def judge(task: Task) -> Reading:

@@ -125,16 +125,7 @@ class RowReader:
         if local >= self._limits.elements:
             raise StepError(f"more than {self._limits.elements} elements", Reason.TOO_MANY_ELEMENTS)
         self._count = local + 1
-        cells: list[Any] = [None] * plan.width
-        if plan.parent is not None:
-            cells[0] = plan.parent
-        for place, name, read in plan.attributes:
-            text = element.get(name)
-            if text is not None:
-                cells[place] = text if read is None else read(text)
-        if plan.own >= 0:
-            text = element.text or ""
-            cells[plan.own] = text if plan.own_read is None else plan.own_read(text)
+        cells = _cells(plan, element)
         inner: list[tuple[Plan, Node]] = []
         if entity is not None:  # a centre's row is made at its start, and its records one by one
             texts = plan.texts
@@ -149,6 +140,21 @@ class RowReader:
         self._tables[plan.table].append((local, parent, entity, ordinal, *cells))
         for number, (below, child) in enumerate(inner):
             self._row(below, child, local, entity, number)
+
+
+def _cells(plan: Plan, element: Node) -> list[Any]:
+    """Return the cells that the element itself fills."""
+    cells: list[Any] = [None] * plan.width
+    if plan.parent is not None:
+        cells[0] = plan.parent
+    for place, name, read in plan.attributes:
+        text = element.get(name)
+        if text is not None:
+            cells[place] = text if read is None else read(text)
+    if plan.own >= 0:
+        text = element.text or ""
+        cells[plan.own] = text if plan.own_read is None else plan.own_read(text)
+    return cells
 
 
 @lru_cache(maxsize=256)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from itertools import islice
+from functools import lru_cache
+from itertools import chain
+from operator import attrgetter
 from typing import Any
 
 from windrow import ledger_facts
+from windrow.engine.ledger import moment
 from windrow.engine.ledger.ledger import Ledger
-from windrow.engine.ledger.moment import parse
 from windrow.model import Level, Status
 from windrow.reasons import Reason
 
 Row = tuple[Any, ...]
+
+parse = lru_cache(maxsize=64)(moment.parse)
+"""All facts of a transaction bear one time."""
 
 
 def _time(text: str | None) -> datetime | None:
@@ -98,22 +102,37 @@ _KINDS: dict[str, tuple[str, Callable[[Row], ledger_facts.Fact]]] = {
 }
 
 
+WINDOW = 4000
+"""Numbers of facts that are looked at together: so many facts are in memory at most."""
+
+
 def facts(ledger: Ledger, after: int = 0, upto: int | None = None) -> Iterator[ledger_facts.Fact]:
-    """Yield every fact with `after < seq <= upto`, in order, holding only a row of each kind."""
+    """Yield every fact with `after < seq <= upto`, in order."""
     last = upto if upto is not None else ledger.database.value("last_seq")
-
-    def rows(table: str) -> Iterator[ledger_facts.Fact]:
-        columns, make = _KINDS[table]
-        about, join = (_ABOUT, " JOIN item i ON i.seq = t.item") if table in _OF_ITEMS else ("", "")
-        chosen = "t.seq > ? AND t.seq <= ? ORDER BY t.seq"
-        text = f"SELECT t.seq, t.at, {columns}{about} FROM {table} t{join} WHERE {chosen}"
-        return map(make, ledger.database.connection.execute(text, (after, last)))
-
-    return heapq.merge(*(rows(table) for table in _KINDS), key=lambda one: one.seq)
+    return chain.from_iterable(_windows(ledger, after, last, WINDOW))
 
 
-def batches(ledger: Ledger, after: int, size: int = 1000) -> Iterator[list[ledger_facts.Fact]]:
+def batches(ledger: Ledger, after: int, size: int = WINDOW) -> Iterator[list[ledger_facts.Fact]]:
     """Yield the facts after a checkpoint in lists of at most `size`."""
-    stream = facts(ledger, after)
-    while batch := list(islice(stream, size)):
-        yield batch
+    return _windows(ledger, after, ledger.database.value("last_seq"), size)
+
+
+def _windows(ledger: Ledger, after: int, last: int, size: int) -> Iterator[list[ledger_facts.Fact]]:
+    """Yield the facts of each window that has any: every kind is read by itself, and all are sorted by number."""
+    while after < last:
+        end = min(last, after + size)
+        found = [one for table in _KINDS for one in _of_kind(ledger, table, after, end)]
+        if found:
+            yield sorted(found, key=_seq)
+        after = end
+
+
+_seq = attrgetter("seq")
+
+
+def _of_kind(ledger: Ledger, table: str, after: int, end: int) -> list[ledger_facts.Fact]:
+    columns, make = _KINDS[table]
+    about, join = (_ABOUT, " JOIN item i ON i.seq = t.item") if table in _OF_ITEMS else ("", "")
+    chosen = "t.seq > ? AND t.seq <= ? ORDER BY t.seq"
+    text = f"SELECT t.seq, t.at, {columns}{about} FROM {table} t{join} WHERE {chosen}"
+    return [*map(make, ledger.database.connection.execute(text, (after, end)))]

@@ -285,6 +285,11 @@ class ItemQueries:
         """Return where an item stands."""
         return self._database.first(ItemStanding, "item_standing", item)
 
+    def states(self, items: Sequence[int]) -> dict[int, tuple[int, Status]]:
+        """Return phase and status of each item."""
+        found = self._database.rows_of(ChildState, "item_standings", items)
+        return {one.item: (one.phase, one.status) for one in found}
+
     def by_state(self) -> list[ItemCount]:
         """Count the items of all collections by where they stand."""
         return self._database.rows(ItemCount, "items_by_state")

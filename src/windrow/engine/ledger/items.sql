@@ -15,6 +15,10 @@ ORDER BY s.place, s.item LIMIT ?;
 -- name: items_due_count
 SELECT count(*) FROM standing WHERE collection = ? AND kind = ? AND phase = ? AND status = ?;
 
+-- name: item_standings
+-- Where items stand.
+SELECT item, phase, status FROM standing WHERE item IN ({marks});
+
 -- name: item_standing
 SELECT phase, status, fetch FROM standing WHERE item = ?;
 

@@ -84,7 +84,7 @@ def _status(case: Case, element: Node) -> bool:
 
 
 def _value(case: Case, element: Node, text: str, rule: Parameter | None, parameter: Node | None = None) -> None:
-    """Check the value that an element of a parameter holds; the parameter is the element itself where it is not given."""
+    """Check the value that an element holds: the `parameter` itself, or one of a series."""
     owner = element if parameter is None else parameter
     if not text:
         case.find("ValueMissing", f"{_name(owner)} has no value", element)

@@ -43,7 +43,12 @@ def project(facts: Iterable[ledger_facts.Fact], declared: Declared) -> list[RowP
     The rows of centres and sources come from `declare`, which goes before.
     """
     puts: list[RowPut] = []
-    for one in facts:
+    given = list(facts)
+    # A document passes through many states within a batch; its row is told the last one.
+    last = {one.item: one.seq for one in given if type(one) is ledger_facts.Moved and _is(one.subject, XML)}
+    for one in given:
+        if type(one) is ledger_facts.Moved and last.get(one.item, one.seq) != one.seq:
+            continue
         write = _WRITE.get(type(one))
         if write is not None:
             write(one, declared, puts.append)
