@@ -1,6 +1,9 @@
 """WARC files of other makers, read through Captures: from end to end, or by the CDX lines that point into them."""
 
+import gzip as gz
+
 import pytest
+from warcio.archiveiterator import ArchiveIterator
 
 from tests.captures.quotes import ADAPTER, CRAWLED, opened, run_quotes
 from tests.stores.letter import again, info, packed, sha1
@@ -127,3 +130,38 @@ def test_captures_of_other_makers_are_limited_and_gone_on_with(tmp_path):
     run_quotes(workspace)
     assert len(records(workspace)) == 5
     assert told(workspace)[:2] == (6, 5)
+
+
+@pytest.mark.parametrize("by_cdx", [True, False], ids=["by-cdx", "end-to-end"])
+@pytest.mark.parametrize("gzip", [True, False], ids=["gzip", "plain"])
+def test_records_of_an_arc_file_lie_in_the_archive_as_warc_records_that_others_replay(tmp_path, gzip, by_cdx):
+    head = b"HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n"
+    bodies = {"/said/1.html": quoted("one"), "/said/2.html": quoted("long" * 90_000)}
+    note = b"1 0 Someone\nURL IP-address Archive-date Content-type Archive-length\n"
+    content, lines = b"", [" CDX N b a m s k r M S V g"]
+    for path, block in {"": note, **{path: head + body for path, body in bodies.items()}}.items():
+        url, kind = (f"{ORIGIN}{path}", "text/html") if path else ("filedesc://old.arc", "text/plain")
+        one = f"{url} 192.0.2.1 20040131120000 {kind} {len(block)}\n".encode() + block + b"\n"
+        one = gz.compress(one) if gzip else one
+        if path:
+            digest = sha1(bodies[path]).removeprefix("sha1:")
+            place = f"{len(one)} {len(content)} old.arc"
+            lines.append(f"example,press){path} 20040131120000 {url} {kind} 200 {digest} - - {place}")
+        content += one
+    (tmp_path / "old.arc").write_bytes(content)
+    (tmp_path / "old.cdx").write_text("\n".join(lines) + "\n")
+    by = {"cdx": [tmp_path / "old.cdx"]} if by_cdx else {}
+    workspace = configured(tmp_path, warc=[tmp_path / "old.arc"], **by)
+    run_quotes(workspace)
+    assert set(records(workspace)) == {"/said/1.html#1", "/said/2.html#1"}
+    assert told(workspace)[1:2] == (2,)
+    found = {}
+    for file in workspace.archive.folder.glob("*.warc*"):
+        with file.open("rb") as stream:
+            for record in ArchiveIterator(stream, arc2warc=False):
+                assert record.format == "warc"
+                if record.rec_type == "response":
+                    url, at = (record.rec_headers[f"WARC-{name}"] for name in ("Target-URI", "Date"))
+                    assert at == "2004-01-31T12:00:00Z"
+                    found[url.removeprefix(ORIGIN)] = record.content_stream().read()
+    assert found == bodies

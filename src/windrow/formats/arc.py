@@ -17,7 +17,8 @@ BEGIN = re.compile(
 )
 """How a record begins: its line, after the blank lines that part it from the one before."""
 
-_LONGEST = 16_384
+LONGEST = 16_384
+"""Bytes in which the line of a record ends."""
 
 
 def read_line(data: bytes) -> Header:
@@ -26,7 +27,7 @@ def read_line(data: bytes) -> Header:
     >>> read_line(b"http://a.example/x 192.0.2.1 20040131120000 text/html 20\n").fields["warc-date"]
     '2004-01-31T12:00:00Z'
     """
-    found = BEGIN.match(data[:_LONGEST])
+    found = BEGIN.match(data[:LONGEST])
     if found is None:
         raise ArchiveError("no ARC record here")
     address, ip, at, kind, length = (part.decode("utf-8", "surrogateescape") for part in found.groups())

@@ -267,7 +267,7 @@ class ForeignCapturing:
             if repeated is None:
                 return self._failed(one, Reading(Reason.NO_ORIGINAL))
         assert one.path is not None
-        place = self._opened().copy(one.path, result.offset, result.length, packed=result.packed)
+        place = self._opened().copy(one.path, result.offset, result.length, packed=result.packed, arc=result.arc)
         if repeated is not None:
             return visit._replace(kept=repeated._replace(place=place, revisit=True))
         assert visit.kept is not None

@@ -62,12 +62,13 @@ class RecordJob(NamedTuple):
 
 
 class VerifiedRecord(NamedTuple):
-    """A record that is as its index says: where it lies in its file, whether packed, and what it tells."""
+    """A record that is as its index says: where it lies in its file, whether packed or one of ARC, what it tells."""
 
     offset: int
     length: int
     packed: bool
     told: ImportedRecord
+    arc: bool = False
 
 
 def choose_block(captures: Captures, job: BlockJob) -> ChosenLines:
@@ -131,4 +132,4 @@ def read_record(job: RecordJob, limits: Limits) -> VerifiedRecord:
         packed = file.read(2) == b"\x1f\x8b"
     if told.visit is not None and not told.payload and digest:
         told = told._replace(payload=spelled_alike(digest if ":" in digest else f"sha1:{digest}"))
-    return VerifiedRecord(one.offset, one.length, packed, told)
+    return VerifiedRecord(one.offset, one.length, packed, told, one.arc)

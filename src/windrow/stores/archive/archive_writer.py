@@ -9,6 +9,7 @@ from pathlib import Path
 
 from windrow.errors import DiskFull
 from windrow.model import ArchivePlace, Limits
+from windrow.stores.archive.repack import arc_record
 from windrow.stores.archive.warc_writer import WarcWriter
 
 PARTS = "parts"
@@ -66,9 +67,14 @@ class ArchiveWriter:
         """Write a record (and one before it) and return its place."""
         return (self._plain if plain else self._gzip).append(record, before)
 
-    def copy(self, path: Path, offset: int, length: int, *, packed: bool) -> ArchivePlace:
-        """Write a record of another file as it lies there and return its place; `packed`: it is a gzip member."""
+    def copy(self, path: Path, offset: int, length: int, *, packed: bool, arc: bool = False) -> ArchivePlace:
+        """Write a record of another file as it lies there and return its place; `packed`: it is a gzip member.
+
+        One of an ARC file becomes the WARC record that says the same.
+        """
         self.need_room(length)
+        if arc:
+            return self._gzip.write(arc_record(path, offset, length))
         return (self._gzip if packed else self._plain).copy(path, offset, length)
 
     def sync(self) -> None:

@@ -10,13 +10,14 @@ import os
 import uuid
 import zlib
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from isal import isal_zlib
 
 from windrow.errors import ArchiveError, DiskFull
-from windrow.formats.arc import read_line
+from windrow.formats.arc import LONGEST, read_line
 from windrow.formats.warc import END, header, target
 from windrow.model import Limits
 from windrow.reasons import Reason
@@ -63,22 +64,57 @@ def _magic(path: Path) -> bytes:
 
 def _pieces(records: BinaryIO, one: WarcRecord, form: WarcForm, name: str) -> Iterator[bytes]:
     """Yield one record's bytes."""
-    records.seek(one.offset)
-    left = one.length
+    blocks = _blocks(records, one.offset, one.length)
     if form.arc and one.reason in {None, Reason.TOO_LARGE}:
-        found = read_line(records.read(min(left, _BLOCK)))
-        size = int(found.fields["content-length"])
-        told = {"warc-record-id": f"<urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'{name}/{one.offset}')}>"} | found.fields
-        told["warc-target-uri"] = target(told["warc-target-uri"])
-        told.pop("content-length")
-        yield header(found.kind, [(_SPELLED.get(field, field), value) for field, value in told.items()], size)
-        records.seek(one.offset + found.length)
-        left = size
-    while left and (block := records.read(min(left, _BLOCK))):
-        left -= len(block)
-        yield block
+        yield from as_warc(blocks, f"{name}/{one.offset}")
+        return
+    yield from blocks
     if form.arc:
         yield END
+
+
+def _blocks(file: BinaryIO, offset: int, length: int) -> Iterator[bytes]:
+    file.seek(offset)
+    while length and (block := file.read(min(length, _BLOCK))):
+        length -= len(block)
+        yield block
+
+
+def arc_record(path: Path, offset: int, length: int) -> Iterator[bytes]:
+    """Yield one record of an ARC file as a gzip member with the WARC record that says the same."""
+    with path.open("rb") as file:
+        packed = file.read(len(GZIP)) == GZIP
+        blocks = _blocks(file, offset, length)
+        yield from _packed(as_warc(_inflated(blocks) if packed else blocks, f"{path.name}/{offset}"))
+
+
+def _inflated(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """Inflate one gzip member, which was read to its end before."""
+    stream = isal_zlib.decompressobj(wbits=31)
+    for block in blocks:
+        piece = stream.decompress(block, _BLOCK)
+        while piece:
+            yield piece
+            piece = stream.decompress(stream.unconsumed_tail, _BLOCK) if not stream.eof else b""
+
+
+def as_warc(blocks: Iterator[bytes], identity: str) -> Iterator[bytes]:
+    """Put a WARC header in place of the line of an ARC record; `identity` makes the record's name."""
+    begun = b""
+    for block in blocks:
+        begun += block
+        if len(begun) >= LONGEST:
+            break
+    found = read_line(begun)
+    left = int(found.fields["content-length"])
+    told = {"warc-record-id": f"<urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, identity)}>"} | found.fields
+    told["warc-target-uri"] = target(told["warc-target-uri"])
+    told.pop("content-length")
+    yield header(found.kind, [(_SPELLED.get(field, field), value) for field, value in told.items()], left)
+    for block in chain([begun[found.length :]], blocks):
+        yield block[:left]
+        left -= min(left, len(block))
+    yield END
 
 
 _SPELLED = {

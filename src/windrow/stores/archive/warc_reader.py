@@ -63,6 +63,7 @@ class WarcRecord(NamedTuple):
     reason: Reason | None = None
     message: str = ""
     digests: Mapping[str, str] = {}  # hex, by algorithm
+    arc: bool = False  # it is one of ARC
 
 
 class _Form(NamedTuple):
@@ -309,8 +310,9 @@ def _record(source: _Plain | _Gzip, at: int, limits: Limits, form: _Form, taking
     size = 0 if large else hasher.size
     others = {name: hasher.hex(name) for name in algorithms}
     return WarcRecord(
-        at, after - at, after, found.kind, found.fields, head, hasher.digest(), size, reason, message, others
-    )
+        at, after - at, after, found.kind, found.fields, head, hasher.digest(), size, reason, message, others,
+        form.line,
+    )  # fmt: skip
 
 
 class _Block:

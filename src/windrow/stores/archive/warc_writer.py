@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -53,6 +53,18 @@ def write_all(fd: int, content: bytes | memoryview, where: Path) -> None:
         raise _unwritten(error, where) from error
 
 
+def _lying(path: Path, offset: int, length: int) -> Iterator[bytes]:
+    """Yield what lies at a place of a file; raise `ArchiveError` where it ends before."""
+    with path.open("rb", buffering=0) as file:
+        file.seek(offset)
+        while length:
+            block = file.read(min(length, _BLOCK))
+            if not block:
+                raise ArchiveError(f"{path.name} ends within the record at {offset}")
+            length -= len(block)
+            yield block
+
+
 class WarcWriter:
     """Append records to files named `PREFIX-NNNNN.warc[.gz]`; usable from several threads."""
 
@@ -89,18 +101,18 @@ class WarcWriter:
 
     def copy(self, path: Path, offset: int, length: int) -> ArchivePlace:
         """Write a record as it lies in another file, and return its place; a gzip member where this writes such."""
-        with self._lock, path.open("rb", buffering=0) as file:
+        return self.write(_lying(path, offset, length))
+
+    def write(self, blocks: Iterable[bytes]) -> ArchivePlace:
+        """Write a record block by block, and return its place; nothing stays of one whose blocks break off."""
+        with self._lock:
             if self._fd < 0 or self._size >= self._rotate:
                 self._next()
-            file.seek(offset)
-            left = length
+            length = 0
             try:
-                while left:
-                    block = file.read(min(left, _BLOCK))
-                    if not block:
-                        raise ArchiveError(f"{path.name} ends within the record at {offset}")  # noqa: TRY301
+                for block in blocks:
                     write_all(self._fd, block, self._path)
-                    left -= len(block)
+                    length += len(block)
             except BaseException:
                 os.ftruncate(self._fd, self._size)
                 raise
