@@ -23,7 +23,7 @@ from typing import Any
 
 from benchmarks.comparison import Comparison, median_of, spread
 from benchmarks.daemon import Missing, place, scratch
-from windrow.collections.events.adapter.databases import EVENT_VIEWS, TEXTS
+from windrow.collections.events.adapter.databases import EVENT_VIEWS, NEWEST, TEXTS
 from windrow.stores.documents.contract import DocumentDatabase, Span
 from windrow.stores.documents.couchdb import CouchDocuments
 from windrow.stores.documents.sqlite import SqliteDocuments
@@ -60,7 +60,7 @@ def documents(count: int) -> list[dict[str, Any]]:
 
 def filled(path: Path, events: list[dict[str, Any]]) -> tuple[SqliteDocuments, float]:
     """Write events to a new store; return it, and how many it took a second."""
-    store = SqliteDocuments(path, [DocumentDatabase("vd_events", EVENT_VIEWS, texts=TEXTS)])
+    store = SqliteDocuments(path, [DocumentDatabase("vd_events", EVENT_VIEWS, texts=TEXTS, newest=NEWEST)])
     began = time.perf_counter()
     for start in range(0, len(events), SLICE):
         store.write("vd_events", events[start : start + SLICE])
@@ -154,10 +154,16 @@ def queries() -> Iterator[Comparison]:
             day = f"20{chance.randint(20, 29)}-{chance.randint(1, 12):02}"
             return Span(first, start=day, end=f"{day}-28", limit=20, descending=bool(chance.getrandbits(1)))
 
+        def found(text: str, within: Span = Span(limit=20)) -> list[Any]:  # noqa: B008 an immutable value
+            return list(store.search("vd_events", text, "all", within))
+
         asked: dict[str, Callable[[], list[Any]]] = {
             "range": lambda: list(store.view("vd_events", "all", span())),
             "branch": lambda: list(store.view("vd_events", "branch", span(chance.choice(_BRANCHES)))),
-            "text": lambda: list(store.search("vd_events", f"{chance.choice(_WORDS)} {chance.randint(0, COUNT)}", 20)),
+            "a rare word": lambda: found(f"{chance.choice(_WORDS)} {chance.randint(0, COUNT)}"),
+            "a common word": lambda: found(chance.choice(_WORDS)),
+            "three words": lambda: found(" ".join(chance.choices(_WORDS, k=3))),
+            "words of a month": lambda: found(" ".join(chance.choices(_WORDS, k=2)), span()),
         }
         for name, ask in asked.items():
             took = []

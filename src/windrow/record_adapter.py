@@ -158,8 +158,9 @@ class RecordAdapter:
         with Session(setup, f"replay {self._collection.name}", progress) as session:
 
             def build() -> None:
+                sources = self._sources_read_again(workspace, session.ledger)
                 made = Harvest(
-                    self._collection, workspace.of(self._collection.name), options=self._options(workspace),
+                    self._collection, sources, options=self._options(workspace),
                     version_store=RecordStore(new),
                     services=self._services(workspace),
                 )  # fmt: skip
@@ -168,6 +169,11 @@ class RecordAdapter:
 
             told = rebuild(session, old, new, build, lambda: _compare(old, new))
         return Replayed(session.ordinal, versions=RereadCount(session.ordinal, *told))
+
+    def _sources_read_again(self, workspace: Workspace, ledger: Ledger) -> tuple[Source, ...]:
+        """Return the sources whose captures a replay reads; a collection may remember those that were taken out."""
+        del ledger
+        return workspace.of(self._collection.name)
 
     def attempt(self, workspace: Workspace | None, address: str) -> Iterator[Part]:
         """Ask for one address by GET, follow it and take the step on it; services are not asked."""

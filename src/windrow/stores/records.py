@@ -350,18 +350,30 @@ class RecordStore:
         """
         return {visit: (said, first) for visit, said, first in self._of_visits(text, visits)}
 
-    def unseen(self, keys: Sequence[str], since: int) -> list[str]:
-        """Return those of some keys of which no visit from one on said anything."""
+    def unseen(self, keys: Sequence[str], first: int, last: int) -> list[str]:
+        """Return those of some keys of which no visit from one to another said anything."""
         found: set[str] = set()
         with self._guarded():
             for start in range(0, len(keys), _CHUNK):
                 part = keys[start : start + _CHUNK]
                 text = f"""
                     SELECT key FROM record r WHERE key IN ({",".join("?" * len(part))}) AND EXISTS (
-                        SELECT 1 FROM observation o WHERE o.record = r.id AND o.visit >= ?)
+                        SELECT 1 FROM observation o WHERE o.record = r.id AND o.visit BETWEEN ? AND ?)
                 """
-                found |= {key for (key,) in self._link.execute(text, (*part, since))}
+                found |= {key for (key,) in self._link.execute(text, (*part, first, last))}
         return [key for key in keys if key not in found]
+
+    def dropped(self, source: str, first: int, last: int, until: int) -> list[str]:
+        """Return the keys of which a source spoke in visits from one to another, and not after that up to `until`."""
+        text = """
+            SELECT key FROM record WHERE id IN (
+                SELECT o.record FROM observation o WHERE o.visit BETWEEN ? AND ? AND o.source = ? AND coalesce((
+                    SELECT n.visit FROM observation n WHERE n.record = o.record AND (n.at, n.visit) > (o.at, o.visit)
+                    ORDER BY n.at, n.visit LIMIT 1), ?) > ?
+            ) ORDER BY key
+        """
+        with self._guarded():
+            return [key for (key,) in self._link.execute(text, (first, last, source, until + 1, until))]
 
     def skips(self, visits: Sequence[int]) -> list[Skipped]:
         """Return why visits made nothing of a document, or of a thing in it."""

@@ -142,6 +142,9 @@ def test_the_api_answers_at_the_original_addresses_with_bounds_and_forms(tmp_pat
     assert ids("/api/events/entity/Supreme%20Court", "start=2026-11") == ["2026-12-31T12"]
     assert ids("/api/events/status/cancelled") == ["2026-12-01T15"]
     assert ids("/api/events/all", "limit=1&offset=1") == ["2026-12-31T00"]
+    assert ids("/api/events/all", "q=recess") == ["2026-12-30T00"]
+    assert ids("/api/events/branch/Judicial", "q=event+4&end=2027") == ["2026-12-31T12"]
+    assert ids("/api/events/all", "q=%22") == []
     one = json.loads(asked(app, "/api/events/branch/Judicial")[2])["results"]
     assert not {"source_text", "_id", "_rev"} & set(next(iter(one.values())))
     for form in FORMS:

@@ -186,6 +186,43 @@ def test_sqlite_finds_documents_by_words_whatever_is_searched_for(tmp_path):
     store.close()
 
 
+def test_sqlite_finds_titles_first_then_the_newest_within_a_span_and_page_by_page(tmp_path):
+    store = SqliteDocuments(tmp_path / "a.db", [DocumentDatabase("a", VIEWS, texts=("title", "place"), newest="at")])
+    told = [document(number, title="Board", place="Hall") for number in (5, 1, 9, 3)]
+    told += [document(number, title="Other", place="board room") for number in (7, 2)]
+    store.write("a", told)
+    assert ids(store.search("a", "board")) == ["d9", "d5", "d3", "d1", "d7", "d2"]
+    assert ids(store.search("a", "board", span=Span(limit=2, skip=3))) == ["d1", "d7"]
+    assert ids(store.search("a", "board hall", "kind", Span(("b",), start="2026-01-03", end="2026-01-09"))) == [
+        "d5",
+        "d3",
+    ]
+    assert ids(store.search("a", "board", "kind", Span(("a",)))) == ["d2"]
+    store.write("a", [document(1, title="Board", at="2026-01-30T00:00:00Z"), document(9, title="gone")])
+    assert ids(store.search("a", "board"))[:2] == ["d1", "d5"]
+    assert ids(store.search("a", "gone")) == ["d9"]
+    many = [document(number, at="2026-02-01T00:00:00Z") | {"_id": f"x{number}"} for number in range(2, 25)]
+    store.write("a", many)
+    assert len(set(ids(store.search("a", "t2")))) == 1
+    assert not list(store.faults())
+    store.close()
+
+
+def test_sqlite_gives_up_the_tables_of_another_version_and_begins_at_checkpoint_0(tmp_path):
+    declared = [DocumentDatabase("a", VIEWS, texts=("title",))]
+    store = SqliteDocuments(tmp_path / "a.db", declared)
+    store.write("a", [document(1)], checkpoint=5)
+    store._link.execute("PRAGMA user_version = 1")
+    store.close()
+    store = SqliteDocuments(tmp_path / "a.db", declared)
+    assert (store.checkpoint(), store.count("a")) == (0, 0)
+    store.write("a", [document(1)], checkpoint=5)
+    store.close()
+    store = SqliteDocuments(tmp_path / "a.db", declared)
+    assert (store.checkpoint(), store.count("a")) == (5, 1)
+    store.close()
+
+
 def test_a_conflict_with_who_writes_at_the_same_time_is_written_over_and_those_of_a_replication_are_removed(server):
     url, secret = server
     name = f"w{os.getpid()}_conflict_{next(NUMBERS)}"

@@ -81,6 +81,11 @@ class RequestQueries:
         rows = self._database.rows(_LearnedRow, "learned", collection, source)
         return {one.name: json.loads(one.value) for one in rows}
 
+    def learned_as(self, collection: str, name: str) -> dict[str, Any]:
+        """Return what was learned under a name of each source that has it, whether it is configured still or not."""
+        rows = self._database.rows(_LearnedRow, "learned_as", collection, name)
+        return {one.name: json.loads(one.value) for one in rows}
+
     def visits(self, collection: str, source: str, after: int, kinds: Iterable[int], limit: int) -> list[Recorded]:
         """Return visits of a source after a given one, of some kinds."""
         return self._database.mapped(

@@ -14,6 +14,9 @@ ORDER BY visit DESC LIMIT ?;
 -- name: learned
 SELECT name, value FROM learned WHERE collection = ? AND source = ?;
 
+-- name: learned_as
+SELECT source, value FROM learned WHERE collection = ? AND name = ?;
+
 -- name: visits_of_source
 -- Visits of one source after a given one that were for some kinds of things (as a JSON list), in the order of the ledger.
 SELECT v.seq, v.session, s.at, coalesce((SELECT c.source FROM captured c WHERE c.visit = v.seq), h.source), v.address, a.url, v.kind, v.allowed, v.started, v.seconds, v.status, v.reason,

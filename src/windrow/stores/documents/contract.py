@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from windrow.errors import ConfigError
 
@@ -23,12 +23,17 @@ class DocumentView(NamedTuple):
 
 
 class DocumentDatabase(NamedTuple):
-    """A database: `once` names a field whose long texts are stored once each, `texts` those that are searched."""
+    """A database: `once` names a field whose long texts are stored once each, `texts` those that are searched.
+
+    What has all words in the first of `texts` comes before what does not, and what has the later time in the field
+    `newest` before what has an earlier one.
+    """
 
     name: str
     views: tuple[DocumentView, ...] = ()
     once: str = ""
     texts: tuple[str, ...] = ()
+    newest: str = ""
 
     def view(self, name: str) -> DocumentView:
         """Return a view by its name."""
@@ -90,6 +95,15 @@ class DocumentStore(Protocol):
 
     def close(self) -> None:
         """Close the connections."""
+        ...
+
+
+@runtime_checkable
+class SearchedDocuments(Protocol):
+    """A store that finds documents by their words; CouchDB alone does not."""
+
+    def search(self, database: str, text: str, view: str = "", span: Span = EVERYTHING) -> Iterator[Stored]:
+        """Yield documents that have all the words of a text and are in a span of a view; any text will do."""
         ...
 
 

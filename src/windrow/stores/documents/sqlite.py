@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,7 +15,12 @@ from windrow.digest import digest
 from windrow.stores.documents.contract import EVERYTHING, DocumentDatabase, DocumentView, Span, Stored, check_name
 from windrow.stores.sqlite_file import store_errors, transaction
 
+VERSION = 2
+"""Of the tables; documents in those of another version are given up, since they can be made anew."""
+
 _CHUNK = 400
+_SAME_TIME = 10_000  # row numbers for the documents of one second
+_NO_DIGIT = re.compile("[^0-9]")
 
 
 class SqliteDocuments:
@@ -30,9 +36,24 @@ class SqliteDocuments:
             self._link.execute("PRAGMA journal_mode = WAL").fetchall()
             self._link.execute("PRAGMA synchronous = FULL")
             self._link.execute("PRAGMA secure_delete = ON").fetchall()  # nothing that is removed stays in free pages
+            self._begin_anew()
             self._link.executescript("CREATE TABLE IF NOT EXISTS windrow_meta (name TEXT PRIMARY KEY, value INTEGER);")
             for one in databases:
                 self._link.executescript(_schema(one))
+
+    def _begin_anew(self) -> None:
+        """Give up tables of another version: with its checkpoint gone, whoever fills the store begins at 0."""
+        if self._version() == VERSION:
+            return
+        with transaction(self._link):
+            if self._version() == VERSION:
+                return  # another process was faster
+            for name in ("windrow_meta", *(f"{one}{part}" for one in self._databases for part in _TABLES)):
+                self._link.execute(f'DROP TABLE IF EXISTS "{name}"')
+            self._link.execute(f"PRAGMA user_version = {VERSION}")
+
+    def _version(self) -> int:
+        return int(self._link.execute("PRAGMA user_version").fetchone()[0])
 
     def _guarded(self) -> AbstractContextManager[None]:
         return store_errors(self.path)
@@ -77,17 +98,36 @@ class SqliteDocuments:
             run(f'INSERT INTO "{table}_text" VALUES (?, ?) ON CONFLICT DO NOTHING', (once, zlib.compress(content)))
         spelled = json.dumps(body, ensure_ascii=False)
         before = run(f'SELECT rowid, once FROM "{table}" WHERE id = ?', (name,)).fetchone()
+        row = self._row(database, document, before[0] if before else None)
         if before:
-            run(f'UPDATE "{table}" SET body = ?, once = ? WHERE rowid = ?', (spelled, once, before[0]))
-            row = before[0]
+            run(f'UPDATE "{table}" SET rowid = ?, body = ?, once = ? WHERE rowid = ?', (row, spelled, once, before[0]))
             self._drop_text(database, before[1])
         else:
-            row = run(f'INSERT INTO "{table}" (id, body, once) VALUES (?, ?, ?)', (name, spelled, once)).lastrowid
+            run(f'INSERT INTO "{table}" (rowid, id, body, once) VALUES (?, ?, ?, ?)', (row, name, spelled, once))
         if database.texts:
-            run(f'DELETE FROM "{table}_search" WHERE rowid = ?', (row,))
-            searched = " ".join(str(body[field]) for field in database.texts if body.get(field))
-            run(f'INSERT INTO "{table}_search" (rowid, text) VALUES (?, ?)', (row, searched))
+            if before:
+                run(f'DELETE FROM "{table}_search" WHERE rowid = ?', (before[0],))
+            searched = [str(body.get(field) or "") for field in database.texts]
+            names, marks = ",".join(("rowid", *database.texts)), ",".join("?" * (len(searched) + 1))
+            run(f'INSERT INTO "{table}_search" ({names}) VALUES ({marks})', (row, *searched))
         return before is None
+
+    def _row(self, database: DocumentDatabase, document: Mapping[str, Any], before: int | None) -> int | None:
+        """Return a document's row number: documents are numbered in the order of time, so that the newest come first.
+
+        FTS5 gives what it finds in the order of rows for nothing, while any other order needs all that it finds.
+        """
+        if not database.newest:
+            return before
+        base = _first_row(str(document.get(database.newest) or ""))
+        if before is not None and base <= before < base + _SAME_TIME:
+            return before
+        while True:
+            text = f'SELECT max(rowid) FROM "{database.name}" WHERE rowid >= ? AND rowid < ?'
+            last = self._link.execute(text, (base, base + _SAME_TIME)).fetchone()[0]
+            if last is None or last < base + _SAME_TIME - 1:
+                return base if last is None else int(last) + 1
+            base += _SAME_TIME  # so many in one second: among those of the next
 
     def _remove(self, database: DocumentDatabase, name: str) -> None:
         run, table = self._link.execute, database.name
@@ -138,16 +178,39 @@ class SqliteDocuments:
         rest = f"WHERE {' AND '.join(where)} ORDER BY {order} LIMIT ? OFFSET ?"
         return self._rows(database, rest, [*values, span.limit, span.skip])
 
-    def search(self, database: str, text: str, limit: int = 100) -> Iterator[Stored]:
-        """Yield documents that have all the words of a text, the best first; any text will do."""
+    def search(self, database: str, text: str, view: str = "", span: Span = EVERYTHING) -> Iterator[Stored]:
+        """Yield documents that have all the words of a text and are in a span of a view; any text will do.
+
+        First those that have all words in the first of the fields that are searched, then the others, and each time the
+        newest first. Ranking by how rare words are would look at every document that has one of them.
+        """
+        told = self._databases[database]
         words = " ".join(f'"{word.replace(chr(34), "")}"' for word in text.split() if word.strip('"'))
         if not words:
-            return iter(())
+            return
+        where = [f'"{database}_search" MATCH ?']
+        values: list[Any] = []
+        if span.first:
+            where.append(f"{_field(told.view(view).by[0])} = ?")
+            values.append(span.first[0])
+        for bound, sign in ((span.start, ">="), (span.end, "<")):
+            if bound:
+                where.append(f"s.rowid {sign} ?")
+                values.append(_first_row(bound))
+        # CROSS JOIN: the words come first, and what is found in the order of rows.
         rest = f"""
-            JOIN (SELECT rowid AS row, rank AS score FROM "{database}_search" WHERE "{database}_search" MATCH ?
-                  ORDER BY rank LIMIT ?) s ON s.row = d.rowid ORDER BY s.score, d.id
+            FROM "{database}_search" s CROSS JOIN "{database}" d ON d.rowid = s.rowid
+            WHERE {" AND ".join(where)} ORDER BY s.rowid DESC LIMIT ?
         """
-        return self._rows(database, rest, [words, limit])
+        wanted = span.skip + span.limit
+        with self._guarded():
+            rows = self._link.execute(f"SELECT d.rowid {rest}", (f"{{{told.texts[0]}}} : ({words})", *values, wanted))
+            found = dict.fromkeys(row for (row,) in rows)
+            if len(found) < wanted:
+                rows = self._link.execute(f"SELECT d.rowid {rest}", (f"{words}", *values, wanted + len(found)))
+                found |= dict.fromkeys(row for (row,) in rows)
+        for row in [*found][span.skip : wanted]:
+            yield from self._rows(database, "WHERE d.rowid = ?", [row])
 
     def _rows(self, database: str, rest: str, values: Sequence[Any]) -> Iterator[Stored]:
         once = self._databases[database].once
@@ -209,10 +272,24 @@ def _without(view: DocumentView) -> str:
     return f"json_extract(d.body, '$.{field}') <> '{value}'"
 
 
+_TABLES = ("", "_text", "_search")
+"""What the names of a database's tables end in."""
+
+
+def _first_row(time: str) -> int:
+    """Return the first row number of the documents of a second; of a part of a time, that of its beginning.
+
+    >>> _first_row("2026-10") < _first_row("2026-10-05T12:30:00Z") < _first_row("2026-10-05T12:30:01Z")
+    True
+    """
+    return int(_NO_DIGIT.sub("", time)[:14].ljust(14, "0")) * _SAME_TIME
+
+
 def _schema(database: DocumentDatabase) -> str:
     name = database.name
+    columns = "number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, body TEXT NOT NULL, once TEXT NOT NULL"
     parts = [
-        f'CREATE TABLE IF NOT EXISTS "{name}" (id TEXT NOT NULL UNIQUE, body TEXT NOT NULL, once TEXT NOT NULL)',
+        f'CREATE TABLE IF NOT EXISTS "{name}" ({columns})',
         *(
             f'CREATE INDEX IF NOT EXISTS "{name}_{view.name}" ON "{name}" ('
             + ", ".join(f"json_extract(body, '$.{field}')" for field in view.by)
@@ -225,5 +302,8 @@ def _schema(database: DocumentDatabase) -> str:
         parts.append(f'CREATE INDEX IF NOT EXISTS "{name}_once" ON "{name}" (once)')
     if database.texts:
         tokens = "unicode61 remove_diacritics 2"
-        parts.append(f"CREATE VIRTUAL TABLE IF NOT EXISTS \"{name}_search\" USING fts5(text, tokenize = '{tokens}')")
+        fields = ", ".join(database.texts)
+        parts.append(
+            f"CREATE VIRTUAL TABLE IF NOT EXISTS \"{name}_search\" USING fts5({fields}, tokenize = '{tokens}')"
+        )
     return ";\n".join(parts) + ";"

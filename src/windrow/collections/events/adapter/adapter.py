@@ -12,6 +12,7 @@ from typing import TextIO
 from windrow.adapter import Export, Replayed
 from windrow.collections.events.adapter.databases import opened, place_of
 from windrow.collections.events.adapter.projection import EventProjection
+from windrow.collections.events.adapter.remembered import remember_parsers, removed_sources
 from windrow.collections.events.collection import COLLECTION
 from windrow.collections.events.dated import DAILY, filled
 from windrow.collections.events.exports.registry import FORMS
@@ -75,7 +76,8 @@ class EventAdapter(RecordAdapter):
             if records is None:
                 return "nothing is read yet"
             with opened(workspace) as databases:
-                sources = tuple(map(_of_today, workspace.of(self._collection.name)))
+                remember_parsers(ledger, self._collection.name, workspace.of(self._collection.name))
+                sources = tuple(map(_of_today, self._sources_read_again(workspace, ledger)))
                 made = EventProjection(
                     records, ledger, databases, sources, archive=workspace.archive.folder, limits=workspace.limits
                 )
@@ -86,6 +88,11 @@ class EventAdapter(RecordAdapter):
         with opened(workspace) as databases:
             databases.store.rewind()
         self._derive(workspace, lambda: True)
+
+    def _sources_read_again(self, workspace: Workspace, ledger: Ledger) -> tuple[Source, ...]:
+        """Return all sources that were ever configured: replay keeps the events of those that are not any more."""
+        configured = workspace.of(self._collection.name)
+        return configured + removed_sources(ledger, self._collection.name, configured)
 
     def replay(self, workspace: Workspace, setup: Setup, progress: Progress) -> Replayed | None:
         """Rebuild the records from the captures, then the documents from the records."""

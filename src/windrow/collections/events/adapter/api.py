@@ -1,8 +1,8 @@
 """The API of VotersDaily, as a small ASGI application that reads the database of events; GET and HEAD alone.
 
 `/api/events/all`, `/api/events/branch/NAME`, `/api/events/entity/NAME`, and beside them `/api/events/parser/NAME` and
-`/api/events/status/NAME`; parameters `start` (inclusive), `end` (exclusive), `format`, `limit` and `offset`. The newest
-event comes first.
+`/api/events/status/NAME`; parameters `start` (inclusive), `end` (exclusive), `format`, `limit`, `offset`, and `q`,
+words that events are to have, where the databases are in SQLite. The newest event comes first.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 from urllib.parse import parse_qs, unquote
 
 from windrow.collections.events.adapter.databases import EventDatabases, databases
-from windrow.collections.events.exports.registry import FORMS
+from windrow.collections.events.exports.registry import FORMS, EventForm
 from windrow.config import Workspace, find, load
 from windrow.errors import WindrowError
-from windrow.stores.documents.contract import Span
+from windrow.stores.documents.contract import SearchedDocuments, Span
 
 MOST = 10_000
 """Events of one answer at most; a further page is `offset` away."""
@@ -74,10 +74,20 @@ class EventApi:
             (parts[3],) if len(parts) == 4 else (), told.get("start", "")[:_LONGEST], told.get("end", "")[:_LONGEST],
             descending=True, limit=min(int(numbers["limit"]), MOST), skip=int(numbers["offset"]),
         )  # fmt: skip
+        return self._written(form, view, span, told.get("q", "")[:_LONGEST])
+
+    def _written(self, form: EventForm, view: str, span: Span, words: str) -> tuple[int, str, bytes]:
+        """Write the events of a span of a view, those that have the words where there are any."""
         try:
             if self._held is None:
                 self._held = databases(self._workspace)
-            events = self._held.store.view(self._held.events, view, span)
+            store, name = self._held.store, self._held.events
+            if not words:
+                events = store.view(name, view, span)
+            elif isinstance(store, SearchedDocuments):
+                events = store.search(name, words, view, span)
+            else:
+                return _said(501, "a CouchDB is not searched by words")
             return 200, form.media, "".join(form.write(events)).encode("utf-8", "replace")
         except WindrowError as error:
             return _said(503, type(error).__name__)

@@ -27,6 +27,7 @@ LOG_VIEWS = (
     DocumentView("parser", ("parser_name", "access_datetime")),
 )
 TEXTS = ("title", "description", "location")
+NEWEST = "datetime"
 
 
 class EventDatabases(NamedTuple):
@@ -44,7 +45,7 @@ def databases(workspace: Workspace) -> EventDatabases:
     if events == log:
         raise ConfigError("events.event_database and events.log_database are one name", hint="windrow config")
     declared = (
-        DocumentDatabase(events, EVENT_VIEWS, texts=TEXTS),
+        DocumentDatabase(events, EVENT_VIEWS, texts=TEXTS, newest=NEWEST),
         DocumentDatabase(log, LOG_VIEWS, once="source_text"),
     )
     where, secret = str(told["events.documents"]), told["events.documents_secret"]

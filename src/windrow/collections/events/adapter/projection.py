@@ -41,6 +41,7 @@ from windrow.stores.records import RecordStore, Skipped
 PAGE = 256
 COLLECTION = "events"
 
+_ALL = 10**9
 _DOCUMENTS = frozenset({REQUEST, CAPTURED})
 _READ = 2  # the phase of that name
 _GOOD = frozenset({200, 304})
@@ -78,7 +79,7 @@ class EventProjection:
             if not pulse():
                 return self._said()
         if after:
-            self._mark_missing(pulse)
+            self._mark_missing(after, upto, pulse)
         for visits in self._sessions(after, upto):
             self._write_logs(visits, logs)
             if not pulse():
@@ -142,22 +143,29 @@ class EventProjection:
             self._runs[source.name] = good_runs(COLLECTION, source.name, self._ledger, self._records)
         return self._runs[source.name]
 
-    def _mark_missing(self, pulse: Callable[[], bool]) -> None:
-        """Look again at future events that the last run did not see, and at missing ones: they may be back."""
+    def _mark_missing(self, after: int, upto: int, pulse: Callable[[], bool]) -> None:
+        """Write events again that new runs do not list for the last time they may, and missing ones that are back.
+
+        There are several new runs where writing was killed after the one before.
+        """
         for source in self._sources.values():
             parser = parser_of(source)
-            if not parser.complete or not (runs := self._of(source).runs):
-                continue
-            span = Span((parser.name,), start=runs[-1].at.strftime("%Y-%m-%d"), limit=100_000)
-            future = self._store.view(self._databases.events, "parser", span)
-            keys = [one["uid"] for one in future if one["status"] != MISSING and one["source"] == source.name]
-            for part in _chunks(keys, PAGE):
-                self._write_events(self._records.unseen(part, runs[-1].first), None)
-                if not pulse():
-                    return
-        missing = self._store.view(self._databases.events, "status", Span((MISSING,), limit=100_000))
+            runs = self._of(source).runs if parser.complete else ()
+            for number, run in enumerate(runs):
+                index = number - parser.missing_after  # of the last run that listed them
+                if run.last <= after or index < -1:
+                    continue
+                first = runs[index].first if index >= 0 else 0
+                for part in _chunks(
+                    self._records.dropped(source.name, first, runs[index + 1].first - 1, run.last), PAGE
+                ):
+                    self._write_events(part, None)
+                    if not pulse():
+                        return
+        missing = self._store.view(self._databases.events, "status", Span((MISSING,), limit=_ALL))
         for part in _chunks([one["uid"] for one in missing], PAGE):
-            self._write_events(part, None)
+            away = set(self._records.unseen(part, after + 1, upto))
+            self._write_events([key for key in part if key not in away], None)
 
     # Logs.
 
@@ -250,11 +258,15 @@ class EventProjection:
         return [one.message for one in followed.told() if one.kind == DRIFT] if followed else []
 
     def _show_drift(self, document: Mapping[str, Any]) -> None:
-        """Let `windrow status` show a source that drifts, as it shows one that could not be read."""
+        """Let `windrow status` show a source that drifts as one that could not be read; once, if killed between."""
+        session, source = document["session"], document["source"]
+        comment = f"{source}: drift: {'; '.join(document['drift'])}"[:2000]
+        tasks = self._ledger.sessions.tasks_of_source(source)
+        if any((one.session, one.comment) == (session, comment) for one in tasks):
+            return
         with self._ledger.writing() as writer:
-            task = writer.sessions.open_task(document["session"], COLLECTION, document["source"], _READ)
-            comment = f"{document['source']}: drift: {'; '.join(document['drift'])}"
-            writer.sessions.close_task(task, None, comment[:2000], failed=True)
+            task = writer.sessions.open_task(session, COLLECTION, source, _READ)
+            writer.sessions.close_task(task, None, comment, failed=True)
 
     def _text(self, address: int, kept: KeptResponse) -> str:
         """Return the whole document as text; empty where the archive has it no more."""

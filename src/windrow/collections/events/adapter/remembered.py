@@ -1,0 +1,64 @@
+"""The parsers of all sources on the ledger, so that one that is taken out of the configuration is read by its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from datetime import date
+from typing import Any
+
+from windrow.collections.events.parser import EventParser, ParserRules
+from windrow.collections.events.settings import ADDRESS, PARSER
+from windrow.engine.ledger import Ledger
+from windrow.model import Site, Source
+
+_LEARNED = "parser"
+_CONFIGURED = -1
+"""In place of the visit that something was learned from: no takedown of an answer makes it forgotten."""
+
+
+def remember_parsers(ledger: Ledger, collection: str, sources: Iterable[Source]) -> None:
+    """Put the parser and address of each source on the ledger, where they are not there already."""
+    known = ledger.requests.learned_as(collection, _LEARNED)
+    for one in sources:
+        told = {"address": one.options[ADDRESS], **_spelled(one.options[PARSER])}
+        if known.get(one.name) != told:
+            with ledger.writing() as writer:
+                writer.requests.learn(collection, one.name, {_LEARNED: told}, _CONFIGURED)
+
+
+def removed_sources(ledger: Ledger, collection: str, sources: Iterable[Source]) -> tuple[Source, ...]:
+    """Return the sources that were configured once and are not any more: nobody asks them, their documents are read."""
+    configured = {one.name for one in sources}
+    return tuple(
+        Source(name, collection, Site(""), active=False, options={ADDRESS: told["address"], PARSER: _read_back(told)})
+        for name, told in sorted(ledger.requests.learned_as(collection, _LEARNED).items())
+        if name not in configured
+    )
+
+
+def _spelled(parser: EventParser) -> dict[str, Any]:
+    told = asdict(parser)
+    told["urls"] = list(parser.urls)
+    told["versions"] = [
+        {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(rules).items()}
+        | {"since": rules.since.isoformat()}
+        for rules in parser.versions
+    ]
+    return told
+
+
+def _read_back(told: dict[str, Any]) -> EventParser:
+    """Make a parser of what `_spelled` wrote; a later windrow may know fewer words, or more."""
+    names = set(EventParser.__dataclass_fields__)
+    rules = tuple(map(_rules, told["versions"]))
+    words: dict[str, Any] = {name: value for name, value in told.items() if name in names}
+    return EventParser(**(words | {"versions": rules, "urls": tuple(told["urls"])}))
+
+
+def _rules(told: dict[str, Any]) -> ParserRules:
+    names = set(ParserRules.__dataclass_fields__)
+    words: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in told.items() if name in names
+    }
+    return ParserRules(**(words | {"since": date.fromisoformat(told["since"])}))

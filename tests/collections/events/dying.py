@@ -1,0 +1,83 @@
+"""A process whose children harvest events, or write their documents, and kill themselves at a counted moment.
+
+A line `FOLDER run|derive MOMENT` on its input makes one child. The moments are before and after each commit to a SQLite
+file, and before and after each request to a CouchDB; MOMENT 0 kills nothing. Each line is answered by how many moments
+the child lived to see, and how it ended. Children are forked, since loading windrow takes longer than what they do.
+"""
+
+import os
+import signal
+import sqlite3
+import sys
+from itertools import count
+from multiprocessing import forkserver
+from pathlib import Path
+
+from tests.collections.events.place import ADAPTER, run
+from windrow.collections.events.adapter import projection
+from windrow.collections.events.collection import COLLECTION
+from windrow.config import load
+from windrow.engine.runtime import warm
+from windrow.stores.documents import couchdb
+
+
+def child(folder, what, deadly, out):
+    moments = count(1)
+
+    def pass_moment(deadly):
+        passed = next(moments)
+        os.pwrite(out, f"{passed:09}".encode(), 0)
+        if passed == deadly:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    class Connection(sqlite3.Connection):
+        def execute(self, text, *values):
+            if text.strip().upper() != "COMMIT":
+                return super().execute(text, *values)
+            pass_moment(deadly)
+            done = super().execute(text, *values)
+            pass_moment(deadly)
+            return done
+
+        def commit(self):
+            pass_moment(deadly)
+            super().commit()
+            pass_moment(deadly)
+
+    connect, once = sqlite3.connect, couchdb.CouchDocuments._once
+
+    def asked(*told):
+        pass_moment(deadly)
+        answer = once(*told)
+        pass_moment(deadly)
+        return answer
+
+    sqlite3.connect = lambda *told, **more: connect(*told, factory=Connection, **more)
+    couchdb.CouchDocuments._once = asked
+    projection.PAGE = 3  # several writes of each kind
+    workspace = load(folder, environ={}, collections={"events": COLLECTION})
+    if what == "run":
+        run(workspace)
+    else:
+        ADAPTER._derive(workspace, lambda: True)
+
+
+def main(folder):
+    warm({"http"}, {"windrow.collections.events.discover", "windrow.collections.events.steps"})
+    out = os.open(folder / "passed", os.O_RDWR | os.O_CREAT)
+    for line in sys.stdin:
+        where, what, moment = line.split()
+        os.ftruncate(out, 0)
+        number = os.fork()
+        if not number:
+            # The server of processes runs for all children, and is none of this one's.
+            forkserver.ensure_running = forkserver._forkserver.ensure_running = lambda: None
+            child(Path(where), what, int(moment), out)
+            os._exit(0)
+        _, status = os.waitpid(number, 0)
+        sys.stdout.write(f"{int(os.pread(out, 9, 0) or 0)} {os.waitstatus_to_exitcode(status)}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

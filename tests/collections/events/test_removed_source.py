@@ -1,0 +1,36 @@
+"""A source that is taken out of the configuration is asked no more; its events, logs and parser stay, after a replay too."""
+
+import time
+
+from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving, setup_of
+from windrow.engine.ledger import Ledger
+from windrow.engine.progress import Progress
+
+
+def test_replay_keeps_the_events_and_logs_of_a_source_that_is_configured_no_more(tmp_path):
+    with serving() as site:
+        fields = {"title": "t", "start": "s", "id": "i"}
+        site.put(
+            "/a.json", '[{"i": 1, "t": "A", "s": "02.01.2099"}, {"i": 2, "t": "B", "s": "soon"}]', "application/json"
+        )
+        rules = {"reader": "json", "fields": fields, "formats": ["%d.%m.%Y"], "version": "2.5", "missing_after": 1}
+        workspace = configured(tmp_path, f"{site.url}/a.json", name="board", every="1s", **rules)
+        run(workspace)
+        site.put("/a.json", "[]", "application/json")
+        time.sleep(1.05)
+        run(workspace)
+        before = (events(workspace), logs(workspace))
+        assert [(one["title"], one["status"], one["parser_version"]) for one in before[0]] == [("A", "missing", "2.5")]
+        site.put("/b.ics", calendar(event("b@x", ":20990115T150000Z", "Other")))
+        workspace = configured(tmp_path, f"{site.url}/b.ics", name="council")
+        asked = len(site.asked)
+        run(workspace)
+        assert "/a.json" not in site.asked[asked:]
+        for again in (ADAPTER._anew, lambda one: ADAPTER.replay(one, setup_of(one), Progress(quiet=True))):
+            again(workspace)
+            assert [one for one in events(workspace) if one["source"] == "board"] == before[0]
+            assert [one for one in logs(workspace) if one["source"] == "board"] == before[1]
+            assert len(events(workspace)) == 2
+        ledger = Ledger(workspace.ledger)
+        assert list(ADAPTER.check(workspace, ledger)) == []
+        ledger.close()
