@@ -92,7 +92,7 @@ class ItemMade(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """A source began to offer an item, changed what it says of it, or stopped offering it."""
+    """A source began to offer an item, changed what it says of it, was compared with another one, or stopped."""
 
     seq: int
     at: datetime
@@ -100,7 +100,7 @@ class Listed(NamedTuple):
     source: str
     item: int
     path: str
-    event: str  # listed | changed | gone
+    event: str  # listed | changed | compared | gone
     size: int | None
     modified: datetime | None
     subject: Subject = NOBODY

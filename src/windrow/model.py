@@ -176,6 +176,10 @@ class KnownCapture(NamedTuple):
     address: str = ""
 
 
+TAIL = 1 << 16
+"""Bytes at the end of a file by which two hosts of it are compared: a zip has its table of contents there."""
+
+
 class FetchRequest(NamedTuple):
     """One thing for a fetcher to get. `number` is the engine's own mark for it."""
 
@@ -186,6 +190,7 @@ class FetchRequest(NamedTuple):
     sidecar: str = ""
     last: KnownCapture = KnownCapture()  # the last capture: unchanged -> revisit
     modified: datetime | None = None  # as the listing told: a part of another version is not gone on with
+    compared: bool = False  # nothing is kept: the digest of its last `TAIL` bytes is told as its checksum
 
 
 class ArchivePlace(NamedTuple):

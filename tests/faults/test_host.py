@@ -1,13 +1,18 @@
 """Several sources and one zip: differing bytes, changed bytes, sources that are down or list it no more."""
 
+import io
+import os
+import random
 import shutil
+import zipfile
 
 import pytest
 
 from tests.faults.place import DAY, put
 from tests.faults.server import rogue
 from tests.servers.daemon import free_port
-from windrow.demo.document import drop
+from windrow.demo.document import drop, pack
+from windrow.model import TAIL
 
 NAME, CONTENT = drop("H", DAY, 5)
 OTHER = drop("H", DAY, 5, 2)[1]
@@ -54,6 +59,64 @@ def test_a_second_host_that_appears_later_with_other_bytes_under_one_name_is_not
     assert made.zip_log(NAME) == [(kind, message)]
     assert digests(made) == [("own", len(CONTENT))]
     made.whole(KEY)
+
+
+def swapped(content):
+    """Return a zip of the same size with other bytes: one of its documents is of another centre's making."""
+    other = content.replace(b"H.2026", b"J.2026")
+    assert len(other) == len(content)
+    assert other != content
+    return other
+
+
+@pytest.mark.parametrize("later", [False, True], ids=["both-at-once", "second-host-later"])
+def test_another_host_with_other_bytes_of_equal_size_under_one_name_is_noticed(place, later):
+    made = place()
+    put(made.folder("own", "H"), NAME, CONTENT)
+    if later:
+        assert made.run().code == 0
+    put(made.folder("copy", "J"), NAME, swapped(CONTENT))
+    for _ in range(2):  # told once
+        assert made.run().code == 0
+        ((kind, message),) = made.findings(KEY)
+        assert kind == "ContentDiffers"
+        for word in ("own", "copy", str(len(CONTENT)), f"windrow retry {KEY}"):
+            assert word in message
+    assert made.zip_log(NAME) == [(kind, message)]
+    assert digests(made) == [("own", len(CONTENT))]
+    made.whole(KEY)
+
+
+def test_another_host_with_the_same_bytes_is_compared_once_and_anew_when_it_says_that_they_changed(place):
+    made = place()
+    put(made.folder("own", "H"), NAME, CONTENT)
+    copy = made.folder("copy", "J")
+    put(copy, NAME, CONTENT)
+    compared = "SELECT count(*) FROM listing WHERE source = 'copy' AND event = 'compared'"
+    for _ in range(2):
+        assert made.run().code == 0
+        assert made.findings(KEY) == []
+        assert made.ask(compared) == [(1,)]
+    put(copy, NAME, swapped(CONTENT))
+    os.utime(copy / KEY, (1, 1))
+    assert made.run().code == 0
+    assert [kind for kind, _ in made.findings(KEY)] == ["ContentChanged", "ContentDiffers"]
+    assert made.ask(compared) == [(2,)]
+
+
+def test_of_a_large_zip_of_another_host_only_the_end_is_fetched_to_compare_it(place):
+    made = place()
+    name, content = drop("H", DAY, 7)
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        documents = {one: archive.read(one) for one in archive.namelist()}
+    own, other = (pack({"a.bin": random.Random(seed).randbytes(300_000), **documents}) for seed in (1, 2))
+    assert len(own) == len(other) > 2 * TAIL
+    put(made.folder("own", "H"), name, own)
+    put(made.folder("copy", "J"), name, other)  # they differ long before the end, where the checksum of a.bin stands
+    assert made.run().code == 0
+    assert [kind for kind, _ in made.findings(f"add/{name}")][:1] == ["ContentDiffers"]
+    told = "copy: compared with what is held from elsewhere: 0 the same, 1 with other bytes, 0 not compared"
+    assert f"{told}; {TAIL:,} bytes fetched for it" in [comment for *_, comment in made.tasks("copy")]
 
 
 def test_bytes_that_change_wait_for_a_retry(place):

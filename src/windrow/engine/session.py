@@ -23,6 +23,7 @@ from windrow.engine.indexing import index_archive
 from windrow.engine.ledger import Lease, Ledger
 from windrow.engine.ledger.lease import holder
 from windrow.engine.ledger.moment import now, spell
+from windrow.engine.listed.comparing import compare_hosts
 from windrow.engine.listed.fetching import Fetching
 from windrow.engine.listed.listing import list_all
 from windrow.engine.progress import Progress
@@ -175,6 +176,8 @@ class Session:
             if self.stops:
                 return
             Fetching(run, down).run()
+            if not self.stops:
+                compare_hosts(run, down)
         sweep(self.setup.archive)
 
     def follow(self, books: Projection) -> None:

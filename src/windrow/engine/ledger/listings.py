@@ -36,6 +36,20 @@ class ItemOffer(NamedTuple):
     sidecar: str
 
 
+class UncomparedOffer(NamedTuple):
+    """A source that offers an item of which bytes are held from another one, `held_from`, by their digest."""
+
+    item: int
+    key: str
+    source: str
+    path: str
+    size: int | None
+    modified: datetime | None
+    sidecar: str
+    digest: str
+    held_from: str
+
+
 class Offerer(NamedTuple):
     """A source that offers or offered an item."""
 
@@ -144,6 +158,10 @@ class ListingQueries:
         """Return who offers or offered an item."""
         return self._database.rows(Offerer, "item_offers", item)
 
+    def uncompared(self, collection: str, limit: int) -> list[UncomparedOffer]:
+        """Return who offers what is held from another source, and was not compared with it yet."""
+        return self._database.rows(UncomparedOffer, "offers_uncompared", collection, limit)
+
     def sources(self) -> set[str]:
         """Return every source that ever offered something."""
         return {*self._database.column("offering_sources")}
@@ -194,7 +212,10 @@ class ListingWriter:
         self._batch = batch
 
     def add(self, session: int, source: str, item: int, offer: Offer, event: str) -> int:
-        """Note that a source began to offer an item (`listed`), `changed` what it says of it, or stopped (`gone`)."""
+        """Note that a source began to offer an item (`listed`), `changed` what it says of it, or stopped (`gone`).
+
+        Or that what it offers was `compared` with what is held from another one.
+        """
         modified = spell(offer.modified) if offer.modified else None
         said = (offer.size, modified, offer.sidecar)
         self._batch.row("offering", source, item, offer.path, int(event != "gone"), *said)

@@ -18,7 +18,7 @@ SELECT DISTINCT source FROM offering ORDER BY source;
 -- What sources said. An item's first move has the number after its own: one that began failed was refused.
 SELECT l.source, CASE WHEN l.event = 'listed' AND m.status = 5 THEN 'refused' ELSE l.event END AS what, count(*)
 FROM listing l LEFT JOIN move m ON m.seq = l.item + 1 AND m.item = l.item
-WHERE l.seq BETWEEN ? AND ? GROUP BY l.source, what;
+WHERE l.seq BETWEEN ? AND ? AND l.event <> 'compared' GROUP BY l.source, what;
 
 -- name: session_refusals
 SELECT source, reason, count(*) FROM refusal WHERE seq BETWEEN ? AND ? GROUP BY source, reason;
@@ -57,4 +57,20 @@ SELECT o.source, o.item, o.present, l.event FROM offering o JOIN listing l ON l.
 SELECT l.at, l.source, l.event, i.item_key, l.path, l.size, (
     SELECT p.size FROM listing p WHERE p.item = l.item AND p.source = l.source AND p.seq < l.seq
     ORDER BY p.seq DESC LIMIT 1)
-FROM listing l JOIN item i ON i.seq = l.item WHERE l.seq BETWEEN ? AND ? AND i.collection = ? ORDER BY l.seq;
+FROM listing l JOIN item i ON i.seq = l.item WHERE l.seq BETWEEN ? AND ? AND i.collection = ?
+AND l.event <> 'compared' ORDER BY l.seq;
+
+-- name: offers_uncompared
+-- Who offers items in the size of the bytes that are held from another source, and was not compared since it was listed
+-- and they were fetched; with the digest of what is held, and its source.
+SELECT o.item, i.item_key, o.source, o.path, o.size, o.modified, o.sidecar, e.digest, e.source
+FROM offering o JOIN item i ON i.seq = o.item JOIN fetch_end e ON e.seq = (SELECT max(g.seq) FROM fetch_end g
+    WHERE g.item = o.item AND g.reason IS NULL)
+WHERE o.item IN (SELECT item FROM offering WHERE present = 1 GROUP BY item HAVING count(*) > 1)
+AND o.present = 1 AND i.collection = ? AND o.source <> e.source AND coalesce(o.size, e.size) = e.size
+AND NOT EXISTS (SELECT 1 FROM fetch_end s
+    WHERE s.item = o.item AND s.source = o.source AND s.reason IS NULL AND s.digest = e.digest)
+AND NOT EXISTS (SELECT 1 FROM listing c
+    WHERE c.item = o.item AND c.source = o.source AND c.event = 'compared' AND c.seq > e.seq AND c.seq > (
+        SELECT max(l.seq) FROM listing l WHERE l.item = o.item AND l.source = o.source AND l.event <> 'compared'))
+ORDER BY o.source, o.item LIMIT ?;

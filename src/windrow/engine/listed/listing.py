@@ -165,7 +165,7 @@ def _compare(
 def _compare_hosts(run: HarvestRun, writer: LedgerWriter, source: str, item: int, offer: Offer) -> None:
     """Tell where a source that comes later offers another size under the name of bytes that are held already.
 
-    Of equal sizes nothing can be told before the bytes are compared: they are fetched only by a retry.
+    Where sizes are equal, the ends of the files are compared after the transfers (`comparing`).
     """
     if offer.size is None or not run.ledger.attempts.latest_captures([item]):
         return

@@ -10,6 +10,7 @@ from contextlib import suppress
 from datetime import datetime
 from enum import Enum, auto
 
+from windrow.digest import digest
 from windrow.engine.fetchers.message import (
     BatchBroken,
     BatchEnded,
@@ -23,7 +24,7 @@ from windrow.engine.ledger.moment import now
 from windrow.engine.listed.connection_pool import ConnectionPool
 from windrow.errors import TerminalFailure, TransientFailure, TransportError, WindrowError
 from windrow.formats.checksum import read_checksum
-from windrow.model import Fetched, FetchRequest, ListingEntry, Site
+from windrow.model import TAIL, Fetched, FetchRequest, ListingEntry, Site
 from windrow.reasons import Reason
 from windrow.stores.archive import ArchiveWriter, CaptureSink
 from windrow.transports import Connection, Transport
@@ -176,6 +177,12 @@ async def fetch(
     started, clock = now(), time.monotonic()
     deposit: CaptureSink | None = None
     try:
+        if order.compared:
+            grown = _teller(order, started, _quiet, rate or _Rate(lane.site))
+            tail = _Tail(order, lane.site.address(order.path), grown)
+            answer = await connection.get(order.path, tail)
+            seconds = time.monotonic() - clock
+            return Fetched(order.number, started, seconds, answer.status, tail.received, None, checksum=tail.digest)
         deposit = CaptureSink(keeper, order, lane.site.address(order.path), started)
         deposit.on_grown = _teller(order, started, report, rate or _Rate(lane.site))
         status, validators = None, ("", "")
@@ -256,6 +263,59 @@ def _teller(order: FetchRequest, started: object, report: Report, rate: _Rate) -
         report(TransferProgress(order.number, size))
 
     return grown
+
+
+def _quiet(_event: Event) -> None:
+    """Tell nobody."""
+
+
+class _Tail:
+    """A sink for the end of a file that is held already: its last bytes are compared, and nothing is kept."""
+
+    validator = ""
+
+    def __init__(self, order: FetchRequest, where: str, grown: Callable[[int], None]) -> None:
+        self.start = max(0, (order.size or 0) - TAIL)
+        self.modified = order.modified
+        self.listed = order.size
+        self.received = 0
+        self._last = bytearray()
+        self._where = where
+        self._grown = grown
+
+    @property
+    def digest(self) -> str:
+        """The digest of the last `TAIL` bytes."""
+        return digest(bytes(self._last[-TAIL:]))
+
+    def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
+        """Begin; a server that cannot begin near the end sends all of it."""
+        del head, request
+        if (size or 0) - self.start > _LARGEST_COMPARED:
+            self._refuse()
+
+    def restart(self) -> None:
+        """Take all of it."""
+        self.start = 0
+        self._last.clear()
+
+    def write(self, block: bytes | memoryview) -> None:
+        """Keep the last bytes."""
+        self.received += len(block)
+        if self.received > _LARGEST_COMPARED:
+            self._refuse()
+        self._last += block
+        if len(self._last) > 1 << 20:
+            del self._last[:-TAIL]
+        self._grown(self.received)
+
+    def _refuse(self) -> None:
+        told = f"{self._where}: more than {_LARGEST_COMPARED:,} bytes would have to be got to compare it"
+        raise TerminalFailure(told, Reason.TOO_LARGE)
+
+
+_LARGEST_COMPARED = 64 << 20
+"""Bytes that are got at most to compare a file whose server cannot begin near its end."""
 
 
 class _Text:

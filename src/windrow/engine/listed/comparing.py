@@ -1,0 +1,155 @@
+"""Compare: other hosts of what is held are asked for its last bytes, once; other bytes under one name are a finding.
+
+A size tells most differences when a host is listed. Where sizes are equal, the last 64 kB are fetched and compared with
+those that are held. A zip has its table of contents there, with a checksum of every member, so bytes that differ
+anywhere in it differ there too. Nothing of this is kept, and the bytes that are held stay what they are.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from os import SEEK_END
+
+from windrow.digest import digest
+from windrow.engine.fetchers.message import BatchEnded, Event, TransferBatch
+from windrow.engine.ledger import LedgerWriter
+from windrow.engine.ledger.listings import UncomparedOffer
+from windrow.engine.listed.connection_pool import host, paces
+from windrow.engine.run import HarvestRun
+from windrow.errors import WindrowError
+from windrow.model import TAIL, Fetched, FetchRequest, Finding, Level, Offer, Source
+from windrow.stores.archive import open_response
+
+MOST = 2_000
+"""Offers that one run compares; the next one goes on."""
+LANE = 64
+"""Offers compared over a connection before it is given back."""
+
+
+@dataclass(slots=True)
+class _Host:
+    """A source while its offers are compared."""
+
+    source: Source
+    task: int
+    waiting: deque[UncomparedOffer] = field(default_factory=deque)
+    same: int = 0
+    differing: int = 0
+    failed: int = 0
+    received: int = 0  # bytes
+
+    @property
+    def told(self) -> str:
+        """What came of it, for its task."""
+        told = f"{self.source.name}: compared with what is held from elsewhere: {self.same} the same"
+        told += f", {self.differing} with other bytes, {self.failed} not compared"
+        return f"{told}; {self.received:,} bytes fetched for it"
+
+
+def compare_hosts(run: HarvestRun, down: set[str]) -> None:
+    """Compare what other hosts offer in the same size with what is held, where that was not done yet."""
+    sources = {one.name: one for one in run.harvest.sources if one.active and one.name not in down}
+    hosts: dict[str, _Host] = {}
+    offers = [one for one in run.ledger.listings.uncompared(run.collection.name, MOST) if one.source in sources]
+    for offer in offers:
+        if offer.source not in hosts:
+            task = run.open_task(run.collection.listing.first[0], offer.source)
+            hosts[offer.source] = _Host(sources[offer.source], task)
+        hosts[offer.source].waiting.append(offer)
+    if hosts:
+        run.progress.begin("comparing", len(offers))
+        _Comparing(run).run(list(hosts.values()))
+        run.progress.end()
+
+
+class _Comparing:
+    """The orders that fetchers have in hand, by numbers of their own: one item may be compared with several hosts."""
+
+    def __init__(self, run: HarvestRun) -> None:
+        self._run = run
+        self._pace = paces(run.harvest.sources)
+        self._lanes: dict[int, _Host] = {}
+        self._orders: dict[int, tuple[_Host, UncomparedOffer]] = {}
+        self._number = 0
+
+    def run(self, hosts: list[_Host]) -> None:
+        """Go on until every host is through, its connection broke, or the person stops it."""
+        run = self._run
+        for one in hosts:
+            self._hand(one)
+        while self._lanes:
+            if events := run.crew.events(0.1):
+                with run.ledger.writing() as writer:
+                    for event in events:
+                        self._note(writer, event)
+            run.tick()
+        for one in hosts:
+            run.close_task(one.task, one.told)
+
+    def _hand(self, one: _Host) -> None:
+        """Give a fetcher the next offers of a source."""
+        orders: list[FetchRequest] = []
+        while one.waiting and len(orders) < LANE:
+            offer = one.waiting.popleft()
+            self._number += 1
+            self._orders[self._number] = one, offer
+            orders.append(FetchRequest(self._number, offer.path, offer.size, modified=offer.modified, compared=True))
+        if orders:
+            lane = self._run.lane()
+            self._lanes[lane] = one
+            pace = self._pace[host(one.source.site)]
+            self._run.crew.hand(TransferBatch(lane, one.source.site, tuple(orders), pace=pace))
+
+    def _note(self, writer: LedgerWriter, event: Event) -> None:
+        """Put the outcome of a comparison on record, and take a lane back."""
+        if isinstance(event, Fetched) and event.number in self._orders:
+            self._compared(writer, *self._orders.pop(event.number), event)
+            self._run.progress.step(1, event.reason is not None)
+        elif isinstance(event, BatchEnded) and event.lane in self._lanes:
+            one = self._lanes.pop(event.lane)
+            for number in event.untouched:
+                self._orders.pop(number, None)
+                one.failed += 1
+            if event.broken is None and not self._run.stopping():
+                self._hand(one)
+
+    def _compared(self, writer: LedgerWriter, one: _Host, offer: UncomparedOffer, got: Fetched) -> None:
+        """Say once what came of it; what failed for a while is compared by the next run."""
+        one.received += got.received
+        held = self._held(offer) if got.reason is None else ""
+        if got.retry or (got.reason is None and not held):
+            one.failed += 1
+            return
+        kind = message = ""
+        if got.reason is not None:
+            one.failed += 1
+            kind, message = "NotCompared", f"{one.source.name} offers it too; not compared: {got.message}"
+        elif got.checksum != held:
+            one.differing += 1
+            size = "" if offer.size is None else f" in the same size, {offer.size} bytes"
+            kind = "ContentDiffers"
+            message = (
+                f"{one.source.name} offers other bytes under this name{size}, than {offer.held_from}, whose bytes are"
+            )
+            message += f" held; windrow retry {offer.key}"
+        else:
+            one.same += 1
+        if kind:
+            phase = self._run.collection.listing.first[0]
+            writer.items.find(self._run.session, offer.item, phase, [Finding(kind, message, Level.WARN)])
+        said = Offer(offer.key, offer.path, offer.size, offer.modified, sidecar=offer.sidecar)
+        writer.listings.add(self._run.session, one.source.name, offer.item, said, "compared")
+
+    def _held(self, offer: UncomparedOffer) -> str:
+        """Return the digest of the last bytes of what is held; empty where the archive does not have them now."""
+        place = self._run.ledger.captures.of_digest(offer.digest)
+        try:
+            if place is None:
+                return ""
+            with open_response(self._run.archive, place).view as view:
+                view.seek(0, SEEK_END)
+                view.seek(max(0, view.tell() - TAIL))
+                return digest(view.read(TAIL))
+        except WindrowError:
+            return ""
