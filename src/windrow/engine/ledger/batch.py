@@ -31,12 +31,12 @@ _WRITE |= {
         " path = excluded.path, present = excluded.present, size = excluded.size,"
         " modified = excluded.modified, sidecar = excluded.sidecar"
     ),
-    # what was only known from elsewhere (a pause of -1) becomes due when a crawl of ours finds it, and so does what was
-    # only kept beside a page
+    # what was only known from elsewhere (a pause of -1) becomes due when a crawl or a request of ours finds it, as what
+    # it is to that; and so does what was only kept beside a page
     "address": (
         "INSERT INTO address VALUES (?1,?2,?3,?4,?5,0,0,0,0,?6) ON CONFLICT (digest, host) DO UPDATE SET"
         " via = excluded.via, place = excluded.place, due = 0, pause = 0,"
-        " kind = CASE WHEN kind = ?7 THEN excluded.kind ELSE kind END"
+        " kind = CASE WHEN kind = ?7 OR pause = -1 THEN excluded.kind ELSE kind END"
         " WHERE pause = -1 OR (kind = ?7 AND due IS NOT NULL)"
     ),
     "known": (

@@ -219,7 +219,8 @@ def follow(
     findings = list(turn.findings)
     found: list[FoundUrl] = []
     if_new: list[FoundUrl] = []
-    allowed = allowed_origins(collection.requests, source) if collection.requests else frozenset[str]()
+    asked = collection.requests if source.site.scheme else None  # one that has no address only takes captures
+    allowed = allowed_origins(asked, source) if asked else frozenset[str]()
     for request in turn.requests:
         try:
             one = found_of(bare(request, source), kept.url)

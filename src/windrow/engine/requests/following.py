@@ -94,7 +94,7 @@ class AnswerFollower:
             if one.visit.kept is None or one.visit.status is None or one.visit.reason is not None:
                 continue
             kept = kept_answer(self._run, one)
-            if 300 <= kept.status < 400 and kept.location and self._requests is not None:
+            if 300 <= kept.status < 400 and kept.location and self._requests is not None and source.site.scheme:
                 asked = self._run.ledger.requests.asked(one.seq)
                 leads[place] = redirect(self._requests, source, kept, context_of(asked).get("hops", 0))
                 continue

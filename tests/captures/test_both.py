@@ -1,0 +1,127 @@
+"""One source that asks for things itself and takes what another collection kept: both discoveries of one collection."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.captures.quotes import CRAWLED, PAGES, harvest_pages, setup_of
+from tests.captures.titles import COLLECTION, LINK
+from tests.toy_collection.site import Site, page
+from windrow.config import load
+from windrow.contract import Captures, Offering, Request, Requests, Skip, Turn
+from windrow.engine.check import Fault, check_archive, check_index, check_standing
+from windrow.engine.ledger import Ledger
+from windrow.engine.progress import Progress
+from windrow.engine.session import Session
+from windrow.reasons import Reason
+from windrow.record_adapter import RecordAdapter
+from windrow.settings.asked import ASKED, CAPTURED, store_of
+from windrow.settings.configuration import Configuration
+
+NO_ARTICLE = Skip(Reason.NOT_WANTED, message="it is no article")
+
+
+def begin(source, learned):
+    return (Request("/list", "home"),)
+
+
+def follow(source, learned, answer):
+    links = LINK.findall(answer.view.read()) if answer.request.name == "home" else ()
+    told = {"asked": [*learned.get("asked", []), answer.request.url.rpartition("/")[2]]}
+    return Turn(tuple(Request(link.decode(), "article") for link in links), learned=told)
+
+
+def select(source, options):
+    return lambda line: None if "article" in line.url else NO_ARTICLE
+
+
+def take(source, learned, answer):
+    told = {"taken": [*learned.get("taken", []), answer.request.url.rpartition("/")[2]]}
+    return Turn(offers=(Offering(answer.request.url),), learned=told)
+
+
+BOTH = replace(
+    COLLECTION,
+    discovery=(Requests(begin, follow), Captures(select, "1", take)),
+    configuration=Configuration(settings=(store_of("titles"),), source=(*ASKED, *CAPTURED)),
+)
+ADAPTER = RecordAdapter(BOTH)
+
+
+@pytest.fixture
+def site():
+    served = Site(
+        {
+            "/": page("home", "/article1.html", "/article2.html", "/about.html"),
+            "/list": page("list", "/article2.html", "/article3.html"),
+            "/about.html": page("about"),
+            **{f"/article{number}.html": page(f"title {number}") for number in (1, 2, 3)},
+        }
+    )
+    yield served
+    served.close()
+
+
+def configured(root, site, *, url=True, taken=True):
+    lines = f'url = "{site.url}"\ndelay = "1ms"\n' if url else ""
+    lines += 'from = ["pages:web"]\n' if taken else ""
+    (root / "windrow.toml").write_text(
+        f'{CRAWLED}\n[source.web]\ncollection = "pages"\nurl = "{site.url}"\n\n'
+        f'[source.heads]\ncollection = "titles"\n{lines}'
+    )
+    return load(root, environ={}, collections={"pages": PAGES, "titles": BOTH})
+
+
+def run(workspace):
+    with Session(setup_of(workspace), "run") as session:
+        session.harvest(harvest_pages(workspace))
+        session.harvest(ADAPTER.harvest(workspace))
+    ledger = Ledger(workspace.ledger)
+    faults = [*check_archive(ledger, workspace.archive.folder), *check_index(ledger, workspace.archive.folder)]
+    faults += [*check_standing(ledger), *ADAPTER.check(workspace, ledger)]
+    learned = ledger.requests.learned("titles", "heads")
+    ledger.close()
+    assert [one for one in faults if isinstance(one, Fault)] == []
+    return {name: sorted(found) for name, found in learned.items()}
+
+
+def titles(workspace):
+    with ADAPTER._store(workspace) as store:
+        return sorted(one.value["title"] for one in store.versions())
+
+
+def test_a_source_asks_by_requests_and_takes_captures_and_each_answer_is_followed_by_its_own_discovery(tmp_path, site):
+    workspace = configured(tmp_path, site)
+    learned = run(workspace)
+    assert titles(workspace) == ["list", "title 1", "title 2", "title 3"]
+    assert learned["taken"] == ["article1.html", "article2.html"]
+    assert learned["asked"] == ["article2.html", "article3.html", "list"]
+    paths = site.paths()
+    assert sorted(paths) == sorted({*paths}), "what both discoveries and pages want was asked once"
+    asked = len(site.asked)
+    assert run(workspace) == learned
+    assert titles(workspace) == ["list", "title 1", "title 2", "title 3"]
+    assert len([one for one in site.asked[asked:] if "article" in one.path]) == 0
+
+
+def test_a_source_of_two_discoveries_may_be_asked_alone_or_take_captures_alone(tmp_path, site):
+    for name, more, expected in (
+        ("asked", {"taken": False}, ["list", "title 2", "title 3"]),
+        ("taken", {"url": False}, ["title 1", "title 2"]),
+    ):
+        (tmp_path / name).mkdir()
+        workspace = configured(tmp_path / name, site, **more)
+        assert [*run(workspace)] == [name]
+        assert titles(workspace) == expected
+
+
+def test_records_of_a_source_of_two_discoveries_are_the_same_after_replay(tmp_path, site):
+    workspace = configured(tmp_path, site)
+    run(workspace)
+    with ADAPTER._store(workspace) as store:
+        before = [*store.versions()]
+    asked = len(site.asked)
+    assert ADAPTER.replay(workspace, setup_of(workspace), Progress(None)).versions.changed == 0
+    with ADAPTER._store(workspace) as store:
+        assert [*store.versions()] == before
+    assert len(site.asked) == asked
