@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "toy_collection" / "src"))
 
 from windrow_glossary.collection import ADAPTER, COLLECTION
 
-__all__ = ["ADAPTER", "COLLECTION", "NAMING", "configured", "run", "setup_of"]
+__all__ = ["ADAPTER", "COLLECTION", "NAMING", "again", "configured", "opened", "run", "setup_of"]
 
 
 def configured(root, server, **source):
@@ -23,12 +23,21 @@ def configured(root, server, **source):
         f'[glossary]\ndefiner = "{server.definer}"\nlanguage = "la"\n\n'
         f'[source.words]\ncollection = "glossary"\nurl = "{server.url}"\n{lines}'
     )
+    return opened(root)
+
+
+def opened(root):
     return load(root, environ={}, collections={"glossary": COLLECTION})
 
 
 def name_requests(task):
     """Record, for each thing that an answer offers, as what that answer was asked for."""
     return [Observation(offer.key, {"asked": task.request.name, "url": task.request.url}) for offer in task.offers]
+
+
+def again(root):
+    """Run a workspace that is configured already."""
+    run(opened(root))
 
 
 def setup_of(workspace):

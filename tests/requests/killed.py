@@ -1,33 +1,76 @@
-"""A run of the toy in a process of its own, which kills itself after so many transactions."""
+"""Runs that kill themselves at a commit of each kind, and are run again: MODULE TEMPLATE INTO, told as JSON.
 
+A commit's kind is which tables of which file its transaction wrote. One process forks all of them, since to load what
+a run needs takes longer than the run. MODULE has `again(root)`, which runs a workspace there; TEMPLATE is one that was
+not run yet. Whole runs are in INTO/whole, those that were killed in INTO/0, INTO/1, ...
+"""
+
+import json
 import os
+import re
+import shutil
 import signal
 import sqlite3
+import subprocess
 import sys
+import traceback
+from importlib import import_module
+from multiprocessing import forkserver
 from pathlib import Path
+from typing import ClassVar
 
-from tests.requests.glossary import COLLECTION, run
-from windrow.config import load
+from windrow.engine import runtime
 from windrow.engine.ledger import database
 from windrow.stores import records
 
+WRITES = re.compile(r"\b(?:INTO|UPDATE(?: OR \w+)?|DELETE FROM) (?!SET\b)(\w+)")
+
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def killed_at_each_kind(module, template, into):
+    """Kill a run at a commit of each kind and run it again; yield the kind and when, and the workspace."""
+    command = [sys.executable, "-m", "tests.requests.killed", module, str(template), str(into)]
+    done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, timeout=280)
+    assert done.returncode == 0, done.stderr.decode()
+    for one in json.loads(done.stdout):
+        assert one["killed"], one["kind"]
+        yield one["kind"], one["when"], Path(one["root"])
+
 
 class Dying(sqlite3.Connection):
-    """A connection that ends its process before or after a commit."""
+    """A connection that ends its process before or after the first commit of a kind, and lists the kinds."""
 
-    left = 0
-    after = False
+    name = ""
+    kinds: ClassVar[list[str]] = []
+    kind = ""
+    when = ""
 
     def execute(self, sql, *values):
+        if sql == "PRAGMA synchronous = FULL":
+            sql = "PRAGMA synchronous = OFF"  # what a killed process wrote is there all the same
+        if sql == "BEGIN IMMEDIATE":
+            self.tables = set()
         if sql != "COMMIT":
+            self._wrote(sql)
             return super().execute(sql, *values)
-        Dying.left -= 1
-        if Dying.left == 0 and not Dying.after:
+        kind = f"{self.name}: {' '.join(sorted(self.tables))}"
+        if self.tables and kind not in Dying.kinds:
+            Dying.kinds.append(kind)
+        if kind == Dying.kind and Dying.when == "before":
             os.kill(os.getpid(), signal.SIGKILL)
         done = super().execute(sql, *values)
-        if Dying.left == 0:
+        if kind == Dying.kind:
             os.kill(os.getpid(), signal.SIGKILL)
         return done
+
+    def executemany(self, sql, *values):
+        self._wrote(sql)
+        return super().executemany(sql, *values)
+
+    def _wrote(self, sql):
+        self.tables = getattr(self, "tables", set()) | {*WRITES.findall(sql)}
 
 
 class Sqlite:
@@ -36,11 +79,53 @@ class Sqlite:
     def __getattr__(self, name):
         return getattr(sqlite3, name)
 
-    def connect(self, *values, **named):
-        return sqlite3.connect(*values, factory=Dying, **named)
+    def connect(self, path, *values, **named):
+        made = sqlite3.connect(path, *values, factory=Dying, **named)
+        made.name = Path(path).name
+        return made
+
+
+def forked(act, root):
+    """Act in a process of its own; return whether it was killed."""
+    child = os.fork()
+    if not child:
+        ended = 1
+        try:
+            act(root)
+            (root / "kinds.json").write_text(json.dumps(Dying.kinds))
+            ended = 0
+        finally:
+            if ended:
+                traceback.print_exc()
+            os._exit(ended)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if status not in {0, -signal.SIGKILL}:
+        sys.exit(f"a run in {root} ended with {status}")
+    return status != 0
+
+
+def main(module, template, into):
+    again = import_module(module).again
+    os.fsync = os.fdatasync = lambda _: None
+    runtime.warm(["http"], [again.__module__])  # one server of processes for all runs: to start it takes longest
+    forkserver.ensure_running = forkserver._forkserver.ensure_running = lambda: None
+    whole = into / "whole"
+    shutil.copytree(template, whole)
+    real, dying = sqlite3, Sqlite()
+    database.sqlite3 = records.sqlite3 = dying
+    forked(again, whole)
+    told = []
+    for number, kind in enumerate(json.loads((whole / "kinds.json").read_text())):
+        root = into / str(number)
+        shutil.copytree(template, root)
+        Dying.kind, Dying.when = kind, ("before", "after")[number % 2]
+        database.sqlite3 = records.sqlite3 = dying
+        killed = forked(again, root)
+        database.sqlite3 = records.sqlite3 = real
+        forked(again, root)
+        told.append({"kind": kind, "when": Dying.when, "root": str(root), "killed": killed})
+    sys.stdout.write(json.dumps(told))
 
 
 if __name__ == "__main__":
-    root, Dying.left, Dying.after = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "after"
-    database.sqlite3 = records.sqlite3 = Sqlite()
-    run(load(root, environ={}, collections={"glossary": COLLECTION}))
+    main(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]))

@@ -1,21 +1,13 @@
 """Finding by requests, from end to end in this process: paging, what is known already, asks by POST, versions."""
 
-import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
-from tests.requests.glossary import ADAPTER, NAMING, configured, run
+from tests.requests.glossary import ADAPTER, NAMING, configured, opened, run
+from tests.requests.killed import killed_at_each_kind
 from tests.toy_collection.server import Glossary
 from windrow.engine.ledger import Ledger
-
-ROOT = Path(__file__).parent.parent.parent
-
-STRIDE = 9
-"""Commits between two at which a run is killed: over several runs of the test, every kind of them is met."""
 
 
 @pytest.fixture
@@ -74,15 +66,6 @@ def told(workspace):
     return versions, learned, [(one.requests, one.offers, one.fresh, one.ending) for one in followed]
 
 
-def cut(root, server, when, number):
-    """Run the toy until it is killed at its n-th commit; tell whether it was."""
-    workspace = configured(root, server, every="1h")
-    command = [sys.executable, "-m", "tests.requests.killed", str(root), str(number), when]
-    done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, timeout=120)
-    assert done.returncode in {0, -signal.SIGKILL}, done.stderr.decode()
-    return workspace, done.returncode != 0
-
-
 def test_a_back_fill_that_is_limited_goes_on_in_its_middle(tmp_path, server):
     workspace = configured(tmp_path, server, every="1h")
     run(workspace, limit=2)
@@ -92,23 +75,17 @@ def test_a_back_fill_that_is_limited_goes_on_in_its_middle(tmp_path, server):
     assert len(records(workspace)) == 10
 
 
-def test_a_run_killed_at_a_commit_is_gone_on_with_and_tells_the_same(tmp_path, server):
-    (tmp_path / "whole").mkdir()
-    whole = configured(tmp_path / "whole", server, every="1h")
-    run(whole)
-    expected = told(whole)
-    number, cuts = 1, 0
-    while True:
-        root = tmp_path / f"cut{number}"
-        root.mkdir()
-        workspace, killed = cut(root, server, "before" if number % 2 else "after", number)
-        if not killed:
-            break
-        cuts += 1
-        run(workspace)
-        assert told(workspace) == expected, f"killed at commit {number}"
-        number += STRIDE
-    assert cuts >= 3
+@pytest.mark.timeout(300)
+def test_a_run_killed_at_a_commit_of_each_kind_is_gone_on_with_and_tells_the_same(tmp_path, server):
+    (tmp_path / "template").mkdir()
+    configured(tmp_path / "template", server, every="1h")
+    kinds = set()
+    for kind, when, root in killed_at_each_kind("tests.requests.glossary", tmp_path / "template", tmp_path):
+        assert told(opened(root)) == told(opened(tmp_path / "whole")), f"killed {when} the commit of {kind}"
+        kinds.add(kind)
+    written = {table for kind in kinds for table in kind.split()}
+    assert written >= {"session", "task", "visit", "followed", "offered", "learned", "asked", "waiting", "observation"}
+    assert len(kinds) >= 12
 
 
 def test_a_service_that_fails_is_asked_again_by_a_later_run_and_the_others_are_settled(tmp_path, server):

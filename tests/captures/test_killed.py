@@ -1,0 +1,55 @@
+"""Captures that are taken by a run that is killed: the next one goes on, and the tables are the same."""
+
+import pytest
+
+from tests.captures import test_foreign as foreign
+from tests.captures.quotes import ADAPTER, configured, opened, run_pages
+from tests.requests.killed import killed_at_each_kind
+from tests.toy_collection.site import Site, page
+from windrow.engine.check import Fault, check_archive
+from windrow.engine.ledger import Ledger
+
+
+def told(workspace):
+    """Return all that is to be the same however a run was cut: versions, and how each index was looked through."""
+    with ADAPTER._store(workspace) as store:
+        versions = sorted((one.key, one.at, one.source, one.change, one.json) for one in store.versions())
+        assert not list(store.faults())
+    ledger = Ledger(workspace.ledger)
+    captures, indexes = ledger.captures, []
+    for source in ("said", "files", "lines"):
+        for one in captures.indexes("quotes", source):
+            left_out = sorted((row.rule, row.lines) for row in captures.left_out(one.id))
+            indexes.append((source, one.name.split("/")[-1], one.seen, one.taken, left_out))
+    assert not [one for one in check_archive(ledger, workspace.archive.folder) if isinstance(one, Fault)]
+    ledger.close()
+    return versions, sorted(indexes)
+
+
+@pytest.mark.timeout(300)
+def test_captures_of_a_run_killed_at_a_commit_of_each_kind_are_gone_on_with_and_tell_the_same(tmp_path):
+    site = Site({"/": page("home", "/article1.html"), "/article1.html": page("one", body="<p><q>once</q></p>")})
+    made = [foreign.Made(tmp_path / f"{name}.warc.gz") for name in ("read", "pointed")]
+    for one in made:
+        one.add(f"/said/{one.path.name}.html", foreign.quoted("first", "second"))
+        one.add(f"/other/{one.path.name}.html", foreign.quoted("left out"))
+        one.close()
+    missing = made[1].lines[0].replace("/said/", "/said/missing-").replace("pointed.warc.gz", "missing.warc.gz")
+    index = tmp_path / "pointed.cdx"
+    index.write_text("\n".join([" CDX N b a m s k r M S V g", *made[1].lines, missing]) + "\n")
+    template = tmp_path / "template"
+    template.mkdir()
+    run_pages(configured(template, site))
+    site.close()
+    with (template / "windrow.toml").open("a") as file:
+        for name, told_of in (("files", f'warc = ["{made[0].path}"]'), ("lines", f'cdx = ["{index}"]')):
+            file.write(f'\n[source.{name}]\ncollection = "quotes"\npages = "said"\n{told_of}\n')
+    expected, kinds = None, set()
+    for kind, when, root in killed_at_each_kind("tests.captures.quotes", template, tmp_path):
+        expected = expected or told(opened(tmp_path / "whole"))
+        assert told(opened(root)) == expected, f"killed {when} the commit of {kind}"
+        kinds.add(kind)
+    assert len(expected[0]) == 5
+    assert {one[0] for one in expected[1]} == {"said", "files", "lines"}
+    written = {table for kind in kinds for table in kind.split()}
+    assert written >= {"capture_index", "captured", "capture_failed", "visit", "followed", "offered", "observation"}
