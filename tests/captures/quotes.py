@@ -9,11 +9,11 @@ from windrow.collections.pages.collection import COLLECTION as PAGES
 from windrow.config import load
 from windrow.engine.session import Session, Setup
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "toy_collection" / "src"))
+sys.path.insert(0, str(Path(__file__).parent.parent / "toy_quotes" / "src"))
 
-from windrow_glossary.quotes import ADAPTER, COLLECTION
+from windrow_quotes.collection import ADAPTER, COLLECTION
 
-__all__ = ["ADAPTER", "COLLECTION", "configured", "harvest_pages", "opened", "run", "run_pages", "run_quotes"]
+__all__ = ["ADAPTER", "COLLECTION", "again", "configured", "harvest_pages", "opened", "run", "run_pages", "run_quotes"]
 
 CRAWLED = '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate = ["127.0.0.1"]\ndelay = "1 ms"\n'
 
@@ -31,6 +31,11 @@ def configured(root, site, *, pages="article", origin="pages", **more):
 
 def opened(root):
     return load(root, environ={}, collections={"pages": PAGES, "quotes": COLLECTION})
+
+
+def again(root):
+    """Look for quotations in a workspace that is configured already."""
+    run_quotes(opened(root))
 
 
 def setup_of(workspace):

@@ -20,7 +20,8 @@ def environment(tmp_path_factory, scaffolded):
     """An environment with all wheels; skipped where what they need cannot be had."""
     folder = tmp_path_factory.mktemp("wheels")
     build(ROOT, folder)
-    build(ROOT / "tests" / "toy_collection", folder)
+    for toy in ("toy_collection", "toy_quotes"):
+        build(ROOT / "tests" / toy, folder)
     build(scaffolded.folder, folder)
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "env")], check=True, timeout=120)
     install = [*UV, "pip", "install", "--quiet", "--python", str(folder / "env" / "bin" / "python")]

@@ -1,0 +1,71 @@
+"""A collection that reads what pages kept, in a wheel of its own beside windrow's: every command works on it."""
+
+import json
+
+import pytest
+
+from tests.requests.installed import Place
+from tests.toy_collection.site import Site, page
+
+
+@pytest.fixture
+def site():
+    served = Site(
+        {
+            "/": page("home", "/article1.html", "/article2.html", "/other.html"),
+            "/article1.html": page("one", body="<p><q>to be</q> or <q>not to be</q></p>"),
+            "/article2.html": page("two", body="<p><q>that is the question</q></p>"),
+            "/other.html": page("other", body="<p><q>left out</q></p>"),
+        }
+    )
+    yield served
+    served.close()
+
+
+def configure(windrow, site):
+    windrow("init", ".")
+    (windrow.root / "sources" / "web.toml").write_text(f'collection = "pages"\nurl = "{site.url}"\ndelay = "1ms"\n')
+    (windrow.root / "sources" / "said.toml").write_text(
+        'collection = "quotes"\nfrom = ["pages:web"]\npages = "article"\n'
+    )
+    told = (windrow.root / "windrow.toml").read_text()
+    crawled = '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate = ["127.0.0.1"]\n'
+    (windrow.root / "windrow.toml").write_text(
+        told.replace("[pages]\n", crawled, 1) if "\n[pages]\n" in told else f"{told}\n{crawled}"
+    )
+
+
+@pytest.mark.timeout(600)
+def test_a_collection_of_captures_in_a_wheel_of_its_own_works_with_every_command(environment, site, tmp_path):
+    windrow = Place(environment, tmp_path)
+    configure(windrow, site)
+    article = f"{site.url}article1.html"
+    assert "quotes.store" in windrow("config")
+    windrow("run")
+    asked = len(site.asked)
+    assert len([one for one in site.paths() if one == "/article1.html"]) == 1
+    assert "said" in windrow("status")
+    story = windrow("why", f"{article}#2")
+    assert "a record of quotes" in story
+    assert ".warc" in story
+    assert "as pages:web kept it" in windrow("why", article)
+    assert "does not match" in windrow("why", f"{site.url}other.html")
+    windrow("check")
+    assert article in windrow("search", "question OR not", "--json")
+    before = windrow("export", "quotes", "--as", "jsonl")
+    assert sorted(json.loads(one)["value"]["quote"] for one in before.splitlines()) == [
+        "not to be", "that is the question", "to be",
+    ]  # fmt: skip
+    windrow("replay")
+    assert windrow("export", "quotes", "--as", "jsonl") == before
+    assert len(site.asked) == asked  # nobody was asked for any of this
+    assert "not to be" in windrow("try", article, "--as", "quotes")
+    site.pages["/article1.html"] = page("one", body="<p><q>to be</q></p>")
+    windrow("retry", article)
+    windrow("run")
+    assert "said something else" not in windrow("check")
+    windrow("forget", article, "--yes", "--reason", "asked by its author")
+    after = windrow("export", "quotes", "--as", "jsonl")
+    assert [json.loads(one)["value"]["quote"] for one in after.splitlines()] == ["that is the question"]
+    assert "not to be" not in windrow("search", "be", "--json")
+    windrow("check")

@@ -1,0 +1,1 @@
+"""What is quoted in pages that another collection keeps."""
