@@ -108,7 +108,7 @@ def test_a_list_and_names(root, held, windrow):
         (["wrong.txt"], "neither a WARC file nor a list"),
         (["held", "--again"], "--again"),
         (["held", "--as", "a b"], "--as"),
-        (["--as", "name"], "none is named"),
+        (["--as", "name"], "no file is named"),
         (["empty"], "is a folder and no source"),
     ],
 )

@@ -66,7 +66,7 @@ def test_records_become_visits(tmp_path):
     assert old[7] == "/new"
     assert res[:3] == ("https://b.example/res", 0, 200)
     left = ("warcinfo", "request", "metadata", "robots.txt", "dns address", "urn address")
-    assert told(tmp_path) == ["them: 1 files, 4 captures; left out: " + ", ".join(f"{word} 1" for word in left)]
+    assert told(tmp_path) == ["them: 1 file, 4 captures; left out: " + ", ".join(f"{word} 1" for word in left)]
     warc, offset, length = ask(tmp_path, "SELECT warc, place_offset, place_length FROM visit ORDER BY seq")[0]
     with open_capture(tmp_path / "archive", ArchivePlace(warc, offset, length)) as view:
         assert view.read() == b"first"
@@ -127,7 +127,7 @@ def test_revisits_find_their_bytes_in_any_order_of_files(tmp_path, order):
         ("http://b.example/", "2024-04", digest(b"same")),
     ]
     assert ask(tmp_path, "SELECT count(*) FROM intake_waiting") == [(1,)]
-    assert any("1 revisits wait for what they repeat" in line for line in told(tmp_path))
+    assert any("1 revisit without what they repeat" in line for line in told(tmp_path))
     for *place, revisit in ask(tmp_path, "SELECT warc, place_offset, place_length, revisit FROM visit"):
         with open_capture(tmp_path / "archive", ArchivePlace(*place)) as view:
             assert view.read() == (b"" if revisit else b"same")
@@ -138,8 +138,8 @@ def test_revisits_whose_original_never_came_are_told_and_fail_the_file(tmp_path)
         tmp_path / "one.warc.gz", info(), again("http://a.example/", b"elsewhere"), again("http://b.example/", b"x")
     )
     assert take(tmp_path, one) == 3
-    assert "one.warc.gz gave nothing: its 2 revisits repeat what is not here (no_original)" in told(tmp_path)[0]
-    assert "2 revisits wait for what they repeat (no_original)" in told(tmp_path)[0]
+    assert "one.warc.gz gave nothing: 2 revisits of what is not here (no_original)" in told(tmp_path)[0]
+    assert "2 revisits without what they repeat (no_original)" in told(tmp_path)[0]
     both = [
         write(tmp_path / "b.warc.gz", again("http://c.example/", b"z")),
         write(tmp_path / "z.warc.gz", page("http://d.example/", b"z")),
@@ -150,7 +150,7 @@ def test_revisits_whose_original_never_came_are_told_and_fail_the_file(tmp_path)
 def test_a_file_without_a_page_fails_and_a_crawlers_notes_do_not(tmp_path):
     broken = write(tmp_path / "broken.warc.gz", info(), page("http://a.example/", b"x", b""))
     assert take(tmp_path, broken) == 3
-    assert "1 records wrong: protocol_error 1" in told(tmp_path)[0]
+    assert "1 record wrong: protocol_error 1" in told(tmp_path)[0]
     assert "broken.warc.gz gave nothing" in told(tmp_path)[0]
     notes = write(
         tmp_path / "got-meta.warc.gz", info(), record("metadata", b"a: b", content_type="application/warc-fields")

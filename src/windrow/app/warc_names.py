@@ -34,7 +34,8 @@ def lots(workspace: Workspace, names: Sequence[str], source: str = "") -> tuple[
     paths = [Path(name) for name in names if name not in known]
     if not paths or not any(_meant(path) for path in paths):
         if source:
-            raise UsageError("--as names the source of WARC files, and none is named", hint="windrow run --help")
+            what = f"{paths[0]} is not there" if paths else "no file is named"
+            raise UsageError(f"--as names the source of WARC files: {what}", hint="windrow run --help")
         return ()
     collection = importer()
     beside = [name for name in names if name in known and name != collection]

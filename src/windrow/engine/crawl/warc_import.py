@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from windrow.digest import NOTHING, digest
+from windrow.display import counted
 from windrow.engine.crawl.warc_record import ImportedRecord, look, with_methods
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.moment import now
@@ -78,12 +79,12 @@ class _Tally:
 
     def told(self, name: str, waiting: int) -> str:
         """Say it in one line."""
-        parts_ = [f"{name}: {self.files} files, {self.visits} captures"]
+        parts_ = [f"{name}: {counted(self.files, 'file')}, {counted(self.visits, 'capture')}"]
         parts_ += [f"{self.held} held already"] if self.held else []
         if self.wrong:
-            parts_.append(f"{self.wrong.total()} records wrong: {_counted(self.wrong)}")
+            parts_.append(f"{counted(self.wrong.total(), 'record')} wrong: {_counted(self.wrong)}")
         if waiting:
-            parts_.append(f"{waiting} revisits wait for what they repeat ({Reason.NO_ORIGINAL})")
+            parts_.append(f"{counted(waiting, 'revisit')} without what they repeat ({Reason.NO_ORIGINAL})")
         parts_ += [f"left out: {_counted(self.skipped)}"] if self.skipped else []
         return "; ".join([*parts_, *self.broken])
 
@@ -128,7 +129,7 @@ class WarcImporter:
         for tally, path, item, waited in self._empty:
             waiting = run.ledger.imports.count_waiting_in(item)
             if waiting == waited:
-                why = f": its {waiting} revisits repeat what is not here ({Reason.NO_ORIGINAL})" if waiting else ""
+                why = f": {counted(waiting, 'revisit')} of what is not here ({Reason.NO_ORIGINAL})" if waiting else ""
                 tally.broken.append(f"{path} gave nothing{why}")
         for name, tally in self._tallies.items():
             waiting = run.ledger.imports.count_waiting(name)
