@@ -13,7 +13,7 @@ from tools.reference import codes
 
 from tests.cli.conftest import OPERATOR, start
 from windrow.cli.root import root as command_line
-from windrow.collections.pages.discover import barren
+from windrow.collections.pages.discover import why_no_page
 from windrow.collections.pages.policy import policy
 from windrow.collections.pages.scope import scope
 from windrow.formats.url import parts
@@ -157,10 +157,10 @@ def test_a_seed_of_another_host_is_mended_by_naming_it() -> None:
                "url_query_parameters": ()}  # fmt: skip
     source = Source("blog", "pages", Site("https", "example.org"), options=options)
     moved = Visit(1, "https://example.org/", 0, True, datetime.now(UTC), 0.1, 301, location="https://example.net/")
-    assert barren(source, moved).endswith('if it is the same site: hosts = ["example.net"]')
+    assert why_no_page(source, moved).endswith('if it is the same site: hosts = ["example.net"]')
     for inside in ("https://www.example.org/", "http://example.org/", "/start"):
-        assert barren(source, moved._replace(location=inside)) == ""
-    assert barren(source, moved._replace(status=200, location="")) == ""
+        assert why_no_page(source, moved._replace(location=inside)) == ""
+    assert why_no_page(source, moved._replace(status=200, location="")) == ""
 
 
 def test_www_and_apex_of_a_name_are_one_site_unless_said() -> None:

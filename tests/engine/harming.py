@@ -46,7 +46,7 @@ ACTS = {b"hang": hang, b"loop": loop, b"die": die, b"hoard": hoard}
 
 def rules(*told):
     made = CRAWL.rules(*told)
-    links, ruled = made.links, made.ruled
+    links, ruled = made.links, made.take_robots
 
     def act(body):
         word = body.partition(b"do:")[2].split(b" ")[0]
@@ -61,7 +61,7 @@ def rules(*told):
         act(body)
         return ruled(at, status, body)
 
-    made.links, made.ruled = reading, ruling
+    made.links, made.take_robots = reading, ruling
     return made
 
 

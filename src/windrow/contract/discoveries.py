@@ -51,13 +51,13 @@ class CrawlRules(Protocol):
     def robots(self, at: float) -> str:
         """Return the address of the rules to ask first; empty while those that are known are young enough."""
 
-    def ruled(self, at: float, status: int | None, body: bytes) -> list[FoundUrl]:
+    def take_robots(self, at: float, status: int | None, body: bytes) -> list[FoundUrl]:
         """Take the rules that the host gave, or its failure to give any; return what they say to ask."""
 
     def moved(self, status: int, location: str, base: str, hops: int) -> str:
         """Return where the rules have moved to; empty where such a redirect is not followed."""
 
-    def shut(self, at: float) -> float:
+    def robots_wait(self, at: float) -> float:
         """Return for how many seconds nothing may be asked but the rules once more; 0 where something may."""
 
     def private(self, host: str, number: str) -> Reason | None:
@@ -140,9 +140,9 @@ class Crawl:
     the media type of what was kept, empty where none is known. A hint that an address changed makes
     it due, `rest` seconds after the last visit at the earliest. `interval` gives those seconds for an address of a
     source once its content is known: from whether each visit after the first one found another content, oldest first,
-    None where it told nothing of that. `barren` says why a seed gave nothing, and what mends that; empty where it gave
-    something, or nobody was asked. `large` has the bytes of an answer of
-    those kinds that may be larger than a page.
+    None where it told nothing of that. `why_no_page` says why a seed gave nothing, and what mends that; empty where it
+    gave something, or nobody was asked. `large` has the bytes of an answer of those kinds that may be larger than a
+    page.
     """
 
     seeds: Callable[[Source, Mapping[str, Any]], list[FoundUrl]]
@@ -156,7 +156,7 @@ class Crawl:
     large: Mapping[int, int] = field(default_factory=dict)
     beside: int | None = None  # the kind of a visit to what is kept beside a page; found as a page, it becomes one
     interval: Callable[[Source, Sequence[bool | None]], int] | None = None
-    barren: Callable[[Source, Visit], str] | None = None
+    why_no_page: Callable[[Source, Visit], str] | None = None
 
 
 def no_origins(source: Source) -> tuple[str, ...]:  # noqa: ARG001 the shape of `Requests.origins`

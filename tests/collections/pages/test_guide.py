@@ -26,7 +26,7 @@ def make(robots=b"", status=200, **options):
         lambda url, fields, body: (url, body.decode().split()),
     )
     assert guide.robots(AT) == HOME + "robots.txt"
-    guide.ruled(AT, status, robots)
+    guide.take_robots(AT, status, robots)
     return guide
 
 
@@ -59,9 +59,9 @@ def test_what_was_judged_is_judged_anew_by_new_rules():
     guide = make()
     assert guide.follow(HOME, "x") is guide.follow(HOME, "x") is not None
     assert guide.follow(HOME, "/2027/01/") is not None
-    guide.ruled(AT, 200, b"User-agent: *\nDisallow: /x")
+    guide.take_robots(AT, 200, b"User-agent: *\nDisallow: /x")
     assert guide.follow(HOME, "x") is None
-    guide.ruled(AT, 404, b"")
+    guide.take_robots(AT, 404, b"")
     assert guide.follow(HOME, "x") is not None
     guide.robots(AT - 400 * DAY)
     assert guide.follow(HOME, "/2027/01/") is None
@@ -122,14 +122,14 @@ def test_when_an_address_is_due_again(seen, failures, wait, interval):
 
 
 def test_a_host_without_rules_is_shut_until_they_are_due():
-    assert make().shut(AT) == 0
-    assert make(status=404).shut(AT) == 0
+    assert make().robots_wait(AT) == 0
+    assert make(status=404).robots_wait(AT) == 0
     guide = make(status=503)
-    assert guide.shut(AT) == 60
-    assert guide.shut(AT + 59) == 1
-    assert guide.shut(AT + 61) > 0, "they are due, but not in force"
-    guide.ruled(AT + 61, 200, b"")
-    assert guide.shut(AT + 61) == 0
+    assert guide.robots_wait(AT) == 60
+    assert guide.robots_wait(AT + 59) == 1
+    assert guide.robots_wait(AT + 61) > 0, "they are due, but not in force"
+    guide.take_robots(AT + 61, 200, b"")
+    assert guide.robots_wait(AT + 61) == 0
 
 
 def test_sitemaps_of_the_site_are_offered_and_judged_by_robots_alone():
@@ -137,7 +137,7 @@ def test_sitemaps_of_the_site_are_offered_and_judged_by_robots_alone():
     rules = "\n".join(["User-agent: *", "Disallow: /x", *lines, "Sitemap: https://elsewhere.example/d.xml"])
     site = policy(scope([HOME], paths=["/*"]), do_not_crawl=["/no/"])
     guide = SiteRules(CrawlOptions(site, AGENT), "https://example.org", lambda url, fields, body: (url, []))
-    found = guide.ruled(AT, 200, rules.encode())
+    found = guide.take_robots(AT, 200, rules.encode())
     assert [(one.url, one.kind, one.place) for one in found] == [
         (HOME + "a.xml.gz", 2, 0), (HOME + "no/b.xml", 2, 0), (HOME + "x/c.xml", 2, 0)
     ]  # fmt: skip
@@ -147,7 +147,7 @@ def test_sitemaps_of_the_site_are_offered_and_judged_by_robots_alone():
     without = SiteRules(
         CrawlOptions(site, AGENT, sitemaps=False), "https://example.org", lambda url, fields, body: (url, [])
     )
-    assert without.ruled(AT, 200, rules.encode()) == []
+    assert without.take_robots(AT, 200, rules.encode()) == []
 
 
 def sitemap(*urls, kind="urlset", entry="url"):

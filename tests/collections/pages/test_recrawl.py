@@ -90,6 +90,6 @@ def test_a_sitemap_is_looked_at_daily_and_makes_no_page_due_before_every():
     body = f"<urlset><url><loc>{URL}</loc><lastmod>2026-11-20</lastmod></url></urlset>".encode()
     for every, hinted in ((WEEK, None), (None, datetime(2026, 11, 20, tzinfo=UTC))):
         rules = discover.rules(weekly(every), "https://example.org", {})
-        rules.ruled(0.0, 404, b"")
+        rules.take_robots(0.0, 404, b"")
         found = rules.hints(CrawlRequest(1, "https://example.org/map.xml", kind=SITEMAP), joined([]), body)
         assert [(one.url, one.hinted) for one in found] == [(URL, hinted)]

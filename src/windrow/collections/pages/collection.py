@@ -18,7 +18,7 @@ CRAWL = Crawl(
     later(f"{_CRAWL}:word"),
     later(f"{_CRAWL}:address"),
     interval=later(f"{_CRAWL}:interval"),
-    barren=later(f"{_CRAWL}:barren"),
+    why_no_page=later(f"{_CRAWL}:why_no_page"),
     page=int(CrawlType.FILE_CRAWL),
     robots=int(CrawlType.ROBOTSTXT_FETCH),
     beside=ASSET,

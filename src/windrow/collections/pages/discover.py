@@ -77,7 +77,7 @@ def interval(source: Source, changes: Sequence[bool | None]) -> int:
     return max(1, int(every or recrawl.interval(changes, start)))
 
 
-def barren(source: Source, visit: Visit) -> str:
+def why_no_page(source: Source, visit: Visit) -> str:
     """Say why a seed gave no page, with the line that mends it; empty where it gave one, or was not asked for."""
     if visit.status is None or (visit.status < 300 and not visit.reason):
         return ""

@@ -99,7 +99,7 @@ class SiteRules:
             self._met.forget()
         return f"{self._origin}/robots.txt" if at >= self._standing.due else ""
 
-    def ruled(self, at: float, status: int | None, body: bytes) -> list[FoundUrl]:
+    def take_robots(self, at: float, status: int | None, body: bytes) -> list[FoundUrl]:
         """Take the last answer to the request for robots.txt, redirects followed; return the sitemaps it names."""
         agent = self._manner.agent
         self._judged.clear()
@@ -112,7 +112,7 @@ class SiteRules:
         """Return where robots.txt has moved to; empty where such a redirect is not followed."""
         return robots_standing.follow(status, location, base, hops)
 
-    def shut(self, at: float) -> float:
+    def robots_wait(self, at: float) -> float:
         """Return the seconds until robots.txt is tried again while it cannot be had; 0 where one is in force."""
         standing = self._standing
         return max(standing.due - at, 0.001) if standing.robots.refusal else 0.0

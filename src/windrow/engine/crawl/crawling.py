@@ -58,16 +58,16 @@ _UNKNOWN = KnownCapture()
 
 @dataclass(slots=True)
 class _Host:
-    """An origin while it is walked; `hand` has pause, failures and kind of the addresses that are out."""
+    """An origin while it is walked; `handed_out` has pause, failures and kind of the addresses that are out."""
 
     seq: int
     source: Source
     origin: str
-    hand: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    handed_out: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     walked: bool = False
-    left: bool = False
+    given_up: bool = False  # for this run
     endless: bool = False  # for long none of its new addresses brought anything new
-    dry: bool = False
+    exhausted: bool = False  # nothing more of it is due
     deaths: int = 0
     suspect: int = 0  # an address over whose bytes a process has died once
 
@@ -86,7 +86,7 @@ class _Tally:
     ended: str = ""  # why nothing follows, where that is told
     seeds: set[int] = field(default_factory=set)  # the pages that it begins at, and those that they lead to
     pages: int = 0  # answers that gave a page, or said that it is the same
-    barren: list[str] = field(default_factory=list)  # why seeds gave nothing
+    empty_seeds: list[str] = field(default_factory=list)  # why seeds gave nothing
     left: dict[tuple[Reason, str], tuple[int, str]] = field(default_factory=dict)  # by rule: how many, and the first
     broken: str = ""
     failed: bool = False
@@ -160,18 +160,18 @@ class Crawling:
         """Tell whether a service that declined is to be asked again soon; its hosts are looked at when it is time."""
         at, soonest = int(time.time()), None
         for host in self._hosts.values():
-            if not host.left and service_of(host.source) is not None:
+            if not host.given_up and service_of(host.source) is not None:
                 due = self._run.ledger.addresses.next_due(host.seq)
                 if due is not None and due <= at:
-                    host.dry = False
+                    host.exhausted = False
                     self._hungry.add(host.seq)
                 soonest = due if soonest is None or (due is not None and due < soonest) else soonest
         room = self._run.limit is None or self._given < self._run.limit
         return room and soonest is not None and soonest - at <= PATIENCE
 
-    def left(self) -> set[str]:
+    def given_up(self) -> set[str]:
         """Return the sources one of whose origins is left alone for this run."""
-        return {host.source.name for host in self._hosts.values() if host.left}
+        return {host.source.name for host in self._hosts.values() if host.given_up}
 
     def _begun(self) -> list[Source]:
         """Return the sources that are asked by requests: a service is asked by steps alone."""
@@ -194,7 +194,7 @@ class Crawling:
         """Put the sources' first addresses on record; hosts that were taken down stay alone."""
         run = self._run
         for seq in run.ledger.takedowns.hosts() & set(self._hosts):
-            self._hosts[seq].left = True
+            self._hosts[seq].given_up = True
         with run.ledger.writing() as writer:
             for source in self._sources.values():
                 seeds = self._seeds(source)
@@ -228,16 +228,16 @@ class Crawling:
     def _blame_seeds(self, name: str, tally: _Tally) -> None:
         """Let a source fail whose seeds gave nothing, in this run or, where it asked nobody, when they were asked."""
         if not tally.visits and not tally.given:
-            tally.barren = self._earlier(name, tally)
-        if tally.barren and not tally.pages:
+            tally.empty_seeds = self._earlier(name, tally)
+        if tally.empty_seeds and not tally.pages:
             tally.failed = True
-            tally.broken = "; ".join(filter(None, [*tally.barren[:SEEDS], tally.broken]))
+            tally.broken = "; ".join(filter(None, [*tally.empty_seeds[:SEEDS], tally.broken]))
 
     def _earlier(self, name: str, tally: _Tally) -> list[str]:
         """Return why the seeds of a source gave nothing when they were asked last; nothing where one gave a page."""
         run, found = self._run, []
-        barren = self._crawl.barren
-        for digest in sorted(tally.seeds)[: SEEDS + 1] if barren else ():
+        why_no_page = self._crawl.why_no_page
+        for digest in sorted(tally.seeds)[: SEEDS + 1] if why_no_page else ():
             known = run.ledger.addresses.get(run.collection.name, digest)
             last = run.ledger.attempts.of_address(known.host, digest)[-1:] if known else []
             if known is None or not last:
@@ -245,7 +245,7 @@ class Crawling:
             one = last[0]
             visit = Visit(digest, known.url, one.kind, one.allowed, one.started, one.seconds, one.status)
             visit = visit._replace(reason=one.reason, message=one.message or "", location=one.location or "")
-            told = barren(self._sources[name], visit) if barren else ""
+            told = why_no_page(self._sources[name], visit) if why_no_page else ""
             if not told:
                 return []
             found.append(told)
@@ -276,7 +276,7 @@ class Crawling:
         hungry, self._hungry = self._hungry, set()
         for seq in sorted(hungry):
             host = self._hosts[seq]
-            if not host.left and not host.dry and self._is_short(host):
+            if not host.given_up and not host.exhausted and self._is_short(host):
                 self._serve(host)
 
     def _part(self) -> None:
@@ -284,7 +284,7 @@ class Crawling:
         self._share = max(LEAST, min(FEED, OUT // max(1, len(self._hosts))))
 
     def _is_short(self, host: _Host) -> bool:
-        return len(host.hand) <= self._share // 2
+        return len(host.handed_out) <= self._share // 2
 
     def _serve(self, host: _Host) -> None:
         """Give one walker more addresses, if there are any."""
@@ -295,9 +295,9 @@ class Crawling:
         # What is asked by requests may be due again every second: a run asks what was due when it began.
         at = self._began if self._following and not service_of(host.source) else int(time.time())
         below = BEHIND if host.endless else EVERY
-        rows = run.ledger.addresses.due(host.seq, at, room + len(host.hand), below) if room > 0 else []
-        fresh = [row for row in rows if row.digest not in host.hand][:room]
-        host.dry = len(fresh) < room
+        rows = run.ledger.addresses.due(host.seq, at, room + len(host.handed_out), below) if room > 0 else []
+        fresh = [row for row in rows if row.digest not in host.handed_out][:room]
+        host.exhausted = len(fresh) < room
         if not fresh or (not host.walked and not self._begin(host)):
             return
         asked = self._requests(host, fresh)
@@ -305,7 +305,7 @@ class Crawling:
         for row in fresh:
             told = asked.get(row.digest)
             pause = context_of(told).get("every") or 0 if told else row.pause
-            host.hand[row.digest] = (pause, row.failures, row.kind)
+            host.handed_out[row.digest] = (pause, row.failures, row.kind)
         calls = (_call(row)._replace(request=asked.get(row.digest), held=held.get(row.digest)) for row in fresh)
         run.crew.feed(MoreAddresses(host.seq, tuple(calls)))
         self._out += len(fresh)
@@ -333,7 +333,7 @@ class Crawling:
         """Have a host walked, or leave it where it asked to be left alone for longer than a run waits."""
         wait = max(0.0, self._rests.get(host.origin, 0) - time.time())
         if wait > LONGEST:
-            host.left = True
+            host.given_up = True
             told = f"{host.origin} asked to be left alone for {wait:.0f} seconds more"
             self._broken(host, Reason.RATE_LIMITED, told)
             return False
@@ -361,9 +361,9 @@ class Crawling:
         run, visit, tally = self._run, event.visit, self._tallies[host.source.name]
         again, failed = None, _failed(visit)
         if visit.kind == self._crawl.beside:  # it may have become a page meanwhile, to be asked once more
-            host.dry = False
-        if visit.digest in host.hand:
-            pause, failures, _ = host.hand.pop(visit.digest)
+            host.exhausted = False
+        if visit.digest in host.handed_out:
+            pause, failures, _ = host.handed_out.pop(visit.digest)
             self._out -= 1
             if self._is_short(host):
                 self._hungry.add(host.seq)
@@ -407,14 +407,14 @@ class Crawling:
 
     def _weigh_seed(self, source: Source, tally: _Tally, event: Visited) -> None:
         """Note whether a visit gave a page, and of a seed, why it gave none."""
-        visit, barren = event.visit, self._crawl.barren
+        visit, why_no_page = event.visit, self._crawl.why_no_page
         if visit.kind != self._crawl.page or visit.status is None:
             return
         tally.pages += visit.status == NOT_MODIFIED or (visit.status < REDIRECT and not visit.reason)
-        if barren is None or visit.digest not in tally.seeds:
+        if why_no_page is None or visit.digest not in tally.seeds:
             return
-        if told := barren(source, visit):
-            tally.barren.append(told)
+        if told := why_no_page(source, visit):
+            tally.empty_seeds.append(told)
         elif visit.location:
             tally.seeds.update(one.digest for one in event.found)
 
@@ -434,7 +434,7 @@ class Crawling:
             if any(one.hinted for one in some):
                 writer.addresses.hint(seq, some, self._crawl.rest)
             if seq in self._hosts:
-                self._hosts[seq].dry = False
+                self._hosts[seq].exhausted = False
                 self._hungry.add(seq)
 
     def _key(self, source: str, origin: str) -> tuple[str, str]:
@@ -452,17 +452,17 @@ class Crawling:
 
     def _ended(self, writer: LedgerWriter, host: _Host, event: WalkEnded) -> None:
         """Leave a host, or walk it once more where a process died under it."""
-        if event.culprit in host.hand:
+        if event.culprit in host.handed_out:
             self._blame(writer, host, event)
-        self._out -= len(host.hand)
-        host.hand.clear()  # some may have been on their way to it
+        self._out -= len(host.handed_out)
+        host.handed_out.clear()  # some may have been on their way to it
         self._hungry.add(host.seq)
         host.walked = False
         host.deaths += not event.spared
         why = event.broken
         again = why.reason is Reason.INTERRUPTED or (why.reason is Reason.TIME_LIMIT and event.culprit)
-        host.left, host.dry = not (again and host.deaths < host.source.attempts), False
-        if host.left and why.reason is not Reason.STOPPED:
+        host.given_up, host.exhausted = not (again and host.deaths < host.source.attempts), False
+        if host.given_up and why.reason is not Reason.STOPPED:
             self._broken(host, why.reason, why.told(host.source.name))
         writer.flush()
 
@@ -474,7 +474,7 @@ class Crawling:
                 host.suspect = culprit
                 return
             reason = Reason.WORKER_DIED
-        kind = host.hand[culprit][2]
+        kind = host.handed_out[culprit][2]
         self._visited(writer, host, Visited(host.seq, Visit(culprit, "", kind, True, now(), 0.0, reason=reason)))
 
 

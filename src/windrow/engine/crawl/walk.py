@@ -207,19 +207,19 @@ class Walker:
                 if isinstance(came, BatchBroken):
                     return came
                 answered = came.status is not None
-                visit, named = self._ruled(came)
+                visit, named = self._taken_rules(came)
                 pause = guide.pause(visit.seconds, came.status, came.wait)
                 self._report(Visited(self._walk.host, visit, named, _long(pause, came)))
                 if came.visit.reason is Reason.PRIVATE_ADDRESS:
                     return self._left(Reason.PRIVATE_ADDRESS, came.visit.message)
                 if why := await self._rest(pause):
                     return why
-            shut = guide.shut(time.time())
-            if not shut:
+            wait = guide.robots_wait(time.time())
+            if not wait:
                 return None
-            if not answered or shut > self._walk.options.get("patience", PATIENCE):
-                return self._left(Reason.ROBOTS_UNREACHABLE, Reason.ROBOTS_UNREACHABLE.meaning, shut)
-            if why := await self._pause(shut):
+            if not answered or wait > self._walk.options.get("patience", PATIENCE):
+                return self._left(Reason.ROBOTS_UNREACHABLE, Reason.ROBOTS_UNREACHABLE.meaning, wait)
+            if why := await self._pause(wait):
                 return why
 
     def _take_rules(self, rules: str) -> bool:
@@ -229,22 +229,22 @@ class Walker:
         came = self._asker.held(call, held) if held else None
         if came is None or held is None:
             return False
-        visit, named = self._ruled(came)
+        visit, named = self._taken_rules(came)
         pause = self._guide.pause(held.visit.seconds, came.status, None) or 0.0
         self._line.rest(max(0.0, self._walk.last + pause - time.time()))
         self._report(Visited(self._walk.host, visit, named, held=held.seq))
         return True
 
-    def _ruled(self, came: CrawlResult) -> tuple[Visit, tuple[FoundUrl, ...]]:
+    def _taken_rules(self, came: CrawlResult) -> tuple[Visit, tuple[FoundUrl, ...]]:
         """Take the rules; those that cannot be read within limits count as not had."""
         visit, guide = came.visit, self._guide
         if visit.reason in {None, Reason.TOO_LARGE}:
             try:
                 with self._asker.reading(0):
-                    return visit, self._fresh(guide.ruled(time.time(), came.status, came.body))
+                    return visit, self._fresh(guide.take_robots(time.time(), came.status, came.body))
             except Exception as error:  # noqa: BLE001 a fault of ours must not let the host be asked without rules
                 visit = _unread(visit, error)
-        return visit, self._fresh(guide.ruled(time.time(), None, b""))
+        return visit, self._fresh(guide.take_robots(time.time(), None, b""))
 
     async def _moved(self, visitor: CrawlClient, rules: str) -> CrawlResult | BatchBroken:
         """Ask for the host's rules, wherever they have moved to; each question is a visit of its own."""

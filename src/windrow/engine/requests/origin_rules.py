@@ -56,7 +56,7 @@ class OriginRules:
         due = not self._is_service and at >= self._standing.due
         return f"{self._origin}/robots.txt" if due else ""
 
-    def ruled(self, at: float, status: int | None, body: bytes) -> list[FoundUrl]:
+    def take_robots(self, at: float, status: int | None, body: bytes) -> list[FoundUrl]:
         """Take robots.txt, or that there is none to be had."""
         self._standing = robots_standing.updated(self._standing, status=status, content=body, agent=self._agent, now=at)
         return []
@@ -65,7 +65,7 @@ class OriginRules:
         """Return where robots.txt has moved to; empty where such a redirect is not followed."""
         return robots_standing.follow(status, location, base, hops)
 
-    def shut(self, at: float) -> float:
+    def robots_wait(self, at: float) -> float:
         """Return the seconds until robots.txt is tried again while it cannot be had."""
         if self._is_service or not self._standing.robots.refusal:
             return 0.0

@@ -124,5 +124,5 @@ class ServiceRequests:
             return False
         with Crawling(run, ASKED_AS_CRAWL, services) as crawling:
             crawling.run()
-            self._left |= crawling.left()
+            self._left |= crawling.given_up()
         return run.ledger.attempts.last_visit() > before
