@@ -369,7 +369,8 @@ class Crawling:
                 self._hungry.add(host.seq)
             failures = failures + 1 if failed else 0
             tries = self._tries(writer, host.source, visit) or failures
-            again = (*self._crawl.again(host.source, visit, pause, tries), failures)
+            due, rest = self._crawl.again(host.source, visit, pause, tries)
+            again = (self._after_this_run(due) if event.held else due, rest, failures)
         seq = writer.attempts.visited(run.session, host.seq, visit, again, self._crawl.beside)
         if event.held and visit.kept:
             row = CapturedRow(seq, event.held, "", "", "", visit.kept.place.warc, visit.kept.place.offset)
@@ -395,6 +396,10 @@ class Crawling:
         if event.found:
             self._put(writer, host.source, visit.digest, event.found)
         run.progress.step(1, failed)
+
+    def _after_this_run(self, due: int | None) -> int | None:
+        """Put off when an answer is due again that is older than this harvest: it is taken once, not until it ends."""
+        return None if due is None else max(due, self._began + 1)
 
     def _tries(self, writer: LedgerWriter, source: Source, visit: Visit) -> int:
         """Count how often in a row a request failed for a reason that the service declares as final; 0 for another."""
