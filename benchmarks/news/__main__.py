@@ -1,4 +1,8 @@
-"""Benchmarks of the collection `news`: `python -m benchmarks.news [NAME ...] [--json]`."""
+"""Benchmarks of the collection `news`: `python -m benchmarks.news [NAME ...] [--json]`.
+
+WINDROW_PEERS names the Pythons that have the peers, joined as PATH is; WINDROW_PAGES how many pages of the shared
+data are read, 150 by default, 0 for all.
+"""
 
 from __future__ import annotations
 
@@ -6,52 +10,77 @@ import base64
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+from markdown_it import MarkdownIt
 
 from benchmarks.comparison import Comparison, show
 from benchmarks.daemon import Missing
-from benchmarks.news.extract import MODULES
+from benchmarks.news import extract, fidelity
+from benchmarks.news.constructs import BASE, CONSTRUCTS
+from benchmarks.pages.quality import score
 
-PAGES = 150
 GOALS = {"trafilatura": 5.0, "newspaper4k": 5.0}
+READERS = ("trafilatura", "newspaper4k", "news-please")
 _SHARED = Path(os.environ.get("WINDROW_SHARED", "../shared")) / "data" / "extraction"
-_SCRIPT = Path(__file__).with_name("extract.py")
+_HERE = Path(__file__).parent
+_WORD = re.compile(r"\w+")
 
 
-def _pages() -> list[bytes]:
+class Sample(NamedTuple):
+    """A page of the shared data, and what it says."""
+
+    raw: bytes
+    url: str
+    gold: dict[str, str]
+
+
+def _samples() -> list[Sample]:
     paths = sorted((_SHARED / "html").glob("*.gz"))
     if not paths:
         raise Missing(f"there are no pages in {_SHARED}")
-    return [gzip.decompress(path.read_bytes()) for path in paths[:: max(1, len(paths) // PAGES)]]
+    most = int(os.environ.get("WINDROW_PAGES", "150")) or len(paths)
+    found = []
+    for path in paths[:: max(1, len(paths) // most)]:
+        told = json.loads((_SHARED / "ground-truth" / f"{path.name.partition('.')[0]}.json").read_text())
+        found.append(Sample(gzip.decompress(path.read_bytes()), told.get("url") or "", told["ground_truth"]))
+    return found
 
 
-def _python(who: str) -> str:
+def _python(who: str, module: str) -> str:
     paths = [one for one in os.environ.get("WINDROW_PEERS", "").split(os.pathsep) if one]
-    for path in (sys.executable, *paths):
-        asked = subprocess.run([path, "-c", f"import {MODULES[who]}"], capture_output=True, check=False)
+    for path in (sys.executable, *(str(_program(Path(one))) for one in paths)):
+        asked = subprocess.run([path, "-c", f"import {module}"], capture_output=True, check=False)
         if asked.returncode == 0:
             return path
     raise Missing(f"{who} is not installed: pip install it, and name the Python that has it by WINDROW_PEERS")
 
 
-def _read(who: str, pages: list[bytes]) -> list[dict[str, Any]]:
-    lines = "".join(json.dumps({"raw": base64.b64encode(one).decode(), "url": ""}) + "\n" for one in pages)
-    done = subprocess.run([_python(who), str(_SCRIPT), who], input=lines, capture_output=True, text=True, check=True)
+def _program(path: Path) -> Path:
+    """Return the Python of a virtual environment, where one is named."""
+    return path / "bin" / "python" if path.is_dir() else path
+
+
+def _read(who: str, pages: Sequence[Sample], *words: str) -> list[dict[str, Any]]:
+    lines = "".join(json.dumps({"raw": base64.b64encode(one.raw).decode(), "url": one.url}) + "\n" for one in pages)
+    command = [_python(who, extract.MODULES[who]), str(_HERE / "extract.py"), who, *words]
+    done = subprocess.run(command, input=lines, capture_output=True, text=True, check=True)
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 
 def speed() -> Iterator[Comparison]:
     """Compare article pages to Markdown and fields, each second of a core."""
-    pages = _pages()
-    ours = len(pages) / sum(one["spent"] for one in _read("windrow", pages))
-    size = sum(map(len, pages)) // len(pages) // 1000
+    pages = _samples()
+    ours = len(pages) / sum(one["spent"] for one in _read("windrow", pages, "markdown"))
+    size = sum(len(one.raw) for one in pages) // len(pages) // 1000
     for who, goal in GOALS.items():
         try:
-            theirs: float | None = len(pages) / sum(one["spent"] for one in _read(who, pages))
+            theirs: float | None = len(pages) / sum(one["spent"] for one in _read(who, pages, "markdown"))
         except Missing as missing:
             print(missing, file=sys.stderr)
             theirs = None
@@ -60,7 +89,72 @@ def speed() -> Iterator[Comparison]:
         )
 
 
-COMPARISONS = {"speed": speed}
+def accuracy() -> Iterator[Comparison]:
+    """Compare titles, authors and dates that are right, and the F1 of texts, in per cent, with the best peer."""
+    pages = _samples()
+    ours = _right(pages, _read("windrow", pages))
+    theirs: dict[str, dict[str, float]] = {}
+    for who in READERS:
+        try:
+            theirs[who] = _right(pages, _read(who, pages))
+        except Missing as missing:
+            print(missing, file=sys.stderr)
+    for name, right in ours.items():
+        best = max(theirs, key=lambda who: theirs[who][name], default="")
+        note = ", ".join(f"{who} {one[name]:.1f}" for who, one in theirs.items())
+        yield Comparison(
+            f"{name} of an article", "per cent", right, best or "peers", theirs[best][name] if best else None, 1.0,
+            note=f"{len(pages)} pages; {note}",
+        )  # fmt: skip
+
+
+def _right(pages: Sequence[Sample], said: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """Return the share of pages on which each field is right, of those that have it; and the mean F1 of the texts."""
+    told: dict[str, list[float]] = {"title": [], "author": [], "date": [], "text": []}
+    for page, one in zip(pages, said, strict=True):
+        gold = page.gold
+        told["text"].append(score(one["text"], gold.get("main_content") or "").f1)
+        for name in ("title", "author"):
+            if wanted := _words(gold.get(name)):
+                told[name].append(float(_words(one[name]) == wanted))
+        if day := str(gold.get("publish_date") or "")[:10]:
+            told["date"].append(float(one["date"][:10] == day))
+    return {name: 100 * sum(values) / max(1, len(values)) for name, values in told.items()}
+
+
+def _words(text: Any) -> list[str]:
+    """Return the words of a field; the order of names makes no difference, nor does `By`."""
+    return sorted(word for word in _WORD.findall(str(text or "").lower()) if word not in {"by", "and"})
+
+
+def constructs() -> Iterator[Comparison]:
+    """Compare how many constructs of HTML are written as Markdown that says the same."""
+    ours = _faithful("windrow")
+    for who in ("markdownify", "html-to-markdown"):
+        try:
+            theirs = _faithful(who)
+        except Missing as missing:
+            print(missing, file=sys.stderr)
+            theirs = None
+        worse = [name for name in CONSTRUCTS if name not in ours and theirs and name in theirs]
+        note = f"of {len(CONSTRUCTS)} constructs" + (f"; only theirs: {', '.join(worse)}" if worse else "")
+        count = None if theirs is None else float(len(theirs))
+        yield Comparison("HTML to Markdown", "constructs", float(len(ours)), who, count, 1.0, note=note)
+
+
+def _faithful(who: str) -> set[str]:
+    given = json.dumps([[html, BASE] for html, _ in CONSTRUCTS.values()])
+    command = [_python(who, fidelity.MODULES[who]), str(_HERE / "fidelity.py"), who]
+    done = subprocess.run(command, input=given, capture_output=True, text=True, check=True)
+    reader = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    return {
+        name
+        for (name, (_, wanted)), text in zip(CONSTRUCTS.items(), json.loads(done.stdout), strict=True)
+        if fidelity.said(reader.render(text)) == fidelity.said(wanted)
+    }
+
+
+COMPARISONS = {"speed": speed, "accuracy": accuracy, "constructs": constructs}
 
 if __name__ == "__main__":
     show(__doc__ or "", COMPARISONS)

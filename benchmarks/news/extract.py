@@ -1,10 +1,11 @@
 """Read articles with one reader: pages on stdin, one JSON object a line; what each says on stdout likewise.
 
-    python extract.py WHO
+    python extract.py WHO [markdown]
     stdin: {"raw": HTML in base64, "url": ADDRESS}
     stdout: {"title", "author", "date", "text", "spent": CPU SECONDS}
 
-It stands alone, so that it runs in whatever Python has the reader; only our own needs windrow.
+With `markdown` the text is Markdown with links and images, where the reader has that; else it is plain. It stands
+alone, so that it runs in whatever Python has the reader; only our own needs windrow.
 """
 
 from __future__ import annotations
@@ -19,33 +20,51 @@ from collections.abc import Callable
 from typing import Any
 
 Said = dict[str, str]
+Reader = Callable[[bytes, str], Said]
 
-MODULES = {"windrow": "windrow.formats.html", "trafilatura": "trafilatura", "newspaper4k": "newspaper"}
+MODULES = {
+    "windrow": "windrow.formats.html", "trafilatura": "trafilatura", "newspaper4k": "newspaper",
+    "news-please": "newsplease",
+}  # fmt: skip
 
 
-def _windrow(module: Any) -> Callable[[bytes, str], Said]:
+def _windrow(module: Any, *, marked: bool) -> Reader:
     from windrow.formats.html.markdown import markdown  # noqa: PLC0415 only ours has it
+
+    lexbor = importlib.import_module("selectolax.lexbor")
 
     def read(raw: bytes, url: str) -> Said:
         found = module.article(raw, "", url)
-        text = markdown(found.markup, url)
+        text = markdown(found.markup, url) if marked else _plain(lexbor, found.markup)
         return {"title": found.title, "author": ", ".join(found.authors), "date": found.published, "text": text}
 
     return read
 
 
-def _trafilatura(module: Any) -> Callable[[bytes, str], Said]:
+def _plain(lexbor: Any, markup: str) -> str:
+    body = lexbor.LexborHTMLParser(markup).body
+    return body.text(separator="\n") if body else ""
+
+
+def _trafilatura(module: Any, *, marked: bool) -> Reader:
     def read(raw: bytes, url: str) -> Said:
-        text = module.extract(
-            raw, url=url, output_format="markdown", include_links=True, include_images=True, include_formatting=True,
-            with_metadata=True,
-        )  # fmt: skip
-        return {"title": "", "author": "", "date": "", "text": text or ""}
+        if marked:
+            text = module.extract(
+                raw, url=url or None, output_format="markdown", include_links=True, include_images=True,
+                include_formatting=True, with_metadata=True,
+            )  # fmt: skip
+            return {"title": "", "author": "", "date": "", "text": text or ""}
+        found = module.bare_extraction(raw, url=url or None, with_metadata=True)
+        told = found.as_dict() if found else {}
+        names = ("title", "author", "date", "text")
+        return {name: told.get(name) or "" for name in names}
 
     return read
 
 
-def _newspaper(module: Any) -> Callable[[bytes, str], Said]:
+def _newspaper(module: Any, *, marked: bool) -> Reader:
+    del marked
+
     def read(raw: bytes, url: str) -> Said:
         found = module.Article(url or "https://example.org/")
         found.download(input_html=raw.decode("utf-8", "replace"))
@@ -56,13 +75,27 @@ def _newspaper(module: Any) -> Callable[[bytes, str], Said]:
     return read
 
 
-READERS = {"windrow": _windrow, "trafilatura": _trafilatura, "newspaper4k": _newspaper}
+def _news_please(module: Any, *, marked: bool) -> Reader:
+    del marked
+
+    def read(raw: bytes, url: str) -> Said:
+        found = module.NewsPlease.from_html(raw.decode("utf-8", "replace"), url=url or None)
+        date = found.date_publish.isoformat() if found.date_publish else ""
+        authors = ", ".join(found.authors or ())
+        return {"title": found.title or "", "author": authors, "date": date, "text": found.maintext or ""}
+
+    return read
+
+
+READERS: dict[str, Callable[..., Reader]] = {
+    "windrow": _windrow, "trafilatura": _trafilatura, "newspaper4k": _newspaper, "news-please": _news_please,
+}  # fmt: skip
 
 
 def main() -> None:
     """Read each page, and tell what it says and how long that took."""
     who = sys.argv[1]
-    read = READERS[who](importlib.import_module(MODULES[who]))
+    read = READERS[who](importlib.import_module(MODULES[who]), marked="markdown" in sys.argv[2:])
     pages = [json.loads(line) for line in sys.stdin]
     gc.freeze()
     for one in pages:
