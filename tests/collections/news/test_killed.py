@@ -1,43 +1,110 @@
-"""A run that is killed while it writes the trees, and repeated, leaves the tree of a run that was not."""
+"""A run that is killed anywhere, and repeated, leaves the trees of a run that was not: the same files, byte by byte."""
 
+import os
+import shutil
 import signal
 import subprocess
 import sys
+import time
+from dataclasses import replace
 
 from tests.collections.news.press import Press
-from tests.collections.news.workspace import articles, configured, run, summaries
+from tests.collections.news.workspace import COLLECTION, articles, configured, run, setup_of, summaries
 from tests.house.tree import ROOT
+from windrow.collections.news.adapter import ADAPTER
+from windrow.config import load
+from windrow.engine.session import Session
 
-STRIDE = 6
-"""Files between two at which a run is killed: every kind of them is met."""
-
-
-def told(root):
-    found = {url: one | {"first_seen_timestamp_gmt": 0} for url, one in articles(root).items()}
-    left = [path for path in root.rglob("*.part") if "archive" not in str(path)]
-    new = sum(one["statistics"]["articles_new"] for one in summaries(root))
-    return found, left, new
+WATCHED = ("normalized_news", "raw_news_data", "news.db")
+TOUCHED = {"open", "os.rename", "os.mkdir", "shutil.rmtree"}
 
 
-def test_a_run_killed_at_any_file_and_repeated_leaves_the_same_tree_and_counts(tmp_path):
-    press = Press(posts=5)
+def harvest_only(workspace):
+    """Run a session that asks and reads, and writes no tree."""
+    with Session(setup_of(workspace), "run news") as session:
+        harvest = ADAPTER.harvest(workspace)
+        session.harvest(replace(harvest, derivations={"publish": lambda pulse: "nothing"}))
+
+
+def publish(root):
+    ADAPTER.harvest(load(root, environ={}, collections={"news": COLLECTION})).derivations["publish"](lambda: True)
+
+
+def publish_and_be_killed(root, number):
+    """Write the trees in a process that is killed when it touches so many files; tell whether it was."""
+    child = os.fork()
+    if child == 0:
+        left = number
+
+        def heard(event, told):
+            nonlocal left
+            if event in TOUCHED and any(one in str(told[0]) for one in WATCHED):
+                left -= 1
+                if left == 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(heard)
+        try:
+            publish(root)
+        finally:
+            os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0
+
+
+def trees(root):
+    files = [path for name in WATCHED[:2] for path in (root / name).rglob("*") if path.is_file()]
+    return {str(path.relative_to(root)): path.read_bytes().replace(str(root).encode(), b"ROOT") for path in files}
+
+
+def test_the_trees_are_the_same_whichever_file_was_touched_last_when_writing_them_was_killed(tmp_path):
+    press = Press(posts=4)
     try:
-        whole = configured(tmp_path / "whole", {"press": {"url": press.url, "kind": "wordpress"}})
-        run(whole)
-        expected = told(tmp_path / "whole")
-        number, cuts = 1, 0
-        while True:
-            root = tmp_path / f"cut{number}"
-            workspace = configured(root, {"press": {"url": press.url, "kind": "wordpress"}})
-            command = [sys.executable, "-m", "tests.collections.news.killed", str(root), str(number)]
-            done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, timeout=120)
-            assert done.returncode in {0, -signal.SIGKILL}, done.stderr.decode()
-            run(workspace)
-            assert told(root) == expected, f"killed at file {number}"
-            if done.returncode == 0:
-                break
-            cuts += 1
-            number += STRIDE
-        assert cuts >= 3
+        workspace = configured(tmp_path / "run", {"press": {"url": press.url, "kind": "wordpress"}}, "update = true")
+        harvest_only(workspace)
+        now = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() + 2))
+        press.edit(2, now, content={"rendered": "<p>Corrected.</p>"})
+        press.edit(3, now, link=f"{press.url}/2025/11/moved/")
+        press.post(9, now)
+        time.sleep(1.1)
+        harvest_only(workspace)
+    finally:
+        press.close()
+    shutil.copytree(tmp_path / "run", tmp_path / "whole")
+    publish(tmp_path / "whole")
+    expected = trees(tmp_path / "whole")
+    assert len([one for one in expected if one.startswith("normalized_news")]) == 5
+    assert sum(one["statistics"]["articles_new"] for one in summaries(tmp_path / "whole")) == 5
+    assert len([one for one in articles(tmp_path / "whole").values() if "revisions" in one["metadata"]]) == 2
+    number, killed = 1, True
+    while killed:
+        root = tmp_path / f"cut{number}"
+        shutil.copytree(tmp_path / "run", root)
+        killed = publish_and_be_killed(root, number)
+        publish(root)
+        assert trees(root) == expected, f"killed at file {number}"
+        shutil.rmtree(root)
+        number += 1
+    assert number > 25
+
+
+def test_a_run_that_is_killed_while_it_asks_is_gone_on_with_and_leaves_the_same_articles(tmp_path):
+    press = Press(posts=25)
+    try:
+        told = {"press": {"url": press.url, "kind": "wordpress"}}
+        run(configured(tmp_path / "whole", told))
+        expected = {url: one | {"first_seen_timestamp_gmt": 0} for url, one in articles(tmp_path / "whole").items()}
+        assert len(expected) == 25
+        root = tmp_path / "cut"
+        workspace = configured(root, told)
+        for page in (1, 3):
+            command = [sys.executable, "-m", "tests.collections.news.workspace", str(root)]
+            child = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
+            press.before = lambda path, page=page, child=child: f"page={page}&" in path and child.kill()
+            assert child.wait(timeout=120) == -signal.SIGKILL
+        press.before = lambda path: None
+        run(workspace)
+        found = {url: one | {"first_seen_timestamp_gmt": 0} for url, one in articles(root).items()}
+        assert found == expected
+        assert sum(one["statistics"]["articles_new"] for one in summaries(root)) == 25
     finally:
         press.close()

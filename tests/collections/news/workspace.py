@@ -20,10 +20,13 @@ def configured(root, sites, news=""):
     return load(root, environ={}, collections={"news": COLLECTION})
 
 
+def setup_of(workspace):
+    return Setup(workspace.ledger, workspace.archive.folder, workspace.limits, fetchers=1, workers=1)
+
+
 def run(workspace, limit=None):
-    """Run one session; return its exit code."""
-    setup = Setup(workspace.ledger, workspace.archive.folder, workspace.limits, fetchers=1, workers=1)
-    with Session(setup, "run news") as session:
+    """Run one session, and return it."""
+    with Session(setup_of(workspace), "run news") as session:
         session.harvest(ADAPTER.harvest(workspace), limit=limit)
     return session
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -172,12 +172,27 @@ class _Writing:
         changed = sorted([*moved, *(one for one in fields if before.get(one) != article.get(one))])
         revisions = known.revisions or [{"seen": known.first_seen, "hash": known.hash, "changed": []}]
         if revisions[-1]["hash"] != name:
-            revisions = [*revisions, {"seen": seen, "hash": name, "changed": changed}]
+            revisions = _written_already(before, revisions, name) or [
+                *revisions, {"seen": seen, "hash": name, "changed": changed},
+            ]  # fmt: skip
         first = min(known.first_seen, before.get("first_seen_timestamp_gmt") or known.first_seen)
         article["metadata"] = {**article.get("metadata", {}), "revisions": revisions}
         _put(path, standard.spelled(article | {"first_seen_timestamp_gmt": first}))
         self._index.revise(known._replace(hash=name, kind=kind, revisions=revisions, first_seen=first))
         return True
+
+
+def _written_already(
+    before: Mapping[str, Any], revisions: list[dict[str, Any]], name: str
+) -> list[dict[str, Any]] | None:
+    """Return the revisions of a file that a killed run wrote, where the next one is the one that is to be written."""
+    metadata = before.get("metadata")
+    found = metadata.get("revisions") if isinstance(metadata, dict) else None
+    count = len(revisions)
+    if not isinstance(found, list) or found[:count] != revisions or len(found) <= count:
+        return None
+    following = found[count]
+    return found[: count + 1] if isinstance(following, dict) and following.get("hash") == name else None
 
 
 def _pages(visits: Iterable[Recorded]) -> Iterator[list[Recorded]]:
