@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -12,3 +18,28 @@ from windrow.engine import runtime
 @pytest.mark.parametrize("name", sorted({*runtime.ALWAYS, *runtime.SOMETIMES.values()}))
 def test_what_is_loaded_before_processes_are_forked_is_there(name: str) -> None:
     assert importlib.import_module(name).__name__ == name
+
+
+STARTS = """
+from windrow.engine import runtime
+if __name__ == "__main__":
+    runtime.warm(["sftp", "https"])
+    print(runtime.forkserver._forkserver._forkserver_pid, flush=True)
+    input()
+"""
+
+
+def test_an_interrupt_while_the_server_of_processes_still_imports_does_not_end_it(tmp_path: Path) -> None:
+    script = tmp_path / "starts.py"
+    script.write_text(STARTS)
+    with subprocess.Popen([sys.executable, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:
+        assert run.stdin is not None
+        assert run.stdout is not None
+        server = int(run.stdout.readline())
+        for _ in range(5):
+            os.kill(server, signal.SIGINT)
+            time.sleep(0.05)
+        status = Path(f"/proc/{server}/status").read_text()
+        assert "State:\tZ" not in status
+        run.stdin.write(b"\n")
+    assert run.returncode == 0

@@ -8,7 +8,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from multiprocessing import forkserver, spawn
+from multiprocessing import forkserver, resource_tracker, spawn
 from multiprocessing.process import BaseProcess
 from threading import local
 from types import FrameType
@@ -103,4 +103,11 @@ def warm(schemes: Iterable[str] = (), modules: Iterable[str] = ()) -> None:
     _needed.update(modules := set(modules))
     needed = {SOMETIMES[one] for one in schemes if one in SOMETIMES} | modules
     CONTEXT.set_forkserver_preload([*ALWAYS, *sorted(needed - {"__main__"})])
-    forkserver.ensure_running()
+    # Ctrl-C goes to all processes of a terminal, and the one that began the run decides what it means. The server and
+    # what is forked from it inherit the mask, so that none is ended while it still imports.
+    resource_tracker.ensure_running()  # it would lift the mask
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
