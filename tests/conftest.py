@@ -26,3 +26,11 @@ def shared() -> Path:
     if not (folder / "data").is_dir():
         pytest.skip(f"no shared data at {folder}: set WINDROW_SHARED")
     return folder
+
+
+@pytest.fixture(params=["sqlite", "postgresql", "mariadb"])
+def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return the address of a new database, on each of the three engines."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/store.db"
+    return str(request.getfixturevalue(f"{request.param}_url"))

@@ -7,11 +7,11 @@ import pytest
 import sqlalchemy as sa
 
 from tests.faults.place import Place, put
+from windrow.collections.drops.database.table_store import TableStore
 from windrow.collections.drops.element import SUMMARY, TABLES
 from windrow.demo.document import pack
 from windrow.stores.column import MARIADB
 from windrow.stores.connect import connect
-from windrow.stores.tables import TableStore
 
 CORE = "http://www.mousephenotype.org/dcc/exportlibrary/datastructure/core/"
 MICE = ("M1", "M2", "M3")

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from windrow.errors import ConfigError, StoreError, StoreUnreachable
 from windrow.stores.column import guard, last_update, nocase, unsigned
 from windrow.stores.connect import connect
+from windrow.stores.projected_rows import LateReference, RowMaking, RowPut, Seed
 from windrow.stores.projection import ProjectionTables
-from windrow.stores.schema import Seed
-from windrow.stores.statement import LateReference, RowMaking, RowPut
 
 
 def ref(target, rule, *, null=False):

@@ -8,11 +8,11 @@ import pytest
 import sqlalchemy as sa
 
 from tests.collections.drops.sample import START
+from windrow.collections.drops.database.table_store import TableStore
 from windrow.collections.drops.element import TABLES
 from windrow.errors import ConfigError, MissingExtra, StoreError, StoreUnreachable
 from windrow.reasons import Reason
 from windrow.stores.connect import connect, guarded, where
-from windrow.stores.tables import TableStore
 
 
 def fails(url: str, password: str | None = None) -> StoreError:

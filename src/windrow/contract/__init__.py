@@ -54,6 +54,7 @@ from windrow.contract.steps import (
     Step,
     Summarise,
     Task,
+    Undecided,
     has_document,
     observed,
 )
@@ -98,6 +99,7 @@ __all__ = [
     "Summarise",
     "Task",
     "Turn",
+    "Undecided",
     "Waits",
     "has_document",
     "inputs",

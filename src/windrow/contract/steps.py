@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from windrow.contract.answers import Answer, Ask, Observation, Offering, Request, Skip, Waits
 from windrow.model import Item, Limits, Reading, Recorded, Resource, Source, Status
+from windrow.reasons import Reason
 
 State = tuple[int, Status]
 """A (phase id, status) pair; phase ids count from 1 in the order of `Collection.phases`."""
@@ -111,6 +113,24 @@ class Judge(ItemStep):
 
     run: Callable[[Task], Reading]
     resources: tuple[str, ...] = ()
+
+
+class Undecided(Protocol):
+    """A staged document whose fate depends on what the store knows."""
+
+    @property
+    def item(self) -> int:
+        """Its number on the ledger."""
+        ...
+
+    @property
+    def asks(self) -> Mapping[str, AbstractSet[str]]:
+        """What is to be looked up: keys, by question, as the look-ups of its reading name them."""
+        ...
+
+    def decide(self, known: Mapping[str, AbstractSet[str]]) -> Reason | None:
+        """Given the keys that are known of those asked, say why it is withheld; None publishes it."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

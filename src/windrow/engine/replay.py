@@ -15,7 +15,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import NamedTuple
 
-from windrow.contract import Judge, Load, Read, Rows, State, Summarise
+from windrow.contract import Judge, Load, Read, Rows, State, Summarise, Undecided
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.attempts import SessionCapture
 from windrow.engine.run import HarvestRun, Store
@@ -23,7 +23,6 @@ from windrow.engine.steps.loading import load_step
 from windrow.engine.steps.stepping import take_step
 from windrow.model import Fetched, Finding, Item, Member, Reading, Status
 from windrow.reasons import Reason
-from windrow.stores.judging import Undecided
 
 SCRATCH = ("ledger.sqlite", "store")
 """What is built in the folder in which a replay of items works."""

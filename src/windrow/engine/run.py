@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from windrow.contract import Collection, Rows, Waits
+from windrow.contract import Collection, Rows, Undecided, Waits
 from windrow.engine.fetchers.crew import Crew
 from windrow.engine.fetchers.message import ArchiveSettings
 from windrow.engine.ledger import Lease, Ledger, LedgerWriter
@@ -19,7 +19,6 @@ from windrow.engine.steps.pool import Pool
 from windrow.errors import Stopped
 from windrow.model import Finding, Item, Level, Limits, Reading, Resource, Source
 from windrow.reasons import Reason
-from windrow.stores.judging import Undecided
 
 COMMENT = 2000
 """Characters of a task's comment that are kept; books may have less room."""

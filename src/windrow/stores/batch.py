@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from windrow.stores.id_lookup import LEFT_OUT, IdLookup, chunks
-from windrow.stores.schema import follow
-from windrow.stores.statement import RowMaking, RowValues, among
+from windrow.stores.projected_rows import RowMaking, RowValues, among, follow
 
 FEW = 4
 """Rows to get the same values that are still written one by one."""

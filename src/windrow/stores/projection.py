@@ -16,8 +16,7 @@ from sqlalchemy import exc
 from windrow.stores.batch import RowBatch
 from windrow.stores.connect import guarded, named, reach, where
 from windrow.stores.id_lookup import IdLookup
-from windrow.stores.schema import Seed, plant
-from windrow.stores.statement import RowPut, fold
+from windrow.stores.projected_rows import RowPut, Seed, fold, plant
 
 _NONE: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from windrow.collections.drops.database.table_store import Submission
 from windrow.collections.drops.rows import rows
 from windrow.contract import Rows, Task
 from windrow.digest import digest
 from windrow.model import Item, Limits, Resource
-from windrow.stores.tables import Submission
 
 CORE = "http://www.mousephenotype.org/dcc/exportlibrary/datastructure/core/"
 START = datetime(2024, 5, 1, 12, tzinfo=UTC)

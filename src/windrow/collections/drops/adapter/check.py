@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 import sqlalchemy as sa
 
 from windrow.collections.drops.collection import COLLECTION
+from windrow.collections.drops.database.table_store import TableStore
 from windrow.collections.drops.database.tracker_tables import DATABASE, TRACKER
 from windrow.collections.drops.element import SUMMARY, TABLES
 from windrow.collections.drops.phase import PHASES
@@ -19,7 +20,6 @@ from windrow.engine.check import Fault
 from windrow.engine.ledger import Ledger
 from windrow.model import Status
 from windrow.stores.connect import READS, connect, guarded, named
-from windrow.stores.tables import TableStore
 
 AGAIN = "drop the tracker's tables, or empty all of them (an SQLite file: move it away), then: windrow run"
 

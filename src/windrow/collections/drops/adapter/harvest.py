@@ -9,6 +9,7 @@ from windrow.collections.drops.adapter.resources import resources
 from windrow.collections.drops.adapter.tracker_books import Tracker, declared
 from windrow.collections.drops.collection import COLLECTION, SCHEMAS
 from windrow.collections.drops.database.declared import Declared, declare
+from windrow.collections.drops.database.table_store import Submission, TableStore
 from windrow.collections.drops.database.tracker_tables import TRACKER
 from windrow.collections.drops.element import SUMMARY, TABLES
 from windrow.collections.drops.member import sort_key, zip_name
@@ -18,13 +19,11 @@ from windrow.collections.drops.settings import drops_of
 from windrow.collections.drops.steps import compiled
 from windrow.config import Workspace
 from windrow.config.password import password
-from windrow.contract import Rows
+from windrow.contract import Rows, Undecided
 from windrow.engine.ledger import Ledger
 from windrow.engine.run import Harvest
 from windrow.errors import ConfigError, StepError, UsageError
 from windrow.model import Finding, Item, Resource, Source
-from windrow.stores.judging import Undecided
-from windrow.stores.tables import Submission, TableStore
 
 
 class DropsStore:

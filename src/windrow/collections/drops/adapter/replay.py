@@ -8,6 +8,7 @@ from pathlib import Path
 from windrow.adapter import Replayed
 from windrow.collections.drops.adapter.harvest import DropsStore, harvest
 from windrow.collections.drops.collection import COLLECTION
+from windrow.collections.drops.database.table_store import TableStore
 from windrow.collections.drops.element import SUMMARY, TABLES
 from windrow.collections.drops.settings import drops_of
 from windrow.config import Workspace
@@ -26,7 +27,6 @@ from windrow.engine.steps.pool import Pool
 from windrow.engine.steps.worker import WorkerConfig
 from windrow.errors import UsageError
 from windrow.settings.configuration import DatabaseAddress
-from windrow.stores.tables import TableStore
 
 
 def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed | None:

@@ -11,7 +11,7 @@ from typing import Protocol
 from windrow.collections.drops import name as names
 from windrow.collections.drops.database.seed import CENTRES, STATES, centre, protocol
 from windrow.model import Source
-from windrow.stores.statement import RowMaking, RowPut
+from windrow.stores.projected_rows import RowMaking, RowPut
 
 _STATES = {word: number for number, word in enumerate(STATES, 1)}
 

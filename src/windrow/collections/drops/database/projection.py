@@ -17,7 +17,7 @@ from windrow.collections.drops.database.seed import action
 from windrow.collections.drops.phase import phase
 from windrow.model import Status
 from windrow.reasons import Reason
-from windrow.stores.statement import LateReference, RowMaking, RowPut
+from windrow.stores.projected_rows import LateReference, RowMaking, RowPut
 
 COLLECTION = "drops"
 ZIP, XML = "zip", "xml"

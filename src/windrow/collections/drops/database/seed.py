@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from windrow.collections.drops.phase import MEANINGS
-from windrow.stores.schema import Seed
+from windrow.stores.projected_rows import Seed
 
 STATUSES = {
     "pending": ("the phase is still to begin", "aaaaaa00"),

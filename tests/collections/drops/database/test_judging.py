@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.collections.drops.sample import at, load, mouse, specimens, submission
+from windrow.collections.drops.database.table_store import TableStore
 from windrow.collections.drops.element import SUMMARY, TABLES
 from windrow.reasons import Reason
-from windrow.stores.tables import TableStore
 
 
 class Document(NamedTuple):

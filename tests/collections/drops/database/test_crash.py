@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
+from tests.collections.drops.database.probe import dump
 from tests.collections.drops.sample import at, experiment, experiments, load, mouse, specimens, submission
-from tests.stores.probe import dump
+from windrow.collections.drops.database.table_store import TableStore
 from windrow.collections.drops.element import SUMMARY, TABLES
-from windrow.stores.tables import TableStore
 
 FIRST = specimens(mouse("s1"), mouse("s2"))
 SECOND = specimens(mouse("s1", colony="new"), mouse("s3"))
@@ -74,7 +74,7 @@ import sys
 from tests.collections.drops.sample import at, experiment, experiments, load, submission
 from windrow.collections.drops.element import TABLES
 from windrow.collections.drops.element import SUMMARY
-from windrow.stores.tables import TableStore
+from windrow.collections.drops.database.table_store import TableStore
 
 with TableStore(sys.argv[1], TABLES, SUMMARY) as store:
     store.prepare()

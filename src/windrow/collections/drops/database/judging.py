@@ -6,37 +6,21 @@ published together; the others one by one, after what stands before them. The re
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 import sqlalchemy as sa
 
-from windrow.reasons import Reason
-from windrow.stores import history, statement
-from windrow.stores.history import Published, chunks
-from windrow.stores.schema import TableSchema
+from windrow.collections.drops.database import history
+from windrow.collections.drops.database import store_statements as statement
+from windrow.collections.drops.database.history import Published
+from windrow.collections.drops.database.store_tables import TableSchema
+from windrow.contract import Undecided
+from windrow.stores.id_lookup import chunks
 
 _Name = tuple[str, str]
-
-
-class Undecided(Protocol):
-    """A staged document whose fate depends on what the store knows."""
-
-    @property
-    def item(self) -> int:
-        """Its number on the ledger."""
-        ...
-
-    @property
-    def asks(self) -> Mapping[str, AbstractSet[str]]:
-        """What is to be looked up: keys, by question (see `history.known`)."""
-        ...
-
-    def decide(self, known: Mapping[str, AbstractSet[str]]) -> Reason | None:
-        """Given the keys that are known of those asked, say why it is withheld; None publishes it."""
-        ...
 
 
 def judge(
@@ -70,8 +54,8 @@ class _Batch:
             for submission, *name in connection.execute(statement.names_of(schema, chunk)).all():
                 self._held.setdefault(submission, []).append(tuple(name))
             self._preceded.update(connection.scalars(statement.preceded(schema, chunk)))
-        for chunk in chunks({row.digest for row in self._rows.values()}):
-            self._digests.update(connection.scalars(statement.published_digests(schema, chunk)))
+        for digests in chunks({row.digest for row in self._rows.values()}):
+            self._digests.update(connection.scalars(statement.published_digests(schema, digests)))
         self._known = self._look_up(documents)
         self._touched: set[_Name] = set()  # records of the documents judged so far
         self._new: list[int] = []  # submissions to publish that are new as a whole

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
-from windrow.stores.history import chunks
-from windrow.stores.schema import COUNTS, TableSchema
-from windrow.stores.statement import among
+from windrow.collections.drops.database.store_tables import COUNTS, TableSchema
+from windrow.stores.id_lookup import chunks
+from windrow.stores.projected_rows import among
 from windrow.table_schema import CountTable
 
 

@@ -9,19 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
-from itertools import islice
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from windrow.collections.drops.database import store_statements as statement
+from windrow.collections.drops.database.store_tables import TableSchema
 from windrow.errors import StoreError
 from windrow.model import Finding, Level
 from windrow.reasons import Reason
-from windrow.stores import statement
-from windrow.stores.schema import TableSchema
-
-CHUNK = 500
-"""Values that one IN takes."""
+from windrow.stores.id_lookup import chunks
+from windrow.stores.projected_rows import among
 
 MENTIONED = 100
 """Identifiers that the findings of one submission name, for each effect."""
@@ -151,13 +149,6 @@ def known(connection: sa.Connection, schema: TableSchema, question: str, keys: C
     return answer
 
 
-def chunks(values: Iterable[Any]) -> Iterator[list[Any]]:
-    """Divide values into lists that fit one IN."""
-    rest = iter(values)
-    while chunk := list(islice(rest, CHUNK)):
-        yield chunk
-
-
 def _take_place(connection: sa.Connection, schema: TableSchema, row: Any, at: datetime) -> None:
     """Put the submission's entities in force and end their predecessors.
 
@@ -274,11 +265,11 @@ def _ids(connection: sa.Connection, schema: TableSchema, submission: int) -> lis
 
 def _set(connection: sa.Connection, schema: TableSchema, ids: Iterable[int], **values: Any) -> None:
     for chunk in chunks(ids):
-        connection.execute(schema.entity.update().where(statement.among(schema.entity.c.id, chunk)).values(**values))
+        connection.execute(schema.entity.update().where(among(schema.entity.c.id, chunk)).values(**values))
 
 
 def _soil(connection: sa.Connection, schema: TableSchema, submissions: Iterable[int]) -> None:
     """Mark submissions whose summary is out of date."""
     submission = schema.submission
     for chunk in chunks(submissions):
-        connection.execute(submission.update().where(statement.among(submission.c.id, chunk)).values(dirty=True))
+        connection.execute(submission.update().where(among(submission.c.id, chunk)).values(dirty=True))

@@ -7,10 +7,10 @@ from typing import Any
 import sqlalchemy as sa
 
 from tests.collections.drops.sample import at, load, submission
+from windrow.collections.drops.database.history import Published
+from windrow.collections.drops.database.table_store import TableStore
 from windrow.collections.drops.element import ELEMENTS
 from windrow.stores.connect import connect
-from windrow.stores.history import Published
-from windrow.stores.tables import TableStore
 
 Cells = list[tuple[Any, ...]]
 

@@ -9,13 +9,13 @@ import sqlalchemy as sa
 from lxml import etree
 
 from tests.collections.drops import sample
+from tests.collections.drops.database.probe import ask, ask_all, dump, put
 from tests.collections.drops.sample import at, experiment, experiments, load, mouse, procedure, specimens, submission
-from tests.stores.probe import ask, ask_all, dump, put
+from windrow.collections.drops.database.table_store import TableStore
 from windrow.collections.drops.element import ELEMENTS, SUMMARY, TABLES
 from windrow.errors import StoreError
 from windrow.reasons import Reason
 from windrow.stores.connect import connect
-from windrow.stores.tables import TableStore
 
 
 def test_prepare_may_be_repeated(store: TableStore, store_url: str) -> None:

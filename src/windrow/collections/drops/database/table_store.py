@@ -24,16 +24,18 @@ from typing import Any, NamedTuple, Self
 
 import sqlalchemy as sa
 
-from windrow.contract import Rows
+from windrow.collections.drops.database import history, tally
+from windrow.collections.drops.database import store_statements as statement
+from windrow.collections.drops.database.history import EntityVersion, Published
+from windrow.collections.drops.database.judging import judge
+from windrow.collections.drops.database.store_statements import elements, insert
+from windrow.collections.drops.database.store_tables import TableSchema, once
+from windrow.collections.drops.database.tally import Summarised
+from windrow.contract import Rows, Undecided
 from windrow.errors import StoreError
 from windrow.reasons import Reason
-from windrow.stores import history, statement, tally
 from windrow.stores.connect import READS, connect, guarded
-from windrow.stores.history import EntityVersion, Published, chunks
-from windrow.stores.judging import Undecided, judge
-from windrow.stores.schema import TableSchema, once
-from windrow.stores.statement import elements, insert
-from windrow.stores.tally import Summarised
+from windrow.stores.id_lookup import chunks
 from windrow.table_schema import CountTable, ElementTable
 
 ACTIONS = ("add", "edit", "delete")

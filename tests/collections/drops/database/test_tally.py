@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.collections.drops.database.probe import ask, put
 from tests.collections.drops.sample import at, experiment, experiments, load, mouse, specimens, submission
-from tests.stores.probe import ask, put
-from windrow.stores.tables import TableStore
+from windrow.collections.drops.database.table_store import TableStore
 
 
 def overview(url: str) -> dict[tuple[Any, ...], tuple[Any, ...]]:

@@ -1,120 +1,16 @@
-"""The rows that a projection is told, known by keys, and the SQL that inserts and finds them."""
+"""The SQL of the table store: rows inserted by the thousand, and what is asked and changed by name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from enum import IntEnum
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import sqlalchemy as sa
 
+from windrow.collections.drops.database.store_tables import Moment, TableSchema, once
 from windrow.contract import Rows
-from windrow.stores.schema import Moment, TableSchema, once
-
-_NONE: Mapping[str, Any] = MappingProxyType({})
-
-
-class RowMaking(IntEnum):
-    """Whether a row is made when it is not there."""
-
-    NEVER = 0  # only a row that is there gets the values
-    NEW = 1  # when the key is new; a row that somebody deleted stays away
-    AGAIN = 2  # also when somebody deleted it
-
-
-class LateReference(NamedTuple):
-    """A reference against the order of the tables; an id above `most` is written as `instead`."""
-
-    table: str
-    key: str
-    most: int
-    instead: int
-
-
-class RowPut(NamedTuple):
-    """The row of `table` known by `key` has these values.
-
-    `refs` names columns that hold the id of another row, as (its table, its key). A row that needs
-    one which is not there, or not any more, is left out. `once` are values for a row that is made,
-    and no news for one that is there. A row whose column `unless[0]` has come to hold `unless[1]`
-    is left alone: somebody else has taken it over.
-    """
-
-    table: str
-    key: str
-    values: Mapping[str, object] = _NONE
-    refs: Mapping[str, tuple[str, str]] = _NONE
-    once: Mapping[str, object] = _NONE
-    unless: tuple[str, object] | None = None
-    make: RowMaking = RowMaking.NEW
-    late: Mapping[str, LateReference] = _NONE
-
-
-class RowValues:
-    """Everything that one batch says of one row; of each column the last word."""
-
-    __slots__ = ("early", "late", "make", "once", "refs", "unless", "values")
-
-    def __init__(self) -> None:
-        """Begin with nothing said."""
-        self.values: dict[str, Any] = {}
-        self.refs: dict[str, tuple[str, str]] = {}
-        self.early: dict[str, Any] = {}  # said before the batch asked to make it: no news for a new row
-        self.once: dict[str, object] = {}
-        self.unless: tuple[str, object] | None = None
-        self.make = RowMaking.NEVER
-        self.late: dict[str, LateReference] = {}
-
-    def say(self, values: Mapping[str, Any], refs: Mapping[str, tuple[str, str]]) -> None:
-        """Note the last word on some columns, which a value or a reference may be."""
-        if self.refs or self.late:
-            for column in self.refs.keys() & values.keys():
-                del self.refs[column]
-            for column in self.late.keys() & values.keys():
-                del self.late[column]
-        self.values.update(values)
-        if refs:
-            for column in self.values.keys() & refs.keys():
-                del self.values[column]
-            self.refs.update(refs)
-
-
-def fold(puts: Iterable[RowPut]) -> dict[str, dict[str, RowValues]]:
-    """Gather puts by table and key, in the order in which each was first named.
-
-    >>> rows = fold([RowPut("t", "a", {"x": 1, "y": 1}), RowPut("t", "b", {"x": 2}), RowPut("t", "a", {"x": 3})])
-    >>> {key: row.values for key, row in rows["t"].items()}
-    {'a': {'x': 3, 'y': 1}, 'b': {'x': 2}}
-    """
-    tables: dict[str, dict[str, RowValues]] = {}
-    for table, key, values, refs, initial, unless, make, late in puts:
-        rows = tables.setdefault(table, {})
-        row = rows.get(key)
-        if row is None:
-            row = rows[key] = RowValues()
-        elif row.make is RowMaking.NEVER and make is not RowMaking.NEVER:
-            row.early, row.values = row.values, {}
-            rows[key] = rows.pop(key)  # ids go by who is first to be made
-        row.say(values, refs)
-        for column, value in initial.items():
-            row.once.setdefault(column, value)
-        row.unless = unless or row.unless
-        row.make = max(make, row.make)
-        if late:
-            row.late.update(late)
-    return tables
-
-
-def among(column: sa.ColumnElement[int], numbers: Sequence[int]) -> sa.ColumnElement[bool]:
-    """Return the condition that a column has one of some numbers, which are written into the statement.
-
-    To bind each of them by a name of its own takes longer than the statement itself.
-    """
-    written = sa.bindparam(None, [*map(int, numbers)], type_=sa.BigInteger(), expanding=True, literal_execute=True)
-    return column.in_(written)
-
+from windrow.stores.projected_rows import among
 
 _BATCH = 20_000  # rows that are shifted to their final ids at a time
 

@@ -4,11 +4,11 @@ import itertools
 
 import pytest
 
+from tests.collections.drops.database.probe import ask, put
 from tests.collections.drops.sample import at, load, mouse, specimens, submission
-from tests.stores.probe import ask, put
+from windrow.collections.drops.database.table_store import TableStore
 from windrow.model import Level
 from windrow.reasons import Reason
-from windrow.stores.tables import TableStore
 
 
 def test_an_edit_takes_the_place_and_the_past_stays(store: TableStore, store_url: str) -> None:

@@ -7,16 +7,15 @@ that begins it, and `parent_id` needs no table beside it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import wraps
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
-from windrow.errors import StoreError
 from windrow.table_schema import NAME_LIMIT, Column, ColumnKind, ElementTable
 
 LIVE = "valid_from IS NOT NULL AND valid_to IS NULL AND NOT tombstone"
@@ -230,48 +229,3 @@ def _column(column: Column) -> sa.Column[Any]:
 
 def _number(name: str, target: str, *, index: bool = False) -> sa.Column[Any]:
     return sa.Column(name, Whole, sa.ForeignKey(target), nullable=False, index=index)
-
-
-class Seed(NamedTuple):
-    """One row with the id that its standard gives it; `natural` names the column it is known by."""
-
-    table: str
-    id: int
-    natural: str
-    values: Mapping[str, object]
-
-
-def plant(connection: sa.Connection, metadata: sa.MetaData, seeds: Iterable[Seed]) -> int:
-    """Add each row that is missing; never change or remove one. Return how many were added.
-
-    Raises `StoreError` where a row stands under another id than its standard's, or another row
-    under that id: whoever reads the tables goes by these ids.
-    """
-    added: dict[str, int] = {}
-    for seed in seeds:
-        table = metadata.tables[seed.table]
-        name = seed.values[seed.natural]
-        natural = table.c[seed.natural]
-        ids = connection.scalars(sa.select(table.c.id).where(natural == name)).all()
-        if seed.id in ids:
-            continue
-        other = connection.scalar(sa.select(natural).where(table.c.id == seed.id))
-        if ids or other is not None:
-            where = f"has the id {ids[0]}" if ids else f"is missing, and its id is held by {other!r}"
-            raise StoreError(
-                f"{seed.table}: {name!r} {where}; the standard gives it the id {seed.id}",
-                hint=f"give the rows of {seed.table} the standard's ids (references follow), or name another database",
-            )
-        connection.execute(table.insert().values(id=seed.id, **seed.values))
-        added[seed.table] = added.get(seed.table, 0) + 1
-    for name in added:
-        follow(connection, metadata.tables[name])
-    return sum(added.values())
-
-
-def follow(connection: sa.Connection, table: sa.Table) -> None:
-    """Let a PostgreSQL sequence go on after ids that were given by us; others do so themselves."""
-    if connection.dialect.name == "postgresql":
-        last = sa.select(sa.func.max(table.c.id)).scalar_subquery()
-        sequence = sa.func.pg_get_serial_sequence(table.name, "id")
-        connection.execute(sa.select(sa.func.setval(sequence, last)))

@@ -1,0 +1,15 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from windrow.collections.drops.database.table_store import TableStore
+from windrow.collections.drops.element import SUMMARY, TABLES
+
+
+@pytest.fixture
+def store(store_url: str) -> Iterator[TableStore]:
+    with TableStore(store_url, TABLES, SUMMARY) as made:
+        made.prepare()
+        yield made
