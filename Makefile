@@ -36,9 +36,10 @@ test: $(VENV)/dev.stamp  ## run all tests; those that need a server which is not
 servers:  ## install the real servers of the tests from Debian packages; needs root, starts none
 	apt-get -o DPkg::Lock::Timeout=300 update
 	DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install --yes --no-install-recommends $(DEBIAN)
-	$(MAKE) build/hbase
+	$(MAKE) build/hbase build/s3
 
-build/hbase: tools/hbase/pom.xml  # Apache HBase and its Thrift gateway: 110 MB of Maven packages
+# from Maven packages: Apache HBase and its Thrift gateway (110 MB), and S3Proxy, an S3-compatible store (43 MB)
+build/hbase build/s3: build/%: tools/%/pom.xml
 	mvn --quiet --batch-mode --file $< dependency:copy-dependencies -DincludeScope=runtime \
 	    -DoutputDirectory=$(CURDIR)/$@.part
 	rm -rf $@ && mv $@.part $@

@@ -15,7 +15,7 @@ if str(HERE.parent) not in sys.path:  # so that `tests.servers` can be imported 
 pytest.register_assert_rewrite("tests.faults.place")  # its assertions are to tell what they saw
 
 # a file stands after those it imports
-SERVERS = ("tls", "ftp", "sftp", "web", "village", "sites", "mariadb", "postgresql", "hbase", "wordpress")
+SERVERS = ("tls", "ftp", "sftp", "web", "village", "sites", "mariadb", "postgresql", "hbase", "s3", "wordpress")
 pytest_plugins = [f"tests.servers.{name}" for name in SERVERS if (HERE / "servers" / f"{name}.py").exists()]
 
 

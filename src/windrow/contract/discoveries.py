@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol
+from urllib.parse import urlsplit
 
 from windrow.contract.answers import Answer, Request, Skip, Turn
 from windrow.contract.steps import State
+from windrow.errors import ConfigError
 from windrow.model import (
     CdxLine,
     CrawlRequest,
@@ -20,6 +22,8 @@ from windrow.model import (
     Member,
     Offer,
     OfferingHost,
+    Secret,
+    Site,
     Source,
     Visit,
 )
@@ -178,21 +182,64 @@ class Requests:
     origins: Callable[[Source], tuple[str, ...]] = no_origins
 
 
+class RemoteFolder(NamedTuple):
+    """A folder of a server below whose base WARC files lie, and the place of what proves that they may be read.
+
+    With a `region` it is a bucket of an S3-compatible store, or a prefix within one, and the secret `KEY:SECRET`;
+    otherwise the secret is the value of the header Authorization.
+    """
+
+    site: Site
+    secret: Secret | None = None
+    region: str = ""
+
+
 class Inputs(NamedTuple):
     """Where a source's captures are.
 
     `kept` names collections of this workspace, or sources as `pages:blog`. `cdx` are index files and folders of them,
     `warc` WARC files and folders of them: where the files lie that the indexes name, or without any index all is read.
+    What lies in none of them is fetched from `remote` folders, one record at a time.
     """
 
     kept: tuple[str, ...] = ()
     cdx: tuple[Path, ...] = ()
     warc: tuple[Path, ...] = ()
+    remote: tuple[RemoteFolder, ...] = ()
 
 
 def inputs(source: Source) -> Inputs:
     """Return what a source says in the settings of `windrow.settings.asked.CAPTURED`."""
-    return Inputs(*(tuple(source.options.get(name, ())) for name in ("from", "cdx", "warc")))
+    kept, cdx, warc = (tuple(source.options.get(name, ())) for name in ("from", "cdx", "warc"))
+    return Inputs(kept, cdx, warc, tuple(_remote(source, one) for one in source.options.get("warc_at", ())))
+
+
+def _remote(source: Source, address: str) -> RemoteFolder:
+    """Return the folder that an address of `warc_at` names."""
+    told = source.options
+    region = str(told.get("s3_region") or "us-east-1") if address.startswith("s3://") else ""
+    url = urlsplit(address)
+    base = url.path
+    if region and not url.netloc:
+        raise ConfigError(f"{address!r} names no bucket")
+    if region:
+        base = f"/{url.netloc}{url.path}"
+        url = urlsplit(str(told.get("s3_endpoint") or f"https://s3.{region}.amazonaws.com"))
+    try:
+        port = url.port
+    except ValueError:
+        port = -1
+    if url.scheme not in {"http", "https"} or not url.hostname or url.username or url.query or port == -1:
+        raise ConfigError(f"{address!r} is no address of a folder, such as https://HOST/PATH/ or s3://BUCKET/PREFIX/")
+    secret = told.get("warc_secret") or None
+    if secret and url.scheme == "http" and url.hostname not in {"localhost", "127.0.0.1", "::1"}:
+        raise ConfigError(f"{address!r}: a secret is sent over https only")
+    site = Site(
+        url.scheme, url.hostname, port, base=f"{base.rstrip('/')}/", timeout=float(told.get("timeout") or 60.0),
+        proxy=str(told.get("proxy") or ""), ca_bundle=str(told.get("ca_bundle") or ""),
+        family=str(told.get("family") or "any"), agent=source.site.agent, private=bool(told.get("warc_private")),
+    )  # fmt: skip
+    return RemoteFolder(site, secret, region)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from windrow.settings.kinds import DURATION, PATH, PATHS, SECRET, TEXT, TEXTS
+from windrow.settings.kinds import DURATION, PATH, PATHS, SECRET, SWITCH, TEXT, TEXTS
 from windrow.settings.setting import Setting
 
 ASKED = (
@@ -20,6 +20,11 @@ CAPTURED = (
     Setting("from", TEXTS, [], "whose captures are read: collections, or sources of theirs as collection:source"),
     Setting("cdx", PATHS, [], "CDX or CDXJ files, or folders of them, that say what to read of WARC files"),
     Setting("warc", PATHS, [], "WARC files, or folders of them: those that `cdx` names, or to be read from end to end"),
+    Setting("warc_at", TEXTS, [], "where else the files of `cdx` lie: https://HOST/PATH/ or s3://BUCKET/PREFIX/"),
+    Setting("warc_secret", SECRET, "", "where its secret is: KEY:SECRET for s3, else the header Authorization"),
+    Setting("warc_private", SWITCH, False, "whether `warc_at` may lie in a private network"),
+    Setting("s3_endpoint", TEXT, "", "the store of s3:// addresses, such as https://HOST; none: Amazon's"),
+    Setting("s3_region", TEXT, "us-east-1", "its region"),
 )
 """To be put into `Configuration.source` by a collection that takes captures of others."""
 

@@ -66,7 +66,7 @@ def source_at_url(table: SourceTable, values: Mapping[str, Value], around: Surro
     options = {name: value.value for name, value in values.items()}
     active = values["state"].value == "available"
     if not url.value and any(
-        options.get(name) for name in ("from", "cdx", "warc")
+        options.get(name) for name in ("from", "cdx", "warc", "warc_at")
     ):  # it takes captures of others, and nobody is asked
         nowhere = Site("", agent=around.agent)
         return Source(table.name, values["collection"].value, nowhere, active=active, options=options)

@@ -74,6 +74,16 @@ def total(content_range: str, start: int) -> tuple[bool, int | None]:
     return fits, whole
 
 
+def span(content_range: str) -> tuple[int, int] | tuple[None, None]:
+    """Read the first and the last byte that Content-Range names (RFC 9110, section 14.4).
+
+    >>> span("bytes 100-199/200"), span("bytes */200")
+    ((100, 199), (None, None))
+    """
+    found = _RANGE.fullmatch(content_range.strip())
+    return (int(found[1]), int(found[2])) if found else (None, None)
+
+
 def refusal(status: int, reason: str, where: str, *, target: str, after: str, now: datetime) -> TransportError:
     """Return the error that a status other than success amounts to.
 

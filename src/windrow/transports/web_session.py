@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -20,7 +21,7 @@ from windrow.transports import index
 from windrow.transports.contract import Connection, Sink, TransferEnd
 from windrow.transports.dial import FAMILY, check, context
 from windrow.transports.ftp_listing import WHOLE
-from windrow.transports.head import fields_of, refusal, request_head, response_head, total
+from windrow.transports.head import fields_of, refusal, request_head, response_head, span, total
 from windrow.transports.path import at, shown, wire
 from windrow.transports.trouble import Foreign, network
 
@@ -150,6 +151,33 @@ class WebConnection(Connection):
                 write(block)
             return TransferEnd(status, fields.get("ETag", ""), fields.get("Last-Modified", ""))
 
+    async def part(
+        self, url: str, start: int, length: int, write: Callable[[bytes], object], headers: Mapping[str, str]
+    ) -> None:
+        """Get `length` bytes of a file of this server from `start` on (RFC 9110, section 14).
+
+        A server that sends anything else than these bytes is refused: at once where it sends all of the file.
+        """
+        where = shown(url, 1000)
+        asked = {**headers, "Range": f"bytes={start}-{start + length - 1}"}
+        try:
+            async with asyncio.timeout(2 * self._site.timeout):  # to connect, and for the whole head
+                asking = await self._session.get(
+                    self._url(url), headers=asked, allow_redirects=False, proxy=self._proxy
+                )
+            async with asking as response:
+                _check_part(response, start, length, where)
+                left = length
+                async for block in response.content.iter_any():
+                    left -= len(block)
+                    if left < 0:
+                        raise TerminalFailure(f"{where}: more bytes than were asked for", Reason.PROTOCOL_ERROR)
+                    write(block)
+        except Alien as error:
+            raise failure(error, where) from error
+        if left:
+            raise TransientFailure(f"{where}: {left} of {length} bytes are missing", Reason.INTERRUPTED)
+
     async def list(self, folder: str) -> Entries | None:
         """List a folder by its index page, or by the manifest where the site names one."""
         try:
@@ -176,6 +204,27 @@ class WebConnection(Connection):
     async def close(self) -> None:
         """Close the lines."""
         await self._session.close()
+
+
+def _check_part(response: aiohttp.ClientResponse, start: int, length: int, where: str) -> None:
+    """Refuse an answer that is not the part that was asked for."""
+    status, fields = response.status, response.headers
+    if status == 416:
+        raise TerminalFailure(f"{where}: the file ends before byte {start}", Reason.TRUNCATED)
+    if status == 200:
+        raise TerminalFailure(f"{where}: the server sends whole files only", Reason.UNSUPPORTED)
+    if status != 206:
+        target, after = fields.get("Location", ""), fields.get("Retry-After", "")
+        now = datetime.now(UTC)
+        raise refusal(status, response.reason or "", where, target=target, after=after, now=now)
+    told, coding = fields.get("Content-Range", ""), fields.get("Content-Encoding", "identity")
+    if coding.strip().lower() not in {"", "identity"}:
+        raise TerminalFailure(f"{where}: the part comes packed as {shown(coding)}", Reason.PROTOCOL_ERROR)
+    first, last = span(told)
+    if first != start or last is None or last >= start + length:
+        raise TerminalFailure(f"{where}: Content-Range is {shown(told) or 'missing'}", Reason.PROTOCOL_ERROR)
+    if last < start + length - 1:
+        raise TerminalFailure(f"{where}: the file ends at byte {last}", Reason.TRUNCATED)
 
 
 class _Page:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from itertools import groupby, islice
 from operator import attrgetter
@@ -19,6 +20,7 @@ from windrow.contract import CAPTURED, Inputs
 from windrow.digest import NOTHING, digest, number
 from windrow.engine.captures.capture_ledger import THROUGH, CaptureLedger, CaptureTally, LookedThrough, TakenCapture
 from windrow.engine.captures.foreign_records import BlockJob, ChosenLines, RecordJob, ScanJob, VerifiedRecord
+from windrow.engine.captures.remote_records import RemoteRecords
 from windrow.engine.captures.rules import LeftOutLines, added
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.captures import FailedRow, IndexRow
@@ -32,11 +34,19 @@ from windrow.stores.archive import ArchiveWriter, read_blocks
 CDX_NAMES = (".cdx", ".cdx.gz", ".cdxj", ".cdxj.gz")
 WARC_NAMES = (".warc", ".warc.gz")
 
-PASSING = (Reason.NOT_FOUND, Reason.DISK_FAILED, Reason.NO_ORIGINAL, Reason.PERMISSION_DENIED)
+PASSING = (
+    *(Reason.NOT_FOUND, Reason.DISK_FAILED, Reason.NO_ORIGINAL, Reason.PERMISSION_DENIED),
+    *(Reason.DNS_FAILED, Reason.CONNECT_FAILED, Reason.TLS_FAILED, Reason.TIMEOUT, Reason.INTERRUPTED),
+    *(Reason.SERVER_ERROR, Reason.RATE_LIMITED, Reason.SITE_GIVEN_UP),
+    *(Reason.WRONG_PASSWORD, Reason.NO_SECRET, Reason.POLICY_DENIED),
+)
 """Why a record could not be had, where every later run tries again; for others an operator has to ask."""
 
 BATCH = 128
 """Records that are copied, and put on record, together."""
+
+ROOM = 256 * 2**20
+"""Bytes of records that are fetched together."""
 
 PARTS = 16
 """Into how many a block of lines is parted, where the rules end a process over it: to find the line that does so."""
@@ -48,14 +58,16 @@ FILES = 8
 class _Wanted:
     """A line that is wanted, where its file is (None: not found), and the place that the record is known by.
 
-    `before` is the one by which it is known that it could not be had: its file was not found then, perhaps.
+    `before` is the one by which it is known that it could not be had: its file was not found then, perhaps. `held` is
+    the file in which the record lies at `offset`: that file, or one that holds nothing but the record.
     """
 
-    __slots__ = ("before", "key", "line", "path")
+    __slots__ = ("before", "held", "key", "line", "offset", "path")
 
     def __init__(self, line: CdxLine, path: Path | None, before: tuple[str, int] | None = None) -> None:
         self.line = line
-        self.path = path
+        self.path = self.held = path
+        self.offset = line.offset
         self.key = ArchivePlace(str(path) if path else line.warc, line.offset or 0, 0)
         self.before = before
 
@@ -72,6 +84,7 @@ class ForeignCapturing:
         self._archive: ArchiveWriter | None = None
         self._files: dict[str, Path] = {}
         self._taken_down = TakenDownAddresses(book.run.ledger)
+        self._remote: RemoteRecords | None = None
 
     def __enter__(self) -> Self:
         """Hold the archive's file that is written, if any is."""
@@ -86,6 +99,11 @@ class ForeignCapturing:
 
     def run(self, inputs: Inputs) -> None:
         """Try again what could not be had, then look through what is new."""
+        assert self._run.keep is not None
+        with RemoteRecords(inputs.remote, self._run.keep.folder) if inputs.remote else nullcontext() as self._remote:
+            self._look(inputs)
+
+    def _look(self, inputs: Inputs) -> None:
         files = [*self._found(inputs.warc, WARC_NAMES)]
         indexes = [*self._found(inputs.cdx, CDX_NAMES)]
         beside = [*self._found({path.parent for path in indexes}, WARC_NAMES)] if indexes else []
@@ -184,14 +202,14 @@ class ForeignCapturing:
     def _take(self, index: IndexRow, place: int, chosen: ChosenLines, path: Path | None = None) -> bool:
         """Copy what is wanted of some lines, and put on record how far that got; False where there is no more room."""
         book = self._book
-        for start in range(0, len(chosen.wanted), BATCH):
+        for batch in _batches(chosen.wanted):
             if book.full():
                 return False
-            some = chosen.wanted[start : start + BATCH]
+            some = batch
             if self._run.limit is not None:
                 some = some[: self._run.limit - book.taken]
             self._keep(index.id, [_Wanted(one, path or self._files.get(_name(one.warc))) for one in some])
-            if len(some) < len(chosen.wanted[start : start + BATCH]):
+            if len(some) < len(batch):
                 return False
         self._reach(index, place, chosen)
         return True
@@ -211,8 +229,12 @@ class ForeignCapturing:
                 return
             last = (rows[-1].warc, rows[-1].offset)
             for index, some in groupby(rows, key=attrgetter("found_in")):
-                lines = [(CdxLine(*json.loads(one.line)), (one.warc, one.offset)) for one in some]
-                self._keep(index, [_Wanted(one, self._files.get(_name(one.warc)), before) for one, before in lines])
+                failed = [*some]
+                before = iter(failed)
+                for batch in _batches([CdxLine(*json.loads(one.line)) for one in failed]):
+                    known = [(one.warc, one.offset) for one in islice(before, len(batch))]
+                    pairs = zip(batch, known, strict=True)
+                    self._keep(index, [_Wanted(one, self._files.get(_name(one.warc)), key) for one, key in pairs])
             with run.ledger.writing() as writer:
                 writer.addresses.due_at(run.collection.name, [one.address for one in rows], None)
 
@@ -229,9 +251,10 @@ class ForeignCapturing:
                 self._tally.known += 1
             else:
                 fresh[one.key] = one
-        there = [one for one in fresh.values() if one.path and one.line.offset is not None]
-        jobs = [RecordJob(cast("Path", one.path), one.line) for one in there]
-        results = dict(zip(there, (done.result for _, done in run.pool.run(jobs, pulse=run.tick)), strict=True))
+        results: dict[_Wanted, Any] = self._fetch([one for one in fresh.values() if one.path is None])
+        there = [one for one in fresh.values() if one.held and one.offset is not None]
+        jobs = [RecordJob(cast("Path", one.held), one.line._replace(offset=one.offset)) for one in there]
+        results |= dict(zip(there, (done.result for _, done in run.pool.run(jobs, pulse=run.tick)), strict=True))
         payloads: dict[str, KeptResponse] = {}
         visits = [(one, self._copied(one, results.get(one), payloads)) for one in fresh.values()]
         if self._archive is not None:
@@ -247,6 +270,20 @@ class ForeignCapturing:
                 writer.captures.mend(name, one.before or (one.key.warc, one.key.offset))
             for spelled, kept in payloads.items():
                 writer.imports.payload(spelled, kept)
+
+    def _fetch(self, wanted: Sequence[_Wanted]) -> dict[_Wanted, Any]:
+        """Fetch records that lie on other machines; return why some could not be had."""
+        failed: dict[_Wanted, Any] = {}
+        if self._remote is None or not wanted:
+            return failed
+        largest = self._run.limits.transfer
+        found = self._remote.fetch([one.line for one in wanted], largest, self._run.tick)
+        for one, held in zip(wanted, found, strict=True):
+            if isinstance(held, Path):
+                one.held, one.offset = held, 0
+            else:
+                failed[one] = held
+        return failed
 
     def _copied(self, one: _Wanted, result: Any, payloads: dict[str, KeptResponse]) -> Visit | None:
         """Copy a record that is as its index says, and return its visit; one without bytes says why there are none."""
@@ -266,8 +303,8 @@ class ForeignCapturing:
             repeated = payloads.get(told.payload) or self._payload(told.payload)
             if repeated is None:
                 return self._failed(one, Reading(Reason.NO_ORIGINAL))
-        assert one.path is not None
-        place = self._opened().copy(one.path, result.offset, result.length, packed=result.packed, arc=result.arc)
+        assert one.held is not None
+        place = self._opened().copy(one.held, result.offset, result.length, packed=result.packed, arc=result.arc)
         if repeated is not None:
             return visit._replace(kept=repeated._replace(place=place, revisit=True))
         assert visit.kept is not None
@@ -315,6 +352,20 @@ class ForeignCapturing:
         seq = self._book.visited(writer, self._source, visit)
         row = FailedRow(index, one.key.warc, one.key.offset, json.dumps([*one.line]), reason, visit.digest)
         writer.captures.fail(seq, name, self._source.name, row)
+
+
+def _batches(lines: Sequence[CdxLine]) -> Iterator[list[CdxLine]]:
+    """Yield some lines at a time, whose records together take no more room than one batch may."""
+    some: list[CdxLine] = []
+    room = ROOM
+    for one in lines:
+        if some and (len(some) == BATCH or (one.length or 0) > room):
+            yield some
+            some, room = [], ROOM
+        some.append(one)
+        room -= one.length or 0
+    if some:
+        yield some
 
 
 def _name(warc: str) -> str:

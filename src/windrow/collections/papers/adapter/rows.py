@@ -128,13 +128,15 @@ def _found(papers: Iterable[PaperRecord], roots: Sequence[Path], ledger: Ledger)
         place = dict(row.captured_at(recorded[one.first])) if one.first in recorded else {}
         taken = ledger.captures.captured(one.first)
         if place and taken is not None and not taken.original:
-            place |= {"warc": _spelled(Path(taken.warc), roots), "offset": taken.offset, "c_size": None}
+            place |= {"warc": _spelled(Path(taken.warc), roots), "offset": taken.offset}
         found[one.key] = row.FoundCapture(place, one.seen)
     return found
 
 
 def _spelled(path: Path, roots: Sequence[Path]) -> str:
     """Return a file's name below the folder that a source names: its item and name, as indexes have it."""
+    if not path.is_absolute():  # its file is on no disk here, and its name that of the index
+        return str(path)
     root = next((root for root in roots if root != path and path.is_relative_to(root)), path.parent)
     return str(path.relative_to(root))
 

@@ -1,0 +1,194 @@
+"""Records fetched from other machines: from nginx, from an S3-compatible store, and from servers that misbehave."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.servers.raw import served
+from tests.servers.s3 import KEY
+from windrow.contract.discoveries import inputs
+from windrow.engine.captures import remote_records
+from windrow.engine.captures.remote_records import FAILURES, RemoteRecords
+from windrow.errors import ConfigError
+from windrow.model import CdxLine, Reading, Secret, Site, Source
+from windrow.reasons import Reason
+
+NAME = "item-1/a b+c=d.warc.gz"
+CONTENT = bytes(range(256)) * 64
+
+
+def line(offset: int, length: int | None, warc: str = NAME) -> CdxLine:
+    return CdxLine("k", "20200101000000", "http://x/", "application/pdf", 200, "A" * 32, length, offset, warc)
+
+
+def fetched(tmp_path: Path, lines: list[CdxLine], *at: str, largest: int = 10**6, **options) -> list[bytes | Reason]:
+    """Return the bytes of each record, or why there are none."""
+    options = {"warc_private": True, **options, "warc_at": at}
+    source = Source("library", "any", Site("", agent="windrow"), options=options)
+    with RemoteRecords(inputs(source).remote, tmp_path) as records:
+        found = records.fetch(lines, largest, lambda: None)
+        made = [one.reason if isinstance(one, Reading) else one.read_bytes() for one in found]
+    assert not list(tmp_path.rglob("*")), "nothing is left where records were fetched to"
+    return made
+
+
+@pytest.fixture(scope="module")
+def drop(nginx):
+    path = nginx.root / NAME
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(CONTENT)
+    return nginx
+
+
+ASKED = [line(777, 5000), line(0, 1), line(16_000, 384), line(16_000, 385), line(99_999, 5), line(0, 9, "item-1/none"),
+         line(0, 9, "../item-1/x"), line(0, 9, "item\r\nX: y"), line(0, None), line(0, 2_000_000)]  # fmt: skip
+GOT = [CONTENT[777:5777], CONTENT[:1], CONTENT[16_000:], Reason.TRUNCATED, Reason.TRUNCATED, Reason.NOT_FOUND,
+       Reason.UNSAFE_NAME, Reason.UNSAFE_NAME, Reason.BAD_LINE, Reason.TOO_LARGE]  # fmt: skip
+
+
+def test_records_are_fetched_from_nginx_by_ranges_over_http_and_https(drop, tmp_path):
+    assert fetched(tmp_path, ASKED, f"http://127.0.0.1:{drop.plain.port}/drop") == GOT
+    secure = f"https://127.0.0.1:{drop.open.port}/drop/"
+    assert fetched(tmp_path, ASKED, secure, ca_bundle=drop.open.ca_bundle) == GOT
+    assert fetched(tmp_path, ASKED[:1], secure) == [Reason.TLS_FAILED]
+
+
+def test_a_secret_is_read_from_its_place_and_sent_over_https_only(drop, tmp_path, monkeypatch):
+    shut = f"https://127.0.0.1:{drop.shut.port}/shut/"
+    monkeypatch.setenv("WARC_SECRET", "Basic d2luZHJvdzpvcGVuIHNlc2FtZQ==")
+    told = {"ca_bundle": drop.open.ca_bundle, "warc_secret": Secret("env:WARC_SECRET")}
+    assert fetched(tmp_path, ASKED[:1], shut, **told) == GOT[:1]
+    monkeypatch.setenv("WARC_SECRET", "Basic d3Jvbmc6d3Jvbmc=")
+    assert fetched(tmp_path, ASKED[:1], shut, **told) == [Reason.WRONG_PASSWORD]
+    monkeypatch.delenv("WARC_SECRET")
+    assert fetched(tmp_path, ASKED[:1], shut, **told) == [Reason.NO_SECRET]
+    with pytest.raises(ConfigError, match="over https only"):
+        fetched(tmp_path, ASKED[:1], "http://example.org/", **told)
+
+
+def test_private_addresses_are_refused_unless_the_source_allows_them(drop, tmp_path):
+    at = f"http://127.0.0.1:{drop.plain.port}/drop/"
+    assert fetched(tmp_path, ASKED[:1], at, warc_private=False) == [Reason.POLICY_DENIED]
+
+
+def test_the_second_folder_is_asked_for_what_the_first_does_not_have(drop, tmp_path):
+    at = f"http://127.0.0.1:{drop.plain.port}"
+    assert fetched(tmp_path, ASKED[:1], f"{at}/nowhere/", f"{at}/drop/") == GOT[:1]
+    assert fetched(tmp_path, ASKED[:1], f"{at}/denied/", f"{at}/drop/") == [Reason.PERMISSION_DENIED]
+
+
+def test_records_are_fetched_from_an_s3_store_with_signed_requests(s3, tmp_path, monkeypatch):
+    path = s3.folder / "papers" / "crawls" / NAME
+    path.parent.mkdir(parents=True)
+    path.write_bytes(CONTENT)
+    (s3.folder / "papers").chmod(0o700)
+    told = {"s3_endpoint": s3.endpoint, "warc_secret": Secret("env:S3_KEY")}
+    monkeypatch.setenv("S3_KEY", KEY)
+    assert fetched(tmp_path, ASKED, "s3://papers/crawls/", **told) == GOT
+    monkeypatch.setenv("S3_KEY", "reader:wrong")
+    assert fetched(tmp_path, ASKED[:1], "s3://papers/crawls/", **told) == [Reason.PERMISSION_DENIED]
+    monkeypatch.setenv("S3_KEY", "reader")
+    assert fetched(tmp_path, ASKED[:1], "s3://papers/crawls/", **told) == [Reason.NO_SECRET]
+    assert fetched(tmp_path, ASKED[:1], "s3://papers/crawls/", s3_endpoint=s3.endpoint) != GOT[:1]
+
+
+@pytest.mark.parametrize(
+    "address", ["ftp://h/", "item/", "https://user@h/", "https://h/?a=b", "http://h:port/", "s3:///"]
+)
+def test_what_is_no_address_of_a_folder_is_refused(tmp_path, address):
+    with pytest.raises(ConfigError, match=r"no address of a folder|no bucket"):
+        fetched(tmp_path, ASKED[:1], address)
+
+
+HEAD = "HTTP/1.1 {}\r\nContent-Length: {}\r\n{}\r\n"
+PART = "Content-Range: bytes 100-199/16384\r\n"
+ODD = {
+    "whole": (HEAD.format("200 OK", len(CONTENT), "").encode() + CONTENT, Reason.UNSUPPORTED),
+    "other": (HEAD.format("206 P", 100, "Content-Range: bytes 0-99/16384\r\n").encode() + CONTENT[:100], Reason.PROTOCOL_ERROR),
+    "unsaid": (HEAD.format("206 P", 100, "").encode() + CONTENT[:100], Reason.PROTOCOL_ERROR),
+    "parts": (HEAD.format("206 P", 9, "Content-Type: multipart/byteranges; boundary=x\r\n").encode() + b"--x\r\n----", Reason.PROTOCOL_ERROR),
+    "packed": (HEAD.format("206 P", 100, PART + "Content-Encoding: gzip\r\n").encode() + CONTENT[:100], Reason.PROTOCOL_ERROR),
+    "more": (HEAD.format("206 P", 900, PART).encode() + CONTENT[:900], Reason.PROTOCOL_ERROR),
+    "cut": (HEAD.format("206 P", 100, PART).encode() + CONTENT[:50], Reason.INTERRUPTED),
+    "less": (HEAD.format("206 P", 50, PART).encode() + CONTENT[:50], Reason.INTERRUPTED),
+    "moved": (HEAD.format("302 Found", 0, "Location: http://169.254.169.254/\r\n").encode(), Reason.REDIRECTED),
+    "junk": (b"SSH-2.0\r\n\r\n", Reason.PROTOCOL_ERROR),
+    "closed": (b"", Reason.INTERRUPTED),
+    "busy": (HEAD.format("503 Slow Down", 0, "").encode(), Reason.SERVER_ERROR),
+    "later": (HEAD.format("503 Slow Down", 0, "Retry-After: 9000\r\n").encode(), Reason.SERVER_ERROR),
+}  # fmt: skip
+
+
+@pytest.fixture
+def odd(monkeypatch):
+    """Serve odd answers by the file's name; one that ends with a number is good from that try on."""
+    monkeypatch.setattr(remote_records, "WAIT", 0.01)
+    tries = Counter()
+
+    async def talk(reader, writer):
+        while True:
+            head = (await reader.readuntil(b"\r\n\r\n")).decode()
+            name = head.split()[1].rpartition("/")[2]
+            tries[name] += 1
+            kind, _, good = name.partition("-")
+            if good and tries[name] >= int(good):
+                writer.write(HEAD.format("206 Partial Content", 100, PART).encode() + CONTENT[100:200])
+            else:
+                writer.write(ODD[kind][0])
+            await writer.drain()
+            if not good or tries[name] < int(good):
+                return
+
+    with served(talk, ("127.0.0.1",)) as port:
+        yield f"http://127.0.0.1:{port}/", tries
+
+
+def test_each_odd_answer_of_a_server_has_its_reason(odd, tmp_path):
+    at, tries = odd
+    for kind, (_, reason) in ODD.items():
+        assert fetched(tmp_path, [line(100, 100, kind)], at) == [reason], kind
+    assert tries["busy"] == remote_records.TRIES
+    assert tries["later"] == 1, "a server that wants to be left alone for hours is left to the next run"
+    assert tries["whole"] == tries["moved"] == 1
+
+
+def test_a_server_that_is_busy_or_breaks_off_is_asked_again_and_the_whole_part_is_there_then(odd, tmp_path):
+    lines = [line(100, 100, name) for name in ("busy-3", "cut-2", "less-2", "closed-2")]
+    assert fetched(tmp_path, lines, odd[0]) == [CONTENT[100:200]] * 4
+
+
+def test_a_server_that_only_fails_is_left_alone_after_a_while(odd, tmp_path):
+    at, tries = odd
+    found = fetched(tmp_path, [line(100, 100, f"{number}/whole") for number in range(100)], at)
+    assert found[-1] is Reason.SITE_GIVEN_UP
+    assert tries.total() <= FAILURES + remote_records.AT_ONCE
+
+
+def test_what_waits_for_servers_is_ended_when_the_run_is_to_stop(tmp_path):
+    async def silent(reader, writer):
+        await asyncio.sleep(60)
+
+    class Stop(Exception):
+        pass
+
+    def tick():
+        raise Stop
+
+    source = Source("library", "any", Site(""), options={"warc_private": True, "warc_at": ["PLACE"]})
+    began = time.monotonic()
+    with served(silent, ("127.0.0.1",)) as port:
+        source.options["warc_at"] = [f"http://127.0.0.1:{port}/"]
+        with RemoteRecords(inputs(source).remote, tmp_path) as records, pytest.raises(Stop):
+            records.fetch(ASKED[:3], 10**6, tick)
+    assert time.monotonic() - began < 10
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path):
+    (tmp_path / ".fetched").mkdir()
+    (tmp_path / ".fetched" / "7").write_bytes(b"half")
+    assert fetched(tmp_path, [line(0, None)], "http://127.0.0.1:1/") == [Reason.BAD_LINE]

@@ -1,0 +1,77 @@
+"""Papers whose WARC files lie on other machines, from index lines to rows; some of them lie."""
+
+from __future__ import annotations
+
+from tests.collections.papers.library import Library, Shelf, pdf, sha1
+from tests.servers.s3 import KEY
+from windrow.collections.papers.columns import decoded
+
+GOOD, OTHER = pdf("A paper that lies far away from here"), pdf("Another one from far away")
+
+
+def shelf(folder) -> Shelf:
+    """Put WARC files into a folder, whose index says wrong things of some records."""
+    folder.mkdir(parents=True, exist_ok=True)
+    made = Shelf(folder / "far.warc.gz")
+    made.put("http://example.org/good.pdf", GOOD)
+    made.put("http://example.org/changed.pdf", pdf("Of another digest"), digest=sha1(b"x"))
+    made.put("http://example.org/short.pdf", pdf("Its line says too short a length"))
+    made.lines[-1] = cut(made.lines[-1], -100)
+    made.put("http://example.org/long.pdf", OTHER)
+    made.put("http://example.org/last.pdf", pdf("Its line says that it ends behind the file"))
+    made.lines[-2], made.lines[-1] = cut(made.lines[-2], 100), cut(made.lines[-1], 10**6)
+    made.lines = [one.replace("far.warc.gz", "item-9/far.warc.gz") for one in made.lines]
+    return made
+
+
+def cut(line: str, more: int) -> str:
+    fields = line.split()
+    fields[8] = str(int(fields[8]) + more)
+    return " ".join(fields)
+
+
+def check(made: Library, lines: list[str]) -> None:
+    rows = made.rows()
+    assert set(rows) == {f"sha1:{sha1(GOOD)}", f"sha1:{sha1(OTHER)}"}
+    row = decoded(rows[f"sha1:{sha1(GOOD)}"])
+    assert row["file:cdx"]["warc"] == "item-9/far.warc.gz"
+    assert (row["file:cdx"]["offset"], row["file:cdx"]["c_size"]) == ("0", lines[0].split()[8])
+    assert row["f:c"]["f"] == "far.warc.gz"
+    told = decoded(rows[f"sha1:{sha1(OTHER)}"])["file:cdx"]
+    assert int(told["c_size"]) == int(lines[3].split()[8]) - 100, "the length that the record really has"
+    assert "digest_mismatch" in made.why("http://example.org/changed.pdf")
+    assert "truncated" in made.why("http://example.org/short.pdf")
+    assert "truncated" in made.why("http://example.org/last.pdf")
+
+
+def test_papers_are_fetched_from_a_web_server_and_asked_for_again_when_it_is_back(tmp_path, nginx):
+    away = nginx.root / "far-away" / "item-9"
+    made = shelf(away)
+    made.index(tmp_path / "one.cdx")
+    path = away / "far.warc.gz"
+    at = f"http://127.0.0.1:{nginx.plain.port}/drop/far-away/"
+    source = f'cdx = ["one.cdx"]\nwarc_at = ["{at}"]\nwarc_private = true\n'
+    library = Library(tmp_path, "", source)
+    path.rename(path.with_name("away"))
+    library.run()
+    assert library.rows() == {}
+    assert "not_found" in library.why("http://example.org/good.pdf")
+    path.with_name("away").rename(path)
+    library.run()
+    check(library, made.lines)
+    before = sum("far.warc.gz" in one for one in nginx.log.read_text().splitlines())
+    library.run()
+    after = [one for one in nginx.log.read_text().splitlines() if "far.warc.gz" in one]
+    assert len(after) == before, "what was fetched, or is not what its index says, is not asked for again"
+
+
+def test_papers_are_fetched_from_an_s3_store(tmp_path, s3, monkeypatch):
+    made = shelf(s3.folder / "library" / "crawls" / "item-9")
+    made.index(tmp_path / "one.cdx")
+    (s3.folder / "library").chmod(0o700)
+    monkeypatch.setenv("S3_KEY", KEY)
+    library = Library(tmp_path, "", 'cdx = ["one.cdx"]\nwarc_at = ["s3://library/crawls"]\nwarc_secret = "env:S3_KEY"\n'
+                      f'warc_private = true\ns3_endpoint = "{s3.endpoint}"\n')  # fmt: skip
+    library.run()
+    check(library, made.lines)
+    assert KEY.partition(":")[2].encode() not in b"".join(one.read_bytes() for one in tmp_path.rglob("*.db*"))
