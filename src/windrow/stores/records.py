@@ -181,13 +181,14 @@ class RecordStore:
 
     def _take(self, entry: Observed) -> set[int]:
         run = self._link.execute
+        waits = [tuple(one) for one in entry.results if isinstance(one, Waits)]
+        if waits:  # what the visit told before holds until the answers are there
+            run("DELETE FROM waiting WHERE visit = ?", (entry.visit,))
+            run("INSERT INTO waiting VALUES (?, ?)", (entry.visit, json.dumps(waits)))
+            return set()
         touched = {one for (one,) in run("SELECT record FROM observation WHERE visit = ?", (entry.visit,))}
         for table in ("observation", "skipped", "waiting"):
             run(f"DELETE FROM {table} WHERE visit = ?", (entry.visit,))
-        waits = [tuple(one) for one in entry.results if isinstance(one, Waits)]
-        if waits:
-            run("INSERT INTO waiting VALUES (?, ?)", (entry.visit, json.dumps(waits)))
-            return touched
         for one in entry.results:
             if isinstance(one, Observation):
                 key = self._gone_key(one) if one.value is None and one.names else one.key

@@ -8,7 +8,7 @@ from typing import Any
 from windrow.collections.papers.embedded import guessed
 from windrow.collections.papers.file_meta import file_meta
 from windrow.collections.papers.finding import HTML, PDF, UNKNOWN, wanted_types
-from windrow.collections.papers.grobid import TRIES, Extracted, asked, extracted
+from windrow.collections.papers.grobid import TRIES, Extracted, asked, asked_before, extracted
 from windrow.collections.papers.key import base32_of
 from windrow.contract import Ask, Observation, Skip, Task
 from windrow.errors import MissingExtra, StepError
@@ -54,10 +54,11 @@ def _types(task: Task) -> frozenset[str]:
 
 
 def _answered(task: Task) -> Extracted | list[Ask]:
-    """Return what GROBID said, or what it is asked; an answer that tells of the server is asked for some times."""
+    """Return what GROBID said, or what it is asked; an answer that tells of the server is asked for some times a run."""
     asks: list[Ask] = []
     made: Extracted | None = None
-    for number in range(1, TRIES + 1):
+    before = asked_before(task.answers)
+    for number in range(before + 1, before + TRIES + 1):
         asks.append(asked(number, coordinates=task.options.get("coordinates") == "True"))
         answer = task.answers.get(asks[-1].name)
         if answer is None:

@@ -7,6 +7,7 @@ Some of them say something of the document, others of the server: only the first
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from windrow.collections.papers.settings import GROBID
@@ -22,7 +23,7 @@ MOST_TEI = 4_000_000
 MOST_TOLD = 10_000
 """Characters of an error that are stored."""
 TRIES = 3
-"""How often a document is sent whose answer tells of the server, not of the document."""
+"""How often a run sends a document whose answers tell of the server, not of the document."""
 TIMED_OUT = -4
 """The status of no answer in time, as crawlers number it."""
 
@@ -52,6 +53,30 @@ def asked(number: int, *, coordinates: bool = False) -> Ask:
         headers=(("Accept", "application/xml"),),
         form=(FormField("input", DocumentPart(), "paper.pdf", "application/pdf"), *fields),
     )
+
+
+_EARLIER, _ASKED = "before", "tei"
+
+
+def earlier(name: str) -> str:
+    """Return the name by which the last answer of an earlier run is known.
+
+    >>> earlier("tei-3")
+    'before-3'
+    """
+    return f"{_EARLIER}-{name.rpartition('-')[2]}"
+
+
+def asked_before(answers: Iterable[str]) -> int:
+    """Return how often earlier runs sent a document, by the names of the answers that are there.
+
+    >>> asked_before([]), asked_before(["tei-1"]), asked_before(["before-3"]), asked_before(["tei-4", "tei-5"])
+    (0, 0, 3, 3)
+    """
+    found = [name.partition("-") for name in answers]
+    before = [int(number) for kind, _, number in found if kind == _EARLIER]
+    first = min((int(number) for kind, _, number in found if kind == _ASKED), default=1)
+    return max([*before, (first - 1) // TRIES * TRIES])
 
 
 class Extracted(NamedTuple):

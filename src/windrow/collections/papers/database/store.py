@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from windrow.collections.papers.grobid import earlier
 from windrow.errors import StoreError
 from windrow.stores.records import RecordStore
 
@@ -24,6 +25,17 @@ END;
 CREATE TRIGGER IF NOT EXISTS touched_by_gone AFTER DELETE ON observation BEGIN
     INSERT OR IGNORE INTO touched SELECT key FROM record WHERE id = old.record;
 END;
+"""
+# What GROBID was asked for a visit stays till the end of the run, when it shows whether all answers told of the server.
+_ASKED = """
+CREATE TABLE IF NOT EXISTS asked (visit INTEGER PRIMARY KEY, asks TEXT NOT NULL);
+CREATE TRIGGER IF NOT EXISTS asked_by_waiting AFTER DELETE ON waiting BEGIN
+    INSERT OR REPLACE INTO asked VALUES (old.visit, old.asks);
+END;
+"""
+_PASSING = """
+SELECT a.visit, a.asks FROM asked a WHERE EXISTS (SELECT 1 FROM observation o JOIN value v ON v.id = o.value
+    WHERE o.visit = a.visit AND json_extract(v.json, '$.grobid.passing')) ORDER BY a.visit
 """
 _CURRENT = """
 SELECT o.visit, v.json, v.aside FROM observation o JOIN value v ON v.id = o.value
@@ -52,6 +64,22 @@ class PaperStore(RecordStore):
         with self._guarded():
             if not self._link.execute("SELECT 1 FROM sqlite_master WHERE name = 'touched'").fetchone():
                 self._link.executescript(f"BEGIN; {_SCHEMA} INSERT INTO touched SELECT key FROM record; COMMIT;")
+            self._link.executescript(f"BEGIN; {_ASKED} COMMIT;")
+
+    def finish(self, at: int, pulse: Callable[[], bool]) -> int:
+        """Let papers wait for the next run about which GROBID only told that it could not work.
+
+        They wait for the last answer, which is there: so the next run takes the step again, which asks once more.
+        """
+        count = super().finish(at, pulse)
+        with self._writing():
+            again = [(visit, json.loads(asks)[-1]) for visit, asks in self._link.execute(_PASSING)]
+            self._link.executemany(
+                "INSERT OR IGNORE INTO waiting VALUES (?, ?)",
+                [(visit, json.dumps([[earlier(name), address]])) for visit, (name, address) in again],
+            )
+            self._link.execute("DELETE FROM asked")
+        return count
 
     def unwritten(self, limit: int) -> list[str]:
         """Return some papers whose rows are to be written."""
