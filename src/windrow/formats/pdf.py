@@ -106,16 +106,17 @@ def read_pages(raw: bytes) -> PdfPages:
     """Read the text of a document by page, without links and contents; raises what `read` raises."""
     with _opened(raw) as document:
         pages: list[str] = []
+        head: list[PdfLine] = []
         room = _CHARACTERS
         number = len(document)
         for at in range(min(number, PAGES)):
-            text = _words(document, at)
+            text = _words(document, at, None if at else head)
             pages.append(text[:room])
             room -= len(text)
             if room <= 0:
                 break
         title, created = _line(_metadata(document, b"Title")), moment(_metadata(document, b"CreationDate"))
-        return PdfPages(title, created, number, pages, _head(document), len(pages) < number or room <= 0)
+        return PdfPages(title, created, number, pages, head, len(pages) < number or room <= 0)
 
 
 def picture(raw: bytes, width: int, height: int) -> bytes:
@@ -187,28 +188,29 @@ def _page(document: PdfDocument, at: int, links: list[PdfLink]) -> str:
         return ""
 
 
-def _words(document: PdfDocument, at: int) -> str:
-    """Return the text of a page; one that cannot be read is empty."""
+def _words(document: PdfDocument, at: int, head: list[PdfLine] | None) -> str:
+    """Return the text of a page, and put its first lines into a head; a page that cannot be read is empty."""
     from pypdfium2 import PdfiumError  # noqa: PLC0415 an extra
 
     try:
         with closing(document[at]) as page, closing(page.get_textpage()) as text:
+            if head is not None:
+                head += _head(text)
             return _HYPHEN.sub("", text.get_text_bounded())
     except PdfiumError:
         return ""
 
 
-def _head(document: PdfDocument) -> list[PdfLine]:
-    """Return the first lines of the first page, from top to bottom as they are in the file."""
+def _head(text: PdfTextPage) -> list[PdfLine]:
+    """Return the first lines of a page, from top to bottom as they are in the file."""
     from pypdfium2 import PdfiumError  # noqa: PLC0415 an extra
 
     lines: list[_Piece] = []
     try:
-        with closing(document[0]) as page, closing(page.get_textpage()) as text:
-            for at in range(min(text.count_rects(), _PIECES)):
-                found = _Piece(*text.get_rect(at))
-                lines.append(lines.pop().joined(found) if lines and lines[-1].beside(found) else found)
-            said = [PdfLine(_line(text.get_text_bounded(*one[:4])), round(one.high(), 1)) for one in lines]
+        for at in range(min(text.count_rects(), _PIECES)):
+            found = _Piece(*text.get_rect(at))
+            lines.append(lines.pop().joined(found) if lines and lines[-1].beside(found) else found)
+        said = [PdfLine(_line(text.get_text_bounded(*one[:4])), round(one.high(), 1)) for one in lines]
     except PdfiumError:
         return []
     return [one for one in said if one.text]

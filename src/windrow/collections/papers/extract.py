@@ -54,7 +54,7 @@ def _types(task: Task) -> frozenset[str]:
 
 
 def _answered(task: Task) -> Extracted | list[Ask]:
-    """Return what GROBID said, or what it is asked; an answer that tells of the server is asked for some times a run."""
+    """Return what GROBID said, or what it is asked; one that tells of the server is asked for some times a run."""
     asks: list[Ask] = []
     made: Extracted | None = None
     before = asked_before(task.answers)
