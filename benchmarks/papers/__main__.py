@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from benchmarks.comparison import show
 from benchmarks.papers.extraction import extraction
+from benchmarks.papers.fetching import fetching
 from benchmarks.papers.finding import finding
 from benchmarks.papers.matching import matching
 
 if __name__ == "__main__":
-    show(__doc__ or "", {"finding": finding, "extraction": extraction, "matching": matching})
+    show(__doc__ or "", {"finding": finding, "fetching": fetching, "extraction": extraction, "matching": matching})

@@ -10,7 +10,7 @@ from windrow.collections.papers.finding import HTML, JATS, PDF, POSTSCRIPT, UNKN
 from windrow.errors import StepError
 from windrow.reasons import Reason
 
-_BLOCK = 1 << 18
+_BLOCK = 1 << 16  # small enough to stay in the cache between two digests
 _HEAD = 4096
 _PDF = re.compile(rb"%PDF-(\d\.\d)")
 _XHTML = "application/xhtml+xml"

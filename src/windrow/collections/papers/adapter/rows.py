@@ -129,6 +129,8 @@ def _found(papers: Iterable[PaperRecord], roots: Sequence[Path], ledger: Ledger)
         taken = ledger.captures.captured(one.first)
         if place and taken is not None and not taken.original:
             place |= {"warc": _spelled(Path(taken.warc), roots), "offset": taken.offset}
+            if taken.warc.lower().endswith((".arc", ".arc.gz")):  # its record was written anew
+                place["c_size"] = None
         found[one.key] = row.FoundCapture(place, one.seen)
     return found
 
