@@ -30,12 +30,16 @@ from windrow.stores.archive.erase import ErasedSpan, erase, related
 
 
 class TakedownTarget(NamedTuple):
-    """What is taken down, for which collection: its name, and its address, or the origin's number on the ledger."""
+    """What is taken down, for which collection: its name, and its address, or the origin's number on the ledger.
+
+    What came of a `shared` address goes, but it has more than what is taken down: it is asked for again.
+    """
 
     name: str
     address: int = 0
     host: int = 0
     collection: str = ""
+    shared: bool = False
 
 
 class TakedownResult(NamedTuple):
@@ -91,7 +95,7 @@ def take_down_targets(
 
     That it is done is put on record when no file keeps anything of it, and not before.
     """
-    ledger = session.ledger
+    ledger, targets = session.ledger, list(targets)
     with ledger.writing() as writer:
         for one in targets:
             writer.takedowns.begin(session.number, one.collection, one[:3], holder(), reason)
@@ -114,6 +118,7 @@ def take_down_targets(
     with ledger.writing() as writer:
         for seq, told in removed.items():
             writer.takedowns.done(session.number, seq, (told.captures, told.bytes, told.records))
+    lift(session, [one for one in targets if one.shared])
     return list(removed.values())
 
 

@@ -6,7 +6,9 @@ import time
 
 import pytest
 
+from tests.cli.test_forget import remains
 from tests.collections.news import paper
+from tests.collections.news.press import Press
 from tests.collections.news.workspace import articles, summaries
 from windrow.cli import main
 from windrow.collections.news import standard
@@ -119,3 +121,85 @@ def test_a_static_site_of_nginx_gives_its_articles_whatever_names_them(tmp_path,
     assert code == 0
     assert len([line for line in said.splitlines() if json.loads(line)["type"].endswith("result")]) == 4
     assert windrow("check", "news", tmp_path / "normalized_news")[0] == 0
+
+
+SECRET = "zanzibarite"
+
+
+def hits(windrow, words):
+    return [json.loads(line) for line in windrow("search", words, "--json")[1].splitlines()][:-1]
+
+
+def test_forgetting_an_article_leaves_nothing_of_it_and_it_does_not_come_back(tmp_path, town, windrow, monkeypatch):
+    secret = paper.article(town.origin(0), 2, text=f"<p>It is about {SECRET}.</p>{paper.PROSE}")
+    town.put(0, "news/the-quay-story-2.html", secret)
+    feed = {"url": f"{town.origin(0)}/", "kind": "feed", "addresses": ["rss.xml"]}
+    configured(tmp_path, monkeypatch, gazette=feed)
+    assert windrow("run")[0] == 0
+    assert len(hits(windrow, SECRET)) == 1
+    (url,) = (url for url, one in articles(tmp_path).items() if SECRET in one["article_text"])
+    assert windrow("forget", url, "--yes", "--reason", "asked by its author")[0] == 0
+    assert remains(tmp_path, SECRET) == []
+    time.sleep(1.1)
+    for command in (["run"], ["replay"], ["run", "--again"], ["run"]):
+        assert windrow(*command)[0] == 0, command
+        assert titles(tmp_path) == ["The quay 1", "The quay 3"], command
+        assert hits(windrow, SECRET) == []
+    assert remains(tmp_path, SECRET) == []
+    assert len(hits(windrow, "harbour")) == 2
+    code, lines = windrow("export", "news", "--as", "jsonl")
+    assert (code, len(lines.splitlines())) == (0, 2)
+    assert SECRET not in windrow("export", "news", "--as", "atom")[1]
+    assert windrow("check")[0] == 0
+
+
+@pytest.fixture
+def press():
+    served = Press()
+    yield served
+    served.close()
+
+
+@pytest.mark.parametrize("kind", ["wordpress", "townnews"])
+def test_forgetting_one_article_of_a_list_keeps_the_others_and_its_site_goes_on(
+    tmp_path, press, windrow, monkeypatch, kind
+):
+    def publish(*numbers):
+        for number in numbers:
+            text = f"<p>Story {number} {SECRET if number == 2 else ''}</p>"
+            press.post(number, content={"rendered": text, "protected": False})
+        rows = [
+            {"uuid": f"u{number}", "type": "article", "url": one["link"], "title": f"Story {number}",
+             "content": [one["content"]["rendered"]], "starttime": {"iso8601": f"{one['date']}Z"}}
+            for number, one in sorted(press.posts.items(), reverse=True)
+        ]  # fmt: skip
+        path = "/search/?f=json&l=100&s=start_time&sd=desc&t=article&o=0"
+        press.put(path, json.dumps({"total": len(rows), "rows": rows}), "application/json")
+
+    publish(1, 2, 3)
+    configured(tmp_path, monkeypatch, gazette={"url": press.url, "kind": kind, "gone_every": "0s"})
+    assert windrow("run")[0] == 0
+    url = press.posts[2]["link"]
+    assert url in articles(tmp_path)
+    assert windrow("forget", url, "--yes")[0] == 0
+    assert remains(tmp_path, SECRET) == []
+    others = {press.posts[number]["link"] for number in (1, 3)}
+    assert articles(tmp_path).keys() == others
+    publish(9)
+    press.edit(2, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime()), title={"rendered": "Again"})
+    time.sleep(1.1)
+    for command in (["run"], ["replay"], ["run"]):
+        assert windrow(*command)[0] == 0
+        assert articles(tmp_path).keys() == others | {press.posts[9]["link"]}, command
+    assert len(hits(windrow, "story")) == 3
+    assert hits(windrow, SECRET) == []
+    assert windrow("forget", url, "--lift")[0] == 0
+    time.sleep(1.1)
+    press.edit(2, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime()), title={"rendered": "Again, and again"})
+    press.put(
+        "/search/?f=json&l=100&s=start_time&sd=desc&t=article&o=0",
+        press.pages["/search/?f=json&l=100&s=start_time&sd=desc&t=article&o=0"][2] + b" ",
+        "application/json",
+    )
+    assert windrow("run")[0] == 0
+    assert url in articles(tmp_path)

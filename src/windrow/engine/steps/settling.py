@@ -18,6 +18,7 @@ from windrow.engine.requests.services import ServiceRequests
 from windrow.engine.run import HarvestRun, VersionStore, WaitingStore
 from windrow.engine.runtime import rare_gc
 from windrow.engine.steps.stepping import PASSING
+from windrow.engine.taken_down import TakenDownAddresses
 from windrow.errors import ArchiveError, StoreError, WindrowError
 from windrow.model import ArchivePlace, Finding, Item, Reading, Recorded, Status, Visit
 from windrow.reasons import Reason
@@ -56,6 +57,7 @@ class Settling:
         self._asking = ServiceRequests(run)
         self._sources = {source.name: source for source in run.harvest.sources}
         self._options = {name: str(value) for name, value in run.harvest.options.items()}
+        self._taken_down = TakenDownAddresses(run.ledger)
 
     def run(self) -> None:
         """Tell all visits, then what is owed, then let the version store finish."""
@@ -226,12 +228,22 @@ class Settling:
             if entry is None and isinstance(one.result, Reading):
                 visit = one.recorded.visit
                 entry = Observed(one.recorded.seq, visit.started, visit.url, one.recorded.source, _failed(one.result))
+            if self._taken_down and isinstance(entry, Observed):
+                entry = self._without_taken_down(entry)
             if asks and isinstance(entry, Observed):
                 entry = entry._replace(results=tuple(Waits(name, found.digest) for name, _, found in asks))
             entries.append(entry)
         if wanted:
             self._asking.put(wanted)
         return entries
+
+    def _without_taken_down(self, entry: Observed) -> Observed:
+        """Leave out what an answer says of things whose own addresses were taken down."""
+        kept = tuple(
+            Skip(Reason.FORGOTTEN, one.key) if isinstance(one, Observation) and self._taken_down.hold(one.url) else one
+            for one in entry.results
+        )
+        return entry._replace(results=kept)
 
     def _settle(self, page: list[SettledVisit]) -> None:
         """Tell a page of visits in one transaction."""

@@ -17,10 +17,12 @@ from windrow.collections.news.adapter.publish import NewsFolders, Publisher
 from windrow.collections.news.adapter.tree_index import TreeIndex
 from windrow.config import Workspace
 from windrow.contract import Collection
+from windrow.digest import number
 from windrow.engine.check import Fault
 from windrow.engine.ledger import Ledger
 from windrow.engine.run import Harvest
 from windrow.engine.takedown import TakedownTarget
+from windrow.formats.url import normalise
 from windrow.record_adapter import RecordAdapter
 
 
@@ -88,12 +90,35 @@ class NewsAdapter(RecordAdapter):
                 last = visits[-1].seq
         return count
 
+    def _meant(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
+        """Take down an article by its own address; of a list that told of it too, what came, since it has others too."""
+        urls = self._articles_at(workspace, name)
+        for url in urls or (name,):
+            for one in super()._meant(workspace, ledger, url):
+                yield one._replace(shared=True) if urls and one.address != number(normalise(url).url) else one
+        for url in urls or (name,):
+            address = number(normalise(url).url)
+            if urls or ledger.takedowns.of(address, -1):  # one that was taken down has no record any more
+                yield TakedownTarget(url, address, 0, self._collection.name)
+
+    def _articles_at(self, workspace: Workspace, url: str) -> tuple[str, ...]:
+        """Return the addresses by which records and the tree know an article; none where there is no such article."""
+        with self._store(workspace) as store:
+            if store is None:
+                return ()
+            with closing(TreeIndex(self._path(workspace))) as index:
+                known = index.find([standard.alias(url)])
+            names = dict.fromkeys([url, known.url] if known else [url])
+            return tuple(one for one in names if store.known(one)) or ((known.url,) if known else ())
+
     def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, visits: Sequence[int]) -> int:
         """Remove what visits said from the store, and what was written of it from both trees."""
         urls: set[str] = set()
         with self._store(workspace) as store:
             for start in range(0, len(visits) if store else 0, 400):
                 urls |= {one.key for one in store.told(visits[start : start + 400])} if store else set()
+        if not target.host:  # of a list that has others too, only what is named
+            urls = {one for one in (*urls, target.name) if number(normalise(one).url) == target.address}
         if urls:
             self._unwrite(workspace, urls)
         return super().remove_taken_down(workspace, target, visits)
@@ -106,7 +131,7 @@ class NewsAdapter(RecordAdapter):
                 if known is not None:
                     (folders.articles / known.file).unlink(missing_ok=True)
                     index.remove(known.id)
-        for path in folders.raw.glob("*/*/[!_]*.json"):
+        for path in folders.raw.glob("*/*/*.json"):
             _leave_out(path, urls)
         os.sync()
 

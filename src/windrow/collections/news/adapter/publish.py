@@ -26,6 +26,7 @@ from windrow.contract import CAPTURED, REQUEST
 from windrow.engine.ledger import Ledger
 from windrow.errors import DiskFull, StoreError
 from windrow.model import Limits, Recorded
+from windrow.reasons import Reason
 from windrow.stores.records import RecordStore, Told
 
 _PAGE = 200
@@ -126,6 +127,8 @@ class _Writing:
 
     def _told(self, told: Told, visit: Recorded, kind: str) -> tuple[str, str]:
         """Write an article where it is to be; return what is counted, and what it is by."""
+        if told.reason is Reason.FORGOTTEN:
+            return "forgotten", ""
         if told.reason is not None:
             return ("articles_skipped_image_type" if told.reason == "not_wanted" else "errors"), (
                 told.message if told.reason == "not_wanted" else str(told.reason)
@@ -149,7 +152,7 @@ class _Writing:
         if there is None:
             _put(path, written)
         elif not is_new:
-            first_seen = min(first_seen, _first_seen(there) or first_seen)
+            first_seen = min(first_seen, _first_seen(_loaded(there)) or first_seen)
         row = WrittenArticle(0, file, value["url"], first_seen, kind, standard.content_hash(value), [])
         self._index.add(row, aliases)
         doubt = value.get("metadata", {}).get("date_doubt", "")
@@ -167,7 +170,7 @@ class _Writing:
         path = self._trees.articles / known.file
         if name == known.hash and path.exists():
             return False
-        before = json.loads(_read(path) or "{}")
+        before = _loaded(_read(path))
         fields = {*before, *article} - {"first_seen_timestamp_gmt", "metadata"}
         changed = sorted([*moved, *(one for one in fields if before.get(one) != article.get(one))])
         revisions = known.revisions or [{"seen": known.first_seen, "hash": known.hash, "changed": []}]
@@ -175,7 +178,7 @@ class _Writing:
             revisions = _written_already(before, revisions, name) or [
                 *revisions, {"seen": seen, "hash": name, "changed": changed},
             ]  # fmt: skip
-        first = min(known.first_seen, before.get("first_seen_timestamp_gmt") or known.first_seen)
+        first = min(known.first_seen, _first_seen(before) or known.first_seen)
         article["metadata"] = {**article.get("metadata", {}), "revisions": revisions}
         _put(path, standard.spelled(article | {"first_seen_timestamp_gmt": first}))
         self._index.revise(known._replace(hash=name, kind=kind, revisions=revisions, first_seen=first))
@@ -213,12 +216,17 @@ def _read(path: Path) -> str | None:
         return None
 
 
-def _first_seen(text: str) -> int | None:
+def _loaded(text: str | None) -> dict[str, Any]:
+    """Return what a file has; nothing where it is damaged, whoever wrote it."""
     try:
-        told = json.loads(text)
-    except ValueError:
-        return None
-    found = told.get("first_seen_timestamp_gmt") if isinstance(told, dict) else None
+        told = json.loads(text or "")
+    except (ValueError, RecursionError):
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def _first_seen(article: Mapping[str, Any]) -> int | None:
+    found = article.get("first_seen_timestamp_gmt")
     return found if isinstance(found, int) and found > 0 else None
 
 
