@@ -9,9 +9,9 @@ from windrow.config import load
 from windrow.engine.session import Session, Setup
 
 
-def configured(root, sites, news=""):
-    """Write a workspace whose sources are `sites`, name -> settings, and load it."""
-    lines = ["[news]", news]
+def configured(root, sites, news="", transfer=0):
+    """Write a workspace whose sources are `sites`, name -> settings, and load it; `transfer`: most bytes of an answer."""
+    lines = [f"[limits]\ntransfer = {transfer}" if transfer else "", "[news]", news]
     for name, told in sites.items():
         lines.append(f'[source.{name}]\ncollection = "news"')
         lines += [f"{key} = {json.dumps(value)}" for key, value in ({"delay": "0s"} | told).items()]

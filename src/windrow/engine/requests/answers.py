@@ -64,6 +64,9 @@ class FollowedTurn(NamedTuple):
 def body_of(view: BinaryIO, fields: Mapping[str, str], limits: Limits) -> BinaryIO:
     """Return a body without its codings; raises StepError for one that is larger than a document may be."""
     if "content-encoding" not in fields:
+        if view.seek(0, io.SEEK_END) > limits.member:
+            raise StepError(f"more than {limits.member} bytes", Reason.TOO_LARGE)
+        view.seek(0)
         return view
     raw = view.read(limits.member + 1)
     if len(raw) > limits.member:

@@ -15,6 +15,7 @@ from windrow.collections.news import check_tree, standard
 from windrow.collections.news.adapter import export
 from windrow.collections.news.adapter.publish import NewsFolders, Publisher
 from windrow.collections.news.adapter.tree_index import TreeIndex
+from windrow.collections.news.reply import LARGEST
 from windrow.config import Workspace
 from windrow.contract import Collection
 from windrow.digest import number
@@ -23,6 +24,7 @@ from windrow.engine.ledger import Ledger
 from windrow.engine.run import Harvest
 from windrow.engine.takedown import TakedownTarget
 from windrow.formats.url import normalise
+from windrow.model import Limits
 from windrow.record_adapter import RecordAdapter
 
 
@@ -39,7 +41,7 @@ class NewsAdapter(RecordAdapter):
         """Make the harvest that the configuration describes, and what writes the tree after it."""
         made = super().harvest(workspace)
         publisher = Publisher(workspace.ledger, self._path(workspace), self._folders(workspace))
-        return replace(made, derivations={"publish": publisher})
+        return replace(made, derivations={"publish": publisher}, limits=_limits(workspace))
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
         """Look through the store, and whether the articles that were written are there and valid."""
@@ -91,7 +93,7 @@ class NewsAdapter(RecordAdapter):
         return count
 
     def _meant(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
-        """Take down an article by its own address; of a list that told of it too, what came, since it has others too."""
+        """Take down an article by its own address, and what came of lists that told of it: those have others too."""
         urls = self._articles_at(workspace, name)
         for url in urls or (name,):
             for one in super()._meant(workspace, ledger, url):
@@ -138,9 +140,15 @@ class NewsAdapter(RecordAdapter):
     def _folders(self, workspace: Workspace) -> NewsFolders:
         values = self._values(workspace)
         return NewsFolders(
-            Path(values["news.tree"]), Path(values["news.raw"]), workspace.archive.folder, workspace.limits,
+            Path(values["news.tree"]), Path(values["news.raw"]), workspace.archive.folder, _limits(workspace),
             update=bool(values["news.update"]),
         )  # fmt: skip
+
+
+def _limits(workspace: Workspace) -> Limits:
+    """Return how large answers may be: lists and pages are read as a whole."""
+    limits = workspace.limits
+    return replace(limits, transfer=min(limits.transfer, LARGEST), member=min(limits.member, LARGEST))
 
 
 def _leave_out(path: Path, urls: set[str]) -> None:

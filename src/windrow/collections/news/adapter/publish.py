@@ -20,6 +20,7 @@ from windrow.collections.news import standard
 from windrow.collections.news.adapter.raw import RawRun
 from windrow.collections.news.adapter.tree_index import TreeIndex, WrittenArticle
 from windrow.collections.news.discover import kind_of
+from windrow.collections.news.feed import ARTICLE
 from windrow.collections.news.settings import KINDS
 from windrow.collections.news.wordpress_gone import NUMBERS
 from windrow.contract import CAPTURED, REQUEST
@@ -120,6 +121,10 @@ class _Writing:
             raw = self._raw[kind] = RawRun(kind, self._session, self._trees, one.opened, self._index.is_first)
         if name != NUMBERS:  # numbers are no posts
             raw.take(one, self._ledger.requests.followed(one.seq), self._ledger.captures)
+        if why := _failure(one, name):
+            if self._index.is_first(f"{kind} {one.visit.url}"):
+                raw.count("errors", why)
+            return
         for each in told:
             if not self._index.is_first(f"{kind} {each.key}"):
                 continue  # listed by a page that overlaps another one of this run
@@ -129,10 +134,10 @@ class _Writing:
         """Write an article where it is to be; return what is counted, and what it is by."""
         if told.reason is Reason.FORGOTTEN:
             return "forgotten", ""
+        if told.reason is Reason.NOT_WANTED:
+            return "articles_skipped_image_type", told.message
         if told.reason is not None:
-            return ("articles_skipped_image_type" if told.reason == "not_wanted" else "errors"), (
-                told.message if told.reason == "not_wanted" else str(told.reason)
-            )
+            return "errors", str(told.reason)
         if not told.json:
             return "gone", ""
         value, aside = json.loads(told.json), json.loads(told.aside or "{}")
@@ -183,6 +188,14 @@ class _Writing:
         _put(path, standard.spelled(article | {"first_seen_timestamp_gmt": first}))
         self._index.revise(known._replace(hash=name, kind=kind, revisions=revisions, first_seen=first))
         return True
+
+
+def _failure(one: Recorded, name: str) -> str:
+    """Return why an article's page did not come; empty where it did, and for what only lists articles."""
+    visit = one.visit
+    if not name.endswith(f".{ARTICLE}") or (visit.reason is None and visit.status in {200, 304}):
+        return ""
+    return str(visit.reason) if visit.reason else f"status {visit.status}" if not visit.location else ""
 
 
 def _written_already(

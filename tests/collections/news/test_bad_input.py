@@ -1,0 +1,143 @@
+"""Bad answers, pages and rows, each in a whole run: each has its reason, is counted, and the run goes on."""
+
+import json
+import re
+from contextlib import closing
+
+import pytest
+
+from tests.collections.news import paper
+from tests.collections.news.press import Press
+from tests.collections.news.workspace import articles, configured, run, summaries
+from windrow.collections.news import standard
+from windrow.engine.ledger import Ledger
+
+
+@pytest.fixture
+def press():
+    served = Press(posts=2)
+    yield served
+    served.close()
+
+
+JSON, HTML = "application/json", "text/html; charset=utf-8"
+ANSWERS = {
+    "wall": (HTML, b"<html>Checking your browser", "bot_wall"),
+    "wall-as-json": (JSON, b"\xef\xbb\xbf <!doctype html><p>Are you human?", "bot_wall"),
+    "envelope": (JSON, b'{"body": {"code": "rest_no_route"}, "status": 404, "headers": []}', "not_found"),
+    "empty": (JSON, b"", "truncated"),
+    "gigantic": (JSON, b'[{"id": 1, "title": "' + b"x" * 300_000 + b'"}]', "too_large"),
+    "not-utf-8": (JSON, b'[{"id": 1, "title": "\xff\xfe"}]', "wrong_encoding"),
+    "cut": (JSON, b'[{"id": 1, "title": "x', "not_well_formed"),
+    "deep": (JSON, b"[" * 100_000, "not_well_formed"),
+    "no-list": (JSON, b'{"id": 1}', "not_valid"),
+}
+
+
+def followed(workspace):
+    """Return why answers were of no use, by the first part of their paths."""
+    found = {}
+    with closing(Ledger(workspace.ledger)) as ledger:
+        for one in ledger.attempts.visits_after("news", 0, 999):
+            told = ledger.requests.followed(one.seq)
+            if reason := one.visit.reason or (told.reason if told else None):
+                found.setdefault(one.visit.url.split("/")[3], set()).add(str(reason))
+    return found
+
+
+@pytest.mark.parametrize("kind", ["wordpress", "townnews"])
+def test_answers_that_are_no_json_have_a_reason_each_and_the_other_sites_are_read(tmp_path, press, monkeypatch, kind):
+    rows = [{"uuid": "u", "type": "article", "url": f"{press.url}/a.html", "title": "T", "content": ["<p>x"]}]
+    good = json.dumps({"total": 1, "rows": rows}).encode() if kind == "townnews" else None
+
+    def answer(path):
+        name = path.split("/")[1]
+        if name in ANSWERS:
+            media, body, _ = ANSWERS[name]
+            return 200, {"Content-Type": media}, body
+        if good and path.startswith("/search/"):
+            return 200, {"Content-Type": JSON}, good
+        return Press._answer(press, path)
+
+    monkeypatch.setattr(press, "_answer", answer)
+    sites = {name: {"url": f"{press.url}/{name}/", "kind": kind} for name in ANSWERS}
+    workspace = configured(tmp_path, sites | {"fine": {"url": press.url, "kind": kind}}, transfer=200_000)
+    run(workspace)
+    found = followed(workspace)
+    assert {name: found.get(name) for name in ANSWERS} == {name: {one[2]} for name, one in ANSWERS.items()}
+    assert len(articles(tmp_path)) == (2 if kind == "wordpress" else 1)
+    (collected,) = summaries(tmp_path, "_collection_summary.json")
+    assert collected["results"][0]["status"] == "success"
+
+
+PAGES = {
+    "empty": ("", "no_text"),
+    "spaces": (" \n ", "no_text"),
+    "no-title": ("<html><head><meta property=og:type content=article></head><body>{text}</body></html>", "no_title"),
+    "script-only": ("<html><title>T</title><meta property=og:type content=article><script>x()</script>", "no_text"),
+    "shut": ("<html><meta name=robots content='noindex, follow'><title>T</title><article>{text}", "noindex"),
+    "gigantic": ("<html><title>T</title><article>{text}" + "<!-- x -->" * 40_000, "too_large"),
+}
+DATES = {
+    "2999-01-01T00:00:00Z": (32472144000, "in the future"),
+    "2025-11-20T08:00:00": (None, "no time zone"),
+    "2025-11-20T08:00:00+00:00": (1763625600, None),
+    "2025-11-20T08:00:00+99:00": (None, "not a date"),
+    "0000-00-00T00:00:00Z": (None, "not a date"),
+    "1970-01-01T00:00:00Z": (None, "before 1990"),
+    "yesterday": (None, "not a date"),
+}
+
+
+def test_pages_that_are_no_article_or_lie_about_their_date_have_a_reason_each_and_are_counted(tmp_path, press):
+    numbers = {name: n for n, name in enumerate([*PAGES, *DATES], 1)}
+    for name, (body, _) in PAGES.items():
+        press.put(f"/news/the-quay-story-{numbers[name]}.html", body.replace("{text}", paper.PROSE))
+    for name in DATES:
+        body = paper.article(press.url, numbers[name]).replace(f"2025-11-{numbers[name]:02}T08:00:00-06:00", name)
+        press.put(f"/news/the-quay-story-{numbers[name]}.html", body)
+    tricks = paper.article(press.url, 50, title="<script>alert(1)</script>Caf\u00e9 &lt;b&gt; \u202e")
+    press.put("/news/the-quay-story-50.html", tricks.encode("latin-1", "replace"), "text/html; charset=utf-8")
+    press.put("/news/the-quay-story-51.html", b"%PDF-1.7 ...", "application/pdf")
+    listed = paper.rss(press.url, [*numbers.values(), 50, 51], "").replace("<title>The quay 3</title>", "")
+    listed = re.sub("<pubDate>.*?</pubDate>", "", listed).replace(
+        "</channel>", "<item><link>https://../../etc/passwd</link></item></channel>"
+    )
+    press.put("/rss.xml", listed, "application/rss+xml")
+    workspace = configured(
+        tmp_path, {"g": {"url": press.url, "kind": "feed", "addresses": ["rss.xml"]}}, transfer=300_000
+    )
+    run(workspace)
+    (summary,) = summaries(tmp_path)
+    reasons = {}
+    for _, reason in PAGES.values():
+        reasons[f"error: {reason}"] = reasons.get(f"error: {reason}", 0) + 1
+    assert {name: summary["details"].get(name) for name in reasons} == reasons
+    assert summary["statistics"]["errors"] == len(PAGES)
+    assert summary["details"]["type application/pdf"] == summary["statistics"]["articles_skipped_image_type"] == 1
+    found = articles(tmp_path)
+    assert not [problem for one in found.values() for problem in standard.problems(one)]
+    for date, (stamp, doubt) in DATES.items():
+        (one,) = [each for url, each in found.items() if url.endswith(f"-{numbers[date]}.html")]
+        told = one.get("metadata", {}).get("date_doubt")
+        if one["publication_date"] is not None:  # the reader of pages leaves out what is no date at all
+            assert (date, one["publication_timestamp_gmt"], told) == (date, stamp, doubt)
+        else:
+            assert (doubt, one["publication_timestamp_gmt"]) == ("not a date", None)
+    (trick,) = [one for url, one in found.items() if url.endswith("-50.html")]
+    assert "<script>" not in trick["title"]
+    assert trick["article_text"].startswith(("Sentence", "#"))
+    assert {path.name for path in (tmp_path / "normalized_news").iterdir()} == {"127.0.0.1"}
+
+
+def test_rows_that_are_listed_twice_protected_or_of_other_types_are_counted_by_reason(tmp_path, press):
+    press.post(3, content={"rendered": "", "protected": True})
+    press.post(4, type="page")
+    press.posts[5] = press.posts[1] | {"slug": "again"}
+    press.post(6, link=f"{press.url}/../../x\u0000y/")
+    press.post(7, title={"rendered": ""})
+    run(configured(tmp_path, {"g": {"url": press.url, "kind": "wordpress"}}))
+    (summary,) = summaries(tmp_path)
+    wanted = {"error: protected": 1, "type page": 1, "error: no_title": 1}
+    assert {name: summary["details"].get(name) for name in wanted} == wanted
+    assert not [problem for one in articles(tmp_path).values() for problem in standard.problems(one)]
