@@ -38,6 +38,11 @@ def test_a_headline_in_the_main_content_comes_first() -> None:
     ("html", "first", "expected"),
     [
         ("<title>Tea | The Site</title>", "", "Tea"),
+        (
+            "<title>Tea of the Site | Tea</title><meta property=og:title content='Tea of the Site | Tea'>",
+            "",
+            "Tea of the Site | Tea",
+        ),
         ("<title>Tea | The Site</title>", "Latest", "Tea"),
         ("<title>The Site: Tea - The Site</title><meta property=og:title content=Tea>", "Tea", "Tea"),
         ("<title>A - B</title><meta property=og:title content='A - B'>", "", "A - B"),

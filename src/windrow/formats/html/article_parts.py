@@ -116,17 +116,28 @@ def title(head: PageHead, first: str) -> str:
     if first and (not whole or _plain(first) in _plain(f"{whole} {head.title} {head.linked.headline}")):
         return first
     names = _sites(head)
-    parts = [part for part in _split(whole) if _plain(part) not in names]
-    if not parts:
+    spans = list(_spans(whole))
+    kept = [(start, end) for start, end in spans if _plain(whole[start:end]) not in names]
+    if not kept:
         return whole or first
-    if len(parts) == len(_split(whole)) > 1 and not head.property("og:title"):
-        parts = parts[:-1]  # what stands last names the site, mostly
-    kept = whole[: whole.index(parts[-1]) + len(parts[-1])]
-    return kept[kept.index(parts[0]) :]
+    if len(kept) == len(spans) > 1 and not head.property("og:title"):
+        kept.pop()  # what stands last names the site, mostly
+    return whole[kept[0][0] : kept[-1][1]]
+
+
+def _spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the parts of a title begin and end; the same part may stand there twice."""
+    start = 0
+    for gap in _PARTS.finditer(text):
+        if gap.start() > start:
+            yield start, gap.start()
+        start = gap.end()
+    if start < len(text):
+        yield start, len(text)
 
 
 def _split(text: str) -> list[str]:
-    return [part for part in _PARTS.split(text) if part]
+    return [text[start:end] for start, end in _spans(text)]
 
 
 def _called(head: PageHead) -> Iterator[str]:
