@@ -18,7 +18,7 @@ from windrow.formats.html.head import PageHead, dated, head
 from windrow.formats.html.hint import hint
 from windrow.formats.html.outline import Outline
 from windrow.formats.html.tree import body, parse, silence
-from windrow.formats.html.walk import walk
+from windrow.formats.html.walk import pieces, walk_pieces
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser
@@ -72,8 +72,8 @@ def article(raw: bytes, content_type: str = "", url: str = "", drop: Sequence[st
     for selector in drop:
         _drop(tree, selector)
     silence(tree, text.text)
-    markup = body(tree)
-    outline = walk(markup)
+    split = pieces(body(tree))
+    outline = walk_pieces(split)
     chosen = main_content(outline, hint(url, said.property("og:type"), said.json_ld))
     first = headline(outline, chosen, said)
     near = _near(outline, chosen, first)
@@ -92,7 +92,7 @@ def article(raw: bytes, content_type: str = "", url: str = "", drop: Sequence[st
         said.canonical or said.property("og:url"),
         said.base,
         tuple(block for block, keep in zip(outline.blocks.text, chosen, strict=True) if keep),
-        excerpt(markup, chosen),
+        excerpt(split, outline, chosen),
         text.encoding,
     )
 

@@ -47,6 +47,8 @@ class Boxes:
     """The first block within it."""
     last: list[int] = field(default_factory=list)
     """The block behind its last."""
+    start: list[bytes] = field(default_factory=list)
+    """Its start tag as written, without its brackets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,8 @@ class Blocks:
     """How many of the words lie in links."""
     links: list[int] = field(default_factory=list)
     box: list[int] = field(default_factory=list)
+    end: list[int] = field(default_factory=list)
+    """The number of the tag that ends it, counted over all tags within the body."""
     code: dict[int, list[str]] = field(default_factory=dict)
     """By block, what is marked up as code within its lines."""
     quote: dict[int, list[str]] = field(default_factory=dict)

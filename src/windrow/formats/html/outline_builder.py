@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from unicodedata import is_normalized, normalize
 
 from windrow.formats.html.element import BODY, Shape, attribute, plain
@@ -23,6 +24,9 @@ _UNSPACED_FROM = "\u0e00"
 _LETTERED = "\u3040"
 _IN_LINE = frozenset(("p", "h1", "h2", "h3", "h4", "h5", "h6"))
 _CODE, _HEADLINE = int(PageLocation.CODE), int(PageLocation.HEADLINE)
+
+_Row = tuple[str, int, int, int, int, int, str, int, bytes]
+"""A box, in the order of the columns of `Boxes` but for `last`."""
 
 
 class OpenWords:
@@ -55,7 +59,7 @@ class OutlineBuilder:
 
     __slots__ = (
         "_anchor", "_anchors", "_blocks", "_code", "_components", "_deep", "_last", "_lines", "_linked", "_links",
-        "_paths", "_quote", "_rows", "_stack", "_texts", "gap", "parts",
+        "_paths", "_quote", "_rows", "_stack", "_texts", "gap", "left", "parts",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -64,13 +68,14 @@ class OutlineBuilder:
         """Of the line of text that is being written, as they stand in the markup."""
         self.gap = b" "
         """What parts words in the line."""
+        self.left: Callable[[], int] = int
+        """Says how many tags are still to be walked over."""
         self._blocks = Blocks()
         self._texts = self._blocks.text
         self._anchors: list[Anchor] = []
         self._lines: list[bytes] = []
         self._paths: dict[tuple[int, str], int] = {(-1, BODY.kind): 0}
-        self._rows: list[tuple[str, int, int, int, int, int, str, int]] = [("body", -1, 0, 0, 0, 0, BODY.kind, 0)]
-        """Of boxes, in the order of the columns of `Boxes`."""
+        self._rows: list[_Row] = [("body", -1, 0, 0, 0, 0, BODY.kind, 0, b"body")]
         self._last = [0]
         self._stack = [0]
         self._deep = 0
@@ -80,24 +85,14 @@ class OutlineBuilder:
         self._quote: OpenWords | None = None
         self._linked = self._links = 0
 
-    @property
-    def count(self) -> int:
-        """How many blocks there are so far."""
-        return len(self._texts)
-
-    @property
-    def inside(self) -> int:
-        """The marks of the box that is open."""
-        return self._rows[self._stack[-1]][3]
-
     def done(self) -> Outline:
         """Return what was laid flat."""
         self.border()
         while len(self._stack) > 1:
             self.close()
         self._last[0] = len(self._texts)
-        tag, up, depth, marks, names, path, kind, first = map(list, zip(*self._rows, strict=True))
-        boxes = Boxes(tag, up, depth, marks, names, path, kind, first, self._last)
+        tag, up, depth, marks, names, path, kind, first, start = map(list, zip(*self._rows, strict=True))
+        boxes = Boxes(tag, up, depth, marks, names, path, kind, first, self._last, start)
         return Outline(boxes, self._blocks, self._anchors)
 
     def space(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
@@ -110,7 +105,7 @@ class OutlineBuilder:
         if self.parts or self._lines:
             self._flush()
 
-    def open(self, _tag: bytes, shape: Shape) -> None:
+    def open(self, tag: bytes, shape: Shape) -> None:
         """Open a box."""
         if self.parts or self._lines:
             self._flush()
@@ -132,7 +127,7 @@ class OutlineBuilder:
             self._anchor.headline = True
         stack.append(len(rows))
         self._last.append(0)
-        rows.append((name, up, depth, marks, names, path, kind, len(self._texts)))
+        rows.append((name, up, depth, marks, names, path, kind, len(self._texts), tag))
 
     def close(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
         """Close the innermost box; one that held no text is forgotten."""
@@ -299,6 +294,7 @@ class OutlineBuilder:
             blocks.linked.append(min(self._linked, words))
             blocks.links.append(self._links)
             blocks.box.append(self._stack[-1])
+            blocks.end.append(self.left())
         self._linked = self._links = 0
 
 
@@ -329,7 +325,7 @@ def _initial(found: re.Match[str]) -> str:
     return found[1] if found.string[found.end()].islower() else found[0]
 
 
-def _points(run: OpenWords, row: tuple[str, int, int, int, int, int, str, int]) -> bool:
+def _points(run: OpenWords, row: _Row) -> bool:
     """Tell whether a link is a sign beside a headline, or a term, that points at it."""
     if not (row[3] & _HEADLINE or row[0] == "dt") or b' href="#' not in run.tag:
         return False

@@ -8,7 +8,9 @@ tags and texts by turns.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
+from operator import length_hint
 
 from windrow.formats.html.element import BODY, Shape, shape
 from windrow.formats.html.outline import Outline
@@ -74,12 +76,19 @@ _known = _INLINE.copy()
 
 def walk(markup: bytes) -> Outline:
     """Lay a body flat, given as its tree was written out, in UTF-8."""
+    return walk_pieces(pieces(markup))
+
+
+def walk_pieces(split: Sequence[bytes]) -> Outline:
+    """Lay a body flat, given as its tags and texts by turns, as `pieces` returns them."""
     pen = OutlineBuilder()
     parts = pen.parts
-    split = pieces(markup)
     parts += split[2:3]  # behind the tag of the body itself
     tags = split[3::2]
-    for tag, text, known in zip(tags, split[4::2], map(_known.get, tags), strict=False):
+    number = len(tags)
+    walked = iter(tags)
+    pen.left = partial(length_hint, walked)
+    for tag, text, known in zip(walked, split[4::2], map(_known.get, tags), strict=False):
         act, shaped = known or meaning(tag)
         if act is _OPEN:  # the most frequent first, and by name, which is the quicker call
             pen.open(tag, shaped)
@@ -92,7 +101,11 @@ def walk(markup: bytes) -> Outline:
             act(pen, tag, shaped)
         if text and (parts or not text.isspace()):
             parts.append(text)
-    return pen.done()
+    pen.left = lambda: -1  # the body's own end
+    outline = pen.done()
+    ends = outline.blocks.end
+    ends[:] = [number - 1 - left for left in ends]
+    return outline
 
 
 def pieces(markup: bytes) -> list[bytes]:
