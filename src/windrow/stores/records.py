@@ -214,12 +214,13 @@ class RecordStore:
         record = int(run("SELECT id FROM record WHERE key = ?", (one.key,)).fetchone()[0])
         value = None
         if one.value is not None:
-            spelled = json.dumps(one.value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-            name = digest(f"{spelled}\n{one.text}".encode("utf-8", "replace"))
-            aside = json.dumps(one.aside, ensure_ascii=False, sort_keys=True) if one.aside else ""
+            spelled = _whole(json.dumps(one.value, ensure_ascii=False, sort_keys=True, separators=(",", ":")))
+            text = _whole(one.text)
+            name = digest(f"{spelled}\n{text}".encode())
+            aside = _whole(json.dumps(one.aside, ensure_ascii=False, sort_keys=True)) if one.aside else ""
             run(
                 "INSERT INTO value (digest, json, text, aside) VALUES (?,?,?,?) ON CONFLICT DO NOTHING",
-                (name, spelled, one.text, aside),
+                (name, spelled, text, aside),
             )
             value = run("SELECT id FROM value WHERE digest = ?", (name,)).fetchone()[0]
         if value is not None:  # a thing that moved goes by its names under its new key
@@ -435,3 +436,8 @@ def _spell(at: datetime) -> str:
     """Spell a time in UTC, so that texts sort as times do; one without a zone is taken for UTC."""
     aware = at if at.tzinfo else at.replace(tzinfo=UTC)
     return aware.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def _whole(text: str) -> str:
+    """Return a text without halves of characters, which no database takes: each becomes a question mark."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -94,6 +94,17 @@ class Shelf:
         record = gzip.compress(warc + head + body + b"\r\n\r\n", mtime=0)
         return self._add(url, record, at, mime, digest or sha1(body))
 
+    def revisit(self, url: str, body: bytes, at: str) -> str:
+        """Write a record that says that an address has the bytes of another one; its line is returned, too."""
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\n\r\n"
+        warc = (
+            f"WARC/1.0\r\nWARC-Type: revisit\r\nWARC-Record-ID: <urn:uuid:{uuid.uuid4()}>\r\nWARC-Date: {at}\r\n"
+            f"WARC-Target-URI: {url}\r\nWARC-Payload-Digest: sha1:{sha1(body)}\r\n"
+            "WARC-Profile: http://netpreserve.org/warc/1.0/revisit/identical-payload-digest\r\n"
+            f"Content-Type: application/http; msgtype=response\r\nContent-Length: {len(head)}\r\n\r\n"
+        ).encode()
+        return self._add(url, gzip.compress(warc + head + b"\r\n\r\n", mtime=0), at, "warc/revisit", sha1(body))
+
     def _add(self, url: str, record: bytes, at: str, mime: str, digest: str) -> str:
         offset = self.path.stat().st_size if self.path.exists() else 0
         with self.path.open("ab") as file:

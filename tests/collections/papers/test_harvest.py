@@ -239,11 +239,15 @@ if __name__ == "__main__":
 """
 
 
-def test_a_run_that_is_killed_anywhere_goes_on_to_the_same_rows(tmp_path):
+@pytest.mark.parametrize("store", ["sqlite", "hbase"])
+def test_a_run_that_is_killed_anywhere_goes_on_to_the_same_rows(tmp_path, store, request):
     whole = library(tmp_path / "whole")
     whole.run()
     wanted = whole.rows()
-    made = library(tmp_path / "killed", like=tmp_path / "whole")
+    section = ""
+    if store == "hbase":
+        section = f'table = "{request.getfixturevalue("hbase_gateway")}"\ntable_env = "k{os.getpid()}"'
+    made = library(tmp_path / "killed", section, like=tmp_path / "whole")
     script = tmp_path / "child.py"
     script.write_text(CHILD)
     for wait in (0.7, 0.9, 1.1, 1.3, 1.6, 2.0, 3.0):

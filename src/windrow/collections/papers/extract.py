@@ -75,7 +75,10 @@ def _take_grobid(made: Extracted, value: dict[str, Any], aside: dict[str, Any]) 
     said = {"status_code": made.code, "status": made.status, "quality": made.quality, "passing": made.passing}
     value["grobid"] = said
     if made.tei:
-        aside["tei"] = made.tei.decode("utf-8", "surrogateescape")
+        try:
+            aside["tei"] = made.tei.decode()
+        except UnicodeDecodeError:
+            aside["tei_base64"] = b64encode(made.tei).decode()
     if made.table is None:
         return ""
     table = made.table

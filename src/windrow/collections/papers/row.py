@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -66,7 +67,9 @@ def _grobid(found: Mapping[str, Any] | None, aside: Mapping[str, Any], shape: st
         "grobid0:quality": found["quality"],
     }
     if tei := aside.get("tei"):
-        told["grobid0:tei_xml"] = tei.encode("utf-8", "surrogateescape")
+        told["grobid0:tei_xml"] = tei.encode()
+    elif packed := aside.get("tei_base64"):  # its bytes are no UTF-8
+        told["grobid0:tei_xml"] = b64decode(packed)
     if table := aside.get("tei_json"):
         told["grobid0:tei_json"] = (aside.get("later_json") or table) if shape == LATER else table
         told["grobid0:metadata"] = metadata(told["grobid0:tei_json"])

@@ -1,0 +1,216 @@
+"""What becomes of papers of all kinds, and of what is hostile, in whole runs."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+from collections import Counter
+
+import grobid_tei_xml
+import pytest
+
+from tests.collections.papers.library import Library, Shelf, pdf, sha1
+from tests.collections.papers.test_grobid import TEI, XML
+from tests.collections.papers.test_harvest import exported
+from tests.requests.workshop import Server
+from windrow.collections.papers.adapter import ADAPTER
+from windrow.collections.papers.columns import decoded
+from windrow.engine.ledger import Ledger
+from windrow.engine.progress import Progress
+
+JATS = b'<?xml version="1.0"?><article article-type="research-article"><front/></article>'
+POSTSCRIPT = b"%!PS-Adobe-3.0\n%%Title: x\nshowpage\n"
+HTML = b"<!doctype html><html><title>Fulltext</title><body>words</body></html>"
+
+
+def shelf_of(root, papers: dict[str, bytes]) -> Shelf:
+    (root / "warcs").mkdir(parents=True)
+    shelf = Shelf(root / "warcs" / "one.warc.gz")
+    for name, content in papers.items():
+        shelf.put(f"http://example.org/{name}.pdf", content)
+    return shelf
+
+
+def library(root, section: str = "", more: str = "") -> Library:
+    return Library(root, section, f'cdx = ["{root}/one.cdx"]\nwarc = ["{root}/warcs"]\n{more}')
+
+
+def test_fulltext_of_other_kinds_has_a_row_and_is_declined_by_the_extractor(tmp_path):
+    shelf = shelf_of(tmp_path, {})
+    kinds = {"application/postscript": POSTSCRIPT, "application/jats+xml": JATS, "text/html": HTML}
+    for kind, content in kinds.items():
+        shelf.put(f"http://example.org/{kind}", content, mime=kind)
+    shelf.index(tmp_path / "one.cdx")
+    made = library(tmp_path, "", f"types = {json.dumps([*kinds])}")
+    made.run()
+    rows = {key: decoded(cells) for key, cells in made.rows().items()}
+    assert {key: row["file:mime"] for key, row in rows.items()} == {
+        f"sha1:{sha1(one)}": kind for kind, one in kinds.items()
+    }
+    for row in rows.values():
+        assert not [name for name in row if name.startswith(("grobid0:", "text0:"))]
+    assert "only PDFs are extracted" in made.why(sha1(JATS)) + json.dumps(
+        [json.loads(line) for line in exported(made, "paper-versions", "jsonl").splitlines()]
+    )
+
+
+def test_captures_of_one_file_are_one_row_and_revisits_are_found_by_their_originals(tmp_path):
+    good = pdf("A paper that many addresses have")
+    shelf = shelf_of(tmp_path, {"first": good})
+    shelf.revisit("http://mirror.example.org/again.pdf", good, "2021-05-06T07:08:09Z")
+    shelf.put("http://third.example.org/x.pdf", good, at="2022-01-01T00:00:00Z")
+    shelf.revisit("http://mirror.example.org/lost.pdf", b"of no original", "2021-05-06T07:08:10Z")
+    shelf.index(tmp_path / "one.cdx")
+    made = library(tmp_path)
+    made.run()
+    row = decoded(made.rows()[f"sha1:{sha1(good)}"])
+    assert (row["f:c"]["c"], row["f:c"]["u"]) == (3, "http://example.org/first.pdf")
+    assert row["file:cdx"]["c_size"] == shelf.lines[0].split()[8]
+    assert len(made.rows()) == 1
+    assert "no_original" in made.why("http://mirror.example.org/lost.pdf")
+    for url in ("http://mirror.example.org/again.pdf", "http://third.example.org/x.pdf"):
+        assert "taken for papers" in made.why(url), "every capture is on the ledger"
+
+
+def test_tei_is_kept_and_the_json_of_both_shapes_is_made_from_it_without_grobid(tmp_path):
+    papers = {name: pdf(f"The paper called {name} by everybody") for name in ("good", "ocr")}
+    names = {content: name for name, content in papers.items()}
+    ocr = (500, b"[NO_BLOCKS] PDF parsing resulted in empty content", XML)
+    server = Server(lambda asked: (200, TEI, XML) if names[asked.form()["input"][2]] == "good" else ocr)
+    shelf_of(tmp_path, papers).index(tmp_path / "one.cdx")
+    made = library(tmp_path, f'grobid = "{server.url}"')
+    made.run()
+    server.close()
+    key = f"sha1:{sha1(papers['good'])}"
+    first = decoded(made.rows()[key])
+    assert set(first["grobid0:tei_json"]) >= {"title", "authors", "journal", "date", "citations", "body", "annex"}
+    dumped = {form: exported(made, "paper-dump", form).decode().splitlines() for form in ("grobid-xml", "scorable")}
+    (line,) = dumped["grobid-xml"]
+    told = json.loads(line.split("\t")[1])
+    assert (told["pdf_hash"], told["tei_xml"]) == (sha1(papers["good"]), TEI.decode())
+    assert json.loads(told["cdx_metadata"])["dt"] == "20200102030405"
+    (line,) = dumped["scorable"]
+    assert line.split("\t")[0] == "acarefulmeasureofthewholething"
+    assert json.loads(line.split("\t")[1])["authors"] == ["Ann Lee"]
+    assert exported(made, "paper-count", "status-code") == b"200\t1\n500\t1\n"
+    assert exported(made, "paper-count", "status") == b"error\t1\nsuccess\t1\n"
+    codes = exported(made, "paper-dump", "grobid-status-code").decode().splitlines()
+    assert sorted(one.split("\t")[1] for one in codes) == ["200", "500"]
+    (line,) = exported(made, "paper-dump", "grobid-meta-insertable").decode().splitlines()
+    assert "body" not in json.loads(line.split("\t")[4])
+    assert exported(made, "paper-dump", "ungrobided") == b""
+    assert len(exported(made, "paper-dump", "file-meta").splitlines()) == 2
+    with tarfile.open(fileobj=io.BytesIO(exported(made, "paper-tei", "tar"))) as archive:
+        (member,) = archive.getmembers()
+        assert member.name.endswith(".tei.xml")
+        assert archive.extractfile(member).read() == TEI
+    made.section += '\ntei_json = "later"'
+    made.run()
+    later = decoded(made.rows()[key])
+    assert later["grobid0:tei_json"] == grobid_tei_xml.parse_document_xml(TEI).to_legacy_dict()
+    assert "body" not in later["grobid0:metadata"]
+    assert later["grobid0:tei_xml"] == TEI
+    before = made.rows()
+    ADAPTER.replay(made.workspace(), made.setup(), Progress(None))
+    assert made.rows() == before, "a replay takes the answers that are kept"
+
+
+LOL = "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 10))
+HEAD, TAIL = TEI.split(b"<p>short</p>")
+BOMBS = {
+    "entities": (200, f'<!DOCTYPE TEI [<!ENTITY a0 "ha">{LOL}]><TEI xmlns="http://www.tei-c.org/ns/1.0">&a9;</TEI>'.encode(), XML),
+    "file": (200, b'<!DOCTYPE TEI [<!ENTITY x SYSTEM "file:///etc/passwd">]><TEI xmlns="http://www.tei-c.org/ns/1.0">&x;</TEI>', XML),
+    "deep": (200, HEAD + b"<p>" * 200_000 + b"</p>" * 200_000 + TAIL, XML),
+    "wide": (200, HEAD + b"<p/>" * 900_000 + TAIL, XML),
+    "letters": (200, HEAD + b"\xff\xfe\x00" + TAIL, XML),
+    "nul": (200, HEAD + b"\0" + TAIL, XML),
+    "large": (200, HEAD + b"x" * 5_000_000 + TAIL, XML),
+    "packed": (200, b"\x1f\x8b" + bytes(99), {**XML, "Content-Encoding": "gzip"}),
+    "html": (200, b"<html><body>proxy error</body></html>", {"Content-Type": "text/html"}),
+    "empty": (200, b"", XML),
+    "error": (500, b"[TAGGING_ERROR] " + b"\x1b[31m\0" * 9_000, XML),
+    "code": (500, b"[" + b"A" * 100_000, XML),
+    "teapot": (418, b"short and stout", XML),
+    "authors": (200, HEAD + TAIL.replace(b"<body>", b"<body>" + b"<figure><p>x</p></figure>" * 20_000), XML),
+}  # fmt: skip
+
+
+def test_hostile_answers_of_grobid_end_in_a_reason_each_and_the_run_goes_on(tmp_path):
+    papers = {name: pdf(f"The paper called {name} by everybody") for name in [*BOMBS, "good"]}
+    names = {content: name for name, content in papers.items()}
+    server = Server(lambda asked: BOMBS.get(names[asked.form()["input"][2]], (200, TEI, XML)))
+    shelf_of(tmp_path, papers).index(tmp_path / "one.cdx")
+    made = library(tmp_path, f'grobid = "{server.url}"')
+    made.run()
+    server.close()
+    rows = {name: decoded(made.rows().get(f"sha1:{sha1(content)}", {})) for name, content in papers.items()}
+    assert rows["good"]["grobid0:status"] == {"status": "success"}
+    for name in BOMBS:
+        if not rows[name] and name in {"packed", "wide"}:  # it is asked for again, or took longer than it may
+            continue
+        assert rows[name]["file:meta"]["mime"] == "application/pdf", name
+        status = rows[name].get("grobid0:status", {"status": "passing"})
+        assert status["status"] in {"fail", "error", "oversize", "passing", "success"}, name
+        assert len(status.get("description", "")) <= 10_000
+        assert "root:" not in json.dumps(rows[name], default=str)
+        if status["status"] != "success":
+            assert rows[name]["text0:tinfo"]["title"] == f"The paper called {name} by everybody"
+    assert BOMBS["letters"][1] in rows["letters"].values(), "the bytes are kept as they came"
+    assert rows["large"]["grobid0:status"]["status"] == "oversize"
+    assert rows["html"]["grobid0:status"]["reason"] == "wrong_root"
+    assert rows["teapot"]["grobid0:status_code"] == 418
+    for name in ("entities", "file"):
+        assert rows[name]["grobid0:status"]["reason"] == "dtd_forbidden"
+    ledger = Ledger(made.workspace().ledger)
+    assert list(ADAPTER.check(made.workspace(), ledger)) == []
+    ledger.close()
+
+
+def test_lying_lines_of_an_index_end_in_one_outcome_each(tmp_path):
+    good = pdf("The only honest paper of this shelf")
+    shelf = shelf_of(tmp_path, {"good": good})
+    fields = shelf.put("http://example.org/other.pdf", pdf("Of this one all lines lie")).split()
+    shelf.lines.pop()
+
+    def lie(**changed: str) -> str:
+        places = {"url": 2, "mime": 3, "status": 4, "digest": 5, "length": 8, "offset": 9, "warc": 10}
+        made = fields.copy()
+        for name, value in changed.items():
+            made[places[name]] = value
+        return " ".join(made)
+
+    changes = ({"offset": "7"}, {"offset": "999999999999"}, {"length": "1", "digest": sha1(b"q")}, {"warc": "../../etc/passwd"},
+                    {"warc": "/etc/passwd"}, {"warc": "none.warc.gz"}, {"digest": "A" * 32}, {"digest": "z" * 32},
+                    {"offset": "-"}, {"status": "404"}, {"mime": "image/png"}, {"url": "javascript:alert(1)"})  # fmt: skip
+    lies = [lie(**{"url": f"http://example.org/{number}", **one}) for number, one in enumerate(changes)]
+    lies += ["a b c", "\x00" * 50, "x" * 70_000, fields[0] + ' 20200101000000 {"url": [}']
+    shelf.index(tmp_path / "one.cdx", *lies)
+    made = library(tmp_path)
+    session = made.run()
+    assert set(made.rows()) == {f"sha1:{sha1(good)}"}
+    ledger = Ledger(made.workspace().ledger)
+    (index,) = ledger.captures.indexes("papers", "shelf")
+    left = sum(one.lines for one in ledger.captures.left_out(index.id))
+    ledger.close()
+    assert index.seen == 1 + len(lies)
+    told = Counter(reason for number in range(9) for reason in ("not_found", "digest_mismatch", "corrupt", "truncated", "not_wanted")
+                   if reason in made.why(f"http://example.org/{number}"))  # fmt: skip
+    assert told["not_found"] >= 2
+    assert told["digest_mismatch"] >= 1
+    assert left + index.taken <= index.seen
+    assert session is not None
+
+
+@pytest.mark.parametrize("name", ["err-encrypted", "err-user-password", "err-truncated", "err-image-only", "err-empty"])
+def test_pdfs_that_are_broken_in_a_real_way_have_a_row_with_a_reason(shared, tmp_path, name):
+    found = sorted((shared / "data" / "papers" / "grobid" / "pdf").rglob(f"{name}.pdf"))
+    if not found or not found[0].stat().st_size:
+        pytest.skip(f"no {name}.pdf")
+    content = found[0].read_bytes()
+    shelf_of(tmp_path, {name: content}).index(tmp_path / "one.cdx")
+    made = library(tmp_path)
+    made.run()
+    rows = made.rows()
+    status = decoded(rows[f"sha1:{sha1(content)}"])["text0:tstatus"] if rows else {}
+    assert (rows and (status["status"] == "success" or status["reason"])) or "not_wanted" in made.why(sha1(content))
