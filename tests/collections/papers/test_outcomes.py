@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
+import os
 import tarfile
+import threading
 from collections import Counter
 
 import grobid_tei_xml
@@ -214,3 +217,19 @@ def test_pdfs_that_are_broken_in_a_real_way_have_a_row_with_a_reason(shared, tmp
     rows = made.rows()
     status = decoded(rows[f"sha1:{sha1(content)}"])["text0:tstatus"] if rows else {}
     assert (rows and (status["status"] == "success" or status["reason"])) or "not_wanted" in made.why(sha1(content))
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_an_index_is_read_from_a_pipe_and_is_there_for_the_next_run(tmp_path, packed):
+    good = pdf("A paper that is named on standard input")
+    shelf = shelf_of(tmp_path, {"good": good})
+    lines = shelf.index(tmp_path / "kept").read_bytes()
+    os.mkfifo(tmp_path / "pipe")
+    made = Library(tmp_path, "", f'cdx = ["{tmp_path}/pipe"]\nwarc = ["{tmp_path}/warcs"]\n')
+    for content in (gzip.compress(lines) if packed else lines, b""):
+        writing = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(content,))
+        writing.start()
+        made.run()
+        writing.join()
+        assert set(made.rows()) == {f"sha1:{sha1(good)}"}
+    assert len([*(tmp_path / "archive" / "indexes").iterdir()]) <= 2

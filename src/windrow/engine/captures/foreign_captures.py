@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Self, cast
 
 from windrow.contract import CAPTURED, Inputs
-from windrow.digest import NOTHING, digest, number
+from windrow.digest import NOTHING, Hasher, digest, number
 from windrow.engine.captures.capture_ledger import THROUGH, CaptureLedger, CaptureTally, LookedThrough, TakenCapture
 from windrow.engine.captures.foreign_records import BlockJob, ChosenLines, RecordJob, ScanJob, VerifiedRecord
 from windrow.engine.captures.remote_records import RemoteRecords
@@ -105,7 +105,9 @@ class ForeignCapturing:
 
     def _look(self, inputs: Inputs) -> None:
         files = [*self._found(inputs.warc, WARC_NAMES)]
-        indexes = [*self._found(inputs.cdx, CDX_NAMES)]
+        piped = [path for path in inputs.cdx if path.is_fifo()]
+        indexes = [*self._found([path for path in inputs.cdx if path not in piped], CDX_NAMES)]
+        indexes += self._piped(piped) if piped else ()
         beside = [*self._found({path.parent for path in indexes}, WARC_NAMES)] if indexes else []
         for path in (*beside, *files):
             self._files[path.name] = path
@@ -125,6 +127,23 @@ class ForeignCapturing:
                 yield path
             else:
                 self._tally.broken.append(f"{path} is not there")
+
+    def _piped(self, pipes: Iterable[Path]) -> list[Path]:
+        """Write what comes through pipes, such as /dev/stdin, into files; return these and those of earlier runs."""
+        assert self._run.keep is not None
+        folder = self._run.keep.folder / "indexes"
+        folder.mkdir(parents=True, exist_ok=True)
+        for pipe in pipes:
+            part = folder / ".part"
+            with pipe.open("rb") as source, part.open("wb") as target:
+                hasher = Hasher()
+                while block := source.read(1 << 20):
+                    hasher.update(block)
+                    target.write(block)
+                    self._run.tick()
+            if hasher.size:
+                part.replace(folder / f"{hasher.digest().partition(':')[2]}.cdx")
+        return sorted(folder.glob("*.cdx"))
 
     def _index(self, path: Path) -> IndexRow:
         stat = path.stat()
