@@ -203,3 +203,29 @@ def test_forgetting_one_article_of_a_list_keeps_the_others_and_its_site_goes_on(
     )
     assert windrow("run")[0] == 0
     assert url in articles(tmp_path)
+
+
+def test_check_tells_each_fault_of_a_tree_that_other_tools_made_as_a_line_of_json(tmp_path, windrow):
+    good = {
+        "url": "https://example.com/article1", "title": "T", "article_text": "x", "source_domain": "example.com",
+        "first_seen_timestamp_gmt": 1763670601, "author": None, "keywords": [],
+    }  # fmt: skip
+    folder = tmp_path / "example.com"
+    folder.mkdir()
+    name = standard.file_name(good["url"])
+    (folder / name).write_text(json.dumps(good))
+    code, said = windrow("check", "news", tmp_path, "--json")
+    assert (code, [line for line in said.splitlines() if json.loads(line)["type"] == "fault"]) == (0, [])
+    (tmp_path / "example.org").mkdir()
+    (tmp_path / "example.org" / name).write_text(json.dumps(good))  # in another domain's folder
+    (folder / "a1b2.json").write_text(json.dumps(good))
+    (folder / f"{'0' * 32}.json").write_text(json.dumps(good | {"metadata": {"score": float("nan")}}))
+    os.mkfifo(folder / f"{'1' * 32}.json")
+    (folder / f"{'2' * 32}.json").symlink_to("/etc/passwd")
+    with (folder / f"{'3' * 32}.json").open("wb") as file:
+        file.truncate(1 << 33)  # eight gigabytes of nothing
+    code, said = windrow("check", "news", tmp_path, "--json")
+    faults = [one for one in map(json.loads, said.splitlines()) if one["type"] == "fault"]
+    assert code == 1
+    assert {one["where"].rpartition("/")[2][:4] for one in faults} == {name[:4], "a1b2", "0000", "1111", "2222", "3333"}
+    assert len(faults) == 6

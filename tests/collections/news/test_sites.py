@@ -150,12 +150,12 @@ def row(press, number, **told):
     } | told  # fmt: skip
 
 
-def blox(press, rows, size=2):
+def blox(press, rows, size=2, days=""):
     for path in [one for one in press.pages if one.startswith("/search/")]:
         del press.pages[path]
     for offset in range(0, len(rows) + 1, size):
         told = {"total": len(rows), "next": None, "prev": None, "rows": rows[offset : offset + size]}
-        path = f"/search/?f=json&l=100&s=start_time&sd=desc&t=article&o={offset}"
+        path = f"/search/?f=json&l=100&s=start_time&sd=desc&t=article&o={offset}{days}"
         press.put(path, json.dumps(told), "application/json")
 
 
@@ -195,3 +195,130 @@ def test_one_article_that_is_named_in_several_spellings_has_one_file(tmp_path, p
     assert len(articles(tmp_path)) == 1
     statistics = summaries(tmp_path)[0]["statistics"]
     assert (statistics["articles_new"], statistics["articles_skipped"]) == (1, 1)
+
+
+def test_a_back_fill_of_a_blox_site_is_limited_to_days_and_goes_on_in_its_middle(tmp_path, press):
+    rows = [row(press, number) for number in range(9, 0, -1)]
+    days = "&d1=2025-11-03&d2=2025-11-08"
+    blox(press, rows[1:7], days=days)
+    told = {"url": press.url, "kind": "townnews", "since": "2025-11-03", "until": "2025-11-08"}
+    run(configured(tmp_path / "whole", {"g": told}))
+    assert len(articles(tmp_path / "whole")) == 6
+    workspace = configured(tmp_path / "cut", {"g": told})
+    run(workspace, limit=1)
+    assert len(articles(tmp_path / "cut")) == 2
+    press.asked.clear()
+    run(workspace)
+    asked = [one for one in press.asked if "search" in one]
+    assert [one.partition("&o=")[2].partition("&")[0] for one in asked] == ["2", "4"]
+    assert articles(tmp_path / "cut").keys() == articles(tmp_path / "whole").keys()
+    press.asked.clear()
+    run(workspace)
+    assert press.asked == []  # a range that was read to its end is not asked for again
+
+
+def test_a_blox_site_that_moves_rows_between_pages_while_they_are_read_hides_none(tmp_path, press):
+    """An article that is published meanwhile moves the others on: one is listed twice, none is missed."""
+    rows = [row(press, number) for number in range(6, 0, -1)]
+    blox(press, rows)
+
+    def publish(path):
+        if path.endswith("o=2"):
+            blox(press, [row(press, 7), *rows])
+            press.before = lambda path: None
+
+    press.before = publish
+    workspace = configured(tmp_path, {"g": {"url": press.url, "kind": "townnews"}})
+    run(workspace)
+    assert len(articles(tmp_path)) == 6
+    time.sleep(1.1)
+    run(workspace)
+    assert len(articles(tmp_path)) == 7
+
+
+def test_a_blox_site_from_which_rows_go_while_it_is_paged_hides_no_other_one(tmp_path, press, monkeypatch):
+    rows = [row(press, 1, uuid=f"u{n}", url=f"{press.url}/a{n}.html") for n in range(60)]
+
+    def answer(path):
+        if "/search/" not in path:
+            return 404, {}, b""
+        offset = int(path.partition("&o=")[2])
+        told = {"total": len(rows), "rows": rows[offset : offset + 20]}
+        del rows[0]  # the newest is withdrawn
+        return 200, {"Content-Type": "application/json"}, json.dumps(told).encode()
+
+    monkeypatch.setattr(press, "_answer", answer)
+    run(configured(tmp_path, {"g": {"url": press.url, "kind": "townnews"}}))
+    assert len(articles(tmp_path)) == 60
+
+
+def test_rows_of_a_blox_site_have_each_field_wherever_the_row_tells_it(tmp_path, press):
+    at = {"iso8601": "", "rfc2822": "Sat, 01 Nov 2025 12:00:00 -0500", "utc": "1762016400000"}
+    blox(press, [
+        row(press, 1, authors=[{"full_name": "Ann Lee"}, {"first_name": "Bo", "last_name": "Ek"}, {"screen_name": "cy"}]),
+        row(press, 2, authors=None, byline="By <a href='/x'>Ann Lee</a>", keywords=None, sections=None, starttime=at),
+        row(press, 3, authors=[], byline=None, starttime={"utc": "1762016400000"}, content=None),
+        row(press, 4, type="collection"), row(press, 5, type="image"), row(press, 6, url="/news/article_6.html"),
+        row(press, 7, uuid="u6"), row(press, 8, title=None), row(press, 9, content=[], prologue=None),
+        row(press, 10, starttime="0000-00-00"),
+    ], size=100)  # fmt: skip
+    run(configured(tmp_path, {"g": {"url": press.url, "kind": "townnews"}}))
+    found = {url.rpartition("_")[2][:-5]: one for url, one in articles(tmp_path).items()}
+    assert sorted(found) == ["1", "10", "2", "3", "6"]
+    assert [found[one]["author"] for one in "123"] == ["Ann Lee, Bo Ek, cy", "Ann Lee", None]
+    assert found["2"]["keywords"] == []
+    assert (found["2"]["publication_date"], found["2"]["publication_timestamp_gmt"]) == (at["rfc2822"], 1762016400)
+    assert (found["3"]["publication_date"], found["3"]["publication_timestamp_gmt"]) == (None, 1762016400)
+    assert found["3"]["article_text"] == "Prologue 3."
+    assert found["10"]["publication_timestamp_gmt"] is None
+    (summary,) = summaries(tmp_path)
+    assert summary["statistics"] == {
+        "files_processed": 1, "articles_new": 5, "articles_skipped": 0, "articles_skipped_image_type": 2, "errors": 3,
+    }  # fmt: skip
+    assert {name: summary["details"][name] for name in ("type collection", "type image", "error: listed_twice",
+            "error: no_title", "error: no_text")} == {"type collection": 1, "type image": 1, "error: listed_twice": 1,
+            "error: no_title": 1, "error: no_text": 1}  # fmt: skip
+
+
+def test_all_spellings_of_one_address_have_one_file_named_by_the_first_and_other_sites_cannot_claim_it(tmp_path, press):
+    page(press, 1)
+    first = f"{press.url}/news/the-quay-story-1.html"
+    again = ["?utm_source=a&utm_medium=b", "?fbclid=x", "#top", "?utm_campaign=c#x"]
+    for mark in again:
+        press.pages[f"/news/the-quay-story-1.html{mark.partition('#')[0]}"] = press.pages["/news/the-quay-story-1.html"]
+    page(
+        press,
+        2,
+        extra=f"<link rel=canonical href='{first}'>",
+        text="<p>The same article at another address.</p>" + PROSE,
+    )
+    page(press, 3, extra="<link rel=canonical href='https://elsewhere.example/news/1'>")
+    page(press, 4, extra="<link rel=canonical href='https://elsewhere.example/news/1'>")
+    links = "".join(f"<item><link>{first}{mark}</link></item>" for mark in ["", *again])
+    links += "".join(f"<item><link>{press.url}/news/the-quay-story-{n}.html</link></item>" for n in (2, 3, 4))
+    press.put("/rss.xml", f"<rss version='2.0'><channel><title>G</title>{links}</channel></rss>", "application/rss+xml")
+    run(configured(tmp_path, {"g": {"url": press.url, "kind": "feed", "addresses": ["rss.xml"]}}))
+    found = articles(tmp_path)
+    assert len(found) == 3, list(found)
+    assert sum("story-1" in url or "story-2" in url for url in found) == 1
+    for url in found:
+        assert (tmp_path / "normalized_news" / "127.0.0.1" / standard.file_name(url)).is_file()
+    (three,) = [one for url, one in found.items() if url.endswith("story-3.html")]
+    assert three["metadata"]["canonical_url"] == "https://elsewhere.example/news/1"
+
+
+def test_a_feed_in_json_and_one_in_atom_give_the_same_articles_as_one_in_rss(tmp_path, press):
+    urls = [page(press, number) for number in (1, 2)]
+    items = [{"id": url, "url": url, "title": "The quay", "date_published": "2025-11-01T14:00:00Z"} for url in urls]
+    told = {"version": "https://jsonfeed.org/version/1.1", "title": "G", "items": items}
+    press.put("/feed.json", json.dumps(told), "application/feed+json")
+    entries = "".join(
+        f"<entry><title>The quay</title><id>{url}</id><link href='{url}'/><updated>2025-11-01T14:00:00Z</updated></entry>"
+        for url in urls
+    )
+    press.put("/atom.xml", f"<feed xmlns='http://www.w3.org/2005/Atom'><title>G</title>{entries}</feed>",
+              "application/atom+xml")  # fmt: skip
+    for name in ("feed.json", "atom.xml"):
+        root = tmp_path / name
+        run(configured(root, {"g": {"url": press.url, "kind": "feed", "addresses": [name]}}))
+        assert sorted(articles(root)) == sorted(urls), name

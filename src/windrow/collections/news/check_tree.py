@@ -12,16 +12,14 @@ from windrow.formats.moment import written
 
 _APART = timedelta(days=1).total_seconds()  # a date without a zone may be this far from its seconds
 _SAME = 1.0
-_LARGEST = 64 << 20  # bytes of a file
+LARGEST = 64 << 20
+"""Bytes of a file that is judged."""
 
 
 def judge_file(folder: str, name: str, content: bytes) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with an article's file: the field, or an empty text, and what is wrong with it."""
-    if len(content) > _LARGEST:
-        yield "", f"has more than {_LARGEST} bytes"
-        return
     try:
-        article = json.loads(content.decode("utf-8"))
+        article = json.loads(content.decode("utf-8"), parse_constant=_no_number)
     except UnicodeDecodeError:
         yield "", "is no UTF-8"
         return
@@ -32,6 +30,10 @@ def judge_file(folder: str, name: str, content: bytes) -> Iterator[tuple[str, st
     if isinstance(article, dict):
         yield from _placed(article, folder, name)
         yield from _dated(article)
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
 
 
 def _placed(article: dict[str, Any], folder: str, name: str) -> Iterator[tuple[str, str]]:

@@ -18,6 +18,7 @@ from windrow.reasons import Reason
 SEARCH = "townnews.search"
 _ROWS = 100
 _MOST = 1_000_000  # rows that are paged through
+_AGAIN = 10  # of so many rows one is asked for again: rows that go meanwhile move the others up
 _BY = re.compile(r"^\s*by\s+", re.IGNORECASE)
 _FIRST_YEAR = 1990
 
@@ -26,7 +27,8 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
     """Ask for the newest articles, each time they are due."""
     if source.options["until"] and learned.get("complete"):
         return ()
-    return (_page(source, 0, every=max(1, int(source.options["every"]))),)
+    every = None if source.options["until"] else max(1, int(source.options["every"]))
+    return (_page(source, 0, every=every),)
 
 
 def _page(source: Source, offset: int, *, every: int | None = None, only_if_new: bool = False) -> Request:
@@ -46,13 +48,13 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
     rows = [one for one in came["rows"] if isinstance(one, dict)]
     keys = dict.fromkeys(f"{str(_name(one))[:300]}@{_time(one, 'lastupdated')[:40]}" for one in rows)
     offers = tuple(map(Offering, keys))
-    offset = int(answer.request.context or 0) + len(rows)
+    end = int(answer.request.context or 0) + len(rows)
     total = came.get("total")
-    is_last = not rows or (isinstance(total, int) and offset >= total) or offset >= _MOST
+    is_last = not rows or (isinstance(total, int) and end >= total) or end >= _MOST
     if is_last or (source.options["since"] and _is_before(rows, source.options["since"])):
         return Turn((), offers, {"complete": True}, end="the oldest row")
     known = bool(learned.get("complete"))
-    return Turn((_page(source, offset, only_if_new=known),), offers)
+    return Turn((_page(source, end - len(rows) // _AGAIN, only_if_new=known),), offers)
 
 
 def _is_before(rows: list[dict[str, Any]], day: str) -> bool:

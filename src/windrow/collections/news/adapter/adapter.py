@@ -60,8 +60,11 @@ class NewsAdapter(RecordAdapter):
             where = str(path.relative_to(folder))
             if path.is_dir() or path.name.startswith("_"):
                 continue
-            if path.suffix != ".json" or path.is_symlink() or path.parent.parent != folder:
+            if path.suffix != ".json" or path.is_symlink() or not path.is_file() or path.parent.parent != folder:
                 yield Fault(where, "is no article: wanted DOMAIN/MD5.json")
+                continue
+            if path.stat().st_size > check_tree.LARGEST:
+                yield Fault(where, f"has more than {check_tree.LARGEST} bytes")
                 continue
             content = path.read_bytes()
             yield len(content)
