@@ -19,6 +19,7 @@ _STATUS = {
 }  # fmt: skip
 _SILENT = re.compile(r"(?is)<(script|style|template)\b[^>]*>.*?</\1\s*>|<!--.*?-->")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+_HALVES = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class RefusedReply(NamedTuple):
@@ -56,11 +57,14 @@ def reply(status: int, fields: Mapping[str, str], body: bytes) -> Any:
 
 def _parsed(body: bytes) -> Any:
     try:
-        return json.loads(body.decode("utf-8-sig"))
+        told = json.loads(body.decode("utf-8-sig"))
     except UnicodeDecodeError:
         return RefusedReply(Reason.WRONG_ENCODING, "no UTF-8")
     except (ValueError, RecursionError) as error:
         return RefusedReply(Reason.NOT_WELL_FORMED, str(error)[:300])
+    if _HALVES.search(body):  # half of a surrogate pair can be written nowhere
+        return json.loads(json.dumps(told, ensure_ascii=False).encode("utf-8", "replace"))
+    return told
 
 
 def plain(html: Any) -> str:

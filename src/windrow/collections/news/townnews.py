@@ -97,7 +97,8 @@ def read(task: Task) -> Iterator[Observation | Skip]:
 
 def _found(row: Mapping[str, Any], url: str) -> FoundArticle:
     content = list(_flat([row.get("prologue"), row.get("content")]))
-    authors = [_author(one) for one in row.get("authors") or () if isinstance(one, dict)]
+    people = row.get("authors")
+    authors = [_author(one) for one in people if isinstance(one, dict)] if isinstance(people, list) else []
     byline = _BY.sub("", plain(row.get("byline")))
     preview = row.get("preview")
     image = (preview.get("url") if isinstance(preview, dict) else preview) or row.get("resource_url")

@@ -96,7 +96,7 @@ def asked_numbers(request: Request) -> list[int]:
 
 def gone(request: Request, posts: Iterable[Any]) -> Iterator[Observation]:
     """Say of the posts that were asked for by number, and are not there, that they are gone."""
-    there = {one.get("id") for one in posts if isinstance(one, dict)}
+    there = {one["id"] for one in posts if isinstance(one, dict) and isinstance(one.get("id"), int)}
     for number in asked_numbers(request):
         if number not in there:
             name = post_name(request.url, number)

@@ -1,0 +1,76 @@
+"""Replies in which any value may be of any type: each is followed and read, and what comes of it can be written."""
+
+import io
+import json
+import random
+from datetime import UTC, datetime
+from types import SimpleNamespace
+
+import pytest
+
+from windrow.collections.news import standard, townnews, wordpress
+from windrow.contract import Answer, Observation, Request
+
+ODD = [
+    None, True, 0, -1, 10**30, 1.5, "", "x", "2025-11-20T10:00:00", "0000-00-00", "https://a.example/x", "//[", [], [None],
+    [5], ["a"], {}, {"a": 1}, {"rendered": 5}, {"rendered": "<p>x"}, [{"name": 5}], [[{"name": "a"}]], [[5]], "\ud800",
+    {"iso8601": 5, "utc": []}, {"utc": "9" * 14}, {"url": 5}, {"full_name": []}, "<script>", "javascript:x", "https://../x",
+]  # fmt: skip
+POST = {
+    "id": 1, "date": "2025-11-20T10:00:00", "date_gmt": "2025-11-20T10:00:00", "modified": "x", "modified_gmt": "x",
+    "status": "publish", "type": "post", "link": "https://a.example/p/", "title": {"rendered": "T"},
+    "content": {"rendered": "<p>x", "protected": False}, "excerpt": {"rendered": "e"}, "class_list": ["tag-x"],
+    "_embedded": {"author": [{"name": "a"}], "wp:term": [[{"name": "t"}]], "wp:featuredmedia": [{"source_url": "/p"}]},
+    "yoast_head_json": {"author": "x", "og_image": [{"url": "x"}]}, "jetpack_featured_media_url": "x",
+}  # fmt: skip
+ROW = {
+    "uuid": "u", "type": "article", "url": "https://a.example/a.html", "title": "T", "byline": "By x", "prologue": "<p>p",
+    "content": ["<p>c"], "keywords": ["k"], "sections": ["s"], "authors": [{"full_name": "a"}], "subheadline": "s",
+    "starttime": {"iso8601": "2025-11-20T10:00:00-06:00", "utc": "1763000000000", "rfc2822": ""}, "flags": ["f"],
+    "lastupdated": {"iso8601": "x"}, "preview": {"url": "p"}, "resource_url": "r",
+}  # fmt: skip
+API = "https://a.example/wp-json/wp/v2/posts?"
+OPTIONS = {"zone": "", "since": "", "until": "", "overlap": 172_800.0, "every": 0, "gone_every": 0.0}
+SOURCE = SimpleNamespace(options=OPTIONS, site=SimpleNamespace(address=lambda path: f"https://a.example/{path}"))
+NOW = datetime(2025, 11, 20, tzinfo=UTC)
+
+
+def changed(chance, value):
+    """Return a copy of a value, some of which is of any type."""
+    value = json.loads(json.dumps(value))
+    for _ in range(chance.randint(1, 3)):
+        inner = value
+        while isinstance(inner, dict) and inner:
+            name = chance.choice(list(inner))
+            if isinstance(inner[name], dict) and inner[name] and chance.random() < 0.5:
+                inner = inner[name]
+                continue
+            inner[name] = json.loads(json.dumps(chance.choice(ODD)))
+            break
+    return value
+
+
+@pytest.mark.parametrize(("reader", "good", "name", "context"), [
+    (wordpress, POST, "wordpress.posts", '{"mode": "all"}'), (wordpress, POST, "wordpress.by_number", "1,2"),
+    (wordpress, {"id": 5}, "wordpress.numbers", json.dumps([f"{API}_fields=id", 1, 0])),
+    (townnews, ROW, "townnews.search", "0"),
+])  # fmt: skip
+def test_whatever_the_types_of_values_a_reply_is_followed_and_read_to_valid_articles(reader, good, name, context):
+    chance, articles = random.Random(9), 0
+    request = Request(f"{API}per_page=100", name, context=context)
+    for _ in range(400):
+        rows = [changed(chance, good) if chance.random() < 0.9 else chance.choice(ODD) for _ in range(2)]
+        whole = rows if reader is wordpress else {"total": chance.choice(ODD), "rows": rows}
+        body = json.dumps(chance.choice(ODD) if chance.random() < 0.05 else whole).encode()
+        turn = reader.follow(SOURCE, {"numbers.0": [1, 2]}, Answer(request, 200, {}, io.BytesIO(body), NOW))
+        told = [json.dumps(dict(turn.learned)), *(one.key for one in turn.offers), *(one.url for one in turn.requests)]
+        "".join(told).encode()
+        task = SimpleNamespace(request=request, fields={}, view=io.BytesIO(body), source=SOURCE, visited=NOW)
+        for one in reader.read(task):
+            if isinstance(one, Observation) and one.value is not None:
+                articles += 1
+                article = one.value | {"first_seen_timestamp_gmt": 1}
+                assert list(standard.problems(article)) == []
+                standard.spelled(article).encode()
+                f"{one.key}{json.dumps(dict(one.aside), ensure_ascii=False)}".encode()
+    assert articles or name == "wordpress.numbers"
