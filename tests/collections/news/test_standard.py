@@ -225,3 +225,25 @@ def test_news_is_exported_as_lines_feed_table_and_warc_and_found_by_search(tmp_p
     assert len(hits.results) == 3
     assert list(ADAPTER.check_tree(tmp_path / "normalized_news"))
     assert not [one for one in ADAPTER.check_tree(tmp_path / "normalized_news") if isinstance(one, Fault)]
+
+
+def test_exports_take_the_valid_articles_of_a_tree_that_other_tools_wrote_to_and_leave_out_what_is_none(
+    tmp_path, press
+):
+    workspace = wordpress(tmp_path, press)
+    run(workspace)
+    folder = tmp_path / "normalized_news" / "example.com"
+    folder.mkdir()
+    others = [
+        good(publication_timestamp_gmt=999_999_999_999, publication_date=None, word_count=10**30, title="Far \u0000 off"),
+        good(title=None), good(publication_timestamp_gmt="soon"), good(keywords="a"), good(word_count="many"), [], "x",
+    ]  # fmt: skip
+    for number, one in enumerate(others):
+        (folder / f"{number:032}.json").write_text(json.dumps(one))
+    (folder / f"{'8' * 32}.json").write_bytes(b"\xff")
+    (folder / f"{'9' * 32}.json").write_text("[" * 100_000)
+    assert written(workspace, "jsonl")[0] == 4
+    feed = etree.fromstring(written(workspace, "atom")[1])
+    assert feed.find("{*}entry/{*}updated").text == "9999-12-31T23:59:59Z"
+    if pytest.importorskip("pyarrow"):
+        assert written(workspace, "parquet")[0] == 4

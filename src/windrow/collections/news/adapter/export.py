@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from heapq import nlargest
 from pathlib import Path
 from typing import Any, TextIO
 from xml.sax.saxutils import escape, quoteattr
 
+from windrow.collections.news import standard
 from windrow.collections.news.standard import FIELDS
 from windrow.config import Workspace
 from windrow.errors import UsageError
@@ -18,16 +20,18 @@ NEWEST = 200
 """Articles of the feed."""
 
 _BATCH = 1_000
+_LAST = 253_402_300_799  # the last second of the year 9999
+_MOST_WORDS = 2**63 - 1
 
 
 def articles(tree: Path) -> Iterator[dict[str, Any]]:
-    """Yield the articles of a tree, a domain after the other; what cannot be read is told by `windrow check`."""
+    """Yield the articles of a tree, a domain after the other; of what is none `windrow check` tells."""
     for path in sorted(tree.glob("*/*.json")):
         try:
             article = json.loads(path.read_bytes())
-        except (ValueError, OSError):
+        except (ValueError, RecursionError, OSError):
             continue
-        if isinstance(article, dict):
+        if next(standard.problems(article), None) is None:
             yield article
 
 
@@ -42,7 +46,7 @@ def jsonl(tree: Path, out: TextIO) -> int:
 
 def atom(workspace: Workspace, tree: Path, out: TextIO) -> int:
     """Write the newest articles as an Atom feed (RFC 4287)."""
-    newest = sorted(articles(tree), key=_at, reverse=True)[:NEWEST]
+    newest = nlargest(NEWEST, articles(tree), key=_at)
     last = _spelled(_at(newest[0])) if newest else "1970-01-01T00:00:00Z"
     out.write('<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">\n')
     out.write(f"<title>{_text(workspace.name)}</title><id>urn:windrow:{_text(workspace.name)}</id>"
@@ -64,7 +68,7 @@ def _entry(one: dict[str, Any]) -> str:
 
 
 def _at(one: dict[str, Any]) -> int:
-    return int(one.get("publication_timestamp_gmt") or one.get("first_seen_timestamp_gmt") or 0)
+    return min(int(one.get("publication_timestamp_gmt") or one["first_seen_timestamp_gmt"]), _LAST)
 
 
 def _spelled(seconds: int) -> str:
@@ -104,4 +108,6 @@ def parquet(tree: Path, out: TextIO) -> int:
 
 
 def _cell(name: str, value: Any) -> Any:
+    if name == "word_count" and value is not None:
+        return min(value, _MOST_WORDS)
     return json.dumps(value or {}, ensure_ascii=False) if name == "metadata" else value
