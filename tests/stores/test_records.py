@@ -2,7 +2,8 @@
 
 from datetime import UTC, datetime
 
-from windrow.contract import Observation, Observed
+from windrow.contract import Observation, Observed, Skip
+from windrow.reasons import Reason
 from windrow.stores.records import RecordStore
 
 
@@ -43,4 +44,17 @@ def test_a_record_is_said_to_be_gone_by_a_name_it_went_by_and_nothing_is_where_n
     store.forget([2, 3, 6])
     store.settle([told(7, "?", None, "number 2")], 7)
     assert not store.known("l")
+    store.close()
+
+
+def test_half_a_character_of_a_source_is_stored_as_a_mark_and_stops_nothing(tmp_path):
+    store = RecordStore(tmp_path / "records.db")
+    half = "\ud800 half"
+    results = (
+        Observation("key", {"title": half}, half, aside={"text": half}),
+        Skip(Reason.INCOMPLETE_RECORD, half, half),
+    )
+    store.settle([Observed(1, datetime(2026, 1, 1, tzinfo=UTC), "http://a.example/", "s", results)], 1)
+    assert store.history("key")[0].value == {"title": "? half"}
+    assert list(store.faults()) == []
     store.close()

@@ -193,9 +193,9 @@ class RecordStore:
             if isinstance(one, Observation):
                 key = self._gone_key(one) if one.value is None and one.names else one.key
                 if key:
-                    touched.add(self._observe(entry, one._replace(key=key)))
+                    touched.add(self._observe(entry, one._replace(key=_whole(key))))
             elif isinstance(one, Skip):
-                told = (entry.visit, one.key, entry.url, str(one.reason), one.message[:2000])
+                told = (entry.visit, _whole(one.key), entry.url, str(one.reason), _whole(one.message[:2000]))
                 run("INSERT INTO skipped VALUES (?,?,?,?,?) ON CONFLICT DO NOTHING", told)
         return touched
 
@@ -430,6 +430,11 @@ class RecordStore:
     def scour(self, pulse: Callable[[], object]) -> bool:
         """Leave nothing of what was removed in the file's log; False where another process holds it."""
         return empty_wal(self._link, pulse)
+
+
+def _whole(text: str) -> str:
+    """Return a text without halves of characters, which JSON may hold and no database stores."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def _spell(at: datetime) -> str:

@@ -8,6 +8,7 @@ import pytest
 from tests.collections.events.place import calendar, event
 from tests.collections.events.reader import read
 from windrow.errors import StepError
+from windrow.reasons import Reason
 
 ADDRESS = "http://[x"
 DOCUMENTS = {
@@ -60,3 +61,16 @@ def test_an_address_that_is_none_costs_neither_its_event_nor_the_others():
     for name in ("json", "html", "legistar", "feed"):
         found, unread = read(DOCUMENTS[name], name, **RULES.get(name, {}))
         assert ([one.value["event_url"] for one in found], unread) == ([""], [])
+
+
+def test_events_that_lie_within_one_another_end_where_their_texts_are_too_much():
+    found, unread = read(b"<div>" * 15_000, "html", items="div", fields={"title": "b", "start": "i"})
+    assert (found, unread[-1].reason) == ([], Reason.TOO_LARGE)
+    assert len(unread) < 1000
+
+
+def test_a_calendar_with_an_event_in_each_second_has_a_bound_and_costs_no_other():
+    every = event("s", ":20260831T120000Z", rrule="FREQ=SECONDLY")
+    found, unread = read(calendar(every, event("b", ":20260915T090000Z", "Budget")), "icalendar")
+    assert (len(found), unread) == (10_001, [])
+    assert found[-1].value["title"] == "Budget"

@@ -1,19 +1,23 @@
 """The ready parsers on what the federal government publishes: samples where they are at hand, and documents of our own."""
 
-from datetime import UTC, date, datetime
+import io
+from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import parse_qs
 
 import pytest
 
 from tests.collections.events.place import configured
 from tests.collections.events.reader import read
 from windrow.collections.events.dated import filled
+from windrow.collections.events.discover import follow
 from windrow.collections.events.names import BRANCHES, ENTITIES
 from windrow.collections.events.parsers.registry import PARSERS
 from windrow.collections.events.readers.json_path import details
 from windrow.collections.events.readers.registry import READERS
 from windrow.collections.events.readers.roll_calls import next_vote
-from windrow.collections.events.reading import input_of
+from windrow.collections.events.reading import WithdrawnEvent, input_of
+from windrow.contract import Answer, Request
 from windrow.errors import StepError
 from windrow.reasons import Reason
 
@@ -31,7 +35,7 @@ def test_every_ready_parser_is_whole_and_its_names_are_on_the_list(tmp_path):
         assert one.name == name
         assert (one.branch in BRANCHES, one.entity in ENTITIES) == (True, True), name
         assert all(rules.reader in READERS for rules in one.versions), name
-        url = None if one.urls else "https://docs.example/meeting.xml"
+        url = None if one.urls else "https://docs.example/document"
         told = configured(
             tmp_path, url or "", parser=name, reader=None, branch=None, entity=None, timezone=None, every=None
         )
@@ -146,6 +150,63 @@ def test_the_floor_feed_with_a_mark_before_it_and_one_guid_for_all_gives_each_it
     assert all(one.reason is Reason.DUPLICATE_RECORD for one in unread)
 
 
+def test_the_floor_of_a_day_has_its_actions_and_when_the_next_day_convenes_also_when_that_moves():
+    action = '<floor_action unique-id="45150" act-id="H20100" update-date-time="20260917T00:05"><action_time/><action_item>H.R. 1</action_item><action_description>The House adjourned.</action_description></floor_action>'
+    text = f'<legislative_activity><legislative_day date="20260916"/><floor_actions>{action}<legislative_day_finished next-legislative-day-convenes="20261005T16:30"/></floor_actions></legislative_activity>'
+    found, unread = by("house-floor-actions", text)
+    assert unread == []
+    assert values(found, "datetime", "unique_key", "title", "act_id") == [
+        ("2026-09-17T04:05:00Z", "45150", "The House adjourned.", "H20100"),
+        ("2026-10-05T20:30:00Z", "after 20260916", "House convenes", None),
+    ]
+    moved, _ = by("house-floor-actions", text.replace("T16:30", "T14:00"))
+    assert moved[1].uid == found[1].uid
+
+
+REPOSITORY = "https://docs.house.gov/Committee/Calendar"
+WEEK = """<!DOCTYPE html><html><body><span id="MainContent_LabelCalendar">Week of October 4 - 10, 2026</span>
+  <a href="ByDay.aspx?DayID=10062026">Tuesday</a> <a href="/Committee/Calendar/ByEvent.aspx?EventID=102252">Rules</a>
+  <a href="ByEvent.aspx?EventID=102252">again</a> <a href="https://elsewhere.example/">x</a></body></html>"""
+MEETING = """<html><body><form method="post"><input type="hidden" name="__VIEWSTATE" value="a+b/=">
+  <a id="MainContent_LinkButtonDownloadMtgXML"
+     href="javascript:__doPostBack('ctl00$MainContent$LinkButtonDownloadMtgXML','')">Meeting XML</a></form></body></html>"""
+
+
+def calendar_answer(url, content, method="GET"):
+    at = datetime(2026, 10, 5, 12, tzinfo=UTC)
+    return Answer(Request(url, "first", method), 200, {"content-type": "text/html"}, io.BytesIO(content.encode()), at)
+
+
+def test_the_houses_calendar_leads_from_weeks_and_days_to_meetings_and_by_their_form_to_xml(shared, tmp_path):
+    workspace = configured(
+        tmp_path, "", parser="house-committee-calendar", reader=None, branch=None, entity=None, timezone=None
+    )
+    source = workspace.source("council")
+    turn = follow(source, {}, calendar_answer(f"{REPOSITORY}/ByWeek.aspx?WeekOf=10042026_10102026", WEEK))
+    assert [(one.name, one.url.removeprefix(REPOSITORY)) for one in turn.requests] == [
+        ("day", "/ByDay.aspx?DayID=10062026&day=20261005"),
+        ("meeting", "/ByEvent.aspx?EventID=102252&day=20261005"),
+        ("week", "/ByWeek.aspx?WeekOf=10112026_10172026&day=20261005"),
+    ]
+    late = follow(source, {}, calendar_answer(f"{REPOSITORY}/ByWeek.aspx?WeekOf=10252026_10312026", WEEK))
+    assert [one.name for one in late.requests] == ["day", "meeting"]
+    url = turn.requests[1].url
+    (form,) = follow(source, {}, calendar_answer(url, MEETING)).requests
+    assert (form.method, form.url) == ("POST", url)
+    assert parse_qs(form.body.decode(), keep_blank_values=True) == {
+        "__VIEWSTATE": ["a+b/="], "__EVENTTARGET": ["ctl00$MainContent$LinkButtonDownloadMtgXML"], "__EVENTARGUMENT": [""]
+    }  # fmt: skip
+    content = (shared / "data" / "events-and-news" / "house" / "committee_meeting.xml").read_text()
+    assert follow(source, {}, calendar_answer(url, content, "POST")).requests == ()
+    (one,), unread = by("house-committee-calendar", content, url=url)
+    assert values([one], "unique_key", "event_url") == [("HMTG102252", f"{REPOSITORY}/ByEvent.aspx?EventID=102252")]
+    assert unread == []
+    looped = follow(source, {}, calendar_answer(url, MEETING, "POST"))
+    assert (looped.requests, [one.kind for one in looped.findings]) == ((), ["NoEvent"])
+    with pytest.raises(StepError):
+        by("house-committee-calendar", "<html><body>Sorry</body></html>")
+
+
 def test_a_bill_that_is_taken_off_the_weeks_list_is_withdrawn():
     item = '<floor-item id="{}" add-date="2026-10-02T10:00:00" remove-date="{}"><legis-num>H.R. 1</legis-num><floor-text>An Act</floor-text></floor-item>'
     text = f'<floorschedule week-date="2026-10-05"><category>{item.format(1, "")}{item.format(2, "2026-10-06T09:00:00")}</category></floorschedule>'
@@ -166,9 +227,9 @@ def test_congress_gov_names_its_meetings_by_a_list_and_each_is_asked_when_it_cha
         datetime(2026, 9, 1, tzinfo=UTC),
         "",
     )
-    assert details(given) == (
-        "https://api.congress.gov/v3/committee-meeting/119/house/7?format=json&changed=2026-09-01T10%3A00%3A00Z",
-    )
+    assert [one.url for one in details(given)] == [
+        "https://api.congress.gov/v3/committee-meeting/119/house/7?format=json&changed=2026-09-01T10%3A00%3A00Z"
+    ]
     assert by("congress-committee-meetings", listed) == ([], [])
     one = '{"committeeMeeting": {"eventId": "7", "title": "Markup", "date": "2026-09-15T14:00:00Z", "meetingStatus": "Canceled", "type": "Meeting", "location": {"room": "2123", "building": "Rayburn"}, "committees": [{"systemCode": "hsif00", "name": "Energy"}]}}'
     (found,), _ = by("congress-committee-meetings", one)
@@ -203,7 +264,13 @@ def test_the_federal_register_is_read_page_by_page_and_an_answer_without_results
     inspected = '{"count": 2, "results": [{"document_number": "1", "title": "A", "type": "Notice", "filed_at": "2026-10-02T08:45:00.000-04:00", "publication_date": null}, {"document_number": "2", "title": "B", "filed_at": null, "publication_date": null}]}'
     found, unread = by("public-inspection", inspected)
     assert values(found, "datetime", "unique_key") == [("2026-10-02T12:45:00Z", "1")]
-    assert [one.reason for one in unread] == [Reason.INCOMPLETE_RECORD]
+    assert unread == [WithdrawnEvent("public-inspection/2")]
+
+
+def test_notices_of_agencies_meetings_are_read_as_the_register_is():
+    notice = '{"count": 1, "results": [{"document_number": "2026-1", "title": "Sunshine Act Meetings", "type": "Notice", "publication_date": "2026-10-02", "agencies": [{"name": "A"}, {"name": "B"}]}]}'
+    (one,), unread = by("federal-register-meetings", notice)
+    assert (values([one], "unique_key", "agencies"), unread) == ([("2026-1", "A, B")], [])
 
 
 def test_dates_of_the_election_commission_are_days_whether_their_number_is_a_text_or_not(shared):
@@ -229,11 +296,27 @@ def test_the_courts_orders_and_opinions_are_read_from_their_tables():
         by("supreme-court-opinions", "<html><body><p>Server error</p></body></html>")
 
 
+def test_the_entries_of_a_docket_are_events_known_by_their_docket_day_and_words():
+    docket = '{"CaseNumber": "25-100 ", "PetitionerTitle": "A", "RespondentTitle": "B", "LowerCourt": "C", "ProceedingsandOrder": [{"Date": "Nov 15 2025", "Text": "Petition filed.", "Links": [{"DocumentUrl": "https://x.example/p.pdf"}]}, {"Date": "Oct 5 2026", "Text": "Petition DENIED."}]}'
+    found, unread = by("supreme-court-docket", docket)
+    assert unread == []
+    assert values(found, "datetime", "unique_key", "description", "event_url") == [
+        ("2025-11-15T00:00:00Z", "25-100 Nov 15 2025 Petition filed.", "A v. B", "https://x.example/p.pdf"),
+        ("2026-10-05T00:00:00Z", "25-100 Oct 5 2026 Petition DENIED.", "A v. B", ""),
+    ]
+
+
 def test_addresses_have_the_year_congress_term_and_week_of_the_day():
-    assert filled("{year} {congress} {session}", date(2025, 12, 31)) == "2025 119 1"
-    assert filled("{year} {congress} {session}", date(2026, 1, 2)) == "2026 119 1"
-    assert filled("{year} {congress} {session}", date(2026, 1, 3)) == "2026 119 2"
-    assert filled("{year} {congress} {session}", date(2027, 1, 3)) == "2027 120 1"
-    assert (filled("{term}", date(2026, 9, 30)), filled("{term}", date(2026, 10, 1))) == ("25", "26")
-    assert filled("{week}/{day}", date(2026, 10, 7)) == "20261005/20261007"
-    assert filled("plain", date(2026, 1, 1)) == "plain"
+    assert filled("{year} {congress} {session}", datetime(2025, 12, 31, tzinfo=UTC)) == "2025 119 1"
+    assert filled("{year} {congress} {session}", datetime(2026, 1, 2, tzinfo=UTC)) == "2026 119 1"
+    assert filled("{year} {congress} {session}", datetime(2026, 1, 3, tzinfo=UTC)) == "2026 119 2"
+    assert filled("{year} {congress} {session}", datetime(2027, 1, 3, tzinfo=UTC)) == "2027 120 1"
+    assert (
+        filled("{term}", datetime(2026, 9, 30, tzinfo=UTC)),
+        filled("{term}", datetime(2026, 10, 1, tzinfo=UTC)),
+    ) == ("25", "26")
+    assert filled("{week}/{day}", datetime(2026, 10, 7, tzinfo=UTC)) == "20261005/20261007"
+    assert filled("{sunday}_{saturday}", datetime(2026, 10, 10, tzinfo=UTC)) == "10042026_10102026"
+    assert filled("{sunday}", datetime(2026, 10, 11, tzinfo=UTC)) == "10112026"
+    assert filled("{legislative_day} {hour}", datetime(2026, 10, 7, 2, tzinfo=UTC)) == "20261006 2026100702"
+    assert filled("plain", datetime(2026, 1, 1, tzinfo=UTC)) == "plain"

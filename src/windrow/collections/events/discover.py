@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from windrow.collections.events.drift import judge
-from windrow.collections.events.parser import EventParser
+from windrow.collections.events.parser import EventParser, Unread
 from windrow.collections.events.readers.by_fields import joined
 from windrow.collections.events.readers.registry import READERS
 from windrow.collections.events.reading import ReadEvent, input_of, read_document
@@ -28,6 +28,7 @@ _MEDIA = {"schema.org": "html", "html": "html", "icalendar": "calendar", "json":
 _NO_ANSWER = Skip(Reason.NOT_WANTED, message="its status is not 200")
 _OTHER_MEDIA = Skip(Reason.NOT_WANTED, message="its media type is not that of the source's reader")
 _FIRST = frozenset({"", "first"})
+_LONGEST = 512
 MOST = 10_000
 """Events of one answer that are offered."""
 
@@ -52,7 +53,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
     except StepError as error:
         return Turn(skip=error.reason, findings=(Finding(_word(error.reason), str(error)),))
     offers = {one.uid: Offering(one.uid) for one in read if isinstance(one, ReadEvent)}
-    told = [Finding(_word(one.reason), one.message, Level.WARN) for one in read if not isinstance(one, ReadEvent)]
+    told = [Finding(_word(one.reason), one.message, Level.WARN) for one in read if isinstance(one, Unread)]
     following = READERS[given.rules.reader].next_page(given)
     url = joined(given.url, following) if following else ""
     whole = parser.complete or READERS[given.rules.reader].growing
@@ -60,7 +61,12 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
     asked: tuple[Request, ...] = ()
     if url and url != given.url:
         asked = (Request(url, "page", every=every, only_if_new=not whole),)
-    asked += tuple(Request(one, "detail", priority=1) for one in READERS[given.rules.reader].details(given))
+    if answer.request.method == "GET":  # a form that is answered with itself would be sent again and again
+        details = READERS[given.rules.reader].details(given)
+        offers |= {one.url: Offering(one.url) for one in details if len(one.url) <= _LONGEST}
+        asked += details
+    elif not offers:
+        told.append(Finding("NoEvent", "a form was answered without an event", Level.WARN))
     end = "" if asked else "the last page" if answer.request.name == "page" else "there are no more pages"
     remembered: dict[str, Any] = {}
     if answer.request.name in _FIRST:

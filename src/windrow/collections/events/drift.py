@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from windrow.collections.events.parser import Unread
-from windrow.collections.events.reading import ReadEvent
+from windrow.collections.events.reading import ReadEvent, WithdrawnEvent
 from windrow.reasons import Reason
 
 FIELDS = ("description", "end_datetime", "event_url", "location")
@@ -26,7 +26,7 @@ class DriftVerdict(NamedTuple):
     drifts: tuple[str, ...]
 
 
-def judge(known: Mapping[str, Any], read: Sequence[ReadEvent | Unread]) -> DriftVerdict:
+def judge(known: Mapping[str, Any], read: Sequence[ReadEvent | WithdrawnEvent | Unread]) -> DriftVerdict:
     """Compare an answer with what the earlier ones of its address brought.
 
     `known` has the answers in a row that had events, whether there was ever one without any, and the share of events

@@ -92,7 +92,7 @@ class RawEvent(NamedTuple):
 
     id: str
     title: str
-    start: EventTime | None  # None where it says none that can be read
+    start: EventTime | None  # None where the source took it back, and says no more than that
     text: str
     end: EventTime | str | None = None
     description: str | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from windrow.collections.events.parser import EventParser, ParserInput, RawEvent, Unread
@@ -15,6 +15,11 @@ from windrow.reasons import Reason
 
 LONGEST = 1000
 """Characters of a title and of a unique key that are kept."""
+
+LONGEST_UID = 480
+
+MOST_TEXT = 64_000_000
+"""Characters of all events of a document, each with the part of the document that it was read from."""
 
 
 class ReadEvent(NamedTuple):
@@ -31,9 +36,15 @@ class ReadEvent(NamedTuple):
         return " ".join(str(self.value[name]) for name in names if self.value.get(name))
 
 
-def read_document(parser: EventParser, given: ParserInput) -> Iterator[ReadEvent | Unread]:
+class WithdrawnEvent(NamedTuple):
+    """An event, by its uid, that its source took back and says nothing more of."""
+
+    uid: str
+
+
+def read_document(parser: EventParser, given: ParserInput) -> Iterator[ReadEvent | WithdrawnEvent | Unread]:
     """Yield the events of a document, each once, and what no event could be made of."""
-    found = list(READERS[given.rules.reader].read(given))
+    found = list(_bounded(READERS[given.rules.reader].read(given)))
     events = [one for one in found if isinstance(one, RawEvent)]
     yield from (one for one in found if isinstance(one, Unread))
     ids = _usable_ids(events)
@@ -43,8 +54,11 @@ def read_document(parser: EventParser, given: ParserInput) -> Iterator[ReadEvent
         if not one.title.strip() and not one.id:
             yield Unread(Reason.INCOMPLETE_RECORD, f"it has neither title nor id: {one.text[:100]!r}")
             continue
-        assert one.start is not None
         source_id = one.id.strip() if one.id.strip() in ids else ""
+        if one.start is None:
+            if source_id:
+                yield WithdrawnEvent(_uid(parser, source_id))
+            continue
         made = _event(parser, given, one, one.start, source_id)
         same = known.get(made.uid)
         if same and same.value == made.value:
@@ -62,6 +76,17 @@ def read_document(parser: EventParser, given: ParserInput) -> Iterator[ReadEvent
         if keys[name] > 1:
             made.value["unique_key"] = f"{made.value['unique_key']} - {keys[name]}"
         yield made
+
+
+def _bounded(found: Iterable[RawEvent | Unread]) -> Iterator[RawEvent | Unread]:
+    """Yield what was found until its texts are too much: in a page, events may lie in one another without end."""
+    size = 0
+    for one in found:
+        yield one
+        size += len(one.text) if isinstance(one, RawEvent) else 0
+        if size > MOST_TEXT:
+            yield Unread(Reason.TOO_LARGE, f"the texts of its events have more than {MOST_TEXT} characters")
+            return
 
 
 def _usable_ids(events: list[RawEvent]) -> set[str]:
@@ -99,7 +124,15 @@ def _event(parser: EventParser, given: ParserInput, one: RawEvent, start: EventT
     # A source's own key never takes the place of one of the standard's.
     value |= {name: extra for name, extra in one.extra.items() if name not in value and not name.startswith("_")}
     aside = {"source_url": given.url, "source_text": one.text, "parser_version": given.rules.version}
-    return ReadEvent(f"{parser.name}/{identity}"[:500], value, aside)
+    return ReadEvent(_uid(parser, identity), value, aside)
+
+
+def _uid(parser: EventParser, identity: str) -> str:
+    """Return what an event is known by; one that would be too long ends in a digest of itself."""
+    uid = f"{parser.name}/{identity}"
+    if len(uid) <= LONGEST_UID:
+        return uid
+    return f"{uid[: LONGEST_UID - 25]} {digest(uid.encode('utf-8', 'replace')).partition(':')[2][:24]}"
 
 
 def _line(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from windrow.collections.events.discover import parser_of
-from windrow.collections.events.reading import ReadEvent, input_of, read_document
+from windrow.collections.events.reading import ReadEvent, WithdrawnEvent, input_of, read_document
 from windrow.contract import Observation, Skip, Task
 from windrow.reasons import Reason
 
@@ -20,6 +20,8 @@ def read_events(task: Task) -> list[Observation | Skip]:
     for one in read_document(parser, given):
         if isinstance(one, ReadEvent):
             results.append(Observation(one.uid, one.value, one.text, aside=one.aside))
+        elif isinstance(one, WithdrawnEvent):
+            results.append(Observation(one.uid, None))
         else:
             unread += 1
             results.append(Skip(one.reason, one.key or f"{parser.name}/part {unread}", one.message))

@@ -14,9 +14,10 @@ from windrow.collections.events.adapter.databases import opened, place_of
 from windrow.collections.events.adapter.projection import EventProjection
 from windrow.collections.events.adapter.remembered import remember_parsers, removed_sources
 from windrow.collections.events.collection import COLLECTION
-from windrow.collections.events.dated import DAILY, filled
+from windrow.collections.events.dated import MOVING, filled
 from windrow.collections.events.exports.registry import FORMS
-from windrow.collections.events.settings import ADDRESS, ONCE
+from windrow.collections.events.settings import ADDRESS, ONCE, PARSER
+from windrow.collections.events.times import zone_of
 from windrow.config import Workspace
 from windrow.contract import Collection
 from windrow.engine.check import Fault
@@ -126,8 +127,9 @@ class EventAdapter(RecordAdapter):
 def _of_today(source: Source) -> Source:
     """Return a source with the address that it has today."""
     address = source.options[ADDRESS]
-    today = filled(address, now().date())
-    return replace(source, options={**source.options, ADDRESS: today, ONCE: DAILY in address})
+    zone = zone_of(source.options[PARSER].zone)
+    today = filled(address, now().astimezone(zone))
+    return replace(source, options={**source.options, ADDRESS: today, ONCE: any(one in address for one in MOVING)})
 
 
 def _lines(store: DocumentStore, database: str, out: TextIO) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from windrow.collections.events.parser import EventParser, ParserRules
 
 _DAY, _HOUR = 86400.0, 3600.0
@@ -17,10 +19,15 @@ WHITE_HOUSE = tuple(
     for word, path in (
         ("news", "news"), ("actions", "presidential-actions"), ("briefings", "briefings-statements"),
         ("fact-sheets", "fact-sheets"), ("releases", "releases"),
+        ("executive-orders", "presidential-actions/executive-orders"),
+        ("proclamations", "presidential-actions/proclamations"),
+        ("memoranda", "presidential-actions/presidential-memoranda"),
+        ("nominations", "presidential-actions/nominations-appointments"),
     )
 )  # fmt: skip
 
 _REGISTER = "https://www.federalregister.gov/api/v1"
+_NEWEST = f"{_REGISTER}/documents.json?order=newest&per_page=100"
 FEDERAL_REGISTER = EventParser(
     "federal-register",
     "Executive",
@@ -33,9 +40,14 @@ FEDERAL_REGISTER = EventParser(
             extra={"document_type": "type", "agencies": "agencies", "document_number": "document_number"},
         ),
     ),
-    urls=(f"{_REGISTER}/documents.json?order=newest&per_page=100&conditions%5Btype%5D%5B%5D=PRESDOCU",),
+    urls=(f"{_NEWEST}&conditions%5Btype%5D%5B%5D=PRESDOCU",),
     complete=False,
 )  # fmt: skip
+AGENCY_MEETINGS = replace(
+    FEDERAL_REGISTER,
+    name="federal-register-meetings",
+    urls=(f"{_NEWEST}&conditions%5Btype%5D%5B%5D=NOTICE&conditions%5Bterm%5D=%22Sunshine+Act+Meetings%22",),
+)
 PUBLIC_INSPECTION = EventParser(
     "public-inspection",
     "Executive",
@@ -44,7 +56,7 @@ PUBLIC_INSPECTION = EventParser(
         ParserRules(
             "1.0", "json", items="results", root="count",
             fields={"id": "document_number", "title": "title", "start": "publication_date|filed_at",
-                    "description": "type", "url": "html_url"},
+                    "description": "type", "url": "html_url", "status": "filed_at|publication_date!withdrawn"},
             extra={"document_type": "type", "filed_at": "filed_at", "agencies": "agencies"},
         ),
     ),
@@ -98,4 +110,24 @@ COURT_OPINIONS = EventParser(
     complete=False,
 )  # fmt: skip
 
-GOVERNMENT = (*WHITE_HOUSE, FEDERAL_REGISTER, PUBLIC_INSPECTION, FEC_CALENDAR, COURT_ORDERS, COURT_OPINIONS)
+COURT_DOCKET = EventParser(
+    "supreme-court-docket",
+    "Judicial",
+    "Supreme Court",
+    versions=(
+        ParserRules(
+            "1.0", "json", items="ProceedingsandOrder", root="CaseNumber",
+            fields={"id": "{/CaseNumber} {Date} {Text}", "title": "Text", "start": "Date",
+                    "description": "{/PetitionerTitle} v. {/RespondentTitle}|/PetitionerTitle",
+                    "url": "Links.0.DocumentUrl"},
+            extra={"docket": "/CaseNumber", "lower_court": "/LowerCourt"},
+            formats=("%b %d %Y", "%b %d, %Y", "%B %d, %Y"),
+        ),
+    ),
+    complete=False,
+)  # fmt: skip
+
+GOVERNMENT = (
+    *WHITE_HOUSE, FEDERAL_REGISTER, AGENCY_MEETINGS, PUBLIC_INSPECTION, FEC_CALENDAR, COURT_ORDERS, COURT_OPINIONS,
+    COURT_DOCKET,
+)  # fmt: skip

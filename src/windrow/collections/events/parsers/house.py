@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from windrow.collections.events.parser import EventParser, ParserRules
 
 _DAY = 86400.0
@@ -19,22 +21,24 @@ def _house(name: str, urls: tuple[str, ...], rules: ParserRules, **more: object)
     )
 
 
-COMMITTEE_MEETING = _house(
-    "house-committee-meeting",
-    (),
-    ParserRules(
-        "1.0", "xml", root="committee-meeting",
-        fields={"id": "@meeting-id", "title": "meeting-details/meeting-title",
-                "start": "{meeting-details/meeting-date/calendar-date} {meeting-details/meeting-date/start-time}",
-                "description": "meeting-details/committees/committee-name", "status": "current-status",
-                "location": "{meeting-details/meeting-location/capitol-complex/room} "
-                            "{meeting-details/meeting-location/capitol-complex/building}"},
-        extra={"committee_code": "meeting-details/committees/committee-name/@id", "meeting_type": "@meeting-type",
-               "updated": "@update-date"},
-        statuses=_MEETING,
-    ),
-    complete=False,
+_MEETING_XML = ParserRules(
+    "1.0", "xml", root="committee-meeting",
+    fields={"id": "@meeting-id", "title": "meeting-details/meeting-title",
+            "start": "{meeting-details/meeting-date/calendar-date} {meeting-details/meeting-date/start-time}",
+            "description": "meeting-details/committees/committee-name", "status": "current-status",
+            "location": "{meeting-details/meeting-location/capitol-complex/room} "
+                        "{meeting-details/meeting-location/capitol-complex/building}"},
+    extra={"committee_code": "meeting-details/committees/committee-name/@id", "meeting_type": "@meeting-type",
+           "documents": "meeting-documents/meeting-document/description", "updated": "@update-date"},
+    statuses=_MEETING,
 )  # fmt: skip
+COMMITTEE_MEETING = _house("house-committee-meeting", (), _MEETING_XML, complete=False)
+COMMITTEE_CALENDAR = _house(
+    "house-committee-calendar",
+    ("https://docs.house.gov/Committee/Calendar/ByWeek.aspx?WeekOf={sunday}_{saturday}",),
+    replace(_MEETING_XML, reader="house-calendar"),
+    complete=False,
+)
 FLOOR = _house(
     "house-floor",
     ("https://clerk.house.gov/Home/Feed",),
@@ -42,6 +46,19 @@ FLOOR = _house(
     complete=False,
     every=1800.0,
 )
+FLOOR_ACTIONS = _house(
+    "house-floor-actions",
+    ("https://clerk.house.gov/floor/{legislative_day}.xml?at={hour}",),
+    ParserRules(
+        "1.0", "xml", items=".//floor_action|.//legislative_day_finished",
+        fields={"id": "@unique-id|after {../legislative_day/@date}|after {../../legislative_day/@date}"
+                      "|@next-legislative-day-convenes",
+                "title": "action_description|action_item|=House convenes",
+                "start": "@next-legislative-day-convenes|@update-date-time", "description": "action_item"},
+        extra={"act_id": "@act-id"}, formats=("%Y%m%dT%H:%M", "%Y%m%dT%H:%M:%S"),
+    ),
+    complete=False,
+)  # fmt: skip
 VOTES = _house(
     "house-votes",
     ("https://clerk.house.gov/evs/{year}/roll001.xml",),
@@ -72,22 +89,32 @@ BILLS_THIS_WEEK = _house(
     complete=False,
     every=_DAY,
 )  # fmt: skip
-MEETINGS = EventParser(
-    "congress-committee-meetings",
-    "Legislative",
-    "House of Representatives",
-    versions=(
-        ParserRules(
-            "1.0", "json", items="committeeMeeting", details="committeeMeetings:url:updateDate",
-            fields={"id": "eventId", "title": "title", "start": "date", "description": "type",
-                    "status": "meetingStatus", "location": "{location.room} {location.building}"},
-            extra={"committee": "committees.0.name",
-                   "committee_code": "committees.0.systemCode", "meeting_type": "type", "chamber": "chamber"},
-            naive="UTC",
-        ),
-    ),
-    urls=("https://api.congress.gov/v3/committee-meeting/{congress}/house?format=json&limit=250",),
-    complete=False,
-)  # fmt: skip
 
-HOUSE = (COMMITTEE_MEETING, FLOOR, VOTES, BILLS_THIS_WEEK, MEETINGS)
+
+def _meetings(name: str, chamber: str, entity: str) -> EventParser:
+    return EventParser(
+        name,
+        "Legislative",
+        entity,
+        versions=(
+            ParserRules(
+                "1.0", "json", items="committeeMeeting", details="committeeMeetings:url:updateDate",
+                fields={"id": "eventId", "title": "title", "start": "date", "description": "type",
+                        "status": "meetingStatus", "location": "{location.room} {location.building}"},
+                extra={"committee": "committees.0.name", "committee_code": "committees.0.systemCode",
+                       "meeting_type": "type", "chamber": "chamber"},
+                naive="UTC", next="pagination.next",
+            ),
+        ),
+        urls=(f"https://api.congress.gov/v3/committee-meeting/{{congress}}/{chamber}?format=json&limit=250",),
+        complete=False,
+    )  # fmt: skip
+
+
+MEETINGS = _meetings("congress-committee-meetings", "house", "House of Representatives")
+SENATE_MEETINGS = _meetings("congress-senate-committee-meetings", "senate", "Senate")
+
+HOUSE = (
+    COMMITTEE_MEETING, COMMITTEE_CALENDAR, FLOOR, FLOOR_ACTIONS, VOTES, BILLS_THIS_WEEK, MEETINGS,
+    SENATE_MEETINGS,
+)  # fmt: skip

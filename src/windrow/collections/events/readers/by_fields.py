@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from urllib.parse import urljoin
 
 from windrow.collections.events.parser import ParserInput, RawEvent, Unread
@@ -9,6 +10,8 @@ from windrow.collections.events.readers.expression import Look, found
 from windrow.collections.events.readers.markup import without_markup
 from windrow.collections.events.times import EventTime, read_time
 from windrow.reasons import Reason
+
+_DAY = re.compile(r"&day=\d{8}$")
 
 STATUSES = {
     "cancelled": "cancelled", "canceled": "cancelled", "postponed": "postponed", "rescheduled": "rescheduled",
@@ -27,7 +30,10 @@ def event_of(given: ParserInput, look: Look, text: str) -> RawEvent | Unread:
     title, key = told("title") or "", told("id") or ""
     if title.strip() in given.rules.placeholders:
         return Unread(Reason.PLACEHOLDER, (title or text)[:200], key)
+    status = status_of(given, told("status") or "")
     start = time_of(given, told("start") or "")
+    if start is None and key and status == "withdrawn":
+        return RawEvent(key, title, None, text, status=status)
     if start is None:
         written = (told("start") or "")[:80]
         return Unread(Reason.INCOMPLETE_RECORD, f"{title[:80]!r} has no start that can be read: {written!r}", key)
@@ -43,9 +49,18 @@ def event_of(given: ParserInput, look: Look, text: str) -> RawEvent | Unread:
         extra["time_note"] = start.note
     return RawEvent(
         key, title, start, text, end if end is None else time_of(given, end) or "", description,
-        joined(given.url, url) if url else url, status_of(given, told("status") or ""), told("location"), extra,
+        joined(given.url, url) if url else url, status, told("location"), extra,
         told("branch") or "", told("entity") or "",
     )  # fmt: skip
+
+
+def without_day(url: str) -> str:
+    """Return an address without the day at its end that only has it asked for once a day.
+
+    >>> without_day("https://a.example/x?id=7&day=20261005")
+    'https://a.example/x?id=7'
+    """
+    return _DAY.sub("", url)
 
 
 def joined(base: str, url: str) -> str:

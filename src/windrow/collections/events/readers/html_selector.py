@@ -32,8 +32,14 @@ def read(given: ParserInput) -> Iterator[RawEvent | Unread]:
     if not items and not given.rules.root:
         raise StepError(f"there is nothing at {given.rules.items!r}; name `root` where that may be", Reason.WRONG_ROOT)
     columns: dict[int, list[str]] = {}
+    size = 0
     for one in items[:MOST]:
-        yield event_of(given, lambda path, one=one: _told(one, path, columns), one.html or "")  # type: ignore[misc]
+        text = one.html or ""
+        size += len(text)
+        if size > _CAP:
+            yield Unread(Reason.TOO_LARGE, "its events lie within one another: what is in all of them is too much")
+            return
+        yield event_of(given, lambda path, one=one: _told(one, path, columns), text)  # type: ignore[misc]
     if len(items) > MOST:
         yield Unread(Reason.TOO_LARGE, f"more than {MOST} events")
 

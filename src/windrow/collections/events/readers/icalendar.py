@@ -43,9 +43,15 @@ def read(given: ParserInput) -> Iterator[RawEvent | Unread]:
     if text.upper().count("BEGIN:VEVENT") > len(blocks):
         yield Unread(Reason.TRUNCATED, f"{text.upper().count('BEGIN:VEVENT') - len(blocks)} events have no end")
     moved = _overrides(given, (event for _, event in events))
+    count = 0
     for number, (block, event) in enumerate(events, 1):
         try:
-            yield from _told(given, block, event, moved)
+            for one in islice(_told(given, block, event, moved), MOST):
+                yield one
+                count += 1
+                if count >= MOST * 2:
+                    yield Unread(Reason.TOO_LARGE, f"more than {MOST * 2} events and repetitions")
+                    return
         except _EXCEPTIONS as error:
             yield Unread(Reason.NOT_WELL_FORMED, f"event {number}: {error}"[:500])
 

@@ -1,4 +1,7 @@
-"""JSON by path: `items` leads to the list of events, fields to values in one of them; `a.b`, `a.0.b`, empty: all."""
+"""JSON by path: `items` leads to the list of events, fields to values in one of them; `a.b`, `a.0.b`, empty: all.
+
+A path that begins with `/` leads from the top of the document.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from urllib.parse import quote
 from windrow.collections.events.parser import ParserInput, RawEvent, Unread
 from windrow.collections.events.readers.by_fields import event_of
 from windrow.collections.events.readers.decoded import text_of
+from windrow.contract import Request
 from windrow.errors import StepError
 from windrow.reasons import Reason
 
@@ -37,7 +41,7 @@ def read(given: ParserInput) -> Iterator[RawEvent | Unread]:
             yield Unread(Reason.INCOMPLETE_RECORD, f"number {number + 1} of the list is no object")
             continue
         text = json.dumps(one, ensure_ascii=False)
-        yield event_of(given, lambda path, one=one: shown(at(one, path)), text)  # type: ignore[misc]
+        yield event_of(given, lambda path, one=one: shown(_at(tree, one, path)), text)  # type: ignore[misc]
 
 
 def parsed(given: ParserInput) -> Any:
@@ -64,6 +68,10 @@ def at(tree: Any, path: str) -> Any:
     return tree
 
 
+def _at(tree: Any, one: Any, path: str) -> Any:
+    return at(tree, path[1:]) if path.startswith("/") else at(one, path)
+
+
 def shown(value: Any) -> str | None:
     """Spell a value of JSON as text: lists joined by commas, true and false as words, whole numbers without a point."""
     if value is None:
@@ -84,8 +92,8 @@ def next_page(given: ParserInput) -> str:
     return (shown(at(parsed(given), given.rules.next)) or "") if given.rules.next else ""
 
 
-def details(given: ParserInput) -> tuple[str, ...]:
-    """Return the addresses of the documents that a list names; one that changed has another address."""
+def details(given: ParserInput) -> tuple[Request, ...]:
+    """Ask for the documents that a list names; one that changed has another address."""
     path, _, rest = given.rules.details.partition(":")
     url, _, changed = rest.partition(":")
     listed = at(parsed(given), path) if path else None
@@ -94,5 +102,6 @@ def details(given: ParserInput) -> tuple[str, ...]:
         where = shown(at(one, url)) or ""
         if where.startswith(("http://", "https://")):
             told = quote(shown(at(one, changed)) or "", safe="") if changed else ""
-            found.append(f"{where}{'&' if '?' in where else '?'}changed={told}" if told else where)
+            where += f"{'&' if '?' in where else '?'}changed={told}" if told else ""
+            found.append(Request(where, "detail", priority=1))
     return tuple(found)

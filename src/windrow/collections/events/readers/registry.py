@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from windrow.collections.events.parser import ParserInput, RawEvent, Unread
-from windrow.contract import later
+from windrow.contract import Request, later
 
 
 def no_page(given: ParserInput) -> str:  # noqa: ARG001 the shape of `EventReader.next_page`
@@ -14,8 +14,8 @@ def no_page(given: ParserInput) -> str:  # noqa: ARG001 the shape of `EventReade
     return ""
 
 
-def no_details(given: ParserInput) -> tuple[str, ...]:  # noqa: ARG001 the shape of `EventReader.details`
-    """Return no addresses: documents of this kind have their events in them."""
+def no_details(given: ParserInput) -> tuple[Request, ...]:  # noqa: ARG001 the shape of `EventReader.details`
+    """Ask for nothing: documents of this kind have their events in them."""
     return ()
 
 
@@ -28,7 +28,7 @@ class EventReader(NamedTuple):
     read: Callable[[ParserInput], Iterator[RawEvent | Unread]]
     complete: bool
     next_page: Callable[[ParserInput], str] = no_page
-    details: Callable[[ParserInput], tuple[str, ...]] = no_details
+    details: Callable[[ParserInput], tuple[Request, ...]] = no_details
     growing: bool = False
 
 
@@ -50,6 +50,9 @@ READERS = {
         complete=False,
         next_page=later(f"{_ROOM}.roll_calls:next_vote"),
         growing=True,
+    ),
+    "house-calendar": EventReader(
+        later(f"{_ROOM}.house_calendar:read"), complete=False, details=later(f"{_ROOM}.house_calendar:details")
     ),
     "html": EventReader(
         later(f"{_ROOM}.html_selector:read"), complete=True, next_page=later(f"{_ROOM}.html_selector:next_page")

@@ -1,5 +1,7 @@
 """XML by path: `items` and fields name elements from the outside in (`a/b`), `@name` or `a/@name` an attribute.
 
+Of several kinds of items each has a path: `a/b|a/c`.
+
 Names are local ones: prefixes and namespaces are left out. A document type that names only a DTD elsewhere is left out
 too, as nothing of it is ever read; one with declarations of its own is refused.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 from lxml import etree
 
@@ -31,7 +34,8 @@ def read(given: ParserInput) -> Iterator[RawEvent | Unread]:
     """Yield the events of a document."""
     root = parsed(given)
     found = 0
-    items = root.iterfind(local(given.rules.items)) if given.rules.items else iter([root])
+    paths = given.rules.items.split("|") if given.rules.items else []
+    items = chain.from_iterable(root.iterfind(local(path)) for path in paths) if paths else iter([root])
     for one in items:
         if found >= MOST:
             yield Unread(Reason.TOO_LARGE, f"more than {MOST} events")
