@@ -199,7 +199,7 @@ def check(found: Sequence[Page], folds: int) -> dict[str, float]:
         model = learn([page for page in found if page.part(folds) != fold])
         for page in found:
             if page.part(folds) == fold:
-                chosen = select(page.view.outline, page.view.kept, model.likely(page))
+                chosen = select(page.view.outline, page.view.hint, page.view.kept, model.likely(page))
                 both = zip(page.view.outline.blocks.text, chosen, strict=True)
                 taken = [word for text, keep in both if keep for word in tokens(text)]
                 score = f1(taken, page.gold)
@@ -227,7 +227,7 @@ def main() -> int:
     texts = [spelled(judge.forest, [names[at] for at in judge.traits]) for judge in learn(found)]
     written = BETWEEN.join(texts)
     (ROOM / "weights.txt").write_text(written)
-    module = ROOM / "weight.py"
+    module = ROOM / "forest.py"
     digest = hashlib.sha256(written.encode()).hexdigest()
     module.write_text(re.sub(r'(?m)^DIGEST = ".*"$', f'DIGEST = "{digest}"', module.read_text()))
     return 0

@@ -13,6 +13,7 @@ from windrow.formats.html.head import PageHead, head
 from windrow.formats.html.hint import PageHint, hint
 from windrow.formats.html.mark import PageLocation
 from windrow.formats.html.outline import Outline
+from windrow.formats.html.tail import without_tail
 from windrow.formats.html.traits import Traits
 from windrow.formats.html.tree import body, parse, silence
 from windrow.formats.html.unseen import HIDDEN
@@ -77,15 +78,16 @@ def main_content(outline: Outline, hint: PageHint | None = None) -> list[bool]:
     """
     if not outline.blocks.text:
         return []
-    seen = view(outline, hint or PageHint())
+    hint = hint or PageHint()
+    seen = view(outline, hint)
     if not seen.kept:
         return [False] * len(outline.blocks.text)
     traits = Traits(seen)
     traits.hear(judge(FIRST, traits))
-    return select(outline, seen.kept, judge(SECOND, traits))
+    return select(outline, hint, seen.kept, judge(SECOND, traits))
 
 
-def select(outline: Outline, kept: Sequence[int], likely: Sequence[float]) -> list[bool]:
+def select(outline: Outline, hint: PageHint, kept: Sequence[int], likely: Sequence[float]) -> list[bool]:
     """Say of each block whether it is taken; `likely` is what the forests say of those in `kept`."""
     least = threshold(likely, [outline.blocks.words[at] for at in kept])
     taken = {at: chance for at, chance in zip(kept, likely, strict=True) if chance >= least}
@@ -94,7 +96,7 @@ def select(outline: Outline, kept: Sequence[int], likely: Sequence[float]) -> li
         chosen[at] = True
     for at in _brief(outline):
         chosen[at] = True
-    return chosen
+    return without_tail(outline, hint, chosen)
 
 
 def _until(outline: Outline, taken: Mapping[int, float]) -> list[int]:
