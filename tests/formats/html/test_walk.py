@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from windrow.formats.html import Outline, PageLocation, read
+from windrow.formats.html.walk import meaning
 
 
 def outline(html: str) -> Outline:
@@ -175,3 +176,7 @@ def test_boxes_tell_which_blocks_they_hold_and_those_without_text_are_none() -> 
 
 def test_a_page_without_anything() -> None:
     assert outline("").blocks.text == []
+
+
+def test_what_a_tag_means_is_worked_out_once() -> None:
+    assert meaning(b'div class="once"') is meaning(b'div class="once"')

@@ -127,6 +127,9 @@ def meaning(tag: bytes) -> Meaning:
 
     Tags of boxes come again and again, within a page and from page to page, so the last answers are remembered.
     """
+    known = _known.get(tag)
+    if known is not None:
+        return known
     name = tag.partition(b" ")[0]
     inline = _INLINE.get(name)
     if inline is not None:
