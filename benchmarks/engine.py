@@ -48,7 +48,7 @@ def harvest(web: Web, into: Path) -> float:
     code = session.close()
     spent = time.monotonic() - began
     kept = session.ledger.database.connection.execute(
-        "SELECT count(*), count(DISTINCT item) FROM fetch_end WHERE reason IS NULL"
+        "SELECT count(*), count(DISTINCT item) FROM attempt WHERE warc <> '' AND reason IS NULL"
     ).fetchone()
     session.ledger.close()
     assert (code, *kept) == (0, PAGES, PAGES), (code, kept)

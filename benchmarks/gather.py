@@ -18,7 +18,9 @@ def write(site: object, into: Path) -> list[str]:
 def kept(into: Path) -> tuple[int, int]:
     """Return how many captures the ledger has of a finished harvest, and their bytes."""
     with sqlite3.connect(into / "ledger.sqlite") as ledger:
-        count, size = ledger.execute("SELECT count(*), sum(size) FROM fetch_end WHERE reason IS NULL").fetchone()
+        count, size = ledger.execute(
+            "SELECT count(*), sum(size) FROM attempt WHERE warc <> '' AND reason IS NULL"
+        ).fetchone()
     return int(count), int(size or 0)
 
 

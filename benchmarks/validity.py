@@ -138,7 +138,7 @@ def main() -> int:
     into, cores, most = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     step = next(number for number, one in enumerate(COLLECTION.steps) if one.phase == "xsd")
     sheets = {name: schema(name, path) for name, path in SHIPPED.items()}
-    text = "SELECT i.item_key, e.digest, e.warc, e.place_offset, e.place_length FROM fetch_end e"
+    text = "SELECT i.item_key, e.digest, e.warc, e.place_offset, e.place_length FROM attempt e"
     with sqlite3.connect(into / "ledger.sqlite") as ledger:
         rows = ledger.execute(
             f"{text} JOIN item i ON i.seq = e.item WHERE e.reason IS NULL LIMIT ?", (most,)

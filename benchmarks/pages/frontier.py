@@ -157,7 +157,7 @@ def check(folder: Path, count: int) -> None:
             "SELECT count(*), count(DISTINCT digest), sum(due > 0) FROM address"
         ).fetchone()
         assert there == (count, count, batches * VISITED), there
-        seen = ledger.database.connection.execute("SELECT count(*), count(DISTINCT address) FROM visit").fetchone()
+        seen = ledger.database.connection.execute("SELECT count(*), count(DISTINCT address) FROM attempt").fetchone()
         assert seen == (batches * VISITED, batches * VISITED), seen
         for batch in random.Random(1).sample(range(batches), min(batches, 200)):
             for at in range(0, BATCH, 17):

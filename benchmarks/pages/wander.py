@@ -19,7 +19,7 @@ def kept(into: Path) -> tuple[int, int]:
     """Return how many pages the ledger has as answered and kept, and how many addresses those are."""
     with sqlite3.connect(into / "ledger.sqlite") as ledger:
         told = ledger.execute(
-            "SELECT count(*), count(DISTINCT address) FROM visit WHERE kind = 0 AND status = 200 AND warc <> ''"
+            "SELECT count(*), count(DISTINCT address) FROM attempt WHERE kind = 0 AND status = 200 AND warc <> ''"
         ).fetchone()
     return int(told[0]), int(told[1])
 

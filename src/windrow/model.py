@@ -91,11 +91,16 @@ class Site:
 
     def address(self, path: str = "") -> str:
         """Return the public spelling of a path here: a URL without the user's secret; empty for nowhere."""
+        return self.origin + join(self.base, path) if self.scheme else ""
+
+    @property
+    def origin(self) -> str:
+        """Its scheme, host and port, as a URL begins; empty for nowhere."""
         if not self.scheme:
             return ""
         where = f"[{self.host}]" if ":" in self.host else self.host
         port = f":{self.port}" if self.port else ""
-        return f"{self.scheme}://{where}{port}{join(self.base, path)}"
+        return f"{self.scheme}://{where}{port}"
 
 
 def join(base: str, path: str) -> str:

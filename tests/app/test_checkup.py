@@ -43,7 +43,7 @@ def read_again(root):
 
 def test_a_flipped_byte_in_a_capture(root):
     with sqlite3.connect(root / "ledger.sqlite") as ledger:
-        warc, offset, length = ledger.execute("SELECT warc, place_offset, place_length FROM fetch_end").fetchone()
+        warc, offset, length = ledger.execute("SELECT warc, place_offset, place_length FROM attempt").fetchone()
     path = root / "archive" / warc
     whole = path.read_bytes()
     damaged = bytearray(whole)

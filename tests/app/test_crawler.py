@@ -98,7 +98,7 @@ def crawl(tmp_path: Path) -> Crawl:
 def test_rows_say_what_the_ledger_says(crawl: Crawl, tmp_path: Path) -> None:
     found = at_once(crawl.ledger, tmp_path / "crawler.sqlite")
     visits = crawl.ledger.database.connection.execute(
-        "SELECT v.seq, v.session, v.address, v.kind, v.started, v.status, v.reason FROM visit v"
+        "SELECT v.seq, v.session, v.address, v.kind, v.started, v.status, v.reason FROM attempt v"
     ).fetchall()
     by_id = {row[0]: row for row in found["crawl"]}
     assert len(by_id) == len(visits) > 200
@@ -190,7 +190,7 @@ def test_the_end_of_a_session_does_not_wait_for_all_addresses(tmp_path: Path) ->
     assert (
         counts[0]["crawl_log"]
         == counts[-1]["crawl_log"]
-        == len(crawl.ledger.database.connection.execute("SELECT 1 FROM visit").fetchall())
+        == len(crawl.ledger.database.connection.execute("SELECT 1 FROM attempt").fetchall())
     )
     assert counts[0]["crawl_candidate"] < counts[-1]["crawl_candidate"]
     assert counts[-1]["crawl_candidate"] == len(

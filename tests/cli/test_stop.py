@@ -30,7 +30,7 @@ def until_it_fetches(workspace) -> None:
     while time.monotonic() < deadline:
         try:
             with sqlite3.connect(f"file:{workspace}/ledger.sqlite?mode=ro", uri=True) as ledger:
-                if ledger.execute("SELECT count(*) FROM fetch_end").fetchone()[0]:
+                if ledger.execute("SELECT count(*) FROM attempt WHERE end_seq > 0").fetchone()[0]:
                     return
         except sqlite3.Error:
             pass
@@ -63,16 +63,14 @@ def test_the_first_interrupt_finishes_what_is_in_hand(slow, windrow) -> None:
     assert "stopped" in err
     assert "Traceback" not in err
     assert facts(slow, "SELECT outcome FROM session_end") == [(130,)]
-    assert facts(
-        slow, "SELECT count(*) FROM fetch f WHERE NOT EXISTS (SELECT 1 FROM fetch_end e WHERE e.fetch = f.seq)"
-    ) == [(0,)]
+    assert facts(slow, "SELECT count(*) FROM attempt WHERE end_seq IS NULL") == [(0,)]
     assert facts(slow, "SELECT count(*) FROM lease") == [(0,)]
-    done = facts(slow, "SELECT count(*) FROM fetch_end")[0][0]
+    done = facts(slow, "SELECT count(*) FROM attempt WHERE end_seq > 0")[0][0]
     assert 0 < done < 43
     source = slow / "sources" / "harwell.toml"
     source.write_text(source.read_text().replace("pace = 0.2", "pace = 0"))
     assert windrow("run").code == 0
-    assert facts(slow, "SELECT count(*) FROM fetch_end") == [(43,)]
+    assert facts(slow, "SELECT count(*) FROM attempt WHERE end_seq > 0") == [(43,)]
 
 
 def test_the_second_interrupt_stops_at_once(slow, windrow) -> None:
@@ -119,7 +117,7 @@ def test_a_killed_run_is_gone_on_with(slow, windrow) -> None:
     source = slow / "sources" / "harwell.toml"
     source.write_text(source.read_text().replace("pace = 0.2", "pace = 0"))
     assert windrow("run").code == 0
-    assert facts(slow, "SELECT count(*) FROM fetch_end WHERE reason IS NULL") == [(43,)]
+    assert facts(slow, "SELECT count(*) FROM attempt WHERE end_seq > 0 AND reason IS NULL") == [(43,)]
 
 
 def test_every_runs_again_until_stopped(workspace, windrow) -> None:

@@ -47,7 +47,7 @@ def test_killed_while_listing(tmp_path, expected):
     root = make(tmp_path / "w")
     assert kill_when(root, lambda: listing(root))
     with sqlite3.connect(root / "ledger.sqlite") as ledger:
-        assert ledger.execute("SELECT count(*) FROM fetch").fetchone() == (0,)
+        assert ledger.execute("SELECT count(*) FROM attempt").fetchone() == (0,)
     finish(root)
     assert tables(root) == expected
     assert wrong(root) == []
@@ -100,7 +100,7 @@ def test_every_capture_the_ledger_promises_is_in_the_archive(tmp_path):
     finish(root)
     with sqlite3.connect(root / "ledger.sqlite") as ledger:
         rows = ledger.execute(
-            "SELECT warc, place_offset, place_length, digest FROM fetch_end WHERE reason IS NULL AND revisit = 0"
+            "SELECT warc, place_offset, place_length, digest FROM attempt WHERE end_seq > 0 AND reason IS NULL AND revisit = 0"
         ).fetchall()
     assert len(rows) == 15
     for *place, name in rows:

@@ -49,7 +49,7 @@ def asked(root):
     """Return path, status and reason of every visit to a page."""
     with sqlite3.connect(root / "ledger.sqlite") as ledger:
         rows = ledger.execute(
-            "SELECT a.url, v.status, v.reason FROM visit v JOIN address a ON a.digest = v.address WHERE v.kind = 0"
+            "SELECT a.url, v.status, v.reason FROM attempt v JOIN address a ON a.digest = v.address WHERE v.kind = 0"
         ).fetchall()
     ledger.close()
     return sorted((url.partition("/drop/stroll/")[2], status, reason) for url, status, reason in rows)
@@ -72,7 +72,7 @@ def test_every_answer_is_kept_as_it_came(site, nginx, tmp_path):
     assert stroll(tmp_path, *site) == 0
     ledger = Ledger(tmp_path / "ledger.sqlite")
     rows = ledger.database.connection.execute(
-        "SELECT a.url, v.digest, v.warc, v.place_offset, v.place_length FROM visit v"
+        "SELECT a.url, v.digest, v.warc, v.place_offset, v.place_length FROM attempt v"
         " JOIN address a ON a.digest = v.address WHERE v.status = 200"
     ).fetchall()
     ledger.close()
@@ -152,7 +152,7 @@ def test_a_check_finds_what_was_spoilt(site, tmp_path):
     with sqlite3.connect(tmp_path / "ledger.sqlite") as ledger:
         ledger.execute("UPDATE address SET capture = 0 WHERE url LIKE '%/3.html'")
         ledger.execute(
-            "UPDATE visit SET digest = 'sha256:00' WHERE address = (SELECT address FROM visit WHERE size > 0 LIMIT 1)"
+            "UPDATE attempt SET digest = 'sha256:00' WHERE address = (SELECT address FROM attempt WHERE size > 0 LIMIT 1)"
         )
     ledger.close()
     assert len(faults(tmp_path)) == 3, "a capture, an index and an address"
@@ -188,7 +188,7 @@ def test_a_host_that_is_not_there_fails_its_source_only(tmp_path):
             ("http://127.0.0.1:9/drop/stroll/index.html", 0)
         ]
         assert (
-            ledger.execute("SELECT kind, url, reason FROM visit").fetchall()
+            ledger.execute("SELECT kind, url, reason FROM attempt").fetchall()
             == [(1, "http://127.0.0.1:9/robots.txt", "connect_failed")] * 2
         )
         assert ledger.execute("SELECT failed, reason FROM task_end").fetchall() == [(1, "robots_unreachable")]

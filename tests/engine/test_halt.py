@@ -39,7 +39,7 @@ def visits(root):
     if not (root / "ledger.sqlite").exists():
         return 0
     try:
-        return told(root, "SELECT count(*) FROM visit WHERE status = 200")[0][0]
+        return told(root, "SELECT count(*) FROM attempt WHERE status = 200")[0][0]
     except sqlite3.OperationalError:
         return 0
 
@@ -53,7 +53,7 @@ def test_the_first_wish_to_stop_finishes_what_is_in_hand(sites, begun, tmp_path)
     at = time.monotonic()
     assert begun.wait(20) == 130
     assert time.monotonic() - at < 5, "the rest of the addresses in hand is not asked"
-    done = told(tmp_path, "SELECT count(*) FROM visit WHERE kind = 0")[0][0]
+    done = told(tmp_path, "SELECT count(*) FROM attempt WHERE kind = 0")[0][0]
     assert 10 <= done < 128
     assert told(tmp_path, "SELECT count(*) FROM address WHERE due = 0")[0][0] > 10
     assert told(tmp_path, "SELECT DISTINCT failed FROM task_end") == [(0,)]
@@ -89,7 +89,7 @@ def test_a_fetcher_that_dies_loses_nothing(sites, begun, tmp_path):
     paths = asked(sites, before)
     assert len(paths) - len(set(paths)) <= 6, "what it had not told of yet is asked again"
     lost = told(
-        tmp_path, "SELECT count(*) FROM visit WHERE kind = 0 AND address <> 0 GROUP BY address HAVING count(*) > 1"
+        tmp_path, "SELECT count(*) FROM attempt WHERE kind = 0 AND address <> 0 GROUP BY address HAVING count(*) > 1"
     )
     assert lost == [], "and is on record once"
     assert faults(tmp_path) == []
@@ -120,7 +120,7 @@ def test_the_next_run_goes_on(sites, begun, tmp_path):
     begun.send_signal(signal.SIGTERM)
     assert begun.wait(20) == 130
     before = len(sites.lines())
-    first = {url for (url,) in told(tmp_path, "SELECT a.url FROM visit v JOIN address a ON a.digest = v.address")}
+    first = {url for (url,) in told(tmp_path, "SELECT a.url FROM attempt v JOIN address a ON a.digest = v.address")}
     assert roam(tmp_path, source([f"{sites.origin('tree')}/p/0.html"])) == 0
     again = {f"{sites.origin('tree')}{path}" for path in asked(sites, before)}
     assert again & first == set()

@@ -57,7 +57,7 @@ def test_bytes_that_harm_their_fetcher_are_told_by_address_and_all_else_is_crawl
     assert paths[BAD].count("/harm") == times, "it is not asked again in this run"
     rows = told(
         tmp_path,
-        "SELECT v.reason, a.url, a.due FROM visit v JOIN address a ON a.digest = v.address WHERE v.reason > ''",
+        "SELECT v.reason, a.url, a.due FROM attempt v JOIN address a ON a.digest = v.address WHERE v.reason > ''",
     )
     assert [(row[0], row[1].rpartition("/")[2]) for row in rows] == [(reason, "harm")]
     assert rows[0][2] > time.time(), "but another day"

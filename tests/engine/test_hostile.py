@@ -75,7 +75,7 @@ def test_a_host_that_answers_with_all_that_is_bad_is_crawled_to_its_end_beside_a
         assert time.monotonic() - began < 120
     rows = told(
         tmp_path,
-        "SELECT a.url, v.status, v.reason, v.message, v.etag FROM visit v JOIN address a ON a.digest = v.address",
+        "SELECT a.url, v.status, v.reason, v.message, v.etag FROM attempt v JOIN address a ON a.digest = v.address",
     )
     seen = {url.rpartition("/")[2]: rest for url, *rest in rows}
     assert set(HOSTILE) <= set(seen)
@@ -85,7 +85,7 @@ def test_a_host_that_answers_with_all_that_is_bad_is_crawled_to_its_end_beside_a
     assert seen["bare"][3] == '"bare"'
     assert "found" in seen
     assert "unseen" not in seen
-    assert [one for one in told(tmp_path, "SELECT message FROM visit WHERE kind = 2") if "Error" in str(one[0])] == []
+    assert [one for one in told(tmp_path, "SELECT message FROM attempt WHERE kind = 2") if "Error" in str(one[0])] == []
     assert faults(tmp_path) == []
 
 
@@ -155,6 +155,6 @@ def test_each_attempt_at_a_connection_closed_without_an_answer_is_on_record(tmp_
     with answering({(GOOD, "/0"): keeps, (GOOD, path): b""}, keeps=frozenset({"/0", "/robots.txt"})) as server:
         roam(tmp_path, source([f"{server.origin(GOOD)}/0"]))
         asked = [one for _, one in server.asked].count(path)
-    rows = told(tmp_path, "SELECT reason FROM visit WHERE reason = 'interrupted'")
+    rows = told(tmp_path, "SELECT reason FROM attempt WHERE reason = 'interrupted'")
     assert asked == 3
     assert len(rows) == asked

@@ -25,11 +25,11 @@ HERE = Path(__file__).parents[2]
 MOVED = b"HTTP/1.1 301 Moved Permanently\r\nLocation: /new\r\n\r\n"
 GONE = b"HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\n\r\n"
 VISITS = """
-SELECT a.url, v.kind, v.status, v.started, v.digest, v.size, v.etag, v.location, v.reason FROM visit v
+SELECT a.url, v.kind, v.status, v.started, v.digest, v.size, v.etag, v.location, v.reason FROM attempt v
 JOIN address a ON a.digest = v.address ORDER BY a.url, v.started
 """
 WHOLE = """
-SELECT a.url, v.started, v.status, v.digest, v.warc, v.place_offset, v.place_length FROM visit v
+SELECT a.url, v.started, v.status, v.digest, v.warc, v.place_offset, v.place_length FROM attempt v
 JOIN address a ON a.digest = v.address ORDER BY 1, 2, 5, 6
 """
 
@@ -67,7 +67,7 @@ def test_records_become_visits(tmp_path):
     assert res[:3] == ("https://b.example/res", 0, 200)
     left = ("warcinfo", "request", "metadata", "robots.txt", "dns address", "urn address")
     assert told(tmp_path) == ["them: 1 file, 4 captures; left out: " + ", ".join(f"{word} 1" for word in left)]
-    warc, offset, length = ask(tmp_path, "SELECT warc, place_offset, place_length FROM visit ORDER BY seq")[0]
+    warc, offset, length = ask(tmp_path, "SELECT warc, place_offset, place_length FROM attempt ORDER BY seq")[0]
     with open_capture(tmp_path / "archive", ArchivePlace(warc, offset, length)) as view:
         assert view.read() == b"first"
 
@@ -128,7 +128,7 @@ def test_revisits_find_their_bytes_in_any_order_of_files(tmp_path, order):
     ]
     assert ask(tmp_path, "SELECT count(*) FROM intake_waiting") == [(1,)]
     assert any("1 revisit without what they repeat" in line for line in told(tmp_path))
-    for *place, revisit in ask(tmp_path, "SELECT warc, place_offset, place_length, revisit FROM visit"):
+    for *place, revisit in ask(tmp_path, "SELECT warc, place_offset, place_length, revisit FROM attempt"):
         with open_capture(tmp_path / "archive", ArchivePlace(*place)) as view:
             assert view.read() == (b"" if revisit else b"same")
 
@@ -226,7 +226,7 @@ def test_arc_one_gzip_stream_and_old_warc_give_their_pages(tmp_path):
     assert rows[0][4] == digest(b"<p>x")
     assert take(tmp_path, arc, stream, old) == 0
     assert told(tmp_path)[1] == "them: 3 files, 0 captures; 3 held already"
-    for *place, digested in ask(tmp_path, "SELECT warc, place_offset, place_length, digest FROM visit"):
+    for *place, digested in ask(tmp_path, "SELECT warc, place_offset, place_length, digest FROM attempt"):
         with open_capture(tmp_path / "archive", ArchivePlace(*place)) as view:
             assert digest(view.read()) == digested
 
@@ -249,7 +249,7 @@ def test_addresses_from_elsewhere_are_known_and_asked_only_where_a_site_leads(ng
     assert take(tmp_path, write(tmp_path / "one.warc.gz", *records)) == 0
     assert ask(tmp_path, "SELECT count(*) FROM address WHERE due IS NOT NULL") == [(0,)]
     assert stroll(tmp_path, origin, where) == 0
-    asked = "SELECT a.url FROM visit v JOIN address a ON a.digest = v.address WHERE v.kind = 0 AND v.warc NOT LIKE 'foreign%'"
+    asked = "SELECT a.url FROM attempt v JOIN address a ON a.digest = v.address WHERE v.kind = 0 AND v.warc NOT LIKE 'foreign%'"
     assert sorted(row[0].rpartition("/")[2] for row in ask(tmp_path, asked)) == ["a.html", "index.html"]
     assert ask(tmp_path, "SELECT source FROM host") == [("site",)]
     assert take(tmp_path, write(tmp_path / "two.warc.gz", page(f"{origin}{where}a.html", b"other"))) == 0

@@ -16,9 +16,10 @@ def write_some(ledger, number=3):
         session = writer.sessions.open("me", "run")
         for index in range(number):
             item = writer.items.add(session, "drops", "zip", f"add/{index}.zip", rank=str(index))
-            fetch = writer.attempts.begin(session, item, "h", f"ftp://h/{index}.zip", writer.at)
+            host = writer.addresses.host_of(session, "drops", "h", "ftp://h")
+            fetch = writer.attempts.begin(session, host, item, f"ftp://h/{index}.zip", writer.at)
             kept = KeptResponse(f"sha256:{index:064}", 10, ArchivePlace("w.warc", index * 10, 10))
-            writer.attempts.end(fetch, item, "h", Fetched(item, writer.at, 0.1, 226, 10, kept))
+            writer.attempts.end(fetch, Fetched(item, writer.at, 0.1, 226, 10, kept))
             writer.items.move(session, item, (1, Status.DONE))
         writer.sessions.close(session, 0)
 

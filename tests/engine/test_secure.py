@@ -22,7 +22,7 @@ def site(nginx):
 
 def test_pages_are_asked_over_https(site, tmp_path):
     assert roam(tmp_path, site) == 0
-    rows = told(tmp_path, "SELECT a.url, v.status FROM visit v JOIN address a ON a.digest = v.address ORDER BY a.url")
+    rows = told(tmp_path, "SELECT a.url, v.status FROM attempt v JOIN address a ON a.digest = v.address ORDER BY a.url")
     assert [(url.rpartition("/")[2], status) for url, status in rows] == [("index.html", 200), ("other.html", 200)]
     assert faults(tmp_path) == []
 
@@ -30,5 +30,5 @@ def test_pages_are_asked_over_https(site, tmp_path):
 def test_a_certificate_of_a_stranger_is_refused(site, papers, tmp_path):
     stranger = replace(site, site=replace(site.site, ca_bundle=str(papers.stranger)))
     assert roam(tmp_path, stranger) == 3
-    assert told(tmp_path, "SELECT reason, status FROM visit") == [("tls_failed", None)]
+    assert told(tmp_path, "SELECT reason, status FROM attempt") == [("tls_failed", None)]
     assert told(tmp_path, "SELECT due FROM address") == [(0,)]

@@ -135,7 +135,7 @@ def test_the_same_bytes_with_another_last_modified_are_described_anew(site, ngin
         assert gather(tmp_path, origin, folder) == 0
         assert ask(tmp_path, updated) == [(at,)]
         due_again(tmp_path)
-    revisits = "SELECT count(*) FROM visit WHERE revisit AND status = 200"
+    revisits = "SELECT count(*) FROM attempt WHERE revisit AND status = 200"
     with closing(sqlite3.connect(tmp_path / "ledger.sqlite")) as link:
         assert link.execute(revisits).fetchone() == (1,), "its bytes were known"
 

@@ -37,7 +37,7 @@ def direct(sites):
 
 
 def reasons(root, ending):
-    rows = told(root, "SELECT a.url, v.status, v.reason FROM visit v JOIN address a ON a.digest = v.address")
+    rows = told(root, "SELECT a.url, v.status, v.reason FROM attempt v JOIN address a ON a.digest = v.address")
     return [(status, reason) for url, status, reason in rows if url.endswith(ending)]
 
 
@@ -64,9 +64,9 @@ def test_every_page_is_asked_once(sites, crawled):
 def test_nothing_private_is_asked(sites, crawled):
     root, lines = crawled
     assert [one for one in lines if one.host == HOSTS["private"]] == []
-    rows = told(root, "SELECT url, reason FROM visit WHERE reason = 'private_address'")
+    rows = told(root, "SELECT url, reason FROM attempt WHERE reason = 'private_address'")
     assert len(rows) == 2, "the seed, and what maps to it"
-    assert told(root, "SELECT count(*) FROM visit v JOIN address a ON a.digest = v.address"
+    assert told(root, "SELECT count(*) FROM attempt v JOIN address a ON a.digest = v.address"
                 " WHERE a.url LIKE '%127.0.0.66%'") == [(0,)]  # fmt: skip
 
 
@@ -147,7 +147,7 @@ def test_what_was_kept_is_what_came_and_the_ledger_agrees(sites, crawled):
     root, _ = crawled
     assert faults(root) == []
     bombs = told(
-        root, "SELECT v.size FROM visit v JOIN address a ON a.digest = v.address WHERE a.url LIKE '%/bomb/gzip.html'"
+        root, "SELECT v.size FROM attempt v JOIN address a ON a.digest = v.address WHERE a.url LIKE '%/bomb/gzip.html'"
     )
     assert bombs == [((sites.root / "traps/bomb/gzip.html").stat().st_size,)], "as it came, not as it inflates"
 
@@ -156,7 +156,7 @@ def test_answers_are_asked_for_compressed(sites, crawled):
     root, lines = crawled
     assert {one.coding for one in lines} == {"gzip, deflate"}
     url = f"{sites.origin('tree')}/p/1.html"
-    size = told(root, "SELECT v.size FROM visit v JOIN address a ON a.digest = v.address WHERE a.url = ?", url)[0][0]
+    size = told(root, "SELECT v.size FROM attempt v JOIN address a ON a.digest = v.address WHERE a.url = ?", url)[0][0]
     assert 0 < size < (sites.root / "tree/p/1.html").stat().st_size / 2
 
 
@@ -205,11 +205,11 @@ def test_a_delay_is_held_from_run_to_run(sites, tmp_path):
 
 def test_every_question_is_a_visit(sites, crawled):
     root, lines = crawled
-    counted = Counter(kind for (kind,) in told(root, "SELECT kind FROM visit WHERE status IS NOT NULL OR reason IN"
+    counted = Counter(kind for (kind,) in told(root, "SELECT kind FROM attempt WHERE status IS NOT NULL OR reason IN"
                       " ('timeout', 'protocol_error')"))  # fmt: skip
     assert counted.total() == len(asked(sites, lines))
     assert counted[2] == 6, "sitemaps"
-    rules = told(root, "SELECT url, status FROM visit WHERE kind = 1 AND url LIKE ?", f"{sites.origin('tree')}%")
+    rules = told(root, "SELECT url, status FROM attempt WHERE kind = 1 AND url LIKE ?", f"{sites.origin('tree')}%")
     assert (f"{sites.origin('tree')}/rules-of-another.txt", 200) in rules
 
 
@@ -232,11 +232,11 @@ def test_a_sitemap_that_tells_of_a_change_makes_a_page_due(sites, crawled):
     root, _ = crawled
     page, other = (f"{sites.origin('maps')}/m/{number}.html" for number in (5, 6))
     for url, days in ((page, 3), (other, 0.5)):
-        change(root, "UPDATE visit SET started = strftime('%Y-%m-%dT%H:%M:%S.000000Z', 'now', ?) WHERE address ="
+        change(root, "UPDATE attempt SET started = strftime('%Y-%m-%dT%H:%M:%S.000000Z', 'now', ?) WHERE address ="
                " (SELECT digest FROM address WHERE url = ?)", f"-{days * 24} hours", url)  # fmt: skip
     change(root, "UPDATE address SET due = 1 WHERE url LIKE '%/a.xml.gz'")
     change(
-        root, "UPDATE visit SET etag = '', modified = '' WHERE address IN (SELECT digest FROM address WHERE kind = 2)"
+        root, "UPDATE attempt SET etag = '', modified = '' WHERE address IN (SELECT digest FROM address WHERE kind = 2)"
     )
     before = len(sites.lines())
     roam(root, source([one for one in sites.seeds if HOSTS["maps"] in one]))

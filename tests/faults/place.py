@@ -188,7 +188,8 @@ class Place(Ground):
     def fetches(self, key: str) -> list[tuple[str, str | None, int, str]]:
         """Return the ended attempts at an item: source, reason, bytes received, message."""
         return self.ask(
-            "SELECT e.source, e.reason, e.received, e.message FROM fetch_end e JOIN item i ON i.seq = e.item"
+            "SELECT h.source, e.reason, e.received, e.message FROM attempt e JOIN item i ON i.seq = e.item"
+            " JOIN host h ON h.seq = e.host"
             " WHERE i.item_key = ? ORDER BY e.fetch",
             key,
         )

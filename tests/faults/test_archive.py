@@ -144,10 +144,10 @@ def test_every_bad_zip_is_kept_as_it_came(harvested):
 
 def test_a_second_run_does_nothing_again(harvested):
     before = harvested.ask(
-        "SELECT (SELECT count(*) FROM fetch), (SELECT count(*) FROM reading), (SELECT count(*) FROM finding)"
+        "SELECT (SELECT count(*) FROM attempt), (SELECT count(*) FROM reading), (SELECT count(*) FROM finding)"
     )
     assert harvested.run().code == 0
     after = harvested.ask(
-        "SELECT (SELECT count(*) FROM fetch), (SELECT count(*) FROM reading), (SELECT count(*) FROM finding)"
+        "SELECT (SELECT count(*) FROM attempt), (SELECT count(*) FROM reading), (SELECT count(*) FROM finding)"
     )
     assert after == before

@@ -22,7 +22,8 @@ SECRET = {"secret": "env:HOME", "timeout": 5}
 
 def digests(made, key=KEY):
     return made.ask(
-        "SELECT e.source, e.size FROM fetch_end e JOIN item i ON i.seq = e.item WHERE i.item_key = ? AND e.reason IS NULL"
+        "SELECT h.source, e.size FROM attempt e JOIN item i ON i.seq = e.item JOIN host h ON h.seq = e.host"
+        " WHERE i.item_key = ? AND e.reason IS NULL"
         " ORDER BY e.seq",
         key,
     )

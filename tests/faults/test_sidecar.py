@@ -37,9 +37,7 @@ def test_a_checksum_that_does_not_match(place, ending, right):
     made.retry(KEY)
     assert made.run().code == 0
     made.whole(good, KEY)
-    assert made.ask("SELECT checksum FROM fetch_end WHERE reason IS NULL AND checksum <> ''") == [
-        (f"{ending}:{right}",)
-    ]
+    assert made.ask("SELECT checksum FROM attempt WHERE reason IS NULL AND checksum <> ''") == [(f"{ending}:{right}",)]
 
 
 def test_a_checksum_that_cannot_be_read_is_said_so(place):

@@ -85,7 +85,7 @@ def test_another_version_is_fetched_from_its_begin(place, honest, etag):
         made.source("own", f"http://127.0.0.1:{port}/", "H", timeout=5)
         made.run()
     assert any(b"\r\nIf-Range: " in asked for asked in shop.asked), "no resume was tried"
-    kept = made.ask("SELECT digest FROM fetch_end WHERE reason IS NULL")
+    kept = made.ask("SELECT digest FROM attempt WHERE reason IS NULL")
     assert kept == [(digest(second),)]
 
 
@@ -97,7 +97,7 @@ def test_the_same_version_is_gone_on_with_and_kept_as_one_answer(place, etag):
     with listening(shop.talk) as port:
         made.source("own", f"http://127.0.0.1:{port}/", "H", timeout=5)
         made.run()
-    rows = made.ask("SELECT digest, status, received, mime, dated, warc FROM fetch_end WHERE reason IS NULL")
+    rows = made.ask("SELECT digest, status, received, mime, started, warc FROM attempt WHERE reason IS NULL")
     assert rows[0][:4] == (digest(first[1]), 200, len(first[1]) - CUT, "application/zip")
     with (made.root / "archive" / rows[0][5]).open("rb") as file:
         records = {record.rec_type: (record.rec_headers, record.http_headers) for record in ArchiveIterator(file)}

@@ -17,7 +17,9 @@ import pytest
 from windrow.collections.drops.adapter.tracker_books import Tracker
 from windrow.config import load
 from windrow.engine.ledger import Ledger
+from windrow.engine.ledger.facts import facts
 from windrow.engine.ledger.query import migrations
+from windrow.ledger_facts import FetchBegun, FetchEnded
 
 PACKED = Path(__file__).parent / "workspace-0008.tar.gz"
 OLD = 8
@@ -86,7 +88,7 @@ def test_nothing_is_lost_and_a_copy_of_the_old_ledger_stays(workspace: Path, pac
     before = rows(packed / "ledger.sqlite")
     Ledger(workspace / "ledger.sqlite").close()
     after = rows(workspace / "ledger.sqlite")
-    changed = {"session", "rest", "address"}
+    changed = {"session", "rest", "address", "fetch", "fetch_end", "visit", "host", "counter"}
     assert {name: after[name] for name in before if name not in changed} == {
         name: before[name] for name in before if name not in changed
     }
@@ -96,6 +98,67 @@ def test_nothing_is_lost_and_a_copy_of_the_old_ledger_stays(workspace: Path, pac
     numbers = [row[4] for row in sorted(after["session"])]
     assert numbers == [*range(1, len(before["session"]) + 1)]
     assert rows(workspace / f"ledger.before-{OLD + 1:04}.db") == before
+
+
+VISITS = """
+SELECT seq, at, session, host, address, kind, allowed, started, seconds, status, reason, message, digest, size, warc,
+       place_offset, place_length, revisit, etag, modified, location, url, mime FROM attempt
+WHERE item IS NULL AND end_seq = seq ORDER BY seq
+"""
+FETCHES = """
+SELECT a.seq, a.at, a.session, a.item, h.source, a.url FROM attempt a JOIN host h ON h.seq = a.host
+WHERE a.item IS NOT NULL ORDER BY a.seq
+"""
+ENDS = """
+SELECT a.end_seq, a.ended, a.seq, a.item, h.source, a.seconds, a.status, a.received, a.reason, a.message, a.digest, a.size,
+       a.warc, a.place_offset, a.place_length, a.revisit, a.etag, a.modified, a.checksum, a.started, a.mime
+FROM attempt a JOIN host h ON h.seq = a.host WHERE a.item IS NOT NULL AND a.end_seq IS NOT NULL ORDER BY a.end_seq
+"""
+
+
+def test_fetches_and_visits_are_attempts_of_hosts_and_say_what_they_said(workspace: Path, packed: Path) -> None:
+    """One fetch was cut, and one record's date is not known: that of its end stands for it."""
+    for root in (packed, workspace):
+        with closing(sqlite3.connect(root / "ledger.sqlite")) as link:
+            cut, undated = link.execute("SELECT min(fetch), max(seq) FROM fetch_end WHERE dated <> ''").fetchone()
+            if root == workspace:
+                link.execute("DELETE FROM fetch_end WHERE fetch = ?", (cut,))
+                link.execute("UPDATE fetch_end SET dated = '' WHERE seq = ?", (undated,))
+                link.commit()
+    before = rows(packed / "ledger.sqlite")
+    Ledger(workspace / "ledger.sqlite").close()
+    with closing(sqlite3.connect(workspace / "ledger.sqlite")) as link:
+        assert link.execute(VISITS).fetchall() == sorted(before["visit"])
+        assert link.execute(FETCHES).fetchall() == sorted(before["fetch"])
+        ends = [list(one) for one in sorted(before["fetch_end"]) if one[2] != cut]
+        for one in ends:
+            one[19] = one[1] if one[0] == undated else one[19]
+        assert [list(one) for one in link.execute(ENDS)] == ends
+        assert link.execute("SELECT seq FROM attempt WHERE end_seq IS NULL").fetchall() == [(cut,)]
+        origins = link.execute(
+            "SELECT DISTINCT h.collection, h.source, h.origin, substr(a.url, 1, length(h.origin) + 1) = h.origin || '/'"
+            " FROM host h JOIN attempt a ON a.host = h.seq WHERE a.item IS NOT NULL"
+        ).fetchall()
+        assert {source for _, source, *_ in origins} == {one[4] for one in before["fetch"]}
+        assert all(same for *_, same in origins)
+        assert len({(kind, source) for kind, source, *_ in origins}) == len(origins)
+        (last,) = link.execute("SELECT value FROM counter").fetchone()
+        assert last == max(seq for (seq,) in link.execute("SELECT seq FROM host UNION SELECT seq FROM session_end"))
+
+
+@pytest.mark.parametrize("name", ["fetch", "fetch_end"])
+def test_the_facts_of_attempts_are_told_as_before(workspace: Path, packed: Path, name: str) -> None:
+    """Books are projected from them, from a checkpoint that was reached before the upgrade or after it."""
+    before = rows(packed / "ledger.sqlite")
+    ledger = Ledger(workspace / "ledger.sqlite")
+    kind = {"fetch": FetchBegun, "fetch_end": FetchEnded}[name]
+    told = [one for one in facts(ledger) if isinstance(one, kind)]
+    assert [(one.seq, one.item, one.source) for one in told] == [
+        (one[0], one[3], one[4]) for one in sorted(before[name])
+    ]
+    middle = told[len(told) // 2].seq
+    assert [one for one in facts(ledger, middle) if isinstance(one, kind)] == [one for one in told if one.seq > middle]
+    ledger.close()
 
 
 def test_addresses_keep_their_order_of_finding(workspace: Path, packed: Path) -> None:

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.attempts import VisitCount
+from windrow.engine.ledger.attempts import AttemptCount
 from windrow.engine.ledger.moment import now
 from windrow.engine.requests.origin_rules import walked
 from windrow.reasons import Reason
@@ -56,9 +56,9 @@ class Frontier(NamedTuple):
 
 
 @lru_cache(maxsize=4)
-def _counted(ledger: Ledger, first: int, last: int) -> tuple[VisitCount, ...]:
-    """Count a session's visits; a status asks for the same session several times, and a large one takes seconds."""
-    return tuple(ledger.attempts.visited_between((first, last)))
+def attempts(ledger: Ledger, first: int, last: int) -> tuple[AttemptCount, ...]:
+    """Count a session's attempts; a status asks for the same session several times, and a large one takes seconds."""
+    return tuple(ledger.attempts.ended_between((first, last)))
 
 
 def visits(ledger: Ledger, span: tuple[int, int], kinds: Iterable[str]) -> Visits:
@@ -67,7 +67,7 @@ def visits(ledger: Ledger, span: tuple[int, int], kinds: Iterable[str]) -> Visit
     ends: Counter[tuple[str, str]] = Counter()
     reasons: Counter[str] = Counter()
     crawls = {name: crawl for name, made in installed().items() if (crawl := walked(made))}
-    for one in _counted(ledger, *span):
+    for one in (one for one in attempts(ledger, *span) if not one.listed):
         mine = sources.setdefault(one.source, Counter())
         if not one.taken:
             mine["fetched"] += one.number if one.status is not None else 0

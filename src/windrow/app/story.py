@@ -13,7 +13,7 @@ from windrow.app.summary import SessionSummary, phase_name, summarise
 from windrow.config import Workspace
 from windrow.digest import short
 from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.attempts import FetchRow
+from windrow.engine.ledger.attempts import AttemptRow
 from windrow.engine.ledger.listings import RefusalRow
 from windrow.engine.requests.origin_rules import walked
 from windrow.errors import UsageError, WindrowError
@@ -144,7 +144,7 @@ def _story(ledger: Ledger, numbers: list[int]) -> Story:
     within = ""
     if item.parent and (parent := ledger.items.get(item.parent)):
         within = parent.key
-        events += _listings(ledger, item.parent) + _attempts(ledger.attempts.fetch(item.fetch))
+        events += _listings(ledger, item.parent) + _attempts(filter(None, [ledger.attempts.get(item.fetch)]))
     events += _listings(ledger, number) + _attempts(ledger.attempts.of_item(number))
     events += _readings(ledger, number) + _findings(ledger, kind, number) + _moves(ledger, kind, number)
     members = _members(ledger, kind, number, item.latest)
@@ -180,14 +180,14 @@ def _listings(ledger: Ledger, item: int) -> list[Event]:
     return found
 
 
-def _attempts(rows: Iterable[FetchRow]) -> list[Event]:
+def _attempts(rows: Iterable[AttemptRow]) -> list[Event]:
     """Tell of attempts to fetch, each as its begin and its end."""
     found = []
     for one in rows:
-        source, address, session = one.source, one.address, one.session
+        source, address, session = one.source, one.url, one.session
         begun = f"asked {source} for it" + ("" if one.end else "; this attempt was cut, or is under way")
         found.append(Event(one.at, one.seq, session, "fetch", begun, source, address))
-        if one.end is None:
+        if one.end is None or one.ended is None:
             continue
         if one.reason:
             said = f"{source} did not give it after {one.seconds:.1f} s and {one.received:,} bytes: "

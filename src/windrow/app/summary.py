@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from windrow.adapter import SourceChange
-from windrow.app.crawled import OutcomeCount, Visits, frontiers, visits
+from windrow.app.crawled import OutcomeCount, Visits, attempts, frontiers, visits
 from windrow.engine.crawl.left_out import RuleCount
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.items import MoveCount
@@ -189,11 +189,11 @@ def _sources(
     counts: dict[str, Counter[str]] = {one.source: Counter() for one in tasks if one.source}
     for listed in ledger.listings.listed_between(span):
         counts.setdefault(listed.source, Counter())[{"listed": "new"}.get(listed.event, listed.event)] += listed.number
-    for fetched in ledger.attempts.fetched_between(span):
-        mine = counts.setdefault(fetched.source, Counter())
-        mine["failed" if fetched.reason else "fetched"] += fetched.number
-        mine["received"] += fetched.received
-        mine["same"] += fetched.revisits
+    for got in (one for one in attempts(ledger, *span) if one.listed):
+        mine = counts.setdefault(got.source, Counter())
+        mine["failed" if got.reason else "fetched"] += got.number
+        mine["received"] += got.received
+        mine["same"] += got.number if got.revisit else 0
     for refused in refusals:
         counts.setdefault(refused.source, Counter())["refused"] += refused.number
     for source, became in crawled.sources.items():

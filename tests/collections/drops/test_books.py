@@ -66,13 +66,14 @@ class Story:
         self.writer.items.move(self.session, item, (phase(name), status), reason, message)
 
     def fetch(self, item, source, reason=None, *, cut=False):
-        fetch = self.writer.attempts.begin(self.session, item, source, f"ftp://{source}/x", AT)
+        host = self.writer.addresses.host_of(self.session, "drops", source, f"ftp://{source}")
+        fetch = self.writer.attempts.begin(self.session, host, item, f"ftp://{source}/x", AT)
         self.move(item, "download", RUNNING)
         if cut:
             return fetch
         got = Fetched(1, AT, 1.5, 226, 12, None, reason, "slow" if reason else "")
         self.writer.at += timedelta(seconds=5)
-        self.writer.attempts.end(fetch, item, source, got)
+        self.writer.attempts.end(fetch, got)
         if reason:
             self.move(item, "download", FAILED, reason, "slow")
         else:
@@ -263,9 +264,9 @@ def test_other_collections_and_unknown_sources(ledger, books):
         page = writer.items.add(session, "pages", "page", "http://x/")
         writer.items.move(session, page, (1, DONE))
         writer.items.find(session, page, 1, [Finding("X", "y")])
-        writer.attempts.end(
-            writer.attempts.begin(session, page, "web", "http://x/", AT), page, "web", Fetched(1, AT, 1.0, 200, 5, None)
-        )
+        host = writer.addresses.host_of(session, "pages", "web", "http://x")
+        attempt = writer.attempts.begin(session, host, page, "http://x/", AT)
+        writer.attempts.end(attempt, Fetched(1, AT, 1.0, 200, 5, None))
         task = writer.sessions.open_task(session, "pages", "web", 1)
         writer.sessions.close_task(task, None, "fine", failed=True)
         writer.sessions.close(session, 3)

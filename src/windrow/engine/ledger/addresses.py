@@ -287,6 +287,14 @@ class AddressWriter:
         """Put an origin on record that a source's crawl may ask."""
         return self._batch.fact("host", session, collection, source, origin)
 
+    def host_of(self, session: int, collection: str, source: str, origin: str) -> int:
+        """Return the number of an origin as a source asks it; it is put on record the first time."""
+        known: int | None = self._batch.database.value("host_named", origin, collection, source)
+        if known is None:
+            known = self.add_host(session, collection, source, origin)
+            self._batch.flush()
+        return known
+
     def give_host(self, host: int, source: str) -> None:
         """Let a source crawl an origin that was only known from elsewhere."""
         self._batch.row("host_taken", source, host)

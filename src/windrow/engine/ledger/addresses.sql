@@ -23,17 +23,17 @@ SELECT seq FROM host WHERE origin = ?1 AND collection = ?2 AND (?3 = '' OR sourc
 -- was kept beside a page and is one now, the whole answer is wanted.
 SELECT a.digest, a.url, a.kind, a.place, a.pause, a.failures, coalesce(v.etag, ''), coalesce(v.modified, ''),
        coalesce(v.digest, ''),
-       CASE WHEN v.revisit = 0 THEN v.started ELSE (SELECT min(k.started) FROM visit k
+       CASE WHEN v.revisit = 0 THEN v.started ELSE (SELECT min(k.started) FROM attempt k
            WHERE k.address = a.digest AND k.digest = v.digest AND k.revisit = 0) END
-FROM address a LEFT JOIN visit v ON v.seq = a.capture AND v.kind = a.kind
+FROM address a LEFT JOIN attempt v ON v.seq = a.capture AND v.kind = a.kind
 WHERE a.host = ? AND a.due BETWEEN ? AND ? AND a.place < ? ORDER BY a.due, a.place LIMIT ?;
 
 -- name: address_hinted
 -- Make an address due that is said to have changed since its last visit, but not sooner than a while after that.
-UPDATE address SET due = min(due, (SELECT CAST(strftime('%s', max(v.started)) AS INTEGER) FROM visit v
+UPDATE address SET due = min(due, (SELECT CAST(strftime('%s', max(v.started)) AS INTEGER) FROM attempt v
     WHERE v.address = :digest AND v.host = :host) + :rest)
 WHERE digest = :digest AND host = :host AND due > 0
-AND (SELECT max(v.started) FROM visit v WHERE v.address = :digest AND v.host = :host) < :hint;
+AND (SELECT max(v.started) FROM attempt v WHERE v.address = :digest AND v.host = :host) < :hint;
 
 -- name: rests
 -- Until when origins asked to be left alone.
@@ -88,7 +88,7 @@ FROM address a JOIN host h ON h.seq = a.host AND h.collection = ? WHERE a.digest
 -- The origins of a source with its addresses: all, with a body, failing, due by a time; and when it was asked last.
 SELECT h.seq, h.origin, h.source, h.collection, count(a.digest), coalesce(sum(a.capture > 0), 0),
        coalesce(sum(a.failures > 0), 0), coalesce(sum(a.due <= ?3), 0), min(CASE WHEN a.due > ?3 THEN a.due END),
-       (SELECT max(v.started) FROM visit v WHERE v.host = h.seq)
+       (SELECT max(v.started) FROM attempt v WHERE v.host = h.seq)
 FROM host h LEFT JOIN address a ON a.host = h.seq
 WHERE (?1 = '' OR h.source = ?1) AND (?2 = '' OR h.origin IN ('http://' || ?2, 'https://' || ?2)
     OR h.origin LIKE 'http://' || ?2 || ':%' OR h.origin LIKE 'https://' || ?2 || ':%')
@@ -105,7 +105,7 @@ AND a.digest IN ({marks});
 -- Those that fail now, of a source and for the reason of their last visit, where these are named.
 SELECT a.digest, a.url, a.due, a.failures FROM address a JOIN host h ON h.seq = a.host
 WHERE h.collection = ?1 AND (?2 = '' OR h.source = ?2) AND a.due IS NOT NULL AND a.failures > 0
-AND (?3 = '' OR (SELECT v.reason FROM visit v WHERE v.address = a.digest AND v.host = a.host ORDER BY v.seq DESC LIMIT 1) = ?3)
+AND (?3 = '' OR (SELECT v.reason FROM attempt v WHERE v.address = a.digest AND v.host = a.host ORDER BY v.seq DESC LIMIT 1) = ?3)
 ORDER BY a.host, a.url;
 
 -- name: addresses_waiting
@@ -113,7 +113,7 @@ ORDER BY a.host, a.url;
 SELECT a.digest, a.url, a.due, a.failures FROM address a JOIN host h ON h.seq = a.host
 WHERE h.collection = ?1 AND (?2 = '' OR h.source = ?2) AND a.due IS NOT NULL
 AND ((?3 = '' AND a.due <= 1) OR (?3 <> '' AND a.failures > 0 AND
-    (SELECT v.reason FROM visit v WHERE v.address = a.digest AND v.host = a.host ORDER BY v.seq DESC LIMIT 1) = ?3))
+    (SELECT v.reason FROM attempt v WHERE v.address = a.digest AND v.host = a.host ORDER BY v.seq DESC LIMIT 1) = ?3))
 ORDER BY a.host, a.url;
 
 -- name: addresses_due_again
@@ -126,15 +126,15 @@ UPDATE address SET due = ? WHERE digest = ? AND host IN (SELECT seq FROM host WH
 -- name: address_paced
 -- The interval of an address after its last visit, once its content is known. One that was made due sooner stays so.
 UPDATE address SET due = ?1 + ?2, pause = ?2
-WHERE (digest, host) = (SELECT v.address, v.host FROM visit v WHERE v.seq = ?3)
+WHERE (digest, host) = (SELECT v.address, v.host FROM attempt v WHERE v.seq = ?3)
 AND failures = 0 AND due >= ?1 + pause - 1
-AND NOT EXISTS (SELECT 1 FROM visit v WHERE v.address = address.digest AND v.host = address.host AND v.seq > ?3);
+AND NOT EXISTS (SELECT 1 FROM attempt v WHERE v.address = address.digest AND v.host = address.host AND v.seq > ?3);
 
 -- name: address_due_by
 -- What its last visit brought holds until then; one that is never due stays so.
-UPDATE address SET due = ?1 WHERE (digest, host) = (SELECT v.address, v.host FROM visit v WHERE v.seq = ?2)
+UPDATE address SET due = ?1 WHERE (digest, host) = (SELECT v.address, v.host FROM attempt v WHERE v.seq = ?2)
 AND due > ?1
-AND NOT EXISTS (SELECT 1 FROM visit v WHERE v.address = address.digest AND v.host = address.host AND v.seq > ?2);
+AND NOT EXISTS (SELECT 1 FROM attempt v WHERE v.address = address.digest AND v.host = address.host AND v.seq > ?2);
 
 -- name: addresses_wrong
 -- Addresses that are due, or have a last capture, other than their visits say. Not those that are never due: they are
@@ -142,7 +142,7 @@ AND NOT EXISTS (SELECT 1 FROM visit v WHERE v.address = address.digest AND v.hos
 SELECT url, due, capture, visits, last FROM (
     SELECT a.url, a.due AS due, a.capture AS capture, count(v.seq) AS visits,
            max(CASE WHEN v.status = 200 AND v.warc <> '' THEN v.seq ELSE 0 END) AS last
-    FROM address a LEFT JOIN visit v ON v.address = a.digest AND v.host = a.host
+    FROM address a LEFT JOIN attempt v ON v.address = a.digest AND v.host = a.host
         AND (v.status IS NULL OR v.seconds > 0
             OR EXISTS (SELECT 1 FROM captured c WHERE c.visit = v.seq AND c.capture_index = 0))
     WHERE a.due IS NOT NULL GROUP BY a.digest, a.host)

@@ -1,4 +1,4 @@
-"""Attempts to get something: fetches of what is listed, and visits to the addresses of a crawl."""
+"""Attempts to get something: an address that was found, or an item that a source lists."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from windrow.model import ArchivePlace, Fetched, KeptResponse, Recorded, Visit
 from windrow.reasons import Reason
 
 
-class OpenFetch(NamedTuple):
-    """An attempt that was cut before its end, and after which none was made."""
+class OpenAttempt(NamedTuple):
+    """An attempt to get an item that was cut before its end, and after which none was made."""
 
     seq: int
     item: int
@@ -45,16 +45,23 @@ class LatestCapture(NamedTuple):
     address: str
 
 
-class FetchRow(NamedTuple):
-    """An attempt to get an item; from `end` on all is None for one that was cut or is under way."""
+class AttemptRow(NamedTuple):
+    """An attempt to get an address, or an item that a source lists.
+
+    `at` is when its begin was put on record, `started` the date of the record in the archive. `end` and `ended` are
+    None for one that was cut or is under way; `warc` is empty where nothing was kept. `received` are bytes.
+    """
 
     seq: int
     at: datetime
     session: int
     source: str
-    address: str
+    url: str
+    kind: int
+    allowed: bool
+    started: datetime
     end: int | None
-    ended: datetime
+    ended: datetime | None
     seconds: float
     status: int | None
     received: int
@@ -63,20 +70,34 @@ class FetchRow(NamedTuple):
     digest: str
     size: int | None
     warc: str
-    offset: int
-    length: int
+    offset: int | None
+    length: int | None
     revisit: bool
+    etag: str
+    modified: str
+    location: str
     checksum: str
 
 
-class FetchCount(NamedTuple):
-    """How many attempts at a source ended for a reason, None for well; and bytes that came, and repeated captures."""
+class AttemptCount(NamedTuple):
+    """How many attempts at a source ended in one way, and the bytes that came.
 
+    `listed` for items that the source lists, else they were addresses: `kind` is their collection's own word,
+    `earlier` where the address had a body before, `taken` where nobody was asked, since the capture was there.
+    """
+
+    collection: str
     source: str
+    listed: bool
+    kind: int
+    status: int | None
     reason: Reason | None
+    mime: str
+    revisit: bool
+    earlier: bool
+    taken: bool
     number: int
     received: int
-    revisits: int
 
 
 class SessionCapture(NamedTuple):
@@ -96,25 +117,6 @@ class LoggedVisit(NamedTuple):
     holder: str
 
 
-class VisitCount(NamedTuple):
-    """How many visits of one kind ended in one way.
-
-    `earlier` where the address had a body before, `taken` where nobody was asked, since the capture was there.
-    """
-
-    collection: str
-    source: str
-    kind: int
-    status: int | None
-    reason: Reason | None
-    mime: str
-    revisit: bool
-    earlier: bool
-    taken: bool
-    number: int
-    received: int
-
-
 class RulesFailure(NamedTuple):
     """A host whose rules could not be had."""
 
@@ -123,30 +125,6 @@ class RulesFailure(NamedTuple):
     status: int | None
     reason: Reason | None
     message: str
-
-
-class VisitRow(NamedTuple):
-    """A visit to an address; `warc` is empty where nothing was kept."""
-
-    seq: int
-    at: datetime
-    session: int
-    kind: int
-    allowed: bool
-    started: datetime
-    seconds: float
-    status: int | None
-    reason: Reason | None
-    message: str
-    digest: str
-    size: int | None
-    warc: str
-    offset: int | None
-    length: int | None
-    revisit: bool
-    etag: str
-    modified: str
-    location: str
 
 
 class RulesVisit(NamedTuple):
@@ -193,9 +171,25 @@ class AttemptQueries:
         """Ask this database."""
         self._database = database
 
-    def open_fetches(self) -> list[OpenFetch]:
+    def of_item(self, item: int) -> list[AttemptRow]:
+        """Return the attempts to get an item, in order."""
+        return self._database.rows(AttemptRow, "attempts_of_item", item)
+
+    def of_address(self, host: int, address: int) -> list[AttemptRow]:
+        """Return the attempts to get an address of a host, in order."""
+        return self._database.rows(AttemptRow, "attempts_of_address", address, host)
+
+    def get(self, attempt: int) -> AttemptRow | None:
+        """Return one attempt, None where there is none of this number."""
+        return self._database.first(AttemptRow, "attempt", attempt)
+
+    def ended_between(self, span: tuple[int, int]) -> list[AttemptCount]:
+        """Count what came of the attempts that ended between two facts, without questions for the rules of hosts."""
+        return self._database.rows(AttemptCount, "attempts_counted", *span)
+
+    def open(self) -> list[OpenAttempt]:
         """Return attempts that were cut before their end, and after which none was made."""
-        return self._database.rows(OpenFetch, "fetches_open")
+        return self._database.rows(OpenAttempt, "attempts_open")
 
     def by_source(self) -> dict[str, SourceRecord]:
         """Return how each source did so far."""
@@ -208,18 +202,6 @@ class AttemptQueries:
     def latest_captures(self, items: Sequence[int]) -> dict[int, LatestCapture]:
         """Return the latest good capture of each item that has one."""
         return {one.item: one for one in self._database.rows_of(LatestCapture, "captures_latest", items)}
-
-    def of_item(self, item: int) -> list[FetchRow]:
-        """Return the attempts to get an item, in order."""
-        return self._database.rows(FetchRow, "item_fetches", item)
-
-    def fetch(self, fetch: int) -> list[FetchRow]:
-        """Return one attempt, or nothing where there is none of this number."""
-        return self._database.rows(FetchRow, "fetch", fetch)
-
-    def fetched_between(self, span: tuple[int, int]) -> list[FetchCount]:
-        """Count how attempts ended between two facts."""
-        return self._database.rows(FetchCount, "session_fetches", *span)
 
     def captures_by_session(self, collection: str, cancelled: int) -> list[SessionCapture]:
         """Return every good capture of a collection, in the order of work; not of items of one status."""
@@ -249,10 +231,6 @@ class AttemptQueries:
         """Return the number of the last visit, 0 before the first."""
         return int(self._database.value("visit_last"))
 
-    def visited_between(self, span: tuple[int, int]) -> list[VisitCount]:
-        """Count what came of visits between two facts."""
-        return self._database.rows(VisitCount, "session_visits", *span)
-
     def rules_failed_between(self, span: tuple[int, int], collection: str, kind: int) -> list[RulesFailure]:
         """Return hosts whose rules could not be had; `kind` is the collection's word for a question for rules."""
         return self._database.rows(RulesFailure, "session_rules", *span, collection, kind)
@@ -260,10 +238,6 @@ class AttemptQueries:
     def seconds_by_origin(self, collection: str) -> dict[str, float]:
         """Return how long each origin took for an answer, in seconds."""
         return {one.origin: one.seconds for one in self._database.rows(_OriginSeconds, "host_seconds", collection)}
-
-    def of_address(self, host: int, address: int) -> list[VisitRow]:
-        """Return the visits to an address of a host, in order."""
-        return self._database.rows(VisitRow, "address_visits", address, host)
 
     def of_rules(self, origin: str, collection: str, kind: int, limit: int) -> list[RulesVisit]:
         """Return the last questions for the rules of an origin, the latest first."""
@@ -281,19 +255,19 @@ class AttemptWriter:
         """Gather with the other parts of a writer."""
         self._batch = batch
 
-    def begin(self, session: int, item: int, source: str, address: str, at: datetime) -> int:
+    def begin(self, session: int, host: int, item: int, url: str, at: datetime) -> int:
         """Begin an attempt to get an item; its children are from now on those of this attempt."""
-        fetch = self._batch.fact("fetch", session, item, source, address, at=at)
-        self._batch.row("fetched", fetch, item)
-        return fetch
+        attempt = self._batch.fact("attempt_begun", session, host, item, url, spell(at), at=at)
+        self._batch.row("fetched", attempt, item)
+        return attempt
 
-    def end(self, fetch: int, item: int, source: str, got: Fetched) -> int:
-        """End an attempt, with the capture where there is one."""
+    def end(self, attempt: int, got: Fetched) -> int:
+        """End it, with the capture where there is one."""
         kept = got.kept
-        dated = spell(kept.at) if kept and kept.at else ""
-        line = (round(got.seconds, 6), got.status, got.received, got.reason, got.message)
-        said = (*got.validators, got.checksum, dated, kept.mime if kept else "")
-        return self._batch.fact("fetch_end", fetch, item, source, *line, *_place_of(kept), *said)
+        dated = spell(kept.at or self._batch.at) if kept else None
+        line = (dated, round(got.seconds, 6), got.status, got.received, got.reason, got.message)
+        said = (*got.validators, got.checksum, kept.mime if kept else "")
+        return self._batch.fact("attempt_ended", *line, *_place_of(kept), *said, attempt)
 
     def visited(
         self, session: int, host: int, visit: Visit, again: tuple[int | None, int, int] | None,
@@ -305,10 +279,10 @@ class AttemptWriter:
         """
         kept = visit.kept
         came = (spell(visit.started), round(visit.seconds, 6), visit.status, visit.reason, visit.message)
-        asked = (host, visit.digest, visit.kind, int(visit.allowed))
         url = "" if visit.digest else visit.url
-        said = (*visit.validators, visit.location, url, kept.mime if kept else "")
-        seq = self._batch.fact("visit", session, *asked, *came, *_place_of(kept), *said)
+        asked = (host, visit.digest, url, visit.kind, int(visit.allowed))
+        said = (*visit.validators, visit.location, kept.mime if kept else "")
+        seq = self._batch.fact("attempt", session, *asked, *came, *_place_of(kept), *said)
         if again is not None:
             contentful = seq if kept and visit.status == 200 else None
             self._batch.row("visited", visit.kind, beside, *again, contentful, visit.digest, host)
@@ -316,20 +290,20 @@ class AttemptWriter:
 
 
 def _place_of(kept: KeptResponse | None) -> tuple[Any, ...]:
-    """Spell what was kept, and where, as fetches and visits have it in their rows."""
+    """Spell what was kept, and where."""
     if kept is None:
         return ("", None, "", None, None, 0)
     return (kept.digest, kept.size, *kept.place, int(kept.revisit))
 
 
 def _logged(row: tuple[Any, ...]) -> LoggedVisit:
-    return LoggedVisit(recorded(row[:3] + row[4:]), row[3])
+    return LoggedVisit(recorded(row), row[-1])
 
 
 def recorded(row: tuple[Any, ...]) -> Recorded:
-    """Make a visit of the columns that `visits_after` has."""
+    """Make a visit of the columns that the queries have in common."""
     seq, session, opened, source, address, url, kind, allowed, started, seconds, status, reason, message = row[:13]
-    digest, size, warc, offset, length, revisit, mime, etag, modified, location = row[13:]
+    digest, size, warc, offset, length, revisit, mime, etag, modified, location = row[13:23]
     kept = KeptResponse(digest, size, ArchivePlace(warc, offset, length), bool(revisit), mime=mime) if warc else None
     visit = Visit(
         address, url, kind, bool(allowed), parse(started), seconds, status, kept,

@@ -11,8 +11,7 @@ from windrow.engine.ledger.query import queries
 
 _WIDTH = {
     "session": 5, "session_end": 4, "task": 6, "task_end": 6, "item": 14, "listing": 10, "refusal": 7,
-    "fetch": 6, "fetch_end": 21, "reading": 10, "move": 8, "finding": 10, "host": 6, "visit": 23,
-    "tombstone": 9, "tombstone_end": 8,
+    "reading": 10, "move": 8, "finding": 10, "host": 6, "tombstone": 9, "tombstone_end": 8,
 }  # fmt: skip
 """How many columns the tables of facts have."""
 
@@ -20,6 +19,9 @@ _WIDTH = {
 _WRITE = {table: f"INSERT INTO {table} VALUES ({','.join('?' * width)})" for table, width in _WIDTH.items()}
 _WRITE["refusal"] += " ON CONFLICT DO NOTHING"
 _WRITE |= {
+    "attempt": queries()["attempt_made"],
+    "attempt_begun": queries()["attempt_begun"],
+    "attempt_ended": queries()["attempt_ended"],
     "standing": (
         "INSERT INTO standing VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (item) DO UPDATE SET fetch = excluded.fetch,"
         " phase = excluded.phase, status = excluded.status, reason = excluded.reason, since = excluded.since"

@@ -1,13 +1,13 @@
 -- Where kept bytes lie.
 
 -- name: capture_of_digest
--- Where the bytes of a digest lie.
-SELECT warc, place_offset, place_length FROM fetch_end
-WHERE digest = ? AND revisit = 0 AND reason IS NULL ORDER BY seq LIMIT 1;
+-- Where the bytes of a listed file lie.
+SELECT warc, place_offset, place_length FROM attempt
+WHERE item IS NOT NULL AND digest = ? AND revisit = 0 AND reason IS NULL ORDER BY end_seq LIMIT 1;
 
 -- name: capture_original
 -- Where the bytes lie that a later visit to the same address brought again, for whichever collection they came.
-SELECT warc, place_offset, place_length FROM visit
+SELECT warc, place_offset, place_length FROM attempt
 WHERE address = ? AND digest = ? AND revisit = 0 AND warc <> '' ORDER BY seq LIMIT 1;
 
 -- name: payload_place
@@ -16,38 +16,34 @@ SELECT warc, place_offset, place_length FROM payload WHERE digest = ? LIMIT 1;
 
 -- name: archive_promised
 -- How far the ledger promises each archive file.
-SELECT warc, coalesce(max(place), 0) FROM (
-    SELECT warc, max(place_offset + place_length) AS place FROM fetch_end WHERE warc <> '' GROUP BY warc
-    UNION ALL SELECT warc, max(place_offset + place_length) FROM visit WHERE warc <> '' GROUP BY warc
+SELECT warc, max(place) FROM (
+    SELECT warc, max(place_offset + place_length) AS place FROM attempt WHERE warc <> '' GROUP BY warc
     UNION ALL SELECT warc, max(place_offset + place_length) FROM tombstone_span GROUP BY warc
 ) AS told GROUP BY warc;
 
 -- name: sessions_with_captures
--- A capture is of the session that was open when it was put on record, whichever began its fetch.
-SELECT s.seq FROM session s WHERE EXISTS (SELECT 1 FROM fetch_end e WHERE e.warc <> '' AND e.seq > s.seq
-    AND e.seq < coalesce((SELECT min(n.seq) FROM session n WHERE n.seq > s.seq), e.seq + 1))
-OR EXISTS (SELECT 1 FROM visit v WHERE v.warc <> '' AND v.seq > s.seq
-    AND v.seq < coalesce((SELECT min(n.seq) FROM session n WHERE n.seq > s.seq), v.seq + 1)) ORDER BY s.seq;
+-- A capture is of the session that was open when it was put on record, whichever began its attempt.
+SELECT s.seq FROM session s WHERE EXISTS (SELECT 1 FROM attempt v WHERE v.item IS NULL AND v.warc <> '' AND v.seq > s.seq
+    AND v.seq < coalesce((SELECT min(n.seq) FROM session n WHERE n.seq > s.seq), v.seq + 1))
+OR EXISTS (SELECT 1 FROM attempt v WHERE v.item IS NOT NULL AND v.warc <> '' AND v.end_seq > s.seq
+    AND v.end_seq < coalesce((SELECT min(n.seq) FROM session n WHERE n.seq > s.seq), v.end_seq + 1)) ORDER BY s.seq;
 
 -- name: session_captures
 -- The captures put on record from one session's begin to the next one's, for its index.
-SELECT f.path, coalesce(nullif(e.dated, ''), e.at), e.digest, e.status, e.warc, e.place_offset, e.place_length,
-       e.revisit, e.mime
-FROM fetch_end e JOIN fetch f ON f.seq = e.fetch
-WHERE e.seq > ?1 AND e.seq < coalesce((SELECT min(s.seq) FROM session s WHERE s.seq > ?1), e.seq + 1) AND e.warc <> ''
-UNION ALL
-SELECT coalesce(nullif(v.url, ''), a.url), v.started, v.digest, v.status, v.warc, v.place_offset, v.place_length,
-       v.revisit, v.mime
-FROM visit v LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
-WHERE v.seq > ?1 AND v.seq < coalesce((SELECT min(s.seq) FROM session s WHERE s.seq > ?1), v.seq + 1) AND v.warc <> ''
-AND v.status IS NOT 304 AND NOT EXISTS (SELECT 1 FROM captured c WHERE c.visit = v.seq AND c.original <> 0);
+SELECT coalesce(a.url, v.url), v.started, v.digest, v.status, v.warc, v.place_offset, v.place_length, v.revisit, v.mime
+FROM (SELECT seq FROM attempt WHERE item IS NULL AND seq > ?1
+        AND seq < coalesce((SELECT min(s.seq) FROM session s WHERE s.seq > ?1), seq + 1)
+    UNION ALL SELECT seq FROM attempt WHERE item IS NOT NULL AND end_seq > ?1
+        AND end_seq < coalesce((SELECT min(s.seq) FROM session s WHERE s.seq > ?1), end_seq + 1)) k
+CROSS JOIN attempt v ON v.seq = k.seq LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
+WHERE v.warc <> '' AND (v.item IS NOT NULL OR v.status IS NOT 304)
+AND NOT EXISTS (SELECT 1 FROM captured c WHERE c.visit = v.seq AND c.original <> 0);
 
 -- name: captures_all
 -- Every record of the archive that holds bytes of its own, file by file, and what it is a capture of.
-SELECT e.warc, e.place_offset, e.place_length, e.digest, e.size, i.item_key FROM fetch_end e
-JOIN item i ON i.seq = e.item WHERE e.reason IS NULL AND e.revisit = 0 UNION ALL
-SELECT v.warc, v.place_offset, v.place_length, v.digest, v.size, coalesce(a.url, v.url) FROM visit v
-LEFT JOIN address a ON a.digest = v.address AND a.host = v.host WHERE v.warc <> '' AND v.revisit = 0
+SELECT v.warc, v.place_offset, v.place_length, v.digest, v.size, coalesce(i.item_key, a.url, v.url) FROM attempt v
+LEFT JOIN item i ON i.seq = v.item LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
+WHERE v.warc <> '' AND v.revisit = 0 AND (v.item IS NULL OR v.reason IS NULL)
 AND NOT EXISTS (SELECT 1 FROM captured c WHERE c.visit = v.seq AND c.original <> 0) ORDER BY 1, 2;
 
 -- name: captures_after
@@ -56,10 +52,10 @@ AND NOT EXISTS (SELECT 1 FROM captured c WHERE c.visit = v.seq AND c.original <>
 SELECT v.seq, v.session, s.at, coalesce((SELECT c.source FROM captured c WHERE c.visit = v.seq), h.source), v.address,
        a.url, v.kind, v.allowed, v.started, v.seconds, v.status, v.reason,
        v.message, v.digest, v.size, v.warc, v.place_offset, v.place_length, v.revisit,
-       CASE WHEN v.mime <> '' OR v.revisit = 0 THEN v.mime ELSE coalesce((SELECT o.mime FROM visit o
+       CASE WHEN v.mime <> '' OR v.revisit = 0 THEN v.mime ELSE coalesce((SELECT o.mime FROM attempt o
            WHERE o.address = v.address AND o.digest = v.digest AND o.revisit = 0 ORDER BY o.seq LIMIT 1), '') END,
        v.etag, v.modified, v.location
-FROM visit v CROSS JOIN host h ON h.seq = v.host CROSS JOIN address a ON a.digest = v.address AND a.host = v.host
+FROM attempt v CROSS JOIN host h ON h.seq = v.host CROSS JOIN address a ON a.digest = v.address AND a.host = v.host
 CROSS JOIN session s ON s.seq = v.session
 WHERE v.seq > ?1 AND v.warc <> '' AND v.reason IS NULL
 AND (v.status BETWEEN 200 AND 299 OR (v.status = 304 AND v.digest <> ''))
@@ -68,11 +64,8 @@ AND EXISTS (SELECT 1 FROM json_each(?2) k WHERE h.collection = json_extract(k.va
 
 -- name: captures_of_address
 -- Answers that were kept of an address, whoever asked, the first one first.
-SELECT v.seq, v.session, s.at, h.source, v.address, a.url, v.kind, v.allowed, v.started, v.seconds, v.status, v.reason,
-       v.message, v.digest, v.size, v.warc, v.place_offset, v.place_length, v.revisit, v.mime, v.etag, v.modified, v.location
-FROM visit v CROSS JOIN host h ON h.seq = v.host CROSS JOIN address a ON a.digest = v.address AND a.host = v.host
-CROSS JOIN session s ON s.seq = v.session
-WHERE v.address = ?1 AND h.collection = ?2 AND v.warc <> '' AND v.reason IS NULL ORDER BY v.seq;
+SELECT {recorded} {visits}
+WHERE v.address = ?1 AND h.collection = ?2 AND {at_address} AND v.warc <> '' AND v.reason IS NULL ORDER BY v.seq;
 
 -- name: capture_index
 -- How far a source got in one of the places where it looks for captures.
@@ -111,7 +104,7 @@ SELECT visit FROM captured WHERE collection = ? AND warc = ? AND place_offset = 
 -- name: captured
 -- Whose capture a visit took: the visit that it was made in, and who asked then; and the index that named it.
 SELECT c.visit, c.original, coalesce(h.collection, ''), coalesce(h.source, ''), coalesce(i.name, ''), c.warc, c.place_offset
-FROM captured c LEFT JOIN visit o ON o.seq = c.original LEFT JOIN host h ON h.seq = o.host
+FROM captured c LEFT JOIN attempt o ON o.seq = c.original LEFT JOIN host h ON h.seq = o.host
 LEFT JOIN capture_index i ON i.id = c.capture_index WHERE c.visit = ?;
 
 -- name: captures_failed
@@ -131,17 +124,14 @@ DELETE FROM capture_failed WHERE collection = ? AND warc = ? AND place_offset = 
 
 -- name: capture_newest
 -- The latest answer that another collection kept of an address since a given fact.
-SELECT v.seq, v.session, s.at, h.source, v.address, a.url, v.kind, v.allowed, v.started, v.seconds, v.status, v.reason,
-       v.message, v.digest, v.size, v.warc, v.place_offset, v.place_length, v.revisit, v.mime, v.etag, v.modified, v.location
-FROM visit v CROSS JOIN host h ON h.seq = v.host CROSS JOIN address a ON a.digest = v.address AND a.host = v.host
-CROSS JOIN session s ON s.seq = v.session
-WHERE v.address = ?1 AND v.seq > ?2 AND h.collection <> ?3 AND v.warc <> '' AND v.reason IS NULL
+SELECT {recorded} {visits}
+WHERE v.address = ?1 AND v.seq > ?2 AND {at_address} AND h.collection <> ?3 AND v.warc <> '' AND v.reason IS NULL
 ORDER BY v.seq DESC LIMIT 1;
 
 -- name: rules_newest
 -- The latest answer to a question for the rules of an origin, since a given fact, that another collection got.
-SELECT v.seq, v.session, s.at, h.source, v.address, v.url, v.kind, v.allowed, v.started, v.seconds, v.status, v.reason,
-       v.message, v.digest, v.size, v.warc, v.place_offset, v.place_length, v.revisit, v.mime, v.etag, v.modified, v.location
-FROM host h CROSS JOIN visit v ON v.host = h.seq AND v.address = 0 CROSS JOIN session s ON s.seq = v.session
+SELECT {recorded}
+FROM host h CROSS JOIN attempt v ON v.host = h.seq AND v.address = 0 CROSS JOIN session s ON s.seq = v.session
+LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
 WHERE h.origin = ?1 AND v.seq > ?2 AND h.collection <> ?3 AND v.url = ?1 || '/robots.txt' AND v.warc <> ''
 AND v.reason IS NULL AND (v.status < 300 OR v.status BETWEEN 400 AND 499) ORDER BY v.seq DESC LIMIT 1;

@@ -36,23 +36,22 @@ def _subject(row: Row) -> ledger_facts.Subject:
 # What every fact about an item also tells: its last four columns.
 _ABOUT = (
     ", i.collection, i.kind, i.item_key, coalesce(nullif(i.fetch, 0),"
-    " (SELECT max(f.seq) FROM fetch f WHERE f.item = t.item AND f.seq < t.seq))"
+    " (SELECT max(f.seq) FROM attempt f WHERE f.item = t.item AND f.seq < {seq}))"
 )
-_OF_ITEMS = frozenset({"listing", "fetch", "fetch_end", "reading", "move", "finding"})
+_OF_ITEMS = frozenset({"listing", "attempt", "attempt_end", "reading", "move", "finding"})
 _FAILED = (
     "(SELECT min(k.seq) FROM task k JOIN task_end e ON e.task = k.seq"
     " WHERE k.session = t.session AND e.failed = 1 AND k.seq < t.seq)"
 )
-_CUT = (
-    "(SELECT max(f.seq) FROM fetch f WHERE f.item = t.item AND f.seq < t.seq"
-    " AND NOT EXISTS (SELECT 1 FROM fetch_end e WHERE e.fetch = f.seq))"
-)
+_SOURCE = "(SELECT h.source FROM host h WHERE h.seq = t.host)"
+_CUT = "(SELECT max(f.seq) FROM attempt f WHERE f.item = t.item AND f.seq < t.seq AND f.end_seq IS NULL)"
 _ERRORS = (
-    "(SELECT count(*) FROM fetch f JOIN fetch_end e ON e.fetch = f.seq WHERE f.item = t.item"
-    " AND f.source = t.source AND f.seq < t.seq AND e.reason IS NOT NULL)"
+    "(SELECT count(*) FROM attempt f JOIN host g ON g.seq = f.host WHERE f.item = t.item"
+    f" AND g.source = {_SOURCE} AND f.seq < t.seq AND f.reason IS NOT NULL)"
 )
 
-# Each kind of fact: its columns in the table of its name, and how a row becomes the value.
+# Each kind of fact: its columns in the table of its name, and how a row becomes the value. The end of an attempt stands
+# in the row of its begin.
 _KINDS: dict[str, tuple[str, Callable[[Row], ledger_facts.Fact]]] = {
     "session": ("t.holder, t.command", lambda r: ledger_facts.SessionOpened(r[0], parse(r[1]), *r[2:])),
     "session_end": (
@@ -75,12 +74,12 @@ _KINDS: dict[str, tuple[str, Callable[[Row], ledger_facts.Fact]]] = {
         "t.session, t.source, t.item, t.path, t.event, t.size, t.modified",
         lambda r: ledger_facts.Listed._make((r[0], parse(r[1]), *r[2:8], _time(r[8]), _subject(r))),
     ),
-    "fetch": (
-        f"t.session, t.item, t.source, t.path, {_CUT}, {_ERRORS}",
+    "attempt": (
+        f"t.session, t.item, {_SOURCE}, t.url, {_CUT}, {_ERRORS}",
         lambda r: ledger_facts.FetchBegun._make((r[0], parse(r[1]), *r[2:6], _subject(r), *r[6:8])),
     ),
-    "fetch_end": (
-        "t.fetch, t.item, t.source, t.received, t.size, t.digest, t.reason, t.message",
+    "attempt_end": (
+        f"t.seq, t.item, {_SOURCE}, t.received, t.size, t.digest, t.reason, t.message",
         lambda r: ledger_facts.FetchEnded._make((r[0], parse(r[1]), *r[2:8], _reason(r[8]), r[9], _subject(r))),
     ),
     "reading": (
@@ -121,7 +120,7 @@ def _windows(ledger: Ledger, after: int, last: int, size: int) -> Iterator[list[
     """Yield the facts of each window that has any: every kind is read by itself, and all are sorted by number."""
     while after < last:
         end = min(last, after + size)
-        found = [one for table in _KINDS for one in _of_kind(ledger, table, after, end)]
+        found = [one for kind in _KINDS for one in _of_kind(ledger, kind, after, end)]
         if found:
             yield sorted(found, key=_seq)
         after = end
@@ -130,9 +129,11 @@ def _windows(ledger: Ledger, after: int, last: int, size: int) -> Iterator[list[
 _seq = attrgetter("seq")
 
 
-def _of_kind(ledger: Ledger, table: str, after: int, end: int) -> list[ledger_facts.Fact]:
-    columns, make = _KINDS[table]
-    about, join = (_ABOUT, " JOIN item i ON i.seq = t.item") if table in _OF_ITEMS else ("", "")
-    chosen = "t.seq > ? AND t.seq <= ? ORDER BY t.seq"
-    text = f"SELECT t.seq, t.at, {columns}{about} FROM {table} t{join} WHERE {chosen}"
+def _of_kind(ledger: Ledger, kind: str, after: int, end: int) -> list[ledger_facts.Fact]:
+    columns, make = _KINDS[kind]
+    table, seq, at = ("attempt", "t.end_seq", "t.ended") if kind == "attempt_end" else (kind, "t.seq", "t.at")
+    about, join = (_ABOUT, " CROSS JOIN item i ON i.seq = t.item") if kind in _OF_ITEMS else ("", "")
+    listed = "t.item IS NOT NULL AND " if table == "attempt" else ""
+    chosen = f"{listed}{seq} > ? AND {seq} <= ? ORDER BY {seq}"
+    text = f"SELECT {seq}, {at}, {columns}{about.format(seq=seq)} FROM {table} t{join} WHERE {chosen}"
     return [*map(make, ledger.database.connection.execute(text, (after, end)))]

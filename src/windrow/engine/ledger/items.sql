@@ -6,9 +6,9 @@ SELECT seq, item_key FROM item WHERE collection = ? AND kind = ? AND fetch = 0 A
 -- name: items_due
 -- Items in one state, in the order of work, after a given place, with the capture they lie in.
 SELECT s.item, i.item_key, s.parent, s.place, s.phase, s.status, s.fetch, i.digest, i.member, i.owner, s.reason,
-       s.since, coalesce(e.digest, ''), e.size, coalesce(e.source, '')
+       s.since, coalesce(v.digest, ''), v.size, coalesce(h.source, '')
 FROM standing s JOIN item i ON i.seq = s.item
-LEFT JOIN fetch_end e ON e.fetch = s.fetch AND e.reason IS NULL
+LEFT JOIN attempt v ON v.seq = s.fetch AND v.end_seq > 0 AND v.reason IS NULL LEFT JOIN host h ON h.seq = v.host
 WHERE s.collection = ? AND s.kind = ? AND s.phase = ? AND s.status = ? AND (s.place, s.item) > (?, ?)
 ORDER BY s.place, s.item LIMIT ?;
 
@@ -119,13 +119,13 @@ SELECT seq, item_key FROM item WHERE lower(owner) = lower(?1) ORDER BY seq LIMIT
 SELECT count(*) FROM item WHERE lower(owner) = lower(?);
 
 -- name: items_by_address
-SELECT DISTINCT f.item, i.item_key FROM fetch f JOIN item i ON i.seq = f.item WHERE f.path = ? ORDER BY 1;
+SELECT DISTINCT v.item, i.item_key FROM attempt v JOIN item i ON i.seq = v.item WHERE v.item > 0 AND v.url = ? ORDER BY 1;
 
 -- name: items_by_path
 SELECT o.item, i.item_key FROM offering o JOIN item i ON i.seq = o.item WHERE o.source = ? AND o.path = ?;
 
 -- name: item_of_attempt
-SELECT item FROM fetch WHERE seq = ?1 UNION SELECT item FROM fetch_end WHERE seq = ?1;
+SELECT item FROM attempt WHERE item IS NOT NULL AND (seq = ?1 OR end_seq = ?1);
 
 -- name: items_leaving_out
 -- Findings that name a member which was left out of its archive by rule.

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib.resources import files
 
 
 @cache
 def queries() -> dict[str, str]:
-    """Return every query by its name.
+    """Return every query by its name; what several share begins with `-- part: NAME`, and stands as `{NAME}` in them.
 
     >>> queries()["last_seq"].startswith("SELECT value")
     True
     """
     texts = [entry.read_text(encoding="utf-8") for entry in files(__package__).iterdir() if entry.name.endswith(".sql")]
-    found: dict[str, str] = {}
-    for block in "\n".join(texts).split("-- name: ")[1:]:
-        name, _, body = block.partition("\n")
+    found: dict[str, dict[str, str]] = {"name": {}, "part": {}}
+    for block in re.split(r"^-- (?=(?:name|part): )", "\n".join(texts), flags=re.MULTILINE)[1:]:
+        head, _, body = block.partition("\n")
+        what, _, name = head.partition(": ")
         lines = [line for line in body.splitlines() if not line.startswith("--")]
-        found[name.strip()] = "\n".join(lines).strip().rstrip(";")
-    return found
+        found[what][name.strip()] = "\n".join(lines).strip().rstrip(";")
+    for part, shared in found["part"].items():
+        found["name"] = {name: text.replace(f"{{{part}}}", shared) for name, text in found["name"].items()}
+    return found["name"]
 
 
 @cache

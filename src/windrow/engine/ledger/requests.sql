@@ -19,13 +19,9 @@ SELECT source, value FROM learned WHERE collection = ? AND name = ?;
 
 -- name: visits_of_source
 -- Visits of one source after a given one that were for some kinds of things (as a JSON list), in the order of the ledger.
-SELECT v.seq, v.session, s.at, coalesce((SELECT c.source FROM captured c WHERE c.visit = v.seq), h.source), v.address, a.url, v.kind, v.allowed, v.started, v.seconds, v.status, v.reason,
-       v.message, v.digest, v.size, v.warc, v.place_offset, v.place_length, v.revisit, v.mime, v.etag, v.modified, v.location
-FROM visit v CROSS JOIN host h ON h.seq = v.host AND h.collection = ?1
-CROSS JOIN address a ON a.digest = v.address AND a.host = v.host
-CROSS JOIN session s ON s.seq = v.session
-WHERE v.seq > ?3 AND v.kind IN (SELECT value FROM json_each(?4))
-AND coalesce((SELECT c.source FROM captured c WHERE c.visit = v.seq), h.source) = ?2 ORDER BY v.seq LIMIT ?5;
+SELECT {recorded} {visits} WHERE h.collection = ?1 AND v.seq > ?3 AND v.kind IN (SELECT value FROM json_each(?4))
+AND {at_address} AND coalesce((SELECT c.source FROM captured c WHERE c.visit = v.seq), h.source) = ?2
+ORDER BY v.seq LIMIT ?5;
 
 -- name: offers_of
 SELECT name, part_offset, part_length, url FROM offered WHERE visit = ? ORDER BY ordinal;
@@ -36,11 +32,11 @@ SELECT name FROM offer_known WHERE collection = ? AND source = ? AND name IN ({m
 -- name: visit_request
 -- What a visit asked.
 SELECT r.digest, r.method, r.headers, r.body, r.context, r.attachments, r.seconds
-FROM visit v JOIN request r ON r.digest = v.address AND r.host = v.host WHERE v.seq = ?;
+FROM attempt v JOIN request r ON r.digest = v.address AND r.host = v.host WHERE v.seq = ?;
 
 -- name: attempts_at
 -- The last attempts at a request, the latest first, and the source or service that was asked.
-SELECT v.seq, h.source, v.status, v.reason, v.warc <> '' FROM visit v JOIN host h ON h.seq = v.host AND h.collection = ?
+SELECT v.seq, h.source, v.status, v.reason, v.warc <> '' FROM attempt v JOIN host h ON h.seq = v.host AND h.collection = ?
 WHERE v.address = ? ORDER BY v.seq DESC LIMIT ?;
 
 -- name: ask_again

@@ -36,6 +36,7 @@ class _Host:
 
     source: Source
     task: int
+    number: int  # its origin's, on the ledger
     lanes: int = 0
     breaks: int = 0  # ever
     broken: int = 0  # in a row
@@ -150,7 +151,11 @@ class Fetching:
 
     def _open(self, name: str) -> _Host:
         source = next(one for one in self._run.harvest.sources if one.name == name)
-        host = _Host(source, self._run.open_task(self._run.collection.listing.first[0], name))
+        run = self._run
+        task = run.open_task(run.collection.listing.first[0], name)
+        with run.ledger.writing() as writer:
+            number = writer.addresses.host_of(run.session, run.collection.name, name, source.site.origin)
+        host = _Host(source, task, number)
         self._hosts[name] = host
         return host
 
@@ -190,8 +195,9 @@ class Fetching:
             source, order = wanted.hosts[0]
             began = at.at if isinstance(at, TransferBegun) else at.started
             wanted.fetch = writer.attempts.begin(
-                self._run.session, wanted.due.item.id, source.name, source.site.address(order.path), began
-            )
+                self._run.session, self._hosts[source.name].number, wanted.due.item.id,
+                source.site.address(order.path), began,
+            )  # fmt: skip
             if wanted.conflict:
                 writer.items.find(
                     self._run.session, wanted.due.item.id, self._run.collection.listing.first[0], [wanted.conflict]
@@ -203,7 +209,7 @@ class Fetching:
         run, source, item = self._run, wanted.source, wanted.due.item.id
         host = self._hosts[source.name]
         self._begin(writer, wanted, got)
-        writer.attempts.end(wanted.fetch, item, source.name, got)
+        writer.attempts.end(wanted.fetch, got)
         run.grown.pop(wanted.fetch, None)
         wanted.fetch = 0
         run.progress.step(1, got.reason is not None)
@@ -233,7 +239,7 @@ class Fetching:
         run, item = self._run, wanted.due.item.id
         received = run.grown.pop(wanted.fetch, 0)
         cut = Fetched(item, now(), 0.0, None, received, None, why.reason, why.message)
-        writer.attempts.end(wanted.fetch, item, wanted.source.name, cut)
+        writer.attempts.end(wanted.fetch, cut)
         writer.items.move(run.session, item, run.collection.listing.failed(why.reason), why.reason, why.message)
         wanted.fetch = 0
         wanted.attempts += 1

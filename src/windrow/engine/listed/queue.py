@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from windrow.digest import combine, short
-from windrow.engine.ledger.attempts import LatestCapture, OpenFetch, SourceRecord
+from windrow.engine.ledger.attempts import LatestCapture, OpenAttempt, SourceRecord
 from windrow.engine.ledger.listings import ItemOffer
 from windrow.engine.ledger.moment import now, spell
 from windrow.engine.listed.rest import AGAIN, RestingItem, divide
@@ -62,14 +62,14 @@ class FetchQueue:
     resting: list[RestingItem] = field(default_factory=list)  # what failed too often to be asked for now
     _stream: Iterator[Due] | None = None
     _ended: bool = False
-    _open: dict[int, OpenFetch] = field(default_factory=dict)
+    _open: dict[int, OpenAttempt] = field(default_factory=dict)
 
     def fill(self) -> None:
         """Draw from the ledger until the window is full, and bring back those whose wait is over."""
         while self.later and self.later[0][0] <= time.monotonic():
             self.put(heapq.heappop(self.later)[2])
         if self._stream is None:
-            self._open = {one.item: one for one in self.run.ledger.attempts.open_fetches()}
+            self._open = {one.item: one for one in self.run.ledger.attempts.open()}
             self._stream = _stream(self.run, self.resting)
         while not self._ended and self.held < WINDOW:
             limit = self.run.limit

@@ -16,7 +16,7 @@ from windrow.config import Workspace
 from windrow.digest import number, short
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.addresses import ELSEWHERE, AddressRow
-from windrow.engine.ledger.attempts import VisitRow
+from windrow.engine.ledger.attempts import AttemptRow
 from windrow.reasons import Reason
 
 BAD_REQUEST = 400
@@ -147,7 +147,7 @@ def _chain(ledger: Ledger, known: AddressRow | None) -> Iterable[str]:
         known = ledger.addresses.get(COLLECTION, known.via)
 
 
-def _asked(one: VisitRow) -> PageVisit:
+def _asked(one: AttemptRow) -> PageVisit:
     names = {int(CrawlType.ROBOTSTXT_FETCH): "robots", int(CrawlType.METADATA_CRAWL): "list", ASSET: "asset"}
     name = names.get(one.kind, "visit")
     if one.reason and one.status is None and not one.seconds:
