@@ -7,8 +7,8 @@ from windrow.engine.ledger import Lease, Ledger
 from windrow.engine.ledger.facts import batches, facts
 from windrow.engine.ledger.query import migrations, queries
 from windrow.errors import LedgerError, Locked
-from windrow.ledger_facts import FetchEnded, ItemMade, Moved, SessionOpened
-from windrow.model import ArchivePlace, Fetched, KeptResponse, Status
+from windrow.ledger_facts import FetchBegun, FetchEnded, ItemMade, Moved, SessionOpened
+from windrow.model import ArchivePlace, Fetched, FoundUrl, KeptResponse, Status, Visit
 
 
 def write_some(ledger, number=3):
@@ -74,6 +74,67 @@ def test_the_previous_schema_is_upgraded_with_its_rows_and_a_copy_is_kept(tmp_pa
     fresh = Ledger(tmp_path / "fresh.sqlite")
     text = "SELECT type, name, sql FROM sqlite_master ORDER BY name"
     assert ledger.database.connection.execute(text).fetchall() == fresh.database.connection.execute(text).fetchall()
+
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def attempt_both(ledger):
+    """Get one listed file and one page of the same server, each for its own collection; return what they are."""
+    kept = KeptResponse("sha256:aa", 10, ArchivePlace("w.warc", 0, 10), at=AT, mime="text/html")
+    found = FoundUrl(7, "http://h", "http://h/page")
+    with ledger.writing() as writer:
+        session = writer.sessions.open("me", "run")
+        item = writer.items.add(session, "drops", "zip", "add/a.zip")
+        listed = writer.addresses.host_of(session, "drops", "centre", "http://h")
+        attempt = writer.attempts.begin(session, listed, item, "http://h/a.zip", AT)
+        crawled = writer.addresses.host_of(session, "pages", "site", "http://h")
+        writer.addresses.add(crawled, 0, [found])
+        visit = Visit(7, found.url, 0, True, AT, 0.5, 200, kept, validators=('"1"', ""))
+        writer.attempts.visited(session, crawled, visit, (99, 60, 0))
+    return item, attempt, crawled
+
+
+def test_attempts_at_listed_items_and_at_addresses_are_rows_of_one_kind(tmp_path):
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    item, attempt, host = attempt_both(ledger)
+    kept = KeptResponse("sha256:bb", 12, ArchivePlace("w.warc", 10, 12), at=AT, mime="application/zip")
+    with ledger.writing() as writer:
+        end = writer.attempts.end(attempt, Fetched(1, AT, 0.1, 226, 9, kept, checksum="md5:00"))
+    (fetched,), (visited,) = ledger.attempts.of_item(item), ledger.attempts.of_address(host, 7)
+    assert fetched == ledger.attempts.get(attempt)
+    assert (fetched.source, fetched.url, fetched.end, fetched.received) == ("centre", "http://h/a.zip", end, 9)
+    assert (visited.source, visited.url, visited.end, visited.received) == ("site", "http://h/page", visited.seq, 10)
+    assert (fetched.started, visited.started, visited.ended) == (AT, AT, visited.at)
+    assert [(one.warc, one.offset, one.length) for one in (visited, fetched)] == [("w.warc", 0, 10), ("w.warc", 10, 12)]
+    counts = {one.collection: one for one in ledger.attempts.ended_between((0, end))}
+    assert {(name, one.source, one.listed, one.number, one.received) for name, one in counts.items()} == {
+        ("drops", "centre", True, 1, 9), ("pages", "site", False, 1, 10),
+    }  # fmt: skip
+    assert {one.address for one in ledger.captures.of_session(ledger.captures.sessions()[0])} == {
+        "http://h/a.zip", "http://h/page",
+    }  # fmt: skip
+    assert [(one.key, one.offset) for one in ledger.captures.held()] == [("http://h/page", 0), ("add/a.zip", 10)]
+    assert ledger.captures.promised() == {"w.warc": 22}
+
+
+def test_an_attempt_that_was_cut_is_seen_until_it_ends_in_a_later_session(tmp_path):
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    item, attempt, _ = attempt_both(ledger)
+    assert ledger.attempts.open() == [(attempt, item, "centre")]
+    (row,) = ledger.attempts.of_item(item)
+    assert (row.end, row.ended, row.reason, row.warc, row.digest) == (None, None, None, "", "")
+    assert ledger.attempts.latest_captures([item]) == {}
+    assert ledger.attempts.by_source() == {}
+    kept = KeptResponse("sha256:bb", 12, ArchivePlace("v.warc", 0, 12), at=AT)
+    with ledger.writing() as writer:
+        later = writer.sessions.open("me", "run")
+        end = writer.attempts.end(attempt, Fetched(1, AT, 0.1, 226, 12, kept))
+    assert ledger.attempts.open() == []
+    assert [one.warc for one in ledger.captures.of_session(later)] == ["v.warc"], "its session made the record"
+    told = [one for one in facts(ledger) if isinstance(one, FetchBegun | FetchEnded)]
+    assert [(one.seq, one.source) for one in told] == [(attempt, "centre"), (end, "centre")]
+    assert [*facts(ledger, end - 1)] == told[1:]
 
 
 def test_a_ledger_of_a_newer_windrow_is_left_alone(tmp_path):

@@ -66,7 +66,7 @@ SELECT h.collection, h.source, v.item IS NOT NULL AS listed, v.kind, v.status, v
        sum(coalesce(v.received, CASE WHEN v.revisit THEN 0 ELSE v.size END, 0))
 FROM (SELECT seq FROM attempt WHERE seq BETWEEN ?1 AND ?2 AND item IS NULL AND address <> 0
     UNION ALL SELECT seq FROM attempt WHERE end_seq BETWEEN ?1 AND ?2 AND item IS NOT NULL) k
-JOIN attempt v ON v.seq = k.seq JOIN host h ON h.seq = v.host
+CROSS JOIN attempt v ON v.seq = k.seq CROSS JOIN host h ON h.seq = v.host
 GROUP BY h.collection, h.source, listed, v.kind, v.status, v.reason, v.mime, v.revisit, earlier, taken;
 
 -- name: captures_latest
@@ -137,8 +137,8 @@ WHERE h.collection = ? AND v.status IS NOT NULL AND v.seconds > 0 GROUP BY h.ori
 
 -- name: rules_visits
 -- The last questions for the rules of an origin, the latest first. A flood of pages may lie between two.
-SELECT v.started, v.status, v.warc, v.place_offset, v.place_length, v.reason FROM host h JOIN attempt v ON v.host = h.seq
-WHERE h.origin = ?1 AND h.collection = ?2 AND v.address = 0 AND v.kind = ?3 ORDER BY v.seq DESC LIMIT ?4;
+SELECT v.started, v.status, v.warc, v.place_offset, v.place_length, v.reason FROM host h
+CROSS JOIN attempt v ON v.host = h.seq WHERE h.origin = ?1 AND h.collection = ?2 AND v.address = 0 AND v.kind = ?3 ORDER BY v.seq DESC LIMIT ?4;
 
 -- name: host_outcomes
 -- What came of the questions to an origin: status or reason, and how often.

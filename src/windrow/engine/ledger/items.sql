@@ -125,7 +125,8 @@ SELECT DISTINCT v.item, i.item_key FROM attempt v JOIN item i ON i.seq = v.item 
 SELECT o.item, i.item_key FROM offering o JOIN item i ON i.seq = o.item WHERE o.source = ? AND o.path = ?;
 
 -- name: item_of_attempt
-SELECT item FROM attempt WHERE item IS NOT NULL AND (seq = ?1 OR end_seq = ?1);
+SELECT item FROM attempt WHERE item IS NOT NULL AND seq = ?1
+UNION SELECT item FROM attempt WHERE item IS NOT NULL AND end_seq = ?1;
 
 -- name: items_leaving_out
 -- Findings that name a member which was left out of its archive by rule.

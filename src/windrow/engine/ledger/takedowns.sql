@@ -36,34 +36,34 @@ UPDATE address SET due = 0 WHERE host = ?1 AND due IS NULL AND NOT EXISTS (SELEC
 -- The visits to an address or a whole origin, whether or not their bytes are still there, and those of other collections
 -- that took their captures.
 WITH RECURSIVE gone (seq) AS (
-    SELECT seq FROM visit WHERE (?2 = 0 AND address = ?1) OR (?2 <> 0 AND host = ?2)
+    SELECT seq FROM attempt WHERE (?2 = 0 AND address = ?1) OR (?2 <> 0 AND host = ?2)
     UNION SELECT c.visit FROM gone CROSS JOIN captured c ON c.original = gone.seq
     WHERE c.original <> 0 AND c.capture_index <> 0
 ) SELECT seq FROM gone ORDER BY seq;
 
 -- name: takedown_collections
 -- The collections that made some visits.
-SELECT DISTINCT h.collection FROM visit v JOIN host h ON h.seq = v.host
+SELECT DISTINCT h.collection FROM attempt v JOIN host h ON h.seq = v.host
 WHERE v.seq IN (SELECT value FROM json_each(?1)) ORDER BY 1;
 
 -- name: takedown_captures
 -- What was kept in some visits, file by file, and whether somebody else had it made.
 SELECT v.seq, v.session, v.warc, v.place_offset, v.place_length, v.digest, v.revisit,
-    EXISTS (SELECT 1 FROM captured c WHERE c.visit = v.seq AND c.original <> 0) FROM visit v
+    EXISTS (SELECT 1 FROM captured c WHERE c.visit = v.seq AND c.original <> 0) FROM attempt v
 WHERE v.seq IN (SELECT value FROM json_each(?1)) AND v.warc <> '' ORDER BY v.warc, v.place_offset;
 
 -- name: takedown_lent
 -- Digests of visits whose bytes a visit that is not `gone` (as a JSON list) has only by a revisit of them.
-SELECT DISTINCT v.digest FROM visit v WHERE v.revisit = 1 AND v.digest <> ''
-AND v.digest IN (SELECT digest FROM visit WHERE seq IN (SELECT value FROM json_each(?1)) AND revisit = 0)
+SELECT DISTINCT v.digest FROM attempt v WHERE v.revisit = 1 AND v.digest <> ''
+AND v.digest IN (SELECT digest FROM attempt WHERE seq IN (SELECT value FROM json_each(?1)) AND revisit = 0)
 AND v.seq NOT IN (SELECT value FROM json_each(?2))
-AND NOT EXISTS (SELECT 1 FROM visit o WHERE o.address = v.address AND o.digest = v.digest AND o.revisit = 0
+AND NOT EXISTS (SELECT 1 FROM attempt o WHERE o.address = v.address AND o.digest = v.digest AND o.revisit = 0
     AND o.seq NOT IN (SELECT value FROM json_each(?2)));
 
 -- name: takedown_shared
 -- Visits whose record a visit that is not `gone` (as a JSON list) names as its own, and whose that one is.
-SELECT v.seq, v.address = o.address, h.collection, h.source FROM visit v
-JOIN visit o ON o.warc = v.warc AND o.place_offset = v.place_offset JOIN host h ON h.seq = o.host
+SELECT v.seq, v.address = o.address, h.collection, h.source FROM attempt v
+JOIN attempt o ON o.warc = v.warc AND o.place_offset = v.place_offset JOIN host h ON h.seq = o.host
 WHERE v.seq IN (SELECT value FROM json_each(?1)) AND v.warc <> '' AND o.seq NOT IN (SELECT value FROM json_each(?2));
 
 -- name: takedown_spans
@@ -79,17 +79,16 @@ DELETE FROM payload WHERE EXISTS (SELECT 1 FROM tombstone_span s
 
 -- name: takedown_places
 -- The places of all records of a file that are on the ledger.
-SELECT place_offset, place_length FROM visit WHERE warc = ?1
-UNION SELECT place_offset, place_length FROM fetch_end WHERE warc = ?1 ORDER BY 1;
+SELECT DISTINCT place_offset, place_length FROM attempt WHERE warc = ?1 ORDER BY 1;
 
 -- name: takedown_clear_visits
-UPDATE visit SET status = NULL, reason = 'forgotten', message = '', digest = '', size = NULL, warc = '',
+UPDATE attempt SET status = NULL, reason = 'forgotten', message = '', digest = '', size = NULL, warc = '',
     place_offset = NULL, place_length = NULL, revisit = 0, etag = '', modified = '', location = '', mime = ''
 WHERE seq IN (SELECT value FROM json_each(?1)) AND status IS NOT NULL;
 
 -- name: takedown_counts
 -- Addresses of some visits, these, their captures, and the bytes of those.
-SELECT count(DISTINCT address), count(*), coalesce(sum(warc <> ''), 0), coalesce(sum(place_length), 0) FROM visit
+SELECT count(DISTINCT address), count(*), coalesce(sum(warc <> ''), 0), coalesce(sum(place_length), 0) FROM attempt
 WHERE seq IN (SELECT value FROM json_each(?1));
 
 -- name: taken_down
@@ -99,7 +98,7 @@ WHERE NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.
 
 -- name: takedown_asked_only
 -- What steps asked of services for some visits (a JSON list), and for no other.
-SELECT DISTINCT k.digest, k.host, a.url FROM visit v JOIN asked k ON k.visit = v.seq
+SELECT DISTINCT k.digest, k.host, a.url FROM attempt v JOIN asked k ON k.visit = v.seq
 JOIN address a ON a.digest = k.digest AND a.host = k.host
 WHERE v.seq IN (SELECT value FROM json_each(?1))
 AND NOT EXISTS (SELECT 1 FROM asked o WHERE o.digest = k.digest AND o.host = k.host
@@ -107,7 +106,7 @@ AND NOT EXISTS (SELECT 1 FROM asked o WHERE o.digest = k.digest AND o.host = k.h
 
 -- name: takedown_asked_too
 -- What was asked for one of some visits, and for others too: the first of those.
-SELECT k.digest, k.host, min(o.visit), r.attachments FROM visit v JOIN asked k ON k.visit = v.seq
+SELECT k.digest, k.host, min(o.visit), r.attachments FROM attempt v JOIN asked k ON k.visit = v.seq
 JOIN request r ON r.digest = k.digest AND r.host = k.host
 JOIN asked o ON o.digest = k.digest AND o.host = k.host
 WHERE v.seq IN (SELECT value FROM json_each(?1)) AND o.visit NOT IN (SELECT value FROM json_each(?1))
@@ -117,7 +116,7 @@ GROUP BY k.digest, k.host;
 UPDATE request SET attachments = ? WHERE digest = ? AND host = ?;
 
 -- name: takedown_found_from
-UPDATE address SET via = coalesce((SELECT v.address FROM visit v WHERE v.seq = ?), 0) WHERE digest = ? AND host = ?;
+UPDATE address SET via = coalesce((SELECT v.address FROM attempt v WHERE v.seq = ?), 0) WHERE digest = ? AND host = ?;
 
 -- name: takedown_clear_asked
 DELETE FROM asked WHERE visit IN (SELECT value FROM json_each(?1));
@@ -148,6 +147,6 @@ DELETE FROM offered WHERE visit IN (SELECT value FROM json_each(?1));
 DELETE FROM offer_known WHERE visit IN (SELECT value FROM json_each(?1));
 
 -- name: takedown_clear_learned
-DELETE FROM learned WHERE EXISTS (SELECT 1 FROM visit v JOIN host h ON h.seq = v.host
+DELETE FROM learned WHERE EXISTS (SELECT 1 FROM attempt v JOIN host h ON h.seq = v.host
     WHERE v.seq IN (SELECT value FROM json_each(?1))
     AND h.collection = learned.collection AND h.source = learned.source AND learned.visit IN (0, v.seq));
