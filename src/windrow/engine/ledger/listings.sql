@@ -63,14 +63,15 @@ AND l.event <> 'compared' ORDER BY l.seq;
 -- name: offers_uncompared
 -- Who offers items in the size of the bytes that are held from another source, and was not compared since it was listed
 -- and they were fetched; with the digest of what is held, and its source.
-SELECT o.item, i.item_key, o.source, o.path, o.size, o.modified, o.sidecar, e.digest, e.source
-FROM offering o JOIN item i ON i.seq = o.item JOIN fetch_end e ON e.seq = (SELECT max(g.seq) FROM fetch_end g
-    WHERE g.item = o.item AND g.reason IS NULL)
+SELECT o.item, i.item_key, o.source, o.path, o.size, o.modified, o.sidecar, v.digest, h.source
+FROM offering o JOIN item i ON i.seq = o.item JOIN attempt v ON v.seq = (SELECT g.seq FROM attempt g
+    WHERE g.item = o.item AND g.end_seq > 0 AND g.reason IS NULL ORDER BY g.end_seq DESC LIMIT 1)
+JOIN host h ON h.seq = v.host
 WHERE o.item IN (SELECT item FROM offering WHERE present = 1 GROUP BY item HAVING count(*) > 1)
-AND o.present = 1 AND i.collection = ? AND o.source <> e.source AND coalesce(o.size, e.size) = e.size
-AND NOT EXISTS (SELECT 1 FROM fetch_end s
-    WHERE s.item = o.item AND s.source = o.source AND s.reason IS NULL AND s.digest = e.digest)
+AND o.present = 1 AND i.collection = ? AND o.source <> h.source AND coalesce(o.size, v.size) = v.size
+AND NOT EXISTS (SELECT 1 FROM attempt s JOIN host g ON g.seq = s.host
+    WHERE s.item = o.item AND g.source = o.source AND s.reason IS NULL AND s.digest = v.digest)
 AND NOT EXISTS (SELECT 1 FROM listing c
-    WHERE c.item = o.item AND c.source = o.source AND c.event = 'compared' AND c.seq > e.seq AND c.seq > (
+    WHERE c.item = o.item AND c.source = o.source AND c.event = 'compared' AND c.seq > v.end_seq AND c.seq > (
         SELECT max(l.seq) FROM listing l WHERE l.item = o.item AND l.source = o.source AND l.event <> 'compared'))
 ORDER BY o.source, o.item LIMIT ?;
