@@ -190,7 +190,7 @@ class Place(Ground):
         return self.ask(
             "SELECT h.source, e.reason, e.received, e.message FROM attempt e JOIN item i ON i.seq = e.item"
             " JOIN host h ON h.seq = e.host"
-            " WHERE i.item_key = ? ORDER BY e.fetch",
+            " WHERE i.item_key = ? ORDER BY e.seq",
             key,
         )
 
