@@ -52,4 +52,4 @@ def test_captures_of_a_run_killed_at_a_commit_of_each_kind_are_gone_on_with_and_
     assert len(expected[0]) == 5
     assert {one[0] for one in expected[1]} == {"said", "files", "lines"}
     written = {table for kind in kinds for table in kind.split()}
-    assert written >= {"capture_index", "captured", "capture_failed", "visit", "followed", "offered", "observation"}
+    assert written >= {"capture_index", "captured", "capture_failed", "attempt", "followed", "offered", "observation"}

@@ -34,10 +34,10 @@ def test_the_summary_is_by_source_and_by_reason(workspace, windrow) -> None:
 
 def test_running_again_does_nothing_again(workspace, windrow) -> None:
     windrow("run")
-    fetches = count(workspace, "fetch")
+    fetches = count(workspace, "attempt")
     said = windrow("run")
     assert said.code == 0
-    assert count(workspace, "fetch") == fetches == 3
+    assert count(workspace, "attempt") == fetches == 3
     assert "harwell        4    0        0     0        0        0" in said.err
 
 
@@ -45,7 +45,7 @@ def test_again_fetches_once_more(workspace, windrow) -> None:
     windrow("run")
     said = windrow("run", "--again", "--json")
     assert said.code == 0
-    assert count(workspace, "fetch") == 6
+    assert count(workspace, "attempt") == 6
     (summary,) = said.of("summary")
     assert summary["sources"][0]["same"] == 3
     assert windrow("run", "--again", "--from", "xsd").code == 2
@@ -72,13 +72,13 @@ def test_dry_run_asks_nobody_and_writes_nothing(workspace, partner, windrow) -> 
     assert said.code == 0
     assert str(partner) in said.out
     assert "add edit delete" in said.out
-    assert count(workspace, "session") == count(workspace, "fetch") == count(workspace, "item") == 0
+    assert count(workspace, "session") == count(workspace, "attempt") == count(workspace, "item") == 0
     assert not (workspace / "archive").exists()
 
 
 def test_dry_run_tells_what_waits(workspace, windrow) -> None:
     windrow("run", "--limit", "1")
-    assert count(workspace, "fetch") == 1
+    assert count(workspace, "attempt") == 1
     said = windrow("run", "--dry-run", "--json")
     assert [one["key"] for one in said.of("would_fetch")] == [
         "add/H.2026-01-12.2.impc.zip",
@@ -87,18 +87,18 @@ def test_dry_run_tells_what_waits(workspace, windrow) -> None:
     assert said.of("would_ask")[0]["waiting"] == 2
     assert set(said.of("would_ask")[0]) - {"type"} == set(shape(MESSAGES["would_ask"].shape))
     assert len(windrow("run", "--dry-run", "--json", "--limit", "1").of("would_fetch")) == 1
-    assert count(workspace, "fetch") == 1
+    assert count(workspace, "attempt") == 1
 
 
 def test_since_leaves_out_what_is_older(workspace, partner, windrow) -> None:
     long_ago = datetime(2020, 1, 1, tzinfo=UTC).timestamp()
     utime(partner / "add" / drop("H", "2026-01-12", 1)[0], (long_ago, long_ago))
     windrow("run", "--since", "2021-06-01")
-    assert count(workspace, "fetch") == 2
+    assert count(workspace, "attempt") == 2
     assert len(windrow("run", "--dry-run", "--json").of("would_fetch")) == 1
     assert windrow("run", "--dry-run", "--json", "--since", "2021-06-01").of("would_fetch") == []
     windrow("run")
-    assert count(workspace, "fetch") == 3
+    assert count(workspace, "attempt") == 3
 
 
 def test_phases_bound_a_run(workspace, windrow) -> None:
@@ -160,9 +160,9 @@ def test_a_folder_of_held_zips_is_adopted(workspace, partner, windrow, monkeypat
     said = windrow(*named)
     assert said.code == 0
     assert "there are no sources" not in said.err
-    assert count(workspace, "fetch") == 3
+    assert count(workspace, "attempt") == 3
     windrow(*named)
-    assert count(workspace, "fetch") == 3
+    assert count(workspace, "attempt") == 3
 
 
 def test_quiet_says_nothing(workspace, windrow) -> None:
