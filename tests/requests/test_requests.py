@@ -84,7 +84,9 @@ def test_a_run_killed_at_a_commit_of_each_kind_is_gone_on_with_and_tells_the_sam
         assert told(opened(root)) == told(opened(tmp_path / "whole")), f"killed {when} the commit of {kind}"
         kinds.add(kind)
     written = {table for kind in kinds for table in kind.split()}
-    assert written >= {"session", "task", "attempt", "followed", "offered", "learned", "asked", "waiting", "observation"}
+    assert written >= {
+        "session", "task", "attempt", "followed", "offered", "learned", "asked", "waiting", "observation",
+    }  # fmt: skip
     assert len(kinds) >= 12
 
 
