@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tests.requests.glossary import COLLECTION, configured, run, setup_of
+from tests.requests.glossary import COLLECTION, configured, opened, run, setup_of
 from tests.toy_collection.server import Glossary
 from windrow.contract import Observation, Settle, Task
 from windrow.engine.progress import Progress
@@ -26,5 +26,29 @@ def test_a_replay_gives_steps_the_source_of_a_visit_and_asks_nobody(tmp_path):
         assert len(server.asked) == asked
         with adapter._store(workspace) as store:
             assert {one.value["every"] for one in store.versions()} == {7.0}
+    finally:
+        server.close()
+
+
+def test_a_replay_keeps_the_records_of_a_source_that_is_not_configured_any_more(tmp_path):
+    server = Glossary(terms=3)
+    try:
+        run(configured(tmp_path, server), collection=NAMED)
+        adapter = RecordAdapter(NAMED)
+        path = tmp_path / "windrow.toml"
+        path.write_text(path.read_text().replace("[source.words]", "[source.others]"))
+        workspace, asked = opened(tmp_path), len(server.asked)
+        with adapter._store(workspace) as store:
+            before, words = [*store.versions()], [*store.told_for_others(["others"])]
+        assert len(before) == 3
+        assert len(words) == 1
+        for _ in range(2):  # what was carried over is carried over again
+            told = adapter.replay(workspace, setup_of(workspace), Progress(quiet=True))
+            assert told.versions[1:] == (3, 3, 0)
+            with adapter._store(workspace) as store:
+                assert [*store.versions()] == before
+                assert [*store.told_for_others(["others"])] == words
+                assert not [*store.faults()]
+        assert len(server.asked) == asked
     finally:
         server.close()

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -312,6 +314,29 @@ class RecordStore:
             for visit, key, url, reason, message in self._link.execute(skipped, visits):
                 found.append(Told(visit, key, url, "", "", Reason(reason), message))
         return sorted(found, key=lambda one: one.visit)
+
+    def told_for_others(self, sources: Collection[str]) -> Iterator[Observed]:
+        """Yield what visits told that were made for other sources than these, in the order of visits."""
+        text = """
+            SELECT o.visit, r.key, o.at, o.source, o.url, v.json, coalesce(v.text, ''), coalesce(v.aside, ''),
+                CASE WHEN v.json IS NULL THEN '[]' ELSE
+                    (SELECT json_group_array(n.name) FROM other_name n WHERE n.record = o.record) END
+            FROM observation o JOIN record r ON r.id = o.record LEFT JOIN value v ON v.id = o.value
+            WHERE o.source NOT IN (SELECT value FROM json_each(?)) ORDER BY o.visit
+        """
+        with self._guarded():
+            rows = self._link.execute(text, (json.dumps([*sources]),))
+            for visit, of_visit in groupby(rows, key=itemgetter(0)):
+                told = [*of_visit]
+                _, _, at, source, url, *_ = told[0]
+                made = [
+                    Observation(
+                        key, json.loads(spelled) if spelled else None, words, datetime.fromisoformat(when), where,
+                        json.loads(aside) if aside else {}, tuple(json.loads(names)),
+                    )
+                    for _, key, when, _, where, spelled, words, aside, names in told
+                ]  # fmt: skip
+                yield Observed(visit, datetime.fromisoformat(at), url, source, tuple(made))
 
     def skipped(self, key: str = "", url: str = "") -> list[Skipped]:
         """Return why nothing was made of a document or of what is known by a key."""
