@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -343,6 +343,14 @@ class AddressWriter:
         """Have addresses of a collection asked at a time (seconds since 1970; 1: next), or never again."""
         self._batch.flush()
         self._batch.database.execute_many("address_due_at", [(due, one, collection) for one in digests])
+
+    def begin_anew(
+        self, collection: str, source: str, kind: int, digests: Collection[int], origins: Collection[str]
+    ) -> None:
+        """Have what a source began with, and what is at none of these origins, not asked again, but for some."""
+        self._batch.flush()
+        told = (json.dumps([*digests]), json.dumps([*origins]))
+        self._batch.database.execute("begun_never_again", kind, collection, source, *told)
 
     def pace(self, visit: Recorded, pause: int) -> None:
         """Put the interval of an address on record, in seconds, if this visit to it is its last."""

@@ -123,6 +123,14 @@ UPDATE address SET due = 1 WHERE host = ? AND due > 1;
 -- name: address_due_at
 UPDATE address SET due = ? WHERE digest = ? AND host IN (SELECT seq FROM host WHERE collection = ?);
 
+-- name: begun_never_again
+-- What a source began with (found at no address), and what lies at origins that are none of its own any more, is not
+-- asked again; but for some numbers. The lists are JSON.
+UPDATE address SET due = NULL WHERE due IS NOT NULL AND kind = ?1 AND digest NOT IN (SELECT value FROM json_each(?4))
+AND host IN (SELECT seq FROM host WHERE collection = ?2 AND source = ?3) AND (via = 0
+    OR host IN (SELECT seq FROM host WHERE collection = ?2 AND source = ?3
+        AND origin NOT IN (SELECT value FROM json_each(?5))));
+
 -- name: address_paced
 -- The interval of an address after its last visit, once its content is known. One that was made due sooner stays so.
 UPDATE address SET due = ?1 + ?2, pause = ?2

@@ -57,6 +57,10 @@ class RequestAttempt(NamedTuple):
     kept: bool
 
 
+_ADDRESS = "windrow.address"
+"""What the address of a source is called among what was learned of it; its discovery is not told."""
+
+
 class RequestQueries:
     """What is asked of requests."""
 
@@ -85,6 +89,11 @@ class RequestQueries:
         """Return what was learned under a name of each source that has it, whether it is configured still or not."""
         rows = self._database.rows(_LearnedRow, "learned_as", collection, name)
         return {one.name: json.loads(one.value) for one in rows}
+
+    def address(self, collection: str, source: str) -> str | None:
+        """Return the address that a source had when it was asked last; None where that was never put on record."""
+        found: str | None = self.learned_as(collection, _ADDRESS).get(source)
+        return found
 
     def visits(self, collection: str, source: str, after: int, kinds: Iterable[int], limit: int) -> list[Recorded]:
         """Return visits of a source after a given one, of some kinds."""
@@ -127,6 +136,10 @@ class RequestWriter:
         """Put on record what was learned of a source from an answer, over what was learned before."""
         for name, value in learned.items():
             self._batch.row("learned", collection, source, name, json.dumps(value), visit)
+
+    def begin_at(self, collection: str, source: str, address: str) -> None:
+        """Put on record the address of a source."""
+        self.learn(collection, source, {_ADDRESS: address}, 0)
 
     def offer(self, collection: str, source: str, visit: int, offers: Iterable[Offering]) -> None:
         """Put on record what an answer offers."""

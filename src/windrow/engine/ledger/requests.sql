@@ -12,7 +12,8 @@ SELECT visit, requests, offers, fresh, reason, ending, findings FROM followed WH
 ORDER BY visit DESC LIMIT ?;
 
 -- name: learned
-SELECT name, value FROM learned WHERE collection = ? AND source = ?;
+-- What a discovery learned; where its source was is the engine's own.
+SELECT name, value FROM learned WHERE collection = ? AND source = ? AND name <> 'windrow.address';
 
 -- name: learned_as
 SELECT source, value FROM learned WHERE collection = ? AND name = ?;
