@@ -16,7 +16,9 @@ from windrow.contract.answers import (
     Request,
     Skip,
     Turn,
+    Unlisted,
     Waits,
+    WholeListing,
 )
 from windrow.contract.collection import Collection
 from windrow.contract.discoveries import (
@@ -102,7 +104,9 @@ __all__ = [
     "Task",
     "Turn",
     "Undecided",
+    "Unlisted",
     "Waits",
+    "WholeListing",
     "has_document",
     "inputs",
     "later",

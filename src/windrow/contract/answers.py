@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, BinaryIO, NamedTuple
 
-from windrow.model import Finding
+from windrow.model import Finding, Source
 from windrow.reasons import Reason
 
 
@@ -63,7 +63,9 @@ class Turn:
     """What an answer leads to.
 
     `learned` is kept for the source, over what was learned before, as JSON. `end` says in words that nothing follows
-    and why ("the last page"), `skip` why the answer was of no use.
+    and why ("the last page"), `skip` why the answer was of no use. Where requests, one after the other, list all that
+    the source has, the first answer `begins_listing` and the last one `ends_listing` (one that has all: both): what was
+    offered before, and not in between, is told to `Settle.missing`. An answer of no use in between ends that.
     """
 
     requests: tuple[Request, ...] = ()
@@ -72,6 +74,32 @@ class Turn:
     end: str = ""
     skip: Reason | None = None
     findings: tuple[Finding, ...] = ()
+    begins_listing: bool = False
+    ends_listing: bool = False
+
+
+class Unlisted(NamedTuple):
+    """Something that a source offered before, and that a whole listing of it did not have.
+
+    `value` is what is known of the record of that key, None where there is none. `listings` counts the whole listings
+    in a row, this one included, that did not have it, up to a hundred.
+    """
+
+    key: str
+    value: Mapping[str, Any] | None
+    listings: int
+
+
+class WholeListing(NamedTuple):
+    """All that a source has was listed: how many things, when that ended, and what was missing from it.
+
+    What is known to be gone is not named again. `source` is None where it is not configured any more.
+    """
+
+    source: Source | None
+    at: datetime
+    offers: int
+    missing: tuple[Unlisted, ...]
 
 
 class DocumentPart(NamedTuple):

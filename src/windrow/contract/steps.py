@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
-from windrow.contract.answers import Answer, Ask, Observation, Offering, Request, Skip, Waits
+from windrow.contract.answers import Answer, Ask, Observation, Offering, Request, Skip, Waits, WholeListing
 from windrow.model import Item, Limits, Reading, Recorded, Resource, Source, Status
 from windrow.reasons import Reason
 
@@ -179,7 +179,9 @@ class Settle:
     store, or None. `refers` says of an answer without bytes of its own whether its fields let those be read again that
     it refers to. `expires` says until when (seconds since 1970) what was read holds: the address is due then; None
     where it holds as long as the bytes. `known_as` names the bytes of an answer together with what its head says of
-    them: those that the version store knows by this name are not read again; by itself it is their digest.
+    them: those that the version store knows by this name are not read again; by itself it is their digest. `missing`
+    says what to make of things that a whole listing of their source did not have (`Turn.ends_listing`), such as that
+    they are gone; it is a pure function as `run` is.
     """
 
     phase: str
@@ -190,6 +192,7 @@ class Settle:
     refers: Callable[[Recorded, Mapping[str, str]], bool] | None = None
     expires: Callable[[Any], int | None] | None = None
     known_as: Callable[[Recorded], str] | None = None
+    missing: Callable[[WholeListing], Iterable[Observation | Skip]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,6 +96,15 @@ class WaitingStore(VersionStore, Protocol):
         ...
 
 
+@runtime_checkable
+class ValueStore(VersionStore, Protocol):
+    """A version store that says what is known of a record."""
+
+    def latest(self, keys: Sequence[str]) -> Mapping[str, Mapping[str, Any] | None]:
+        """Return the values of records by key, None for one that is gone; those that never were are left out."""
+        ...
+
+
 class Projection(Protocol):
     """The standard's own bookkeeping, projected from the ledger."""
 

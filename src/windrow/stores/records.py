@@ -315,6 +315,17 @@ class RecordStore:
                 found.append(Told(visit, key, url, "", "", Reason(reason), message))
         return sorted(found, key=lambda one: one.visit)
 
+    def latest(self, keys: Sequence[str]) -> Mapping[str, Mapping[str, Any] | None]:
+        """Return the values of records by key, None for one that is gone; those that never were are left out."""
+        text = """
+            SELECT r.key, (SELECT v.json FROM observation o LEFT JOIN value v ON v.id = o.value WHERE o.record = r.id
+                ORDER BY o.at DESC, o.visit DESC LIMIT 1)
+            FROM record r WHERE r.key IN (SELECT value FROM json_each(?))
+        """
+        with self._guarded():
+            rows = self._link.execute(text, (json.dumps([*keys]),)).fetchall()
+        return {key: json.loads(spelled) if spelled else None for key, spelled in rows}
+
     def told_for_others(self, sources: Collection[str]) -> Iterator[Observed]:
         """Yield what visits told that were made for other sources than these, in the order of visits."""
         text = """

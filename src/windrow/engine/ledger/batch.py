@@ -62,6 +62,7 @@ _WRITE |= {
     "followed": "INSERT INTO followed VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING",
     "learned": "INSERT INTO learned VALUES (?,?,?,?,?)"
     " ON CONFLICT DO UPDATE SET value = excluded.value, visit = excluded.visit",
+    "whole_listing": "INSERT INTO whole_listing VALUES (?,?,?,?) ON CONFLICT DO NOTHING",
     "offered": "INSERT INTO offered VALUES (?,?,?,?,?,?) ON CONFLICT DO NOTHING",
     "offer_known": "INSERT INTO offer_known VALUES (?,?,?,?) ON CONFLICT DO NOTHING",
     "asked_again": queries()["ask_again"],

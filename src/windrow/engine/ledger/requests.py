@@ -57,8 +57,18 @@ class RequestAttempt(NamedTuple):
     kept: bool
 
 
-_ADDRESS = "windrow.address"
-"""What the address of a source is called among what was learned of it; its discovery is not told."""
+_ADDRESS, _LISTING = "windrow.address", "windrow.listing"
+"""What the address of a source, and the answer that began a listing of all it has, are called among what was learned
+of it; its discovery is not told."""
+
+
+class WholeListingRow(NamedTuple):
+    """A listing of all that a source has: the visits that its first and last answer came in."""
+
+    collection: str
+    source: str
+    began: int
+    ended: int
 
 
 class RequestQueries:
@@ -94,6 +104,28 @@ class RequestQueries:
         """Return the address that a source had when it was asked last; None where that was never put on record."""
         found: str | None = self.learned_as(collection, _ADDRESS).get(source)
         return found
+
+    def listing_begun(self, collection: str, source: str) -> int:
+        """Return the visit with which a listing of all that a source has began; 0 where none is under way."""
+        return int(self.learned_as(collection, _LISTING).get(source) or 0)
+
+    def whole_listing(self, ended: int) -> WholeListingRow | None:
+        """Return the listing that ended with a visit."""
+        return self._database.first(WholeListingRow, "whole_listing", ended)
+
+    def whole_listings_before(self, one: WholeListingRow, limit: int) -> list[WholeListingRow]:
+        """Return the listings of a source that ended before one did, the latest first."""
+        return self._database.rows(
+            WholeListingRow, "whole_listings_before", one.collection, one.source, one.ended, limit
+        )
+
+    def missing(self, one: WholeListingRow) -> list[str]:
+        """Return the keys of what a source had offered before a listing, and did not offer in it."""
+        return self._database.column("listing_missing", *one)
+
+    def listed(self, one: WholeListingRow) -> int:
+        """Count what a listing had."""
+        return int(self._database.value("listing_offers", *one))
 
     def visits(self, collection: str, source: str, after: int, kinds: Iterable[int], limit: int) -> list[Recorded]:
         """Return visits of a source after a given one, of some kinds."""
@@ -136,6 +168,14 @@ class RequestWriter:
         """Put on record what was learned of a source from an answer, over what was learned before."""
         for name, value in learned.items():
             self._batch.row("learned", collection, source, name, json.dumps(value), visit)
+
+    def begin_listing(self, collection: str, source: str, visit: int) -> None:
+        """Put on record the visit with which a listing of all that a source has begins; 0: none is under way."""
+        self.learn(collection, source, {_LISTING: visit}, visit)
+
+    def end_listing(self, listing: WholeListingRow) -> None:
+        """Put on record that a listing came to its end."""
+        self._batch.row("whole_listing", *listing)
 
     def begin_at(self, collection: str, source: str, address: str) -> None:
         """Put on record the address of a source."""

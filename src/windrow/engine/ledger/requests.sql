@@ -13,7 +13,7 @@ ORDER BY visit DESC LIMIT ?;
 
 -- name: learned
 -- What a discovery learned; where its source was is the engine's own.
-SELECT name, value FROM learned WHERE collection = ? AND source = ? AND name <> 'windrow.address';
+SELECT name, value FROM learned WHERE collection = ? AND source = ? AND name NOT IN ('windrow.address', 'windrow.listing');
 
 -- name: learned_as
 SELECT source, value FROM learned WHERE collection = ? AND name = ?;
@@ -29,6 +29,23 @@ SELECT name, part_offset, part_length, url FROM offered WHERE visit = ? ORDER BY
 
 -- name: offers_known
 SELECT name FROM offer_known WHERE collection = ? AND source = ? AND name IN ({marks});
+
+-- name: whole_listing
+SELECT collection, source, began, ended FROM whole_listing WHERE ended = ?;
+
+-- name: whole_listings_before
+SELECT collection, source, began, ended FROM whole_listing WHERE collection = ? AND source = ? AND ended < ?
+ORDER BY ended DESC LIMIT ?;
+
+-- name: listing_offers
+SELECT count(DISTINCT o.name) FROM followed f JOIN offered o ON o.visit = f.visit
+WHERE f.collection = ? AND f.source = ? AND f.visit BETWEEN ? AND ?;
+
+-- name: listing_missing
+-- What a source had offered before a listing began, and did not offer in it.
+SELECT k.name FROM offer_known k WHERE k.collection = ?1 AND k.source = ?2 AND k.visit < ?3
+AND k.name NOT IN (SELECT o.name FROM followed f JOIN offered o ON o.visit = f.visit
+    WHERE f.collection = ?1 AND f.source = ?2 AND f.visit BETWEEN ?3 AND ?4) ORDER BY k.name;
 
 -- name: visit_request
 -- What a visit asked.

@@ -143,6 +143,10 @@ UPDATE followed SET ending = '', findings = '[]' WHERE visit IN (SELECT value FR
 -- name: takedown_clear_offered
 DELETE FROM offered WHERE visit IN (SELECT value FROM json_each(?1));
 
+-- name: takedown_clear_listings
+-- A listing an answer of which is taken down does not tell any more what was missing from it.
+DELETE FROM whole_listing WHERE EXISTS (SELECT 1 FROM json_each(?1) v WHERE v.value BETWEEN began AND ended);
+
 -- name: takedown_clear_known
 DELETE FROM offer_known WHERE visit IN (SELECT value FROM json_each(?1));
 

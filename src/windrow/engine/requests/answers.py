@@ -234,7 +234,10 @@ def follow(
             findings.append(Finding("OutOfScope", f"{one.url} is not at an origin of {source.name}", Level.WARN))
             continue
         (if_new if request.only_if_new else found).append(one)
-    made = Turn((), tuple(turn.offers), dict(turn.learned), turn.end, turn.skip, tuple(findings))
+    made = Turn(
+        (), tuple(turn.offers), dict(turn.learned), turn.end, turn.skip, tuple(findings), turn.begins_listing,
+        turn.ends_listing,
+    )  # fmt: skip
     return FollowedTurn(made, tuple(found), tuple(if_new))
 
 

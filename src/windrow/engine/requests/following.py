@@ -10,9 +10,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from windrow.contract import CAPTURED, REQUEST
+from windrow.contract import CAPTURED, REQUEST, Turn
 from windrow.engine.ledger import LedgerWriter
-from windrow.engine.ledger.requests import Followed
+from windrow.engine.ledger.requests import Followed, WholeListingRow
 from windrow.engine.requests.answers import FollowedTurn, FollowJob, KeptAnswer, begin, context_of, redirect, request_of
 from windrow.engine.run import HarvestRun
 from windrow.model import ArchivePlace, Finding, FoundUrl, Reading, Recorded, Source, Visit
@@ -51,6 +51,7 @@ class AnswerFollower:
         self._upto = {one: queries.followed_upto(name, one) for one in self._sources}
         self._read = dict(self._upto)  # how far answers were looked up
         self._learned = {one: queries.learned(name, one) for one in self._sources}
+        self._listings = {one: queries.listing_begun(name, one) for one in self._sources}
         self._waiting: dict[str, deque[Recorded]] = {one: deque() for one in self._sources}
         self._stirred = set(self._sources)
 
@@ -114,6 +115,8 @@ class AnswerFollower:
             reason = lead.reason if lead else None
             findings = lead.findings if lead else ()
             writer.requests.follow(name, one.source, Followed(one.seq, 0, 0, 0, reason, "", _spelled(findings)))
+            if reason is not None or one.visit.reason is not None:
+                self._list(writer, one, Turn(skip=reason or one.visit.reason))
             return FollowOutcome(one.source, 0, reason, "")
         turn = lead.turn
         writer.flush()
@@ -130,11 +133,23 @@ class AnswerFollower:
         writer.requests.offer(name, one.source, one.seq, turn.offers)
         writer.requests.learn(name, one.source, turn.learned, one.seq)
         self._learned[one.source] |= turn.learned
+        self._list(writer, one, turn)
         told = Followed(
             one.seq, len(found), len(turn.offers), len(fresh), turn.skip, turn.end[:2000], _spelled(turn.findings)
         )
         writer.requests.follow(name, one.source, told)
         return FollowOutcome(one.source, len(found), turn.skip, turn.end)
+
+    def _list(self, writer: LedgerWriter, one: Recorded, turn: Turn) -> None:
+        """Note where a listing of all that a source has begins and ends; one with an answer of no use is not whole."""
+        name, before = self._run.collection.name, self._listings[one.source]
+        began = one.seq if turn.begins_listing else before
+        if turn.skip is None and turn.ends_listing and began:
+            writer.requests.end_listing(WholeListingRow(name, one.source, began, one.seq))
+        under_way = 0 if turn.skip is not None or turn.ends_listing else began
+        if under_way != before:
+            writer.requests.begin_listing(name, one.source, under_way)
+            self._listings[one.source] = under_way
 
 
 def place_of(run: HarvestRun, visit: Visit) -> ArchivePlace | None:

@@ -14,6 +14,7 @@ from windrow.engine.account import Account
 from windrow.engine.fetchers.message import Job
 from windrow.engine.requests.answers import KeptAnswer, request_of
 from windrow.engine.requests.following import place_of
+from windrow.engine.requests.listings import whole_listing
 from windrow.engine.requests.services import ServiceRequests
 from windrow.engine.run import HarvestRun, VersionStore, WaitingStore
 from windrow.engine.runtime import rare_gc
@@ -228,6 +229,10 @@ class Settling:
             if entry is None and isinstance(one.result, Reading):
                 visit = one.recorded.visit
                 entry = Observed(one.recorded.seq, visit.started, visit.url, one.recorded.source, _failed(one.result))
+            if not asks and (missing := self._missing(one.recorded)):
+                visit = one.recorded.visit
+                entry = entry or Observed(one.recorded.seq, visit.started, visit.url, one.recorded.source)
+                entry = entry._replace(results=(*entry.results, *missing))
             if self._taken_down and isinstance(entry, Observed):
                 entry = self._without_taken_down(entry)
             if asks and isinstance(entry, Observed):
@@ -245,9 +250,22 @@ class Settling:
         )
         return entry._replace(results=kept)
 
+    def _missing(self, one: Recorded) -> list[Observation | Skip]:
+        """Return what the step makes of what is missing from a whole listing that ends with a visit."""
+        if self._step.missing is None or (listing := self._run.ledger.requests.whole_listing(one.seq)) is None:
+            return []
+        source = self._sources.get(one.source)
+        told = whole_listing(self._run.ledger, listing, source, one.visit.started, self._version_store)
+        return [*self._step.missing(told)] if told.missing else []
+
     def _settle(self, page: list[SettledVisit]) -> None:
-        """Tell a page of visits in one transaction."""
-        self._settle_page(page, page[-1].recorded.seq)
+        """Tell a page of visits in one transaction; what ends a listing is told when all before it was."""
+        start = 0
+        for number, one in enumerate(page if self._step.missing else ()):
+            if start < number and self._run.ledger.requests.whole_listing(one.recorded.seq):
+                self._settle_page(page[start:number], page[number - 1].recorded.seq)
+                start = number
+        self._settle_page(page[start:], page[-1].recorded.seq)
 
     def _settle_page(self, page: list[SettledVisit], upto: int) -> None:
         entries = self._entries(page)

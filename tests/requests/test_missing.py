@@ -1,0 +1,106 @@
+"""What a whole listing of a source does not have any more: told to the step, which says what that means."""
+
+import time
+from dataclasses import replace
+
+import pytest
+
+from tests.requests.glossary import COLLECTION, configured, setup_of
+from tests.requests.glossary import run as run_toy
+from tests.toy_collection.server import Glossary
+from windrow.contract import Observation, Request, Requests, Settle, Skip
+from windrow.engine.progress import Progress
+from windrow.reasons import Reason
+from windrow.record_adapter import RecordAdapter
+
+
+def begin(source, learned):
+    return (Request("terms?page=1", "first", every=1),)
+
+
+def follow(source, learned, answer):
+    """Ask for all pages, each time; the first one begins a listing, and the last one ends it."""
+    told = COLLECTION.requests.follow(source, {}, answer)
+    if told.skip:
+        return told
+    requests = tuple(one._replace(every=1, only_if_new=False) for one in told.requests)
+    first = answer.request.name == "first"
+    return replace(told, requests=requests, learned={}, begins_listing=first, ends_listing=not requests)
+
+
+def say(task):
+    return [Observation(offer.key, {"said": task.part(offer).decode()}) for offer in task.offers]
+
+
+def lose(listing):
+    """Say that things are gone when two listings in a row did not have them; doubt a listing of nothing."""
+    if not listing.offers:
+        return [Skip(Reason.NOT_VALID, "", "an empty list")]
+    return [Observation(one.key, None) for one in listing.missing if one.value and one.listings > 1]
+
+
+MISSING = replace(COLLECTION, discovery=Requests(begin, follow), steps=(Settle("define", "1", say, missing=lose),))
+ADAPTER = RecordAdapter(MISSING)
+
+
+class Broken(Glossary):
+    """A server one page of which fails."""
+
+    broken = ""
+
+    def _page(self, method, path, body):
+        return (500, b"", {}) if self.broken and self.broken in path else super()._page(method, path, body)
+
+
+@pytest.fixture
+def server():
+    served = Broken(terms=8)
+    yield served
+    served.close()
+
+
+def run(workspace):
+    """Ask for all pages, which are due again by then; return the keys of what is gone."""
+    time.sleep(1.1)
+    run_toy(workspace, collection=MISSING)
+    return {key for key, _, change in versions(workspace) if change == "gone"}
+
+
+def versions(workspace):
+    with ADAPTER._store(workspace) as store:
+        assert not [*store.faults()]
+        return [(one.key, one.at, one.change) for one in store.versions()]
+
+
+def test_what_two_whole_listings_in_a_row_do_not_have_is_gone_and_may_come_back(tmp_path, server):
+    workspace = configured(tmp_path, server)
+    assert run(workspace) == set()
+    assert len(versions(workspace)) == 8
+    lost = server.terms.pop(4)
+    assert run(workspace) == set()
+    assert run(workspace) == {lost["id"]}
+    before = versions(workspace)
+    assert run(workspace) == {lost["id"]}
+    assert versions(workspace) == before, "what is gone is not told again"
+    server.terms.append(lost)
+    run(workspace)
+    assert [change for key, _, change in versions(workspace) if key == lost["id"]] == ["new", "gone", "new"]
+    before = versions(workspace)
+    ADAPTER.replay(workspace, setup_of(workspace), Progress(quiet=True))
+    assert versions(workspace) == before
+
+
+def test_a_listing_that_broke_off_or_has_nothing_at_all_loses_nothing(tmp_path, server):
+    workspace = configured(tmp_path, server)
+    run(workspace)
+    terms = [*server.terms]
+    del server.terms[2]
+    assert run(workspace) == set()
+    server.broken = "page=2"
+    assert run(workspace) == set()
+    server.broken = ""
+    server.terms[:] = []
+    assert run(workspace) == set()
+    server.terms[:] = terms
+    assert run(workspace) == set()
+    assert {change for _, _, change in versions(workspace)} == {"new"}
