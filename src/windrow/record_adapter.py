@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TextIO, cast
 
@@ -66,9 +65,6 @@ from windrow.stores.sqlite_file import remove_scratch
 
 _SHOWN = 20
 """Visits, and versions, that `windrow why` tells of one thing."""
-
-_PAGE = 256
-"""Visits that are carried over in one transaction."""
 
 
 class RecordHit(NamedTuple):
@@ -171,7 +167,8 @@ class RecordAdapter:
                 # Asks were answered already: without sources to fetch from, nobody is asked again.
                 session.harvest(replace(made, services=tuple(map(_silent, made.services))), fetch=False)
                 if not session.stops:
-                    self._carry_over(old, new, sources)
+                    with closing(self._opened(old)) as before, closing(RecordStore(new)) as after:
+                        after.carry_over(before, {one.name for one in sources})
 
             told = rebuild(session, old, new, build, lambda: _compare(old, new))
         return Replayed(session.ordinal, versions=RereadCount(session.ordinal, *told))
@@ -180,18 +177,6 @@ class RecordAdapter:
         """Return the sources whose captures a replay reads; a collection may remember those that were taken out."""
         del ledger
         return workspace.of(self._collection.name)
-
-    def _carry_over(self, old: Path, new: Path, sources: Sequence[Source]) -> None:
-        """Have the new store say of captures whose source is not there any more what the old one did.
-
-        How they are to be read its configuration said.
-        """
-        names = {one.name for one in sources}
-        with closing(self._opened(old)) as before, closing(RecordStore(new)) as after:
-            told = before.told_for_others(names)
-            while page := [*islice(told, _PAGE)]:
-                after.settle(page, 0)
-            after.finish(0, lambda: True)
 
     def attempt(self, workspace: Workspace | None, address: str) -> Iterator[Part]:
         """Ask for one address by GET, follow it and take the step on it; services are not asked."""

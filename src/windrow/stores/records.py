@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -314,6 +314,16 @@ class RecordStore:
             for visit, key, url, reason, message in self._link.execute(skipped, visits):
                 found.append(Told(visit, key, url, "", "", Reason(reason), message))
         return sorted(found, key=lambda one: one.visit)
+
+    def carry_over(self, before: RecordStore, sources: Collection[str]) -> None:
+        """Say of what was fetched for other sources than these what an earlier store said.
+
+        How it is to be read their configuration said, which is not there any more.
+        """
+        told = before.told_for_others(sources)
+        while page := [*islice(told, _CHUNK)]:
+            self.settle(page, 0)
+        self.finish(0, lambda: True)
 
     def latest(self, keys: Sequence[str]) -> Mapping[str, Mapping[str, Any] | None]:
         """Return the values of records by key, None for one that is gone; those that never were are left out."""

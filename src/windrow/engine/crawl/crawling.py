@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from windrow.contract import REQUEST, Crawl
+from windrow.contract import Crawl
 from windrow.contract.discoveries import BEHIND
 from windrow.engine.captures.shared_answers import SharedAnswers
 from windrow.engine.crawl.left_out import RuleCount
@@ -21,11 +21,10 @@ from windrow.engine.ledger.captures import CapturedRow
 from windrow.engine.ledger.moment import now
 from windrow.engine.listed.connection_pool import LONGEST
 from windrow.engine.release import Close, release
-from windrow.engine.requests.answers import allowed_origins, context_of, source_address
+from windrow.engine.requests.answers import context_of
 from windrow.engine.requests.following import AnswerFollower, place_of
 from windrow.engine.requests.origin_rules import LAST_ATTEMPTS, SERVICE, failures_in_row, service_of
 from windrow.engine.run import HarvestRun
-from windrow.engine.taken_down import TakenDownAddresses
 from windrow.errors import Stopped
 from windrow.formats.warc import stamp
 from windrow.model import CrawlRequest, FoundUrl, HttpRequest, KnownCapture, Source, Visit
@@ -203,23 +202,7 @@ class Crawling:
                 self._tallies[source.name].seeds.update(one.digest for one in seeds if one.kind == self._crawl.page)
                 self._put(writer, source, 0, seeds)
                 if self._following is not None and SERVICE not in source.options:
-                    self._move(writer, source, seeds)
-
-    def _move(self, writer: LedgerWriter, source: Source, seeds: Sequence[FoundUrl]) -> None:
-        """Where the address of a source was edited, ask what it begins with now, and its former beginnings no more."""
-        run, name, discovery = self._run, self._run.collection.name, self._run.collection.requests
-        assert discovery is not None
-        address = source_address(source)
-        before = run.ledger.requests.address(name, source.name)
-        if before == address:
-            return
-        writer.requests.begin_at(name, source.name, address)
-        if before is None:
-            return
-        taken_down = TakenDownAddresses(run.ledger)
-        kept = [one.digest for one in seeds if not taken_down.hold(one.url)]
-        writer.addresses.begin_anew(name, source.name, REQUEST, kept, allowed_origins(discovery, source))
-        writer.addresses.due_at(name, kept, 1)
+                    self._following.move(writer, source, seeds)
 
     def _seeds(self, source: Source) -> Sequence[FoundUrl]:
         if self._following is None:

@@ -13,8 +13,19 @@ from typing import NamedTuple
 from windrow.contract import CAPTURED, REQUEST, Turn
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.requests import Followed, WholeListingRow
-from windrow.engine.requests.answers import FollowedTurn, FollowJob, KeptAnswer, begin, context_of, redirect, request_of
+from windrow.engine.requests.answers import (
+    FollowedTurn,
+    FollowJob,
+    KeptAnswer,
+    allowed_origins,
+    begin,
+    context_of,
+    redirect,
+    request_of,
+    source_address,
+)
 from windrow.engine.run import HarvestRun
+from windrow.engine.taken_down import TakenDownAddresses
 from windrow.model import ArchivePlace, Finding, FoundUrl, Reading, Recorded, Source, Visit
 from windrow.reasons import Reason
 
@@ -64,6 +75,22 @@ class AnswerFollower:
         """Return what a source begins with."""
         assert self._requests is not None
         return begin(self._requests, source, self._learned[source.name])
+
+    def move(self, writer: LedgerWriter, source: Source, seeds: Sequence[FoundUrl]) -> None:
+        """Where the address of a source was edited, ask what it begins with now, and its former beginnings no more."""
+        run, name = self._run, self._run.collection.name
+        assert self._requests is not None
+        address = source_address(source)
+        before = run.ledger.requests.address(name, source.name)
+        if before == address:
+            return
+        writer.requests.begin_at(name, source.name, address)
+        if before is None:
+            return
+        taken_down = TakenDownAddresses(run.ledger)
+        kept = [one.digest for one in seeds if not taken_down.hold(one.url)]
+        writer.addresses.begin_anew(name, source.name, REQUEST, kept, allowed_origins(self._requests, source))
+        writer.addresses.due_at(name, kept, 1)
 
     def step(self, put: Put) -> list[FollowOutcome]:
         """Follow the next answer of every source that has one; nothing where none has."""
