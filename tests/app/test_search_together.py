@@ -42,8 +42,12 @@ def collection(*results: SearchResult, relaxed=False, frequency=None, note=""):
 
 @pytest.fixture
 def ask(monkeypatch):
-    def run(makers, text="green tea", **more):
-        monkeypatch.setattr(together, "capable", lambda _verb: makers)
+    def run(makers, text="green tea", used=(), **more):
+        def capable(_verb, names=None):
+            return {name: one for name, one in makers.items() if names is None or name in names}
+
+        monkeypatch.setattr(together, "capable", capable)
+        monkeypatch.setattr(together, "_used", lambda _workspace: set(used or makers))
         return together.search(None, text, **more)
 
     return run
@@ -127,3 +131,14 @@ def test_a_collection_that_cannot_be_searched_yet_hides_no_other(ask):
     assert titles(ask({"one": broken, "two": collection(GREEN)})) == ["Green tea"]
     with pytest.raises(WindrowError, match="nothing yet"):
         ask({"one": broken, "two": broken})
+
+
+def test_only_collections_that_have_sources_are_searched_and_missed(ask):
+    def search(*_args, **_more):
+        raise WindrowError("there are no records of events yet")
+
+    makers = {"events": SimpleNamespace(search=search)}
+    with pytest.raises(UsageError, match="nothing of drops can be searched"):
+        ask(makers, used=["drops"])
+    with pytest.raises(WindrowError, match="no records of events"):
+        ask(makers, used=["drops", "events"])
