@@ -6,6 +6,7 @@ import math
 import time
 from dataclasses import dataclass, field
 
+from windrow.contract import State
 from windrow.digest import digest
 from windrow.engine.fetchers.message import BatchBroken, BatchEnded, ListedEntries, TransferBatch
 from windrow.engine.ledger import LedgerWriter
@@ -107,6 +108,7 @@ def _record(run: HarvestRun, one: _Listed) -> None:
     known = {row.key: row for row in run.ledger.listings.of_source(one.source.name)}
     keyed = {offer.key: offer for offer in offers if not offer.unkeyed}
     items = run.ledger.items.by_key(run.collection.name, run.collection.listing.kind, sorted(keyed))
+    states = run.ledger.items.states(list(items.values()))
     fresh = refused = gone = 0
     with run.ledger.writing() as writer:
         for offer in offers:
@@ -116,11 +118,15 @@ def _record(run: HarvestRun, one: _Listed) -> None:
                 writer.listings.refuse(run.session, one.source.name, path, name, offer.reason or Reason.BAD_NAME)
                 refused += 1
         for key, offer in keyed.items():
-            if key not in items:
-                items[key] = _make(run, writer, offer)
-                fresh += offer.reason is None
             refused += offer.reason is not None
-            _compare(run, writer, one.source.name, items[key], offer, known=known.get(key))
+            if key in items:
+                state = states.get(items[key])
+                _compare(run, writer, one.source.name, items[key], offer, known=known.get(key), state=state)
+            else:
+                # Nothing is known of it that could be compared: of a first listing that is all.
+                items[key] = _make(run, writer, offer)
+                writer.listings.add(run.session, one.source.name, items[key], offer, "listed")
+                fresh += offer.reason is None
         for key, before in known.items():
             if key not in keyed and before.present:
                 writer.listings.add(run.session, one.source.name, before.item, Offer(key, before.path), "gone")
@@ -140,12 +146,12 @@ def _make(run: HarvestRun, writer: LedgerWriter, offer: Offer) -> int:
 
 
 def _compare(
-    run: HarvestRun, writer: LedgerWriter, source: str, item: int, offer: Offer, *, known: OfferRow | None
-) -> None:
-    """Note what is new or different in what a source says of an item."""
+    run: HarvestRun, writer: LedgerWriter, source: str, item: int, offer: Offer, *, known: OfferRow | None,
+    state: State | None,
+) -> None:  # fmt: skip
+    """Note what is new or different in what a source says of an item, which stands at `state`."""
     collection = run.collection
-    standing = run.ledger.items.standing(item)
-    if standing and offer.reason is None and standing.state == collection.listing.refused:
+    if offer.reason is None and state == collection.listing.refused:
         # Refused before, and good now: the list of centres has grown.
         writer.items.move(run.session, item, collection.listing.first, Reason.RETRIED)
     if known is None or not known.present:
