@@ -251,6 +251,14 @@ class TellsOutcomes(Protocol):
         ...
 
 
+class Holds(Protocol):
+    """What a collection answers whose things are other than the files or pages at its addresses."""
+
+    def holdings(self, workspace: Workspace) -> Mapping[str, int]:
+        """Count the things of each source that are there now."""
+        ...
+
+
 class Adopts(Protocol):
     """Can take documents that are held already."""
 

@@ -10,13 +10,15 @@ import io
 import json
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TextIO, cast
 
+from windrow import record_changes
 from windrow.adapter import (
     Burden,
     Document,
@@ -32,6 +34,8 @@ from windrow.adapter import (
     SearchAnswer,
     SearchResult,
     SnippetMark,
+    SourceChange,
+    Window,
     snippet_marks,
 )
 from windrow.config import Workspace
@@ -226,6 +230,24 @@ class RecordAdapter:
             yield Note(url, phase, Level.NOTE, "End", turn.end)
 
     # What it can besides.
+
+    def changes(self, workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
+        """Yield the records that came, changed or went."""
+        with self._store(workspace) as store:
+            if store is not None:
+                yield from record_changes.changes(store, ledger, self._collection.name, window)
+
+    def content(self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
+        """Count the records of each source that came, changed or went between two facts."""
+        del ledger
+        with self._store(workspace) as store:
+            told = record_changes.content(store, facts) if store is not None else {}
+        return {one.name: told.get(one.name, Counter()) for one in workspace.of(self._collection.name)}
+
+    def holdings(self, workspace: Workspace) -> Mapping[str, int]:
+        """Count the records of each source that are there now."""
+        with self._store(workspace) as store:
+            return store.count_by_source() if store is not None else {}
 
     def explain(self, workspace: Workspace, ledger: Ledger, what: str) -> Explanation | None:
         """Tell the history of a record, by its key; or what became of an address, and what it led to."""

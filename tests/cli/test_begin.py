@@ -119,7 +119,20 @@ def test_the_demo_plays_in_a_folder_named_from_here(tmp_path, monkeypatch, windr
         assert re.match(rf"{source} +\w+ +available +\d{{4}}-", rows[source])
     for site, items, changed in (("harbour", 7, 1), ("museum", 8, 1), ("shop", 16, 0), ("manor", 0, 0)):
         assert re.match(rf"{site} +- +available +\S+ \S+ +{items} +\d+ +{changed} ", rows[site])
-    assert "1. The harbour" in said.out
+    assert "papers.example/whales.pdf" in said.out
+    for source, items, new, changed, failed in (
+        ("gazette", 3, 1, 1, 0),
+        ("council", 4, 1, 2, 0),
+        ("library", 3, 3, 0, 1),
+    ):
+        assert re.match(rf"{source} .* {items} +{new} +{changed} +\d+ +0 +{failed} ", rows[source])
+    assert re.search(
+        r"changed +council +council/pier@council.example +Repair of the pier\n +status confirmed -> ca", said.out
+    )
+    corrected = next(
+        path for path in (tmp_path / "here/it/normalized_news").rglob("*.json") if "keys" in path.read_text()
+    )
+    assert "thirty-one years" in corrected.read_text()
     assert "The ferry', seen by 1 crawl " in said.out
     assert "not shown" not in said.err
     assert windrow("check", "--workspace", "here/it").code == 0

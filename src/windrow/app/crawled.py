@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
 
+from windrow.contract import CAPTURED
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.attempts import AttemptCount
 from windrow.engine.ledger.moment import now
@@ -73,7 +74,7 @@ def visits(ledger: Ledger, span: tuple[int, int], kinds: Iterable[str]) -> Visit
             mine["fetched"] += one.number if one.status is not None else 0
             mine["received"] += one.received
         crawl = crawls.get(one.collection)
-        if crawl is not None and one.kind != crawl.page:
+        if crawl is not None and one.kind not in {crawl.page, CAPTURED}:
             continue  # a hint, such as a sitemap: it is asked for and is no page
         mine[_became(one.status, one.reason, same=one.revisit, earlier=one.earlier)] += one.number
         if one.reason:

@@ -19,7 +19,7 @@ from windrow.engine.ledger.sessions import SourceSession
 from windrow.engine.listed.rest import RestingItem, resting
 from windrow.engine.requests.origin_rules import walked
 from windrow.model import Site, Source
-from windrow.registry import installed
+from windrow.registry import capable, installed
 
 HELD = "held"
 """The state of a source that is asked nothing: what is known of it came in WARC files."""
@@ -137,6 +137,9 @@ def _sources(
     workspace: Workspace, ledger: Ledger, turns: dict[str, list[SourceSession]], phases: Phases
 ) -> tuple[SourceState, ...]:
     offered = ledger.listings.count()
+    missed = ledger.captures.failed_by_source()
+    holding = capable("holdings", {source.collection for source in workspace.sources})
+    held = {name: one.holdings(workspace) for name, one in holding.items()}
     failing = ledger.listings.count_failing()
     walked = frontiers(ledger)
     told: dict[int, SessionSummary] = {}
@@ -150,7 +153,12 @@ def _sources(
             count = next((one for one in summary.sources if one.source == source.name), None)
         state = _stands(workspace, source, mine, count or SourceCount(source.name))
         if frontier := walked.get(source.name):
-            found.append(_crawled(state, frontier, count))
+            crawled = _crawled(state, frontier, count)
+            crawled = crawled._replace(failed=crawled.failed + missed.get(source.name, 0))
+            if source.collection in held:
+                items = held[source.collection].get(source.name, 0)
+                crawled = crawled._replace(items=items, same=max(0, items - state.new - state.changed))
+            found.append(crawled)
             continue
         items = offered.get(source.name, 0)
         new, changed, refused = (count.new, count.changed, count.refused) if count else (0, 0, 0)

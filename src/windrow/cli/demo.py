@@ -16,11 +16,12 @@ from windrow.cli.voice import Voice
 @verb("demo", examples=["windrow demo", "windrow demo /tmp/demo && windrow status --workspace /tmp/demo"])
 @click.argument("folder", metavar="[DIR]", default="windrow-demo", type=click.Path(path_type=Path, file_okay=False))
 def command(voice: Voice, folder: Path) -> int:
-    """Harvest four made-up partners and four sites, twice, and show what came of it; no network needed.
+    """Harvest a small internet that is made on this machine, twice, and show what came of it.
 
-    The partners serve FTP, SFTP, HTTPS and a folder on loopback; some of what they drop is broken on
-    purpose. The sites have traps, rules, and pages that move and change. The workspace is left in DIR to
-    look around in; DIR must be new or an earlier demo.
+    Four partners serve FTP, SFTP, HTTPS and a folder on loopback; some of what they drop is broken on
+    purpose. Four sites have traps, rules, and pages that move and change. A newspaper has a feed, a council
+    a calendar, a library a WARC file of papers. The workspace is left in DIR to look around in; DIR must be
+    new or an earlier demo.
     """
     from windrow.app import Windrow  # noqa: PLC0415 `--help` needs no engine
     from windrow.cli.summary import lines  # noqa: PLC0415
@@ -43,6 +44,8 @@ def command(voice: Voice, folder: Path) -> int:
     voice.talk("")
     click.get_current_context().invoke(status)
     _show_pages(voice, played.sites["harbour"])
+    if "council" in played.sites:
+        _show_changes(voice)
     for one in played.missing:
         voice.talk(f"not shown: {one}")
     last = (
@@ -76,3 +79,11 @@ def _show_pages(voice: Voice, harbour: str) -> None:
     told.invoke(search, words=("lighthouse", "keepers"), limit=3, page=1, explain=False)
     voice.talk(["", f"$ windrow why {harbour}/ferry.html"])
     told.invoke(why, what=f"{harbour}/ferry.html")
+
+
+def _show_changes(voice: Voice) -> None:
+    """Show what the last run found to be other than before."""
+    from windrow.cli.changes import command as changes  # noqa: PLC0415
+
+    voice.talk(["", "$ windrow changes"])
+    click.get_current_context().invoke(changes)

@@ -6,11 +6,16 @@ import secrets
 import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
 from windrow.demo.internet import HOST, USER, Served, ftp, https, sftp
+from windrow.demo.library import TOML as LIBRARY
+from windrow.demo.library import shelve
 from windrow.demo.partner import first_day, second_day
+from windrow.demo.town import COUNCIL
+from windrow.demo.town import TOML as TOWN
 from windrow.demo.web import DemoWeb, web
 from windrow.errors import MissingExtra, UsageError
 
@@ -22,6 +27,16 @@ contact = "operator@example.org"
 operator = "demo"
 delay = "20 ms"
 private = ["127.0.0.1"]  # the demo's sites are on this machine
+
+[events]
+branches = ["Town"]
+entities = ["Harbour Council"]
+
+[news]
+update = true  # an article that is corrected is written anew, with its revisions
+
+[papers]
+catalogue = ["library/catalogue"]
 
 [[drops.centre]]
 short_name = "H"
@@ -82,16 +97,28 @@ def play(folder: Path, say: Callable[[str], None], run: Callable[[str, bool], in
         declare(folder, "Wtsi", f"file://{(internet / 'Wtsi').resolve()}/", {}, secret=False)
         say(f"Wtsi serves the folder {internet / 'Wtsi'}")
         sites = stack.enter_context(web())
+        if find_spec("icalendar") is None:
+            missing.append("the council's calendar: pip install 'windrow[events]'")
+            sites.at.pop(COUNCIL)
         _name(folder, sites, say)
-        say("Monday: the first harvest, and the first crawl")
-        run("drops", False)
-        run("pages", False)
+        if find_spec("pypdfium2") is None:
+            missing.append("the texts of the library's papers: pip install 'windrow[pdf]'")
+        shelve(folder / "library")
+        (folder / "sources" / "library.toml").write_text(LIBRARY)
+        say("the library has a WARC file of papers, and its CDX")
+        say("Monday: the first harvest of everything")
+        for kind in ("drops", "pages", "news", *(["events"] if COUNCIL in sites.at else []), "papers"):
+            run(kind, False)
         second_day(internet)
         sites.day = 2
         say("Tuesday: one centre adds, one corrects, one takes back")
         run("drops", False)
         say("Tuesday: the ferry has another timetable, the museum took a report back and has other news")
         run("pages", True)
+        say("Tuesday: the newspaper corrects an article and prints another; the council moves a meeting, calls one off")
+        run("news", True)
+        if COUNCIL in sites.at:
+            run("events", True)
     return DemoResult(missing, dict(sites.at))
 
 
@@ -118,5 +145,6 @@ def declare(folder: Path, centre: str, url: str, settings: dict[str, str], *, se
 def _name(folder: Path, sites: DemoWeb, say: Callable[[str], None]) -> None:
     """Write the sites' TOML, and say where they are."""
     for name, origin in sites.at.items():
-        (folder / "sources" / f"{name}.toml").write_text(f'collection = "pages"\nseeds = ["{origin}/"]\n')
+        told = TOWN.get(name, 'collection = "pages"\nseeds = ["{origin}/"]\n')
+        (folder / "sources" / f"{name}.toml").write_text(told.format(origin=origin))
         say(f"the {name} serves {origin}/")

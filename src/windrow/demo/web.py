@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from windrow.demo import site, town
 from windrow.demo.internet import HOST
-from windrow.demo.site import NAMES, SiteAnswer, answer
+from windrow.demo.site import SiteAnswer
 
 
 class DemoWeb:
@@ -27,7 +28,9 @@ class DemoWeb:
 def web() -> Iterator[DemoWeb]:
     """Serve all sites."""
     made = DemoWeb()
-    servers = [(name, http.server.ThreadingHTTPServer((HOST, 0), _site(made, name))) for name in NAMES]
+    servers = [
+        (name, http.server.ThreadingHTTPServer((HOST, 0), _site(made, name))) for name in (*site.NAMES, *town.TOML)
+    ]
     made.at |= {name: f"http://{HOST}:{server.server_address[1]}" for name, server in servers}
     threads = [threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True) for _, server in servers]
     for thread in threads:
@@ -48,7 +51,7 @@ def _site(served: DemoWeb, name: str) -> type[http.server.BaseHTTPRequestHandler
 
         def do_GET(self) -> None:
             served.asked.append((name, self.path))
-            found = answer(name, self.path, served.at, served.day)
+            found = (town if name in town.TOML else site).answer(name, self.path, served.at, served.day)
             mark = f'"{hashlib.sha256(found.body).hexdigest()[:16]}"'
             if found.status == 200 and self.headers.get("If-None-Match") == mark:
                 found = SiteAnswer(status=304, type=found.type)

@@ -122,13 +122,14 @@ def _row(link: sqlite3.Connection, record: int) -> tuple[tuple[Any, ...], tuple[
     if row is None:
         return None
     key, spelled, text, url, first, changed = row
-    title, where = _title(json.loads(spelled), key), parts(url)
+    title, where = title_of(json.loads(spelled), key), parts(url)
     times = (_seconds(first), _seconds(changed))
     entry = (title, url, where.host, where.port or _PORTS.get(where.scheme), *times)
     return entry, (readable(key), readable(title), readable(address_text(url)), readable(text))
 
 
-def _title(value: Any, key: str) -> str:
+def title_of(value: Any, key: str) -> str:
+    """Return what a record calls its title, else its key."""
     told = (value.get(name) for name in _TITLES) if isinstance(value, dict) else ()
     return next((" ".join(one.split()) for one in told if isinstance(one, str) and one.strip()), key)
 

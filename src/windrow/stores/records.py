@@ -297,6 +297,29 @@ class RecordStore:
             for row in self._link.execute(text, values):
                 yield RecordVersion(row[0], datetime.fromisoformat(row[1]), *row[2:])
 
+    def changed_in(self, visits: tuple[int, int]) -> Iterator[tuple[RecordVersion | None, RecordVersion]]:
+        """Yield what visits from one number to another said that is other than before, and what was said before it."""
+        first, last = visits
+        touched = "SELECT record FROM observation WHERE visit BETWEEN ? AND ?"
+        before: RecordVersion | None = None
+        for one in self._versions(f"WHERE record IN ({touched}) ORDER BY record, at, visit", first, last):
+            if before is not None and before.key != one.key:
+                before = None
+            if one.change != "same":
+                if first <= one.visit <= last:
+                    yield before, one
+                before = one
+
+    def count_by_source(self) -> dict[str, int]:
+        """Count the records that are there now, by the source that said so last."""
+        text = """
+            SELECT source, count(*) FROM (
+                SELECT source, value, max(at || printf('%020d', visit)) FROM observation GROUP BY record
+            ) WHERE value IS NOT NULL GROUP BY source
+        """
+        with self._guarded():
+            return dict(self._link.execute(text).fetchall())
+
     def told(self, visits: Sequence[int]) -> list[Told]:
         """Return all that some visits said, in their order, what was skipped last; some hundreds of them at most."""
         marks = ",".join("?" * len(visits))

@@ -170,6 +170,10 @@ class CaptureQueries:
         values = (collection, source, *after, json.dumps([*reasons]), limit)
         return self._database.rows(FailedRow, "captures_failed", *values)
 
+    def failed_by_source(self) -> dict[str, int]:
+        """Count the wanted lines of each source whose record could not be had."""
+        return dict(self._database.mapped(tuple, "captures_failed_by_source"))
+
     def failure(self, collection: str, place: tuple[str, int]) -> str:
         """Return why the record at a place could not be had, empty where it could or was not wanted."""
         return str(self._database.value("capture_failed_at", collection, *place) or "")

@@ -116,6 +116,9 @@ AND (f.reason IN (SELECT value FROM json_each(?5)) OR EXISTS (SELECT 1 FROM addr
     WHERE a.digest = f.address AND h.collection = f.collection AND a.due = 1))
 ORDER BY f.warc, f.place_offset LIMIT ?6;
 
+-- name: captures_failed_by_source
+SELECT source, count(*) FROM capture_failed GROUP BY source;
+
 -- name: capture_failed_at
 SELECT reason FROM capture_failed WHERE collection = ? AND warc = ? AND place_offset = ?;
 

@@ -1,0 +1,68 @@
+"""What changed in a store of records: for the list of changes, the counts of a run, and the table of sources."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from windrow.adapter import CHANGED, SourceChange, Window
+from windrow.engine.ledger import Ledger
+from windrow.stores.record_index import title_of
+from windrow.stores.records import RecordStore
+
+_SHOWN = 60
+"""Letters of a value that are shown of what changed."""
+_FIELDS = 4
+"""Fields of a record that are shown of what changed; of others the number is told."""
+
+
+def changes(store: RecordStore, ledger: Ledger, collection: str, window: Window) -> Iterator[SourceChange]:
+    """Yield the records that came, changed or went, in no order: each at the time of the visit that said so."""
+    for before, one in store.changed_in(window.facts or _since(ledger, window.since)):
+        (found,) = ledger.attempts.visits_named([one.visit]) or (None,)
+        at = max(found.opened, found.visit.started) if found else one.at
+        if window.since is not None and at < window.since:
+            continue
+        shown = one.value or (before.value if before else None)
+        told = difference(before.value, one.value) if one.change == CHANGED and before else ""
+        yield SourceChange(at, one.source, collection, one.change, one.key, title_of(shown, ""), told)
+
+
+def content(store: RecordStore, facts: tuple[int, int]) -> dict[str, Counter[str]]:
+    """Count by source the records that came, changed or went between two facts."""
+    found: dict[str, Counter[str]] = {}
+    for _, one in store.changed_in(facts):
+        found.setdefault(one.source, Counter())[one.change] += 1
+    return found
+
+
+def difference(before: Any, after: Any) -> str:
+    """Say in a line which fields of a record are other than before.
+
+    >>> difference({"start": "2026-11-24", "title": "Budget"}, {"start": "2026-11-25", "title": "Budget"})
+    'start 2026-11-24 -> 2026-11-25'
+    """
+    if not isinstance(before, Mapping) or not isinstance(after, Mapping):
+        return f"{_spelled(before)} -> {_spelled(after)}"
+    names = [name for name in dict.fromkeys((*before, *after)) if before.get(name) != after.get(name)]
+    told = [f"{name} {_spelled(before.get(name))} -> {_spelled(after.get(name))}" for name in names[:_FIELDS]]
+    return "; ".join((*told, *([f"{len(names) - _FIELDS} more fields"] if len(names) > _FIELDS else [])))
+
+
+def _spelled(value: Any) -> str:
+    if value is None or value == "":
+        return "nothing"
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+    text = " ".join(text.split())
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}\u2026"
+
+
+def _since(ledger: Ledger, since: datetime | None) -> tuple[int, int]:
+    """Return the facts in which what was seen since a time is told."""
+    if since is None:
+        return 0, 2**62
+    later = [one.session for one in ledger.sessions.by_source() if one.ended is None or one.ended >= since]
+    return min(later, default=2**62), 2**62
