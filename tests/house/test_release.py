@@ -45,7 +45,9 @@ def test_every_extra_and_its_licences_are_in_the_readme() -> None:
         (row,) = re.findall(rf"(?m)^\| `{extra}` \|.*$", README)
         for need in needs:
             name = re.split(r"[\[>]", need)[0]
-            shared = extra == "demo" and any(name in other for each in ("sftp", "search", "events", "pdf") for other in extras[each])
+            shared = extra == "demo" and any(
+                name in other for each in ("sftp", "search", "events", "pdf") for other in extras[each]
+            )
             assert shared or name in row.lower(), (extra, name)
     assert "asyncssh (EPL-2.0 or GPL-2.0-or-later)" in README
     assert "psycopg (LGPL-3.0-only)" in README
