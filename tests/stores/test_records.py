@@ -58,3 +58,16 @@ def test_half_a_character_of_a_source_is_stored_as_a_mark_and_stops_nothing(tmp_
     assert store.history("key")[0].value == {"title": "? half"}
     assert list(store.faults()) == []
     store.close()
+
+
+def test_the_history_of_one_record_is_looked_up_without_a_look_at_all_others(tmp_path):
+    store = RecordStore(tmp_path / "records.db")
+    store.settle([said(1, {"n": 1}, {}), said(2, {"n": 2}, {})], 2)
+    asked = []
+    store._link.set_trace_callback(asked.append)
+    assert [one.change for one in store.history("k")] == ["new", "changed"]
+    assert store.history("none") == []
+    store._link.set_trace_callback(None)
+    plans = [row[3] for one in asked for row in store._link.execute(f"EXPLAIN QUERY PLAN {one}")]
+    assert not [one for one in plans if one.startswith("SCAN observation")]
+    store.close()

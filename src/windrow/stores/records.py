@@ -281,8 +281,11 @@ class RecordStore:
 
     def history(self, key: str = "", visit: int = 0) -> list[RecordVersion]:
         """Return what was said of a record, oldest first; or what one visit said."""
-        where = "record = (SELECT id FROM record WHERE key = ?)" if key else "visit = ?"
-        return list(self._versions(f"WHERE {where} ORDER BY key, at, visit", key or visit))
+        if not key:
+            return list(self._versions("WHERE visit = ? ORDER BY key, at, visit", visit))
+        # The number is looked up first: with a subquery in its place SQLite numbers all observations for each record.
+        row = self._link.execute("SELECT id FROM record WHERE key = ?", (key,)).fetchone()
+        return list(self._versions("WHERE record = ? ORDER BY at, visit", row[0])) if row else []
 
     def versions(self) -> Iterator[RecordVersion]:
         """Yield every version of every record: what says the same as before is left out."""
