@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Generic, TypeAlias, TypeVar
 
 from windrow.query.filter import Value
 from windrow.query.word import words
+
+Leaf = TypeVar("Leaf")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,36 +41,40 @@ class Filter:
 
 
 @dataclass(frozen=True, slots=True)
-class Not:
+class Not(Generic[Leaf]):
     """The part must not match."""
 
-    part: Node
+    part: Tree[Leaf]
 
 
 @dataclass(frozen=True, slots=True)
-class And:
-    """All parts must match; there are at least two."""
+class And(Generic[Leaf]):
+    """All parts must match."""
 
-    parts: tuple[Node, ...]
+    parts: tuple[Tree[Leaf], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Or:
-    """One part at least must match; there are at least two."""
+class Or(Generic[Leaf]):
+    """At least `least` parts must match."""
 
-    parts: tuple[Node, ...]
-
-
-Node: TypeAlias = Word | Phrase | Filter | Not | And | Or
+    parts: tuple[Tree[Leaf], ...]
+    least: int = 1
 
 
-def joined(kind: type[And | Or], parts: list[Node]) -> Node | None:
+Tree: TypeAlias = Leaf | Not[Leaf] | And[Leaf] | Or[Leaf]
+"""Leaves joined by Not, And and Or: those of a query here, those that an index is asked in `stores.index.clause`."""
+
+Node: TypeAlias = Tree[Word | Phrase | Filter]
+
+
+def joined(kind: type[And[Leaf] | Or[Leaf]], parts: list[Tree[Leaf]]) -> Tree[Leaf] | None:
     """Join parts by And or Or, without a layer where there is only one.
 
     >>> joined(And, [Word("a")])
     Word(text='a', prefix=False)
     """
-    flat: list[Node] = []
+    flat: list[Tree[Leaf]] = []
     for part in parts:
         flat += part.parts if isinstance(part, kind) else [part]
     if len(flat) > 1:

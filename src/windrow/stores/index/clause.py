@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
+from windrow.query.tree import Tree
+
 
 class IndexField(NamedTuple):
     """A field of an index: `words` are cut and folded, `mark` is a word as it is, `number` a whole number."""
@@ -55,29 +57,7 @@ class NumberIn:
     values: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Without:
-    """The part does not match."""
-
-    part: Clause
-
-
-@dataclass(frozen=True, slots=True)
-class AllOf:
-    """All parts match."""
-
-    parts: tuple[Clause, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class AnyOf:
-    """At least `least` parts match."""
-
-    parts: tuple[Clause, ...]
-    least: int = 1
-
-
-Clause: TypeAlias = Everything | WordSequence | MarkIn | NumberRange | NumberIn | Without | AllOf | AnyOf
+Clause: TypeAlias = Tree[Everything | WordSequence | MarkIn | NumberRange | NumberIn]
 
 
 class IndexHit(NamedTuple):

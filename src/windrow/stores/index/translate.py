@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from windrow.stores.index.clause import AllOf, AnyOf, Clause, MarkIn, NumberIn, NumberRange, Without, WordSequence
+from windrow.query.tree import And, Not, Or
+from windrow.stores.index.clause import Clause, MarkIn, NumberIn, NumberRange, WordSequence
 
 try:
     import tantivy
@@ -33,11 +34,11 @@ class Translator:
         match clause:
             case WordSequence():
                 return self._text(clause, searcher)
-            case Without():
+            case Not():
                 return self._all((clause,), searcher)
-            case AllOf(parts):
+            case And(parts):
                 return self._all(parts, searcher)
-            case AnyOf(parts, least):
+            case Or(parts, least):
                 some = [(Occur.Should, self.query(part, searcher)) for part in parts]
                 return Query.boolean_query(some, minimum_number_should_match=least if least > 1 else None)
             case _:
@@ -62,7 +63,7 @@ class Translator:
     def _all(self, parts: tuple[Clause, ...], searcher: Any) -> Any:
         made = [
             (Occur.MustNot, self.query(part.part, searcher))
-            if isinstance(part, Without)
+            if isinstance(part, Not)
             else (Occur.Must, self.query(part, searcher))
             for part in parts
         ]

@@ -13,14 +13,11 @@ from windrow.query.relax import least
 from windrow.query.tree import And, Filter, Node, Not, Or, Phrase, Word, asks, filters, wanted
 from windrow.query.word import pieces
 from windrow.stores.index.clause import (
-    AllOf,
-    AnyOf,
     Clause,
     Everything,
     MarkIn,
     NumberIn,
     NumberRange,
-    Without,
     WordSequence,
 )
 
@@ -51,7 +48,7 @@ def ask(query: Query, found: Mapping[Filter, tuple[int, ...]], *, share: float =
         parts += [NumberRange("first", high=query.as_of), NumberRange("end", low=query.as_of + 1)]
     elif not query.history and (copies(query) or not _now(query.root)):
         parts.append(MarkIn("flag", ("open" if copies(query) else "now",)))
-    return AllOf(tuple(parts)) if parts else Everything()
+    return And(tuple(parts)) if parts else Everything()
 
 
 def copies(query: Query) -> bool:
@@ -76,18 +73,18 @@ class _Asking(NamedTuple):
         either = tuple(self.clause(one) for one in wanted(query.root))
         parts = query.root.parts if isinstance(query.root, And) else (query.root,)
         kept = tuple(self.clause(part) for part in parts if part is not None and not list(wanted(part)))
-        return AllOf((AnyOf(either, count), *kept))
+        return And((Or(either, count), *kept))
 
     def clause(self, node: Node) -> Clause:
         match node:
             case Word() | Phrase():
                 return _words(node, self.fields)
             case Not(part):
-                return Without(self.clause(part))
+                return Not(self.clause(part))
             case And(parts):
-                return AllOf(tuple(self.clause(part) for part in parts))
+                return And(tuple(self.clause(part) for part in parts))
             case Or(parts):
-                return AnyOf(tuple(self.clause(part) for part in parts))
+                return Or(tuple(self.clause(part) for part in parts))
             case Filter():
                 return _filter(node) if _indexed(node) else NumberIn("id", self.found[node])
 
@@ -111,7 +108,7 @@ def _filter(leaf: Filter) -> Clause:
             return _words(leaf, ((SCOPES[key], 1.0),))
         case Filter(value=HostFilter() as host, key=key):
             port = () if host.port is None else (MarkIn("port", (str(host.port),)),)
-            return AllOf((MarkIn(key, (host.name,)), *port))
+            return And((MarkIn(key, (host.name,)), *port))
         case Filter(value=LinkFilter() as target):
             return MarkIn("url", (bare(target),))
         case _:
