@@ -30,7 +30,7 @@ from windrow.collections.pages.adapter.page_story import PageVisit as PageAsked
 from windrow.collections.pages.adapter.site_story import OutcomeTally, SiteOrigin, SiteState
 from windrow.collections.pages.database.page_versions import Counted, Near
 from windrow.collections.pages.difference import DiffLine, TextChange
-from windrow.collections.pages.search.result import ScorePart
+from windrow.collections.pages.search.rank import ScorePart
 from windrow.engine.check import Fault
 from windrow.engine.takedown import TakedownResult
 from windrow.record_adapter import RecordHit

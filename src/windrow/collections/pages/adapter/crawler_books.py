@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from windrow.collections.pages.books import is_text, log
-from windrow.collections.pages.database.crawler import DESCRIBED, CrawlerStore
-from windrow.collections.pages.database.described import described
+from windrow.collections.pages.database.crawler import DESCRIBED, CrawlerStore, described
 from windrow.collections.pages.database.writer import ADDRESS
 from windrow.engine.check import Fault
 from windrow.engine.ledger import Ledger

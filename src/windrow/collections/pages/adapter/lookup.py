@@ -13,7 +13,8 @@ from windrow.adapter import Message, SearchAnswer, SearchResult, SnippetMark, sn
 from windrow.collections.pages.adapter.index_files import is_current
 from windrow.collections.pages.adapter.open_summary import summary_file
 from windrow.collections.pages.adapter.search import Search
-from windrow.collections.pages.search.result import Result, ResultPage, ScorePart
+from windrow.collections.pages.search.rank import ScorePart
+from windrow.collections.pages.search.result import Result, ResultPage
 from windrow.collections.pages.settings import pages_of
 from windrow.config import Workspace
 from windrow.engine.ledger.moment import now

@@ -11,10 +11,8 @@ from windrow.collections.pages.adapter.index_files import is_current, links_of, 
 from windrow.collections.pages.database.search_view import NO_LINKS, SummaryReader
 from windrow.collections.pages.search.ask import ask, copies, unindexed
 from windrow.collections.pages.search.condition import FROM, condition, dated, known, some, spoken, whole
-from windrow.collections.pages.search.fold import Ranked, folded, ordered, spread
-from windrow.collections.pages.search.rank import Candidate, nearer, parts
-from windrow.collections.pages.search.result import Result, ResultPage
-from windrow.collections.pages.search.show import Shown, grouped, shown
+from windrow.collections.pages.search.rank import Candidate, Ranked, folded, nearer, ordered, parts, spread
+from windrow.collections.pages.search.result import Result, ResultPage, Shown, grouped, shown
 from windrow.query import Query, parse
 from windrow.query.filter import Past
 from windrow.query.likeness import LOOKED_AT, Sought, sought
