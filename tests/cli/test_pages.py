@@ -84,6 +84,33 @@ def test_a_page_that_its_server_calls_a_picture_is_ingested_in_the_report_the_st
         assert link.execute(told, ("/called.html",)).fetchone() != (None,)
 
 
+def test_pages_that_lead_on_come_back_or_let_themselves_be_found_again_are_told_as_such(tmp_path, windrow):
+    hidden = page("hidden", head="<meta name=robots content=noindex>").encode()
+    answers = {
+        (GOOD, "/"): answer(page("home", "on.html", "back.html", "hidden.html").encode()),
+        (GOOD, "/on.html"): answer(page("on", head="<meta http-equiv=refresh content='0; url=/'>").encode()),
+        (GOOD, "/back.html"): answer(page("back").encode()),
+        (GOOD, "/hidden.html"): answer(hidden),
+    }
+    with answering(answers) as server, chdir(tmp_path):
+        url = server.origin(GOOD)
+        prepare(tmp_path)
+        configuration = f'{OPERATOR.replace("127.0.0.1", GOOD)}[source.one]\ncollection = "pages"\nurl = "{url}/"\n'
+        (tmp_path / "windrow.toml").write_text(configuration)
+        (one,) = windrow("run", "one", "--json").of("summary")[0]["sources"]
+        assert (one["new"], one["moved"], one["same_text"], one["failed"]) == (3, 1, 0, 0)
+        answers[GOOD, "/hidden.html"] = answer(page("hidden").encode())
+        answers[GOOD, "/back.html"] = answer(b"gone", "410 Gone")
+        (changed,) = (each for each in windrow("run", "one", "--again", "--json").of("summary")[0]["changes"]
+                      if each["key"] == f"{url}/hidden.html")  # fmt: skip
+        assert "size" not in changed["difference"]
+        answers[GOOD, "/back.html"] = answer(page("back").encode())
+        windrow("run", "one", "--again")
+        story = windrow("why", f"{url}/back.html").out
+    assert "changed  there again\n" in story
+    assert "nothing that is compared" not in story
+
+
 def test_running_again_asks_nobody_until_something_is_due(root, small, windrow) -> None:
     assert windrow("run", "pages").code == 0
     mark = small.mark()

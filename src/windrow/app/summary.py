@@ -222,7 +222,8 @@ def _read(crawled: Visits, contents: Mapping[str, Counter[str]]) -> dict[str, Co
             told, mine = contents[source], Counter(became)
             bytes_differ = mine["new"] + mine["changed"]
             mine["failed"] += max(0, mine["gone"] - told["gone"])
-            mine.update({"same_text": max(0, bytes_differ - told["new"] - told["changed"])})
+            mine.update({"same_text": max(0, bytes_differ - told["new"] - told["changed"] - told["moved"])})
+            mine["moved"] += told["moved"]
             for kind in ("new", "changed", "gone"):
                 mine[kind] = told[kind]
             found[source] = mine

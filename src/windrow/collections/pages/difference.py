@@ -11,6 +11,8 @@ MOST = 4_000
 """Lines of a changed stretch that are compared one by one; of a longer one all lines count as others."""
 CONTEXT = 2
 """Lines that stay, shown before and behind those that changed."""
+SIZE = "size"
+"""What is compared of versions that both have no text."""
 
 
 class State(NamedTuple):
@@ -22,6 +24,11 @@ class State(NamedTuple):
     said: tuple[tuple[str, str], ...] = ()
     text: str = ""
     rest: str = ""
+
+
+def _has_text(one: State) -> bool:
+    """Tell whether a version has a text."""
+    return bool(one.text or one.rest)
 
 
 class TextChange(NamedTuple):
@@ -79,7 +86,7 @@ def difference(before: State, after: State, *, context: int = CONTEXT) -> Differ
     changes = [
         TextChange(what, said.get(what, ""), now.get(what, ""))
         for what in dict.fromkeys((*said, *now))
-        if said.get(what, "") != now.get(what, "")
+        if said.get(what, "") != now.get(what, "") and not (what == SIZE and (_has_text(before) or _has_text(after)))
     ]
     whole = list(_compared(before.text.splitlines(), after.text.splitlines()))
     rest = [line for line in _compared(before.rest.splitlines(), after.rest.splitlines()) if line.sign != " "]

@@ -21,6 +21,7 @@ from windrow.engine.ledger import Ledger
 from windrow.formats.url import parts
 
 COLLECTION = "pages"
+MOVED = "moved"
 
 
 class VersionChange(NamedTuple):
@@ -102,7 +103,7 @@ def _is_read(engine: sa.Engine, ledger: Ledger, facts: tuple[int, int]) -> bool:
 
 
 def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]] | None:
-    """Count the pages of each source that came, changed or went, by what was read of them.
+    """Count the pages of each source that came, changed, went or moved, by what was read of them.
 
     None where not all that was asked for in that time has been read yet.
     """
@@ -115,4 +116,9 @@ def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Map
             source = sources.get(parts(line.url).origin)
             if source is not None:
                 found[source].update(turn.kind for turn in turns(line))
+                # a page may send its readers on by itself: it moved, though its answer is one of a page
+                found[source][MOVED] += sum(
+                    one.redirect is not None and one.kind is not None and one.first in line.visited
+                    for one in line.versions
+                )
     return found

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import NamedTuple
 from uuid import UUID
 
 from windrow.collections.pages.adapter.lookup import when
 from windrow.collections.pages.adapter.open_summary import there
 from windrow.collections.pages.database.page_versions import Near, PageVersion, Versions
-from windrow.collections.pages.difference import State, difference
+from windrow.collections.pages.difference import SIZE, State, difference
 from windrow.config import Workspace
 
 _COMPARED = 100
@@ -75,12 +76,13 @@ def editions(workspace: Workspace, url: str) -> tuple[list[Edition], Others]:
 def _changes(reader: Versions, found: Sequence[PageVersion]) -> dict[int, str]:
     """Compare each version with the one before."""
     some = found[-_COMPARED:]
-    told, before = dict[int, str](), None
-    for one in some:
-        state = contents(reader, one)
-        if before is not None:
-            told[one.id] = str(difference(before, state))
-        before = state
+    states = [contents(reader, one) for one in some]
+    told = dict[int, str]()
+    for (earlier, before), (one, state) in pairwise(zip(some, states, strict=True)):
+        found_other = difference(before, state)
+        told[one.id] = str(found_other)
+        if earlier.end is not None and earlier.end < one.first:
+            told[one.id] = "there again" + ("" if found_other.nothing else f", with another content: {found_other}")
     return told
 
 
@@ -90,7 +92,7 @@ def contents(reader: Versions, one: PageVersion) -> State:
     said = {
         "title": one.title, "headline": one.headline, "description": one.description, "language": one.language,
         "kind": one.kind, "redirect": one.redirect, "canonical": one.canonical,
-        "size": None if one.pile is not None or one.size is None else f"{one.size:,} bytes",
+        SIZE: None if one.pile is not None or one.size is None else f"{one.size:,} bytes",
     }  # fmt: skip
     return State(tuple((name, value or "") for name, value in said.items()), text, rest)
 
