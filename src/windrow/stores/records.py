@@ -504,11 +504,6 @@ class RecordStore:
         return empty_wal(self._link, pulse)
 
 
-def _whole(text: str) -> str:
-    """Return a text without halves of characters, which JSON may hold and no database stores."""
-    return text.encode("utf-8", "replace").decode()
-
-
 def _spell(at: datetime) -> str:
     """Spell a time in UTC, so that texts sort as times do; one without a zone is taken for UTC."""
     aware = at if at.tzinfo else at.replace(tzinfo=UTC)
