@@ -55,6 +55,12 @@ def test_markup_of_the_main_content_reads_as_its_blocks_again() -> None:
          ("Ann Lee", "Bo Ek")),
         ("<meta name=author content='ann@site.example'><p class=author>by Ann Lee | 5 March 2024", ("Ann Lee",)),
         ("<h1>Tea</h1><p>By and by, tea grows cold in cups", ()),
+        ("<meta name=citation_author content='Ann Lee'><meta name=citation_author content='Bo Ek'>", ("Ann Lee", "Bo Ek")),
+        ("<meta property=og:site_name content=Tea><meta name=author content=Tea>", ("Tea",)),
+        ("<meta property=og:site_name content=Tea><meta name=author content='Ann Lee, Tea'>", ("Ann Lee",)),
+        ("<p class=author>Updated January 8, 2026", ()),
+        ("<p class=author>Ann Lee, a founder of Tea", ("Ann Lee",)),
+        ("<meta name=author content='design: Bo Ek'>", ()),
     ],
 )  # fmt: skip
 def test_authors_are_found_where_the_page_shows_them(html: str, authors: tuple[str, ...]) -> None:

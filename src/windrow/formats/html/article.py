@@ -82,7 +82,7 @@ def article(raw: bytes, content_type: str = "", url: str = "", drop: Sequence[st
     return Article(
         title(said, first),
         site,
-        tuple(name for name in authors if name.casefold() != site.casefold()),
+        tuple(name for name in authors if name.casefold() != site.casefold()) or authors,
         said.published or _in_address(url) or _in_address(said.canonical) or dated(*near),
         said.modified,
         said.description or said.property("og:description") or said.linked.description,

@@ -191,7 +191,7 @@ _BETWEEN = re.compile(r"\s*(?:,|;|\||&|\band\b|\bund\b|\bet\b|\by\b)\s*")
 _REST = re.compile(
     r"\s+(?:[|•·\u2013\u2014-]\s|on\s|in\s|updated\b|published\b|posted\b|last\b|\d).*$|[|•·(].*$", re.IGNORECASE
 )
-_ADDRESS = re.compile(r"://|@|\.com\b|\bwww\.", re.IGNORECASE)
+_NO_NAME = re.compile(r"://|@|\.com\b|\bwww\.|:|^(?:an?|updated|published|last)\s", re.IGNORECASE)
 _NOBODY = frozenset(("the author", "author", "admin", "administrator", "editor", "staff", "guest"))
 _LONGEST, _WORDS, _MOST = 60, 5, 10
 
@@ -240,6 +240,6 @@ def _named(name: str) -> bool:
         len(name) <= _LONGEST
         and len(name.split()) <= _WORDS
         and any(map(str.isalpha, name))
-        and not _ADDRESS.search(name)
+        and not _NO_NAME.search(name)
         and not any(map(str.isdigit, name))
     )

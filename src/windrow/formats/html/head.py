@@ -116,6 +116,7 @@ def head(tree: LexborHTMLParser) -> PageHead:
     """Read what a page says of itself, wherever in the page it says it."""
     named: dict[str, str] = {}
     graph: list[tuple[str, str]] = []
+    writers: list[tuple[str, str]] = []
     links: list[tuple[str, dict[str, str | None]]] = []
     base = ""
     scripts: list[str] = []
@@ -123,7 +124,7 @@ def head(tree: LexborHTMLParser) -> PageHead:
     for node in tree.css("meta, link, base, script"):  # names alone, in one search, are found soonest
         tag, attributes = node.tag, node.attributes
         if tag == "meta":
-            _meta(attributes, named, graph)
+            _meta(attributes, named, graph, writers)
             if "http-equiv" in attributes and (href := refresh(attributes)):
                 refreshed.append(Related("refresh", href, ""))
         elif tag == "link":
@@ -147,7 +148,7 @@ def head(tree: LexborHTMLParser) -> PageHead:
         base=base,
         robots=frozenset(word.strip().lower() for word in named.get("robots", "").split(",") if word.strip()),
         asks=tuple(one for one in named.items() if _ASKS.search(one[1])),
-        authors=data.authors or tuple(_of(told, _AUTHOR)),
+        authors=data.authors or tuple(_of(writers, _AUTHOR)),
         published=dated(data.published, *map(properties.get, _PUBLISHED)),
         modified=dated(data.modified, *map(properties.get, _MODIFIED)),
         keywords=tuple(_keywords(told, data)),
@@ -188,12 +189,19 @@ def _text(attributes: dict[str, str | None], name: str) -> str:
     return " ".join((attributes.get(name) or "")[:_LONGEST].split())
 
 
-def _meta(attributes: dict[str, str | None], named: dict[str, str], graph: list[tuple[str, str]]) -> None:
+def _meta(
+    attributes: dict[str, str | None],
+    named: dict[str, str],
+    graph: list[tuple[str, str]],
+    writers: list[tuple[str, str]],
+) -> None:
     content = attributes.get("content")
     if not content:
         return
     content = " ".join(content[:_LONGEST].split())
     key = (attributes.get("property") or attributes.get("name") or "").strip().lower()
+    if key in _AUTHOR:
+        writers.append((key, content))  # several authors have an element each
     if key.startswith(("og:", "article:", "twitter:")):
         graph.append((key, content))
     elif key:
