@@ -37,7 +37,7 @@ def test_a_record_is_said_to_be_gone_by_a_name_it_went_by_and_nothing_is_where_n
     store.settle([told(1, "k", {"n": 1}, "number 1"), told(2, "l", {"n": 2}, "number 2")], 2)
     store.settle([told(3, "moved", {"n": 1}, "number 1")], 3)
     store.settle([told(4, "?", None, "number 1"), told(5, "?", None, "number 3"), told(6, "l", None, "l")], 6)
-    assert [one.change for one in store.history("k")] == ["new"]
+    assert [one.change for one in store.history("k")] == ["new", "gone"]  # it moved
     assert [one.change for one in store.history("moved")] == ["new", "gone"]
     assert [one.change for one in store.history("l")] == ["new", "gone"]
     assert not store.known("?")

@@ -163,7 +163,8 @@ class Observation(NamedTuple):
     `text` is what is searched for, `at` when its source says it was so; None: when it was fetched. `aside` is kept with
     the value when it is first seen, and makes no version by itself: such as the markup that it was read from.
     `names` are other names of the thing, such as its number in its source's system: that it is gone may be said by one
-    of them, where its key is not known any more. Where no thing goes by that name, nothing is said.
+    of them, where its key is not known any more. Where no thing goes by that name, nothing is said. A thing that has
+    another key than before moved: it is gone under the old one.
     """
 
     key: str

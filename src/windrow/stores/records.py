@@ -23,6 +23,7 @@ from windrow.query.parse import Query
 from windrow.reasons import Reason
 from windrow.stores import record_index
 from windrow.stores.record_index import FoundEntries
+from windrow.stores.record_names import key_of, rename
 from windrow.stores.sqlite_file import empty_wal, store_errors, transaction
 
 _SCHEMA = """
@@ -193,24 +194,16 @@ class RecordStore:
             run(f"DELETE FROM {table} WHERE visit = ?", (entry.visit,))
         for one in entry.results:
             if isinstance(one, Observation):
-                key = self._gone_key(one) if one.value is None and one.names else one.key
+                key = key_of(self._link, one) if one.value is None and one.names else one.key
                 if key:
-                    touched.add(self._observe(entry, one._replace(key=_whole(key))))
+                    touched |= self._observe(entry, one._replace(key=_whole(key)))
             elif isinstance(one, Skip):
                 told = (entry.visit, _whole(one.key), entry.url, str(one.reason), _whole(one.message[:2000]))
                 run("INSERT INTO skipped VALUES (?,?,?,?,?) ON CONFLICT DO NOTHING", told)
         return touched
 
-    def _gone_key(self, one: Observation) -> str:
-        """Return the key of the record that goes by a name of what is gone; empty where there is none."""
-        marks = ",".join("?" * len(one.names))
-        found = self._link.execute(
-            f"SELECT key FROM record WHERE key = ? OR id IN (SELECT record FROM other_name WHERE name IN ({marks}))",
-            (one.key, *one.names),
-        ).fetchone()
-        return str(found[0]) if found else ""
-
-    def _observe(self, entry: Observed, one: Observation) -> int:
+    def _observe(self, entry: Observed, one: Observation) -> set[int]:
+        """Take an observation; return the records that it is of: one that moved is gone under its old key."""
         run = self._link.execute
         run("INSERT INTO record (key) VALUES (?) ON CONFLICT DO NOTHING", (one.key,))
         record = int(run("SELECT id FROM record WHERE key = ?", (one.key,)).fetchone()[0])
@@ -225,14 +218,16 @@ class RecordStore:
                 (name, spelled, text, aside),
             )
             value = run("SELECT id FROM value WHERE digest = ?", (name,)).fetchone()[0]
-        if value is not None:  # a thing that moved goes by its names under its new key
-            self._link.executemany(
-                "INSERT INTO other_name VALUES (?,?) ON CONFLICT DO UPDATE SET record = excluded.record",
-                [(name, record) for name in one.names],
-            )
-        told = (record, _spell(one.at or entry.at), entry.visit, value, entry.source, one.url or entry.url)
+        touched = {record}
+        at, url = _spell(one.at or entry.at), one.url or entry.url
+        if value is not None and one.names:
+            moved = rename(self._link, one.names, record)
+            touched |= moved
+            rows = [(old, at, entry.visit, entry.source, url) for old in moved]
+            self._link.executemany("INSERT INTO observation VALUES (?,?,?,NULL,?,?) ON CONFLICT DO NOTHING", rows)
+        told = (record, at, entry.visit, value, entry.source, url)
         run("INSERT INTO observation VALUES (?,?,?,?,?,?) ON CONFLICT DO UPDATE SET value = excluded.value", told)
-        return record
+        return touched
 
     def _renew(self, record: int) -> None:
         """Let the full text say what a record says now."""

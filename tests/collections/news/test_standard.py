@@ -122,6 +122,10 @@ def test_a_post_that_moved_keeps_the_file_of_its_first_address(tmp_path, press):
     found = articles(tmp_path)
     assert len(found) == 3
     assert found[f"{press.url}/2025/11/story-2/"]["metadata"]["canonical_url"] == f"{press.url}/2025/11/another-name/"
+    details = summaries(tmp_path)[-1]["details"]
+    assert (details["moved"], details["updated"], details.get("gone")) == (1, 1, None)
+    hits = {one.url for one in ADAPTER.search(workspace, "story", offset=0, limit=10, explain=False).results}
+    assert hits == {f"{press.url}/2025/11/{name}/" for name in ("story-1", "another-name", "story-3")}
 
 
 def good(**told):

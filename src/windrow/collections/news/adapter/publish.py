@@ -139,7 +139,7 @@ class _Writing:
         if told.reason is not None:
             return "errors", str(told.reason)
         if not told.json:
-            return "gone", ""
+            return ("gone" if told.url in {"", visit.visit.url} else "moved"), ""
         value, aside = json.loads(told.json), json.loads(told.aside or "{}")
         aliases = aside.get("aliases") or [standard.alias(told.key)]
         first_seen = int(visit.opened.timestamp())
