@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 from tests.engine.strolling import STROLL
-from windrow.engine.run import Harvest, WarcLot
+from windrow.engine.run import Harvest, WarcFile
 from windrow.engine.session import Session, Setup
 from windrow.model import Limits
 
@@ -15,7 +15,7 @@ def take(root: Path, *paths: Path, source: str = "them") -> int:
     session = Session(Setup(root / "ledger.sqlite", root / "archive", Limits(), workers=1), "test")
     try:
         session.harvest(
-            Harvest(STROLL, (), lots=tuple(WarcLot(path, path.name, source) for path in paths)), fetch=False
+            Harvest(STROLL, (), warc_files=tuple(WarcFile(path, path.name, source) for path in paths)), fetch=False
         )
         return session.close()
     finally:

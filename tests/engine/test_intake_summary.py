@@ -14,7 +14,7 @@ import pytest
 from tests.engine.summarising import PAGES, gather
 from tests.stores.letter import again, info, packed, page, record
 from windrow.collections.pages.database.store import SummaryStore
-from windrow.engine.run import Harvest, WarcLot
+from windrow.engine.run import Harvest, WarcFile
 from windrow.engine.session import Session, Setup
 from windrow.model import Limits
 
@@ -50,9 +50,9 @@ def digest_in(root, *paths):
     """Take files in and summarise them."""
     session = Session(Setup(root / "ledger.sqlite", root / "archive", Limits(), workers=1), "test")
     version_store = SummaryStore(f"sqlite:///{root / 'summary.sqlite'}")
-    lots = tuple(WarcLot(path, path.name, "them") for path in paths)
+    warc_files = tuple(WarcFile(path, path.name, "them") for path in paths)
     try:
-        session.harvest(Harvest(PAGES, (), version_store=version_store, lots=lots), fetch=False)
+        session.harvest(Harvest(PAGES, (), version_store=version_store, warc_files=warc_files), fetch=False)
         return session.close()
     finally:
         session.ledger.close()

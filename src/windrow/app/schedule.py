@@ -19,7 +19,7 @@ from windrow.engine.listed import rest
 from windrow.engine.listed.rest import AGAIN
 from windrow.engine.requests.answers import begin
 from windrow.engine.requests.origin_rules import walked
-from windrow.engine.run import Harvest, WarcLot
+from windrow.engine.run import Harvest, WarcFile
 from windrow.engine.runtime import heard_by
 from windrow.errors import UsageError, WindrowError
 from windrow.model import FoundUrl, OfferingHost, Source, Status
@@ -167,7 +167,7 @@ def preview(
     return Preview(tuple(asked), waiting, _documents(ledger, collection, part))
 
 
-def taken(lots: Sequence[WarcLot]) -> Preview:
+def taken(lots: Sequence[WarcFile]) -> Preview:
     """Return what a run would take in."""
     return Preview((), tuple(Waiting(one.name, one.source, str(one.path), one.path.stat().st_size) for one in lots), ())
 

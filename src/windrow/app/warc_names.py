@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from windrow.config import Workspace
-from windrow.engine.run import WarcLot
+from windrow.engine.run import WarcFile
 from windrow.errors import ArchiveError, UsageError
 from windrow.registry import capable
 from windrow.registry import names as installed
@@ -24,7 +24,7 @@ def importer() -> str:
     return next(iter(capable("IMPORTS_WARC")), "")
 
 
-def lots(workspace: Workspace, names: Sequence[str], source: str = "") -> tuple[WarcLot, ...]:
+def lots(workspace: Workspace, names: Sequence[str], source: str = "") -> tuple[WarcFile, ...]:
     """Return the WARC files that these names mean; none where all of them are sources and collections.
 
     A folder stands for all files below it that end like WARC files, any other file for the files that it names, a line
@@ -45,7 +45,7 @@ def lots(workspace: Workspace, names: Sequence[str], source: str = "") -> tuple[
     if source and (not _NAME.fullmatch(source) or source in others):
         raise UsageError(f"--as {source[:100]}: not a name, or one of a source of another collection")
     found = {path.resolve(): path for each in paths for path in _files(each)}
-    return tuple(WarcLot(path, _spelled(name), source or _called(path, others)) for name, path in found.items())
+    return tuple(WarcFile(path, _spelled(name), source or _called(path, others)) for name, path in found.items())
 
 
 def _meant(path: Path) -> bool:

@@ -281,7 +281,7 @@ class Windrow:
         collection = importer()
         others = tuple(one for one in self.config.sources if one.collection != collection)
         made = adapter(collection).harvest(replace(self.config, sources=others))
-        return {collection: replace(made, lots=found)}
+        return {collection: replace(made, warc_files=found)}
 
     def _tell_of(self, session: Session, unusable: tuple[str, ...]) -> SessionSummary:
         return self._tell(session.ledger, session.number, tuple(session.mended), unusable)

@@ -58,7 +58,7 @@ class VersionStore(Protocol):
         """Tell whether it knows what these bytes said at this address."""
         ...
 
-    def passing(self, url: str, payload: str) -> bool:
+    def is_temporary(self, url: str, payload: str) -> bool:
         """Tell whether what these bytes said at this address was not for all times."""
         ...
 
@@ -70,11 +70,11 @@ class VersionStore(Protocol):
         """Return of addresses whether each visit after the first with a content found another one, oldest first."""
         ...
 
-    def owed(self, limit: int) -> list[int]:
+    def to_read_again(self, limit: int) -> list[int]:
         """Return visits whose bytes must be read once more."""
         ...
 
-    def pay(self, readings: Mapping[int, Any]) -> None:
+    def read_again(self, readings: Mapping[int, Any]) -> None:
         """Take what these visits told; None where they could not be read."""
         ...
 
@@ -126,7 +126,7 @@ Derivation = Callable[[Callable[[], bool]], str]
 batches, which says whether to go on; what a killed one left, the next one mends."""
 
 
-class WarcLot(NamedTuple):
+class WarcFile(NamedTuple):
     """A WARC file of another maker: where it is, what it is called, and the source that it comes in by."""
 
     path: Path
@@ -154,7 +154,7 @@ class Harvest:
     limits: Limits | None = None  # where they are not those of the workspace
     reread: bool = False  # what is kept is read anew: when addresses are due stays as it is
     services: tuple[Source, ...] = ()  # what steps may ask, each as a source that has its option `service`
-    lots: tuple[WarcLot, ...] = ()  # WARC files of other makers, to be taken in
+    warc_files: tuple[WarcFile, ...] = ()  # WARC files of other makers, to be taken in
 
 
 @dataclass(slots=True)
@@ -187,17 +187,17 @@ class HarvestRun:
     failed: int = 0  # tasks that failed
     grown: dict[int, int] = field(default_factory=dict)
     _ticked: float = 0.0
-    _lane: int = 0
+    _batches: int = 0
 
     @property
     def collection(self) -> Collection:
         """The collection that is run."""
         return self.harvest.collection
 
-    def lane(self) -> int:
-        """Return a new lane's number."""
-        self._lane += 1
-        return self._lane
+    def next_batch(self) -> int:
+        """Return the number of a new batch of requests."""
+        self._batches += 1
+        return self._batches
 
     def tick(self, *, force: bool = False) -> None:
         """Renew the lease, bring the books up to date, show progress; cheap when called often."""

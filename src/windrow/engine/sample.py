@@ -28,17 +28,17 @@ def sample(folder: Path, site: Site, path: str, where: str, limits: Limits) -> t
 
     What cannot be had is a TerminalFailure with its reason; `where` names it there.
     """
-    keeper = ArchiveWriter(folder, "try", limits, ROTATE, site.agent)
+    archive = ArchiveWriter(folder, "try", limits, ROTATE, site.agent)
 
     async def go() -> Fetched:
         async with await transport_for(site.scheme).connect(site) as connection:
             order = FetchRequest(1, path, part="try")
-            return await fetch(order, TransferBatch(1, site, (order,)), connection, keeper, lambda _event: None)
+            return await fetch(order, TransferBatch(1, site, (order,)), connection, archive, lambda _event: None)
 
     try:
         got = asyncio.run(go())
     finally:
-        keeper.close()
+        archive.close()
     if got.kept is None:
         told = got.message if got.message.startswith(where) else f"{where}: {got.message}"
         raise TerminalFailure(told, got.reason or Reason.PROTOCOL_ERROR)
@@ -47,21 +47,21 @@ def sample(folder: Path, site: Site, path: str, where: str, limits: Limits) -> t
 
 def sample_answer(folder: Path, source: Source, url: str, limits: Limits) -> tuple[KeptResponse, float]:
     """Ask for an address as a run asks it, with the secrets of its source; return what `sample` does."""
-    keeper = ArchiveWriter(folder, "try", limits, ROTATE, source.site.agent)
+    archive = ArchiveWriter(folder, "try", limits, ROTATE, source.site.agent)
     origin = parts(url).origin
     where = parts(f"{origin}/")
     site = replace(source.site, scheme=where.scheme, host=where.host.strip("[]"), port=where.port, base="/")
 
     async def go() -> CrawlResult:
         secrets = partial(secrets_of, source, origin)
-        asker = Asker(keeper, 0, {1: limits.transfer}, lambda _: nullcontext(), secrets=secrets)
+        asker = Asker(archive, 0, {1: limits.transfer}, lambda _: nullcontext(), secrets=secrets)
         async with visitor(site, lambda _host, _number: None) as visiting:
             return await asker.ask(visiting, CrawlRequest(1, url, kind=1))
 
     try:
         came = asyncio.run(go())
     finally:
-        keeper.close()
+        archive.close()
     if came.visit.kept is None or not 200 <= (came.visit.status or 0) < 300:
         told = came.visit.message or f"{url}: status {came.visit.status}"
         raise TerminalFailure(told, came.visit.reason or Reason.PROTOCOL_ERROR)

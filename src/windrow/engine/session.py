@@ -143,7 +143,7 @@ class Session:
 
     def _phases(self, run: HarvestRun, phases: frozenset[str] | None, *, fetch: bool) -> None:
         """Take in files, ask the sources, and take the steps that were asked for, one after the other."""
-        if run.harvest.lots:
+        if run.harvest.warc_files:
             WarcImporter(run).run()
         if fetch:
             self._fetch(run)

@@ -163,7 +163,7 @@ class RecordStore:
         del url, payload
         return False
 
-    def passing(self, url: str, payload: str) -> bool:
+    def is_temporary(self, url: str, payload: str) -> bool:
         """Say no: what bytes said is not bound to a time here."""
         del url, payload
         return False
@@ -247,12 +247,12 @@ class RecordStore:
         del urls
         return {}
 
-    def owed(self, limit: int) -> list[int]:
+    def to_read_again(self, limit: int) -> list[int]:
         """Return no visits: none is to be read once more."""
         del limit
         return []
 
-    def pay(self, readings: Mapping[int, Any]) -> None:
+    def read_again(self, readings: Mapping[int, Any]) -> None:
         """Take nothing, since nothing is owed."""
 
     def finish(self, at: int, pulse: Callable[[], bool]) -> int:

@@ -55,15 +55,15 @@ class Asker:
     """Asks on behalf of one walk, into one archive."""
 
     def __init__(
-        self, keeper: ArchiveWriter, rules: int, large: Mapping[int, int], reading: Reading,
+        self, archive: ArchiveWriter, rules: int, large: Mapping[int, int], reading: Reading,
         service: Service | None = None, *, secrets: Callable[[], SentSecrets | None] = lambda: None,
     ) -> None:  # fmt: skip
-        """Keep into `keeper`; `rules` is the kind of visit to a host's rules, `large` has the bytes of larger kinds.
+        """Keep into `archive`; `rules` is the kind of visit to a host's rules, `large` has the bytes of larger kinds.
 
         Where it is a `service` that is asked, that says what its answers may take. `secrets` are sent with all but the
         questions for the rules; they are fetched with the first one.
         """
-        self._keeper = keeper
+        self._archive = archive
         self._reveal = secrets
         self._secrets: SentSecrets | None = None
         self._service = service
@@ -72,7 +72,7 @@ class Asker:
         self._large = large
 
     def _bounds(self, kind: int, seconds: float) -> ReplyLimits:
-        limits = self._keeper.limits
+        limits = self._archive.limits
         if self._service is not None:
             seconds = seconds or float(self._service.seconds)
             return ReplyLimits(int(self._service.largest), seconds, silence=seconds)
@@ -88,7 +88,7 @@ class Asker:
         if not request.attachments:
             return await self._ask(visitor, call, request, None)
         try:
-            upload = await asyncio.to_thread(Upload, self._keeper.folder, request, self._keeper.limits)
+            upload = await asyncio.to_thread(Upload, self._archive.folder, request, self._archive.limits)
         except (StepError, ArchiveError) as error:
             visit = Visit(call.digest, call.url, call.kind, True, now(), 0.0)
             return CrawlResult(visit._replace(reason=error.reason, message=str(error)[:1000]), {}, b"", None, None)
@@ -99,18 +99,18 @@ class Asker:
 
     def held(self, call: CrawlRequest, held: HeldAnswer) -> CrawlResult | None:
         """Return an answer that another collection got; None where it cannot be had, or is too large for this one."""
-        visit, limits = held.visit, self._keeper.limits
+        visit, limits = held.visit, self._archive.limits
         kept, most = visit.kept, self._bounds(call.kind, 0.0).most
         if kept is None or kept.size > most:
             return None
         try:
             with self.reading(call.digest):
-                answer = open_response(self._keeper.folder, held.place)
+                answer = open_response(self._archive.folder, held.place)
                 with answer.view as view:
                     raw = view.read()
                 fields = dict(answer.fields)
                 if kept.revisit:
-                    again = open_response(self._keeper.folder, kept.place)
+                    again = open_response(self._archive.folder, kept.place)
                     again.view.close()
                     fields = {**fields, **again.fields} if again.status == NOT_MODIFIED else dict(again.fields)
                 body = plain(raw, _codings(fields), most=max(most, limits.member), ratio=limits.ratio)
@@ -133,7 +133,7 @@ class Asker:
         if request.method != "GET":
             asked = {}
         asked |= dict(request.headers)
-        deposit = CaptureSink(self._keeper, FetchRequest(0, call.url, last=call.last), call.url, started)
+        deposit = CaptureSink(self._archive, FetchRequest(0, call.url, last=call.last), call.url, started)
         deposit.request_cut = upload is not None
         bounds = self._bounds(call.kind, request.seconds)
         secrets = None if call.kind == self._rules else self._secrets
@@ -154,7 +154,7 @@ class Asker:
         if 200 <= reply.status < 300:
             try:
                 with self.reading(call.digest):
-                    raw, limits = deposit.content(bounds.most), self._keeper.limits
+                    raw, limits = deposit.content(bounds.most), self._archive.limits
                     body = plain(raw, _codings(fields), most=max(bounds.most, limits.member), ratio=limits.ratio)
             except StepError as error:
                 reason, message = error.reason, str(error)
@@ -182,7 +182,7 @@ class Asker:
     def _repeats(self, deposit: CaptureSink, bounds: ReplyLimits, fields: Mapping[str, str]) -> bool:
         """Tell whether a compressed answer repeats a secret; one that cannot be looked through may."""
         assert self._secrets is not None
-        limits = self._keeper.limits
+        limits = self._archive.limits
         try:
             raw = deposit.content(bounds.most)
             return self._secrets.repeated(plain(raw, _codings(fields), most=limits.member, ratio=limits.ratio))

@@ -18,7 +18,7 @@ from windrow.display import counted
 from windrow.engine.crawl.warc_record import ImportedRecord, look, with_methods
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.moment import now
-from windrow.engine.run import HarvestRun, WarcLot
+from windrow.engine.run import HarvestRun, WarcFile
 from windrow.engine.taken_down import TakenDownAddresses
 from windrow.errors import ArchiveError, DiskFull
 from windrow.formats.url import parts
@@ -112,7 +112,7 @@ class WarcImporter:
         run = self._run
         sweep(run.archive)
         run.progress.begin("taking in")
-        for lot in run.harvest.lots:
+        for lot in run.harvest.warc_files:
             if run.stopping():
                 break
             tally = self._tallies.get(lot.source)
@@ -136,7 +136,7 @@ class WarcImporter:
             run.close_task(tally.task, tally.told(name, waiting), failed=bool(tally.broken))
         run.progress.end()
 
-    def _take(self, lot: WarcLot, tally: _Tally) -> None:
+    def _take(self, lot: WarcFile, tally: _Tally) -> None:
         """Take one file in, from where it was left."""
         run = self._run
         taken = take(run.archive, lot.path, run.limits)
@@ -169,7 +169,7 @@ class WarcImporter:
                 self._empty.append((tally, lot.path, item, counts.waiting))
         tally.add(counts)
 
-    def _item(self, lot: WarcLot, taken: ImportedFile) -> tuple[int, int, str]:
+    def _item(self, lot: WarcFile, taken: ImportedFile) -> tuple[int, int, str]:
         """Return the item of a file, how far it is on record, and the source that it came in by."""
         run = self._run
         known = run.ledger.imports.get(taken.warc)

@@ -1,4 +1,4 @@
-"""The fetcher processes: lanes are handed out, events come in, a dead one is replaced."""
+"""The fetcher processes: batches are handed out, events come in, a dead one is replaced."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _fetch(pipe: Pipe, prefix: str, keep: ArchiveSettings, board: Any) -> None:
 
 
 class _Member:
-    """One fetcher process and the lanes it has in hand."""
+    """One fetcher process and the batches it has in hand."""
 
     def __init__(self, keep: ArchiveSettings, number: int) -> None:
         self.pipe, theirs = CONTEXT.Pipe()
@@ -60,15 +60,15 @@ class _Member:
         theirs.close()
         self._outbox: SimpleQueue[Told] = SimpleQueue()
         threading.Thread(target=self._post, daemon=True).start()
-        self.lanes: dict[int, set[int]] = {}
-        self.sites: dict[int, Site] = {}  # by lane
-        self.resting: Counter[Site] = Counter()  # connections that wait for the next lane there
+        self.batches: dict[int, set[int]] = {}
+        self.sites: dict[int, Site] = {}  # by batch
+        self.resting: Counter[Site] = Counter()  # connections that wait for the next batch there
         self.walks: dict[int, set[int]] = {}  # addresses in hand, by host
 
     @property
     def load(self) -> int:
-        """Lanes that run here or may soon."""
-        return len(self.lanes) + self.resting.total() + len(self.walks)
+        """Batches that run here or may soon."""
+        return len(self.batches) + self.resting.total() + len(self.walks)
 
     def send(self, told: Told) -> None:
         """Tell it something, without waiting: it may itself be waiting for us to hear it."""
@@ -96,27 +96,27 @@ class Crew:
         self._owners: dict[str, Pipe] = {}  # of hosts that have a pace
         self._halted = False
 
-    def hand(self, lane: TransferBatch) -> None:
-        """Give a lane to the process that has a connection at rest there, else to the one with the least to do.
+    def hand(self, batch: TransferBatch) -> None:
+        """Give a batch to the process that has a connection at rest there, else to the one with the least to do.
 
-        A site never sees more connections than it was given lanes at one time: where the process with
+        A site never sees more connections than it was given batches at one time: where the process with
         the connection has too much in hand, that connection is closed.
         """
         self._fill()
         member = idle = min(self._members.values(), key=lambda one: one.load)
-        resting = [one for one in self._members.values() if one.resting[lane.site]]
-        if lane.pace:
-            member = self._owner(host(lane.site), idle)
-            member.resting[lane.site] -= member.resting[lane.site] > 0
+        resting = [one for one in self._members.values() if one.resting[batch.site]]
+        if batch.pace:
+            member = self._owner(host(batch.site), idle)
+            member.resting[batch.site] -= member.resting[batch.site] > 0
         elif resting:
-            member = min(resting, key=lambda one: len(one.lanes))
-            member.resting[lane.site] -= 1
-            if len(member.lanes) > len(idle.lanes) + 1:
-                member.send(CloseConnection(lane.site))
+            member = min(resting, key=lambda one: len(one.batches))
+            member.resting[batch.site] -= 1
+            if len(member.batches) > len(idle.batches) + 1:
+                member.send(CloseConnection(batch.site))
                 member = idle
-        member.lanes[lane.number] = {order.number for order in lane.orders}
-        member.sites[lane.number] = lane.site
-        member.send(lane)
+        member.batches[batch.number] = {request.number for request in batch.requests}
+        member.sites[batch.number] = batch.site
+        member.send(batch)
 
     def _owner(self, name: str, idle: _Member) -> _Member:
         """Return the process that alone asks a host, so that its pace holds over all connections."""
@@ -126,7 +126,7 @@ class Crew:
         return self._members[pipe]
 
     def halt(self) -> None:
-        """Let every lane finish what it is at; what it had not begun comes back untouched."""
+        """Let every batch finish what it is at; what it had not begun comes back untouched."""
         self._halted = True
         for member in self._members.values():
             member.send(Halt())
@@ -170,16 +170,16 @@ class Crew:
         """Keep the account of what a process still has in hand."""
         for event in events:
             if isinstance(event, BatchEnded):
-                member.lanes.pop(event.lane, None)
-                site = member.sites.pop(event.lane)
+                member.batches.pop(event.batch, None)
+                site = member.sites.pop(event.batch)
                 member.resting[site] += event.broken is None
             elif isinstance(event, Visited):
                 member.walks[event.host].discard(event.visit.digest)
             elif isinstance(event, WalkEnded):
                 del member.walks[event.host]
             elif isinstance(event, Fetched):
-                for orders in member.lanes.values():
-                    orders.discard(event.number)
+                for requests in member.batches.values():
+                    requests.discard(event.number)
         return events
 
     def _bury(self, member: _Member) -> list[Event]:
@@ -189,7 +189,9 @@ class Crew:
         member.send(None)
         member.process.join()
         why = BatchBroken(Reason.INTERRUPTED, f"a fetcher process ended with {member.process.exitcode}", "", True, None)
-        found: list[Event] = [BatchEnded(lane, tuple(sorted(orders)), why) for lane, orders in member.lanes.items()]
+        found: list[Event] = [
+            BatchEnded(batch, tuple(sorted(requests)), why) for batch, requests in member.batches.items()
+        ]
         guilty, culprit = member.watch.reading() or (0, 0)
         for seq, known in member.walks.items():
             left = tuple(sorted(known - {culprit} if seq == guilty and member.overdue else known))

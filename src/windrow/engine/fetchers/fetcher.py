@@ -1,4 +1,4 @@
-"""A fetcher process: it runs lanes, keeps what comes, and reports in batches."""
+"""A fetcher process: it runs batches, keeps what comes, and reports in batches."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from windrow.engine.fetchers.message import (
     WalkOrigin,
 )
 from windrow.engine.listed.connection_pool import REST, ConnectionPool, HostQueue
-from windrow.engine.listed.transfer import run_lane
+from windrow.engine.listed.transfer import run_batch
 from windrow.engine.requests.origin_rules import service_of
 from windrow.formats.url import parts
 from windrow.stores.archive import ArchiveWriter
@@ -39,16 +39,16 @@ PARTING = 2.0
 """Seconds in which the connections that are left over are closed."""
 
 PAUSE = 0.05
-"""Seconds between two reports; the end of a lane is told at once."""
+"""Seconds between two reports; the end of a batch is told at once."""
 
 
 class Fetcher:
-    """Lanes in, events out, over one pipe to the engine."""
+    """Batches in, events out, over one pipe to the engine."""
 
-    def __init__(self, pipe: Pipe, keeper: ArchiveWriter, heartbeat: Heartbeat) -> None:
-        """Report to `pipe` what goes into `keeper`."""
+    def __init__(self, pipe: Pipe, archive: ArchiveWriter, heartbeat: Heartbeat) -> None:
+        """Report to `pipe` what goes into `archive`."""
         self._pipe = pipe
-        self._keeper = keeper
+        self._archive = archive
         self._heartbeat = heartbeat
         self._events: list[Event] = []
         self._lock = threading.Lock()
@@ -72,14 +72,14 @@ class Fetcher:
         with self._lock:
             events, self._events = self._events, []
         if events:
-            self._keeper.sync()
+            self._archive.sync()
             try:
                 self._pipe.send(events)
             except (BrokenPipeError, ConnectionResetError):
                 os._exit(1)
 
     async def serve(self) -> None:
-        """Run lanes until the pipe says to end or breaks."""
+        """Run batches until the pipe says to end or breaks."""
         ended = asyncio.Event()
         self._loop.add_reader(self._pipe.fileno(), self._receive, ended)
         while not ended.is_set():
@@ -121,7 +121,7 @@ class Fetcher:
                     reading = partial(self._heartbeat.reading, told.host)
                     service = service_of(told.source)
                     asker = Asker(
-                        self._keeper, told.crawl.robots, told.crawl.large, reading, service,
+                        self._archive, told.crawl.robots, told.crawl.large, reading, service,
                         secrets=partial(secrets_of, told.source, told.origin),
                     )  # fmt: skip
                     turn = HostQueue() if service else self._turn(told.origin)
@@ -140,9 +140,9 @@ class Fetcher:
         """Return what all origins of a host have in common."""
         return self._turns.setdefault(parts(f"{origin}/").host, HostQueue())
 
-    def _start(self, lane: TransferBatch) -> None:
-        transport = transport_for(lane.site.scheme)
-        work = run_lane(lane, transport, self._keeper, self._lines, self.report)
+    def _start(self, batch: TransferBatch) -> None:
+        transport = transport_for(batch.site.scheme)
+        work = run_batch(batch, transport, self._archive, self._lines, self.report)
         if transport.blocking:
             threading.Thread(target=lambda: asyncio.run(work), daemon=True).start()
         else:
@@ -154,18 +154,18 @@ class Fetcher:
         task.add_done_callback(self._tasks.discard)
 
 
-async def _serve(pipe: Pipe, keeper: ArchiveWriter, heartbeat: Heartbeat) -> None:
-    await Fetcher(pipe, keeper, heartbeat).serve()
-    keeper.close()
+async def _serve(pipe: Pipe, archive: ArchiveWriter, heartbeat: Heartbeat) -> None:
+    await Fetcher(pipe, archive, heartbeat).serve()
+    archive.close()
     pipe.close()
-    # A lane that hangs, in a thread or in a connection that does not close, must not keep the process alive.
+    # A batch that hangs, in a thread or in a connection that does not close, must not keep the process alive.
     os._exit(0)
 
 
 def main(pipe: Pipe, prefix: str, keep: ArchiveSettings, board: Any) -> None:
     """Run a fetcher; the engine starts this in a process of its own, and watches its `board`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    keeper = ArchiveWriter(keep.folder, prefix, keep.limits, keep.rotate, keep.agent)
+    archive = ArchiveWriter(keep.folder, prefix, keep.limits, keep.rotate, keep.agent)
     gc.freeze()
     # Every host that is walked has a line.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -174,4 +174,4 @@ def main(pipe: Pipe, prefix: str, keep: ArchiveSettings, board: Any) -> None:
     limit_memory(keep.limits.memory)
     heartbeat = Heartbeat(board)
     heartbeat.start()
-    asyncio.run(_serve(pipe, keeper, heartbeat))
+    asyncio.run(_serve(pipe, archive, heartbeat))

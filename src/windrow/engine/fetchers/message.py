@@ -38,24 +38,24 @@ class ArchiveSettings(NamedTuple):
 
 
 class TransferBatch(NamedTuple):
-    """A row of orders for one connection to one site, to be got one after another."""
+    """A row of requests for one connection to one site, to be got one after another."""
 
     number: int
     site: Site
-    orders: tuple[FetchRequest, ...] = ()
+    requests: tuple[FetchRequest, ...] = ()
     folders: tuple[str, ...] = ()  # or folders to list
-    pace: float = 0.0  # least seconds between two requests to this host, over all lanes
+    pace: float = 0.0  # least seconds between two requests to this host, over all batches
     abreast: int = 1  # requests in flight on the connection at a time
 
 
 class CloseConnection(NamedTuple):
-    """A site whose next lane another fetcher gets: one connection that rests here is to be closed."""
+    """A site whose next batch another fetcher gets: one connection that rests here is to be closed."""
 
     site: Site
 
 
 class Halt(NamedTuple):
-    """Begin nothing more: what is in hand is finished, the rest of every lane goes back."""
+    """Begin nothing more: what is in hand is finished, the rest of every batch goes back."""
 
 
 class TransferBegun(NamedTuple):
@@ -75,12 +75,12 @@ class TransferProgress(NamedTuple):
 class ListedEntries(NamedTuple):
     """Some entries of a site's folders."""
 
-    lane: int
+    batch: int
     entries: tuple[ListingEntry, ...]
 
 
 class BatchBroken(NamedTuple):
-    """Why a lane ended before its orders did: the site could not be reached."""
+    """Why a batch ended before its requests did: the site could not be reached."""
 
     reason: Reason
     message: str
@@ -94,9 +94,9 @@ class BatchBroken(NamedTuple):
 
 
 class BatchEnded(NamedTuple):
-    """A lane is through; `untouched` orders were not tried."""
+    """A batch is through; `untouched` requests were not tried."""
 
-    lane: int
+    batch: int
     untouched: tuple[int, ...] = ()
     broken: BatchBroken | None = None
 

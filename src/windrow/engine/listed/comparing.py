@@ -23,7 +23,7 @@ from windrow.stores.archive import open_response
 
 MOST = 2_000
 """Offers that one run compares; the next one goes on."""
-LANE = 64
+BATCH = 64
 """Offers compared over a connection before it is given back."""
 
 
@@ -64,12 +64,12 @@ def compare_hosts(run: HarvestRun, down: set[str]) -> None:
 
 
 class _Comparing:
-    """The orders that fetchers have in hand, by numbers of their own: one item may be compared with several hosts."""
+    """The requests that fetchers have in hand, by numbers of their own: one item may be compared with several hosts."""
 
     def __init__(self, run: HarvestRun) -> None:
         self._run = run
         self._pace = paces(run.harvest.sources)
-        self._lanes: dict[int, _Host] = {}
+        self._batches: dict[int, _Host] = {}
         self._orders: dict[int, tuple[_Host, UncomparedOffer]] = {}
         self._number = 0
 
@@ -78,7 +78,7 @@ class _Comparing:
         run = self._run
         for one in hosts:
             self._hand(one)
-        while self._lanes:
+        while self._batches:
             if events := run.crew.events(0.1):
                 with run.ledger.writing() as writer:
                     for event in events:
@@ -89,25 +89,25 @@ class _Comparing:
 
     def _hand(self, one: _Host) -> None:
         """Give a fetcher the next offers of a source."""
-        orders: list[FetchRequest] = []
-        while one.waiting and len(orders) < LANE:
+        requests: list[FetchRequest] = []
+        while one.waiting and len(requests) < BATCH:
             offer = one.waiting.popleft()
             self._number += 1
             self._orders[self._number] = one, offer
-            orders.append(FetchRequest(self._number, offer.path, offer.size, modified=offer.modified, compared=True))
-        if orders:
-            lane = self._run.lane()
-            self._lanes[lane] = one
+            requests.append(FetchRequest(self._number, offer.path, offer.size, modified=offer.modified, compared=True))
+        if requests:
+            batch = self._run.next_batch()
+            self._batches[batch] = one
             pace = self._pace[host(one.source.site)]
-            self._run.crew.hand(TransferBatch(lane, one.source.site, tuple(orders), pace=pace))
+            self._run.crew.hand(TransferBatch(batch, one.source.site, tuple(requests), pace=pace))
 
     def _note(self, writer: LedgerWriter, event: Event) -> None:
-        """Put the outcome of a comparison on record, and take a lane back."""
+        """Put the outcome of a comparison on record, and take a batch back."""
         if isinstance(event, Fetched) and event.number in self._orders:
             self._compared(writer, *self._orders.pop(event.number), event)
             self._run.progress.step(1, event.reason is not None)
-        elif isinstance(event, BatchEnded) and event.lane in self._lanes:
-            one = self._lanes.pop(event.lane)
+        elif isinstance(event, BatchEnded) and event.batch in self._batches:
+            one = self._batches.pop(event.batch)
             for number in event.untouched:
                 self._orders.pop(number, None)
                 one.failed += 1

@@ -58,9 +58,9 @@ class HostQueue:
 
 
 class HostQueues:
-    """Gives requests to a host their turn; used by every lane of one fetcher, from any thread.
+    """Gives requests to a host their turn; used by every batch of one fetcher, from any thread.
 
-    Since all lanes to a paced host run in one fetcher, its pace holds over all of them.
+    Since all batches to a paced host run in one fetcher, its pace holds over all of them.
     """
 
     def __init__(self) -> None:
@@ -84,8 +84,8 @@ REST = 10.0
 """Seconds that a connection may rest before it is closed: logging in anew is dear, holding a line is rude."""
 
 
-class RemainingOrders(deque[FetchRequest]):
-    """What is left of a lane; once halted it seems empty to who takes from it, and can still be counted."""
+class RemainingRequests(deque[FetchRequest]):
+    """What is left of a batch; once halted it seems empty to who takes from it, and can still be counted."""
 
     halted = False
 
@@ -120,12 +120,12 @@ class PacedConnection(Connection):
 
 
 class ConnectionPool:
-    """Connections at rest, by site, and what is left of each lane; used from every lane's thread."""
+    """Connections at rest, by site, and what is left of each batch; used from every batch's thread."""
 
     def __init__(self) -> None:
         """Begin with none."""
         self._turns = HostQueues()
-        self._working: dict[int, RemainingOrders] = {}
+        self._working: dict[int, RemainingRequests] = {}
         self._halted = False
         self._resting: dict[Site, list[tuple[float, Connection]]] = {}
         self._lock = threading.Lock()
@@ -136,29 +136,29 @@ class ConnectionPool:
             resting = self._resting.get(site)
             return resting.pop()[1] if resting else None
 
-    def begin(self, lane: TransferBatch) -> RemainingOrders:
-        """Take up a lane, and return what is to be got over it."""
-        rest = RemainingOrders(lane.orders)
+    def begin(self, batch: TransferBatch) -> RemainingRequests:
+        """Take up a batch, and return what is to be got over it."""
+        rest = RemainingRequests(batch.requests)
         with self._lock:
             rest.halted = self._halted
-            self._working[lane.number] = rest
+            self._working[batch.number] = rest
         return rest
 
-    def end(self, lane: TransferBatch) -> None:
-        """Forget a lane."""
+    def end(self, batch: TransferBatch) -> None:
+        """Forget a batch."""
         with self._lock:
-            self._working.pop(lane.number, None)
+            self._working.pop(batch.number, None)
 
     def halt(self) -> None:
-        """Let every lane finish what it is at, and begin nothing more."""
+        """Let every batch finish what it is at, and begin nothing more."""
         with self._lock:
             self._halted = True
             for rest in self._working.values():
                 rest.halted = True
 
-    def paced(self, lane: TransferBatch, connection: Connection) -> Connection:
-        """Return a connection that keeps the lane's pace."""
-        return PacedConnection(connection, self._turns, host(lane.site), lane.pace) if lane.pace else connection
+    def paced(self, batch: TransferBatch, connection: Connection) -> Connection:
+        """Return a connection that keeps the batch's pace."""
+        return PacedConnection(connection, self._turns, host(batch.site), batch.pace) if batch.pace else connection
 
     def give(self, site: Site, connection: Connection) -> None:
         """Let a sound connection rest."""

@@ -37,7 +37,7 @@ class _Host:
     source: Source
     task: int
     number: int  # its origin's, on the ledger
-    lanes: int = 0
+    batches: int = 0
     breaks: int = 0  # ever
     broken: int = 0  # in a row
     due: float = 0.0  # when it may be asked again
@@ -48,7 +48,7 @@ class _Host:
 
 
 class Fetching:
-    """The dispatcher: lanes out to the crew, events in, every attempt on the ledger."""
+    """The dispatcher: batches out to the crew, events in, every attempt on the ledger."""
 
     def __init__(self, run: HarvestRun, down: set[str]) -> None:
         """Fetch what is due from the sources that are not down."""
@@ -59,7 +59,7 @@ class Fetching:
         self._paces = paces(run.harvest.sources)
         self._halted = False
         self._ends: dict[int, tuple[str, Reason]] = {}  # items that failed at their last host: key and reason
-        self._lanes: dict[int, tuple[str, int]] = {}  # source, and its breaks when the lane began
+        self._batches: dict[int, tuple[str, int]] = {}  # source, and its breaks when the batch began
 
     def run(self) -> None:
         """Go on until nothing is left, or the person stops it."""
@@ -81,7 +81,7 @@ class Fetching:
                 self._halted = True
                 run.crew.halt()
             events = run.crew.events(0.05)
-            if not events and not self._lanes:
+            if not events and not self._batches:
                 time.sleep(0.05)  # everything waits for its next try
             if events:
                 with run.ledger.writing() as writer:
@@ -129,25 +129,25 @@ class Fetching:
                 self._close(host, why, writer)
 
     def _hand_out(self) -> None:
-        """Give every source as many lanes as it may have."""
+        """Give every source as many batches as it may have."""
         run = self._run
         for name in list(self._queue.ready):
             host = self._hosts.get(name) or self._open(name)
             if host.due > time.monotonic():
                 continue
-            while host.lanes < min(host.source.connections, run.harvest.downloaders):
-                row = self._queue.lane(name)
+            while host.batches < min(host.source.connections, run.harvest.downloaders):
+                row = self._queue.batch(name)
                 if not row:
                     break
-                number = run.lane()
+                number = run.next_batch()
                 for wanted in row:
                     self._in_hand[wanted.due.item.id] = wanted
-                self._lanes[number] = (name, host.breaks)
-                host.lanes += 1
-                orders = tuple(wanted.hosts[0][1] for wanted in row)
+                self._batches[number] = (name, host.breaks)
+                host.batches += 1
+                requests = tuple(wanted.hosts[0][1] for wanted in row)
                 abreast = 16 if host.source.site.scheme == "sftp" else 1
                 pace = self._paces[site_host(host.source.site)]
-                run.crew.hand(TransferBatch(number, host.source.site, orders, pace=pace, abreast=abreast))
+                run.crew.hand(TransferBatch(number, host.source.site, requests, pace=pace, abreast=abreast))
 
     def _open(self, name: str) -> _Host:
         source = next(one for one in self._run.harvest.sources if one.name == name)
@@ -180,8 +180,8 @@ class Fetching:
         if isinstance(event, Fetched):
             wanted = self._in_hand.pop(event.number)
             self._fetched(writer, wanted, event)
-        elif isinstance(event, BatchEnded) and event.lane in self._lanes:  # else that of a listing left behind
-            name, breaks = self._lanes.pop(event.lane)
+        elif isinstance(event, BatchEnded) and event.batch in self._batches:  # else that of a listing left behind
+            name, breaks = self._batches.pop(event.batch)
             self._ended(writer, self._hosts[name], event, breaks)
         elif isinstance(event, TransferBegun) and event.number in self._in_hand:
             wanted = self._in_hand[event.number]
@@ -192,11 +192,11 @@ class Fetching:
 
     def _begin(self, writer: LedgerWriter, wanted: WantedItem, at: TransferBegun | Fetched) -> None:
         if not wanted.fetch:
-            source, order = wanted.hosts[0]
+            source, request = wanted.hosts[0]
             began = at.at if isinstance(at, TransferBegun) else at.started
             wanted.fetch = writer.attempts.begin(
                 self._run.session, self._hosts[source.name].number, wanted.due.item.id,
-                source.site.address(order.path), began,
+                source.site.address(request.path), began,
             )  # fmt: skip
             if wanted.conflict:
                 writer.items.find(
@@ -235,7 +235,7 @@ class Fetching:
             self._ends[item] = (wanted.due.item.key, got.reason)
 
     def _cut(self, writer: LedgerWriter, wanted: WantedItem, why: BatchBroken) -> None:
-        """Put on record that an attempt which had begun has failed, since its lane broke."""
+        """Put on record that an attempt which had begun has failed, since its batch broke."""
         run, item = self._run, wanted.due.item.id
         received = run.grown.pop(wanted.fetch, 0)
         cut = Fetched(item, now(), 0.0, None, received, None, why.reason, why.message)
@@ -271,12 +271,12 @@ class Fetching:
             self._queue.held -= 1
 
     def _ended(self, writer: LedgerWriter, host: _Host, event: BatchEnded, breaks: int) -> None:
-        """Take a lane back; what was not tried waits again, unless its source is down.
+        """Take a batch back; what was not tried waits again, unless its source is down.
 
-        Lanes that were at work when one of them broke, and break too, are one break: a server that is
+        Batches that were at work when one of them broke, and break too, are one break: a server that is
         away for a moment is asked again, however many connections it had.
         """
-        host.lanes -= 1
+        host.batches -= 1
         back = [self._in_hand.pop(number) for number in event.untouched if number in self._in_hand]
         why = event.broken
         if why is not None:

@@ -55,7 +55,7 @@ def list_all(run: HarvestRun) -> set[str]:
         for one in ready[: run.harvest.listers - len(going)]:
             waiting.remove(one)
             one.entries.clear()
-            number = run.lane()
+            number = run.next_batch()
             going[number] = one
             pace = slow[host(one.source.site)]
             run.crew.hand(TransferBatch(number, one.source.site, folders=run.collection.listing.folders, pace=pace))
@@ -63,9 +63,9 @@ def list_all(run: HarvestRun) -> set[str]:
             time.sleep(0.05)
         for event in run.crew.events(0.1):
             if isinstance(event, ListedEntries):
-                going[event.lane].entries.extend(event.entries)
+                going[event.batch].entries.extend(event.entries)
             elif isinstance(event, BatchEnded):
-                _ended(run, going.pop(event.lane), event.broken, waiting, down)
+                _ended(run, going.pop(event.batch), event.broken, waiting, down)
         run.tick()
         if run.stopping() and not going:
             break

@@ -25,11 +25,11 @@ WINDOW = 4096
 PART = 500
 """Items that are drawn from the ledger at a time."""
 
-LANE = 256
+BATCH = 256
 FEW = 8
-"""Most and least items of a lane, where there are as many: between two lanes a connection stands idle."""
+"""Most and least items of a batch, where there are as many: between two batches a connection stands idle."""
 
-LANE_BYTES = 64 << 20
+BATCH_BYTES = 64 << 20
 
 
 @dataclass(slots=True)
@@ -97,14 +97,14 @@ class FetchQueue:
         """Let an item wait for some seconds first."""
         heapq.heappush(self.later, (time.monotonic() + seconds, wanted.due.item.id, wanted))
 
-    def lane(self, source: str) -> list[WantedItem]:
+    def batch(self, source: str) -> list[WantedItem]:
         """Take a row of items for one connection to a source."""
         row: list[WantedItem] = []
         size = 0
         waiting = self.ready.get(source, deque())
         # The last items are shared out among the connections, so that all end at about one time.
-        most = max(FEW, min(LANE, len(waiting) // 4 + 1))
-        while waiting and len(row) < most and size < LANE_BYTES:
+        most = max(FEW, min(BATCH, len(waiting) // 4 + 1))
+        while waiting and len(row) < most and size < BATCH_BYTES:
             row.append(waiting.popleft())
             size += row[-1].hosts[0][1].size or 0
         return row
@@ -160,7 +160,7 @@ def _hosted(run: HarvestRun, part: list[Due]) -> list[WantedItem]:
         pairs = [
             (
                 sources[host.source],
-                _order(one, sources[host.source], offered[host.source], before),
+                _request(one, sources[host.source], offered[host.source], before),
             )
             for host in best
             if not _older(run, offered[host.source])
@@ -175,7 +175,7 @@ def _host(source: Source, record: SourceRecord | None) -> OfferingHost:
     return OfferingHost(source.name, source.owner, record.attempts, record.failures, record.speed)
 
 
-def _order(one: Due, source: Source, offer: ItemOffer, last: LatestCapture | None) -> FetchRequest:
+def _request(one: Due, source: Source, offer: ItemOffer, last: LatestCapture | None) -> FetchRequest:
     # A part belongs to one version of one file at one source: another size or time is another part, and so
     # is another attempt at what was kept before. Where nothing tells versions apart, none is gone on with.
     before = KnownCapture(last.digest, stamp(last.at), last.address) if last else KnownCapture()
@@ -194,9 +194,9 @@ def _older(run: HarvestRun, offer: ItemOffer) -> bool:
 
 def _conflict(hosts: list[tuple[Source, FetchRequest]]) -> Finding | None:
     """Tell where sources offer different bytes under one name; the first host's bytes win."""
-    if len({order.size for _, order in hosts} - {None}) < 2:
+    if len({request.size for _, request in hosts} - {None}) < 2:
         return None
-    sizes = ", ".join(f"{source.name} {order.size}" for source, order in hosts)
+    sizes = ", ".join(f"{source.name} {request.size}" for source, request in hosts)
     return Finding("ContentDiffers", f"offered in different sizes: {sizes}", Level.WARN)
 
 

@@ -1,4 +1,4 @@
-"""One lane of a fetcher: a connection, and the orders that go over it."""
+"""One batch of a fetcher: a connection, and the requests that go over it."""
 
 from __future__ import annotations
 
@@ -40,39 +40,39 @@ Report = Callable[[Event], None]
 """Tells the engine of an event."""
 
 
-async def run_lane(
-    lane: TransferBatch,
+async def run_batch(
+    batch: TransferBatch,
     transport: Transport,
-    keeper: ArchiveWriter,
-    lines: ConnectionPool,
+    archive: ArchiveWriter,
+    pool: ConnectionPool,
     report: Report,
 ) -> None:
-    """Work through a lane; every order is reported once, as fetched or as untouched."""
-    rest = lines.begin(lane)
+    """Work through a batch; every request is reported once, as fetched or as untouched."""
+    rest = pool.begin(batch)
     try:
-        connection = lines.take(lane.site)
+        connection = pool.take(batch.site)
         end = _End.STALE
         if connection:
-            end = await _use(rest, lane, lines.paced(lane, connection), keeper, report, rested=True)
+            end = await _use(rest, batch, pool.paced(batch, connection), archive, report, rested=True)
         if end is _End.STALE:
-            connection = await transport.connect(lane.site)
-            end = await _use(rest, lane, lines.paced(lane, connection), keeper, report)
+            connection = await transport.connect(batch.site)
+            end = await _use(rest, batch, pool.paced(batch, connection), archive, report)
         if connection and end is _End.SOUND:
-            lines.give(lane.site, connection)
+            pool.give(batch.site, connection)
     except WindrowError as error:
-        report(BatchEnded(lane.number, tuple(order.number for order in rest), _broken(error)))
+        report(BatchEnded(batch.number, tuple(request.number for request in rest), _broken(error)))
         return
     except Exception as error:  # noqa: BLE001 a fault of ours must not leave the engine waiting for ever
         fault = BatchBroken(Reason.STEP_FAILED, _fault(error), "", retry=False, wait=None)
-        report(BatchEnded(lane.number, tuple(order.number for order in rest), fault))
+        report(BatchEnded(batch.number, tuple(request.number for request in rest), fault))
         return
     finally:
-        lines.end(lane)
-    report(BatchEnded(lane.number, tuple(order.number for order in rest)))
+        pool.end(batch)
+    report(BatchEnded(batch.number, tuple(request.number for request in rest)))
 
 
 class _End(Enum):
-    """How a lane left its connection."""
+    """How a batch left its connection."""
 
     SOUND = auto()  # it may rest, and be used again
     BROKEN = auto()  # nobody knows what the server says next
@@ -80,13 +80,13 @@ class _End(Enum):
 
 
 async def _use(
-    rest: deque[FetchRequest], lane: TransferBatch, connection: Connection, keeper: ArchiveWriter, report: Report,
+    rest: deque[FetchRequest], batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
     *, rested: bool = False,
 ) -> _End:  # fmt: skip
-    """Do the lane's work over a connection, and close it unless it is still good."""
+    """Do the batch's work over a connection, and close it unless it is still good."""
     end = _End.BROKEN
     try:
-        end = await _work(rest, lane, connection, keeper, report, rested=rested)
+        end = await _work(rest, batch, connection, archive, report, rested=rested)
     finally:
         if end is not _End.SOUND:
             await connection.close()
@@ -94,35 +94,35 @@ async def _use(
 
 
 async def _work(
-    rest: deque[FetchRequest], lane: TransferBatch, connection: Connection, keeper: ArchiveWriter, report: Report,
+    rest: deque[FetchRequest], batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
     *, rested: bool,
 ) -> _End:  # fmt: skip
     """List what is to be listed and get what is ordered."""
     missing = 0
-    for folder in lane.folders:
+    for folder in batch.folders:
         try:
             entries = await connection.list(folder)
         except TransportError as error:
-            if rested and folder == lane.folders[0] and error.reason in _STALE:
+            if rested and folder == batch.folders[0] and error.reason in _STALE:
                 return _End.STALE
             raise
         if entries is None:
             missing += 1
             entries = []
         for start in range(0, len(entries), CHUNK):
-            report(ListedEntries(lane.number, tuple(entries[start : start + CHUNK])))
-    if lane.folders and missing == len(lane.folders):
+            report(ListedEntries(batch.number, tuple(entries[start : start + CHUNK])))
+    if batch.folders and missing == len(batch.folders):
         # An unmounted disk or a wrong path looks like this; that everything is gone would be a bold conclusion.
-        wanted = f"none of the folders {', '.join(lane.folders)} is there"
-        raise TerminalFailure(f"{lane.site.address()}: {wanted}", Reason.NOT_FOUND, hint="look at the source's path")
-    if lane.folders and lane.site.manifest:
-        outside = await _outside(lane.folders, connection)
+        wanted = f"none of the folders {', '.join(batch.folders)} is there"
+        raise TerminalFailure(f"{batch.site.address()}: {wanted}", Reason.NOT_FOUND, hint="look at the source's path")
+    if batch.folders and batch.site.manifest:
+        outside = await _outside(batch.folders, connection)
         for start in range(0, len(outside), CHUNK):
-            report(ListedEntries(lane.number, tuple(outside[start : start + CHUNK])))
-    runners = range(max(1, min(lane.abreast, len(rest))))
-    rate = _Rate(lane.site)
+            report(ListedEntries(batch.number, tuple(outside[start : start + CHUNK])))
+    runners = range(max(1, min(batch.abreast, len(rest))))
+    rate = _Rate(batch.site)
     ends = await asyncio.gather(
-        *(_runner(rest, lane, connection, keeper, report, rate=rate, rested=rested) for _ in runners)
+        *(_runner(rest, batch, connection, archive, report, rate=rate, rested=rested) for _ in runners)
     )
     return next((end for end in (_End.STALE, _End.BROKEN) if end in ends), _End.SOUND)
 
@@ -144,15 +144,15 @@ def _fault(error: Exception) -> str:
 
 
 async def _runner(
-    rest: deque[FetchRequest], lane: TransferBatch, connection: Connection, keeper: ArchiveWriter, report: Report,
+    rest: deque[FetchRequest], batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
     *, rate: _Rate, rested: bool,
 ) -> _End:  # fmt: skip
-    """Take orders until none is left, or until the connection is of no more use; tell which of the two."""
+    """Take requests until none is left, or until the connection is of no more use; tell which of the two."""
     while rest:
-        order = rest.popleft()
-        got = await fetch(order, lane, connection, keeper, report, rate=rate)
+        request = rest.popleft()
+        got = await fetch(request, batch, connection, archive, report, rate=rate)
         if rested and got.reason in _STALE and not got.received:
-            rest.appendleft(order)
+            rest.appendleft(request)
             return _End.STALE
         rested = False
         report(got)
@@ -164,46 +164,46 @@ async def _runner(
 # What a server that closed a resting connection looks like: a break before the first byte.
 _STALE = {Reason.INTERRUPTED, Reason.CONNECT_FAILED}
 
-# After these the connection's state is unknown; what is left of the lane gets another one.
+# After these the connection's state is unknown; what is left of the batch gets another one.
 _BREAKING = {Reason.TIMEOUT, Reason.INTERRUPTED, Reason.CONNECT_FAILED, Reason.PROTOCOL_ERROR, Reason.RATE_LIMITED}
 _BREAKING |= {Reason.DISK_FULL, Reason.TOO_LARGE}
 
 
 async def fetch(
-    order: FetchRequest, lane: TransferBatch, connection: Connection, keeper: ArchiveWriter, report: Report,
+    request: FetchRequest, batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
     *, rate: _Rate | None = None,
 ) -> Fetched:  # fmt: skip
-    """Make one attempt at one order; never raises, whatever a server or disk may do."""
+    """Make one attempt at one request; never raises, whatever a server or disk may do."""
     started, clock = now(), time.monotonic()
-    deposit: CaptureSink | None = None
+    sink: CaptureSink | None = None
     try:
-        if order.compared:
-            grown = _teller(order, started, _quiet, rate or _Rate(lane.site))
-            tail = _Tail(order, lane.site.address(order.path), grown)
-            answer = await connection.get(order.path, tail)
+        if request.compared:
+            grown = _teller(request, started, _quiet, rate or _Rate(batch.site))
+            tail = _Tail(request, batch.site.address(request.path), grown)
+            answer = await connection.get(request.path, tail)
             seconds = time.monotonic() - clock
-            return Fetched(order.number, started, seconds, answer.status, tail.received, None, checksum=tail.digest)
-        deposit = CaptureSink(keeper, order, lane.site.address(order.path), started)
-        deposit.on_grown = _teller(order, started, report, rate or _Rate(lane.site))
+            return Fetched(request.number, started, seconds, answer.status, tail.received, None, checksum=tail.digest)
+        sink = CaptureSink(archive, request, batch.site.address(request.path), started)
+        sink.on_grown = _teller(request, started, report, rate or _Rate(batch.site))
         status, validators = None, ("", "")
-        if not deposit.whole:
-            answer = await connection.get(order.path, deposit)
+        if not sink.whole:
+            answer = await connection.get(request.path, sink)
             status, validators = answer.status, (answer.etag, answer.modified)
-        if deposit.start:
+        if sink.start:
             # A transfer that went on with an earlier one: what is kept is what the server answered first.
-            first = deposit.answered
+            first = sink.answered
             status = first.status or status
             validators = (first.fields.get("etag", ""), first.fields.get("last-modified", ""))
-        deposit.check()
+        sink.check()
         checksum = message = ""
-        if order.sidecar:
-            checksum, message = await _sidecar(order.sidecar, connection, lane.site)
+        if request.sidecar:
+            checksum, message = await _sidecar(request.sidecar, connection, batch.site)
         if checksum:
-            deposit.verify(checksum)
-        kept = deposit.finish()
+            sink.verify(checksum)
+        kept = sink.finish()
         seconds = time.monotonic() - clock
         return Fetched(
-            order.number, started, seconds, status, deposit.received, kept,
+            request.number, started, seconds, status, sink.received, kept,
             message=message, validators=validators, checksum=checksum,
         )  # fmt: skip
     except WindrowError as error:
@@ -212,15 +212,15 @@ async def fetch(
     except Exception as error:  # noqa: BLE001 a fault of ours must not leave the engine waiting for ever
         why = (Reason.STEP_FAILED, _fault(error), False, None)
     received = 0
-    if deposit:
-        received = deposit.received
+    if sink:
+        received = sink.received
         with suppress(WindrowError, OSError):
-            deposit.leave()
-    return Fetched(order.number, started, time.monotonic() - clock, None, received, None, *why)
+            sink.leave()
+    return Fetched(request.number, started, time.monotonic() - clock, None, received, None, *why)
 
 
 class _Rate:
-    """What all transfers of a lane bring together, held against what its site must bring at least."""
+    """What all transfers of a batch bring together, held against what its site must bring at least."""
 
     def __init__(self, site: Site) -> None:
         self._where = site.address()
@@ -237,7 +237,7 @@ class _Rate:
             raise TransientFailure(told, Reason.TIMEOUT, hint="least_rate of the source says how slow it may be")
 
 
-def _teller(order: FetchRequest, started: object, report: Report, rate: _Rate) -> Callable[[int], None]:
+def _teller(request: FetchRequest, started: object, report: Report, rate: _Rate) -> Callable[[int], None]:
     """Tell of a long transfer, once that it has begun, then its size, time and again; and end one that drips."""
     due = time.monotonic() + LONG
     told = False
@@ -259,8 +259,8 @@ def _teller(order: FetchRequest, started: object, report: Report, rate: _Rate) -
         due = at + LONG
         if not told:
             told = True
-            report(TransferBegun(order.number, started))  # type: ignore[arg-type]
-        report(TransferProgress(order.number, size))
+            report(TransferBegun(request.number, started))  # type: ignore[arg-type]
+        report(TransferProgress(request.number, size))
 
     return grown
 
@@ -274,10 +274,10 @@ class _Tail:
 
     validator = ""
 
-    def __init__(self, order: FetchRequest, where: str, grown: Callable[[int], None]) -> None:
-        self.start = max(0, (order.size or 0) - TAIL)
-        self.modified = order.modified
-        self.listed = order.size
+    def __init__(self, request: FetchRequest, where: str, grown: Callable[[int], None]) -> None:
+        self.start = max(0, (request.size or 0) - TAIL)
+        self.modified = request.modified
+        self.listed = request.size
         self.received = 0
         self._last = bytearray()
         self._where = where

@@ -12,7 +12,7 @@ from windrow.engine.fetchers.message import Done, Job
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.run import HarvestRun, Store
 from windrow.engine.steps.due import Due, count, due
-from windrow.engine.steps.stepping import PASSING, jobs, version
+from windrow.engine.steps.stepping import OWN_FAULTS, jobs, version
 from windrow.errors import StoreError
 from windrow.model import Finding, Level, Reading, Status
 from windrow.reasons import Reason
@@ -191,7 +191,7 @@ def _record(run: HarvestRun, step: Load | Judge | Summarise, page: list[Result],
         parents = set()
         for one, reading in page:
             _move(run, writer, step, one, reading, mine)
-            account.count(writer, one.source, done=reading.done, broken=reading.reason in PASSING)
+            account.count(writer, one.source, done=reading.done, broken=reading.reason in OWN_FAULTS)
             parents.add(one.item.parent or 0)
         run.settle_parents(writer, parents - {0})
     run.progress.step(len(page), sum(not reading.done for _, reading in page))

@@ -18,7 +18,7 @@ from windrow.engine.requests.listings import whole_listing
 from windrow.engine.requests.services import ServiceRequests
 from windrow.engine.run import HarvestRun, VersionStore, WaitingStore
 from windrow.engine.runtime import rare_gc
-from windrow.engine.steps.stepping import PASSING
+from windrow.engine.steps.stepping import OWN_FAULTS
 from windrow.engine.taken_down import TakenDownAddresses
 from windrow.errors import ArchiveError, StoreError, WindrowError
 from windrow.model import ArchivePlace, Finding, Item, Reading, Recorded, Status, Visit
@@ -138,7 +138,7 @@ class Settling:
         kept = one.visit.kept
         if kept is None:
             return None
-        if kept.revisit and (self._version_store.passing(one.visit.url, kept.digest) or self._refers(one, kept)):
+        if kept.revisit and (self._version_store.is_temporary(one.visit.url, kept.digest) or self._refers(one, kept)):
             return self._place(one.visit, kept)
         if not self._step.wants(one) or (kept.revisit and self._known(one, kept)):
             return None
@@ -302,16 +302,16 @@ class Settling:
             for one in page:
                 reason = one.result.reason if isinstance(one.result, Reading) else None
                 failed += reason is not None
-                self._account.count(writer, one.recorded.source, done=reason is None, broken=reason in PASSING)
+                self._account.count(writer, one.recorded.source, done=reason is None, broken=reason in OWN_FAULTS)
         run.progress.step(len(page), failed)
         run.tick()
 
     def _pay(self) -> None:
         """Read once more what stands for another version than it did, and could not be had then."""
         run = self._run
-        while not run.stopping() and (owed := self._version_store.owed(PAGE)):
+        while not run.stopping() and (owed := self._version_store.to_read_again(PAGE)):
             visits = run.ledger.attempts.visits_named(owed)
-            self._version_store.pay(dict.fromkeys(owed) | dict(self._again(visits)))
+            self._version_store.read_again(dict.fromkeys(owed) | dict(self._again(visits)))
             run.tick()
 
     def _again(self, visits: list[Recorded]) -> Iterator[tuple[int, Any]]:

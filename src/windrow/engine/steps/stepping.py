@@ -18,7 +18,7 @@ from windrow.reasons import Reason
 PAGE = 256
 """Items moved in one transaction."""
 
-PASSING = frozenset({
+OWN_FAULTS = frozenset({
     Reason.TIME_LIMIT, Reason.MEMORY_LIMIT, Reason.WORKER_DIED, Reason.STEP_FAILED, Reason.NO_SCHEMA,
     Reason.DISK_FAILED, Reason.DISK_FULL,
 })  # fmt: skip
@@ -145,7 +145,7 @@ def _record_page(run: HarvestRun, step: Read, page: list[StepOutcome], mine: str
             _record(run, writer, step, one, mine)
             # What has members now is a parent itself.
             parents |= {one.due.item.parent or 0, one.due.item.id if one.reading.done and one.reading.members else 0}
-            broken = one.reading.reason in PASSING
+            broken = one.reading.reason in OWN_FAULTS
             account.count(writer, one.due.source, done=one.reading.done, broken=broken)
         run.settle_parents(writer, parents - {0})
     run.progress.step(len(page), sum(not one.reading.done for one in page))
@@ -157,7 +157,7 @@ def remembered(run: HarvestRun, step: Read, one: Due, mine: str) -> Reading | No
     if not one.item.member or not one.item.digest:
         return None
     known = run.ledger.items.reading(one.item.digest, step.phase, mine)
-    if known is None or known.reason in PASSING:
+    if known is None or known.reason in OWN_FAULTS:
         return None
     findings = run.ledger.items.findings_in_phase(known.item, run.collection.phase(step.phase))
     return Reading(known.reason, tuple(findings), count=known.number, md5=known.md5)

@@ -52,9 +52,9 @@ def _dense(body: bytes) -> bool:
 class CaptureSink:
     """One transfer's sink (`windrow.transports.Sink`), and then one record of the archive."""
 
-    def __init__(self, keeper: ArchiveWriter, order: FetchRequest, address: str, at: datetime) -> None:
+    def __init__(self, archive: ArchiveWriter, order: FetchRequest, address: str, at: datetime) -> None:
         """Take up the part that an earlier transfer left, if there is one."""
-        self._keeper = keeper
+        self._archive = archive
         self._order = order
         self._address = target(address)
         self._at = self._now = at
@@ -72,7 +72,7 @@ class CaptureSink:
         self.listed = order.size
         self.validator = ""
         if order.part and (order.size is None or order.size > SMALL):
-            path = keeper.part_path(order.part)
+            path = archive.part_path(order.part)
             self._part = PartFile(path) if path.exists() else None
         self.start = self._part.held if self._part else 0
         if self._part and self.start:
@@ -105,7 +105,7 @@ class CaptureSink:
             self._head, self._request = head, request
         expected = size if size is not None else self._order.size
         self._refuse_above(expected or 0)
-        self._keeper.need_room((expected or 0) - self.start)
+        self._archive.need_room((expected or 0) - self.start)
         if self._part is None and expected is not None and expected > SMALL:
             self._spill()
         elif self._part is not None and not self._part.begun:
@@ -143,22 +143,22 @@ class CaptureSink:
         return self._whole
 
     def _refuse_above(self, size: int) -> None:
-        if size > self._keeper.limits.transfer:
+        if size > self._archive.limits.transfer:
             self.drop()
-            limit = self._keeper.limits.transfer
+            limit = self._archive.limits.transfer
             raise TerminalFailure(f"{self._address} is larger than {limit} bytes", Reason.TOO_LARGE)
 
     def _spill(self) -> None:
         """Move from memory to a part file."""
         name = self._order.part or record_id()[10:-1]
-        self._part = PartFile(self._keeper.part_path(name))
+        self._part = PartFile(self._archive.part_path(name))
         self._begin(self._part)
         if self._memory:
             self._part.write(bytes(self._memory))
             self._memory.clear()
 
     def _begin(self, part: PartFile) -> None:
-        info, _ = warcinfo(self._keeper.large_path(part.path.stem).name, self._keeper.info, self._at)
+        info, _ = warcinfo(self._archive.large_path(part.path.stem).name, self._archive.info, self._at)
         part.begin(
             info + (self._asked() if self._request else b""),
             open_header("response" if self._head else "resource", self._fields()),
@@ -220,7 +220,7 @@ class CaptureSink:
             place = self._append(part.read(), name)
             part.drop()
             return self._kept(name, size, place)
-        into = self._keeper.large_path(part.path.stem)
+        into = self._archive.large_path(part.path.stem)
         offset, length = part.finish(name, into)
         return self._kept(name, size, ArchivePlace(into.name, offset, length))
 
@@ -248,7 +248,7 @@ class CaptureSink:
 
     def _write(self, record: bytes, *, plain: bool) -> ArchivePlace:
         """Append a record, and before it the request."""
-        return self._keeper.append(record, self._asked() if self._request else b"", plain=plain)
+        return self._archive.append(record, self._asked() if self._request else b"", plain=plain)
 
     def verify(self, checksum: str) -> None:
         """Compare the body with the checksum offered beside it (`md5:...`), or raise."""

@@ -61,8 +61,8 @@ def told(folder: Path, crawls: Sequence[SummaryEntry], size: int) -> SummaryStor
         ]
         store.settle(batch, start)
     by_visit = {one.crawl.visit: one for one in crawls}
-    while owed := store.owed(10):
-        store.pay({visit: by_visit[visit] for visit in owed})
+    while owed := store.to_read_again(10):
+        store.read_again({visit: by_visit[visit] for visit in owed})
     return store
 
 

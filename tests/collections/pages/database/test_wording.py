@@ -69,8 +69,8 @@ def test_each_wording_has_its_time_whatever_came_first(tmp_path: Path, order: li
     for start in range(0, 5, size):
         store.settle(told[start : start + size], start)
     by_visit = {one.crawl.visit: one for one in CRAWLS}
-    while owed := store.owed(10):
-        store.pay({visit: by_visit[visit] for visit in owed})
+    while owed := store.to_read_again(10):
+        store.read_again({visit: by_visit[visit] for visit in owed})
     store.close()
     assert ask(tmp_path, "SELECT count(*) FROM entity_generation") == [(1,)]
     assert ask(tmp_path, DESCRIBED) == [("Last", None)]

@@ -66,7 +66,7 @@ class SummaryStore(SummaryWriter):
         """Tell whether these bytes were read at this address before."""
         return bool(self._ask(_SAME, url, payload))
 
-    def passing(self, url: str, payload: str) -> bool:
+    def is_temporary(self, url: str, payload: str) -> bool:
         """Tell whether what these bytes said at this address holds for some time only, or was said by their head."""
         return bool(self._ask(_SAME, url, f"{payload} {HEADED}"))
 
@@ -88,11 +88,11 @@ class SummaryStore(SummaryWriter):
                 before = content
         return found
 
-    def owed(self, limit: int) -> list[int]:
+    def to_read_again(self, limit: int) -> list[int]:
         """Return visits whose reading is to stand for a generation, and was not at hand."""
         return [row[0] for row in self._ask("SELECT DISTINCT visit FROM windrow_owed ORDER BY visit LIMIT ?", limit)]
 
-    def pay(self, readings: Mapping[int, SummaryEntry | None]) -> None:
+    def read_again(self, readings: Mapping[int, SummaryEntry | None]) -> None:
         """Let the readings of these visits stand for the generations that wait for them; None leaves what is there."""
         with self._writing():
             told, read = {}, []
