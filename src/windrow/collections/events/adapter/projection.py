@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 from windrow.collections.events.adapter.databases import EventDatabases
 from windrow.collections.events.adapter.sources import SourceRuns, good_runs
@@ -198,7 +199,8 @@ class EventProjection:
         for one in sorted(asked.values(), key=lambda each: each.seq):
             if one.visit.kind == CAPTURED and not counts.get(one.seq) and not skips.get(one.seq):
                 continue  # a page of somebody else's crawl that has no event
-            if one.visit.location and 300 <= (one.visit.status or 0) < 400:
+            followed = self._ledger.requests.followed(one.seq) if _is_redirect(one.visit) else None
+            if followed and followed.requests and urljoin(one.visit.url, one.visit.location) != one.visit.url:
                 continue  # what it leads to is asked next, and has a log of its own
             attempt = self._attempt(one, counts.get(one.seq, (0, 0)), skips.get(one.seq, []))
             self._write_log(attempt, logs)
@@ -230,6 +232,8 @@ class EventProjection:
         if reason is None and visit.status not in _GOOD:
             reason = _REFUSALS.get(visit.status or 0, Reason.SERVER_ERROR if _fails(visit) else Reason.PROTOCOL_ERROR)
             message = f"status {visit.status}"
+            if _is_redirect(visit):
+                reason, message = Reason.REDIRECTED, f"to {visit.location}, where this source is not asked"
         url = visit.url
         if visit.kind == ROBOTS:
             url = str(source.options[ADDRESS]) if source else visit.url
@@ -281,6 +285,10 @@ class EventProjection:
         except (ArchiveError, StepError):
             return ""
         return text_of(content, answer.fields.get("content-type", ""))
+
+
+def _is_redirect(visit: Visit) -> bool:
+    return bool(visit.location) and 300 <= (visit.status or 0) < 400
 
 
 def _fails(visit: Visit) -> bool:
