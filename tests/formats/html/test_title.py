@@ -44,6 +44,13 @@ def test_a_headline_in_the_main_content_comes_first() -> None:
             "Tea of the Site | Tea",
         ),
         ("<title>Tea | The Site</title>", "Latest", "Tea"),
+        (
+            "<title>How tea, Coffee, milk and other drinks are poured</title>",
+            "Coffee",
+            "How tea, Coffee, milk and other drinks are poured",
+        ),
+        ("<title>Tea | The long name of the site</title>", "Tea", "Tea"),
+        ("<title>How tea is poured - by Ann Lee - The Site</title>", "How tea is poured", "How tea is poured"),
         ("<title>The Site: Tea - The Site</title><meta property=og:title content=Tea>", "Tea", "Tea"),
         ("<title>A - B</title><meta property=og:title content='A - B'>", "", "A - B"),
         ("<title>Tea</title><meta property=og:site_name content=Tea>", "", "Tea"),

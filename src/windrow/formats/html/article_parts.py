@@ -113,7 +113,8 @@ def title(head: PageHead, first: str) -> str:
     'Tea'
     """
     whole = head.property("og:title") or head.title or head.linked.headline
-    if first and (not whole or _plain(first) in _plain(f"{whole} {head.title} {head.linked.headline}")):
+    told = (whole, head.title, head.linked.headline)
+    if first and (not whole or any(_repeats(first, one) for one in told)):
         return first
     names = _sites(head)
     spans = list(_spans(whole))
@@ -123,6 +124,13 @@ def title(head: PageHead, first: str) -> str:
     if len(kept) == len(spans) > 1 and not head.property("og:title"):
         kept.pop()  # what stands last names the site, mostly
     return whole[kept[0][0] : kept[-1][1]]
+
+
+def _repeats(first: str, whole: str) -> bool:
+    """Tell whether a title has the headline as the beginning of a part or most of it: a word within may be anything."""
+    own = _plain(first)
+    parts = [_plain(part) for part in (whole, *_split(whole))]
+    return any(f"{part} ".startswith(f"{own} ") or (own in part and 2 * len(own) >= len(part)) for part in parts)
 
 
 def _spans(text: str) -> Iterator[tuple[int, int]]:
