@@ -131,7 +131,7 @@ def test_what_is_taken_down_is_gone_here_and_untouched_where_it_came_from(root, 
     assert windrow("run", held).code == 0
     before = {path.name: path.read_bytes() for path in held.rglob("*.warc*")}
     lent = windrow("forget", URL, "--yes")
-    assert "1 captures stay: other addresses have their bytes by reference only" in lent.err
+    assert "1 capture cannot go: other addresses have their bytes by reference only" in lent.err
     assert windrow("forget", "http://b.example/tea", "--yes").code == 0
     said = windrow("forget", "http://b.example/cup", "http://a.example/more", "--reason", "asked to", "--yes")
     assert said.code == 0, said.err

@@ -201,7 +201,8 @@ def _lent(
     ]
     others = lent - {visit for some in keepers.values() for visit in some}
     if others:
-        trouble.append(f"{counted(len(others), 'capture')} stay: other addresses have their bytes by reference only")
+        what = counted(len(others), "capture")
+        trouble.append(f"{what} cannot go: other addresses have their bytes by reference only")
     return lent, trouble
 
 
