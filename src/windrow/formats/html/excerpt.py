@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from windrow.formats.html.mark import PageLocation
@@ -13,7 +14,7 @@ _OPENS = frozenset((OutlineBuilder.open, OutlineBuilder.form))
 _CLOSES = OutlineBuilder.close
 _BORDERS = _OPENS | {_CLOSES, OutlineBuilder.border}
 _FIGURE = int(PageLocation.FIGURE)
-_PICTURES = (b"<img ", b"<video ", b"<audio ", b"<iframe ", b"<object ", b"<embed ")
+_PICTURE = re.compile(rb"<(?:img|video|audio|iframe|object|embed) ")
 
 
 def excerpt(split: Sequence[bytes], outline: Outline, chosen: Sequence[bool]) -> str:
@@ -116,7 +117,7 @@ class _Copy:
 
     def _shows(self, line: bytes) -> bool:
         """Tell whether a picture stands there by itself; one that only leads elsewhere is none of the text."""
-        return any(one in line for one in _PICTURES) and (b"<a " not in line or bool(self._inside[-1] & _FIGURE))
+        return _PICTURE.search(line) is not None and (b"<a " not in line or bool(self._inside[-1] & _FIGURE))
 
     def done(self) -> str:
         """Close what is open, and return all of it."""
