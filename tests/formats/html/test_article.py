@@ -75,3 +75,9 @@ def test_a_date_in_the_address_or_beside_the_headline_counts_where_nothing_else_
 @given(st.binary(max_size=300))
 def test_any_bytes_are_an_article(raw: bytes) -> None:
     assert isinstance(article(raw).markup, str)
+
+
+def test_a_date_of_a_change_counts_where_no_other_date_is_shown() -> None:
+    changed = "<h1>Tea</h1><p>Last updated March 5, 2024</p>"
+    assert read(f"{changed}<p>{TEXT}", "").published == "Last updated March 5, 2024"
+    assert read(f"{changed}<p>Posted March 1, 2024</p><p>{TEXT}", "").published == "Posted March 1, 2024"

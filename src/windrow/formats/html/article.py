@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 _DAY = re.compile(r"[/_-]((?:19|20)\d\d)([/_-]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])(?=[/_.-]|$)")
 _BY = re.compile(r"(?:(?:written|posted|published|words|story|text)\s+)?by\b", re.IGNORECASE)
 _BEFORE, _AFTER, _SHORT = 4, 12, 64
+_CHANGED = re.compile(
+    r"\b(?:updated|modified|edited|reviewed|revised|aktualisiert|actualizado|atualizado)\b", re.IGNORECASE
+)
 _TAG = re.compile(r"[a-z]{2,3}(?:[-_][a-z0-9]{2,8})*", re.IGNORECASE)
 
 
@@ -83,7 +86,7 @@ def article(raw: bytes, content_type: str = "", url: str = "", drop: Sequence[st
         title(said, first),
         site,
         tuple(name for name in authors if name.casefold() != site.casefold()) or authors,
-        said.published or _in_address(url) or _in_address(said.canonical) or dated(*near),
+        said.published or _in_address(url) or _in_address(said.canonical) or dated(*sorted(near, key=_is_change)),
         said.modified,
         said.description or said.property("og:description") or said.linked.description,
         said.keywords,
@@ -115,6 +118,11 @@ def _near(outline: Outline, chosen: Sequence[bool], first: str) -> list[str]:
         at = next((at for at, keep in enumerate(chosen) if keep), 0)
     order = [*range(at + 1, min(len(texts), at + _AFTER)), *range(at - 1, max(-1, at - _BEFORE), -1)]
     return [texts[one] for one in order if len(texts[one]) <= _SHORT]
+
+
+def _is_change(block: str) -> bool:
+    """Tell whether a date is called the one of a change: it counts where no other is shown."""
+    return _CHANGED.search(block) is not None
 
 
 def _signed(near: Sequence[str]) -> list[str]:
