@@ -30,13 +30,16 @@ MODULES = {
 
 def _windrow(module: Any, *, marked: bool) -> Reader:
     from windrow.formats.html.markdown import markdown  # noqa: PLC0415 only ours has it
+    from windrow.formats.moment import written  # noqa: PLC0415
 
     lexbor = importlib.import_module("selectolax.lexbor")
 
     def read(raw: bytes, url: str) -> Said:
         found = module.article(raw, "", url)
         text = markdown(found.markup, url) if marked else _plain(lexbor, found.markup)
-        return {"title": found.title, "author": ", ".join(found.authors), "date": found.published, "text": text}
+        day = written(found.published)  # as the collection writes it
+        said = {"title": found.title, "author": ", ".join(found.authors), "text": text}
+        return {**said, "date": day.isoformat() if day else ""}
 
     return read
 

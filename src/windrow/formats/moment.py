@@ -6,7 +6,7 @@ import re
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-_LONGEST = 64
+_LONGEST = 80
 _ISO = re.compile(
     r"(\d{4})([-/.]?)(\d\d)\2(\d\d)(?!\d)"
     r"(?:[T\s]+(\d\d):?(\d\d)(?::?(\d\d))?(?:[.,]\d+)?\s*(Z|UTC|GMT|[+-]\d\d:?\d\d|[+-]\d\d)?)?",

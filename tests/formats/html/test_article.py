@@ -81,3 +81,19 @@ def test_a_date_of_a_change_counts_where_no_other_date_is_shown() -> None:
     changed = "<h1>Tea</h1><p>Last updated March 5, 2024</p>"
     assert read(f"{changed}<p>{TEXT}", "").published == "Last updated March 5, 2024"
     assert read(f"{changed}<p>Posted March 1, 2024</p><p>{TEXT}", "").published == "Posted March 1, 2024"
+
+
+def test_a_date_stands_beside_the_headline_and_not_beside_a_menu_that_says_its_first_words() -> None:
+    menu = "".join(f"<li>Best {what}" for what in ("Tea", "Tea Pots", "Cups", "Jugs", "Pans", "Pots", "Ovens"))
+    links = "".join(f"<li>Entry {number}" for number in range(20))
+    page = f"<ul>{menu}{links}</ul><h1>Best Tea Pots of 2024</h1><ul><li>2/24/2024</ul><main><p>{TEXT}</main>"
+    assert read(page, "").published == "2/24/2024"
+
+
+def test_a_line_with_author_role_and_date_is_read_for_its_date() -> None:
+    line = "By Christopher McNamara ⋅ Founder and Editor-in-Chief ⋅ Updated May 6, 2025"
+    assert read(f"<h1>Tea</h1><p>{line}</p><p>{TEXT}", "").published == line
+
+
+def test_a_published_date_in_the_head_is_found_by_any_of_its_usual_names() -> None:
+    assert read(f'<meta name="published-date" content="2021-02-16"><h1>Tea</h1><p>{TEXT}', "").published == "2021-02-16"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _DAY = re.compile(r"[/_-]((?:19|20)\d\d)([/_-]?)(0[1-9]|1[0-2])\2(0[1-9]|[12]\d|3[01])(?=[/_.-]|$)")
 _BY = re.compile(r"(?:(?:written|posted|published|words|story|text)\s+)?by\b", re.IGNORECASE)
-_BEFORE, _AFTER, _SHORT = 4, 12, 64
+_BEFORE, _AFTER, _SHORT = 4, 12, 80
 _CHANGED = re.compile(
     r"\b(?:updated|modified|edited|reviewed|revised|aktualisiert|actualizado|atualizado)\b", re.IGNORECASE
 )
@@ -113,7 +113,10 @@ def _drop(tree: LexborHTMLParser, selector: str) -> None:
 def _near(outline: Outline, chosen: Sequence[bool], first: str) -> list[str]:
     """Return the short blocks around the headline, or where the main content begins: dates and authors stand there."""
     texts = outline.blocks.text
-    at = next((at for at, text in enumerate(texts) if first and first.startswith(" ".join(text.split()))), -1)
+    begins = [
+        (at, said) for at, text in enumerate(texts) if (said := " ".join(text.split())) and first.startswith(said)
+    ]
+    at = max(begins, key=lambda one: len(one[1]), default=(-1, ""))[0]  # a menu may say the first words of it
     if at < 0:
         at = next((at for at, keep in enumerate(chosen) if keep), 0)
     order = [*range(at + 1, min(len(texts), at + _AFTER)), *range(at - 1, max(-1, at - _BEFORE), -1)]

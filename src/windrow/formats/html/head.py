@@ -29,6 +29,7 @@ _PUBLISHED = (
     "shareaholic:article_published_time", "citation_publication_date", "citation_online_date", "citation_date",
     "dc.date.issued", "dcterms.issued", "dcterms.created", "dc.date.created", "dc.date", "dcterms.date", "dcterm.date",
     "displaydate", "date", "article:created_time", "created", "article-publish-date", "release_date",
+    "published-date", "published_date", "published-time", "published_time", "w-published-date",
 )  # fmt: skip
 """Names that pages tell their date by, the plainest first."""
 _MODIFIED = (
