@@ -26,11 +26,11 @@ def kept(into: Path) -> tuple[int, int]:
 
 def main() -> int:
     """Harvest with the settings that a new workspace has."""
-    from windrow.engine.runtime import warm  # noqa: PLC0415 the other functions are for who starts this
+    from windrow.engine.runtime import warm_up  # noqa: PLC0415 the other functions are for who starts this
 
     into = Path(sys.argv[1])
     said = json.loads((into / "site.json").read_text())
-    warm([said["scheme"]])  # as windrow.collections.drops.adapter.harvest does before it opens the databases
+    warm_up([said["scheme"]])  # as windrow.collections.drops.adapter.harvest does before it opens the databases
 
     from benchmarks.collection import EMPTY  # noqa: PLC0415
     from windrow.engine.run import Harvest  # noqa: PLC0415

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from windrow.adapter import Burden, Document, Got, Note, Record, RereadCount, SnippetMark, SourceChange
+from windrow.adapter import Document, Got, Note, Record, RereadCount, SnippetMark, SourceChange, TakedownEstimate
 from windrow.app.crawled import OutcomeCount
 from windrow.app.new_collection import NewCollection
 from windrow.app.question import Meaning
@@ -87,7 +87,7 @@ MESSAGES = {
     "cancel": Message("cancel", "an item that was ended", _DECIDED),
     "diff": Message("diff", "two versions of a page and what changed between them", Compared),
     "source_change": Message("changes", "something that came, changed or went at a source", SourceChange),
-    "would_forget": Message("forget", "what there is of something that would be taken down", Burden),
+    "would_forget": Message("forget", "what there is of something that would be taken down", TakedownEstimate),
     "forgotten": Message("forget", "something that was taken down", TakedownResult),
     "lifted": Message("forget --lift", "what may be asked for again", {"tombstones": "number"}),
     "reread": Message("replay", "what became of the versions of pages", RereadCount),

@@ -31,7 +31,8 @@ RESULTS: tuple[type, ...] = (
     Compared, difference.TextChange, difference.DiffLine,
     adapter.Got, adapter.Document, adapter.Record, adapter.Note, operator.Chosen,
     adapter.Replayed, adapter.RereadCount, replay.ReplayChange, checkup.Checkup, check.Fault,
-    adapter.Burden, takedown.TakedownResult, scaffold.Prepared, new_collection.NewCollection, Workspace, Value,
+    adapter.TakedownEstimate, takedown.TakedownResult, scaffold.Prepared, new_collection.NewCollection, Workspace,
+    Value,
 )  # fmt: skip
 """What the methods return and what lies in that, in the order of the page."""
 

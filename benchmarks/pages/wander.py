@@ -26,10 +26,10 @@ def kept(into: Path) -> tuple[int, int]:
 
 def main() -> int:
     """Crawl with the settings that a new workspace has, but without delay."""
-    from windrow.engine.runtime import warm  # noqa: PLC0415 the other functions are for who starts this
+    from windrow.engine.runtime import warm_up  # noqa: PLC0415 the other functions are for who starts this
 
     into = Path(sys.argv[1])
-    warm(modules=["benchmarks.pages.walked"])  # what the session itself asks for, but sooner
+    warm_up(modules=["benchmarks.pages.walked"])  # what the session itself asks for, but sooner
 
     from benchmarks.pages.walked import WALKED, source  # noqa: PLC0415
     from windrow.engine.run import Harvest  # noqa: PLC0415

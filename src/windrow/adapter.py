@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # what is loaded to look a word up is loaded to search
     from windrow.model import Source
 
 
-class Rooms:
+class LazyAdapter:
     """An adapter whose parts lie in the modules of a package: each is loaded when it is used.
 
     So nobody who searches loads what a harvest needs, nor the other way round.
@@ -117,7 +117,7 @@ class Replayed(NamedTuple):
     versions: RereadCount | None = None
 
 
-class Burden(NamedTuple):
+class TakedownEstimate(NamedTuple):
     """What there is of something that would be taken down; `bytes` as they lie in the archive."""
 
     target: str
@@ -128,11 +128,11 @@ class Burden(NamedTuple):
 
 
 class Message(NamedTuple):
-    """A line of JSON: its type and its value; with `spare`, fields that say nothing are left out."""
+    """A line of JSON: its type and its value; with `omit_empty`, fields that say nothing are left out."""
 
     type: str
     value: Any
-    spare: bool = False
+    omit_empty: bool = False
 
 
 class Explanation(NamedTuple):
@@ -301,7 +301,7 @@ class Searches(Protocol):
 class Forgets(Protocol):
     """Can take down what it holds, so that nothing stays but a tombstone."""
 
-    def estimate(self, workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[Burden]:
+    def estimate(self, workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownEstimate]:
         """Count what would be taken down; UsageError names what is not known."""
         ...
 

@@ -38,13 +38,13 @@ def plain(value: Any) -> Any:
     return told
 
 
-def message(kind: str, value: Any, *, spare: bool = False) -> dict[str, Any]:
-    """Return a message of a type; with `spare`, fields that say nothing are left out.
+def message(kind: str, value: Any, *, omit_empty: bool = False) -> dict[str, Any]:
+    """Return a message of a type; with `omit_empty`, fields that say nothing are left out.
 
-    >>> message("gone", {"name": "a", "why": None}, spare=True)
+    >>> message("gone", {"name": "a", "why": None}, omit_empty=True)
     {'type': 'gone', 'name': 'a'}
     """
     told = plain(value)
-    if spare:
+    if omit_empty:
         told = {name: each for name, each in told.items() if each is not None and each not in ("", [])}
     return {"type": kind, **told}

@@ -20,7 +20,6 @@ from typing import Any, BinaryIO, NamedTuple, TextIO, cast
 
 from windrow import record_changes
 from windrow.adapter import (
-    Burden,
     Document,
     Explanation,
     Export,
@@ -35,6 +34,7 @@ from windrow.adapter import (
     SearchResult,
     SnippetMark,
     SourceChange,
+    TakedownEstimate,
     Window,
     snippet_marks,
 )
@@ -320,7 +320,7 @@ class RecordAdapter:
             lines.append(
                 f"  {spell(visit.started)}  {came}{why}" + (f"  {visit.warc} at {visit.offset}" if visit.warc else "")
             )
-            messages.append(Message("visit", visit, spare=True))
+            messages.append(Message("visit", visit, omit_empty=True))
             if captured := ledger.captures.captured(visit.seq):
                 whose = f"as {captured.collection}:{captured.source} kept it in visit {captured.original}"
                 lines.append(f"      nobody was asked: it was taken {whose}")
@@ -386,10 +386,10 @@ class RecordAdapter:
                 count += 1
         return count
 
-    def estimate(self, workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[Burden]:
+    def estimate(self, workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownEstimate]:
         """Count what would be taken down."""
         targets = self.takedown_targets(workspace, ledger, names)
-        return [Burden(one.name, *ledger.takedowns.count(one.address, one.host)) for one in targets]
+        return [TakedownEstimate(one.name, *ledger.takedowns.count(one.address, one.host)) for one in targets]
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownTarget]:
         """Return what is meant by addresses, hosts, sources, and records: the addresses that told of them."""

@@ -15,7 +15,7 @@ import pytest
 from windrow.engine import runtime
 
 
-@pytest.mark.parametrize("name", sorted({*runtime.ALWAYS, *runtime.SOMETIMES.values()}))
+@pytest.mark.parametrize("name", sorted({*runtime.PRELOADED, *runtime.TRANSPORT_MODULES.values()}))
 def test_what_is_loaded_before_processes_are_forked_is_there(name: str) -> None:
     assert importlib.import_module(name).__name__ == name
 
@@ -23,7 +23,7 @@ def test_what_is_loaded_before_processes_are_forked_is_there(name: str) -> None:
 STARTS = """
 from windrow.engine import runtime
 if __name__ == "__main__":
-    runtime.warm(["sftp", "https"])
+    runtime.warm_up(["sftp", "https"])
     print(runtime.forkserver._forkserver._forkserver_pid, flush=True)
     input()
 """

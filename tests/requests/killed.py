@@ -107,7 +107,7 @@ def forked(act, root):
 def main(module, template, into):
     again = import_module(module).again
     os.fsync = os.fdatasync = lambda _: None
-    runtime.warm(["http"], [again.__module__])  # one server of processes for all runs: to start it takes longest
+    runtime.warm_up(["http"], [again.__module__])  # one server of processes for all runs: to start it takes longest
     forkserver.ensure_running = forkserver._forkserver.ensure_running = lambda: None
     whole = into / "whole"
     shutil.copytree(template, whole)

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 
-from windrow.engine.runtime import ALWAYS, SOMETIMES
+from windrow.engine.runtime import PRELOADED, TRANSPORT_MODULES
 
 BLOCKED = """
 import sys
@@ -16,7 +16,7 @@ print(sorted(name for one in TRANSPORTS for name in one.schemes), "aiohttp" in s
 
 
 def test_modules_that_are_imported_before_processes_are_forked_exist() -> None:
-    for name in {*ALWAYS, *SOMETIMES.values()}:
+    for name in {*PRELOADED, *TRANSPORT_MODULES.values()}:
         assert find_spec(name) is not None, name
 
 

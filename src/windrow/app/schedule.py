@@ -20,7 +20,7 @@ from windrow.engine.listed.rest import AGAIN
 from windrow.engine.requests.answers import begin
 from windrow.engine.requests.origin_rules import walked
 from windrow.engine.run import Harvest, WarcFile
-from windrow.engine.runtime import heard_by
+from windrow.engine.runtime import signals_to
 from windrow.errors import UsageError, WindrowError
 from windrow.model import FoundUrl, OfferingHost, Source, Status
 from windrow.reasons import Reason
@@ -315,7 +315,7 @@ def turns(every: float, run: Callable[[], int], tell: Callable[[str], None]) -> 
         yield code
         if not every or code == 130:
             return
-        with heard_by(_wake):
+        with signals_to(_wake):
             time.sleep(max(0.0, every - (time.monotonic() - began)))
 
 

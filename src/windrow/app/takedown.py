@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from windrow.adapter import Burden
+from windrow.adapter import TakedownEstimate
 from windrow.config import Workspace
 from windrow.engine.ledger import Ledger
 from windrow.engine.session import Session, Setup
@@ -17,7 +17,7 @@ from windrow.registry import capable
 T = TypeVar("T")
 
 
-def estimate(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[Burden]:
+def estimate(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownEstimate]:
     """Count what would be taken down."""
     return _each(capable("takedown_targets"), names, lambda one, some: one.estimate(workspace, ledger, some))
 

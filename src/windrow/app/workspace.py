@@ -16,7 +16,7 @@ from windrow.registry import adapter, capable, collection, installed, phases
 from windrow.registry import names as known_names
 
 if TYPE_CHECKING:
-    from windrow.adapter import Burden, Part, Replayed, SearchAnswer, SourceChange
+    from windrow.adapter import Part, Replayed, SearchAnswer, SourceChange, TakedownEstimate
     from windrow.app.checkup import Checkup
     from windrow.app.new_collection import NewCollection
     from windrow.app.scaffold import Prepared
@@ -467,7 +467,7 @@ class Windrow:
                 return export(self.config, what, form, file)[0]
         return export(self.config, what, form, to)[0]
 
-    def would_forget(self, names: Names) -> list[Burden]:
+    def would_forget(self, names: Names) -> list[TakedownEstimate]:
         """Count what `forget` would take down; nothing is changed."""
         from windrow.app.takedown import estimate
 

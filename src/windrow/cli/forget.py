@@ -15,7 +15,7 @@ from windrow.display import counted, size, table
 from windrow.errors import UsageError
 
 if TYPE_CHECKING:
-    from windrow.adapter import Burden
+    from windrow.adapter import TakedownEstimate
 
 
 @verb(
@@ -68,7 +68,7 @@ def command(voice: Voice, names: tuple[str, ...], **told: object) -> int:
     return 1 if any(one.trouble for one in done) else 0
 
 
-def _tell(voice: Voice, found: Sequence[Burden]) -> None:
+def _tell(voice: Voice, found: Sequence[TakedownEstimate]) -> None:
     if voice.json:
         for one in found:
             voice.message("would_forget", one)

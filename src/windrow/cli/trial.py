@@ -46,7 +46,7 @@ def command(voice: Voice, address: str, kind: str, limit: int) -> int:
     for part in adapter(kind).attempt(_workspace(voice), address):
         refused |= isinstance(part, Document | Got) and part.reason is not None
         if voice.json:
-            voice.message(type(part).__name__.lower(), part, spare=True)
+            voice.message(type(part).__name__.lower(), part, omit_empty=True)
         else:
             printer.tell(part)
     return int(refused)

@@ -70,11 +70,11 @@ class Voice:
         if not self.quiet:
             _write(sys.stderr, clean(text))
 
-    def message(self, kind: str, value: Any, *, spare: bool = False) -> None:
+    def message(self, kind: str, value: Any, *, omit_empty: bool = False) -> None:
         """Print one line of JSON with its type."""
         from windrow.json_form import message  # noqa: PLC0415
 
-        _write(sys.stdout, escape_json(json.dumps(message(kind, value, spare=spare))))
+        _write(sys.stdout, escape_json(json.dumps(message(kind, value, omit_empty=omit_empty))))
         sys.stdout.flush()
 
     def error(self, text: str, hint: str, code: int, reason: str = "") -> None:

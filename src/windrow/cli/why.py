@@ -45,7 +45,7 @@ def command(voice: Voice, what: str) -> int:
     for one in found.explained:
         if voice.json:
             for message in one.messages:
-                voice.message(*message[:2], spare=message.spare)
+                voice.message(*message[:2], omit_empty=message.omit_empty)
         else:
             voice.data(one.lines)
     if found.story is not None:
@@ -63,7 +63,7 @@ def _stream(voice: Voice, story: Story) -> None:
     events, members = told.pop("events"), told.pop("members")
     voice.message("story", told)
     for event in events:
-        voice.message("event", event, spare=True)
+        voice.message("event", event, omit_empty=True)
     for member in members:
         voice.message("member", member)
 

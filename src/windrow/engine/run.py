@@ -236,7 +236,7 @@ class HarvestRun:
         with self.ledger.writing() as own:
             own.sessions.close_task(task, reason, comment[:COMMENT], failed=failed)
 
-    def settle_parents(self, writer: LedgerWriter, parents: set[int]) -> None:
+    def update_parents(self, writer: LedgerWriter, parents: set[int]) -> None:
         """Make parents reflect their children; called within the transaction that moved these."""
         if not parents:
             return
@@ -250,7 +250,7 @@ class HarvestRun:
             if before.get(parent) != state:
                 writer.items.move(self.session, parent, state)
 
-    def put(self, writer: LedgerWriter, item: int, phase: int, reading: Reading) -> None:
+    def record_findings(self, writer: LedgerWriter, item: int, phase: int, reading: Reading) -> None:
         """Put a reading's findings on record; a failure without one gets one, so that none is silent."""
         findings = reading.findings
         if reading.reason and not any(one.level is not Level.NOTE for one in findings):

@@ -16,7 +16,7 @@ from typing import Any
 
 
 @contextmanager
-def heard_by(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+def signals_to(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     """Give SIGINT and SIGTERM to a handler, and back to whose they were; outside the main thread nobody hears."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -51,12 +51,12 @@ def rare_gc() -> Iterator[None]:
 
 CONTEXT = multiprocessing.get_context("forkserver")
 
-ALWAYS = ("windrow.engine.fetchers.fetcher", "windrow.engine.steps.worker")
+PRELOADED = ("windrow.engine.fetchers.fetcher", "windrow.engine.steps.worker")
 _WEB = "windrow.transports.web_session"
-SOMETIMES = {"sftp": "windrow.transports.sftp_session", "http": _WEB, "https": _WEB}
+TRANSPORT_MODULES = {"sftp": "windrow.transports.sftp_session", "http": _WEB, "https": _WEB}
 """What a scheme needs beside: imported once, in the server, and not in every fetcher."""
 
-CONTEXT.set_forkserver_preload([*ALWAYS])
+CONTEXT.set_forkserver_preload([*PRELOADED])
 
 
 class _Script(local):
@@ -95,14 +95,14 @@ def start(process: BaseProcess) -> None:
         _script.left_out = False
 
 
-def warm(schemes: Iterable[str] = (), modules: Iterable[str] = ()) -> None:
+def warm_up(schemes: Iterable[str] = (), modules: Iterable[str] = ()) -> None:
     """Start the server, so that it imports while we do something else; nothing happens where it runs.
 
     `modules` are those of a collection's functions, which readers and fetchers need.
     """
     _needed.update(modules := set(modules))
-    needed = {SOMETIMES[one] for one in schemes if one in SOMETIMES} | modules
-    CONTEXT.set_forkserver_preload([*ALWAYS, *sorted(needed - {"__main__"})])
+    needed = {TRANSPORT_MODULES[one] for one in schemes if one in TRANSPORT_MODULES} | modules
+    CONTEXT.set_forkserver_preload([*PRELOADED, *sorted(needed - {"__main__"})])
     # Ctrl-C goes to all processes of a terminal, and the one that began the run decides what it means. The server and
     # what is forked from it inherit the mask, so that none is ended while it still imports.
     resource_tracker.ensure_running()  # it would lift the mask

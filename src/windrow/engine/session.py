@@ -30,7 +30,7 @@ from windrow.engine.progress import Progress
 from windrow.engine.release import Close, release, released
 from windrow.engine.requests.origin_rules import walked
 from windrow.engine.run import Harvest, HarvestRun, Projection, SessionAnswers
-from windrow.engine.runtime import heard_by, warm
+from windrow.engine.runtime import signals_to, warm_up
 from windrow.engine.steps.deriving import derive_step
 from windrow.engine.steps.loading import load_step
 from windrow.engine.steps.pool import Pool
@@ -121,7 +121,7 @@ class Session:
         sites = [
             one.site for one in harvest.sources if one.site.proxy or isinstance(harvest.collection.discovery, Listing)
         ]
-        warm({site.scheme for site in sites}, _modules(harvest.collection))
+        warm_up({site.scheme for site in sites}, _modules(harvest.collection))
         self._books += [harvest.books] if harvest.books else []
         keep = ArchiveSettings(setup.archive, self.number, setup.limits, setup.rotate, setup.agent)
         stores = [one.close for one in (harvest.store, harvest.version_store) if one]
@@ -227,7 +227,7 @@ class Session:
             else:
                 raise KeyboardInterrupt
 
-        with heard_by(heard):
+        with signals_to(heard):
             yield
 
 

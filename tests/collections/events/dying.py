@@ -17,7 +17,7 @@ from tests.collections.events.place import ADAPTER, run
 from windrow.collections.events.adapter import projection
 from windrow.collections.events.collection import COLLECTION
 from windrow.config import load
-from windrow.engine.runtime import warm
+from windrow.engine.runtime import warm_up
 from windrow.stores.documents import couchdb
 
 
@@ -63,7 +63,7 @@ def child(folder, what, deadly, out):
 
 
 def main(folder):
-    warm({"http"}, {"windrow.collections.events.discover", "windrow.collections.events.steps"})
+    warm_up({"http"}, {"windrow.collections.events.discover", "windrow.collections.events.steps"})
     out = os.open(folder / "passed", os.O_RDWR | os.O_CREAT)
     for line in sys.stdin:
         where, what, moment = line.split()

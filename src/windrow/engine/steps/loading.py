@@ -193,7 +193,7 @@ def _record(run: HarvestRun, step: Load | Judge | Summarise, page: list[Result],
             _move(run, writer, step, one, reading, mine)
             account.count(writer, one.source, done=reading.done, broken=reading.reason in OWN_FAULTS)
             parents.add(one.item.parent or 0)
-        run.settle_parents(writer, parents - {0})
+        run.update_parents(writer, parents - {0})
     run.progress.step(len(page), sum(not reading.done for _, reading in page))
     run.tick()
 
@@ -202,5 +202,5 @@ def _move(run: HarvestRun, writer: LedgerWriter, step: ItemStep, one: Due, readi
     phase = run.collection.phase(step.phase)
     if not isinstance(step, Summarise):
         writer.items.read(run.session, one.item.id, (step.phase, mine), one.item.digest, reading)
-    run.put(writer, one.item.id, phase, reading)
+    run.record_findings(writer, one.item.id, phase, reading)
     writer.items.move(run.session, one.item.id, (phase, Status.DONE if reading.done else Status.FAILED), reading.reason)

@@ -73,7 +73,7 @@ def mark_running(run: HarvestRun, step: ItemStep, page: Iterable[Due], account: 
             if (one.item.phase, one.item.status) != state:
                 writer.items.move(run.session, one.item.id, state)
                 parents.add(one.item.parent or 0)
-        run.settle_parents(writer, parents - {0})
+        run.update_parents(writer, parents - {0})
 
 
 def version(run: HarvestRun, step: Read | Load | Judge) -> str:
@@ -147,7 +147,7 @@ def _record_page(run: HarvestRun, step: Read, page: list[StepOutcome], mine: str
             parents |= {one.due.item.parent or 0, one.due.item.id if one.reading.done and one.reading.members else 0}
             broken = one.reading.reason in OWN_FAULTS
             account.count(writer, one.due.source, done=one.reading.done, broken=broken)
-        run.settle_parents(writer, parents - {0})
+        run.update_parents(writer, parents - {0})
     run.progress.step(len(page), sum(not one.reading.done for one in page))
     run.tick()
 
@@ -170,7 +170,7 @@ def _record(run: HarvestRun, writer: LedgerWriter, step: Read, outcome: StepOutc
     phase = collection.phase(step.phase)
     if not outcome.remembered:
         writer.items.read(run.session, item.id, (step.phase, _of(step, item, mine)), item.digest, reading)
-    run.put(writer, item.id, phase, reading)
+    run.record_findings(writer, item.id, phase, reading)
     state = (phase, Status.DONE if reading.done else Status.FAILED)
     writer.items.move(run.session, item.id, state, reading.reason)
     for member in reading.members:

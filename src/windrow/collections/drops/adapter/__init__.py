@@ -1,8 +1,8 @@
 """What joins the drops with a workspace: its configuration, databases, schemas and lists."""
 
-from windrow.adapter import Rooms
+from windrow.adapter import LazyAdapter
 
-ADAPTER = Rooms(
+ADAPTER = LazyAdapter(
     __name__,
     {
         "ADOPTED_AT": "adopt",

@@ -1,8 +1,8 @@
 """What joins the pages with a workspace: its configuration, the Summary Database, the crawl log and the index."""
 
-from windrow.adapter import Rooms
+from windrow.adapter import LazyAdapter
 
-ADAPTER = Rooms(
+ADAPTER = LazyAdapter(
     __name__,
     {
         "EXPORTS": "export",

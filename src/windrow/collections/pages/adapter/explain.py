@@ -54,7 +54,7 @@ def of_page(told_of: PageState) -> Explanation:
     told = told_of._asdict()
     versions, events = told.pop("versions"), told.pop("events")
     messages = [Message("page", told), *(Message("version", one) for one in versions)]
-    messages += [Message("visit", one, spare=True) for one in events]
+    messages += [Message("visit", one, omit_empty=True) for one in events]
     return Explanation(told_of, tuple(messages), tuple(_page(told_of)))
 
 

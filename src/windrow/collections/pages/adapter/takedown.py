@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
-from windrow.adapter import Burden
+from windrow.adapter import TakedownEstimate
 from windrow.collections.pages.adapter.indexing import follower
 from windrow.collections.pages.database.forget import forget as remove
 from windrow.collections.pages.database.forget import forget_crawls, scour
@@ -58,14 +58,14 @@ def _meant(workspace: Workspace, ledger: Ledger, name: str) -> Iterator[Takedown
                 yield TakedownTarget(one.origin, 0, one.seq, KIND)
 
 
-def estimate(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[Burden]:
+def estimate(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownEstimate]:
     """Count what would be taken down."""
     found = takedown_targets(workspace, ledger, names)
-    return [_burden(one, ledger.takedowns.count(one.address, one.host)) for one in found]
+    return [_estimate(one, ledger.takedowns.count(one.address, one.host)) for one in found]
 
 
-def _burden(one: TakedownTarget, there: TargetCount) -> Burden:
-    return Burden(one.name, there.addresses, there.visits, there.captures, there.bytes)
+def _estimate(one: TakedownTarget, there: TargetCount) -> TakedownEstimate:
+    return TakedownEstimate(one.name, there.addresses, there.visits, there.captures, there.bytes)
 
 
 def remove_taken_down(workspace: Workspace, target: TakedownTarget, visits: Sequence[int]) -> int:
