@@ -1,7 +1,10 @@
 """What every store of documents does: the same suite on SQLite and on CouchDB's API."""
 
+import json
 import os
 import secrets
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from pathlib import Path
 
@@ -10,7 +13,7 @@ import pytest
 from tests.stores.documents.pouchdb import couchdb
 from windrow.errors import ConfigError, StoreError, StoreUnreachable
 from windrow.stores.documents.contract import DocumentDatabase, DocumentView, Span
-from windrow.stores.documents.couchdb import CouchDocuments
+from windrow.stores.documents.couchdb import DESIGN, CouchDocuments, _map
 from windrow.stores.documents.sqlite import SqliteDocuments
 
 NUMBERS = count()
@@ -249,6 +252,47 @@ def test_a_conflict_with_who_writes_at_the_same_time_is_written_over_and_those_o
     assert (found["title"], found.get("_conflicts", [])) == ("settled", [])
     store._ask("DELETE", f"/{name}", good=(200, 202))
     store.close()
+
+
+def test_views_of_others_in_a_couchdb_are_not_counted_and_half_a_surrogate_pair_is_no_error(server):
+    url, secret = server
+    name = f"w{os.getpid()}_{secrets.token_hex(3)}_designs"
+    store = CouchDocuments(url, [DocumentDatabase(name, VIEWS)], secret)
+    store._ask("PUT", f"/{name}/_design/theirs", {"views": {}}, good=(201, 202))
+    store.write(name, [document(1, title="a\ud800b")])
+    assert (store.count(name), store.get(name, ["d1"])["d1"]["title"]) == (1, "a?b")
+    store._ask("DELETE", f"/{name}", good=(200, 202))
+    store.close()
+
+
+def test_who_may_not_make_databases_in_a_couchdb_uses_those_that_there_are():
+    asked = []
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self):
+            asked.append((self.command, self.path))
+            views = {one.name: {"map": _map(one), "reduce": "_count"} for one in VIEWS}
+            design = {"_id": DESIGN, "language": "javascript", "views": views}
+            told = json.dumps(design if self.path.endswith(DESIGN) else {"doc_count": 1}).encode()
+            self.send_response(200 if self.command == "GET" else 401)
+            self.send_header("Content-Length", str(len(told)))
+            self.end_headers()
+            self.wfile.write(told)
+
+        def do_PUT(self):
+            self.do_GET()
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as there:
+        threading.Thread(target=there.serve_forever, daemon=True).start()
+        store = CouchDocuments(f"http://127.0.0.1:{there.server_port}/", [DocumentDatabase("a", VIEWS)], "member:word")
+        store.close()
+        there.shutdown()
+    assert asked == [("GET", "/a"), ("GET", f"/a/{DESIGN}")]
 
 
 def test_a_server_that_is_away_and_one_that_is_none_are_said(tmp_path, monkeypatch):

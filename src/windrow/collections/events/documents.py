@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from windrow.collections.events.times import read_back, spelled
 
@@ -25,6 +25,8 @@ MISSING, WITHDRAWN = "missing", "withdrawn"
 """States of an event that its source does not list any more, and that it took back."""
 
 _UNTOLD = frozenset({"local_datetime"})  # says with `datetime` what that says alone
+_ADDED = frozenset({"uid", "all_day", "status", "revision", "first_seen", "changed"})
+_MIDNIGHT = "T00:00:00Z"
 _HISTORY = 100
 _SHOWN = 500
 
@@ -126,6 +128,37 @@ def _document(
         made["status"] = seen.state
         made["last_seen"] = spelled(seen.last.at)
     return EventDocument(made, former)
+
+
+def completed(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return an event's document with what windrow adds, where another program wrote it; None without a start.
+
+    One without a time of day is told by its zeros, as the standard has it.
+    """
+    if document.keys() >= _ADDED:
+        return document
+    start, end = document.get("datetime"), document.get("end_datetime")
+    if not _is_moment(start):
+        return None
+    told: dict[str, Any] = {name: one if isinstance(one := document.get(name), str) else "" for name in KEYS}
+    told |= dict.fromkeys(name for name in NULLABLE if document.get(name) is None)
+    told["end_datetime"] = end = end if _is_moment(end) else None
+    seen = told["access_datetime"] if _is_moment(told["access_datetime"]) else start
+    added = {
+        "uid": str(document["_id"]), "all_day": all(one.endswith(_MIDNIGHT) for one in (start, end) if one),
+        "status": "scheduled", "revision": 0, "first_seen": seen, "changed": seen,
+    }  # fmt: skip
+    return {**document, **told, **added}
+
+
+def _is_moment(text: Any) -> TypeGuard[str]:
+    """Tell whether this is a time as the standard spells it."""
+    if not isinstance(text, str) or len(text) != len("2009-08-19T13:43:21Z"):
+        return False
+    try:
+        return spelled(read_back(text)) == text
+    except ValueError:
+        return False
 
 
 def id_of(value: Mapping[str, Any]) -> str:

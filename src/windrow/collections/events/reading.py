@@ -123,7 +123,8 @@ def _event(parser: EventParser, given: ParserInput, one: RawEvent, start: EventT
         value["time_note"] = start.note
     # A source's own key never takes the place of one of the standard's.
     value |= {name: extra for name, extra in one.extra.items() if name not in value and not name.startswith("_")}
-    aside = {"source_url": given.url, "source_text": one.text, "parser_version": given.rules.version}
+    text = one.text.encode("utf-8", "replace").decode()  # half of a surrogate pair is no text, to a CouchDB neither
+    aside = {"source_url": given.url, "source_text": text, "parser_version": given.rules.version}
     return ReadEvent(_uid(parser, identity), value, aside)
 
 

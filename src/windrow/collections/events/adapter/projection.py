@@ -86,14 +86,20 @@ class EventProjection:
             if not pulse():
                 return self._said()
         if kept is not None and logs is not None:
-            for name, known in ((self._databases.events, kept), (self._databases.log, logs)):
-                for stale in _chunks([one for one in self._store.ids(name) if one not in known], PAGE):
-                    self._store.write(name, (), stale)
+            self._remove_stale(self._databases.events, kept, "uid")
+            self._remove_stale(self._databases.log, logs, "visit")
         self._store.write(self._databases.log, (), checkpoint=upto)
         return self._said()
 
     def _said(self) -> str:
         return f"{self._written['new']} events new, {self._written['changed']} changed, {self._written['logs']} logs"
+
+    def _remove_stale(self, database: str, known: set[str], mark: str) -> None:
+        """Remove what windrow wrote and would not write now; what has no `mark` is somebody else's, and stays."""
+        for names in _chunks([one for one in self._store.ids(database) if one not in known], PAGE):
+            ours = [name for name, one in self._store.get(database, names).items() if mark in one]
+            if ours:
+                self._store.write(database, (), ours)
 
     # Events.
 
@@ -164,7 +170,7 @@ class EventProjection:
                     if not pulse():
                         return
         missing = self._store.view(self._databases.events, "status", Span((MISSING,), limit=_ALL))
-        for part in _chunks([one["uid"] for one in missing], PAGE):
+        for part in _chunks([one["uid"] for one in missing if "uid" in one], PAGE):
             away = set(self._records.unseen(part, after + 1, upto))
             self._write_events([key for key in part if key not in away], None)
 

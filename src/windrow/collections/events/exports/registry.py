@@ -7,16 +7,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import escape
 from typing import Any, NamedTuple
 
+from windrow.collections.events.documents import completed
 from windrow.collections.events.exports.feeds import atom, json_feed, page_of, told
 from windrow.collections.events.exports.icalendar import icalendar
 from windrow.collections.events.exports.tables import csv_rows, ocd_events
+
+Writer = Callable[[Iterable[Mapping[str, Any]]], Iterator[str]]
 
 
 class EventForm(NamedTuple):
     """A form of events: its media type, and what writes it in pieces of text."""
 
     media: str
-    write: Callable[[Iterable[Mapping[str, Any]]], Iterator[str]]
+    write: Writer
 
 
 def legacy_json(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
@@ -40,12 +43,17 @@ def html(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     yield "</table>\n"
 
 
+def _form(media: str, write: Writer) -> EventForm:
+    """Make a form that every document can be written in, also one that another program put into the database."""
+    return EventForm(media, lambda events: write(whole for one in events if (whole := completed(one)) is not None))
+
+
 FORMS = {
     "json": EventForm("application/json", legacy_json),
-    "ical": EventForm("text/calendar; charset=utf-8", icalendar),
-    "html": EventForm("text/html; charset=utf-8", html),
-    "atom": EventForm("application/atom+xml", atom),
-    "jsonfeed": EventForm("application/feed+json", json_feed),
-    "csv": EventForm("text/csv; charset=utf-8", csv_rows),
-    "ocd": EventForm("application/json", ocd_events),
+    "ical": _form("text/calendar; charset=utf-8", icalendar),
+    "html": _form("text/html; charset=utf-8", html),
+    "atom": _form("application/atom+xml", atom),
+    "jsonfeed": _form("application/feed+json", json_feed),
+    "csv": _form("text/csv; charset=utf-8", csv_rows),
+    "ocd": _form("application/json", ocd_events),
 }
