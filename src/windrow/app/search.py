@@ -59,7 +59,13 @@ def search(
         except WindrowError as error:
             wrong.append(error)
     if not answers:
-        raise wrong[0] if wrong else UsageError(f"nothing of {', '.join(sorted(used))} can be searched")
+        raise (
+            wrong[0]
+            if wrong
+            else UsageError(
+                f"nothing of {', '.join(sorted(used))} can be searched", hint="windrow new source --help, for what can"
+            )
+        )
     if alone:
         return next(iter(answers.values()))
     return _merged(text, answers, offset, limit, explain=explain)
