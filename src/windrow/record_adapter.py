@@ -323,6 +323,8 @@ class RecordAdapter:
             messages.append(Message("visit", visit, omit_empty=True))
             if captured := ledger.captures.captured(visit.seq):
                 whose = f"as {captured.collection}:{captured.source} kept it in visit {captured.original}"
+                if not captured.original:  # the record of another maker
+                    whose = f"from {captured.warc} at {captured.offset}"
                 lines.append(f"      nobody was asked: it was taken {whose}")
                 messages.append(Message("captured", captured))
             if followed := ledger.requests.followed(visit.seq):

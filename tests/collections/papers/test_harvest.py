@@ -6,6 +6,7 @@ import base64
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -116,6 +117,8 @@ def test_what_is_no_paper_has_a_reason_each(harvested):
     assert "not_wanted" in harvested.why(f"sha1:{sha1(b'<html>not found</html>')}")
     assert "not_wanted the bytes are text/html" in harvested.why("http://example.org/lie.pdf")
     assert "digest_mismatch" in harvested.why("http://example.org/changed.pdf")
+    taken = r"nobody was asked: it was taken from .*/one\.warc\.gz at \d+\n"
+    assert re.search(taken, harvested.why("http://example.org/lie.pdf"))
     assert "time_limit" in harvested.why("http://example.org/slow.pdf")
     assert f"sha1:{sha1(b'<html>not found</html>')}" not in harvested.rows()
     ledger = Ledger(harvested.workspace().ledger)

@@ -231,3 +231,21 @@ def test_an_index_is_read_from_a_pipe_and_is_there_for_the_next_run(tmp_path, pa
         writing.join()
         assert set(made.rows()) == {f"sha1:{sha1(good)}"}
     assert len([*(tmp_path / "archive" / "indexes").iterdir()]) <= 2
+
+
+@pytest.mark.parametrize("apart", [0, 300], ids=["beside it", "far before it"])
+def test_a_line_that_lies_about_a_record_hides_no_honest_one_for_the_same_place(tmp_path, apart):
+    good = pdf("A careful measure of the whole thing")
+    (tmp_path / "warcs").mkdir()
+    shelf = Shelf(tmp_path / "warcs" / "one.warc.gz")
+    honest = shelf.put("http://example.org/a.pdf", good)
+    lie = honest.replace(sha1(good), sha1(b"another"))
+    between = [f"org,example)/{n} 20200101000000 http://example.org/{n} application/pdf 200 {sha1(good)} - - 1 {n} no.warc"
+               for n in range(apart)]  # fmt: skip
+    shelf.lines = [lie, *between, lie, honest, honest, lie]
+    shelf.index(tmp_path / "one.cdx")
+    made = library(tmp_path)
+    made.run()
+    assert [*made.rows()] == [f"sha1:{sha1(good)}"]
+    made.run()
+    assert [*made.rows()] == [f"sha1:{sha1(good)}"]

@@ -260,16 +260,16 @@ class ForeignCapturing:
     def _keep(self, index: int, wanted: Iterable[_Wanted]) -> None:
         """Read records and verify them, copy them into the archive, and put that on record."""
         run, name, ledger = self._run, self._run.collection.name, self._run.ledger
-        fresh: dict[ArchivePlace, _Wanted] = {}
+        fresh: dict[tuple[ArchivePlace, str], _Wanted] = {}
         for one in wanted:
             if self._taken_down.hold(one.line.url):
                 self._tally.left_out[Reason.FORGOTTEN] += 1
                 continue
-            before = one.before is None and ledger.captures.failure(name, (one.key.warc, one.key.offset))
-            if before or one.key in fresh or ledger.captures.taken(name, one.key):
+            claim = (one.key, one.line.digest)
+            if claim in fresh or ledger.captures.taken(name, one.key) or self._refuted(one):
                 self._tally.known += 1
             else:
-                fresh[one.key] = one
+                fresh[claim] = one
         results: dict[_Wanted, Any] = self._fetch([one for one in fresh.values() if one.path is None])
         there = [one for one in fresh.values() if one.held and one.offset is not None]
         jobs = [RecordJob(cast("Path", one.held), one.line._replace(offset=one.offset)) for one in there]
@@ -278,17 +278,33 @@ class ForeignCapturing:
         visits = [(one, self._copied(one, results.get(one), payloads)) for one in fresh.values()]
         if self._archive is not None:
             self._archive.sync()
+        taken: set[ArchivePlace] = set()
         with ledger.writing() as writer:
             for one, visit in visits:
                 if visit is None:
                     continue
+                if one.key in taken:
+                    self._tally.known += 1
+                    continue
                 if visit.kept is None:
                     self._fail(writer, index, one, visit)
                     continue
+                taken.add(one.key)
                 self._book.take(writer, TakenCapture(visit, one.key, index), self._tally)
                 writer.captures.mend(name, one.before or (one.key.warc, one.key.offset))
             for spelled, kept in payloads.items():
                 writer.imports.payload(spelled, kept)
+
+    def _refuted(self, one: _Wanted) -> bool:
+        """Tell whether a line's record could not be had before; a mismatch speaks against the line's digest only."""
+        if one.before is not None:
+            return False
+        name, place = self._run.collection.name, (one.key.warc, one.key.offset)
+        reason = self._run.ledger.captures.failure(name, place)
+        if reason != Reason.DIGEST_MISMATCH:
+            return bool(reason)
+        line = self._run.ledger.captures.failed_line(name, place)
+        return CdxLine(*json.loads(line)).digest == one.line.digest
 
     def _fetch(self, wanted: Sequence[_Wanted]) -> dict[_Wanted, Any]:
         """Fetch records that lie on other machines; return why some could not be had."""

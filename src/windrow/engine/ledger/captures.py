@@ -178,6 +178,10 @@ class CaptureQueries:
         """Return why the record at a place could not be had, empty where it could or was not wanted."""
         return str(self._database.value("capture_failed_at", collection, *place) or "")
 
+    def failed_line(self, collection: str, place: tuple[str, int]) -> str:
+        """Return the line, as JSON, whose record at a place could not be had."""
+        return str(self._database.value("capture_failed_line", collection, *place) or "")
+
     def captured(self, visit: int) -> CapturedRow | None:
         """Return whose capture a visit took; None where it asked for itself."""
         return self._database.first(CapturedRow, "captured", visit)

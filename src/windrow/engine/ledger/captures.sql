@@ -122,6 +122,9 @@ SELECT source, count(*) FROM capture_failed GROUP BY source;
 -- name: capture_failed_at
 SELECT reason FROM capture_failed WHERE collection = ? AND warc = ? AND place_offset = ?;
 
+-- name: capture_failed_line
+SELECT line FROM capture_failed WHERE collection = ? AND warc = ? AND place_offset = ?;
+
 -- name: capture_mended
 DELETE FROM capture_failed WHERE collection = ? AND warc = ? AND place_offset = ?;
 

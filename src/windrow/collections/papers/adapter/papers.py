@@ -80,7 +80,7 @@ class PaperAdapter(RecordAdapter):
             wanted = (row_key(named(key), where.form) for key in store.papers())
             missing = sum(1 for _ in _missing(wanted, (key for key, _ in table.scan(["file:meta"]))))
             if missing:
-                yield Fault(where.table, f"{missing} papers have no row", "windrow replay papers")
+                yield Fault(where.table, f"{missing} papers have no row", "windrow replay")
 
     def explain(self, workspace: Workspace, ledger: Ledger, what: str) -> Explanation | None:
         """Tell the story of a paper by its digest, however that is spelled, and what its row says."""
