@@ -20,7 +20,7 @@ class Comparison(NamedTuple):
     ours: float
     peer: str
     theirs: float | None  # None: the peer is not on this machine
-    goal: float
+    goal: float | None  # None: shown beside it only
     better: str = "more"  # more | less
     note: str = ""
 
@@ -33,8 +33,8 @@ class Comparison(NamedTuple):
 
     @property
     def met(self) -> bool | None:
-        """Whether the goal is met; None where the peer was not run."""
-        return None if self.ratio is None else self.ratio >= self.goal
+        """Whether the goal is met; None where there is none, or the peer was not run."""
+        return None if self.ratio is None or self.goal is None else self.ratio >= self.goal
 
     def line(self) -> str:
         """Say it in one line."""
@@ -42,7 +42,7 @@ class Comparison(NamedTuple):
         ratio = "-" if self.ratio is None else f"{self.ratio:.2f}"
         verdict = {True: "met", False: "MISSED", None: "not run"}[self.met]
         text = f"{self.work}: {self.ours:,.1f} {self.unit}, {self.peer} {theirs}, "
-        text += f"ratio {ratio}, goal {self.goal:g}: {verdict}"
+        text += f"ratio {ratio}, " + ("no goal" if self.goal is None else f"goal {self.goal:g}: {verdict}")
         return f"{text} ({self.note})" if self.note else text
 
     def row(self) -> dict[str, object]:

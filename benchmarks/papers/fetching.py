@@ -74,13 +74,13 @@ def fetching() -> Iterator[Comparison]:
         runs = {"ours": ours, "FastWARC and SHA-1, in order": fastwarc, "warcio and SHA-1, in order": warcio}
         took = {name: RECORDS / _seconds(run) for name, run in runs.items()}
     mine = took.pop("ours")
-    for (name, theirs), goal in zip(took.items(), (0.2, 0.25), strict=True):
-        yield Comparison("WARC records found and verified", "records/s", mine, name, theirs, goal)
+    for name, theirs in took.items():
+        yield Comparison("WARC records found and verified", "records/s", mine, name, theirs, None)
 
     content = random.Random(4).randbytes(64 << 20)
     meta = 64 / _seconds(lambda: file_meta(io.BytesIO(content), 1 << 30))
     alone = 64 / _seconds(lambda: [hashlib.new(name, content) for name in ("sha1", "md5", "sha256")])
-    yield Comparison("file:meta in one pass", "MiB/s", meta, "hashlib, one digest after the other", alone, 0.9)
+    yield Comparison("file:meta in one pass", "MiB/s", meta, "hashlib, one digest after the other", alone, None)
 
 
 def _seconds(run: Callable[[], object]) -> float:

@@ -38,6 +38,12 @@ def test_a_line_tells_ours_the_peers_the_ratio_and_the_goal():
     assert "MISSED" in MORE._replace(ours=1.0).line()
 
 
+def test_a_peer_shown_without_a_goal_is_neither_met_nor_missed():
+    beside = MORE._replace(goal=None)
+    assert (beside.ratio, beside.met) == (1.5, None)
+    assert beside.line() == "fetch: 1,500.0 files/s, lftp 1,000.0, ratio 1.50, no goal"
+
+
 def test_json_is_an_object_a_line(capsys):
     tell({"one": lambda: iter([MORE, ALONE]), "two": lambda: iter([LESS])}, ["one"], as_json=True)
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
