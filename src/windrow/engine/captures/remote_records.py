@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 from urllib.parse import quote
 
 from windrow.contract import RemoteFolder
@@ -23,7 +23,9 @@ from windrow.reasons import Reason
 from windrow.transports.path import wire
 from windrow.transports.s3_signing import S3Signer
 from windrow.transports.secret import reveal
-from windrow.transports.web_session import WebConnection
+
+if TYPE_CHECKING:
+    from windrow.transports.web_session import WebConnection
 
 AT_ONCE = 8
 """Records that are asked for side by side."""
@@ -146,6 +148,8 @@ class RemoteRecords:
 
     def _connections(self) -> list[_Folder]:
         """Return the folders, each with a session and what signs its requests."""
+        from windrow.transports.web_session import WebConnection  # noqa: PLC0415 aiohttp is slow to import
+
         if not self._folders:
             for one in self._wanted:
                 headers: Callable[[str], Mapping[str, str]] = lambda _: {}  # noqa: E731
