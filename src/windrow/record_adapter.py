@@ -40,7 +40,7 @@ from windrow.adapter import (
 )
 from windrow.config import Workspace
 from windrow.config.place import replay_folder
-from windrow.contract import Answer, Ask, Collection, Observation, Settle, Skip, Task, Turn
+from windrow.contract import Answer, Ask, Collection, Observation, Settle, Skip, Task, Turn, results_of
 from windrow.contract import Request as Wanted
 from windrow.digest import digest, number
 from windrow.engine.captures.rules import stories
@@ -205,10 +205,8 @@ class RecordAdapter:
         item = Item(0, self._collection.name, "visit", url)
         task = Task(item, _file(content), limits, {}, self._spelled_options(workspace), fields=answer.fields,
                     source=source, visited=asked.at, offers=turn.offers, request=asked.request)  # fmt: skip
-        made = self._step.run(task)
-        results = () if made is None else (made,) if isinstance(made, Observation | Skip | Ask) else tuple(made)
         count = 0
-        for one in results:
+        for one in results_of(self._step.run(task)):
             if isinstance(one, Observation):
                 count += 1
                 yield Record(url, self._collection.name, one.key, self._collection.name, one.value or {})

@@ -107,5 +107,5 @@ def test_killed_again_and_again(visited, whole, tmp_path):
 
 def test_page_by_page_as_in_large_batches(visited, whole, tmp_path, monkeypatch):
     monkeypatch.setattr(settling, "PAGE", 7)
-    monkeypatch.setattr(settling, "STRETCH", 20)
+    monkeypatch.setattr(settling, "READ_AHEAD", 20)
     assert said(copied(visited, tmp_path))[0] == whole[0]

@@ -60,6 +60,7 @@ from windrow.contract.steps import (
     Undecided,
     has_document,
     observed,
+    results_of,
 )
 
 __all__ = [
@@ -112,4 +113,5 @@ __all__ = [
     "later",
     "no_origins",
     "observed",
+    "results_of",
 ]

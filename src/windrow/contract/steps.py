@@ -161,13 +161,19 @@ def has_document(recorded: Recorded) -> bool:
     return recorded.visit.kind in {REQUEST, CAPTURED} and recorded.visit.status in {OK, NOT_MODIFIED}
 
 
+def results_of(result: Any) -> tuple[Observation | Skip | Ask, ...]:
+    """Return what a Settle step returned as a tuple: it may be one result, several, or None; a Reading has none."""
+    if result is None or isinstance(result, Reading):
+        return ()
+    return (result,) if isinstance(result, Observation | Skip | Ask) else tuple(result)
+
+
 def observed(recorded: Recorded, result: Any) -> Observed | None:
     """Join a visit with what its step made of it: one result, or several."""
     if result is None or isinstance(result, Reading):
         return None
-    several = (result,) if isinstance(result, Observation | Skip | Ask) else tuple(result)
     visit = recorded.visit
-    return Observed(recorded.seq, visit.started, visit.url, recorded.source, several)
+    return Observed(recorded.seq, visit.started, visit.url, recorded.source, results_of(result))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Settle: every visit after the checkpoint, read where that is needed, told to the version store in order."""
+"""Settle: every visit after the checkpoint is read where needed, and what came of it written to the version store."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from windrow import model
-from windrow.contract import ASK, Ask, Observation, Observed, Settle, Skip, Waits
+from windrow.contract import ASK, Ask, Observation, Observed, Settle, Skip, Waits, results_of
 from windrow.engine.account import Account
 from windrow.engine.fetchers.message import Job
 from windrow.engine.requests.answers import KeptAnswer, request_of
@@ -26,16 +26,16 @@ from windrow.reasons import Reason
 from windrow.stores.archive import open_response
 
 PAGE = 256
-"""Visits that are told in one transaction."""
+"""Visits that are written to the version store in one transaction."""
 
 HELD = 16 << 20
-"""Bytes of documents that are told in one transaction: what was read of them is in memory till then."""
+"""Bytes of documents that are written in one transaction: what was read of them is in memory till then."""
 
 SECONDS = 5.0
-"""For which visits are gathered at most before they are told: what was read is lost with a process that is killed."""
+"""For which visits are gathered at most before they are written: a process that is killed loses what it read."""
 
-STRETCH = 4096
-"""Visits drawn before all of them are told: the pool reads ahead, and what waits for its turn stays bounded."""
+READ_AHEAD = 4096
+"""Visits taken from the ledger before all of them are written: bounds what the pool has read ahead."""
 
 
 class SettledVisit(NamedTuple):
@@ -49,30 +49,30 @@ class Settling:
     """One settle step at work."""
 
     def __init__(self, run: HarvestRun, step: Settle, version_store: VersionStore) -> None:
-        """Tell the version store of one harvest."""
+        """Write to the version store of one harvest."""
         self._run = run
         self._step = step
         self._version_store = version_store
         self._account = Account(run, run.collection.phase(step.phase))
-        self._number = run.collection.steps.index(step)
+        self._step_id = run.collection.steps.index(step)
         self._asking = ServiceRequests(run)
         self._sources = {source.name: source for source in run.harvest.sources}
         self._options = {name: str(value) for name, value in run.harvest.options.items()}
         self._taken_down = TakenDownAddresses(run.ledger)
 
     def run(self) -> None:
-        """Tell all visits, then what is owed, then let the version store finish."""
+        """Settle all visits, then those whose services answered; read again what must be; let the store finish."""
         run, version_store = self._run, self._version_store
         run.progress.begin(self._step.phase, run.ledger.attempts.count_after(version_store.checkpoint()))
         try:
-            self._agree()
-            self._tell_all()
-            self._answer()
-            self._pay()
+            self._refuse_older_ledger()
+            self._settle_all()
+            self._settle_answered()
+            self._read_again()
             if not run.stopping():
                 version_store.finish(int(run.clock().timestamp()), self._pulse)
         except StoreError as error:
-            # What is not told yet stays so: the next run goes on here.
+            # The checkpoint stays where it was: the next run goes on here.
             self._account.close(error, error.reason)
             raise
         else:
@@ -80,12 +80,12 @@ class Settling:
         finally:
             run.progress.end()
 
-    def _agree(self) -> None:
-        """Refuse to go on where a ledger of earlier times was put back: its next visits would be taken for told."""
-        told, last = self._version_store.checkpoint(), self._run.ledger.attempts.last_visit()
-        if told > last:
+    def _refuse_older_ledger(self) -> None:
+        """Refuse to go on where an older ledger was put back: its next visits would be taken for settled ones."""
+        checkpoint, last = self._version_store.checkpoint(), self._run.ledger.attempts.last_visit()
+        if checkpoint > last:
             raise StoreError(
-                f"what visits told is on record up to visit {told}, and the ledger ends with visit {last}",
+                f"what visits told is on record up to visit {checkpoint}, and the ledger ends with visit {last}",
                 hint="put back the ledger that belongs to these books, or remove them: the next run makes them anew",
             )
 
@@ -93,10 +93,10 @@ class Settling:
         self._run.tick()
         return not self._run.stopping()
 
-    def _tell_all(self) -> None:
+    def _settle_all(self) -> None:
         stream = self._visits()
         while not self._run.stopping():
-            stretch = islice(stream, STRETCH)
+            stretch = islice(stream, READ_AHEAD)
             pages = _pages(self._read(stretch))
             page: list[SettledVisit] = []
             for page in pages:
@@ -105,7 +105,7 @@ class Settling:
                 return
 
     def _visits(self) -> Iterator[Recorded]:
-        """Draw visits after the checkpoint, some hundred at a time; a stop ends the row."""
+        """Yield visits after the checkpoint, `PAGE` of them per query, until a stop."""
         run, last = self._run, self._version_store.checkpoint()
         while visits := run.ledger.attempts.visits_after(run.collection.name, last, PAGE):
             for one in visits:
@@ -174,9 +174,9 @@ class Settling:
         offers = queries.offers(one.seq) if queries else ()
         request = request_of(one.visit.url, queries.asked(one.seq)) if queries else None
         source = self._sources.get(one.source)
-        return Job(self._number, item, place, self._options, head, source, one.visit.started, offers, request=request)
+        return Job(self._step_id, item, place, self._options, head, source, one.visit.started, offers, request=request)
 
-    def _answer(self) -> None:
+    def _settle_answered(self) -> None:
         """Have services asked, and take the step again for visits whose answers are there, as long as that helps."""
         store = self._version_store
         if not self._run.collection.takes_answers or not isinstance(store, WaitingStore):
@@ -205,10 +205,10 @@ class Settling:
             jobs.append(self._job(one, place)._replace(answers=ready[one.seq]))
         for job, done in self._run.pool.run(jobs, pulse=self._run.tick):
             one, result = by_seq[job.item.id], done.result
-            again = [ask for ask in _results(result) if isinstance(ask, Ask)]
+            again = [ask for ask in results_of(result) if isinstance(ask, Ask)]
             if again and all(ask.name in ready[one.seq] for ask in again):
-                told = Finding("AskedTwice", f"the step asks again for {again[0].name!r}, which is answered")
-                result = Reading(Reason.STEP_FAILED, (told,))
+                finding = Finding("AskedTwice", f"the step asks again for {again[0].name!r}, which is answered")
+                result = Reading(Reason.STEP_FAILED, (finding,))
             yield SettledVisit(one, result)
 
     def _entries(self, page: list[SettledVisit]) -> list[Any]:
@@ -218,7 +218,7 @@ class Settling:
         entries, wanted = [], []
         for number, one in enumerate(page):
             try:
-                made = [ask for ask in _results(one.result) if isinstance(ask, Ask)]
+                made = [ask for ask in results_of(one.result) if isinstance(ask, Ask)]
                 asks = [(ask.name, *self._asking.found(ask, one.recorded)) for ask in made]
             except WindrowError as error:
                 failed = Reading(error.reason or Reason.STEP_FAILED, (Finding("BadRequest", str(error)),))
@@ -255,11 +255,11 @@ class Settling:
         if self._step.missing is None or (listing := self._run.ledger.requests.whole_listing(one.seq)) is None:
             return []
         source = self._sources.get(one.source)
-        told = whole_listing(self._run.ledger, listing, source, one.visit.started, self._version_store)
-        return [*self._step.missing(told)] if told.missing else []
+        listed = whole_listing(self._run.ledger, listing, source, one.visit.started, self._version_store)
+        return [*self._step.missing(listed)] if listed.missing else []
 
     def _settle(self, page: list[SettledVisit]) -> None:
-        """Tell a page of visits in one transaction; what ends a listing is told when all before it was."""
+        """Write a page of visits in one transaction; one that ends a listing after all before it."""
         start = 0
         for number, one in enumerate(page if self._step.missing else ()):
             if start < number and self._run.ledger.requests.whole_listing(one.recorded.seq):
@@ -270,13 +270,13 @@ class Settling:
     def _settle_page(self, page: list[SettledVisit], upto: int) -> None:
         entries = self._entries(page)
         self._version_store.settle([entry for entry in entries if entry is not None], upto)
-        self._pace(page)
+        self._set_due(page)
         self._count(page)
 
-    def _pace(self, page: list[SettledVisit]) -> None:
+    def _set_due(self, page: list[SettledVisit]) -> None:
         """Let the addresses of these visits be due when what is known of their content now says.
 
-        All that was ever seen of an address says it, so that telling a visit twice makes no difference.
+        All that was ever seen of an address says it, so that settling a visit twice makes no difference.
         """
         crawl = self._run.collection.crawl
         if crawl is None or crawl.interval is None or self._run.harvest.reread:
@@ -306,15 +306,15 @@ class Settling:
         run.progress.step(len(page), failed)
         run.tick()
 
-    def _pay(self) -> None:
+    def _read_again(self) -> None:
         """Read once more what stands for another version than it did, and could not be had then."""
         run = self._run
-        while not run.stopping() and (owed := self._version_store.to_read_again(PAGE)):
-            visits = run.ledger.attempts.visits_named(owed)
-            self._version_store.read_again(dict.fromkeys(owed) | dict(self._again(visits)))
+        while not run.stopping() and (to_read := self._version_store.to_read_again(PAGE)):
+            visits = run.ledger.attempts.visits_named(to_read)
+            self._version_store.read_again(dict.fromkeys(to_read) | dict(self._readings(visits)))
             run.tick()
 
-    def _again(self, visits: list[Recorded]) -> Iterator[tuple[int, Any]]:
+    def _readings(self, visits: list[Recorded]) -> Iterator[tuple[int, Any]]:
         tell, wants = self._step.tell, self._step.wants
         jobs = []
         by_seq: Mapping[int, Recorded] = {one.seq: one for one in visits}
@@ -330,32 +330,25 @@ class Settling:
 
 
 def settle_step(run: HarvestRun, step: Settle) -> None:
-    """Take a Settle step for every visit that the version store was not told of."""
+    """Take a Settle step for every visit after the version store's checkpoint."""
     if run.harvest.version_store is not None:
         with rare_gc():
             Settling(run, step, run.harvest.version_store).run()
-
-
-def _results(result: Any) -> tuple[Any, ...]:
-    """Return what a step made of a document as a row of results."""
-    if result is None or isinstance(result, Reading):
-        return ()
-    return (result,) if isinstance(result, Ask | Skip | Observation) else tuple(result)
 
 
 def _failed(reading: Reading) -> tuple[Skip, ...]:
     """Return a failed reading as something that is skipped, with its first finding."""
     if reading.reason is None:
         return ()
-    told = reading.findings[0].message if reading.findings else ""
-    return (Skip(reading.reason, "", told),)
+    message = reading.findings[0].message if reading.findings else ""
+    return (Skip(reading.reason, "", message),)
 
 
-def _pages(told: Iterator[SettledVisit], clock: Callable[[], float] = time.monotonic) -> Iterator[list[SettledVisit]]:
-    """Gather what is told together: so many visits, or fewer where a lot was read or it takes long."""
+def _pages(visits: Iterator[SettledVisit], clock: Callable[[], float] = time.monotonic) -> Iterator[list[SettledVisit]]:
+    """Gather what is written together: `PAGE` visits, or fewer where a lot was read or it takes long."""
     page: list[SettledVisit] = []
     held, began = 0, clock()
-    for one in told:
+    for one in visits:
         page.append(one)
         kept = one.recorded.visit.kept
         held += kept.size if kept and one.result is not None else 0
