@@ -217,6 +217,22 @@ def test_two_meetings_of_one_committee_on_one_day_are_two_and_one_told_twice_is_
     assert [one.value["unique_key"] for one in days] == ["B", "B - 2"]
 
 
+def test_an_event_has_its_own_branch_and_entity_where_the_list_has_them_and_else_those_of_its_parser():
+    fields = {"title": "t", "start": "s", "branch": "b", "entity": "e"}
+    text = (
+        '[{"t": "A", "s": "2026-09-15", "b": "Judicial", "e": "Supreme Court"},'
+        ' {"t": "B", "s": "2026-09-15", "b": "judicial", "e": "Court  of\\u0000 Appeals"},'
+        ' {"t": "C", "s": "2026-09-15", "b": "", "e": null}]'
+    )
+    found, _ = read(text, "json", fields=fields)
+    names = ("branch", "entity", "source_branch", "source_entity")
+    assert [[one.value[name] for name in names if name in one.value] for one in found] == [
+        ["Judicial", "Supreme Court"],
+        ["Other", "Senate", "judicial", "Court of Appeals"],
+        ["Other", "Senate"],
+    ]
+
+
 def test_a_document_is_read_by_the_version_that_was_in_force_when_it_came():
     old = ParserRules("1.0", "json", items="old", fields={"title": "t", "start": "s"})
     new = ParserRules("1.1", "json", date(2026, 7, 1), items="new", fields={"title": "t", "start": "s"})

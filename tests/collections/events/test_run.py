@@ -157,6 +157,21 @@ def test_a_broken_event_costs_no_other_and_its_reason_is_known(tmp_path, site):
     assert any("incomplete_record" in line for line in story.lines)
 
 
+def test_a_placeholder_row_is_no_event_and_none_that_was_rejected(tmp_path, site):
+    row = '{"t": "No meetings scheduled", "s": "2027-01-01"}'
+    site.put("/a.json", f'[{row}, {{"t": "Board", "s": "2027-01-01"}}]', "application/json")
+    rules = {"reader": "json", "fields": {"title": "t", "start": "s"}, "placeholders": ["No meetings scheduled"]}
+    workspace = configured(tmp_path, f"{site.url}/a.json", every="1s", **rules)
+    run(workspace)
+    site.put("/a.json", f"[{row}]", "application/json")
+    waited(workspace)
+    assert [one["title"] for one in events(workspace)] == ["Board"]
+    assert [(one["outcome"], one["events"], one["rejected"]) for one in logs(workspace)] == [
+        ("read", 1, 0),
+        ("empty", 0, 0),
+    ]
+
+
 def test_try_check_search_replay_export_and_forget_work_on_events(tmp_path, site):
     site.put("/a.ics", calendar(event("a@x", MEETING, "Board of Ethics"), event("b@x", ":20270201T150000Z", "Budget")))
     workspace = configured(tmp_path, f"{site.url}/a.ics", every="1s")

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
+from windrow.collections.events.names import BRANCHES, ENTITIES
 from windrow.collections.events.times import EventTime
 from windrow.reasons import Reason
 
@@ -19,12 +20,12 @@ class ParserRules:
     """One version of a parser: what reads documents that came on `since` or later.
 
     `items` finds the events in a document, and `fields` the values in an event (id, title, start, end, description,
-    url, status, location); `extra` has the keys that a source gives beside those of the standard. How both are
-    written depends on the `reader`. `formats` are the times' patterns, `naive` the zone of times that name none where
-    that is not the source's ("UTC"), `statuses` this project's words for those of the source, `next` finds the next
-    page. `root` is what the document must be: anything else is an error page. `placeholders` are titles of what says
-    only that there is nothing, `markup` the fields that are HTML. `details` leads to documents of their own, one for
-    each event: `LIST:URL:CHANGED`, where CHANGED tells that one has to be asked again.
+    url, status, location, branch, entity); `extra` has the keys that a source gives beside those of the standard. How
+    both are written depends on the `reader`. `formats` are the times' patterns, `naive` the zone of times that name
+    none where that is not the source's ("UTC"), `statuses` this project's words for those of the source, `next` finds
+    the next page. `root` is what the document must be: anything else is an error page. `placeholders` are titles of
+    what says only that there is nothing, `markup` the fields that are HTML. `details` leads to documents of their own,
+    one for each event: `LIST:URL:CHANGED`, where CHANGED tells that one has to be asked again.
     """
 
     version: str = "1"
@@ -49,7 +50,8 @@ class EventParser:
 
     `complete` says that a document has all that is to come, so that a future event that is not in it any more has
     vanished; a feed of the newest has not. `urls` are the addresses of a ready parser. `past` and `ahead` are the
-    seconds before and after a visit within which repeated events are told one by one.
+    seconds before and after a visit within which repeated events are told one by one. `branches` and `entities` are the
+    names that an event may have.
     """
 
     name: str
@@ -63,6 +65,8 @@ class EventParser:
     missing_after: int = 3
     past: float = 30 * 86400.0
     ahead: float = 180 * 86400.0
+    branches: tuple[str, ...] = BRANCHES
+    entities: tuple[str, ...] = ENTITIES
 
     def at(self, when: datetime) -> ParserRules:
         """Return the rules that a document is read by which came at a time: the latest that were in force then."""

@@ -18,6 +18,8 @@ LONGEST = 1000
 
 LONGEST_UID = 480
 
+_NAMED = ("branch", "entity")
+
 MOST_TEXT = 64_000_000
 """Characters of all events of a document, each with the part of the document that it was read from."""
 
@@ -107,8 +109,8 @@ def _event(parser: EventParser, given: ParserInput, one: RawEvent, start: EventT
         "title": title,
         "description": one.description,
         "end_datetime": spelled(end.utc) if isinstance(end, EventTime) else end,
-        "branch": one.branch or parser.branch,
-        "entity": one.entity or parser.entity,
+        "branch": one.branch if one.branch in parser.branches else parser.branch,
+        "entity": one.entity if one.entity in parser.entities else parser.entity,
         "parser_name": parser.name,
         "event_url": one.url,
         "source_timezone": parser.zone,
@@ -121,6 +123,8 @@ def _event(parser: EventParser, given: ParserInput, one: RawEvent, start: EventT
         value["location"] = one.location
     if start.note:
         value["time_note"] = start.note
+    # What is on no list of names is a key of its own, as the source spells it.
+    value |= {f"source_{name}": _line(told) for name in _NAMED if (told := getattr(one, name)) not in {"", value[name]}}
     # A source's own key never takes the place of one of the standard's.
     value |= {name: extra for name, extra in one.extra.items() if name not in value and not name.startswith("_")}
     text = one.text.encode("utf-8", "replace").decode()  # half of a surrogate pair is no text, to a CouchDB neither

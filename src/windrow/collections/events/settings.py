@@ -83,7 +83,12 @@ SOURCE = (
     Setting("timezone", TEXT, "", "zone of the place of its events, such as America/New_York"),
     Setting("every", DURATION, 6 * 3600.0, "how often it is asked"),
     Setting("items", TEXT, "", "where the events are in a document: a path, or a selector"),
-    Setting("fields", TABLE, {}, "where id, title, start, end, description, url, status, location are in an event"),
+    Setting(
+        "fields",
+        TABLE,
+        {},
+        "where id, title, start, end, description, url, status, location (branch, entity) are",
+    ),
     Setting("extra", TABLE, {}, "further keys of an event, and where they are in it"),
     Setting("formats", TEXTS, [], "how times are written, in the patterns of strptime, first to last"),
     Setting("naive", choice("", "UTC"), "", "the zone of times that name none, where that is not `timezone`"),
@@ -163,6 +168,8 @@ def _parser(
         zone=zone,
         versions=versions,
         complete=complete,
+        branches=branches,
+        entities=entities,
         **{name: said[name] for name in ("every", "missing_after", "past", "ahead") if name in said},
     )
 

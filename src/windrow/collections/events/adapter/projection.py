@@ -231,7 +231,8 @@ class EventProjection:
         visit, source = one.visit, self._sources.get(one.source)
         parser = parser_of(source)
         whole = next((skip for skip in skips if not skip.key), None)
-        rejected = sum(bool(skip.key) for skip in skips)
+        # A row that says only that there is nothing is no event that was lost.
+        rejected = sum(bool(skip.key) and skip.reason is not Reason.PLACEHOLDER for skip in skips)
         reason, message = visit.reason, visit.message
         if reason is None and whole is not None:
             reason, message = whole.reason, whole.message
