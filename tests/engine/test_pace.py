@@ -11,7 +11,7 @@ import pytest
 from tests.faults.place import DAY, Place
 from tests.servers.script import listening
 from windrow.demo.document import drop
-from windrow.engine.steps.due import FIRST, wait_before
+from windrow.engine.listed.rest import FIRST_WAIT, wait_before
 
 PACE = 0.15
 
@@ -83,6 +83,6 @@ def test_a_server_that_asks_for_a_pause_gets_it_for_everything(tmp_path, after, 
 def test_waits_double_and_differ():
     for attempt in range(1, 8):
         waits = {wait_before(attempt) for _ in range(50)}
-        most = FIRST * 2 ** (attempt - 1)
+        most = FIRST_WAIT * 2 ** (attempt - 1)
         assert len(waits) > 40
         assert most / 2 <= min(waits) <= max(waits) <= most

@@ -121,8 +121,8 @@ def test_a_step_is_told_what_was_asked_and_the_store_tells_what_each_visit_said(
     assert found["t7"].value["url"] == f"{server.url}terms?page=2"
     with ADAPTER._store(workspace) as store:
         visits = sorted({one.visit for one in found.values()})
-        said = store.told(visits)
+        said = store.statements(visits)
         assert sorted(one.key for one in said) == sorted(found)
         assert [one.visit for one in said] == sorted(one.visit for one in said)
         assert {one.source for one in said} == {"words"}
-        assert store.told([]) == []
+        assert store.statements([]) == []

@@ -100,7 +100,7 @@ class Skipped(NamedTuple):
     message: str
 
 
-class Told(NamedTuple):
+class VisitStatement(NamedTuple):
     """What a visit said of one thing: `json` is its record, empty where it is gone or where there is a `reason`."""
 
     visit: int
@@ -155,7 +155,7 @@ class RecordStore:
     # What the engine asks and writes.
 
     def checkpoint(self) -> int:
-        """Return the last visit that was told, 0 at first."""
+        """Return the number of the last visit that was settled, 0 at first."""
         return self._meta("checkpoint")
 
     def same(self, url: str, payload: str) -> bool:
@@ -169,20 +169,20 @@ class RecordStore:
         return False
 
     def settle(self, entries: Sequence[Any], checkpoint: int) -> None:
-        """Take what visits told, up to a visit; what one told before is replaced."""
+        """Write what visits said, up to a visit; what one of them said before is replaced."""
         with self._writing():
             touched: set[int] = set()
             for entry in entries:
-                touched |= self._take(entry)
+                touched |= self._settle_one(entry)
             for record in touched:
-                self._renew(record)
+                self._update_full_text(record)
             self._link.execute(
                 "INSERT INTO meta VALUES ('checkpoint', ?)"
                 " ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
                 (checkpoint,),
             )
 
-    def _take(self, entry: Observed) -> set[int]:
+    def _settle_one(self, entry: Observed) -> set[int]:
         run = self._link.execute
         waits = [tuple(one) for one in entry.results if isinstance(one, Waits)]
         if waits:  # what the visit told before holds until the answers are there
@@ -196,9 +196,15 @@ class RecordStore:
             if isinstance(one, Observation):
                 key = key_of(self._link, one) if one.value is None and one.names else one.key
                 if key:
-                    touched |= self._observe(entry, one._replace(key=_whole(key)))
+                    touched |= self._observe(entry, one._replace(key=_replace_surrogates(key)))
             elif isinstance(one, Skip):
-                told = (entry.visit, _whole(one.key), entry.url, str(one.reason), _whole(one.message[:2000]))
+                told = (
+                    entry.visit,
+                    _replace_surrogates(one.key),
+                    entry.url,
+                    str(one.reason),
+                    _replace_surrogates(one.message[:2000]),
+                )
                 run("INSERT INTO skipped VALUES (?,?,?,?,?) ON CONFLICT DO NOTHING", told)
         return touched
 
@@ -209,10 +215,12 @@ class RecordStore:
         record = int(run("SELECT id FROM record WHERE key = ?", (one.key,)).fetchone()[0])
         value = None
         if one.value is not None:
-            spelled = _whole(json.dumps(one.value, ensure_ascii=False, sort_keys=True, separators=(",", ":")))
-            text = _whole(one.text)
+            spelled = _replace_surrogates(
+                json.dumps(one.value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+            )
+            text = _replace_surrogates(one.text)
             name = digest(f"{spelled}\n{text}".encode())
-            aside = _whole(json.dumps(one.aside, ensure_ascii=False, sort_keys=True)) if one.aside else ""
+            aside = _replace_surrogates(json.dumps(one.aside, ensure_ascii=False, sort_keys=True)) if one.aside else ""
             run(
                 "INSERT INTO value (digest, json, text, aside) VALUES (?,?,?,?) ON CONFLICT DO NOTHING",
                 (name, spelled, text, aside),
@@ -229,7 +237,7 @@ class RecordStore:
         run("INSERT INTO observation VALUES (?,?,?,?,?,?) ON CONFLICT DO UPDATE SET value = excluded.value", told)
         return touched
 
-    def _renew(self, record: int) -> None:
+    def _update_full_text(self, record: int) -> None:
         """Let the full text say what a record says now."""
         if self._link.execute(_LATEST, (record,)).fetchone() is None:
             self._link.execute("DELETE FROM record WHERE id = ?", (record,))
@@ -253,7 +261,7 @@ class RecordStore:
         return []
 
     def read_again(self, readings: Mapping[int, Any]) -> None:
-        """Take nothing, since nothing is owed."""
+        """Do nothing: `to_read_again` names no visit."""
 
     def finish(self, at: int, pulse: Callable[[], bool]) -> int:
         """Remove values that no observation has any more, such as those of a visit that was told anew."""
@@ -318,7 +326,7 @@ class RecordStore:
         with self._guarded():
             return dict(self._link.execute(text).fetchall())
 
-    def told(self, visits: Sequence[int]) -> list[Told]:
+    def statements(self, visits: Sequence[int]) -> list[VisitStatement]:
         """Return all that some visits said, in their order, what was skipped last; some hundreds of them at most."""
         marks = ",".join("?" * len(visits))
         said = f"""
@@ -331,9 +339,9 @@ class RecordStore:
             SELECT visit, key, url, reason, message FROM skipped WHERE visit IN ({marks}) ORDER BY visit, key
         """
         with self._guarded():
-            found = [Told(*row) for row in self._link.execute(said, visits)]
+            found = [VisitStatement(*row) for row in self._link.execute(said, visits)]
             for visit, key, url, reason, message in self._link.execute(skipped, visits):
-                found.append(Told(visit, key, url, "", "", Reason(reason), message))
+                found.append(VisitStatement(visit, key, url, "", "", Reason(reason), message))
         return sorted(found, key=lambda one: one.visit)
 
     def carry_over(self, before: RecordStore, sources: Collection[str]) -> None:
@@ -488,7 +496,7 @@ class RecordStore:
                     gone = self._link.execute(f"DELETE FROM {table} WHERE visit IN ({marks})", part)
                     count += gone.rowcount if table == "observation" else 0
             for record in touched:
-                self._renew(record)
+                self._update_full_text(record)
             self._link.execute(_ORPHANS)
             # What is deleted from the full text stays in its segments until they are merged.
             self._link.execute("INSERT INTO current_text (current_text) VALUES ('optimize')")
@@ -505,6 +513,6 @@ def _spell(at: datetime) -> str:
     return aware.astimezone(UTC).isoformat(timespec="microseconds")
 
 
-def _whole(text: str) -> str:
-    """Return a text without halves of characters, which no database takes: each becomes a question mark."""
+def _replace_surrogates(text: str) -> str:
+    """Return a text with a question mark for each half of a character (surrogate), which no database takes."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()

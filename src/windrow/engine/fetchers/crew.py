@@ -32,9 +32,8 @@ from windrow.formats.url import parts
 from windrow.model import Fetched, Site
 from windrow.reasons import Reason
 
-Told = TransferBatch | CloseConnection | Halt | WalkOrigin | MoreAddresses | None
-"""What a fetcher is told; None ends it."""
-
+FetcherMessage = TransferBatch | CloseConnection | Halt | WalkOrigin | MoreAddresses | None
+"""What is sent to a fetcher process; None ends it."""
 
 _ENDED = "a fetcher process was ended: to read what came from the host took too long"
 _GRACE = 10.0  # seconds that all processes together have to finish their files
@@ -58,7 +57,7 @@ class _Member:
         self.overdue = False  # it was ended since it did not report any more
         start(self.process)
         theirs.close()
-        self._outbox: SimpleQueue[Told] = SimpleQueue()
+        self._outbox: SimpleQueue[FetcherMessage] = SimpleQueue()
         threading.Thread(target=self._post, daemon=True).start()
         self.batches: dict[int, set[int]] = {}
         self.sites: dict[int, Site] = {}  # by batch
@@ -70,7 +69,7 @@ class _Member:
         """Batches that run here or may soon."""
         return len(self.batches) + self.resting.total() + len(self.walks)
 
-    def send(self, told: Told) -> None:
+    def send(self, told: FetcherMessage) -> None:
         """Tell it something, without waiting: it may itself be waiting for us to hear it."""
         self._outbox.put(told)
 

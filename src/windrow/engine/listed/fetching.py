@@ -20,9 +20,8 @@ from windrow.engine.ledger.moment import now
 from windrow.engine.listed.connection_pool import host as site_host
 from windrow.engine.listed.connection_pool import paces
 from windrow.engine.listed.queue import FetchQueue, WantedItem
-from windrow.engine.listed.rest import told_pause
+from windrow.engine.listed.rest import told_pause, wait_before, worth_waiting
 from windrow.engine.run import HarvestRun
-from windrow.engine.steps.due import wait_before, worth_waiting
 from windrow.model import Fetched, Finding, Level, Source, Status
 from windrow.reasons import Reason
 

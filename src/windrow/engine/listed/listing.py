@@ -13,8 +13,8 @@ from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.listings import OfferRow
 from windrow.engine.ledger.moment import spell
 from windrow.engine.listed.connection_pool import host, paces
+from windrow.engine.listed.rest import wait_before, worth_waiting
 from windrow.engine.run import HarvestRun
-from windrow.engine.steps.due import wait_before, worth_waiting
 from windrow.model import Finding, Level, ListingEntry, Offer, Source
 from windrow.reasons import Reason
 

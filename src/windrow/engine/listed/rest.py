@@ -1,7 +1,8 @@
-"""What failed in session after session rests before it is asked for again: at a falling rate, and never for good."""
+"""How long to wait after a failure: seconds between the attempts of a run, hours and days between sessions."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -79,3 +80,29 @@ def resting(ledger: Ledger, collection: Collection, at: datetime) -> list[Restin
     listing = collection.listing
     failed = due(ledger, collection, listing.kind, [(listing.first[0], Status.FAILED)])
     return divide(ledger, failed, at)[1]
+
+
+FIRST_WAIT = 0.5
+LONGEST_WAIT = 300.0
+"""Seconds between two attempts of one run: before the second one, and at most."""
+
+
+def worth_waiting(asked: float | None) -> bool:
+    """Tell whether this run waits as long as a server asked; what would take longer is for the next run.
+
+    >>> worth_waiting(None), worth_waiting(7.0), worth_waiting(86400.0)
+    (True, True, False)
+    """
+    return asked is None or asked <= LONGEST_WAIT
+
+
+def wait_before(attempt: int, asked: float | None = None) -> float:
+    """Return the seconds to wait before the attempt after `attempt` failed ones.
+
+    A server's own wish (`asked`, from Retry-After) is a floor.
+
+    >>> 0.25 <= wait_before(1) <= 0.5, wait_before(1, asked=7.0) >= 7.0
+    (True, True)
+    """
+    backoff: float = min(LONGEST_WAIT, FIRST_WAIT * 2 ** (attempt - 1)) * random.uniform(0.5, 1.0)  # noqa: S311 no secret
+    return max(backoff, asked or 0.0)

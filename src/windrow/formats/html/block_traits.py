@@ -15,7 +15,6 @@ from windrow.formats.html.view import ABOVE, PROSE_SHARES, SHARES, View
 Trait = Callable[[View], bytes]
 
 _LONG = 15  # words of a block that can be the first or the last of the prose
-_NOWHERE = -9999
 _NEIGHBOURS = (-2, -1, 1, 2)
 _ENDS = frozenset('.!?…:”"。')
 _MONEY = re.compile(r"[$€£¥]\s?\d|\d\s?[$€£¥]")

@@ -9,7 +9,6 @@ from windrow.errors import StepError
 from windrow.reasons import Reason
 
 _PARTS = re.compile(r"(https?)://(\[[^\]/?#]+\]|[^\[\]:/?#@]+)(?::(\d{1,5}))?(/[^?#]*)(?:\?([^#]*))?", re.DOTALL)
-_KNOWN = {"http": 80, "https": 443}
 
 
 class Parts(NamedTuple):
@@ -26,11 +25,6 @@ class Parts(NamedTuple):
     def origin(self) -> str:
         """Return scheme, host and, where it is not the scheme's own, port: `https://example.org`."""
         return f"{self.scheme}://{self.host}" + (f":{self.port}" if self.port is not None else "")
-
-    @property
-    def known_port(self) -> int:
-        """Return the port, the scheme's own one included."""
-        return self.port if self.port is not None else _KNOWN[self.scheme]
 
 
 def parts(url: str) -> Parts:

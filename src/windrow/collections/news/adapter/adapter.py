@@ -121,7 +121,7 @@ class NewsAdapter(RecordAdapter):
         urls: set[str] = set()
         with self._store(workspace) as store:
             for start in range(0, len(visits) if store else 0, 400):
-                urls |= {one.key for one in store.told(visits[start : start + 400])} if store else set()
+                urls |= {one.key for one in store.statements(visits[start : start + 400])} if store else set()
         if not target.host:  # of a list that has others too, only what is named
             urls = {one for one in (*urls, target.name) if number(normalise(one).url) == target.address}
         if urls:

@@ -28,7 +28,7 @@ from windrow.engine.ledger import Ledger
 from windrow.errors import DiskFull, StoreError
 from windrow.model import Limits, Recorded
 from windrow.reasons import Reason
-from windrow.stores.records import RecordStore, Told
+from windrow.stores.records import RecordStore, VisitStatement
 
 _PAGE = 200
 _DISK_FULL = 28
@@ -95,8 +95,8 @@ class _Writing:
         last, opened = 0, datetime.now(UTC)
         with self._index.run():
             for page in _pages(visits):
-                told: dict[int, list[Told]] = {}
-                for one in self._store.told([one.seq for one in page]):
+                told: dict[int, list[VisitStatement]] = {}
+                for one in self._store.statements([one.seq for one in page]):
                     told.setdefault(one.visit, []).append(one)
                 for visit in page:
                     last, opened = visit.seq, visit.opened
@@ -110,7 +110,7 @@ class _Writing:
             self._index.reach(last)
         return sum(one.counts["articles_new"] for one in self._raw.values())
 
-    def _visit(self, one: Recorded, told: list[Told]) -> None:
+    def _visit(self, one: Recorded, told: list[VisitStatement]) -> None:
         asked = self._ledger.requests.asked(one.seq)
         name = json.loads(asked.context).get("name", "") if asked and asked.context else ""
         kind = kind_of(name)
@@ -130,7 +130,7 @@ class _Writing:
                 continue  # listed by a page that overlaps another one of this run
             raw.count(*self._told(each, one, kind))
 
-    def _told(self, told: Told, visit: Recorded, kind: str) -> tuple[str, str]:
+    def _told(self, told: VisitStatement, visit: Recorded, kind: str) -> tuple[str, str]:
         """Write an article where it is to be; return what is counted, and what it is by."""
         if told.reason is Reason.FORGOTTEN:
             return "forgotten", ""
