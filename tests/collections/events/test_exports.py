@@ -10,7 +10,8 @@ import icalendar
 import pytest
 from lxml import etree
 
-from tests.collections.events.place import configured
+from tests.collections.events.place import calendar, configured, event
+from tests.collections.events.reader import read
 from tests.stores.documents.pouchdb import NPM
 from windrow.collections.events.adapter.api import EventApi
 from windrow.collections.events.adapter.databases import opened
@@ -82,6 +83,19 @@ def test_our_icalendar_is_read_by_an_independent_program_as_the_same_events():
         ["p/2", "Recess", None, "2026-12-30", "2027-01-03", True, "CONFIRMED", 0],
         ["p/3", "=HYPERLINK(1)", None, "2026-12-31", "2027-01-01", True, "CONFIRMED", 0],
     ]
+
+
+def test_an_evening_in_washington_that_is_midnight_utc_is_no_whole_day_in_a_calendar():
+    evening = event("a@x", ";TZID=America/New_York:20260902T200000")
+    found, _ = read(calendar(evening, event("b@x", ";VALUE=DATE:20260903")), "icalendar")
+    assert [(one.value["datetime"], one.value["all_day"]) for one in found] == [
+        ("2026-09-03T00:00:00Z", False),
+        ("2026-09-03T00:00:00Z", True),
+    ]
+    told = [document(number, **one.value) for number, one in enumerate(found, 1)]
+    text = "".join(FORMS["ical"].write(told))
+    assert "DTSTART:20260903T000000Z\r\n" in text
+    assert "DTSTART;VALUE=DATE:20260903\r\nDTEND;VALUE=DATE:20260904\r\n" in text
 
 
 def test_feeds_are_well_formed_with_one_id_for_an_event_whatever_becomes_of_it():

@@ -3,6 +3,7 @@
 import time
 
 from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving, setup_of
+from windrow.collections.events.adapter.remembered import remember_parsers, removed_sources
 from windrow.engine.ledger import Ledger
 from windrow.engine.progress import Progress
 
@@ -34,3 +35,17 @@ def test_replay_keeps_the_events_and_logs_of_a_source_that_is_configured_no_more
         ledger = Ledger(workspace.ledger)
         assert list(ADAPTER.check(workspace, ledger)) == []
         ledger.close()
+
+
+def test_a_parser_that_is_on_the_ledger_comes_back_as_it_was_and_is_not_written_again(tmp_path):
+    more = 'branches = ["City"]\nentities = ["City Council"]'
+    rules = {"branch": "City", "entity": "City Council", "reader": "json", "formats": ["%d.%m.%Y"]}
+    workspace = configured(tmp_path, "http://a.example/a.json", more, **rules)
+    ledger = Ledger(workspace.ledger)
+    sources = workspace.of("events")
+    remember_parsers(ledger, "events", sources)
+    (back,) = removed_sources(ledger, "events", ())
+    assert back.options["event_parser"] == sources[0].options["event_parser"]
+    ledger.writing = None  # whoever writes now fails
+    remember_parsers(ledger, "events", sources)
+    ledger.close()

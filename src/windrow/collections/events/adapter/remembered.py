@@ -38,27 +38,25 @@ def removed_sources(ledger: Ledger, collection: str, sources: Iterable[Source]) 
 
 
 def _spelled(parser: EventParser) -> dict[str, Any]:
-    told = asdict(parser)
-    told["urls"] = list(parser.urls)
-    told["versions"] = [
-        {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(rules).items()}
-        | {"since": rules.since.isoformat()}
-        for rules in parser.versions
-    ]
-    return told
+    versions = [_listed(asdict(rules)) | {"since": rules.since.isoformat()} for rules in parser.versions]
+    return _listed(asdict(parser)) | {"versions": versions}
+
+
+def _listed(words: dict[str, Any]) -> dict[str, Any]:
+    """Return words as JSON gives them back: so they are equal to what is on the ledger."""
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in words.items()}
 
 
 def _read_back(told: dict[str, Any]) -> EventParser:
     """Make a parser of what `_spelled` wrote; a later windrow may know fewer words, or more."""
-    names = set(EventParser.__dataclass_fields__)
     rules = tuple(map(_rules, told["versions"]))
-    words: dict[str, Any] = {name: value for name, value in told.items() if name in names}
-    return EventParser(**(words | {"versions": rules, "urls": tuple(told["urls"])}))
+    return EventParser(**(_known(told, EventParser) | {"versions": rules}))
 
 
 def _rules(told: dict[str, Any]) -> ParserRules:
-    names = set(ParserRules.__dataclass_fields__)
-    words: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in told.items() if name in names
-    }
-    return ParserRules(**(words | {"since": date.fromisoformat(told["since"])}))
+    return ParserRules(**(_known(told, ParserRules) | {"since": date.fromisoformat(told["since"])}))
+
+
+def _known(told: dict[str, Any], made: type[EventParser | ParserRules]) -> dict[str, Any]:
+    names = set(made.__dataclass_fields__)
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in told.items() if name in names}
