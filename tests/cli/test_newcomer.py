@@ -186,3 +186,29 @@ def test_addresses_that_rules_leave_out_are_counted_by_source_and_rule(root, sma
     standing = windrow("status")
     assert "files that end in .png are not read" in standing.out
     assert len(windrow("status", "--json").messages[0]["left_out"]) == 3
+
+
+def test_a_search_before_anything_was_harvested_names_no_single_collection(tmp_path, windrow) -> None:
+    windrow("init", str(tmp_path / "farm"))
+    said = windrow("search", "tea", "--workspace", str(tmp_path / "farm"))
+    assert said.code == 1
+    assert "nothing was harvested yet" in said.err
+    assert [name for name in names() if name in said.err] == []
+
+
+def test_an_address_without_its_scheme_is_refused_with_one_that_has_it(tmp_path, windrow) -> None:
+    windrow("init", str(tmp_path / "farm"))
+    said = windrow(
+        "new", "source", "blog", "blog.example.org", "--collection", "pages", "--workspace", str(tmp_path / "farm")
+    )
+    assert said.code == 2
+    assert "'blog.example.org' is not an address of the web, such as https://" in said.err
+
+
+def test_a_source_that_may_read_captures_names_all_settings_of_which_one_is_missing(tmp_path, windrow) -> None:
+    farm = tmp_path / "farm"
+    windrow("init", str(farm))
+    (farm / "sources" / "library.toml").write_text('collection = "papers"\n')
+    said = windrow("run", "--workspace", str(farm))
+    assert said.code == 4
+    assert "source.library: one of url, from, cdx, warc, warc_at is missing" in said.err

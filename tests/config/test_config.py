@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from contextlib import suppress
 from pathlib import Path
@@ -113,6 +114,7 @@ KNOWN_NAMES = {
     "entity": ('"Senate"', "Senate"),
     "timezone": ('"America/New_York"', "America/New_York"),
     "from": ('["pages", "drops"]', "pages,drops"),
+    "warc_at": ('["https://a.example/warcs/", "s3://b/c/"]', "https://a.example/warcs/,s3://b/c/"),
 }
 """Values of settings whose words are checked against what is known."""
 
@@ -370,3 +372,9 @@ def test_amounts_are_read_or_refused(value: object) -> None:
     for read in (size, duration):
         with suppress(ConfigError):
             assert 0 <= read(value) < 2**62
+
+
+def test_a_new_windrow_toml_shows_a_source_of_each_collection_that_loads_as_it_is_shown(root):
+    shown = re.sub(r"(?m)^# (?=\[|[a-z_]+ = )", "", default_toml("farm"))
+    (root / "windrow.toml").write_text(shown)
+    assert {one.collection for one in load(root, {}).sources} == set(registry.installed())

@@ -59,6 +59,8 @@ def search(
         except WindrowError as error:
             wrong.append(error)
     if not answers:
+        if wrong and not among and not _used(workspace):
+            raise WindrowError("nothing was harvested yet", hint="windrow run")
         raise (
             wrong[0]
             if wrong

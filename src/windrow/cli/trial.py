@@ -9,7 +9,7 @@ import click
 from windrow.cli.kind import kind_names, kinds
 from windrow.cli.verb import option, verb
 from windrow.cli.voice import Voice
-from windrow.display import show
+from windrow.display import counted, show
 from windrow.errors import NotAWorkspace
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class _Printer:
             if count > self._limit:
                 self._voice.data(f"  ... {count - self._limit:,} more {what}")
         end = f"refused at {part.phase}: {part.reason.meaning}" if part.reason else f"good up to {part.phase}"
-        self._voice.data(f"{part.name}: {show(part.size)} bytes, {part.records:,} records, {end}")
+        self._voice.data(f"{part.name}: {show(part.size)} bytes, {counted(part.records, 'record')}, {end}")
 
     def _few(self, what: str, document: str, line: str) -> None:
         count = self._shown[what, document] = self._shown.get((what, document), 0) + 1

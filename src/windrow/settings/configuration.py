@@ -66,12 +66,15 @@ def source_at_url(table: SourceTable, values: Mapping[str, Value], around: Surro
     options = {name: value.value for name, value in values.items()}
     active = values["state"].value == "available"
     if not url.value and any(
-        options.get(name) for name in ("from", "cdx", "warc", "warc_at")
+        options.get(name) for name in _CAPTURES
     ):  # it takes captures of others, and nobody is asked
         nowhere = Site("", agent=around.agent)
         return Source(table.name, values["collection"].value, nowhere, active=active, options=options)
     if not url.value:
-        raise ConfigError(f"{table.file}: source.{table.name}.url is missing", hint=f"edit {table.file}")
+        others = [name for name in _CAPTURES if name in options]
+        missing = f"{{}}: one of url, {', '.join(others)} is missing" if others else "{}.url is missing"
+        told = missing.format(f"source.{table.name}")
+        raise ConfigError(f"{table.file}: {told}", hint=f"edit {table.file}")
     try:
         where = place(url.value, around.root)
     except ConfigError as error:
@@ -93,6 +96,9 @@ def source_at_url(table: SourceTable, values: Mapping[str, Value], around: Surro
 
 SECRET_SETTINGS = ("secret", "secret_header", "secret_query", "secret_prefix")
 """What says of a source or a service which secret goes where in its requests."""
+
+_CAPTURES = ("from", "cdx", "warc", "warc_at")
+"""The settings that name captures of others."""
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _OURS = frozenset({"host", "content-length", "transfer-encoding", "connection", "range", "accept-encoding"})

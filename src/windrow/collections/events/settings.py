@@ -186,4 +186,18 @@ CONFIGURATION = Configuration(
     ),
     source=(*ASKED, *CAPTURED, *SOURCE),
     build=event_source,
+    template="""\
+# [events]
+# branches = ["City"]  # beside those of the standard
+# entities = ["City Council"]
+
+# A source of events:
+# [source.council]
+# collection = "events"
+# url = "https://council.example.org/calendar.ics"
+# reader = "icalendar"  # it wants the extra `events`
+# branch = "City"
+# entity = "City Council"
+# timezone = "America/New_York"
+""",
 )

@@ -81,4 +81,10 @@ CONFIGURATION = Configuration(
     ),
     source=SOURCE,
     build=build,
+    template="""\
+# A source of news:
+# [source.gazette]
+# collection = "news"
+# url = "https://gazette.example.org/"
+""",
 )

@@ -181,7 +181,8 @@ def _seeds(one: SourceTable, values: Mapping[str, Value], around: Surroundings) 
         raise ConfigError(f"{url.origin}: {url.name}: {error}", hint=f"edit {around.root / one.file}") from None
     if url.value and not normalise(url.value).url:
         raise ConfigError(
-            f"{url.origin}: {url.name}: {url.value[:200]!r} is not an address of the web", hint=f"edit {one.file}"
+            f"{url.origin}: {url.name}: {url.value[:200]!r} is not an address of the web, such as https://example.org/",
+            hint=f"edit {one.file}",
         )
     found = tuple(dict.fromkeys(([url.value] if url.value else []) + [*values["seeds"].value]))
     if not found:

@@ -43,4 +43,10 @@ CONFIGURATION = Configuration(
         Setting("digests", TEXTS, [], "take only files with one of these SHA-1 digests in base 32"),
     ),
     services=(SERVICE,),
+    template="""\
+# A source of papers:
+# [source.library]
+# collection = "papers"
+# warc = ["/srv/warcs"]  # and cdx = ["/srv/cdx"] where there are indexes; or from = ["pages"]
+""",
 )  # fmt: skip

@@ -29,6 +29,7 @@ from windrow.collections.events.readers.decoded import text_of
 from windrow.collections.events.settings import ADDRESS
 from windrow.contract import CAPTURED, REQUEST, ROBOTS
 from windrow.digest import digest
+from windrow.display import counted
 from windrow.engine.ledger import Ledger
 from windrow.engine.requests.answers import body_of
 from windrow.errors import ArchiveError, StepError
@@ -92,7 +93,8 @@ class EventProjection:
         return self._said()
 
     def _said(self) -> str:
-        return f"{self._written['new']} events new, {self._written['changed']} changed, {self._written['logs']} logs"
+        events, logs = counted(self._written["new"], "event"), counted(self._written["logs"], "log")
+        return f"{events} new, {self._written['changed']:,} changed, {logs}"
 
     def _remove_stale(self, database: str, known: set[str], mark: str) -> None:
         """Remove what windrow wrote and would not write now; what has no `mark` is somebody else's, and stays."""

@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape, quoteattr
 from windrow.collections.news import standard
 from windrow.collections.news.standard import FIELDS
 from windrow.config import Workspace
-from windrow.errors import UsageError
+from windrow.errors import MissingExtra
 from windrow.formats.markdown import read as rendered
 
 NEWEST = 200
@@ -89,7 +89,7 @@ def parquet(tree: Path, out: TextIO) -> int:
         import pyarrow as pa  # noqa: PLC0415 an extra
         from pyarrow import parquet as pq  # noqa: PLC0415
     except ImportError:
-        raise UsageError("Parquet wants pyarrow", hint="pip install pyarrow") from None
+        raise MissingExtra("writing Parquet", "parquet") from None
     numbers = {"publication_timestamp_gmt", "first_seen_timestamp_gmt", "word_count"}
     columns = [(name, pa.int64() if name in numbers else pa.list_(pa.string()) if name == "keywords" else pa.string())
                for name in FIELDS]  # fmt: skip

@@ -24,6 +24,7 @@ from windrow.collections.news.feed import ARTICLE
 from windrow.collections.news.settings import KINDS
 from windrow.collections.news.wordpress_gone import NUMBERS
 from windrow.contract import CAPTURED, REQUEST
+from windrow.display import counted
 from windrow.engine.ledger import Ledger
 from windrow.errors import DiskFull, StoreError
 from windrow.model import Limits, Recorded
@@ -67,7 +68,7 @@ class Publisher:
             except OSError as error:
                 kind = DiskFull if error.errno == _DISK_FULL else StoreError
                 raise kind(f"the tree of articles cannot be written: {error}") from error
-        return f"publish: {new} new articles of {runs} runs"
+        return f"publish: {counted(new, 'new article')} of {counted(runs, 'run')}"
 
 
 def _visits(ledger: Ledger, after: int, upto: int) -> Iterator[Recorded]:
