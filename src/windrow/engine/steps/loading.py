@@ -7,12 +7,12 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from windrow.contract import ItemStep, Judge, Load, Rows, State, Summarise
-from windrow.engine.account import Account
 from windrow.engine.fetchers.message import Done, Job
 from windrow.engine.ledger import LedgerWriter
+from windrow.engine.phase_tasks import PhaseTasks
 from windrow.engine.run import HarvestRun, Store
 from windrow.engine.steps.due import Due, count, due
-from windrow.engine.steps.stepping import OWN_FAULTS, jobs, version
+from windrow.engine.steps.stepping import OWN_FAULTS, jobs, step_version
 from windrow.errors import StoreError
 from windrow.model import Finding, Level, Reading, Status
 from windrow.reasons import Reason
@@ -29,19 +29,19 @@ def load_step(run: HarvestRun, step: Load | Judge | Summarise) -> None:
     total = count(run.ledger, run.collection, step.kind, states)
     if not total or run.harvest.store is None:
         return
-    account = Account(run, run.collection.phase(step.phase))
+    tasks = PhaseTasks(run, run.collection.phase(step.phase))
     run.progress.begin(step.phase, total)
     try:
-        for page in _pages(_results(run, step, run.harvest.store, states, account)):
-            _record(run, step, page, account)
+        for page in _pages(_results(run, step, run.harvest.store, states, tasks)):
+            _record(run, step, page, tasks)
             if run.stopping():
                 break
     except StoreError as error:
         # What is not loaded stays due: the next run goes on here.
-        account.close(error, error.reason)
+        tasks.close(error, error.reason)
         raise
     else:
-        account.close()
+        tasks.close()
     finally:
         run.progress.end()
 
@@ -50,12 +50,12 @@ Result = tuple[Due, Reading]
 
 
 def _results(
-    run: HarvestRun, step: Load | Judge | Summarise, store: Store, states: list[State], account: Account
+    run: HarvestRun, step: Load | Judge | Summarise, store: Store, states: list[State], tasks: PhaseTasks
 ) -> Iterator[Result]:
     if isinstance(step, Load):
-        return _stage(run, step, store, states, account)
+        return _stage(run, step, store, states, tasks)
     if isinstance(step, Judge):
-        return _judge(run, step, store, states, account)
+        return _judge(run, step, store, states, tasks)
     return _summarise(run, step, store, states)
 
 
@@ -70,12 +70,14 @@ def _pages(results: Iterator[Result]) -> Iterator[list[Result]]:
         yield page
 
 
-def _in_order(run: HarvestRun, step: Load | Judge, states: list[State], account: Account) -> Iterator[tuple[Due, Done]]:
+def _in_order(
+    run: HarvestRun, step: Load | Judge, states: list[State], tasks: PhaseTasks
+) -> Iterator[tuple[Due, Done]]:
     """Read documents in the pool, and give them back in order."""
     kept: dict[int, Due] = {}
 
     def drawn() -> Iterator[Job]:
-        for one, job in jobs(run, step, _ordered(run, step, states), account):
+        for one, job in jobs(run, step, _ordered(run, step, states), tasks):
             kept[one.item.id] = one
             yield job
 
@@ -98,8 +100,8 @@ def _ordered(run: HarvestRun, step: ItemStep, states: list[State]) -> Iterator[D
         heads = list(alive)
 
 
-def _stage(run: HarvestRun, step: Load, store: Store, states: list[State], account: Account) -> Iterator[Result]:
-    for page in _groups(_in_order(run, step, states, account)):
+def _stage(run: HarvestRun, step: Load, store: Store, states: list[State], tasks: PhaseTasks) -> Iterator[Result]:
+    for page in _groups(_in_order(run, step, states, tasks)):
         made = [(one.item, done.result) for one, done in page if isinstance(done.result, Rows)]
         _together(lambda some: store.stage(some, run.clock()), made)
         for one, done in page:
@@ -165,12 +167,12 @@ class _Case:
         return self.due, Reading(self._fatal, findings, count=self._reading.count)
 
 
-def _judge(run: HarvestRun, step: Judge, store: Store, states: list[State], account: Account) -> Iterator[Result]:
+def _judge(run: HarvestRun, step: Judge, store: Store, states: list[State], tasks: PhaseTasks) -> Iterator[Result]:
     def act(some: list[_Case]) -> None:
         for case, findings in zip(some, store.judge(some, run.clock()), strict=True):
             case.published = findings
 
-    for page in _groups(_in_order(run, step, states, account)):
+    for page in _groups(_in_order(run, step, states, tasks)):
         cases = [_Case(one, done.result) for one, done in page]
         _together(act, cases)
         for case in cases:
@@ -184,14 +186,14 @@ def _summarise(run: HarvestRun, step: Summarise, store: Store, states: list[Stat
         yield one, Reading()
 
 
-def _record(run: HarvestRun, step: Load | Judge | Summarise, page: list[Result], account: Account) -> None:
+def _record(run: HarvestRun, step: Load | Judge | Summarise, page: list[Result], tasks: PhaseTasks) -> None:
     """Put a page of outcomes on record."""
-    mine = "" if isinstance(step, Summarise) else version(run, step)
+    mine = "" if isinstance(step, Summarise) else step_version(run, step)
     with run.ledger.writing() as writer:
         parents = set()
         for one, reading in page:
             _move(run, writer, step, one, reading, mine)
-            account.count(writer, one.source, done=reading.done, broken=reading.reason in OWN_FAULTS)
+            tasks.count(writer, one.source, done=reading.done, broken=reading.reason in OWN_FAULTS)
             parents.add(one.item.parent or 0)
         run.update_parents(writer, parents - {0})
     run.progress.step(len(page), sum(not reading.done for _, reading in page))

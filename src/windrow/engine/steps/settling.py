@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from windrow import model
 from windrow.contract import ASK, Ask, Observation, Observed, Settle, Skip, Waits, results_of
-from windrow.engine.account import Account
 from windrow.engine.fetchers.message import Job
+from windrow.engine.phase_tasks import PhaseTasks
 from windrow.engine.requests.answers import KeptAnswer, request_of
 from windrow.engine.requests.following import place_of
 from windrow.engine.requests.listings import whole_listing
@@ -53,7 +53,7 @@ class Settling:
         self._run = run
         self._step = step
         self._version_store = version_store
-        self._account = Account(run, run.collection.phase(step.phase))
+        self._tasks = PhaseTasks(run, run.collection.phase(step.phase))
         self._step_id = run.collection.steps.index(step)
         self._asking = ServiceRequests(run)
         self._sources = {source.name: source for source in run.harvest.sources}
@@ -73,10 +73,10 @@ class Settling:
                 version_store.finish(int(run.clock().timestamp()), self._pulse)
         except StoreError as error:
             # The checkpoint stays where it was: the next run goes on here.
-            self._account.close(error, error.reason)
+            self._tasks.close(error, error.reason)
             raise
         else:
-            self._account.close()
+            self._tasks.close()
         finally:
             run.progress.end()
 
@@ -302,7 +302,7 @@ class Settling:
             for one in page:
                 reason = one.result.reason if isinstance(one.result, Reading) else None
                 failed += reason is not None
-                self._account.count(writer, one.recorded.source, done=reason is None, broken=reason in OWN_FAULTS)
+                self._tasks.count(writer, one.recorded.source, done=reason is None, broken=reason in OWN_FAULTS)
         run.progress.step(len(page), failed)
         run.tick()
 

@@ -7,9 +7,9 @@ from itertools import islice
 from typing import NamedTuple
 
 from windrow.contract import ItemStep, Judge, Load, Read, State
-from windrow.engine.account import Account
 from windrow.engine.fetchers.message import Job
 from windrow.engine.ledger import LedgerWriter
+from windrow.engine.phase_tasks import PhaseTasks
 from windrow.engine.run import HarvestRun
 from windrow.engine.steps.due import Due, count, due
 from windrow.model import ArchivePlace, Item, Reading, Status
@@ -43,13 +43,13 @@ def places(run: HarvestRun, digests: Iterable[str]) -> dict[str, ArchivePlace]:
 
 
 def jobs(
-    run: HarvestRun, step: Read | Load | Judge, items: Iterable[Due], account: Account
+    run: HarvestRun, step: Read | Load | Judge, items: Iterable[Due], tasks: PhaseTasks
 ) -> Iterator[tuple[Due, Job]]:
     """Make the pool's jobs, looking captures up page by page."""
     number = run.collection.steps.index(step)
     options = {name: str(value) for name, value in run.harvest.options.items()}
     for page in _pages(items):
-        mark_running(run, step, page, account)
+        mark_running(run, step, page, tasks)
         where = places(run, (one.capture for one in page))
         for one in page:
             if run.stopping():
@@ -63,29 +63,29 @@ def _pages(items: Iterable[Due]) -> Iterator[tuple[Due, ...]]:
         yield page
 
 
-def mark_running(run: HarvestRun, step: ItemStep, page: Iterable[Due], account: Account) -> None:
+def mark_running(run: HarvestRun, step: ItemStep, page: Iterable[Due], tasks: PhaseTasks) -> None:
     """Move items to (phase, running): a crash leaves them there, and they are due again."""
     state = (run.collection.phase(step.phase), Status.RUNNING)
     with run.ledger.writing() as writer:
         parents = set()
         for one in page:
-            account.open(writer, one.source)
+            tasks.open(writer, one.source)
             if (one.item.phase, one.item.status) != state:
                 writer.items.move(run.session, one.item.id, state)
                 parents.add(one.item.parent or 0)
         run.update_parents(writer, parents - {0})
 
 
-def version(run: HarvestRun, step: Read | Load | Judge) -> str:
+def step_version(run: HarvestRun, step: Read | Load | Judge) -> str:
     """Return what a reading depends on beside the bytes: the step's version and its resources."""
     known = run.harvest.resources
     names = [f"{name}={known[name].digest[7:23]}" for name in step.resources if name in known]
     return "+".join([step.version, *names])
 
 
-def _of(step: Read, item: Item, mine: str) -> str:
+def _version_for(step: Read, item: Item, own_version: str) -> str:
     """Return a step's version for one item: with what its reading depends on beside the bytes."""
-    return f"{mine}+{step.by(item)}" if step.by else mine
+    return f"{own_version}+{step.by(item)}" if step.by else own_version
 
 
 def take_step(run: HarvestRun, step: Read) -> None:
@@ -95,36 +95,36 @@ def take_step(run: HarvestRun, step: Read) -> None:
     total = count(run.ledger, run.collection, step.kind, states)
     if not total:
         return
-    account = Account(run, phase)
+    tasks = PhaseTasks(run, phase)
     run.progress.begin(step.phase, total)
-    mine = version(run, step)
+    own_version = step_version(run, step)
     try:
-        for page in _results(run, step, states, mine, account):
-            _record_page(run, step, page, mine, account)
+        for page in _results(run, step, states, own_version, tasks):
+            _record_page(run, step, page, own_version, tasks)
             if run.stopping():
                 break
     finally:
-        account.close()
+        tasks.close()
         run.progress.end()
 
 
 def _results(
-    run: HarvestRun, step: Read, states: list[State], mine: str, account: Account
+    run: HarvestRun, step: Read, states: list[State], own_version: str, tasks: PhaseTasks
 ) -> Iterator[list[StepOutcome]]:
     """Yield outcomes of the pool by the page; what is remembered goes on record without it."""
     kept: dict[int, Due] = {}
     known: list[StepOutcome] = []
 
     def fresh() -> Iterator[Job]:
-        for one, job in jobs(run, step, due(run.ledger, run.collection, step.kind, states), account):
-            before = remembered(run, step, one, _of(step, one.item, mine))
+        for one, job in jobs(run, step, due(run.ledger, run.collection, step.kind, states), tasks):
+            before = remembered(run, step, one, _version_for(step, one.item, own_version))
             if before is None:
                 kept[one.item.id] = one
                 yield job
                 continue
             known.append(StepOutcome(one, before, remembered=True))
             if len(known) >= PAGE:
-                _record_page(run, step, known, mine, account)
+                _record_page(run, step, known, own_version, tasks)
                 known.clear()
 
     page: list[StepOutcome] = []
@@ -137,39 +137,41 @@ def _results(
         yield page + known
 
 
-def _record_page(run: HarvestRun, step: Read, page: list[StepOutcome], mine: str, account: Account) -> None:
+def _record_page(run: HarvestRun, step: Read, page: list[StepOutcome], own_version: str, tasks: PhaseTasks) -> None:
     """Put some outcomes on record in one transaction, with what follows for their parents."""
     with run.ledger.writing() as writer:
         parents: set[int] = set()
         for one in page:
-            _record(run, writer, step, one, mine)
+            _record(run, writer, step, one, own_version)
             # What has members now is a parent itself.
             parents |= {one.due.item.parent or 0, one.due.item.id if one.reading.done and one.reading.members else 0}
             broken = one.reading.reason in OWN_FAULTS
-            account.count(writer, one.due.source, done=one.reading.done, broken=broken)
+            tasks.count(writer, one.due.source, done=one.reading.done, broken=broken)
         run.update_parents(writer, parents - {0})
     run.progress.step(len(page), sum(not one.reading.done for one in page))
     run.tick()
 
 
-def remembered(run: HarvestRun, step: Read, one: Due, mine: str) -> Reading | None:
+def remembered(run: HarvestRun, step: Read, one: Due, own_version: str) -> Reading | None:
     """Return what this step made of the same bytes before, where that can be told from the ledger."""
     if not one.item.member or not one.item.digest:
         return None
-    known = run.ledger.items.reading(one.item.digest, step.phase, mine)
+    known = run.ledger.items.reading(one.item.digest, step.phase, own_version)
     if known is None or known.reason in OWN_FAULTS:
         return None
     findings = run.ledger.items.findings_in_phase(known.item, run.collection.phase(step.phase))
     return Reading(known.reason, tuple(findings), count=known.number, md5=known.md5)
 
 
-def _record(run: HarvestRun, writer: LedgerWriter, step: Read, outcome: StepOutcome, mine: str) -> None:
+def _record(run: HarvestRun, writer: LedgerWriter, step: Read, outcome: StepOutcome, own_version: str) -> None:
     """Put one outcome on record: reading, findings, members, and the item's move."""
     one, reading = outcome.due, outcome.reading
     collection, item = run.collection, one.item
     phase = collection.phase(step.phase)
     if not outcome.remembered:
-        writer.items.read(run.session, item.id, (step.phase, _of(step, item, mine)), item.digest, reading)
+        writer.items.read(
+            run.session, item.id, (step.phase, _version_for(step, item, own_version)), item.digest, reading
+        )
     run.record_findings(writer, item.id, phase, reading)
     state = (phase, Status.DONE if reading.done else Status.FAILED)
     writer.items.move(run.session, item.id, state, reading.reason)

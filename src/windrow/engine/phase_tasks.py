@@ -18,8 +18,8 @@ class _Task:
 
 
 @dataclass(slots=True)
-class Account:
-    """What a phase did so far, by source; a source's task begins with its first document."""
+class PhaseTasks:
+    """One task for each source that a phase works on, with its counts; it begins with the source's first document."""
 
     run: HarvestRun
     phase: int
