@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from windrow.collections.news import standard
+from windrow.errors import StepError
 from windrow.formats.moment import written
 
 _APART = timedelta(days=1).total_seconds()  # a date without a zone may be this far from its seconds
@@ -23,7 +24,7 @@ def judge_file(folder: str, name: str, content: bytes) -> Iterator[tuple[str, st
     except UnicodeDecodeError:
         yield "", "is no UTF-8"
         return
-    except (ValueError, RecursionError):
+    except (ValueError, RecursionError, StepError):
         yield "", "is no JSON"
         return
     yield from standard.problems(article)
@@ -33,7 +34,7 @@ def judge_file(folder: str, name: str, content: bytes) -> Iterator[tuple[str, st
 
 
 def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise StepError(f"{name} is no JSON")
 
 
 def _placed(article: dict[str, Any], folder: str, name: str) -> Iterator[tuple[str, str]]:

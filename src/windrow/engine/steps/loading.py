@@ -188,11 +188,11 @@ def _summarise(run: HarvestRun, step: Summarise, store: Store, states: list[Stat
 
 def _record(run: HarvestRun, step: Load | Judge | Summarise, page: list[Result], tasks: PhaseTasks) -> None:
     """Put a page of outcomes on record."""
-    mine = "" if isinstance(step, Summarise) else step_version(run, step)
+    version = "" if isinstance(step, Summarise) else step_version(run, step)
     with run.ledger.writing() as writer:
         parents = set()
         for one, reading in page:
-            _move(run, writer, step, one, reading, mine)
+            _move(run, writer, step, one, reading, version)
             tasks.count(writer, one.source, done=reading.done, broken=reading.reason in OWN_FAULTS)
             parents.add(one.item.parent or 0)
         run.update_parents(writer, parents - {0})
@@ -200,9 +200,9 @@ def _record(run: HarvestRun, step: Load | Judge | Summarise, page: list[Result],
     run.tick()
 
 
-def _move(run: HarvestRun, writer: LedgerWriter, step: ItemStep, one: Due, reading: Reading, mine: str) -> None:  # noqa: PLR0917
+def _move(run: HarvestRun, writer: LedgerWriter, step: ItemStep, one: Due, reading: Reading, version: str) -> None:  # noqa: PLR0917
     phase = run.collection.phase(step.phase)
     if not isinstance(step, Summarise):
-        writer.items.read(run.session, one.item.id, (step.phase, mine), one.item.digest, reading)
+        writer.items.read(run.session, one.item.id, (step.phase, version), one.item.digest, reading)
     run.record_findings(writer, one.item.id, phase, reading)
     writer.items.move(run.session, one.item.id, (phase, Status.DONE if reading.done else Status.FAILED), reading.reason)
