@@ -106,7 +106,7 @@ class RecordAdapter:
         assert collection.takes_answers
         self._collection = collection
         self._requests = collection.requests
-        self._captured = collection.captures
+        self._captures = collection.captures
         self._step = next(one for one in collection.steps if isinstance(one, Settle))
         name = collection.name
         self.EXPORTS: tuple[Export, ...] = (
@@ -121,7 +121,7 @@ class RecordAdapter:
             self._collection,
             workspace.of(self._collection.name),
             options=self._options(workspace),
-            version_store=self._opened(self._path(workspace)),
+            version_store=self._open_store(self._path(workspace)),
             services=self._services(workspace),
         )
 
@@ -171,7 +171,7 @@ class RecordAdapter:
                 # Asks were answered already: without sources to fetch from, nobody is asked again.
                 session.harvest(replace(made, services=tuple(map(_silent, made.services))), fetch=False)
                 if not session.stops:
-                    with closing(self._opened(old)) as before, closing(RecordStore(new)) as after:
+                    with closing(self._open_store(old)) as before, closing(RecordStore(new)) as after:
                         after.carry_over(before, {one.name for one in sources})
 
             told = rebuild(session, old, new, build, lambda: _compare(old, new))
@@ -199,9 +199,9 @@ class RecordAdapter:
                 content = body_of(view, answer.fields, limits).read()
         yield Got(url, url, len(content), digest(content), round(seconds, 3))
         asked = Answer(Wanted(url), answer.status or 0, answer.fields, _file(content), now())
-        follow = self._requests.follow if self._requests else self._captured and self._captured.follow
+        follow = self._requests.follow if self._requests else self._captures and self._captures.follow
         turn = follow(source, {}, asked) if follow else Turn()
-        yield from self._told(url, turn)
+        yield from self._turn_notes(url, turn)
         item = Item(0, self._collection.name, "visit", url)
         task = Task(item, _file(content), limits, {}, self._spelled_options(workspace), fields=answer.fields,
                     source=source, visited=asked.at, offers=turn.offers, request=asked.request)  # fmt: skip
@@ -217,7 +217,7 @@ class RecordAdapter:
                 yield Note(url, self._step.phase, Level.NOTE, "Ask", told)
         yield Document(url, self._collection.name, len(content), digest(content), self._step.phase, turn.skip, count)
 
-    def _told(self, url: str, turn: Turn) -> Iterator[Part]:
+    def _turn_notes(self, url: str, turn: Turn) -> Iterator[Part]:
         """Tell what following an answer led to."""
         phase = self._collection.phases[0]
         for finding in turn.findings:
@@ -251,7 +251,7 @@ class RecordAdapter:
         """Tell the history of a record, by its key; or what became of an address, and what it led to."""
         with self._store(workspace) as store:
             if store is not None and store.known(what):
-                return self._record(ledger, store, what)
+                return self._explain_record(ledger, store, what)
             skipped = store.skipped(key=what) if store else []
             if skipped:
                 lines = [f"{what}: nothing was made of it"]
@@ -259,18 +259,18 @@ class RecordAdapter:
                 return Explanation(what, tuple(Message("skipped", one) for one in skipped), tuple(lines))
             row = self._address(ledger, what)
             if row is None:
-                return self._not_taken(workspace, ledger, what)
+                return self._explain_not_taken(workspace, ledger, what)
             told = [
-                self._visited(ledger, store, one)
+                self._explain_address(ledger, store, one)
                 for one in ledger.addresses.of_sources(self._collection.name, row.digest)
             ]
             messages = [message for one in told for message in one.messages]
             return Explanation(row, tuple(messages), tuple(line for one in told for line in one.lines))
 
-    def _not_taken(self, workspace: Workspace, ledger: Ledger, what: str) -> Explanation | None:
+    def _explain_not_taken(self, workspace: Workspace, ledger: Ledger, what: str) -> Explanation | None:
         """Tell of an address that others keep why no source took it."""
         url = normalise(what).url if what.startswith(("http://", "https://")) else ""
-        captures, lines, messages = self._captured, [], []
+        captures, lines, messages = self._captures, [], []
         for source in workspace.of(self._collection.name) if captures and url else ():
             for one in stories(ledger, captures, source, self._options(workspace), number(url)) if captures else ():
                 left_out, at = one.left_out, spell(one.recorded.visit.started)
@@ -287,7 +287,7 @@ class RecordAdapter:
         url = normalise(what).url if what.startswith(("http://", "https://")) else ""
         return ledger.addresses.get(self._collection.name, number(url)) if url else None
 
-    def _record(self, ledger: Ledger, store: RecordStore, key: str) -> Explanation:
+    def _explain_record(self, ledger: Ledger, store: RecordStore, key: str) -> Explanation:
         history = store.history(key)
         lines = [f"{key}: a record of {self._collection.name}, {_state(history[-1])}"]
         for one in [one for one in history if one.change != "same"][-_SHOWN:]:
@@ -306,7 +306,7 @@ class RecordAdapter:
         messages += [Message("version", one) for one in history]
         return Explanation(key, tuple(messages), tuple(lines))
 
-    def _visited(self, ledger: Ledger, store: RecordStore | None, row: AddressRow) -> Explanation:
+    def _explain_address(self, ledger: Ledger, store: RecordStore | None, row: AddressRow) -> Explanation:
         asked = "asked" if row.pause != ELSEWHERE else "taken"
         lines = [f"{row.url}: {asked} for {self._collection.name}, source {row.source}"]
         if row.via_url:
@@ -350,7 +350,7 @@ class RecordAdapter:
         further = len(found.entries) > limit
         find = pattern(wanted(query.root))
         results = tuple(
-            self._found(one, rank, find, explain=explain) for rank, one in enumerate(found.entries[:limit], offset + 1)
+            self._result(one, rank, find, explain=explain) for rank, one in enumerate(found.entries[:limit], offset + 1)
         )
         past = (f"{name} is searched as it is now, so as-of: finds nothing of it",) if query.as_of is not None else ()
         notes = (*query.notes, *past)
@@ -358,7 +358,7 @@ class RecordAdapter:
         message = Message("answer", told)
         return SearchAnswer(results, notes, further, found.relaxed, message, found.frequency, found.documents)
 
-    def _found(self, one: Entry, rank: int, find: re.Pattern[str] | None, *, explain: bool) -> SearchResult:
+    def _result(self, one: Entry, rank: int, find: re.Pattern[str] | None, *, explain: bool) -> SearchResult:
         """Put an entry as every collection's results are put."""
         name = self._collection.name
         shown, title = snippet(one.text, find), marked(one.title, find)
@@ -395,13 +395,13 @@ class RecordAdapter:
         """Return what is meant by addresses, hosts, sources, and records: the addresses that told of them."""
         found: list[TakedownTarget] = []
         for name in names:
-            mine = list(self._meant(workspace, ledger, name))
+            mine = list(self._targets_of(workspace, ledger, name))
             if not mine:
                 raise UsageError(f"nothing is known of {name!r} that could be taken down", hint=f"windrow why {name}")
             found += mine
         return list(dict.fromkeys(found))
 
-    def _meant(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
+    def _targets_of(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
         with self._store(workspace) as store:
             visits = store.visits_of(name) if store else []
         for one in ledger.attempts.visits_named(visits):
@@ -468,7 +468,7 @@ class RecordAdapter:
         site = Site(where.scheme, where.host.strip("[]"), where.port, agent=agent)
         return Source("try", self._collection.name, site)
 
-    def _opened(self, path: Path) -> RecordStore:
+    def _open_store(self, path: Path) -> RecordStore:
         """Open the store; one that keeps more beside its records opens a store of its own kind."""
         return RecordStore(path)
 
@@ -478,7 +478,7 @@ class RecordAdapter:
         if not path.is_file():
             yield None
             return
-        store = self._opened(path)
+        store = self._open_store(path)
         try:
             yield store
         finally:

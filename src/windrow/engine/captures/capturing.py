@@ -47,7 +47,7 @@ class Capturing:
         self._run = run
         self._captures = captures
         self._sources = [one for one in run.harvest.sources if one.active]
-        self._ledger = CaptureLedger(run, captures)
+        self._capture_ledger = CaptureLedger(run, captures)
 
     def run(self) -> None:
         """Look through all that there is, from where each source left off; then follow what was taken."""
@@ -59,9 +59,9 @@ class Capturing:
                 continue
             tally = CaptureTally(source, run.open_task(1, source.name))
             for name in inputs.kept:
-                self._kept(source, name, tally)
+                self._take_kept(source, name, tally)
             if inputs.cdx or inputs.warc:
-                with ForeignCapturing(self._ledger, tally) as foreign:
+                with ForeignCapturing(self._capture_ledger, tally) as foreign:
                     foreign.run(inputs)
             run.close_task(tally.task, tally.told(), failed=bool(tally.broken))
         self._follow()
@@ -76,13 +76,13 @@ class Capturing:
         while not run.stopping() and following.step(_refuse_requests):
             run.tick()
 
-    def _kept(self, source: Source, name: str, tally: CaptureTally) -> None:
+    def _take_kept(self, source: Source, name: str, tally: CaptureTally) -> None:
         """Look through what a collection, or one of its sources, kept since the last time."""
         run = self._run
-        index = self._ledger.index(source, name)
+        index = self._capture_ledger.index(source, name)
         collection, _, only = name.partition(":")
         last = index.place
-        while not self._ledger.full():
+        while not self._capture_ledger.full():
             pages: list[list[Recorded]] = []
             while len(pages) < AHEAD and (page := run.ledger.captures.after(last, PAGE, [(collection, only)])):
                 last = page[-1].seq
@@ -92,7 +92,7 @@ class Capturing:
             documents = [[one for one in page if self._is_document(one)] for page in pages]
             selections = self._select(source, [[kept_line(one) for one in lines] for lines in documents])
             for page, lines, selection in zip(pages, documents, selections, strict=True):
-                if self._ledger.full():
+                if self._capture_ledger.full():
                     return
                 self._write(source, index, _Page(lines, page[-1].seq, selection), tally)
                 run.progress.step(len(page), 0)
@@ -128,9 +128,9 @@ class Capturing:
 
     def _write(self, source: Source, index: IndexRow, page: _Page, tally: CaptureTally) -> None:
         """Put on record what is taken, what rules left out, and how far that got."""
-        run, name, book = self._run, self._run.collection.name, self._ledger
-        if run.limit is not None and book.taken + len(page.selection.wanted) > run.limit:
-            lines = page.lines[: page.selection.wanted[run.limit - book.taken - 1] + 1]
+        run, name, capture_ledger = self._run, self._run.collection.name, self._capture_ledger
+        if run.limit is not None and capture_ledger.taken + len(page.selection.wanted) > run.limit:
+            lines = page.lines[: page.selection.wanted[run.limit - capture_ledger.taken - 1] + 1]
             page = _Page(lines, lines[-1].seq, self._select(source, [[kept_line(one) for one in lines]])[0])
         taken: set[ArchivePlace] = set()  # two collections may both have had a record
         with run.ledger.writing() as writer:
@@ -143,8 +143,10 @@ class Capturing:
                     continue
                 taken.add(kept.place)
                 visit = one.visit._replace(message="")
-                book.take(writer, TakenCapture(visit, kept.place, index.id, one.seq), tally)
-            book.reach(writer, index, LookedThrough(page.place, len(page.lines), page.selection.left_out), tally)
+                capture_ledger.take(writer, TakenCapture(visit, kept.place, index.id, one.seq), tally)
+            capture_ledger.reach(
+                writer, index, LookedThrough(page.place, len(page.lines), page.selection.left_out), tally
+            )
 
 
 def is_asked(run: HarvestRun, source: Source) -> bool:

@@ -75,15 +75,15 @@ class _Wanted:
 class ForeignCapturing:
     """Looks through the WARC files, or their indexes, of one source."""
 
-    def __init__(self, book: CaptureLedger, tally: CaptureTally) -> None:
+    def __init__(self, capture_ledger: CaptureLedger, tally: CaptureTally) -> None:
         """Begin with nothing written."""
-        self._book = book
-        self._run = book.run
+        self._capture_ledger = capture_ledger
+        self._run = capture_ledger.run
         self._source = tally.source
         self._tally = tally
         self._archive: ArchiveWriter | None = None
         self._files: dict[str, Path] = {}
-        self._taken_down = TakenDownAddresses(book.run.ledger)
+        self._taken_down = TakenDownAddresses(capture_ledger.run.ledger)
         self._remote: RemoteRecords | None = None
 
     def __enter__(self) -> Self:
@@ -113,7 +113,7 @@ class ForeignCapturing:
             self._files[path.name] = path
         self._try_again()
         for path in indexes:
-            if not self._book.full():
+            if not self._capture_ledger.full():
                 self._look_through(path)
         if not inputs.cdx:
             self._scan(files)
@@ -147,7 +147,7 @@ class ForeignCapturing:
 
     def _index(self, path: Path) -> IndexRow:
         stat = path.stat()
-        return self._book.index(self._source, str(path), f"{stat.st_size} {stat.st_mtime_ns}")
+        return self._capture_ledger.index(self._source, str(path), f"{stat.st_size} {stat.st_mtime_ns}")
 
     def _chosen(self, jobs: Sequence[BlockJob] | Sequence[ScanJob]) -> list[ChosenLines | Reading]:
         return [done.result for _, done in self._run.pool.run(jobs, batch=1, pulse=self._run.tick)]  # type: ignore[type-var]
@@ -159,7 +159,7 @@ class ForeignCapturing:
             return
         blocks = read_blocks(path, index.place)
         try:
-            while not self._book.full():
+            while not self._capture_ledger.full():
                 some = [*islice(blocks, FILES)]
                 if not some:
                     self._reach(index, THROUGH, ChosenLines((), (), 0))
@@ -197,7 +197,7 @@ class ForeignCapturing:
         """Look through WARC files from end to end, some side by side."""
         run, waiting = self._run, list(reversed(files))
         open_: list[tuple[Path, IndexRow, int]] = []
-        while not self._book.full():
+        while not self._capture_ledger.full():
             while waiting and len(open_) < FILES:
                 path = waiting.pop()
                 index = self._index(path)
@@ -220,13 +220,13 @@ class ForeignCapturing:
 
     def _take(self, index: IndexRow, place: int, chosen: ChosenLines, path: Path | None = None) -> bool:
         """Copy what is wanted of some lines, and put on record how far that got; False where there is no more room."""
-        book = self._book
+        capture_ledger = self._capture_ledger
         for batch in _batches(chosen.wanted):
-            if book.full():
+            if capture_ledger.full():
                 return False
             some = batch
             if self._run.limit is not None:
-                some = some[: self._run.limit - book.taken]
+                some = some[: self._run.limit - capture_ledger.taken]
             self._keep(index.id, [_Wanted(one, path or self._files.get(_name(one.warc))) for one in some])
             if len(some) < len(batch):
                 return False
@@ -235,14 +235,14 @@ class ForeignCapturing:
 
     def _reach(self, index: IndexRow, place: int, chosen: ChosenLines) -> None:
         with self._run.ledger.writing() as writer:
-            self._book.reach(writer, index, LookedThrough(place, chosen.lines, chosen.left_out), self._tally)
+            self._capture_ledger.reach(writer, index, LookedThrough(place, chosen.lines, chosen.left_out), self._tally)
         self._run.progress.step(chosen.lines, 0)
         self._run.tick()
 
     def _try_again(self) -> None:
         """Try what could not be had before, where that may pass, or where an operator asked for it."""
         run, last = self._run, ("", -1)
-        while not self._book.full():
+        while not self._capture_ledger.full():
             rows = run.ledger.captures.failed(run.collection.name, self._source.name, last, PASSING, BATCH)
             if not rows:
                 return
@@ -290,7 +290,7 @@ class ForeignCapturing:
                     self._fail(writer, index, one, visit)
                     continue
                 taken.add(one.key)
-                self._book.take(writer, TakenCapture(visit, one.key, index), self._tally)
+                self._capture_ledger.take(writer, TakenCapture(visit, one.key, index), self._tally)
                 writer.captures.mend(name, one.before or (one.key.warc, one.key.offset))
             for spelled, kept in payloads.items():
                 writer.imports.payload(spelled, kept)
@@ -384,7 +384,7 @@ class ForeignCapturing:
             if self._run.ledger.captures.failure(name, one.before) == reason:
                 return
             writer.captures.mend(name, one.before)
-        seq = self._book.visited(writer, self._source, visit)
+        seq = self._capture_ledger.visited(writer, self._source, visit)
         row = FailedRow(index, one.key.warc, one.key.offset, json.dumps([*one.line]), reason, visit.digest)
         writer.captures.fail(seq, name, self._source.name, row)
 

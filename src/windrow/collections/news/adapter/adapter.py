@@ -95,11 +95,11 @@ class NewsAdapter(RecordAdapter):
                 last = visits[-1].seq
         return count
 
-    def _meant(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
+    def _targets_of(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
         """Take down an article by its own address, and what came of lists that told of it: those have others too."""
         urls = self._articles_at(workspace, name)
         for url in urls or (name,):
-            for one in super()._meant(workspace, ledger, url):
+            for one in super()._targets_of(workspace, ledger, url):
                 yield one._replace(shared=True) if urls and one.address != number(normalise(url).url) else one
         for url in urls or (name,):
             address = number(normalise(url).url)

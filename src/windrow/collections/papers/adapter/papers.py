@@ -45,7 +45,7 @@ class PaperAdapter(RecordAdapter):
         told = self._options(workspace)
         return places(workspace.root, workspace.ledger, self._path(workspace), told, tuple(sorted(roots)))
 
-    def _opened(self, path: Path) -> RecordStore:
+    def _open_store(self, path: Path) -> RecordStore:
         return PaperStore(path)
 
     def ready(self, workspace: Workspace) -> None:
@@ -114,8 +114,8 @@ class PaperAdapter(RecordAdapter):
             elif not isinstance(one, Ask):
                 yield Note(address, "extract", Level.WARN, str(one.reason), one.message)
 
-    def _meant(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
-        return super()._meant(workspace, ledger, _key(name))
+    def _targets_of(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
+        return super()._targets_of(workspace, ledger, _key(name))
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
         """Leave nothing of what was removed in the rows, nor in the records' file."""
