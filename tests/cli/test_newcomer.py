@@ -212,3 +212,17 @@ def test_a_source_that_may_read_captures_names_all_settings_of_which_one_is_miss
     said = windrow("run", "--workspace", str(farm))
     assert said.code == 4
     assert "source.library: one of url, from, cdx, warc, warc_at is missing" in said.err
+
+
+def test_why_of_a_source_names_an_address_that_failed(crawled, small, windrow) -> None:
+    said = windrow("why", "one").out
+    (missing,) = [line for line in said.splitlines() if line.split()[1:2] == ["404;"]]
+    assert missing.endswith(f"; the latest: {small.origin(0)}/missing.html")
+    assert [line for line in said.splitlines() if " 200" in line and "the latest" in line] == []
+
+
+def test_a_dry_run_sets_the_collections_apart(root, workspace, small, windrow) -> None:
+    lines = windrow("run", "--dry-run").out.splitlines()
+    heads = [number for number, line in enumerate(lines) if line.startswith("source ")]
+    assert len(heads) == 2
+    assert lines[heads[1] - 1] == ""

@@ -146,7 +146,7 @@ def _preview(voice: Voice, wish: RunOptions) -> int:
         source=wish.source,
     )  # fmt: skip
     asked = any(source.asked for plan in plans for source in plan.sources)
-    for plan in plans:
+    for number, plan in enumerate(plans):
         if voice.json:
             for source in plan.sources:
                 voice.message("would_ask", source)
@@ -155,7 +155,7 @@ def _preview(voice: Voice, wish: RunOptions) -> int:
             for reads in plan.documents:
                 voice.message("would_read", reads)
         else:
-            voice.data(_plan(plan))
+            voice.data(([""] if number else []) + _plan(plan))
     if asked:
         voice.talk("what these sources have that is new shows when they are asked; the counts are of what is known")
     voice.talk("nothing was asked and nothing was written")

@@ -144,11 +144,12 @@ class RulesVisit(NamedTuple):
 
 
 class AttemptOutcome(NamedTuple):
-    """How many questions to a host had a status, or failed for a reason."""
+    """How many questions to a host had a status, or failed for a reason; `latest` is the address of the last one."""
 
     reason: Reason | None
     status: int | None
     number: int
+    latest: str
 
 
 class FailedSessions(NamedTuple):

@@ -141,5 +141,9 @@ SELECT v.started, v.status, v.warc, v.place_offset, v.place_length, v.reason FRO
 CROSS JOIN attempt v ON v.host = h.seq WHERE h.origin = ?1 AND h.collection = ?2 AND v.address = 0 AND v.kind = ?3 ORDER BY v.seq DESC LIMIT ?4;
 
 -- name: host_outcomes
--- What came of the questions to an origin: status or reason, and how often.
-SELECT reason, status, count(*) FROM attempt WHERE host = ? GROUP BY 1, 2 ORDER BY 3 DESC;
+-- What came of the questions to an origin: status or reason, how often, and the address of the latest; none of rules.
+SELECT o.reason, o.status, o.number, coalesce(a.url, '')
+FROM (SELECT reason, status, count(*) AS number, max(CASE WHEN address <> 0 THEN seq END) AS latest
+      FROM attempt WHERE host = ? GROUP BY 1, 2) o
+LEFT JOIN attempt v ON v.seq = o.latest LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
+ORDER BY o.number DESC;

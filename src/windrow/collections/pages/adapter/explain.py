@@ -170,4 +170,6 @@ def _origin(one: SiteOrigin) -> Iterator[str]:
         delay = f"; it asks for {one.delay:g} s between requests" if one.delay is not None else ""
         yield f"  robots.txt: {one.robots}{delay}"
     for came in one.came:
-        yield f"  {came.visits:>8,}  {came.what}" + (f": {came.meaning}" if came.meaning else "")
+        failed = came.meaning or came.what >= "400"
+        latest = f"; the latest: {came.latest}" if failed and came.latest else ""
+        yield f"  {came.visits:>8,}  {came.what}" + (f": {came.meaning}" if came.meaning else "") + latest

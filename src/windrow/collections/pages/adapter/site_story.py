@@ -23,11 +23,15 @@ _HOST = re.compile(r"(?:(?:[a-z0-9_-]{1,63}\.)+[a-z0-9_-]{1,63}|\[[0-9a-f:.]+\]|
 
 
 class OutcomeTally(NamedTuple):
-    """How often one thing came of asking: a status of HTTP, or the reason why there was none."""
+    """How often one thing came of asking: a status of HTTP, or the reason why there was none.
+
+    `latest` is the address that it came of last; it is empty where that was a robots.txt.
+    """
 
     what: str
     visits: int
     meaning: str
+    latest: str
 
 
 class SiteOrigin(NamedTuple):
@@ -93,7 +97,7 @@ def _site(
 def _origin(workspace: Workspace, ledger: Ledger, source: Source | None, host: HostState) -> SiteOrigin:
     state = standing(workspace, ledger, source, host.origin) if source else None
     came = [
-        OutcomeTally(one.reason or str(one.status), one.number, one.reason.meaning if one.reason else "")
+        OutcomeTally(one.reason or str(one.status), one.number, one.reason.meaning if one.reason else "", one.latest)
         for one in ledger.attempts.outcomes(host.seq)
     ]
     delay = state.robots.delay if state else None
