@@ -4,6 +4,7 @@ import io
 import json
 import re
 import time
+from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
@@ -237,6 +238,27 @@ def test_a_future_event_that_vanishes_is_marked_after_good_runs_only_and_is_back
     waited(workspace)
     assert [one["status"] for one in events(workspace)] == ["scheduled", "scheduled"]
     assert [one["insert_count"] for one in logs(workspace)] == [2, 0, 0, 0, 0]
+
+
+def test_why_takes_a_uid_or_an_id_of_either_database_and_says_that_an_event_is_missing(tmp_path, site):
+    site.put("/a.ics", calendar(event("a@x", MEETING), event("b@x", ":20270301T150000Z", "Budget")))
+    workspace = configured(tmp_path, f"{site.url}/a.ics", every="1s", missing_after=1)
+    run(workspace)
+    site.put("/a.ics", calendar(event("a@x", MEETING)))
+    waited(workspace)
+    with closing(Ledger(workspace.ledger)) as ledger:
+        board, budget = events(workspace)
+        for what in (budget["_id"], budget["uid"]):
+            lines = ADAPTER.explain(workspace, ledger, what).lines
+            assert lines[0] == "council/b@x: a record of events, missing"
+            assert lines[-2:] == (
+                "  stands as 2027-03-01T15:00:00Z - council - b@x",
+                f"      {budget['changed']}  status 'scheduled' -> 'missing'",
+            )
+        assert ADAPTER.explain(workspace, ledger, board["_id"]).lines[0].endswith("a record of events, scheduled")
+        told = ADAPTER.explain(workspace, ledger, logs(workspace)[0]["_id"])
+        assert told.lines[0].startswith(f"{site.url}/a.ics: asked for events")
+        assert ADAPTER.explain(workspace, ledger, "2027 - nobody - knows") is None
 
 
 def test_a_source_that_drifts_is_shown_in_its_log_and_in_the_status(tmp_path, site):

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeGuard
 
 from windrow.collections.events.times import read_back, spelled
+from windrow.digest import digest
 
 KEYS = (
     "datetime", "title", "description", "end_datetime", "branch", "entity", "source_url", "source_text",
@@ -168,6 +169,11 @@ def id_of(value: Mapping[str, Any]) -> str:
     '2009-12-13T00:00:00Z - House Schedule - Recess'
     """
     return f"{value['datetime']} - {value['parser_name']} - {value['unique_key']}"
+
+
+def distinct(name: str, uid: str) -> str:
+    """Return the id that an event has where another one has the id `name`."""
+    return f"{name} - {digest(uid.encode()).partition(':')[2][:8]}"
 
 
 def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, list[Any]]:

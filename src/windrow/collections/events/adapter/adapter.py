@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
 from typing import TextIO
 
-from windrow.adapter import Export, Replayed
+from windrow.adapter import Explanation, Export, Replayed
 from windrow.collections.events.adapter.databases import opened, place_of
 from windrow.collections.events.adapter.projection import EventProjection
 from windrow.collections.events.adapter.remembered import remember_parsers, removed_sources
 from windrow.collections.events.collection import COLLECTION
 from windrow.collections.events.dated import MOVING, filled
+from windrow.collections.events.documents import distinct, id_of
 from windrow.collections.events.exports.registry import FORMS
 from windrow.collections.events.settings import ADDRESS, ONCE, PARSER
 from windrow.collections.events.times import zone_of
@@ -26,10 +27,13 @@ from windrow.engine.ledger.moment import now
 from windrow.engine.progress import Progress
 from windrow.engine.run import Harvest
 from windrow.engine.session import Setup
+from windrow.errors import StoreError
 from windrow.model import Source
 from windrow.record_adapter import RecordAdapter
 from windrow.stores.documents.contract import DocumentStore, Span, Stored
 from windrow.stores.documents.sqlite import SqliteDocuments
+
+_LINE = 300
 
 
 class EventAdapter(RecordAdapter):
@@ -116,6 +120,37 @@ class EventAdapter(RecordAdapter):
                 reached, last = databases.store.checkpoint(), records.checkpoint()
                 if reached > last:
                     yield Fault(name, f"tells of visit {reached}; the records end with visit {last}", again)
+
+    def explain(self, workspace: Workspace, ledger: Ledger, what: str) -> Explanation | None:
+        """Tell the story of an event by its uid or its document's id, of a log by its id, of an address by itself."""
+        meant, document = self._meant_document(workspace, what)
+        told = super().explain(workspace, ledger, meant)
+        if told is None or document is None:
+            return told
+        lines = [f"{meant}: a record of {COLLECTION.name}, {document['status']}", *told.lines[1:]]
+        lines.append(f"  stands as {document['_id']}")
+        for one in document.get("history", ()):
+            fields = (f"{name} {old!r} -> {new!r}" for name, (old, new) in one["fields"].items())
+            lines.append(f"      {one['at']}  {'; '.join(fields)[:_LINE]}")
+        return told._replace(lines=tuple(lines))
+
+    def _meant_document(self, workspace: Workspace, what: str) -> tuple[str, Stored | None]:
+        """Return the uid or address that is meant, and the document of that event, None for what is no event."""
+        with self._store(workspace) as records:
+            last = records.history(what)[-1:] if records is not None and records.known(what) else []
+        names = [id_of(one.value) for one in last if one.value]
+        ids = [each for name in names for each in (name, distinct(name, what))]
+        if not ids and " - " in what:
+            ids = [what]
+        if not ids:
+            return what, None
+        with suppress(StoreError), opened(workspace) as held:  # a CouchDB that is away keeps no story back
+            for one in held.store.get(held.events, ids).values():
+                if one.get("uid") == what or (not last and "uid" in one):
+                    return one["uid"], one
+            for one in held.store.get(held.log, ids).values():
+                return one["source_url"], None
+        return what, None
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
         """Leave nothing of what was removed in the records' file, nor in the documents."""

@@ -22,13 +22,13 @@ from windrow.collections.events.documents import (
     EventDocument,
     ReadAttempt,
     Said,
+    distinct,
     event_document,
     log_document,
 )
 from windrow.collections.events.readers.decoded import text_of
 from windrow.collections.events.settings import ADDRESS
 from windrow.contract import CAPTURED, REQUEST, ROBOTS
-from windrow.digest import digest
 from windrow.display import counted
 from windrow.engine.ledger import Ledger
 from windrow.engine.requests.answers import body_of
@@ -108,8 +108,7 @@ class EventProjection:
     def _write_events(self, keys: Sequence[str], kept: set[str] | None) -> None:
         made = {key: one for key in keys if (one := self._event(key)) is not None}
         names = [name for one in made.values() for name in (one.document["_id"], *one.former)]
-        shorts = {key: digest(key.encode()).partition(":")[2][:8] for key in made}
-        names += [f"{name} - {shorts[key]}" for key, one in made.items() for name in (one.document["_id"], *one.former)]
+        names += [distinct(name, key) for key, one in made.items() for name in (one.document["_id"], *one.former)]
         known = self._store.get(self._databases.events, list(dict.fromkeys(names)))
         documents: list[dict[str, Any]] = []
         removed: list[str] = []
@@ -117,13 +116,13 @@ class EventProjection:
         for key, one in made.items():
             name = plain = str(one.document["_id"])
             if taken.get(name, key) != key:  # another event has this id: ids need not tell events apart
-                name = f"{plain} - {shorts[key]}"
+                name = distinct(plain, key)
             document = {**one.document, "_id": name}
             taken[name] = key
             if kept is not None:
                 kept.add(name)
             before = known.get(name)
-            mine = [each for former in (plain, *one.former) for each in (former, f"{former} - {shorts[key]}")]
+            mine = [each for former in (plain, *one.former) for each in (former, distinct(former, key))]
             gone = [each for each in mine if each != name and taken.get(each) == key]
             removed += gone
             for each in gone:
