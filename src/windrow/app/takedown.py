@@ -41,6 +41,8 @@ def take_down(
         for name, one in made.items()
     }
     with Session(setup, "forget") as session:
+        for one in made.values():
+            one.takedown_targets(workspace, session.ledger, ())  # a store in a place that is not ours is refused first
         return take_down_targets(session, _targets(workspace, session.ledger, names, made), reason, stores)
 
 

@@ -21,7 +21,7 @@ _AHEAD = timedelta(days=1)
 _WORD = re.compile(r"\w+(?:['\u2019.-]\w+)*")
 _MOST_WORDS = 200  # keywords of an article
 _LONGEST_TITLE = 2_000
-_TAG = re.compile(r"<[a-zA-Z/!][^<>]*>")
+_SCRIPT = re.compile(r"<(script|style)\b[^<>]*+>(?:[^<]++|<(?!/\1))*+</\1[^<>]*+>", re.IGNORECASE)
 
 
 @dataclass
@@ -52,7 +52,7 @@ def made(found: FoundArticle, zone: str, seen: datetime | None) -> Observation |
     domain = standard.domain(found.url)
     if not domain or not found.url.startswith(("http://", "https://")):
         return Skip(Reason.BAD_ADDRESS, found.url[:500] or "an article without an address")
-    title = " ".join(found.title.split())[:_LONGEST_TITLE]
+    title = " ".join(_SCRIPT.sub(" ", found.title).split())[:_LONGEST_TITLE]
     if not title:
         return Skip(Reason.NO_TITLE, found.url)
     text = markdown(found.html, normalise(found.base or found.url).url)
