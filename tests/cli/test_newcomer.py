@@ -226,3 +226,9 @@ def test_a_dry_run_sets_the_collections_apart(root, workspace, small, windrow) -
     heads = [number for number, line in enumerate(lines) if line.startswith("source ")]
     assert len(heads) == 2
     assert lines[heads[1] - 1] == ""
+
+
+def test_a_mistyped_name_of_a_source_is_guessed(workspace, windrow) -> None:
+    said = windrow("run", "harwel")
+    assert said.code == 2
+    assert "no source or collection 'harwel'; did you mean harwell? there are: " in said.err

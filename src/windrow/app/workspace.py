@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, date, datetime, time
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -175,9 +176,12 @@ class Windrow:
                     hint=f"windrow run --from {one.ADOPTED_AT} {unknown[0]}",
                 )
         if unknown:
-            known = ", ".join(sorted({*sources, *known_names()})) or "none"
+            known = sorted({*sources, *known_names()})
+            near = get_close_matches(unknown[0], known, 1)
+            meant = f"did you mean {near[0]}? " if near else ""
             raise UsageError(
-                f"there is no source or collection {unknown[0]!r}; there are: {known}", hint="windrow config"
+                f"there is no source or collection {unknown[0]!r}; {meant}there are: {', '.join(known) or 'none'}",
+                hint="windrow config",
             )
         for source in self.config.sources:
             state = source.options.get("state", "available")
