@@ -169,12 +169,14 @@ class RecordAdapter:
                     services=self._services(workspace),
                 )  # fmt: skip
                 # Asks were answered already: without sources to fetch from, nobody is asked again.
-                session.harvest(replace(made, services=tuple(map(_silent, made.services))), fetch=False)
+                session.harvest(
+                    replace(made, services=tuple(replace(one, active=False) for one in made.services)), fetch=False
+                )
                 if not session.stops:
                     with closing(self._open_store(old)) as before, closing(RecordStore(new)) as after:
                         after.carry_over(before, {one.name for one in sources})
 
-            told = rebuild(session, old, new, build, lambda: _compare(old, new))
+            told = rebuild(session, old, new, build, lambda: record_changes.count_versions(old, new))
         return Replayed(session.ordinal, versions=RereadCount(session.ordinal, *told))
 
     def _sources_read_again(self, workspace: Workspace, ledger: Ledger) -> tuple[Source, ...]:
@@ -485,11 +487,6 @@ class RecordAdapter:
             store.close()
 
 
-def _silent(service: Source) -> Source:
-    """Return a service that is not asked: what it answered is on the ledger."""
-    return replace(service, active=False)
-
-
 def _state(last: RecordVersion) -> str:
     return "gone" if last.change == "gone" or not last.json else "there when it was last looked at"
 
@@ -500,11 +497,3 @@ def _at(seconds: int) -> datetime:
 
 def _file(content: bytes) -> BinaryIO:
     return cast(BinaryIO, io.BytesIO(content))
-
-
-def _compare(old: Path, new: Path) -> tuple[int, int, int]:
-    """Count versions before and now, and those of now that none before said."""
-    with closing(RecordStore(old)) as before, closing(RecordStore(new)) as after:
-        said = {(one.key, one.digest, one.change) for one in before.versions()}
-        made = [(one.key, one.digest, one.change) for one in after.versions()]
-        return len(said), len(made), sum(one not in said for one in made)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from windrow.adapter import CHANGED, SourceChange, Window
@@ -37,6 +39,14 @@ def content(store: RecordStore, facts: tuple[int, int]) -> dict[str, Counter[str
     for _, one in store.changed_in(facts):
         found.setdefault(one.source, Counter())[one.change] += 1
     return found
+
+
+def count_versions(old: Path, new: Path) -> tuple[int, int, int]:
+    """Count the versions in a store, in the one that replaces it, and those of the new one that the old one lacks."""
+    with closing(RecordStore(old)) as before, closing(RecordStore(new)) as after:
+        said = {(one.key, one.digest, one.change) for one in before.versions()}
+        made = [(one.key, one.digest, one.change) for one in after.versions()]
+        return len(said), len(made), sum(one not in said for one in made)
 
 
 def difference(before: Any, after: Any) -> str:

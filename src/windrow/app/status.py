@@ -75,16 +75,16 @@ class WorkspaceState:
 
 def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> WorkspaceState:
     """Return how the workspace stands."""
-    turns: dict[str, list[SourceSession]] = {}
+    sessions_by_source: dict[str, list[SourceSession]] = {}
     for one in ledger.sessions.by_source():
-        turns.setdefault(one.source, []).append(one)
+        sessions_by_source.setdefault(one.source, []).append(one)
     last = ledger.sessions.latest()
     return WorkspaceState(
         workspace.name,
         workspace.root,
         holder(ledger),
         summarise(ledger, last, phases, was_read=was_read(workspace, ledger)) if last else None,
-        _sources(workspace, ledger, turns, phases),
+        _sources(workspace, ledger, sessions_by_source, phases),
         tuple(
             StateCount(
                 one.collection, one.kind, phase_name(phases, one.collection, one.phase), one.status.name.lower(),
@@ -92,7 +92,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
             )
             for one in ledger.items.by_state()
         ),
-        count_reasons([*ledger.items.by_reason(), *_crawl_reasons(ledger, turns, phases)]),
+        count_reasons([*ledger.items.by_reason(), *_crawl_reasons(ledger, sessions_by_source, phases)]),
         _resting(workspace, ledger),
         _left_out(workspace, ledger),
     )  # fmt: skip
@@ -120,9 +120,11 @@ def _resting(workspace: Workspace, ledger: Ledger) -> tuple[RestingItem, ...]:
     return tuple(one for made in listed for one in resting(ledger, made, now()))
 
 
-def _crawl_reasons(ledger: Ledger, turns: dict[str, list[SourceSession]], phases: Phases) -> list[tuple[str, int]]:
+def _crawl_reasons(
+    ledger: Ledger, sessions_by_source: dict[str, list[SourceSession]], phases: Phases
+) -> list[tuple[str, int]]:
     """Return why addresses brought nothing, in the last session of each source."""
-    last = {mine[-1].session for mine in turns.values()}
+    last = {mine[-1].session for mine in sessions_by_source.values()}
     sessions = [session for number in last if (session := ledger.sessions.get(number))]
     return [one for session in sessions for one in visits(ledger, session.span, phases).reasons]
 
@@ -134,7 +136,7 @@ def holder(ledger: Ledger) -> str:
 
 
 def _sources(
-    workspace: Workspace, ledger: Ledger, turns: dict[str, list[SourceSession]], phases: Phases
+    workspace: Workspace, ledger: Ledger, sessions_by_source: dict[str, list[SourceSession]], phases: Phases
 ) -> tuple[SourceState, ...]:
     offered = ledger.listings.count()
     missed = ledger.captures.failed_by_source()
@@ -142,16 +144,18 @@ def _sources(
     held = {name: one.holdings(workspace) for name, one in holding.items()}
     failing = ledger.listings.count_failing()
     walked = frontiers(ledger)
-    told: dict[int, SessionSummary] = {}
+    summaries: dict[int, SessionSummary] = {}
     found = []
     for source in (*workspace.sources, *_held(workspace, ledger)):
-        mine = turns.get(source.name, [])
+        sessions = sessions_by_source.get(source.name, [])
         count = None
-        if mine:
-            number = mine[-1].session
-            summary = told.setdefault(number, summarise(ledger, number, phases, was_read=was_read(workspace, ledger)))
+        if sessions:
+            number = sessions[-1].session
+            summary = summaries.setdefault(
+                number, summarise(ledger, number, phases, was_read=was_read(workspace, ledger))
+            )
             count = next((one for one in summary.sources if one.source == source.name), None)
-        state = _stands(workspace, source, mine, count or SourceCount(source.name))
+        state = _listed_or_crawled(workspace, source, sessions, count or SourceCount(source.name))
         if frontier := walked.get(source.name):
             crawled = _crawled(state, frontier, count)
             crawled = crawled._replace(failed=crawled.failed + missed.get(source.name, 0))
@@ -180,9 +184,11 @@ def _held(workspace: Workspace, ledger: Ledger) -> list[Source]:
     ]
 
 
-def _stands(workspace: Workspace, source: Source, turns: list[SourceSession], count: SourceCount) -> SourceState:
-    """Tell what is the same of listed and of crawled sources."""
-    good = next((turn.ended for turn in reversed(turns) if not turn.failed and turn.ended), None)
+def _listed_or_crawled(
+    workspace: Workspace, source: Source, sessions: list[SourceSession], count: SourceCount
+) -> SourceState:
+    """Return what is alike for listed and crawled sources; the caller fills in items, same and failed."""
+    good = next((session.ended for session in reversed(sessions) if not session.failed and session.ended), None)
     return SourceState(
         source.name,
         source.collection,
@@ -194,7 +200,7 @@ def _stands(workspace: Workspace, source: Source, turns: list[SourceSession], co
         0,
         count.gone,
         0,
-        _due(workspace, source, turns),
+        _due(workspace, source, sessions),
         count.trouble,
     )
 
@@ -215,9 +221,9 @@ def _state(source: Source) -> str:
     return "inactive" if said == "available" and not source.active else said
 
 
-def _due(workspace: Workspace, source: Source, turns: list[SourceSession]) -> datetime | None:
+def _due(workspace: Workspace, source: Source, sessions: list[SourceSession]) -> datetime | None:
     """Tell when a source is due: never without a schedule or while it is off, at once if it never ran."""
     if not workspace.run.every or not source.active:
         return None
-    ended = turns[-1].ended if turns else None
+    ended = sessions[-1].ended if sessions else None
     return ended + timedelta(seconds=workspace.run.every) if ended else now()

@@ -1,0 +1,37 @@
+"""The tables of the store of JSON records, and the view that makes versions of observations."""
+
+from __future__ import annotations
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS record (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE);
+CREATE TABLE IF NOT EXISTS value (
+    id INTEGER PRIMARY KEY, digest TEXT NOT NULL UNIQUE, json TEXT NOT NULL, text TEXT NOT NULL,
+    aside TEXT NOT NULL DEFAULT ''
+);
+-- `value` is NULL where a source says that the record is gone.
+CREATE TABLE IF NOT EXISTS observation (
+    record INTEGER NOT NULL REFERENCES record, at TEXT NOT NULL, visit INTEGER NOT NULL, value INTEGER REFERENCES value,
+    source TEXT NOT NULL, url TEXT NOT NULL, PRIMARY KEY (record, at, visit)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS observation_by_visit ON observation (visit);
+CREATE INDEX IF NOT EXISTS observation_by_value ON observation (value);
+-- Other names of records, by which they may be said to be gone.
+CREATE TABLE IF NOT EXISTS other_name (name TEXT PRIMARY KEY, record INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS other_name_of ON other_name (record);
+CREATE TABLE IF NOT EXISTS skipped (
+    visit INTEGER NOT NULL, key TEXT NOT NULL, url TEXT NOT NULL, reason TEXT NOT NULL, message TEXT NOT NULL,
+    PRIMARY KEY (visit, key)
+) WITHOUT ROWID;
+-- Visits whose step asked services, and what it waits for.
+CREATE TABLE IF NOT EXISTS waiting (visit INTEGER PRIMARY KEY, asks TEXT NOT NULL);
+CREATE VIEW IF NOT EXISTS history AS
+SELECT r.key AS key, o.at AS at, o.visit AS visit, o.source AS source, o.url AS url,
+    CASE WHEN o.value IS NULL AND o.before IS NULL AND o.number > 1 THEN 'same'
+        WHEN o.value IS NULL THEN 'gone' WHEN o.before IS NULL THEN 'new' WHEN o.value = o.before THEN 'same'
+        ELSE 'changed' END AS change,
+    v.digest AS digest, v.json AS json, o.record AS record, v.aside AS aside
+FROM (SELECT *, lag(value) OVER w AS before, row_number() OVER w AS number FROM observation
+      WINDOW w AS (PARTITION BY record ORDER BY at, visit)) o
+JOIN record r ON r.id = o.record LEFT JOIN value v ON v.id = o.value;
+"""
