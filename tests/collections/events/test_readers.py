@@ -92,6 +92,15 @@ def test_a_malformed_calendar_gives_what_can_be_read_and_says_what_not():
 # JSON, XML, HTML
 
 
+def test_a_calendar_that_ends_between_two_events_is_read_and_said_to_be_truncated():
+    whole = calendar(event("a@x", ":20260915T120000Z"), event("b@x", ":20260916T120000Z"))
+    assert read(whole, "icalendar")[1] == []
+    found, unread = read(whole[: whole.index("END:VEVENT") + 12], "icalendar")
+    assert [one.uid for one in found] == ["p/a@x"]
+    assert [one.reason for one in unread] == [Reason.TRUNCATED]
+    assert [one.reason for one in read("BEGIN:VCALENDAR\r\nVERSION", "icalendar")[1]] == [Reason.TRUNCATED]
+
+
 def test_json_is_read_by_path_with_alternatives_and_missing_values_as_the_standard_wants_them():
     found, unread = read(
         '{"data": {"list": [{"n": 7, "name": "A", "when": {"day": "2026-09-15", "hour": "10:00"}, "tags": ["x", "y"]},'
@@ -259,7 +268,8 @@ def test_the_samples_of_calendars_are_read_without_loss(shared):
         found, unread = read((folder / name).read_bytes(), "icalendar", visited=VISITED)
         assert (len(found), unread) == (count, []), name
     found, unread = read((folder / "ics/pr_480_summary_with_colon.ics").read_bytes(), "icalendar")
-    assert (found, len(unread)) == ([], 2)  # without a start: told, and lost for nobody
+    assert found == []  # without a start, and without its end: told, and lost for nobody
+    assert [one.reason for one in unread].count(Reason.INCOMPLETE_RECORD) == 2
     content = (folder / "local_events/chi_low_income_housing_trust_fund.ics").read_bytes()
     found, unread = read(content, "icalendar", zone="America/Chicago")
     assert len(found) + len(unread) == content.count(b"BEGIN:VEVENT")

@@ -240,6 +240,17 @@ def test_a_future_event_that_vanishes_is_marked_after_good_runs_only_and_is_back
     assert [one["insert_count"] for one in logs(workspace)] == [2, 0, 0, 0, 0]
 
 
+def test_a_calendar_that_came_only_in_part_says_nothing_of_what_is_missing(tmp_path, site):
+    whole = calendar(event("a@x", MEETING), event("b@x", ":20270301T150000Z", "Budget"))
+    site.put("/a.ics", whole)
+    workspace = configured(tmp_path, f"{site.url}/a.ics", every="1s", missing_after=1)
+    run(workspace)
+    site.put("/a.ics", whole[: whole.index("END:VEVENT") + 12])
+    waited(workspace)
+    assert [one["status"] for one in events(workspace)] == ["scheduled", "scheduled"]
+    assert [(one["outcome"], one["events"]) for one in logs(workspace)] == [("read", 2), ("partial", 1)]
+
+
 def test_why_takes_a_uid_or_an_id_of_either_database_and_says_that_an_event_is_missing(tmp_path, site):
     site.put("/a.ics", calendar(event("a@x", MEETING), event("b@x", ":20270301T150000Z", "Budget")))
     workspace = configured(tmp_path, f"{site.url}/a.ics", every="1s", missing_after=1)

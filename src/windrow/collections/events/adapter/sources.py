@@ -8,10 +8,14 @@ from windrow.collections.events.documents import GoodRun
 from windrow.contract import CAPTURED, REQUEST
 from windrow.engine.ledger import Ledger
 from windrow.model import Recorded
+from windrow.reasons import Reason
 from windrow.stores.records import RecordStore
 
 PAGE = 256
 _GOOD = frozenset({200, 304})
+
+_PARTS = frozenset({Reason.TRUNCATED, Reason.TOO_LARGE})
+"""Why a document was read only in part: what is not in that part may be in the rest."""
 
 
 class SourceRuns(NamedTuple):
@@ -43,7 +47,8 @@ def _good(session: list[Recorded], records: RecordStore) -> list[GoodRun]:
     if not session:
         return []
     ends = {one.visit.digest: one for one in session}
-    broken = {one.visit for one in records.skips([one.seq for one in session]) if not one.key}
+    skips = records.skips([one.seq for one in session])
+    broken = {one.visit for one in skips if not one.key or one.reason in _PARTS}
     for one in ends.values():
         moved = bool(one.visit.location) and 300 <= (one.visit.status or 0) < 400
         if not moved and (one.visit.status not in _GOOD or one.visit.reason is not None or one.seq in broken):

@@ -40,8 +40,11 @@ def read(given: ParserInput) -> Iterator[RawEvent | Unread]:
             events.append((block, event_type.from_ical(f"{block}\r\n")))
         except _EXCEPTIONS as error:
             yield Unread(Reason.NOT_WELL_FORMED, f"event {number}: {error}"[:500])
-    if text.upper().count("BEGIN:VEVENT") > len(blocks):
-        yield Unread(Reason.TRUNCATED, f"{text.upper().count('BEGIN:VEVENT') - len(blocks)} events have no end")
+    upper = text.upper()
+    if (begun := upper.count("BEGIN:VEVENT")) > len(blocks):
+        yield Unread(Reason.TRUNCATED, f"{begun - len(blocks)} events have no end")
+    elif upper.count("BEGIN:VCALENDAR") > upper.count("END:VCALENDAR"):
+        yield Unread(Reason.TRUNCATED, "the calendar has no end: there may be more events")
     moved = _overrides(given, (event for _, event in events))
     count = 0
     for number, (block, event) in enumerate(events, 1):
