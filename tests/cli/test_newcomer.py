@@ -232,3 +232,9 @@ def test_a_mistyped_name_of_a_source_is_guessed(workspace, windrow) -> None:
     said = windrow("run", "harwel")
     assert said.code == 2
     assert "no source or collection 'harwel'; did you mean harwell? there are: " in said.err
+
+
+def test_why_of_a_name_that_drops_would_leave_out_says_that_it_speaks_of_drops(workspace, windrow) -> None:
+    said = windrow("why", "ferry@council.example")
+    assert said.code == 1
+    assert "sources of drops leave files of this name out" in said.err

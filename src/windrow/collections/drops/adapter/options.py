@@ -38,5 +38,5 @@ def clue(workspace: Workspace, what: str) -> str:
     if offers:
         return "; its name is good, but no source has offered it so far"
     if inside or "." in name:
-        return "; by rule, files of this name are left out without a row: they are not what is harvested"
+        return "; sources of drops leave files of this name out, by rule and without a row"
     return ""
