@@ -14,7 +14,6 @@ from windrow.formats.warc import END, header, record_id
 
 TOML = 'collection = "papers"\ncdx = ["library/papers.cdx"]\nwarc = ["library"]\n'
 """What the source says."""
-CATALOGUE = "library/catalogue/works.jsonl"
 
 _WARC = "papers.warc.gz"
 _AT = "2026-11-15T12:00:00Z"
