@@ -237,8 +237,8 @@ def test_drift_is_told_to_the_status_once_though_its_log_is_written_twice(tmp_pa
         site.put("/council.ics", calendar(*FIRST))
         workspace = configured(tmp_path, site, every="1s")
         run(workspace)
-        with opened(workspace) as databases:
-            (ledger, records) = Ledger(workspace.ledger), ADAPTER._opened(ADAPTER._path(workspace))
+        with opened(workspace) as databases, ADAPTER._store(workspace) as records:
+            ledger = Ledger(workspace.ledger)
             made = EventProjection(
                 records, ledger, databases, workspace.sources, archive=workspace.archive.folder, limits=workspace.limits
             )
@@ -248,4 +248,3 @@ def test_drift_is_told_to_the_status_once_though_its_log_is_written_twice(tmp_pa
             told = [one.comment for one in ledger.sessions.tasks_of_source(log["source"])]
             assert told.count(f"{log['source']}: drift: there is no event") == 1
             ledger.close()
-            records.close()
