@@ -120,7 +120,7 @@ def test_what_a_rule_left_out_of_a_zip_leads_to_it(workspace, partner, windrow) 
     ("name", "told"),
     [
         ("nonsense", "nothing is known of 'nonsense'\n"),
-        ("add/readme.txt", "by rule, files of this name are left out"),
+        ("add/readme.txt", "sources of drops leave files of this name out, by rule"),
         ("add/H.2026-02-30.1.impc.zip", "would be refused: the date in the name is not a day of the calendar"),
         ("H.2026-03-30.1.impc.zip", "its name is good, but no source has offered it so far"),
         ("99999999999999999999", "nothing is known of"),
