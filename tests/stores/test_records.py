@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from windrow.contract import Observation, Observed, Skip
+from windrow.contract import Observation, Observed, Skip, Waits
 from windrow.reasons import Reason
 from windrow.stores.records import RecordStore
 
@@ -70,4 +70,26 @@ def test_the_history_of_one_record_is_looked_up_without_a_look_at_all_others(tmp
     store._link.set_trace_callback(None)
     plans = [row[3] for one in asked for row in store._link.execute(f"EXPLAIN QUERY PLAN {one}")]
     assert not [one for one in plans if one.startswith("SCAN observation")]
+    store.close()
+
+
+def test_what_is_told_beside_requests_holds_until_they_are_answered_and_replaces_nothing(tmp_path):
+    store = RecordStore(tmp_path / "records.db")
+
+    def told(visit, *results):
+        return Observed(visit, datetime(2026, 1, 1, tzinfo=UTC), "http://a.example/", "s", results)
+
+    def values():
+        return [one.value for one in store.history("key")]
+
+    store.settle([told(1, Observation("key", {"n": 1}), Waits("tei", 7))], 1)
+    assert values() == [{"n": 1}]
+    assert store.waiting(0) == {1: [Waits("tei", 7)]}
+    store.settle([told(1, Observation("key", {"n": 1, "answer": True}))], 1)
+    assert values() == [{"n": 1, "answer": True}]
+    assert not store.waiting(0)
+    store.settle([told(1, Observation("key", {"n": 1}), Waits("tei", 8))], 1)
+    assert values() == [{"n": 1, "answer": True}], "what it told before holds"
+    assert store.waiting(0)
+    assert list(store.faults()) == []
     store.close()

@@ -125,7 +125,8 @@ class Ask(NamedTuple):
     """What a Settle step needs of a service that its collection declares, before it can go on.
 
     The step is run again when all that it asked for is answered, with the answers by `name` in `Task.answers`; it must
-    return the same requests then as before. `path` is joined with the service's address. What is sent is a `body` or
+    return the same requests then as before. Observations that it returns beside requests hold until then, where the
+    visit has told nothing yet. `path` is joined with the service's address. What is sent is a `body` or
     the fields of a `form`; `byte_range` (offset, length) asks for a part of what a GET would give, which a server
     answers with status 206, or 200 and all of it. `seconds` is how long this answer may take, where that is not what
     the service declares.

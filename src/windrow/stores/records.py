@@ -152,10 +152,14 @@ class RecordStore:
     def _settle_one(self, entry: Observed) -> set[int]:
         run = self._link.execute
         waits = [tuple(one) for one in entry.results if isinstance(one, Waits)]
-        if waits:  # what the visit told before holds until the answers are there
+        if waits:
             run("DELETE FROM waiting WHERE visit = ?", (entry.visit,))
             run("INSERT INTO waiting VALUES (?, ?)", (entry.visit, json.dumps(waits)))
-            return set()
+            if run("SELECT 1 FROM observation WHERE visit = ?", (entry.visit,)).fetchone():
+                return set()  # what the visit told before holds until the answers are there
+            beside = [one for one in entry.results if isinstance(one, Observation) and one.value is not None]
+            whole = [one._replace(key=_replace_surrogates(one.key)) for one in beside]
+            return set[int]().union(*(self._observe(entry, one) for one in whole))
         touched = {one for (one,) in run("SELECT record FROM observation WHERE visit = ?", (entry.visit,))}
         for table in ("observation", "skipped", "waiting"):
             run(f"DELETE FROM {table} WHERE visit = ?", (entry.visit,))

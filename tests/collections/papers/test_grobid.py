@@ -208,3 +208,15 @@ def test_what_told_only_of_the_server_is_asked_again_by_the_next_run(tmp_path):
     server.close()
     made.run()
     assert row("never")["text0:tinfo"]["title"] == "The paper called never by everybody", "the row stays meanwhile"
+
+
+def test_papers_whose_grobid_is_down_have_the_row_of_a_file_that_was_not_asked_about(tmp_path):
+    (tmp_path / "warcs").mkdir()
+    shelf = Shelf(tmp_path / "warcs" / "one.warc.gz")
+    shelf.put("http://example.org/a.pdf", pdf("The paper that waits for its server"))
+    shelf.index(tmp_path / "one.cdx")
+    source = f'cdx = ["{tmp_path}/one.cdx"]\nwarc = ["{tmp_path}/warcs"]\n'
+    made = Library(tmp_path, 'grobid = "http://127.0.0.1:9/"', source)
+    made.run()
+    (row,) = made.rows().values()
+    assert set(row) == {"f:c", "file:size", "file:mime", "file:cdx", "file:meta"}

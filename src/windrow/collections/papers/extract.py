@@ -36,7 +36,7 @@ def extract(task: Task) -> Results:
         if task.options.get("grobid"):
             asks = _answered(task)
             if isinstance(asks, list):
-                return [*asks]
+                return [Observation(key, value), *asks]  # what the file is holds without an answer
             made = asks
             text = _take_grobid(made, value, aside)
         if made is None or made.word != "success":

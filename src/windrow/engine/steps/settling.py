@@ -236,7 +236,8 @@ class Settling:
             if self._taken_down and isinstance(entry, Observed):
                 entry = self._without_taken_down(entry)
             if asks and isinstance(entry, Observed):
-                entry = entry._replace(results=tuple(Waits(name, found.digest) for name, _, found in asks))
+                told = [result for result in entry.results if isinstance(result, Observation)]
+                entry = entry._replace(results=(*told, *(Waits(name, found.digest) for name, _, found in asks)))
             entries.append(entry)
         if wanted:
             self._asking.put(wanted)
