@@ -44,6 +44,7 @@ PAGE = 256
 COLLECTION = "events"
 
 _ALL = 10**9
+_TOGETHER, _LARGEST = 400, 3_000_000  # documents, and letters of them, that a CouchDB is sent at once
 _DOCUMENTS = frozenset({REQUEST, CAPTURED})
 _READ = 2  # the phase of that name
 _GOOD = frozenset({200, 304})
@@ -111,7 +112,8 @@ class EventProjection:
         names += [distinct(name, key) for key, one in made.items() for name in (one.document["_id"], *one.former)]
         known = self._store.get(self._databases.events, list(dict.fromkeys(names)))
         documents: list[dict[str, Any]] = []
-        removed: list[str] = []
+        moved: list[tuple[list[dict[str, Any]], list[str]]] = []
+        placed: set[str] = set()
         taken: dict[str, str] = {name: str(one.get("uid")) for name, one in known.items()}
         for key, one in made.items():
             name = plain = str(one.document["_id"])
@@ -119,19 +121,25 @@ class EventProjection:
                 name = distinct(plain, key)
             document = {**one.document, "_id": name}
             taken[name] = key
+            placed.add(name)
             if kept is not None:
                 kept.add(name)
             before = known.get(name)
             mine = [each for former in (plain, *one.former) for each in (former, distinct(former, key))]
             gone = [each for each in mine if each != name and taken.get(each) == key]
-            removed += gone
             for each in gone:
                 taken.pop(each)
-            if before is None or _bare(before) != document:
-                documents.append(document)
+            written = [document] if before is None or _bare(before) != document else []
+            if written:
                 self._written["new" if before is None and not gone else "changed"] += 1
-        if documents or removed:
-            self._store.write(self._databases.events, documents, removed)
+            if gone:
+                moved.append((written, gone))
+            else:
+                documents += written
+        for some, removed in grouped(moved):
+            self._store.write(self._databases.events, some, [one for one in removed if one not in placed])
+        if documents:
+            self._store.write(self._databases.events, documents)
 
     def _event(self, key: str) -> EventDocument | None:
         said = [
@@ -293,6 +301,23 @@ class EventProjection:
         except (ArchiveError, StepError):
             return ""
         return text_of(content, answer.fields.get("content-type", ""))
+
+
+def grouped(
+    moved: Iterable[tuple[list[dict[str, Any]], list[str]]],
+) -> Iterator[tuple[list[dict[str, Any]], list[str]]]:
+    """Put moved events together, as many as one request takes: what each is stays beside the ids that it had."""
+    documents: list[dict[str, Any]] = []
+    removed: list[str] = []
+    size = 0
+    for some, gone in moved:
+        more = sum(len(json.dumps(one)) for one in some)
+        if documents and (len(documents) + len(removed) + len(some) + len(gone) > _TOGETHER or size + more > _LARGEST):
+            yield documents, removed
+            documents, removed, size = [], [], 0
+        documents, removed, size = documents + some, removed + gone, size + more
+    if documents or removed:
+        yield documents, removed
 
 
 def _is_redirect(visit: Visit) -> bool:
