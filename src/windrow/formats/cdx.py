@@ -10,7 +10,9 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
+from itertools import repeat
 from json.encoder import encode_basestring_ascii as dumps
+from operator import itemgetter
 from typing import NamedTuple
 
 from windrow.digest import warc as spell
@@ -113,17 +115,25 @@ class CaptureColumns(NamedTuple):
     offset: Sequence[str]
     warc: Sequence[str]
 
-    def lines(self, places: Iterable[int]) -> list[CdxLine]:
+    def lines(self, places: Sequence[int]) -> list[CdxLine]:
         """Return some of the captures."""
-        key, timestamp, url, mime, status, digest, length, offset, warc = self
-        return [
-            CdxLine(
-                key[at], timestamp[at], url[at], "" if mime[at] == "-" else mime[at], _STATUS[status[at]],
-                "" if digest[at] == "-" else digest[at], None if length[at] == "-" else int(length[at]),
-                None if offset[at] == "-" else int(offset[at]), "" if warc[at] == "-" else warc[at],
-            )
-            for at in places
-        ]  # fmt: skip
+        if len(places) < 2:
+            return [line for at in places for line in self.lines([at, at])[:1]]
+        key, timestamp, url, mime, status, digest, length, offset, warc = map(itemgetter(*places), self)
+        said = (
+            key, timestamp, url, _texts(mime), map(_STATUS.__getitem__, status), _texts(digest), _numbers(length),
+            _numbers(offset), _texts(warc),
+        )  # fmt: skip
+        # As `CdxLine` does it, without a call of Python's for each.
+        return [*map(tuple.__new__, repeat(CdxLine), zip(*said, strict=True))]
+
+
+def _texts(written: Sequence[str]) -> Iterable[str]:
+    return ["" if one == "-" else one for one in written] if "-" in written else written
+
+
+def _numbers(written: Sequence[str]) -> Iterable[int | None]:
+    return [None if one == "-" else int(one) for one in written] if "-" in written else map(int, written)
 
 
 def parse_lines(

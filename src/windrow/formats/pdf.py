@@ -31,6 +31,8 @@ _BYTES = 64 * 1024 * 1024
 _CHARACTERS = 4 * 1024 * 1024
 _LINKS = 10_000
 _LINKS_PAGE = 500
+_HEAD = 16  # lines from the largest on
+_WORD = 4  # letters of a line that says something
 _PIECES = 40  # pieces of the first page that are looked at for its title
 _MARKS = 2_000  # headlines of the table of contents
 _LONGEST = 2_048
@@ -202,7 +204,10 @@ def _words(document: PdfDocument, at: int, head: list[PdfLine] | None) -> str:
 
 
 def _head(text: PdfTextPage) -> list[PdfLine]:
-    """Return the first lines of a page, from top to bottom as they are in the file."""
+    """Return the first line of a page in its largest letters, and those behind it, as they are in the file.
+
+    To ask where lines are is cheap, to ask what they say is not: only these are asked.
+    """
     from pypdfium2 import PdfiumError  # noqa: PLC0415 an extra
 
     lines: list[_Piece] = []
@@ -210,10 +215,15 @@ def _head(text: PdfTextPage) -> list[PdfLine]:
         for at in range(min(text.count_rects(), _PIECES)):
             found = _Piece(*text.get_rect(at))
             lines.append(lines.pop().joined(found) if lines and lines[-1].beside(found) else found)
-        said = [PdfLine(_line(text.get_text_bounded(*one[:4])), round(one.high(), 1)) for one in lines]
+        sizes = [round(one.high(), 1) for one in lines]
+        for at in sorted(range(len(lines)), key=lambda at: (-sizes[at], at)):
+            if sum(map(str.isalnum, _line(text.get_text_bounded(*lines[at][:4])))) >= _WORD:
+                end = at + _HEAD
+                said = (_line(text.get_text_bounded(*one[:4])) for one in lines[at:end])
+                return [PdfLine(*one) for one in zip(said, sizes[at:end], strict=True) if one[0]]
     except PdfiumError:
-        return []
-    return [one for one in said if one.text]
+        pass
+    return []
 
 
 class _Piece(NamedTuple):

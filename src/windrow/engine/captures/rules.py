@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from windrow.contract import Captures, Skip
@@ -87,7 +88,11 @@ class IndexRules:
                 self.count(skip, columns.url[kinds.index(kind)], count)
         open_ = {kind for kind in counts if self._kinds.get(kind) is None}
         places = [place for place, kind in enumerate(kinds) if kind in open_] if open_ else ()
-        return [line for line in columns.lines(places) if self.want(line)]
+        lines = columns.lines(places)
+        with suppress(Exception):  # which line it was is found below
+            if not any(map(self._rules, lines)):
+                return lines
+        return [line for line in lines if self.want(line)]
 
     def _skip_of_kind(self, line: CdxLine) -> Skip | None:
         """Return why no line of such a kind is wanted; None where that is to be asked of each."""
