@@ -78,7 +78,7 @@ class SqliteDocuments:
         with self._writing():
             for name in removed:
                 self._remove(told, name)
-            for one in documents:
+            for one in _in_time(told, documents):
                 fresh += self._put(told, one)
             if checkpoint is not None:
                 self._link.execute(
@@ -274,6 +274,14 @@ def _without(view: DocumentView) -> str:
 
 _TABLES = ("", "_text", "_search")
 """What the names of a database's tables end in."""
+
+
+def _in_time(database: DocumentDatabase, documents: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
+    """Return documents in the order of their row numbers: FTS5 writes out all that it holds at each step back."""
+    last = {str(one["_id"]): one for one in documents}
+    return (
+        sorted(last.values(), key=lambda one: str(one.get(database.newest) or "")) if database.newest else last.values()
+    )
 
 
 def _first_row(time: str) -> int:
