@@ -306,7 +306,10 @@ class Forgets(Protocol):
         ...
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[Any]:
-        """Return what names mean, as `windrow.engine.takedown.TakedownTarget`s; UsageError names what is not known."""
+        """Return what names mean, as `windrow.engine.takedown.TakedownTarget`s; UsageError names what is not known.
+
+        Without names too, a store in a place that is not windrow's is refused with ConfigError.
+        """
         ...
 
     def remove_taken_down(self, workspace: Workspace, target: Any, visits: Sequence[int]) -> int:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,14 @@ _FIELDS = 4
 
 def changes(store: RecordStore, ledger: Ledger, collection: str, window: Window) -> Iterator[SourceChange]:
     """Yield the records that came, changed or went, in no order: each at the time of the visit that said so."""
+
+    @lru_cache(maxsize=1_000)  # one answer may tell of many records
+    def seen(visit: int) -> datetime | None:
+        found = ledger.attempts.visits_named([visit])
+        return max(found[0].opened, found[0].visit.started) if found else None
+
     for before, one in store.changed_in(window.facts or _since(ledger, window.since)):
-        (found,) = ledger.attempts.visits_named([one.visit]) or (None,)
-        at = max(found.opened, found.visit.started) if found else one.at
+        at = seen(one.visit) or one.at
         if window.since is not None and at < window.since:
             continue
         shown = one.value or (before.value if before else None)

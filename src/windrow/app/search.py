@@ -44,7 +44,8 @@ def search(
     """
     answers: dict[str, SearchAnswer] = {}
     wrong: list[WindrowError] = []
-    used = among or _used(workspace) or names()
+    harvested = among or _used(workspace)
+    used = harvested or names()
     chosen = capable("search", used)
     if unknown := sorted(set(among) - set(chosen)):
         raise UsageError(
@@ -59,15 +60,9 @@ def search(
         except WindrowError as error:
             wrong.append(error)
     if not answers:
-        if wrong and not among and not _used(workspace):
-            raise WindrowError("nothing was harvested yet", hint="windrow run")
-        raise (
-            wrong[0]
-            if wrong
-            else UsageError(
-                f"nothing of {', '.join(sorted(used))} can be searched", hint="windrow new source --help, for what can"
-            )
-        )
+        if not wrong:
+            raise UsageError(f"nothing of {', '.join(sorted(used))} can be searched", hint="windrow new source --help")
+        raise wrong[0] if harvested else WindrowError("nothing was harvested yet", hint="windrow run")
     if alone:
         return next(iter(answers.values()))
     return _merged(text, answers, offset, limit, explain=explain)

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from itertools import repeat
 from json.encoder import encode_basestring_ascii as dumps
-from operator import itemgetter
 from typing import NamedTuple
 
 from windrow.digest import warc as spell
@@ -117,9 +116,9 @@ class CaptureColumns(NamedTuple):
 
     def lines(self, places: Sequence[int]) -> list[CdxLine]:
         """Return some of the captures."""
-        if len(places) < 2:
-            return [line for at in places for line in self.lines([at, at])[:1]]
-        key, timestamp, url, mime, status, digest, length, offset, warc = map(itemgetter(*places), self)
+        key, timestamp, url, mime, status, digest, length, offset, warc = [
+            [column[at] for at in places] for column in self
+        ]
         said = (
             key, timestamp, url, _texts(mime), map(_STATUS.__getitem__, status), _texts(digest), _numbers(length),
             _numbers(offset), _texts(warc),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from windrow.collections.papers.key import BASE32, EMPTY
+from windrow.collections.papers.key import EMPTY, is_base32
 from windrow.contract import Skip
 from windrow.errors import ConfigError
 from windrow.model import CdxLine, Source
@@ -124,7 +124,7 @@ def _refusal(  # noqa: PLR0911 one rule after the other
     if refused is not None:
         return refused
     digest = digest.removeprefix("sha1:")
-    if not BASE32(digest) and not digest.startswith(_OTHER_DIGESTS):
+    if not is_base32(digest) and not digest.startswith(_OTHER_DIGESTS):
         return _DIGEST
     if digest == EMPTY:
         return _NO_BYTES

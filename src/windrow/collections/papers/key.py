@@ -9,8 +9,7 @@ from enum import StrEnum
 EMPTY = "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
 """The digest of no bytes at all, in base 32."""
 
-BASE32 = re.compile("[A-Z2-7]{32}").fullmatch
-"""What matches a SHA-1 in base 32."""
+_BASE32 = re.compile("[A-Z2-7]{32}").fullmatch
 _HEX = re.compile("[0-9a-f]{40}").fullmatch
 _PREFIX = b"sha1:"
 _RAW, _BARE = 20, 32
@@ -26,7 +25,7 @@ class KeyForm(StrEnum):
 
 def is_base32(digest: str) -> bool:
     """Tell whether a text is a SHA-1 as indexes of captures spell it."""
-    return BASE32(digest) is not None
+    return _BASE32(digest) is not None
 
 
 def hex_of(base32: str) -> str:
