@@ -89,7 +89,7 @@ def play(folder: Path, say: Callable[[str], None], run: Callable[[str, bool], in
             try:
                 served = stack.enter_context(server)
             except MissingExtra as error:
-                missing.append(f"{scheme}: {error} ({error.hint})")
+                missing.append(_told(scheme, error))
                 continue
             user = f"{USER}@" if scheme != "https" else ""
             declare(folder, centre, f"{scheme}://{user}{HOST}:{served.port}/", served.settings, secret=bool(user))
@@ -98,11 +98,11 @@ def play(folder: Path, say: Callable[[str], None], run: Callable[[str, bool], in
         say(f"Wtsi serves the folder {internet / 'Wtsi'}")
         sites = stack.enter_context(web())
         if find_spec("icalendar") is None:
-            missing.append("the council's calendar: pip install 'windrow[events]'")
+            missing.append(_told(COUNCIL, MissingExtra("reading its calendar", "events")))
             sites.at.pop(COUNCIL)
         _name(folder, sites, say)
         if find_spec("pypdfium2") is None:
-            missing.append("the texts of the library's papers: pip install 'windrow[pdf]'")
+            missing.append(_told("library", MissingExtra("reading its papers", "pdf")))
         shelve(folder / "library")
         (folder / "sources" / "library.toml").write_text(LIBRARY)
         say("the library has a WARC file of papers, and its CDX")
@@ -120,6 +120,10 @@ def play(folder: Path, say: Callable[[str], None], run: Callable[[str, bool], in
         if COUNCIL in sites.at:
             run("events", True)
     return DemoResult(missing, dict(sites.at))
+
+
+def _told(what: str, error: MissingExtra) -> str:
+    return f"{what}: {error} ({error.hint})"
 
 
 def clear(folder: Path) -> None:
