@@ -1,14 +1,17 @@
 """WARC files of other makers, read through Captures: from end to end, or by the CDX lines that point into them."""
 
 import gzip as gz
+import sqlite3
+from contextlib import closing
 
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from tests.captures.quotes import ADAPTER, CRAWLED, opened, run_quotes
+from tests.captures.quotes import ADAPTER, CRAWLED, opened, run_quotes, setup_of
 from tests.stores.letter import again, info, packed, sha1
 from tests.stores.letter import page as response
 from tests.toy_collection.site import page
+from windrow.app.takedown import take_down
 from windrow.engine.check import Fault, check_archive
 from windrow.engine.ledger import Ledger
 from windrow.reasons import Reason
@@ -165,3 +168,64 @@ def test_records_of_an_arc_file_lie_in_the_archive_as_warc_records_that_others_r
                     assert at == "2004-01-31T12:00:00Z"
                     found[url.removeprefix(ORIGIN)] = record.content_stream().read()
     assert found == bodies
+
+
+def taken_lines(workspace):
+    """Return what the index said of each capture that was taken, by the address of the visit."""
+    ledger = Ledger(workspace.ledger)
+    try:
+        visits = ledger.attempts.visits_after("quotes", 0, 99)
+        found = {one.visit.url.removeprefix(ORIGIN): ledger.captures.captured(one.seq) for one in visits}
+        return {url: one and one.line for url, one in found.items()}
+    finally:
+        ledger.close()
+
+
+def test_the_ledger_keeps_the_spelling_of_the_index_line_that_told_of_a_capture(tmp_path):
+    made = Made(tmp_path / "press.warc.gz")
+    made.add("/said/1.html", quoted("one"))
+    made.add("/said/2.html", quoted("two"))
+    made.close()
+    spelled = made.lines[0].replace(f"{ORIGIN}/said/1", "HTTP://Press.Example:80/said/%31").replace(
+        "example,press)/said/1.html 2024", "example,press)/Said/1.html 2024").replace("press.warc.gz", "item-7/press.warc.gz")  # fmt: skip
+    (tmp_path / "press.cdx").write_text("\n".join([spelled, made.lines[1]]) + "\n")
+    workspace = configured(tmp_path, cdx=[tmp_path / "press.cdx"], warc=[tmp_path])
+    run_quotes(workspace)
+    first, second = taken_lines(workspace)["/said/1.html"], taken_lines(workspace)["/said/2.html"]
+    assert (first.key, first.url) == ("example,press)/Said/1.html", "HTTP://Press.Example:80/said/%31.html")
+    assert (first.warc, first.length) == ("item-7/press.warc.gz", int(spelled.split()[8]))
+    assert (second.key, second.url) == ("example,press)/said/2.html", f"{ORIGIN}/said/2.html")
+
+
+def test_a_ledger_without_the_spelling_of_index_lines_is_upgraded_with_what_it_took(tmp_path):
+    made = Made(tmp_path / "press.warc.gz")
+    made.add("/said/1.html", quoted("one"))
+    made.close()
+    workspace = configured(tmp_path, warc=[made.path])
+    run_quotes(workspace)
+    with closing(sqlite3.connect(workspace.ledger)) as link:
+        link.execute("ALTER TABLE captured DROP COLUMN line")
+        link.execute("PRAGMA user_version = 17")
+        link.commit()
+    assert taken_lines(workspace) == {"/said/1.html": None}
+    made.add("/said/2.html", quoted("two"))
+    made.close()
+    run_quotes(workspace)
+    assert set(records(workspace)) == {"/said/1.html#1", "/said/2.html#1"}
+    found = taken_lines(workspace)
+    assert found["/said/1.html"] is None
+    assert found["/said/2.html"].url == f"{ORIGIN}/said/2.html"
+
+
+def test_a_capture_of_another_maker_taken_down_leaves_nothing_of_its_index_line_on_the_ledger(tmp_path):
+    made = Made(tmp_path / "press.warc.gz")
+    made.add("/said/1.html", quoted("one"))
+    made.add("/said/2.html", quoted("two"))
+    made.close()
+    (tmp_path / "press.cdx").write_text("\n".join(made.lines) + "\n")
+    workspace = configured(tmp_path, cdx=[tmp_path / "press.cdx"], warc=[tmp_path])
+    run_quotes(workspace)
+    take_down(workspace, setup_of(workspace), [f"{ORIGIN}/said/1.html"], "asked", {"quotes": ADAPTER})
+    found = taken_lines(workspace)
+    assert found["/said/1.html"] is None
+    assert found["/said/2.html"].offset == int(made.lines[1].split()[9])

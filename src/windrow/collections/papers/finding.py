@@ -13,6 +13,7 @@ from typing import Any
 from windrow.collections.papers.key import EMPTY, is_base32
 from windrow.contract import Skip
 from windrow.errors import ConfigError
+from windrow.formats.surt import surt
 from windrow.model import CdxLine, Source
 from windrow.reasons import Reason
 
@@ -132,6 +133,6 @@ def _refusal(  # noqa: PLR0911 one rule after the other
         return _NO_PLACE
     if digests and digest not in digests:
         return _UNLISTED
-    if patterns and not any(one(line.key) for one in patterns):
+    if patterns and not any(one(line.key or surt(line.url)) for one in patterns):
         return _UNLIKE
     return None

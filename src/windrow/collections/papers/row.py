@@ -10,7 +10,8 @@ from windrow.collections.papers.columns import ENCODINGS, encode
 from windrow.collections.papers.settings import LATER, TABLE
 from windrow.formats.surt import surt
 from windrow.formats.tei import metadata
-from windrow.model import Recorded
+from windrow.formats.url import normalise
+from windrow.model import CdxLine, Recorded
 
 LOCATION = ("f:c", "file:cdx", "file:mime")
 """Cells that a crawler or an earlier extractor may have written first: theirs stay."""
@@ -93,3 +94,14 @@ def captured_at(recorded: Recorded) -> Mapping[str, Any]:
         "offset": kept.place.offset if kept else 0,
         "c_size": kept.place.length if kept else 0,
     }
+
+
+def indexed_at(line: CdxLine, url: str) -> Mapping[str, Any]:
+    """Return what an index said of another maker's capture, in its own spelling, but for the file's name.
+
+    Its address and key are taken where they are a spelling of `url`, the record's own address.
+    """
+    place: dict[str, Any] = {"offset": line.offset, "c_size": line.length}
+    if line.url.isprintable() and normalise(line.url).url == url:
+        place |= {"url": line.url, "surt": line.key if line.key.isprintable() and line.key else surt(line.url)}
+    return place

@@ -15,7 +15,7 @@ from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.captures import CapturedRow, IndexRow, RuleRow
 from windrow.engine.run import HarvestRun
 from windrow.formats.url import parts
-from windrow.model import ArchivePlace, FoundUrl, Source, Visit
+from windrow.model import ArchivePlace, CdxLine, FoundUrl, Source, Visit
 from windrow.reasons import Reason
 
 THROUGH = -1
@@ -31,12 +31,16 @@ class LookedThrough(NamedTuple):
 
 
 class TakenCapture(NamedTuple):
-    """A capture that is taken: where it was found, by the number of which index, and the visit that it was made in."""
+    """A capture that is taken: where it was found, by the number of which index, and the visit that it was made in.
+
+    `line` is what the index says of another maker's.
+    """
 
     visit: Visit
     found_at: ArchivePlace
     found_by: int
     original: int = 0
+    line: CdxLine | None = None
 
 
 @dataclass(slots=True)
@@ -105,7 +109,7 @@ class CaptureLedger:
     def take(self, writer: LedgerWriter, taken: TakenCapture, tally: CaptureTally) -> None:
         """Make a visit of a capture, which asked nobody."""
         seq = self.visited(writer, tally.source, taken.visit)
-        row = CapturedRow(seq, taken.original, "", "", "", taken.found_at.warc, taken.found_at.offset)
+        row = CapturedRow(seq, taken.original, "", "", "", taken.found_at.warc, taken.found_at.offset, taken.line)
         writer.captures.take(seq, self.run.collection.name, tally.source.name, row, taken.found_by)
         writer.captures.count(taken.found_by, 1)
         self.taken += 1

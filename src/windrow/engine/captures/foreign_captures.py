@@ -290,7 +290,8 @@ class ForeignCapturing:
                     self._fail(writer, index, one, visit)
                     continue
                 taken.add(one.key)
-                self._capture_ledger.take(writer, TakenCapture(visit, one.key, index), self._tally)
+                line = one.line._replace(length=results[one].length)
+                self._capture_ledger.take(writer, TakenCapture(visit, one.key, index, line=line), self._tally)
                 writer.captures.mend(name, one.before or (one.key.warc, one.key.offset))
             for spelled, kept in payloads.items():
                 writer.imports.payload(spelled, kept)

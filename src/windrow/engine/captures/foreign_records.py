@@ -118,7 +118,7 @@ def _line(one: WarcRecord, told: ImportedRecord, path: Path) -> CdxLine:
     assert visit is not None
     mime = REVISIT if told.refers else visit.kept.mime if visit.kept else ""
     stamp = visit.started.strftime("%Y%m%d%H%M%S")
-    return CdxLine("", stamp, visit.url, mime, visit.status, told.payload, one.length, one.offset, path.name)
+    return CdxLine("", stamp, told.url, mime, visit.status, told.payload, one.length, one.offset, path.name)
 
 
 def read_record(job: RecordJob, limits: Limits) -> VerifiedRecord:

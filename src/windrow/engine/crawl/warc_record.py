@@ -24,7 +24,8 @@ _ROBOTS = "/robots.txt"
 class ImportedRecord(NamedTuple):
     """One of three: a `visit`, a word for what is `skipped`, or a `finding` of what is `wrong`.
 
-    `payload` is the digest of the body as the file spells it; a visit that `refers` has its bytes elsewhere.
+    `payload` is the digest of the body as the file spells it, `url` the address so; a visit that `refers` has its bytes
+    elsewhere.
     """
 
     visit: Visit | None = None
@@ -33,6 +34,7 @@ class ImportedRecord(NamedTuple):
     wrong: Reason | None = None
     payload: str = ""
     refers: bool = False
+    url: str = ""
 
 
 def with_methods(records: Iterable[WarcRecord]) -> Iterator[tuple[WarcRecord, str]]:
@@ -81,7 +83,7 @@ def look(one: WarcRecord, warc: str, kind: int, method: str = "") -> ImportedRec
         return _wrong(one, Reason.BAD_DATE, f"{one.fields.get('warc-date', '')[:40]!r} is no time")
     if parts(found.url).path == _ROBOTS:
         return ImportedRecord(skipped="robots.txt")
-    return _visit(one, warc, found.url, at, kind)
+    return _visit(one, warc, found.url, at, kind)._replace(url=written)
 
 
 def _left_out(one: WarcRecord, address: str, method: str) -> str:

@@ -67,7 +67,7 @@ _WRITE |= {
     "offer_known": "INSERT INTO offer_known VALUES (?,?,?,?) ON CONFLICT DO NOTHING",
     "asked_again": queries()["ask_again"],
     "capture_failed": "INSERT OR REPLACE INTO capture_failed VALUES (?,?,?,?,?,?,?,?,?)",
-    "captured": "INSERT INTO captured VALUES (?,?,?,?,?,?,?)",
+    "captured": "INSERT INTO captured VALUES (?,?,?,?,?,?,?,?)",
 }
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from windrow.engine.ledger.attempts import recorded
 from windrow.engine.ledger.batch import LedgerBatch
 from windrow.engine.ledger.database import LedgerDatabase
-from windrow.model import ArchivePlace, Recorded
+from windrow.model import ArchivePlace, CdxLine, Recorded
 from windrow.reasons import Reason
 
 
@@ -64,7 +64,8 @@ class CapturedRow(NamedTuple):
     """Whose capture a visit took: that of the visit `original`, which a collection's source made; 0: another maker's.
 
     `found_in` names the index that it was found by; it is empty where the capture was there when the address was to be
-    asked.
+    asked. `line` is what the index said of another maker's capture, but for its length, which is the record's own; of a
+    file without an index, what stands for a line. It is None where the capture was taken down, and in older rows.
     """
 
     visit: int
@@ -74,6 +75,7 @@ class CapturedRow(NamedTuple):
     found_in: str
     warc: str
     offset: int
+    line: CdxLine | None = None
 
 
 class FailedRow(NamedTuple):
@@ -85,6 +87,11 @@ class FailedRow(NamedTuple):
     line: str
     reason: Reason
     address: int
+
+
+def _captured(row: tuple[Any, ...]) -> CapturedRow:
+    *said, line = row
+    return CapturedRow(*said)._replace(line=CdxLine(*json.loads(line)) if line else None)
 
 
 class _Promise(NamedTuple):
@@ -184,7 +191,7 @@ class CaptureQueries:
 
     def captured(self, visit: int) -> CapturedRow | None:
         """Return whose capture a visit took; None where it asked for itself."""
-        return self._database.first(CapturedRow, "captured", visit)
+        return next(iter(self._database.mapped(_captured, "captured", visit)), None)
 
     def held(self) -> Iterator[HeldCapture]:
         """Yield every record of the archive that holds bytes of its own, file by file."""
@@ -228,4 +235,5 @@ class CaptureWriter:
 
     def take(self, visit: int, collection: str, source: str, row: CapturedRow, index: int) -> None:
         """Say of a visit whose capture it took."""
-        self._batch.row("captured", visit, collection, source, row.original, index, row.warc, row.offset)
+        line = json.dumps([*row.line]) if row.line else ""
+        self._batch.row("captured", visit, collection, source, row.original, index, row.warc, row.offset, line)

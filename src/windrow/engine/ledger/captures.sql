@@ -102,8 +102,10 @@ SELECT reason, rule, lines, url FROM capture_left_out WHERE capture_index = ? OR
 SELECT visit FROM captured WHERE collection = ? AND warc = ? AND place_offset = ? AND capture_index <> 0;
 
 -- name: captured
--- Whose capture a visit took: the visit that it was made in, and who asked then; and the index that named it.
-SELECT c.visit, c.original, coalesce(h.collection, ''), coalesce(h.source, ''), coalesce(i.name, ''), c.warc, c.place_offset
+-- Whose capture a visit took: the visit that it was made in, and who asked then; the index that named it, and
+-- what its line said.
+SELECT c.visit, c.original, coalesce(h.collection, ''), coalesce(h.source, ''), coalesce(i.name, ''), c.warc, c.place_offset,
+    c.line
 FROM captured c LEFT JOIN attempt o ON o.seq = c.original LEFT JOIN host h ON h.seq = o.host
 LEFT JOIN capture_index i ON i.id = c.capture_index WHERE c.visit = ?;
 

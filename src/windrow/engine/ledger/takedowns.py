@@ -209,7 +209,9 @@ class TakedownWriter:
         ):
             run(query, every)
         run("takedown_clear_requests", host)
-        run("takedown_clear_visits", json.dumps([one for one in visits if one not in kept]))
+        cleared = json.dumps([one for one in visits if one not in kept])
+        run("takedown_clear_visits", cleared)
+        run("takedown_clear_lines", cleared)
 
     def _clear_services(self, visits: Sequence[int]) -> None:
         """Clear what services were asked for visits; what they were asked for others too is sent from those now."""

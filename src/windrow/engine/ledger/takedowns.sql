@@ -86,6 +86,10 @@ UPDATE attempt SET status = NULL, reason = 'forgotten', message = '', digest = '
     place_offset = NULL, place_length = NULL, revisit = 0, etag = '', modified = '', location = '', mime = ''
 WHERE seq IN (SELECT value FROM json_each(?1)) AND status IS NOT NULL;
 
+-- name: takedown_clear_lines
+-- What indexes said of the captures that some visits took: the digest of their bytes among it.
+UPDATE captured SET line = '' WHERE visit IN (SELECT value FROM json_each(?1)) AND line <> '';
+
 -- name: takedown_counts
 -- Addresses of some visits, these, their captures, and the bytes of those.
 SELECT count(DISTINCT address), count(*), coalesce(sum(warc <> ''), 0), coalesce(sum(place_length), 0) FROM attempt

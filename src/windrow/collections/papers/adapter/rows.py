@@ -17,6 +17,7 @@ from windrow.collections.papers.slug import matched_slug
 from windrow.collections.papers.stubs import STUBS
 from windrow.collections.papers.verdict import judge, paper
 from windrow.engine.ledger import Ledger
+from windrow.engine.ledger.captures import CapturedRow
 from windrow.errors import UsageError
 from windrow.stores.wide import Put, WideTable, open_table
 
@@ -128,15 +129,20 @@ def _found(papers: Iterable[PaperRecord], roots: Sequence[Path], ledger: Ledger)
         place = dict(row.captured_at(recorded[one.first])) if one.first in recorded else {}
         taken = ledger.captures.captured(one.first)
         if place and taken is not None and not taken.original:
-            place |= {"warc": _spelled(Path(taken.warc), roots), "offset": taken.offset}
-            if taken.warc.lower().endswith((".arc", ".arc.gz")):  # its record was written anew
+            place |= {"warc": _file_name(taken, roots), "offset": taken.offset}
+            if taken.line is not None:
+                place |= row.indexed_at(taken.line, str(place["url"]))
+            elif taken.warc.lower().endswith((".arc", ".arc.gz")):  # its record was written anew
                 place["c_size"] = None
         found[one.key] = row.FoundCapture(place, one.seen)
     return found
 
 
-def _spelled(path: Path, roots: Sequence[Path]) -> str:
-    """Return a file's name below the folder that a source names: its item and name, as indexes have it."""
+def _file_name(taken: CapturedRow, roots: Sequence[Path]) -> str:
+    """Return a file's name as its index has it, with its item; else that below the folder that a source names."""
+    path = Path(taken.warc)
+    if taken.line and "/" in taken.line.warc:
+        return taken.line.warc
     if not path.is_absolute():  # its file is on no disk here, and its name that of the index
         return str(path)
     root = next((root for root in roots if root != path and path.is_relative_to(root)), path.parent)
