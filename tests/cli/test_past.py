@@ -160,6 +160,20 @@ def test_a_page_that_is_gone_is_found_in_its_time_only(here, windrow) -> None:
     assert "/back.html" in windrow("search", f'"here is back.html" as-of:{here[1]}').out
 
 
+def test_the_difference_of_a_page_that_went_says_since_when_it_is_gone(here, windrow, village) -> None:
+    url = f"{village.origin(0)}/lost.html"
+    latest = windrow("diff", url)
+    assert latest.code == 0
+    assert "+++" in latest.out
+    assert "gone since 20" in latest.out
+    assert "-Here is lost.html with its own words." in latest.out
+    within = windrow("diff", url, "--from", here[0], "--to", here[2], "--json").of("diff")[0]
+    assert (within["old"], within["old_gone"]) == (within["new"], None)
+    assert within["new_gone"]
+    assert within["summary"].startswith("gone since 20")
+    assert windrow("diff", url, "--from", here[0], "--to", here[0]).err.strip() == "nothing that is compared"
+
+
 def test_a_site_is_told_by_its_name_and_its_host(here, windrow, village) -> None:
     by_name, by_host = windrow("why", "town", "--json"), windrow("why", "127.0.0.1", "--json")
     (site,), (origin,) = by_name.of("site"), by_name.of("origin")

@@ -147,6 +147,16 @@ def test_revisits_whose_original_never_came_are_told_and_fail_the_file(tmp_path)
     assert take(tmp_path, *both) == 0
 
 
+def test_revisits_that_wait_beside_records_that_came_are_noted_of_the_session(tmp_path):
+    """A file that gave something is no failed one; what it did not give is told all the same."""
+    one = write(tmp_path / "one.warc.gz", info(), page("http://a.example/", b"x"), again("http://b.example/", b"lost"))
+    assert take(tmp_path, one) == 0
+    noted = ask(tmp_path, "SELECT e.comment FROM task_end e JOIN task t ON t.seq = e.task WHERE t.source = ''")
+    assert [row[0] for row in noted] == [
+        "them: 1 file, 1 capture; 1 revisit without what they repeat (no_original); left out: warcinfo 1"
+    ]
+
+
 def test_a_file_without_a_page_fails_and_a_crawlers_notes_do_not(tmp_path):
     broken = write(tmp_path / "broken.warc.gz", info(), page("http://a.example/", b"x", b""))
     assert take(tmp_path, broken) == 3

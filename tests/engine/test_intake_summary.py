@@ -13,10 +13,12 @@ import pytest
 
 from tests.engine.summarising import PAGES, gather
 from tests.stores.letter import again, info, packed, page, record
+from windrow.collections.pages.database.page_versions import Versions
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.engine.run import Harvest, WarcFile
 from windrow.engine.session import Session, Setup
 from windrow.model import Limits
+from windrow.stores.connect import connect
 
 HERE = Path(__file__).parents[2]
 GENERATION = """
@@ -115,6 +117,23 @@ def test_our_own_archive_says_the_same_elsewhere(kept, tmp_path):
         assert ours["duplicate_summary"]
         for table in TABLES:
             assert theirs[table] == ours[table], table
+
+
+def test_versions_of_one_second_end_with_the_one_that_is_there(tmp_path):
+    """Two captures of one second stand in the order of their crawls, whichever came first: none of them is gone."""
+    files = []
+    for number, text in enumerate((b"puffin", b"walrus")):
+        files.append(tmp_path / f"{number}.warc.gz")
+        files[-1].write_bytes(packed([info(), page("http://a.example/", b"<title>T</title><p>" + text)]))
+    for order in (files, files[::-1]):
+        root = tmp_path / order[0].name.partition(".")[0]
+        root.mkdir()
+        for one in order:  # a run for each
+            assert digest_in(root, one) == 0
+        engine = connect(f"sqlite:///{root / 'summary.sqlite'}")
+        found = Versions(engine).of("http://a.example/")
+        engine.dispose()
+        assert [one.end is None for one in found] == [False, True]
 
 
 def test_codings_types_and_what_is_no_page(tmp_path):

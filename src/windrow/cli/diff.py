@@ -31,7 +31,8 @@ def command(voice: Voice, url: str, since: str, until: str, context: int) -> Non
     """Show what changed in a page: its title and the like, then the lines of its text.
 
     DATE is a day, a month, a year or a time (2026-11-21, 2026-11, 2026, 2026-11-21T10:00); the version
-    that was there at its end is meant. What stands in menus, footers and the like is only counted.
+    that was there at its end is meant, or that the page was gone then. What stands in menus, footers and the
+    like is only counted.
     """
     found = voice.open().diff(url, since, until, context=context)
     if voice.json:
@@ -42,7 +43,10 @@ def command(voice: Voice, url: str, since: str, until: str, context: int) -> Non
 
 
 def _text(found: Compared, lively: bool) -> list[str]:
-    lines = [f"--- {clean(found.url)}  {show(found.old_seen)}", f"+++ {clean(found.url)}  {show(found.new_seen)}"]
+    sides = (("---", found.old_seen, found.old_gone), ("+++", found.new_seen, found.new_gone))
+    lines = [
+        f"{sign} {clean(found.url)}  {f'gone since {show(gone)}' if gone else show(seen)}" for sign, seen, gone in sides
+    ]
     for one in found.changes:
         lines += _drawn("-", f"{one.what}: {one.before}", lively) if one.before else []
         lines += _drawn("+", f"{one.what}: {one.after}", lively) if one.after else []

@@ -77,6 +77,10 @@ class _Tally:
             self.skipped and not self.wrong and not self.waiting and self.skipped.keys() <= _NOTES
         )
 
+    def left_something(self, waiting: int) -> bool:
+        """Tell whether records of documents gave nothing, or nothing yet."""
+        return bool(waiting or self.wrong or self.skipped.keys() - _NOTES)
+
     def told(self, name: str, waiting: int) -> str:
         """Say it in one line."""
         parts_ = [f"{name}: {counted(self.files, 'file')}, {counted(self.visits, 'capture')}"]
@@ -126,6 +130,12 @@ class WarcImporter:
                 tally.broken.append(f"{lot.path}: {error}")
         if not run.stopping():
             self._resolve()
+        self._close_tasks()
+        run.progress.end()
+
+    def _close_tasks(self) -> None:
+        """Put on record what the files of each source gave, and what they did not."""
+        run = self._run
         for tally, path, item, waited in self._empty:
             waiting = run.ledger.imports.count_waiting_in(item)
             if waiting == waited:
@@ -133,8 +143,10 @@ class WarcImporter:
                 tally.broken.append(f"{path} gave nothing{why}")
         for name, tally in self._tallies.items():
             waiting = run.ledger.imports.count_waiting(name)
-            run.close_task(tally.task, tally.told(name, waiting), failed=bool(tally.broken))
-        run.progress.end()
+            told = tally.told(name, waiting)
+            run.close_task(tally.task, told, failed=bool(tally.broken))
+            if not tally.broken and tally.left_something(waiting):
+                run.close_task(run.open_task(self._phase), told)  # the session's own, so that its summary shows it
 
     def _take(self, lot: WarcFile, tally: _Tally) -> None:
         """Take one file in, from where it was left."""

@@ -66,7 +66,8 @@ SELECT g.version_id, g.entity_generation_id, g.entity_generation_uuid, g.first_s
   EXISTS (SELECT 1 FROM full_text_entity_index_docsize z WHERE z.id = g.text_pile_id)
 FROM {{versions}} g
 {BESIDE}
-WHERE g.url_id = ? AND g.url_fragment IS NULL ORDER BY g.first_seen_unix_utc, g.entity_generation_id, g.version_id > 0
+WHERE g.url_id = ? AND g.url_fragment IS NULL
+ORDER BY g.first_seen_unix_utc, coalesce(g.confirmed_end_unix_utc, 1 << 62), g.entity_generation_id, g.version_id > 0
 """
 LIGHT = f"""
 SELECT g.url_id, g.version_id, g.entity_generation_id, g.entity_generation_uuid, g.first_seen_unix_utc,
