@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from types import SimpleNamespace
 
 import pytest
 
+from tests.collections.events.reader import read as read_events
+from windrow.collections.news import discover
+from windrow.collections.news import feed as section
+from windrow.collections.news.made import FoundArticle, made
+from windrow.collections.news.reply import plain
 from windrow.collections.pages.code import mime
 from windrow.collections.pages.reading.read import read as read_document
 from windrow.collections.pages.redirect import linked
@@ -14,6 +20,7 @@ from windrow.collections.pages.references import LinkMemo, References
 from windrow.errors import WindrowError
 from windrow.formats import coding, directive, feed, html, moment, robots, sniff, url, xml
 from windrow.formats.answer import AnswerReader, read_head
+from windrow.formats.html.markdown import markdown
 from windrow.formats.http import read_head as read_kept
 from windrow.formats.url_hints import read as read_hint
 from windrow.model import Limits
@@ -54,6 +61,19 @@ def met(content):
 
 def text_of(kind):
     return lambda content: read_document(content, HERE, {"content-type": kind})
+
+
+def feed_links(*paths):
+    answer = SimpleNamespace(fields={})
+    return section._links(b"".join(b"<a href=%b>x</a>" % path for path in paths), answer, HERE)
+
+
+def worded(text):
+    return markdown(text, HERE)
+
+
+def titled(title):
+    return made(FoundArticle("https://example.org/a", "page", title, "<p>text"), "", None)
 
 
 CASES = {
@@ -152,6 +172,32 @@ CASES = {
     "address-scheme": (lambda n: (url.normalise("a" * n + ":"), url.other(" " * n)), 8_000),
     "address-parts": (lambda n: url.parts("http://h/" + "a" * n), 8_000),
     "addresses-known": (lambda n: url.Resolver("http://h").resolve("http://h/", ["/" + "a%20" * n, "." * n, "%" * n]), 8_000),
+    # articles
+    "article-open-links": (lambda n: discover._offered(b"<link " * n, {}, HERE), 3_000),
+    "article-api-header": (lambda n: discover._offered(b"", {"link": "<a>;" * n + " " * n}, HERE), 3_000),
+    "article-metas": (lambda n: html.article(b"<meta name=" * n, "text/html", HERE), 2_000),
+    "article-types": (lambda n: html.article(b"<script type=application/ld+json>" + b'{"@type":"' * n, "text/html", HERE), 2_000),
+    "article-byline": (lambda n: html.article(b"<p class=byline>By" + b" a and" * n, "text/html", HERE), 1_000),
+    "article-byline-spaces": (lambda n: html.article(b"<meta name=author content='" + b" &nbsp;" * n + b"'>", "text/html", HERE), 2_000),
+    "article-scripts-in-titles": (lambda n: titled("<script>" * n), 3_000),
+    "article-ends-in-titles": (lambda n: titled("<style></style " * n), 3_000),
+    "article-plain": (lambda n: (plain("<script>" * n), plain("<!--" * n), plain("<script></script " * n)), 3_000),
+    "article-paths": (lambda n: feed_links(b"/" + b"a-" * n + b"!", b"/" + b"a" * n, b"/" + b"1-" * n), 3_000),
+    "article-open-tags": (lambda n: html.article(b"<p>" + b"<a" * n, "text/html", HERE), 3_000),
+    "article-tails": (lambda n: html.article(b"<p>" + b"1" * n + b"<p>about the author" * (n // 100), "text/html", HERE), 3_000),
+    "markdown-dashes": (lambda n: worded(f"<p>{'-' * n}<p>{'1' * n}<p>{'#' * n}<p>{'=' * n}"), 3_000),
+    "markdown-spaces": (lambda n: worded(f"<p>a<b>{'&nbsp; ' * n}b</b> c<code>{' ' * n}b</code>"), 1_000),
+    "markdown-preformatted": (lambda n: worded("<pre>" + "`" * n + " \n" * n + "</pre>"), 2_000),
+    "markdown-signs": (lambda n: worded("<p>" + "*_[`" * n + "![](" * n), 500),
+    "markdown-nested": (lambda n: worded("<ul><li>" * n), 100),
+    "markdown-quotes": (lambda n: worded("<blockquote>" * n + "x"), 100),
+    "markdown-links": (lambda n: worded("<a href=/x>" * n + "x"), 300),
+    "markdown-tables": (lambda n: worded("<table>" + "<tr><td>1. x<td>|" * n), 100),
+    # calendars
+    "calendar-begun": (lambda n: read_events(b"BEGIN:VCALENDAR\n" + b"BEGIN:VEVENT\n" * n, "icalendar"), 3_000),
+    "calendar-zones": (lambda n: read_events(b"BEGIN:VCALENDAR\n" + b"BEGIN:VTIMEZONE\n" * n, "icalendar"), 3_000),
+    "calendar-spaces": (lambda n: read_events(b"BEGIN:VCALENDAR\nBEGIN:VEVENT" + b" " * n + b"\n" + b" \n" * n, "icalendar"), 3_000),
+    "calendar-properties": (lambda n: read_events(b"BEGIN:VCALENDAR\nBEGIN:VEVENT\n" + b"SUMMARY;A=b:c\n" * n + b"END:VEVENT\n", "icalendar"), 60),
     # listings
     "list-columns": (lambda n: ftp_listing.columns("", ["-rwxrwxrwx" + " 1" * n, "01-01-01" + " " * n, "d" * n]), 1_000),
     "list-facts": (lambda n: ftp_listing.facts("", ["a=b;" * n + " x", ";" * n + " x"]), 2_000),

@@ -284,3 +284,11 @@ def test_the_samples_of_json_are_read_without_loss(shared):
     found, unread = read(water, "json", zone="America/Chicago", formats=("%m/%d/%Y %I:%M %p",), fields=fields)
     assert len(found) == water.count('"Meeting Date"')
     assert unread == []
+
+
+def test_an_event_without_an_end_takes_no_other_with_it():
+    content = calendar(event("a", ":20260917T090000Z"), "SUMMARY:cut", event("b", ":20260918T090000Z"))
+    content = content.replace("SUMMARY:cut\r\nEND:VEVENT\r\n", "SUMMARY:cut\r\n")
+    found, unread = read(content, "icalendar")
+    assert [one.value["datetime"] for one in found] == ["2026-09-17T09:00:00Z", "2026-09-18T09:00:00Z"]
+    assert [one.reason for one in unread] == [Reason.TRUNCATED]

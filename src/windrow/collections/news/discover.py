@@ -17,8 +17,8 @@ from windrow.model import CdxLine, Source
 from windrow.reasons import Reason
 
 HOME = "auto.home"
-_API = re.compile(r'<([^>]+)>\s*;[^,]*rel="?https://api\.w\.org/"?')
-_API_LINK = re.compile(rb"""<link[^>]*rel=["']?https://api\.w\.org/["']?[^>]*>""", re.IGNORECASE)
+_API = re.compile(r'<([^<>]+)>\s*;[^,<]*rel="?https://api\.w\.org/"?')
+_API_LINK = re.compile(rb"""<link[^<>]*rel=["']?https://api\.w\.org/["']?[^<>]*>""", re.IGNORECASE)
 _HREF = re.compile(rb"""href=["']?([^"'>\s]+)""", re.IGNORECASE)
 _BLOX = re.compile(rb"(?i)tncms|bloximages|townnews")
 

@@ -24,7 +24,7 @@ LIST, ARTICLE = "list", "article"
 _MOST = 2_000  # articles that one document may name
 _SECTION = 300  # links of a section page that are followed
 _DATED = re.compile(r"/(?:19|20)\d\d[/-](?:0?[1-9]|1[0-2]|[a-z]{3})(?:[/-]|$)")
-_SLUG = re.compile(r"/[^/]*[^/-]+(?:-[^/-]+){3,}(?:\.html?|/)?$|article[_/-]|-\d{4,}(?:\.html?|/)?$")
+_SLUG = re.compile(r"[^/-]-[^/-]++-[^/-]++-[^/-]++/?$|article[_/-]|-\d{4,}+(?:\.html?|/)?$")
 _NONE = re.compile(r"(?i)/(?:tag|tags|category|categories|author|authors|topic|search|page|wp-content|login|about)/"
                    r"|\.(?:jpe?g|png|gif|pdf|mp[34]|zip|css|js)$")  # fmt: skip
 

@@ -21,7 +21,7 @@ _AHEAD = timedelta(days=1)
 _WORD = re.compile(r"\w+(?:['\u2019.-]\w+)*")
 _MOST_WORDS = 200  # keywords of an article
 _LONGEST_TITLE = 2_000
-_SCRIPT = re.compile(r"<(script|style)\b[^<>]*+>(?:[^<]++|<(?!/\1))*+</\1[^<>]*+>", re.IGNORECASE)
+_SCRIPT = re.compile(r"<(script|style)\b[^<>]*+>.*?(?:</\1[^<>]*+>|\Z)", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass

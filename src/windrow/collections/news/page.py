@@ -16,11 +16,11 @@ from windrow.reasons import Reason
 
 _HEAD = 200_000  # bytes in which a page says that it is an article
 _ARTICLE = re.compile(
-    rb'(?i)property=["\']?og:type["\']?[^>]*content=["\']?article|content=["\']?article["\']?[^>]*property=["\']?og:type'
+    rb'(?i)property=["\']?og:type["\']?[^<>]*content=["\']?article|content=["\']?article["\']?[^<>]*property=["\']?og:type'
     rb'|"@type"\s*:\s*\[?\s*"[^"]*(?:Article|Posting|Report)"|itemtype=["\']?https?://schema\.org/\w*(?:Article|Posting)'
 )
 _PAID = re.compile(rb'"isAccessibleForFree"\s*:\s*"?false', re.IGNORECASE)
-_META_ROBOTS = re.compile(rb'(?i)<meta[^>]*name=["\']?robots["\']?[^>]*>')
+_META_ROBOTS = re.compile(rb'(?i)<meta[^<>]*name=["\']?robots["\']?[^<>]*>')
 _CONTENT = re.compile(r'(?i)content=["\']?([^"\'>]*)')
 _HTML = frozenset(("", "text/html", "application/xhtml+xml"))
 

@@ -17,7 +17,7 @@ _STATUS = {
     401: Reason.PERMISSION_DENIED, 403: Reason.PERMISSION_DENIED, 404: Reason.NOT_FOUND, 410: Reason.GONE,
     429: Reason.RATE_LIMITED,
 }  # fmt: skip
-_SILENT = re.compile(r"(?is)<(script|style|template)\b[^>]*>.*?</\1\s*>|<!--.*?-->")
+_SILENT = re.compile(r"(?is)<(script|style|template)\b[^<>]*+>.*?(?:</\1\s*+>|\Z)|<!--.*?(?:-->|\Z)")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 _HALVES = re.compile(rb"\\u[dD][89a-fA-F]")
 

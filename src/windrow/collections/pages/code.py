@@ -87,6 +87,8 @@ _PARAMETER = re.compile(
     r';?+\s*+([!#$&^_.+\w-]{1,127}+)\s*+=\s*+("(?:[^"\\]|\\.)*+"|[^;\s"]*+)\s*+', re.ASCII | re.DOTALL
 )
 
+_LONGEST = 2_000  # characters of parameters that are looked at
+
 READ = frozenset(
     (
         "text/html", "application/xhtml+xml", "text/plain", "text/markdown", "text/x-markdown", "application/pdf",
@@ -140,7 +142,7 @@ def _mime(text: str) -> Mime | None:
     if not plus or not subtype or not suffix:
         subtype, suffix = found[2].lower(), ""
     told: dict[str, str] = {}
-    for name, value in _PARAMETER.findall(found[3] or ""):
+    for name, value in _PARAMETER.findall((found[3] or "")[:_LONGEST]):
         plain = re.sub(r"\\(.)", r"\1", value[1:-1], flags=re.DOTALL) if value.startswith('"') else value
         told.setdefault(name.lower(), plain)
     return Mime(found[1].lower(), subtype, suffix or None, tuple(told.items()))

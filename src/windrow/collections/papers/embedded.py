@@ -33,7 +33,7 @@ _BIBLIOGRAPHY = re.compile(
 )
 _ENTRY = re.compile(r"^\s*(?:\[\w{1,8}\]|\(?\d{1,3}[.)])\s+", re.MULTILINE)
 _PLACE = re.compile(
-    r"\S+@\S+|\b(?:university|department|institute|laborator|school|faculty|college|centre|center)", re.IGNORECASE
+    r"\S@\S|\b(?:university|department|institute|laborator|school|faculty|college|centre|center)", re.IGNORECASE
 )
 _NAME = re.compile(r"[^\W\d_a-zß-ÿ][\w.'\u2019-]*(?:\s+(?:[\w.'\u2019-]+)){1,4}")
 _APART = re.compile(r",|;|\band\b|&|\u00b7|\*|†|‡|\d")

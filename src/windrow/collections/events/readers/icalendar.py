@@ -18,8 +18,18 @@ from windrow.reasons import Reason
 MOST = 10_000
 """Events of one calendar, and repetitions of one event, that are read."""
 
-_BLOCK = re.compile(r"^BEGIN:VEVENT[ \t]*\r?\n.*?^END:VEVENT[ \t]*\r?$", re.MULTILINE | re.DOTALL | re.IGNORECASE)
-_ZONES = re.compile(r"^BEGIN:VTIMEZONE[ \t]*\r?\n.*?^END:VTIMEZONE[ \t]*\r?$", re.MULTILINE | re.DOTALL | re.IGNORECASE)
+
+def _part(name: str) -> re.Pattern[str]:
+    """Match one part of a calendar: it ends before the next of its kind, so that one without an end takes no other."""
+    line = r"[ \t]*+\r?"
+    return re.compile(
+        rf"^BEGIN:{name}{line}\n(?:(?!(?:BEGIN|END):{name}{line}$)[^\n]*+\n)*+END:{name}{line}$",
+        re.MULTILINE | re.IGNORECASE,
+    )
+
+
+_BLOCK = _part("VEVENT")
+_ZONES = _part("VTIMEZONE")
 _STATUSES = {"TENTATIVE": "tentative", "CONFIRMED": "confirmed", "CANCELLED": "cancelled", "CANCELED": "cancelled"}
 _ADDRESS = re.compile(r"https?://\S+")
 _EXCEPTIONS = (ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, ArithmeticError)
