@@ -235,14 +235,19 @@ class RecordAdapter:
         """Yield the records that came, changed or went."""
         with self._store(workspace) as store:
             if store is not None:
-                yield from record_changes.changes(store, ledger, self._collection.name, window)
+                yield from record_changes.changes(store, ledger, self._collection.name, window, self._away)
 
     def content(self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
         """Count the records of each source that came, changed or went between two facts."""
         del ledger
         with self._store(workspace) as store:
-            told = record_changes.content(store, facts) if store is not None else {}
+            told = record_changes.content(store, facts, self._away) if store is not None else {}
         return {one.name: told.get(one.name, Counter()) for one in workspace.of(self._collection.name)}
+
+    def _away(self, value: Any) -> str:
+        """Say of a record that what it tells of is gone, where it is one that tells of that; empty of any other."""
+        del value
+        return ""
 
     def holdings(self, workspace: Workspace) -> Mapping[str, int]:
         """Count the records of each source that are there now."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from windrow.adapter import CHANGED, SourceChange, Window
+from windrow.adapter import CHANGED, GONE, SourceChange, Window
 from windrow.engine.ledger import Ledger
 from windrow.stores.record_index import title_of
 from windrow.stores.records import RecordStore
@@ -22,7 +22,13 @@ _FIELDS = 4
 """Fields of a record that are shown of what changed; of others the number is told."""
 
 
-def changes(store: RecordStore, ledger: Ledger, collection: str, window: Window) -> Iterator[SourceChange]:
+Away = Callable[[Any], str]
+"""Says of a record in some words that what it tells of is not there any more; empty where it is."""
+
+
+def changes(
+    store: RecordStore, ledger: Ledger, collection: str, window: Window, away: Away = lambda _: ""
+) -> Iterator[SourceChange]:
     """Yield the records that came, changed or went, in no order: each at the time of the visit that said so."""
 
     @lru_cache(maxsize=1_000)  # one answer may tell of many records
@@ -36,14 +42,17 @@ def changes(store: RecordStore, ledger: Ledger, collection: str, window: Window)
             continue
         shown = one.value or (before.value if before else None)
         told = difference(before.value, one.value) if one.change == CHANGED and before else ""
-        yield SourceChange(at, one.source, collection, one.change, one.key, title_of(shown, ""), told)
+        gone = away(one.value) if one.value is not None else ""
+        kind = GONE if gone else one.change
+        yield SourceChange(at, one.source, collection, kind, one.key, title_of(shown, ""), gone or told)
 
 
-def content(store: RecordStore, facts: tuple[int, int]) -> dict[str, Counter[str]]:
+def content(store: RecordStore, facts: tuple[int, int], away: Away = lambda _: "") -> dict[str, Counter[str]]:
     """Count by source the records that came, changed or went between two facts."""
     found: dict[str, Counter[str]] = {}
     for _, one in store.changed_in(facts):
-        found.setdefault(one.source, Counter())[one.change] += 1
+        gone = one.value is not None and away(one.value)
+        found.setdefault(one.source, Counter())[GONE if gone else one.change] += 1
     return found
 
 

@@ -389,50 +389,31 @@ class RecordStore:
         with self._guarded():
             return [key for (key,) in self._link.execute(text, (after, upto))]
 
-    def counted(self, visits: Sequence[int]) -> dict[int, tuple[int, int]]:
-        """Count of each visit the records of which it said something, and those of which none did before."""
+    def counted(self, visits: Sequence[int], without: tuple[str, str] = ("", "")) -> dict[int, tuple[int, int]]:
+        """Count of each visit the records of which it said something, and those of which none did before.
+
+        Records that have a value in a field are left out: `without` names both.
+        """
+        field, value = without
         text = """
             SELECT o.visit, count(*), sum(NOT EXISTS (
                 SELECT 1 FROM observation p WHERE p.record = o.record AND (p.at, p.visit) < (o.at, o.visit)))
-            FROM observation o WHERE o.visit IN ({marks}) GROUP BY o.visit
+            FROM observation o LEFT JOIN value v ON v.id = o.value
+            WHERE o.visit IN ({marks}) AND (? = '' OR json_extract(v.json, ?) IS NOT ?) GROUP BY o.visit
         """
-        return {visit: (said, first) for visit, said, first in self._of_visits(text, visits)}
-
-    def unseen(self, keys: Sequence[str], first: int, last: int) -> list[str]:
-        """Return those of some keys of which no visit from one to another said anything."""
-        found: set[str] = set()
-        with self._guarded():
-            for start in range(0, len(keys), _CHUNK):
-                part = keys[start : start + _CHUNK]
-                text = f"""
-                    SELECT key FROM record r WHERE key IN ({",".join("?" * len(part))}) AND EXISTS (
-                        SELECT 1 FROM observation o WHERE o.record = r.id AND o.visit BETWEEN ? AND ?)
-                """
-                found |= {key for (key,) in self._link.execute(text, (*part, first, last))}
-        return [key for key in keys if key not in found]
-
-    def dropped(self, source: str, first: int, last: int, until: int) -> list[str]:
-        """Return the keys of which a source spoke in visits from one to another, and not after that up to `until`."""
-        text = """
-            SELECT key FROM record WHERE id IN (
-                SELECT o.record FROM observation o WHERE o.visit BETWEEN ? AND ? AND o.source = ? AND coalesce((
-                    SELECT n.visit FROM observation n WHERE n.record = o.record AND (n.at, n.visit) > (o.at, o.visit)
-                    ORDER BY n.at, n.visit LIMIT 1), ?) > ?
-            ) ORDER BY key
-        """
-        with self._guarded():
-            return [key for (key,) in self._link.execute(text, (first, last, source, until + 1, until))]
+        found = self._of_visits(text, visits, field, f"$.{field}", value)
+        return {visit: (said, first) for visit, said, first in found}
 
     def skips(self, visits: Sequence[int]) -> list[Skipped]:
         """Return why visits made nothing of a document, or of a thing in it."""
         text = "SELECT visit, key, url, reason, message FROM skipped WHERE visit IN ({marks}) ORDER BY visit, key"
         return [Skipped(one[0], one[1], one[2], Reason(one[3]), one[4]) for one in self._of_visits(text, visits)]
 
-    def _of_visits(self, text: str, visits: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+    def _of_visits(self, text: str, visits: Sequence[int], *values: str) -> Iterator[tuple[Any, ...]]:
         with self._guarded():
             for start in range(0, len(visits), _CHUNK):
                 part = visits[start : start + _CHUNK]
-                yield from self._link.execute(text.format(marks=",".join("?" * len(part))), part)
+                yield from self._link.execute(text.format(marks=",".join("?" * len(part))), (*part, *values))
 
     def visits_of(self, key: str) -> list[int]:
         """Return the visits that said something of a record."""

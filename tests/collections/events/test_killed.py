@@ -14,7 +14,7 @@ import pytest
 from tests.collections.events.place import ADAPTER, calendar, event, events, logs, run, serving
 from tests.stores.documents.pouchdb import couchdb
 from windrow.collections.events.adapter.databases import opened
-from windrow.collections.events.adapter.projection import EventProjection
+from windrow.collections.events.adapter.run_logs import RunLogs
 from windrow.collections.events.collection import COLLECTION
 from windrow.config import load
 from windrow.engine.ledger import Ledger
@@ -239,12 +239,10 @@ def test_drift_is_told_to_the_status_once_though_its_log_is_written_twice(tmp_pa
         run(workspace)
         with opened(workspace) as databases, ADAPTER._store(workspace) as records:
             ledger = Ledger(workspace.ledger)
-            made = EventProjection(
-                records, ledger, databases, workspace.sources, archive=workspace.archive.folder, limits=workspace.limits
-            )
+            made = RunLogs(records, ledger, databases, {}, archive=workspace.archive.folder, limits=workspace.limits)
             (log, *_) = databases.store.view(databases.log, "all")
             for _ in range(2):
-                made._show_drift({**log, "drift": ["there is no event"]})
+                made.show_drift({**log, "drift": ["there is no event"]})
             told = [one.comment for one in ledger.sessions.tasks_of_source(log["source"])]
             assert told.count(f"{log['source']}: drift: there is no event") == 1
             ledger.close()

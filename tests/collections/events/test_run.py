@@ -13,9 +13,9 @@ from tests.collections.events.place import ADAPTER, calendar, configured, event,
 from windrow.app.status import current_state
 from windrow.app.takedown import take_down
 from windrow.collections.events.adapter.databases import opened
-from windrow.collections.events.adapter.projection import EventProjection
+from windrow.collections.events.adapter.run_logs import RunLogs
 from windrow.collections.events.collection import COLLECTION
-from windrow.collections.events.documents import KEYS, LOG_KEYS, NULLABLE, ReadAttempt
+from windrow.collections.events.documents import KEYS, LOG_KEYS, NULLABLE, AskedAddress, ParserRun
 from windrow.collections.pages import adapter as pages_adapter
 from windrow.collections.pages import collection as pages
 from windrow.config import load
@@ -131,18 +131,81 @@ def test_an_answer_200_that_is_an_error_page_is_logged_as_such_and_changes_nothi
 
 def test_two_logs_of_one_second_have_two_ids_and_the_same_one_twice_has_one(tmp_path, site):
     workspace = configured(tmp_path, f"{site.url}/a.ics")
-    at = datetime(2026, 1, 1, tzinfo=UTC)
+    asked = AskedAddress(datetime(2026, 1, 1, tzinfo=UTC), "http://a.example/")
     with opened(workspace) as held:
-        projection = EventProjection(None, None, held, (), archive=tmp_path, limits=workspace.limits)
-        for visit in (7, 8, 7, 8):
-            facts = {"visit": visit}
-            projection._write_log(
-                ReadAttempt(at, "council", "1", 0.1, "http://a.example/", "text", 0, "", "", facts), None
-            )
-    assert [(one["_id"], one["visit"]) for one in logs(workspace)] == [
-        ("2026-01-01T00:00:00Z - council - success", 7),
-        ("2026-01-01T00:00:00Z - council - success - 2", 8),
+        made = RunLogs(None, None, held, {}, archive=tmp_path, limits=workspace.limits)
+        for source in ("one", "two", "one", "two"):
+            made.put(ParserRun("council", "1", source, 5, 7, (asked,)), None)
+    assert [(one["_id"], one["source"]) for one in logs(workspace)] == [
+        ("2026-01-01T00:00:00Z - council - success", "one"),
+        ("2026-01-01T00:00:00Z - council - success - 2", "two"),
     ]
+
+
+def test_a_source_whose_secret_is_missing_leaves_a_log_with_the_reason_though_nobody_was_asked(tmp_path, site):
+    site.put("/a.ics", calendar(event("a@x", MEETING)))
+    rules = {"secret": f"file:{tmp_path}/secret", "secret_header": "X-Api-Key", "version": "2.5"}
+    workspace = configured(tmp_path, f"{site.url}/a.ics", **rules)
+    assert run(workspace).failed
+    assert run(workspace).failed
+    assert "/a.ics" not in site.asked
+    first, second = logs(workspace)
+    assert first["_id"] == f"{first['access_datetime']} - council - NoSecret"
+    told = (first["source_url"], first["source_text"], first["insert_count"], first["parser_runtime"])
+    assert told == (f"{site.url}/a.ics", "", 0, 0.0)
+    assert (first["result"], first["outcome"], first["parser_version"]) == ("NoSecret", "failed", "2.5")
+    assert first["traceback"].startswith(f"NoSecret: no secret at file:{tmp_path}/secret: No such file")
+    assert first["session"] != second["session"]
+    (tmp_path / "secret").write_text("s3cr3t-word")
+    waited(workspace)
+    assert [one["result"] for one in logs(workspace)] == ["NoSecret", "NoSecret", "success"]
+    before = logs(workspace)
+    for again in (ADAPTER._anew, lambda one: ADAPTER._derive(one, lambda: True)):
+        again(workspace)
+        assert logs(workspace) == before
+
+
+def test_a_run_over_several_pages_leaves_one_log_with_all_that_they_brought(tmp_path, site):
+    def page(number, rows, last=False):
+        told = {"rows": [{"t": name, "s": "2099-01-01"} for name in rows]}
+        told |= {} if last else {"next": f"{site.url}/{number + 1}.json"}
+        site.put(f"/{number}.json", json.dumps(told), "application/json")
+
+    rules = {"reader": "json", "items": "rows", "fields": {"title": "t", "start": "s"}, "next": "next"}
+    page(1, "AB")
+    page(2, ["C", ""])
+    page(3, "D", last=True)
+    workspace = configured(tmp_path, f"{site.url}/1.json", every="1s", **rules)
+    run(workspace)
+    (log,) = logs(workspace)
+    assert (log["source_url"], log["source_text"]) == (f"{site.url}/1.json", site.documents["/1.json"][2].decode())
+    assert (log["insert_count"], log["events"], log["rejected"], log["outcome"]) == (4, 4, 1, "partial")
+    assert [(one["source_url"][-7:], one["insert_count"], one["result"]) for one in log["requests"]] == [
+        ("/1.json", 2, "success"), ("/2.json", 1, "success"), ("/3.json", 1, "success")
+    ]  # fmt: skip
+    page(1, "ABE")
+    site.put("/3.json", "away", status=503)
+    waited(workspace)
+    log = logs(workspace)[-1]
+    assert log["_id"] == f"{log['access_datetime']} - council - ServerError"
+    assert (log["insert_count"], log["result"], log["outcome"]) == (1, "ServerError", "partial")
+    assert log["traceback"] == f"ServerError: status 503\n  at {site.url}/3.json"
+    before = (events(workspace), logs(workspace))
+    assert len(before[1]) == 2
+    ADAPTER.replay(workspace, setup_of(workspace), Progress(quiet=True))
+    assert (events(workspace), logs(workspace)) == before
+
+
+def test_the_runtime_of_a_parser_has_the_reading_of_its_answers_and_no_pause_between_them(tmp_path, site):
+    site.put("/a.ics", calendar(*[event(f"{number}@x", MEETING, f"Event {number}") for number in range(40)]))
+    workspace = configured(tmp_path, f"{site.url}/a.ics")
+    run(workspace)
+    (log,) = logs(workspace)
+    with closing(Ledger(workspace.ledger)) as ledger:
+        (visit,) = ledger.attempts.visits_named([log["visit"]])
+        read = ledger.requests.followed(log["visit"]).seconds
+    assert read > 0
+    assert log["parser_runtime"] == round(visit.visit.seconds + read, 3)
 
 
 def test_a_broken_event_costs_no_other_and_its_reason_is_known(tmp_path, site):

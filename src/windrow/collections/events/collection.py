@@ -6,6 +6,7 @@ from windrow.collections.events.settings import CONFIGURATION
 from windrow.contract import Captures, Collection, Derive, Requests, Settle, later
 
 _DISCOVER = "windrow.collections.events.discover"
+_STEPS = "windrow.collections.events.steps"
 
 COLLECTION = Collection(
     name="events",
@@ -14,7 +15,10 @@ COLLECTION = Collection(
         Requests(later(f"{_DISCOVER}:begin"), later(f"{_DISCOVER}:follow")),
         Captures(later(f"{_DISCOVER}:select"), "1", later(f"{_DISCOVER}:follow")),
     ),
-    steps=(Settle("read", "1", later("windrow.collections.events.steps:read_events")), Derive("document", "1")),
+    steps=(
+        Settle("read", "2", later(f"{_STEPS}:read_events"), missing=later(f"{_STEPS}:missing_events")),
+        Derive("document", "1"),
+    ),
     adapter="windrow.collections.events.adapter:ADAPTER",
     configuration=CONFIGURATION,
 )

@@ -11,7 +11,7 @@ from windrow.collections.events.drift import judge
 from windrow.collections.events.parser import EventParser, Unread
 from windrow.collections.events.readers.by_fields import joined
 from windrow.collections.events.readers.registry import READERS
-from windrow.collections.events.reading import ReadEvent, input_of, read_document
+from windrow.collections.events.reading import ReadEvent, WithdrawnEvent, input_of, read_document
 from windrow.collections.events.settings import ADDRESS, ONCE, PARSER
 from windrow.contract import Answer, Offering, Request, Skip, Turn
 from windrow.errors import StepError
@@ -27,7 +27,11 @@ _MEDIA = {"schema.org": "html", "html": "html", "icalendar": "calendar", "json":
 
 _NO_ANSWER = Skip(Reason.NOT_WANTED, message="its status is not 200")
 _OTHER_MEDIA = Skip(Reason.NOT_WANTED, message="its media type is not that of the source's reader")
-_FIRST = frozenset({"", "first"})
+_LISTS = ("first", "page")
+_FIRST = frozenset({"", _LISTS[0]})
+_IN_PART = "listed in part"
+"""Whether the listing under way has something of which it is not known what it is."""
+
 _LONGEST = 512
 MOST = 10_000
 """Events of one answer that are offered."""
@@ -39,7 +43,7 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
     if not source.options[ADDRESS]:
         return ()
     every = None if source.options.get(ONCE) else int(source.options[PARSER].every)
-    return (Request(source.options[ADDRESS], "first", every=every),)
+    return (Request(source.options[ADDRESS], _LISTS[0], every=every),)
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
@@ -52,29 +56,42 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
         read = list(read_document(parser, given))
     except StepError as error:
         return Turn(skip=error.reason, findings=(Finding(_word(error.reason), str(error)),))
-    offers = {one.uid: Offering(one.uid) for one in read if isinstance(one, ReadEvent)}
+    offers = {one.uid: Offering(one.uid) for one in read if isinstance(one, ReadEvent | WithdrawnEvent)}
     told = [Finding(_word(one.reason), one.message, Level.WARN) for one in read if isinstance(one, Unread)]
+    unread = {one.key for one in read if isinstance(one, Unread) and one.reason is not Reason.PLACEHOLDER}
     following = READERS[given.rules.reader].next_page(given)
     url = joined(given.url, following) if following else ""
+    url = "" if url == given.url else url
     whole = parser.complete or READERS[given.rules.reader].growing
     every = int(parser.every) if whole else None
     asked: tuple[Request, ...] = ()
-    if url and url != given.url:
-        asked = (Request(url, "page", every=every, only_if_new=not whole),)
+    if url:
+        asked = (Request(url, _LISTS[1], every=every, only_if_new=not whole),)
     if answer.request.method == "GET":  # a form that is answered with itself would be sent again and again
         details = READERS[given.rules.reader].details(given)
         offers |= {one.url: Offering(one.url) for one in details if len(one.url) <= _LONGEST}
         asked += details
     elif not offers:
         told.append(Finding("NoEvent", "a form was answered without an event", Level.WARN))
-    end = "" if asked else "the last page" if answer.request.name == "page" else "there are no more pages"
+    end = "" if asked else "the last page" if answer.request.name == _LISTS[1] else "there are no more pages"
     remembered: dict[str, Any] = {}
     if answer.request.name in _FIRST:
         name = f"habits of {given.url}"[:300]
         judged = judge(learned.get(name, {}), read)
         remembered[name] = judged.known
         told = [*(Finding(DRIFT, one, Level.WARN) for one in judged.drifts), *told]
-    return Turn(asked, tuple(offers.values())[:MOST], remembered, end=end, findings=tuple(told[:100]))
+    if not parser.complete or given.rules.details or answer.request.name not in _LISTS:
+        return Turn(asked, tuple(offers.values())[:MOST], remembered, end=end, findings=tuple(told[:100]))
+    # What cannot be read is listed all the same. What it is may not be known: then nothing is known to be missing.
+    offers |= {key: Offering(key) for key in unread if key}
+    begins = answer.request.name == _LISTS[0]
+    in_part = "" in unread or len(offers) > MOST or (not begins and bool(learned.get(_IN_PART)))
+    if in_part != bool(learned.get(_IN_PART)):
+        remembered[_IN_PART] = in_part
+    return Turn(
+        asked, tuple(offers.values())[:MOST], remembered, end=end, findings=tuple(told[:100]),
+        begins_listing=begins, ends_listing=not url and not in_part,
+    )  # fmt: skip
 
 
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:

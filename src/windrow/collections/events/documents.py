@@ -1,8 +1,7 @@
-"""What is known of an event, and of an attempt to read a source -> the documents of VotersDaily's two databases."""
+"""What is known of an event, and of a run of a parser -> the documents of VotersDaily's two databases."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeGuard
@@ -30,31 +29,17 @@ _ADDED = frozenset({"uid", "all_day", "status", "revision", "first_seen", "chang
 _MIDNIGHT = "T00:00:00Z"
 _HISTORY = 100
 _SHOWN = 500
+_REQUESTS = 100
+"""Requests of a run of which its log tells one by one."""
 
 
 class Said(NamedTuple):
     """What a source said of an event at a visit: its value, None where it took the event back."""
 
     at: datetime
-    visit: int
     source: str
     value: Mapping[str, Any] | None
     aside: Mapping[str, Any]
-
-
-class GoodRun(NamedTuple):
-    """A run in which a source was read whole: the numbers of its first and last visits, and when it began."""
-
-    first: int
-    last: int
-    at: datetime
-
-
-class Completeness(NamedTuple):
-    """The good runs of a source, in order, and after how many of them what is not listed has vanished; 0: never."""
-
-    runs: Sequence[GoodRun] = ()
-    after: int = 0
 
 
 class EventDocument(NamedTuple):
@@ -64,35 +49,33 @@ class EventDocument(NamedTuple):
     former: tuple[str, ...]
 
 
-def event_document(uid: str, said: Sequence[Said], completeness: Completeness) -> EventDocument | None:
-    """Fold what was said of an event, in the order of the visits, into its document; None where nothing is known."""
+def event_document(uid: str, said: Sequence[Said]) -> EventDocument | None:
+    """Fold what was said of an event, in the order of the visits, into its document; None where nothing is known.
+
+    It was withdrawn where its source said so, and is missing where a listing that should have it did not.
+    """
     current: dict[str, Any] | None = None
     latest = said[0] if said else None
     ids: list[str] = []
     history: list[dict[str, Any]] = []
     state = ""  # missing or withdrawn
     last_seen = None
-    for number, one in enumerate(said):
-        before = current
-        if one.value is None:
-            if current and state != WITHDRAWN:
-                state = WITHDRAWN
-                history.append({"at": spelled(one.at), "fields": {"status": [current["status"], WITHDRAWN]}})
+    for one in said:
+        before = {**current, "status": state} if current and state else current
+        if one.value is None or one.value["status"] == MISSING:
+            left = MISSING if one.value else WITHDRAWN
+            if before and current and state != left:
+                state = left
+                history.append({"at": spelled(one.at), "fields": {"status": [before["status"], left]}})
             continue
         value = dict(one.value)
-        if before is not None and (state or value != before):
-            was = {**before, "status": state} if state else before
-            if changed := _changed(was, value):
-                history.append({"at": spelled(one.at), "fields": changed})
-        if value != before:
+        if before is not None and (changed := _changed(before, value)):
+            history.append({"at": spelled(one.at), "fields": changed})
+        if value != current:
             current, latest = value, one
         state, last_seen = "", one
         if (name := id_of(value)) not in ids:
             ids.append(name)
-        following = said[number + 1].visit if number + 1 < len(said) else None
-        if (gone := _vanished(one, value, following, completeness)) is not None:
-            state = MISSING
-            history.append({"at": spelled(gone), "fields": {"status": [value["status"], MISSING]}})
     if current is None or latest is None or last_seen is None:
         return None
     first = next(one for one in said if one.value is not None)
@@ -185,59 +168,84 @@ def _short(value: Any) -> Any:
     return value[:_SHOWN] if isinstance(value, str) else value
 
 
-def _vanished(
-    one: Said, value: Mapping[str, Any], following: int | None, completeness: Completeness
-) -> datetime | None:
-    """Return when an event that was still to come was missing from so many good runs; None where it was not."""
-    runs, after = completeness
-    if not after:
-        return None
-    number = bisect_right(runs, one.visit, key=lambda run: run.first) + after - 1
-    if number >= len(runs) or (following is not None and following <= runs[number].last):
-        return None
-    return runs[number].at if ends(value) > runs[number].at else None
-
-
 def ends(value: Mapping[str, Any]) -> datetime:
     """Return when an event is over; of one that has only a day, the end of that day."""
     end = read_back(value["end_datetime"] or value["datetime"])
     return end + timedelta(days=1) if value["all_day"] else end
 
 
-class ReadAttempt(NamedTuple):
-    """One attempt to read a document of a source: what was asked, what came, and what was made of it.
+class AskedAddress(NamedTuple):
+    """One address that a run of a parser asked, and what came of it.
 
-    `result` is the word for what went wrong, empty where nothing did; `message` says more. `facts` are ad hoc keys.
+    `result` is the word for what went wrong, empty where nothing did; `message` says more. `seconds` is how long the
+    answer and reading it took. `facts` are what HTTP and the archive say: `http_status`, `bytes` and `digest`.
     """
 
     at: datetime
+    url: str
+    seconds: float = 0.0
+    events: int = 0
+    inserted: int = 0
+    rejected: int = 0
+    result: str = ""
+    message: str = ""
+    drifts: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = {}
+
+
+class ParserRun(NamedTuple):
+    """One run of a parser: the addresses that it asked, first that of its source, from which the `text` came."""
+
     parser_name: str
     parser_version: str
-    seconds: float
-    url: str
-    text: str
-    inserted: int
-    result: str
-    message: str
-    facts: Mapping[str, Any]
+    source: str
+    session: int
+    visit: int
+    asked: Sequence[AskedAddress]
+    text: str = ""
 
 
-def log_document(attempt: ReadAttempt, ordinal: int = 1) -> dict[str, Any]:
-    """Make the log document of an attempt; a second one of the same id has an ordinal at its end."""
-    result = attempt.result or SUCCESS
-    at = spelled(attempt.at)
-    name = f"{at} - {attempt.parser_name} - {result}" + (f" - {ordinal}" if ordinal > 1 else "")
+def log_document(run: ParserRun, ordinal: int = 1) -> dict[str, Any]:
+    """Make the log document of a parser's run; a second one of the same id has an ordinal at its end."""
+    first = run.asked[0]
+    failed = next((one for one in run.asked if one.result), None)
+    result, at = failed.result if failed else SUCCESS, spelled(first.at)
+    name = f"{at} - {run.parser_name} - {result}" + (f" - {ordinal}" if ordinal > 1 else "")
     made: dict[str, Any] = {
         "_id": name,
-        "parser_name": attempt.parser_name,
-        "parser_version": attempt.parser_version,
-        "parser_runtime": float(round(attempt.seconds, 3)),
-        "source_url": attempt.url,
-        "source_text": attempt.text,
+        "parser_name": run.parser_name,
+        "parser_version": run.parser_version,
+        "parser_runtime": float(round(sum(one.seconds for one in run.asked), 3)),
+        "source_url": first.url,
+        "source_text": run.text,
         "access_datetime": at,
-        "insert_count": attempt.inserted,
+        "insert_count": sum(one.inserted for one in run.asked),
         "result": result,
     }
-    if attempt.result:
-        made["traceback"] = f"{attempt.result}: {attempt.message or 'no more is known'}\n  at {attempt.url}"
-    return made | {key: value for key, value in attempt.facts.items() if key not in made}
+    if failed:
+        made["traceback"] = f"{result}: {failed.message or 'no more is known'}\n  at {failed.url}"
+    drifts = [told for one in run.asked for told in one.drifts]
+    made |= {"source": run.source, "session": run.session, "visit": run.visit, "outcome": _outcome(run, drifts)}
+    made |= {"events": sum(one.events for one in run.asked), "rejected": sum(one.rejected for one in run.asked)}
+    made |= ({"drift": drifts} if drifts else {}) | dict(first.facts)
+    if len(run.asked) > 1:
+        made["request_count"] = len(run.asked)
+        made["requests"] = [_request(one) for one in run.asked[:_REQUESTS]]
+    return made
+
+
+def _outcome(run: ParserRun, drifts: Sequence[str]) -> str:
+    failed = sum(bool(one.result) for one in run.asked)
+    if failed == len(run.asked):
+        return "failed"
+    if drifts and not failed:
+        return "drift"
+    if failed or any(one.rejected for one in run.asked):
+        return "partial"
+    return "read" if any(one.events for one in run.asked) else "empty"
+
+
+def _request(one: AskedAddress) -> dict[str, Any]:
+    """Tell of one of several requests; the text of those after the first is in the archive, by its digest."""
+    told = {"source_url": one.url, "access_datetime": spelled(one.at), "events": one.events}
+    return told | {"insert_count": one.inserted, "result": one.result or SUCCESS, **one.facts}

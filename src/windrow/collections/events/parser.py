@@ -109,7 +109,10 @@ class RawEvent(NamedTuple):
 
 
 class Unread(NamedTuple):
-    """A part of a document of which no event was made, and why."""
+    """A part of a document of which no event was made, and why.
+
+    `key` is the source's own id of the event that it would be, later its uid; empty where that is not known.
+    """
 
     reason: Reason
     message: str

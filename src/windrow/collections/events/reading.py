@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from windrow.collections.events.parser import EventParser, ParserInput, RawEvent, Unread
@@ -19,6 +19,7 @@ LONGEST = 1000
 LONGEST_UID = 480
 
 _NAMED = ("branch", "entity")
+_SEARCHED = ("title", "description", "location", "entity")
 
 MOST_TEXT = 64_000_000
 """Characters of all events of a document, each with the part of the document that it was read from."""
@@ -34,8 +35,12 @@ class ReadEvent(NamedTuple):
     @property
     def text(self) -> str:
         """What is searched for."""
-        names = ("title", "description", "location", "entity")
-        return " ".join(str(self.value[name]) for name in names if self.value.get(name))
+        return text_of_event(self.value)
+
+
+def text_of_event(value: Mapping[str, Any]) -> str:
+    """Return what of an event is searched for."""
+    return " ".join(str(value[name]) for name in _SEARCHED if value.get(name))
 
 
 class WithdrawnEvent(NamedTuple):
@@ -48,8 +53,10 @@ def read_document(parser: EventParser, given: ParserInput) -> Iterator[ReadEvent
     """Yield the events of a document, each once, and what no event could be made of."""
     found = list(_bounded(READERS[given.rules.reader].read(given)))
     events = [one for one in found if isinstance(one, RawEvent)]
-    yield from (one for one in found if isinstance(one, Unread))
-    ids = _usable_ids(events)
+    unread = [one for one in found if isinstance(one, Unread)]
+    ids = _usable_ids([*(one.id for one in events), *(one.key for one in unread)])
+    for each in unread:
+        yield each._replace(key=_uid(parser, each.key.strip()) if each.key.strip() in ids else "")
     known: dict[str, ReadEvent] = {}
     keys: Counter[str] = Counter()
     for one in events:
@@ -91,11 +98,11 @@ def _bounded(found: Iterable[RawEvent | Unread]) -> Iterator[RawEvent | Unread]:
             return
 
 
-def _usable_ids(events: list[RawEvent]) -> set[str]:
+def _usable_ids(told: list[str]) -> set[str]:
     """Return the ids that tell events apart; one that most events share is none."""
-    counted = Counter(one.id.strip() for one in events if one.id.strip())
-    most = max(2, len(events) // 2)
-    return {name for name, number in counted.items() if number == 1 or number < most or len(events) <= 2}
+    counted = Counter(one.strip() for one in told if one.strip())
+    most = max(2, len(told) // 2)
+    return {name for name, number in counted.items() if number == 1 or number < most or len(told) <= 2}
 
 
 def _event(parser: EventParser, given: ParserInput, one: RawEvent, start: EventTime, source_id: str) -> ReadEvent:

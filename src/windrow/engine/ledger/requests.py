@@ -16,7 +16,10 @@ from windrow.reasons import Reason
 
 
 class Followed(NamedTuple):
-    """What an answer led to: how many requests and offers, how many of these were not known; `ending` says why none."""
+    """What an answer led to: how many requests and offers, how many of these were not known; `ending` says why none.
+
+    `seconds` is how long reading it for that took.
+    """
 
     visit: int
     requests: int
@@ -25,6 +28,7 @@ class Followed(NamedTuple):
     reason: Reason | None
     ending: str
     findings: str
+    seconds: float = 0.0
 
     def told(self) -> list[Finding]:
         """Return its findings."""

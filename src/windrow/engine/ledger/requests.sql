@@ -4,11 +4,11 @@
 SELECT coalesce(max(visit), 0) FROM followed WHERE collection = ? AND source = ?;
 
 -- name: followed_of
-SELECT visit, requests, offers, fresh, reason, ending, findings FROM followed WHERE visit = ?;
+SELECT visit, requests, offers, fresh, reason, ending, findings, seconds FROM followed WHERE visit = ?;
 
 -- name: followed_latest
 -- The last answers of a source that were followed, the latest first.
-SELECT visit, requests, offers, fresh, reason, ending, findings FROM followed WHERE collection = ? AND source = ?
+SELECT visit, requests, offers, fresh, reason, ending, findings, seconds FROM followed WHERE collection = ? AND source = ?
 ORDER BY visit DESC LIMIT ?;
 
 -- name: learned

@@ -47,6 +47,13 @@ class FollowOutcome(NamedTuple):
     end: str
 
 
+class _Lead(NamedTuple):
+    """What following made of an answer, None where there was nothing to follow, and how long that took."""
+
+    made: FollowedTurn | Reading | None = None
+    seconds: float = 0.0
+
+
 class AnswerFollower:
     """Follows the answers of some sources, each source's in the order in which they came."""
 
@@ -99,7 +106,7 @@ class AnswerFollower:
             return []
         leads = self._leads(visits)
         with self._run.ledger.writing() as writer:
-            return [self._write(writer, put, one, lead) for one, lead in zip(visits, leads, strict=True)]
+            return [self._write(writer, put, one, *lead) for one, lead in zip(visits, leads, strict=True)]
 
     def _next(self, name: str) -> Recorded | None:
         waiting = self._waiting[name]
@@ -112,9 +119,9 @@ class AnswerFollower:
                 self._stirred.discard(name)
         return waiting.popleft() if waiting else None
 
-    def _leads(self, visits: list[Recorded]) -> list[FollowedTurn | Reading | None]:
+    def _leads(self, visits: list[Recorded]) -> list[_Lead]:
         """Run the discovery in the pool on those that have a body to be read."""
-        leads: list[FollowedTurn | Reading | None] = [None] * len(visits)
+        leads = [_Lead()] * len(visits)
         places: list[int] = []
         jobs: list[FollowJob] = []
         for place, one in enumerate(visits):
@@ -124,24 +131,25 @@ class AnswerFollower:
             kept = kept_answer(self._run, one)
             if 300 <= kept.status < 400 and kept.location and self._requests is not None and source.site.scheme:
                 asked = self._run.ledger.requests.asked(one.seq)
-                leads[place] = redirect(self._requests, source, kept, context_of(asked).get("hops", 0))
+                leads[place] = _Lead(redirect(self._requests, source, kept, context_of(asked).get("hops", 0)))
                 continue
             places.append(place)
             jobs.append(FollowJob(source, self._learned[one.source], kept, one.visit.kind == CAPTURED))
         results = self._run.pool.run(jobs, batch=1, pulse=self._run.tick)
         for place, (_, done) in zip(places, results, strict=True):
-            leads[place] = done.result
+            leads[place] = _Lead(done.result, done.seconds)
         return leads
 
     def _write(
-        self, writer: LedgerWriter, put: Put, one: Recorded, lead: FollowedTurn | Reading | None
+        self, writer: LedgerWriter, put: Put, one: Recorded, lead: FollowedTurn | Reading | None, seconds: float
     ) -> FollowOutcome:
         """Put on record what an answer led to."""
         run, name, source = self._run, self._run.collection.name, self._sources[one.source]
         if not isinstance(lead, FollowedTurn):
             reason = lead.reason if lead else None
             findings = lead.findings if lead else ()
-            writer.requests.follow(name, one.source, Followed(one.seq, 0, 0, 0, reason, "", _spelled(findings)))
+            told = Followed(one.seq, 0, 0, 0, reason, "", _spelled(findings), seconds)
+            writer.requests.follow(name, one.source, told)
             if reason is not None or one.visit.reason is not None:
                 self._list(writer, one, Turn(skip=reason or one.visit.reason))
             return FollowOutcome(one.source, 0, reason, "")
@@ -162,8 +170,9 @@ class AnswerFollower:
         self._learned[one.source] |= turn.learned
         self._list(writer, one, turn)
         told = Followed(
-            one.seq, len(found), len(turn.offers), len(fresh), turn.skip, turn.end[:2000], _spelled(turn.findings)
-        )
+            one.seq, len(found), len(turn.offers), len(fresh), turn.skip, turn.end[:2000], _spelled(turn.findings),
+            seconds,
+        )  # fmt: skip
         writer.requests.follow(name, one.source, told)
         return FollowOutcome(one.source, len(found), turn.skip, turn.end)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
-from typing import TextIO
+from typing import Any, TextIO
 
 from windrow.adapter import Explanation, Export, Replayed
 from windrow.collections.events.adapter.databases import opened, place_of
@@ -15,7 +15,7 @@ from windrow.collections.events.adapter.projection import EventProjection
 from windrow.collections.events.adapter.remembered import remember_parsers, removed_sources
 from windrow.collections.events.collection import COLLECTION
 from windrow.collections.events.dated import MOVING, filled
-from windrow.collections.events.documents import distinct, id_of
+from windrow.collections.events.documents import MISSING, distinct, id_of
 from windrow.collections.events.exports.registry import FORMS
 from windrow.collections.events.settings import ADDRESS, ONCE, PARSER
 from windrow.collections.events.times import zone_of
@@ -74,6 +74,10 @@ class EventAdapter(RecordAdapter):
         made = super().harvest(workspace)
         sources = tuple(map(_of_today, made.sources))
         return replace(made, sources=sources, derivations={"document": partial(self._derive, workspace)})
+
+    def _away(self, value: Any) -> str:
+        """Say of an event that it is missing from its calendar."""
+        return "its source does not list it any more" if value["status"] == MISSING else ""
 
     def _derive(self, workspace: Workspace, pulse: Callable[[], bool]) -> str:
         """Bring both databases up to date with the records and the ledger."""

@@ -31,6 +31,9 @@ def _part(name: str) -> re.Pattern[str]:
 _BLOCK = _part("VEVENT")
 _ZONES = _part("VTIMEZONE")
 _STATUSES = {"TENTATIVE": "tentative", "CONFIRMED": "confirmed", "CANCELLED": "cancelled", "CANCELED": "cancelled"}
+_FOLDED = re.compile(r"\r?\n[ \t]")
+_UID = re.compile(r"^UID(?:;[^:\n]*)?:([^\r\n]+)", re.MULTILINE | re.IGNORECASE)
+_REPEATED = re.compile(r"^(?:RRULE|RDATE|RECURRENCE-ID)[;:]", re.MULTILINE | re.IGNORECASE)
 _ADDRESS = re.compile(r"https?://\S+")
 _EXCEPTIONS = (ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, ArithmeticError)
 """What the library raises for a property that is none; each costs one event."""
@@ -49,7 +52,7 @@ def read(given: ParserInput) -> Iterator[RawEvent | Unread]:
         try:
             events.append((block, event_type.from_ical(f"{block}\r\n")))
         except _EXCEPTIONS as error:
-            yield Unread(Reason.NOT_WELL_FORMED, f"event {number}: {error}"[:500])
+            yield Unread(Reason.NOT_WELL_FORMED, f"event {number}: {error}"[:500], _single(block))
     upper = text.upper()
     if (begun := upper.count("BEGIN:VEVENT")) > len(blocks):
         yield Unread(Reason.TRUNCATED, f"{begun - len(blocks)} events have no end")
@@ -66,7 +69,20 @@ def read(given: ParserInput) -> Iterator[RawEvent | Unread]:
                     yield Unread(Reason.TOO_LARGE, f"more than {MOST * 2} events and repetitions")
                     return
         except _EXCEPTIONS as error:
-            yield Unread(Reason.NOT_WELL_FORMED, f"event {number}: {error}"[:500])
+            yield Unread(Reason.NOT_WELL_FORMED, f"event {number}: {error}"[:500], _single(block))
+
+
+def _single(block: str) -> str:
+    r"""Return the UID of an event that cannot be read; empty where it is one of those that share theirs.
+
+    >>> _single("BEGIN:VEVENT\r\nUID:budget@exam\r\n ple.org\r\nEND:VEVENT")
+    'budget@example.org'
+    >>> _single("UID:weekly@example.org\r\nRRULE:FREQ=WEEKLY")
+    ''
+    """
+    whole = _FOLDED.sub("", block)
+    found = _UID.search(whole)
+    return "" if found is None or _REPEATED.search(whole) else found[1].strip()
 
 
 def _library() -> Any:
@@ -106,7 +122,8 @@ def _told(given: ParserInput, block: str, event: Any, moved: set[tuple[str, str]
     uid = _text(event, "UID")
     start = _when(given, event.get("DTSTART"))
     if start is None:
-        yield Unread(Reason.INCOMPLETE_RECORD, f"{_text(event, 'SUMMARY')[:80]!r} has no start that can be read", uid)
+        why = f"{_text(event, 'SUMMARY')[:80]!r} has no start that can be read"
+        yield Unread(Reason.INCOMPLETE_RECORD, why, _single(block))
         return
     length = _length(given, event, start)
     one = RawEvent(

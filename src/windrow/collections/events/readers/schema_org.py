@@ -84,7 +84,8 @@ def _event(given: ParserInput, one: dict[str, Any]) -> RawEvent | Unread:
     start = time_of(given, told("startDate"))
     if start is None:
         written = told("startDate")[:60]
-        return Unread(Reason.INCOMPLETE_RECORD, f"{title[:80]!r} has no start that can be read: {written!r}")
+        why = f"{title[:80]!r} has no start that can be read: {written!r}"
+        return Unread(Reason.INCOMPLETE_RECORD, why, told("@id") or told("identifier"))
     url = told("url")
     extra: dict[str, Any] = {}
     for name, key in (("organizer", "organizer"), ("previousStartDate", "previous_start"), ("doorTime", "doors")):

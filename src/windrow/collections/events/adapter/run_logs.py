@@ -1,0 +1,238 @@
+"""Write the documents of the log: one for each run of a parser, which is what one session asked for one source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urljoin
+
+from windrow.collections.events.adapter.databases import EventDatabases
+from windrow.collections.events.discover import DRIFT, parser_of
+from windrow.collections.events.documents import MISSING, AskedAddress, ParserRun, log_document
+from windrow.collections.events.readers.decoded import text_of
+from windrow.collections.events.settings import ADDRESS
+from windrow.contract import CAPTURED, REQUEST, ROBOTS
+from windrow.engine.ledger import Ledger
+from windrow.engine.ledger.sessions import TaskRow
+from windrow.engine.requests.answers import body_of
+from windrow.errors import ArchiveError, StepError
+from windrow.formats.url import parts
+from windrow.model import KeptResponse, Limits, Recorded, Source, Visit
+from windrow.reasons import Reason
+from windrow.stores.archive import open_response
+from windrow.stores.records import RecordStore, Skipped
+
+COLLECTION = "events"
+PAGE = 256
+
+_DOCUMENTS = frozenset({REQUEST, CAPTURED})
+_LATEST = 1 << 62
+_ASK, _READ = 1, 2  # the phases of these names
+_GOOD = frozenset({200, 304})
+_REFUSALS = {
+    401: Reason.PERMISSION_DENIED, 403: Reason.PERMISSION_DENIED, 404: Reason.NOT_FOUND, 410: Reason.GONE,
+    429: Reason.RATE_LIMITED,
+}  # fmt: skip
+
+
+class _SourceRun(NamedTuple):
+    """What a session asked for one source, in order, and its task where that failed; either may be empty."""
+
+    session: int
+    source: str
+    visits: list[Recorded]
+    failed: TaskRow | None
+
+    @property
+    def number(self) -> int:
+        """Its place among the facts of the ledger."""
+        return self.visits[0].seq if self.visits else self.failed.seq if self.failed else 0
+
+
+class RunLogs:
+    """The log of a workspace's events."""
+
+    def __init__(
+        self, records: RecordStore, ledger: Ledger, databases: EventDatabases, sources: Mapping[str, Source],
+        *, archive: Path, limits: Limits,
+    ) -> None:  # fmt: skip
+        """Write what this ledger and these records tell of runs."""
+        self._records = records
+        self._ledger = ledger
+        self._store, self._database = databases.store, databases.log
+        self._sources = sources
+        self._archive = archive
+        self._limits = limits
+        self.written = 0
+
+    def write(self, after: int, upto: int, kept: set[str] | None, pulse: Callable[[], bool]) -> bool:
+        """Write the logs of the sessions with visits after one, up to another; False where `pulse` ended that.
+
+        All ids are put into `kept`, where the log is written anew.
+        """
+        for runs in self._sessions(after, upto):
+            for one in sorted(runs, key=lambda each: each.number):
+                told = self._told(one)
+                if told is not None:
+                    self.put(told, kept)
+            if not pulse():
+                return False
+        return True
+
+    def put(self, run: ParserRun, kept: set[str] | None) -> None:
+        """Write the log of a run, under an id that no other run has."""
+        ordinal = 1
+        while True:
+            document = log_document(run, ordinal)
+            before = self._store.get(self._database, [document["_id"]]).get(document["_id"])
+            if before is None or (before.get("session"), before.get("source")) == (run.session, run.source):
+                break
+            ordinal += 1
+        if kept is not None:
+            kept.add(document["_id"])
+        if before is None or {name: value for name, value in before.items() if name != "_rev"} != document:
+            if document.get("drift") and kept is None and before is None:
+                self.show_drift(document)
+            self._store.write(self._database, [document])
+            self.written += 1
+
+    def show_drift(self, document: Mapping[str, Any]) -> None:
+        """Let `windrow status` show a source that drifts as one that could not be read; once, if killed between."""
+        session, source = document["session"], document["source"]
+        comment = f"{source}: drift: {'; '.join(document['drift'])}"[:2000]
+        tasks = self._ledger.sessions.tasks_of_source(source)
+        if any((one.session, one.comment) == (session, comment) for one in tasks):
+            return
+        with self._ledger.writing() as writer:
+            task = writer.sessions.open_task(session, COLLECTION, source, _READ)
+            writer.sessions.close_task(task, None, comment, failed=True)
+
+    def _sessions(self, after: int, upto: int) -> Iterator[list[_SourceRun]]:
+        """Yield what sessions did, from the one of a visit on. A session that is told of is told of whole."""
+        numbers = sorted(self._ledger.sessions.numbers())
+        first = max((one for one in numbers if one <= after), default=0)
+        # One that was killed has no end: the next one bounds it.
+        for number, following in zip(numbers, [*numbers[1:], _LATEST], strict=True):
+            if number < first:
+                continue
+            span = (number, following - 1)
+            visits = [*self._visits(*span)]
+            documents = [one.seq for one in visits if one.visit.kind in _DOCUMENTS]
+            if documents and (documents[-1] <= after or documents[-1] > upto):
+                continue  # it was told before, or is not read yet
+            tasks = {
+                one.source: one for one in self._ledger.sessions.tasks(span)
+                if one.collection == COLLECTION and one.phase == _ASK and one.failed
+                and one.reason not in {None, Reason.STOPPED}
+            }  # fmt: skip
+            by_source: dict[str, list[Recorded]] = {name: [] for name in tasks}
+            for one in visits:
+                by_source.setdefault(one.source, []).append(one)
+            yield [_SourceRun(number, name, some, tasks.get(name)) for name, some in by_source.items()]
+
+    def _visits(self, first: int, last: int) -> Iterator[Recorded]:
+        after = first
+        while page := self._ledger.attempts.visits_logged(COLLECTION, after, PAGE):
+            for one in page:
+                if one.recorded.seq > last:
+                    return
+                yield one.recorded
+            after = page[-1].recorded.seq
+
+    def _told(self, run: _SourceRun) -> ParserRun | None:
+        """Return what is told of a run, None where nobody was asked anything and nothing went wrong."""
+        source = self._sources.get(run.source)
+        parser = parser_of(source)
+        asked = self._asked(run.visits)
+        counts = self._records.counted([one.seq for one in asked], ("status", MISSING))
+        skips: dict[int, list[Skipped]] = {}
+        for skip in self._records.skips([one.seq for one in asked]):
+            skips.setdefault(skip.visit, []).append(skip)
+        if asked and asked[0].visit.kind == CAPTURED:  # pages of somebody else's crawl: those that have an event
+            asked = [one for one in asked if counts.get(one.seq) or skips.get(one.seq)] or asked[:1]
+        told = [self._address(one, counts.get(one.seq, (0, 0)), skips.get(one.seq, []), source) for one in asked]
+        if run.failed and not any(one.result for one in told):
+            url = told[-1].url if told else str(source.options[ADDRESS]) if source else ""
+            why = run.failed.comment or ""
+            why = why.partition("; ")[2] or why
+            word = _word(run.failed.reason)
+            told.append(AskedAddress(run.failed.began, url, result=word, message=why))
+        if not told:
+            return None
+        first = asked[0] if asked else None
+        visit = first.visit if first else None
+        text = self._text(visit.digest, visit.kept) if visit and visit.kept and visit.kind in _DOCUMENTS else ""
+        version = parser.at(told[0].at).version
+        return ParserRun(parser.name, version, run.source, run.session, first.seq if first else 0, told, text)
+
+    def _asked(self, visits: Sequence[Recorded]) -> list[Recorded]:
+        """Return the last attempt at each address, in the order in which they were asked first."""
+        last = {one.visit.digest: one for one in visits if one.visit.kind in _DOCUMENTS}
+        heard = {parts(one.visit.url).origin for one in last.values()}
+        for one in visits:  # an origin whose rules could not be had was not asked at all
+            if one.visit.kind == ROBOTS and one.visit.reason is not None and parts(one.visit.url).origin not in heard:
+                last[0] = one
+        return [one for one in last.values() if not self._leads_on(one)]
+
+    def _leads_on(self, one: Recorded) -> bool:
+        """Tell whether this is a redirect to what was asked next."""
+        followed = self._ledger.requests.followed(one.seq) if _is_redirect(one.visit) else None
+        return bool(followed and followed.requests and urljoin(one.visit.url, one.visit.location) != one.visit.url)
+
+    def _address(
+        self, one: Recorded, count: tuple[int, int], skips: Sequence[Skipped], source: Source | None
+    ) -> AskedAddress:
+        visit = one.visit
+        whole = next((skip for skip in skips if not skip.key), None)
+        # A row that says only that there is nothing is no event that was lost.
+        rejected = sum(bool(skip.key) and skip.reason is not Reason.PLACEHOLDER for skip in skips)
+        reason, message = visit.reason, visit.message
+        if reason is None and whole is not None:
+            reason, message = whole.reason, whole.message
+        if reason is None and visit.status not in _GOOD:
+            reason = _REFUSALS.get(visit.status or 0, Reason.SERVER_ERROR if _fails(visit) else Reason.PROTOCOL_ERROR)
+            message = f"status {visit.status}"
+            if _is_redirect(visit):
+                reason, message = Reason.REDIRECTED, f"to {visit.location}, where this source is not asked"
+        url = visit.url
+        if visit.kind == ROBOTS:
+            url = str(source.options[ADDRESS]) if source else visit.url
+            message = f"{visit.url}: {message}"
+        facts: dict[str, Any] = {} if visit.status is None else {"http_status": visit.status}
+        if visit.kept:
+            facts |= {"bytes": visit.kept.size, "digest": visit.kept.digest}
+        followed = self._ledger.requests.followed(one.seq)
+        drifts = tuple(told.message for told in followed.told() if told.kind == DRIFT) if followed else ()
+        return AskedAddress(
+            visit.started, url, visit.seconds + (followed.seconds if followed else 0.0), *count, rejected,
+            _word(reason), (message or reason.meaning) if reason else "", drifts, facts,
+        )  # fmt: skip
+
+    def _text(self, address: int, kept: KeptResponse) -> str:
+        """Return the whole document as text; empty where the archive has it no more."""
+        place = kept.place
+        if kept.revisit:
+            captures = self._ledger.captures
+            place = captures.original(address, kept.digest) or captures.payload(kept.digest) or place
+        try:
+            answer = open_response(self._archive, place)
+            with answer.view as view:
+                content = body_of(view, answer.fields, self._limits).read(self._limits.member)
+        except (ArchiveError, StepError):
+            return ""
+        return text_of(content, answer.fields.get("content-type", ""))
+
+
+def _word(reason: Reason | None) -> str:
+    """Spell a reason as a class of exceptions is named; empty for none."""
+    return str(reason).title().replace("_", "") if reason else ""
+
+
+def _is_redirect(visit: Visit) -> bool:
+    return bool(visit.location) and 300 <= (visit.status or 0) < 400
+
+
+def _fails(visit: Visit) -> bool:
+    """Tell whether the server says that it failed."""
+    return visit.status is not None and visit.status >= 500

@@ -1,0 +1,133 @@
+"""What a whole listing of a source leaves out is missing; what cannot be read is listed, where it is known what it is."""
+
+import json
+import time
+
+import pytest
+
+from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving, setup_of
+from windrow.adapter import Window
+from windrow.engine.ledger import Ledger
+from windrow.engine.progress import Progress
+
+ROWS = {"reader": "json", "items": "rows", "fields": {"title": "t", "start": "s", "id": "i"}, "next": "next"}
+DAY = ":20990115T150000Z"
+
+
+@pytest.fixture
+def site():
+    with serving() as one:
+        yield one
+
+
+def again(workspace):
+    """Run when the second has passed in which the address was asked."""
+    time.sleep(1.05)
+    return run(workspace)
+
+
+def statuses(workspace):
+    return {one["title"]: one["status"] for one in events(workspace)}
+
+
+def told(workspace, session):
+    ledger = Ledger(workspace.ledger)
+    window = Window(facts=ledger.sessions.get(session).span)
+    found = [(one.kind, one.key, one.difference) for one in ADAPTER.changes(workspace, ledger, window)]
+    counted = ADAPTER.content(workspace, ledger, window.facts)["council"]
+    ledger.close()
+    return found, dict(counted)
+
+
+def test_changes_tells_that_an_event_is_missing_as_gone_and_that_it_is_listed_again(tmp_path, site):
+    both = calendar(event("a@x", DAY, "A"), event("b@x", DAY, "B"))
+    site.put("/a.ics", both)
+    workspace = configured(tmp_path, f"{site.url}/a.ics", every="1s", missing_after=2)
+    run(workspace)
+    site.put("/a.ics", calendar(event("a@x", DAY, "A")))
+    assert told(workspace, again(workspace).number) == ([], {})
+    gone = again(workspace).number
+    assert told(workspace, gone) == (
+        [("gone", "council/b@x", "its source does not list it any more")],
+        {"gone": 1},
+    )
+    assert told(workspace, again(workspace).number) == ([], {})
+    site.put("/a.ics", both)
+    back = again(workspace).number
+    assert told(workspace, back) == ([("changed", "council/b@x", "status missing -> scheduled")], {"changed": 1})
+    assert [one["events"] for one in logs(workspace)] == [2, 1, 1, 1, 2]
+    assert [one["insert_count"] for one in logs(workspace)] == [2, 0, 0, 0, 0]
+    before = events(workspace), logs(workspace)
+    ADAPTER.replay(workspace, setup_of(workspace), Progress(quiet=True))
+    assert (events(workspace), logs(workspace)) == before
+    assert told(workspace, gone)[1] == {"gone": 1}
+
+
+def test_an_event_that_cannot_be_read_any_more_is_listed_all_the_same_where_its_id_can_be(tmp_path, site):
+    site.put("/a.ics", calendar(event("a@x", DAY, "A"), event("b@x", DAY, "B"), event("c@x", DAY, "C")))
+    workspace = configured(tmp_path, f"{site.url}/a.ics", every="1s", missing_after=1)
+    run(workspace)
+    site.put("/a.ics", calendar("UID:a@x\r\nSUMMARY:A", event("b@x", DAY, "B")))
+    again(workspace)
+    assert statuses(workspace) == {"A": "scheduled", "B": "scheduled", "C": "missing"}
+    site.put(
+        "/a.json", json.dumps({"rows": [{"i": 1, "t": "A", "s": "2099-01-01"}, {"i": 2, "t": "B", "s": "2099-01-02"}]})
+    )
+    (tmp_path / "other").mkdir()
+    workspace = configured(tmp_path / "other", f"{site.url}/a.json", every="1s", missing_after=1, **ROWS)
+    run(workspace)
+    site.put("/a.json", json.dumps({"rows": [{"i": 1, "t": "A", "s": "soon"}]}))
+    again(workspace)
+    assert statuses(workspace) == {"A": "scheduled", "B": "missing"}
+
+
+def test_no_event_is_missing_from_a_listing_with_something_of_which_it_is_not_known_what_it_is(tmp_path, site):
+    site.put("/a.ics", calendar(event("a@x", DAY, "A"), event("b@x", DAY, "B")))
+    workspace = configured(tmp_path, f"{site.url}/a.ics", every="1s", missing_after=1)
+    run(workspace)
+    site.put("/a.ics", calendar(event("a@x", DAY, "A"), "SUMMARY:It has no id\r\nDTSTART:soon"))
+    again(workspace)
+    site.put(
+        "/a.ics", calendar(event("a@x", DAY, "A"), "UID:b@x\r\nRRULE:FREQ=DAILY\r\nDTSTART:soon")
+    )  # many have its id
+    again(workspace)
+    assert statuses(workspace) == {"A": "scheduled", "B": "scheduled"}
+    site.put("/a.ics", calendar(event("a@x", DAY, "A")))
+    again(workspace)
+    assert statuses(workspace) == {"A": "scheduled", "B": "missing"}
+
+
+def page(site, number, rows, last):
+    told = {"rows": [{"i": name, "t": name, "s": when} for name, when in rows.items()]}
+    told |= {} if last else {"next": f"{site.url}/{number + 1}.json"}
+    site.put(f"/{number}.json", json.dumps(told), "application/json")
+
+
+def test_a_listing_of_several_pages_is_whole_when_all_of_them_came_and_can_be_read(tmp_path, site):
+    page(site, 1, {"A": "2099-01-01", "B": "2099-01-02"}, last=False)
+    page(site, 2, {"C": "2099-01-03", "D": "2099-01-04"}, last=False)
+    page(site, 3, {"E": "2099-01-05", "F": "2099-01-06"}, last=True)
+    workspace = configured(tmp_path, f"{site.url}/1.json", every="1s", missing_after=1, **ROWS)
+    run(workspace)
+    page(site, 1, {"A": "2099-01-01"}, last=False)
+    page(site, 2, {"C": "2099-01-03", "": "soon"}, last=False)  # it may be any of them
+    again(workspace)
+    assert set(statuses(workspace).values()) == {"scheduled"}
+    site.put("/2.json", "away", status=503)
+    again(workspace)
+    assert set(statuses(workspace).values()) == {"scheduled"}
+    page(site, 2, {"C": "2099-01-03"}, last=False)
+    time.sleep(3)  # a page that failed is put off
+    again(workspace)
+    assert statuses(workspace) == dict.fromkeys("ACEF", "scheduled") | dict.fromkeys("BD", "missing")
+
+
+def test_documents_that_only_name_those_of_their_events_tell_nothing_of_what_is_missing(tmp_path, site):
+    rules = {"reader": "json", "items": "event", "details": "list:url:changed", "fields": ROWS["fields"]}
+    site.put("/a.json", json.dumps({"list": [{"url": f"{site.url}/e.json", "changed": "1"}]}), "application/json")
+    site.put("/e.json?changed=1", json.dumps({"event": {"i": 1, "t": "A", "s": "2099-01-01"}}), "application/json")
+    workspace = configured(tmp_path, f"{site.url}/a.json", every="1s", missing_after=1, **rules)
+    run(workspace)
+    for _ in range(2):  # it did not change, and is not asked again
+        again(workspace)
+    assert statuses(workspace) == {"A": "scheduled"}
