@@ -51,7 +51,7 @@ from windrow.engine.ledger.moment import now, spell
 from windrow.engine.progress import Progress
 from windrow.engine.rebuild import rebuild
 from windrow.engine.requests.answers import allowed_origins, body_of
-from windrow.engine.requests.services import service_sources
+from windrow.engine.requests.services import is_archived, service_sources
 from windrow.engine.run import Harvest
 from windrow.engine.sample import sample, sample_answer
 from windrow.engine.session import Session, Setup
@@ -168,10 +168,9 @@ class RecordAdapter:
                     version_store=RecordStore(new),
                     services=self._services(workspace),
                 )  # fmt: skip
-                # Asks were answered already: without sources to fetch from, nobody is asked again.
-                session.harvest(
-                    replace(made, services=tuple(replace(one, active=False) for one in made.services)), fetch=False
-                )
+                # Asks were answered already: nobody is asked again but for answers that are not archived.
+                services = tuple(replace(one, active=not is_archived(one)) for one in made.services)
+                session.harvest(replace(made, services=services), fetch=False)
                 if not session.stops:
                     with closing(self._open_store(old)) as before, closing(RecordStore(new)) as after:
                         after.carry_over(before, {one.name for one in sources})

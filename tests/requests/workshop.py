@@ -3,7 +3,7 @@
 import re
 import threading
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from tests.requests.glossary import setup_of
@@ -199,13 +199,23 @@ class Workshop:
     """A workspace of such a collection."""
 
     def __init__(self, root, api, service, made, *lines, section="", paths=("",), delay="0s"):
-        self.root, self.made, self.adapter = root, made, RecordAdapter(made)
         told = f'[workshop]\nreader = "{service.url}"\n{section}\n'
         for number, path in enumerate(paths):
             told += f'\n[source.texts{number or ""}]\ncollection = "workshop"\nurl = "{api.url}{path}"\n'
             told += f'delay = "{delay}"\n' + "".join(f"{line}\n" for line in lines)
         (root / "windrow.toml").write_text(told)
+        self._open(root, made)
+
+    def _open(self, root, made):
+        self.root, self.made, self.adapter = root, made, RecordAdapter(made)
         self.workspace = load(root, environ={}, collections={"workshop": made})
+
+    @classmethod
+    def opened(cls, root, made):
+        """Return a workspace that is there already."""
+        shop = cls.__new__(cls)
+        shop._open(root, made)
+        return shop
 
     def run(self):
         with Session(setup_of(self.workspace), "run") as session:
@@ -229,3 +239,12 @@ class Workshop:
     def waiting(self):
         with self.adapter._store(self.workspace) as store:
             return store.waiting(0)
+
+
+UNARCHIVED = replace(SERVICE, archived=False)
+"""The same service, whose answers are not archived."""
+
+
+def again(root):
+    """Run a workspace of documents whose service's answers are not archived, once more."""
+    Workshop.opened(root, collection(send_parts, UNARCHIVED)).run()

@@ -140,6 +140,9 @@ class Service:
     `secret` is the dotted name of the setting (of the kind SECRET) that has the place of a secret. It is sent in a
     header, after a prefix ("Bearer "), or as a parameter of the address, and kept nowhere: neither in the ledger nor in
     the archive, where an answer that repeats it has as many x in its place.
+
+    Answers are `archived`, so that a replay reads them again. Otherwise only their status and digest are kept, and
+    their bytes no longer than until no step waits for them: a replay, or another step that asks the same, asks again.
     """
 
     name: str
@@ -152,6 +155,7 @@ class Service:
     busy: float = 5.0
     final: tuple[int | Reason, ...] = ()
     tries: int = 3
+    archived: bool = True
     secret: str = ""
     secret_header: str = ""
     secret_query: str = ""

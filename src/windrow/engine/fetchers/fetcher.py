@@ -45,10 +45,11 @@ PAUSE = 0.05
 class Fetcher:
     """Batches in, events out, over one pipe to the engine."""
 
-    def __init__(self, pipe: Pipe, archive: ArchiveWriter, heartbeat: Heartbeat) -> None:
-        """Report to `pipe` what goes into `archive`."""
+    def __init__(self, pipe: Pipe, archive: ArchiveWriter, unarchived: ArchiveWriter, heartbeat: Heartbeat) -> None:
+        """Report to `pipe` what goes into `archive`, and what is kept only until it was read."""
         self._pipe = pipe
         self._archive = archive
+        self._unarchived = unarchived
         self._heartbeat = heartbeat
         self._events: list[Event] = []
         self._lock = threading.Lock()
@@ -73,6 +74,7 @@ class Fetcher:
             events, self._events = self._events, []
         if events:
             self._archive.sync()
+            self._unarchived.sync()
             try:
                 self._pipe.send(events)
             except (BrokenPipeError, ConnectionResetError):
@@ -120,8 +122,9 @@ class Fetcher:
                 elif isinstance(told, WalkOrigin):
                     reading = partial(self._heartbeat.reading, told.host)
                     service = service_of(told.source)
+                    archive = self._archive if service is None or service.archived else self._unarchived
                     asker = Asker(
-                        self._archive, told.crawl.robots, told.crawl.large, reading, service,
+                        archive, told.crawl.robots, told.crawl.large, reading, service,
                         secrets=partial(secrets_of, told.source, told.origin),
                     )  # fmt: skip
                     turn = HostQueue() if service else self._turn(told.origin)
@@ -154,9 +157,10 @@ class Fetcher:
         task.add_done_callback(self._tasks.discard)
 
 
-async def _serve(pipe: Pipe, archive: ArchiveWriter, heartbeat: Heartbeat) -> None:
-    await Fetcher(pipe, archive, heartbeat).serve()
+async def _serve(pipe: Pipe, archive: ArchiveWriter, unarchived: ArchiveWriter, heartbeat: Heartbeat) -> None:
+    await Fetcher(pipe, archive, unarchived, heartbeat).serve()
     archive.close()
+    unarchived.close()
     pipe.close()
     # A batch that hangs, in a thread or in a connection that does not close, must not keep the process alive.
     os._exit(0)
@@ -166,6 +170,7 @@ def main(pipe: Pipe, prefix: str, keep: ArchiveSettings, board: Any) -> None:
     """Run a fetcher; the engine starts this in a process of its own, and watches its `board`."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     archive = ArchiveWriter(keep.folder, prefix, keep.limits, keep.rotate, keep.agent)
+    unarchived = ArchiveWriter(keep.folder, prefix, keep.limits, keep.rotate, keep.agent, archived=False)
     gc.freeze()
     # Every host that is walked has a line.
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -174,4 +179,4 @@ def main(pipe: Pipe, prefix: str, keep: ArchiveSettings, board: Any) -> None:
     limit_memory(keep.limits.memory)
     heartbeat = Heartbeat(board)
     heartbeat.start()
-    asyncio.run(_serve(pipe, archive, heartbeat))
+    asyncio.run(_serve(pipe, archive, unarchived, heartbeat))

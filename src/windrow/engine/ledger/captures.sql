@@ -36,7 +36,7 @@ FROM (SELECT seq FROM attempt WHERE item IS NULL AND seq > ?1
     UNION ALL SELECT seq FROM attempt WHERE item IS NOT NULL AND end_seq > ?1
         AND end_seq < coalesce((SELECT min(s.seq) FROM session s WHERE s.seq > ?1), end_seq + 1)) k
 CROSS JOIN attempt v ON v.seq = k.seq LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
-WHERE v.warc <> '' AND (v.item IS NOT NULL OR v.status IS NOT 304)
+WHERE v.warc <> '' AND v.warc NOT GLOB 'unarchived-*' AND (v.item IS NOT NULL OR v.status IS NOT 304)
 AND NOT EXISTS (SELECT 1 FROM captured c WHERE c.visit = v.seq AND c.original <> 0);
 
 -- name: captures_all
@@ -57,7 +57,7 @@ SELECT v.seq, v.session, s.at, coalesce((SELECT c.source FROM captured c WHERE c
        v.etag, v.modified, v.location
 FROM attempt v CROSS JOIN host h ON h.seq = v.host CROSS JOIN address a ON a.digest = v.address AND a.host = v.host
 CROSS JOIN session s ON s.seq = v.session
-WHERE v.seq > ?1 AND v.warc <> '' AND v.reason IS NULL
+WHERE v.seq > ?1 AND v.warc <> '' AND v.warc NOT GLOB 'unarchived-*' AND v.reason IS NULL
 AND (v.status BETWEEN 200 AND 299 OR (v.status = 304 AND v.digest <> ''))
 AND EXISTS (SELECT 1 FROM json_each(?2) k WHERE h.collection = json_extract(k.value, '$[0]')
     AND json_extract(k.value, '$[1]') IN ('', h.source)) ORDER BY v.seq LIMIT ?3;
@@ -133,7 +133,8 @@ DELETE FROM capture_failed WHERE collection = ? AND warc = ? AND place_offset = 
 -- name: capture_newest
 -- The latest answer that another collection kept of an address since a given fact.
 SELECT {recorded} {visits}
-WHERE v.address = ?1 AND v.seq > ?2 AND {at_address} AND h.collection <> ?3 AND v.warc <> '' AND v.reason IS NULL
+WHERE v.address = ?1 AND v.seq > ?2 AND {at_address} AND h.collection <> ?3 AND v.warc <> ''
+AND v.warc NOT GLOB 'unarchived-*' AND v.reason IS NULL
 ORDER BY v.seq DESC LIMIT 1;
 
 -- name: rules_newest

@@ -52,13 +52,26 @@ class _KnownRow(NamedTuple):
 
 
 class RequestAttempt(NamedTuple):
-    """An attempt at a request, and what was asked: `kept` where there are bytes of an answer."""
+    """An attempt at a request, and what was asked: `kept` where there are bytes of an answer.
+
+    One that is not archived has its digest, and no bytes any more once it was read.
+    """
 
     visit: int
     source: str
     status: int | None
     reason: Reason | None
     kept: bool
+    digest: str
+
+
+class UnarchivedAnswer(NamedTuple):
+    """An answer whose bytes are there only until no step waits for them: what was asked, and the file they lie in."""
+
+    visit: int
+    address: int
+    host: int
+    warc: str
 
 
 _ADDRESS, _LISTING = "windrow.address", "windrow.listing"
@@ -156,6 +169,14 @@ class RequestQueries:
         rows = self._database.rows(RequestAttempt, "attempts_at", collection, address, limit)
         return [one._replace(reason=Reason(one.reason) if one.reason else None) for one in rows]
 
+    def unarchived(self, collection: str) -> list[UnarchivedAnswer]:
+        """Return the answers to a collection that are not archived and whose bytes are there still."""
+        return self._database.rows(UnarchivedAnswer, "answers_unarchived", collection)
+
+    def files_needed(self, files: Sequence[str]) -> set[str]:
+        """Return those of some files of the archive in which bytes lie that the ledger names."""
+        return {one.name for one in self._database.rows_of(_KnownRow, "unarchived_files", files)}
+
 
 class RequestWriter:
     """What is written of requests."""
@@ -195,6 +216,12 @@ class RequestWriter:
     def ask(self, visit: int, host: int, digest: int) -> None:
         """Put on record that the step taken on a visit asks this of a service."""
         self._batch.row("asked", visit, digest, host)
+
+    def drop_bytes(self, answers: Sequence[UnarchivedAnswer]) -> None:
+        """Note that the bytes of answers are not there any more; that they came stays a fact."""
+        self._batch.flush()
+        self._batch.database.execute_many("answer_bytes_dropped", [(one.visit,) for one in answers])
+        self._batch.database.execute_many("answer_without_bytes", [(one.address, one.host) for one in answers])
 
     def ask_again(self, host: int, digests: Iterable[int]) -> None:
         """Have addresses of a host asked next, once what was gathered is written."""

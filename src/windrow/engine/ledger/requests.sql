@@ -54,8 +54,25 @@ FROM attempt v JOIN request r ON r.digest = v.address AND r.host = v.host WHERE 
 
 -- name: attempts_at
 -- The last attempts at a request, the latest first, and the source or service that was asked.
-SELECT v.seq, h.source, v.status, v.reason, v.warc <> '' FROM attempt v JOIN host h ON h.seq = v.host AND h.collection = ?
+SELECT v.seq, h.source, v.status, v.reason, v.warc <> '', v.digest FROM attempt v JOIN host h ON h.seq = v.host AND h.collection = ?
 WHERE v.address = ? ORDER BY v.seq DESC LIMIT ?;
 
 -- name: ask_again
 UPDATE address SET due = 0 WHERE digest = ? AND host = ?;
+
+-- name: answers_unarchived
+-- Answers whose bytes are there only until no step waits for them ('.' follows '-').
+SELECT v.seq, v.address, v.host, v.warc FROM attempt v JOIN host h ON h.seq = v.host
+WHERE v.warc >= 'unarchived-' AND v.warc < 'unarchived.' AND h.collection = ?;
+
+-- name: answer_bytes_dropped
+-- Nobody needs the bytes any more; what came, and when, stays as a fact.
+UPDATE attempt SET warc = '', place_offset = NULL, place_length = NULL WHERE seq = ?;
+
+-- name: answer_without_bytes
+-- What comes next is compared with no earlier answer.
+UPDATE address SET capture = 0 WHERE digest = ? AND host = ?;
+
+-- name: unarchived_files
+-- Which of some files hold bytes that are needed still.
+SELECT DISTINCT warc FROM attempt WHERE warc IN ({marks});

@@ -1,5 +1,5 @@
--- What is asked, and changed, when something is taken down. A visit stays as a fact, but not what came of it: this is
--- the one place where a fact is written over.
+-- What is asked, and changed, when something is taken down. A visit stays as a fact, but not what came of it: a
+-- fact is written over only here, and where the bytes of an answer go that is not archived.
 
 -- name: tombstones
 -- Those of an address: its own, and those of its origin; with whether they are done, and lifted.

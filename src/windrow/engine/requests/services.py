@@ -55,6 +55,12 @@ def service_sources(collection: Collection, values: Mapping[str, Any], root: Pat
     return tuple(found)
 
 
+def is_archived(source: Source) -> bool:
+    """Tell whether the answers of a service are archived, so that a replay has them."""
+    service = service_of(source)
+    return service is None or service.archived
+
+
 class ServiceRequests:
     """The services of one run."""
 
@@ -63,6 +69,7 @@ class ServiceRequests:
         self._run = run
         self._sources = {one.name: one for one in run.harvest.services}
         self._left: set[str] = set()  # those that gave no answers, for this run
+        self._lost: list[int] = []  # answers that are waited for, and whose bytes were not archived
         # What counts as an answer holds for those too that have no address any more.
         self._services = {one.name: one for one in run.collection.configuration.services}
 
@@ -101,6 +108,8 @@ class ServiceRequests:
         for one in attempts:
             service = self._services.get(one.source)
             if service is None or (one.reason is None and not one.kept):
+                if one is attempts[0] and one.digest:
+                    self._lost.append(address)
                 continue
             tries = failures_in_row(service, [one.reason for one in attempts]) if one is attempts[0] else 1
             if not is_answer(service, one.status, one.reason, tries):
@@ -118,6 +127,10 @@ class ServiceRequests:
     def fetch(self) -> bool:
         """Ask what is due; tell whether anything was asked."""
         run = self._run
+        if self._lost:
+            with run.ledger.writing() as writer:
+                writer.addresses.due_at(run.collection.name, self._lost, 1)
+            self._lost.clear()
         before = run.ledger.attempts.last_visit()
         services = [one for one in run.harvest.services if one.name not in self._left]
         if not services:
@@ -126,3 +139,20 @@ class ServiceRequests:
             crawling.run()
             self._left |= crawling.given_up()
         return run.ledger.attempts.last_visit() > before
+
+    def drop_unarchived(self, waiting: Iterable[Sequence[Waits]]) -> None:
+        """Remove the bytes of answers that are not archived, but for those that are waited for.
+
+        The ledger forgets first where they lie: what a killed run left of them is removed when the next one begins.
+        """
+        run = self._run
+        if not (answers := run.ledger.requests.unarchived(run.collection.name)):
+            return
+        needed = {one.address for some in waiting for one in some}
+        done = [one for one in answers if one.address not in needed]
+        run.crew.close()  # a fetcher may write to such a file still
+        with run.ledger.writing() as writer:
+            writer.requests.drop_bytes(done)
+        files = sorted({one.warc for one in done})
+        for name in {*files} - run.ledger.requests.files_needed(files):
+            (run.archive / name).unlink(missing_ok=True)

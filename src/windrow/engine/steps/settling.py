@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -191,7 +191,15 @@ class Settling:
                     self._settle_page(list(self._answered(ready)), store.checkpoint())
                     helped = True
             if not after or (not helped and not self._asking.fetch()):
+                self._asking.drop_unarchived(self._waiting(store))
                 return
+
+    def _waiting(self, store: WaitingStore) -> Iterator[Sequence[Waits]]:
+        """Yield what each visit waits for."""
+        after = 0
+        while waiting := store.waiting(after):
+            after = max(waiting)
+            yield from waiting.values()
 
     def _answered(self, ready: Mapping[int, Mapping[str, KeptAnswer]]) -> Iterator[SettledVisit]:
         """Take the step again for visits, with the answers that each waited for."""

@@ -1,6 +1,6 @@
 """The archive: every byte that came, in WARC files with a CDXJ index."""
 
-from windrow.stores.archive.archive_writer import ArchiveWriter
+from windrow.stores.archive.archive_writer import UNARCHIVED, ArchiveWriter
 from windrow.stores.archive.capture_sink import CaptureSink
 from windrow.stores.archive.indexed import (
     CdxRow,
@@ -15,6 +15,7 @@ from windrow.stores.archive.mend import alone, mark_ledger, mend, refuse_other_l
 from windrow.stores.archive.view import Capture, open_capture, open_response
 
 __all__ = [
+    "UNARCHIVED",
     "ArchiveWriter",
     "Capture",
     "CaptureSink",

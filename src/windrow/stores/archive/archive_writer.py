@@ -14,6 +14,8 @@ from windrow.stores.archive.warc_writer import WarcWriter
 
 PARTS = "parts"
 LARGE = "large-"
+UNARCHIVED = "unarchived-"
+"""Files whose names begin so hold answers that are not archived; they are removed once no step waits for these."""
 LOCK = ".lock"
 
 
@@ -27,8 +29,15 @@ def shared_lock(folder: Path) -> int:
 class ArchiveWriter:
     """Append records: compressible bodies to `.warc.gz`, the others to `.warc`."""
 
-    def __init__(self, folder: Path, prefix: str, limits: Limits, rotate: int, agent: str) -> None:
-        """Write below `folder`, in files named after `prefix`, which no other process uses."""
+    def __init__(
+        self, folder: Path, prefix: str, limits: Limits, rotate: int, agent: str, *, archived: bool = True
+    ) -> None:
+        """Write below `folder`, in files named after `prefix`, which no other process uses.
+
+        What is not to be `archived` goes into files that are removed when nobody needs them any more.
+        """
+        self._large = LARGE if archived else f"{UNARCHIVED}{LARGE}"
+        prefix = prefix if archived else f"{UNARCHIVED}{prefix}"
         self.folder = folder
         self.limits = limits
         self.info = [("software", agent), ("format", "WARC File Format 1.1")]
@@ -47,7 +56,7 @@ class ArchiveWriter:
 
     def large_path(self, name: str) -> Path:
         """Return where it goes when it is whole."""
-        return self.folder / f"{LARGE}{name}.warc"
+        return self.folder / f"{self._large}{name}.warc"
 
     def need_room(self, size: int) -> None:
         """Raise `DiskFull` unless `size` bytes and the spare room fit on the disk."""

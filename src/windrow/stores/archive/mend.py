@@ -11,13 +11,13 @@ from pathlib import Path
 from time import monotonic, sleep, time
 
 from windrow.errors import ArchiveError, ConfigError
-from windrow.stores.archive.archive_writer import LARGE, LOCK, PARTS
+from windrow.stores.archive.archive_writer import LARGE, LOCK, PARTS, UNARCHIVED
 from windrow.stores.archive.part_file import find_document
 
 FORTNIGHT = 14 * 86400
 OWNER = ".ledger"
 """The file of an archive that says which ledger it belongs to."""
-_OURS = re.compile(r"windrow-[0-9]+-[0-9]+-[0-9]{5}\.warc(?:\.gz)?|large-.+\.warc")
+_OURS = re.compile(r"windrow-[0-9]+-[0-9]+-[0-9]{5}\.warc(?:\.gz)?|large-.+\.warc|unarchived-.+\.warc(?:\.gz)?")
 """The names of the WARC files that a session writes."""
 
 
@@ -97,7 +97,8 @@ def mend(folder: Path, promised: Mapping[str, int]) -> list[str]:
             told.append(_unfinish(folder, path))
         else:
             path.unlink()
-            told.append(f"{path.name} removed: nothing in it was put on record")
+            if not path.name.startswith(UNARCHIVED):  # nobody needs what was in it any more
+                told.append(f"{path.name} removed: nothing in it was put on record")
     missing = [name for name in promised if not (folder / name).exists()]
     return told + [f"{name} is missing: captures in it are lost" for name in missing]
 

@@ -1,0 +1,149 @@
+"""Answers of services that are not archived: remembered, read once, and asked for again by a replay."""
+
+import os
+from dataclasses import replace
+
+import pytest
+
+from tests.requests.glossary import setup_of
+from tests.requests.killed import killed_at_each_kind
+from tests.requests.workshop import SERVICE, UNARCHIVED, Server, Workshop, collection, documents, send_parts
+from windrow.contract import Ask, Observation
+from windrow.digest import number
+from windrow.engine.check import check_archive, check_index, check_standing
+from windrow.engine.progress import Progress
+
+SECRET = b"an answer that nobody may keep"
+
+
+@pytest.fixture
+def serve():
+    servers = []
+
+    def start(answer):
+        servers.append(Server(answer))
+        return servers[-1]
+
+    yield start
+    for one in servers:
+        one.close()
+
+
+def answered(asked):
+    return 200, SECRET + b" of " + asked.body, {}
+
+
+def two_rounds(task):
+    """Ask for two things, one after the other, and record both."""
+    for offer in task.offers:
+        first = task.answers.get("first")
+        if first is None:
+            return Ask("first", "reader", body=b"first")
+        second = task.answers.get("second")
+        if second is None:
+            return [Ask("first", "reader", body=b"first"), Ask("second", "reader", body=b"second")]
+        return Observation(offer.key, {"body": (first.view.read() + second.view.read()).decode()})
+    return None
+
+
+def places(root):
+    return [path for path in root.rglob("*") if path.is_file() and path.name.startswith("unarchived-")]
+
+
+def attempts(ledger):
+    """Return the digest and the file of each answer of the service."""
+    text = "SELECT v.digest, v.warc, v.status FROM attempt v JOIN host h ON h.seq = v.host WHERE h.source = 'reader'"
+    return ledger.takedowns._database.connection.execute(text).fetchall()
+
+
+def faults(shop):
+    ledger, archive = shop.ledger(), shop.workspace.archive.folder
+    found = [one for one in check_archive(ledger, archive) if not isinstance(one, int)]
+    found += [*check_index(ledger, archive), *check_standing(ledger)]
+    ledger.close()
+    return found
+
+
+def test_unarchived_answers_of_a_service_are_remembered_and_their_bytes_are_kept_no_longer_than_they_are_needed(
+    tmp_path, serve
+):
+    large = os.urandom(3 << 20)  # more than is kept in memory while it comes
+    service = serve(lambda asked: (200, large.hex().encode(), {}) if asked.body == b"large" else answered(asked))
+    api = serve(documents({"one": b"one", "two": b"two", "large": b"large"}))
+    shop = Workshop(tmp_path, api, service, collection(send_parts, UNARCHIVED))
+    shop.run()
+    assert shop.records()["one"]["body"] == "an answer that nobody may keep of one"
+    assert shop.records()["large"]["body"] == large.hex()
+    assert places(tmp_path) == []
+    ledger = shop.ledger()
+    told = attempts(ledger)
+    ledger.close()
+    assert len(told) == 3
+    assert all(digest.startswith("sha256:") and not warc and status == 200 for digest, warc, status in told)
+    assert faults(shop) == []
+    shop.run()
+    assert len(service.asked) == 3  # what was asked is not asked again
+
+
+def test_an_unarchived_answer_stays_while_its_step_waits_for_another_one(tmp_path, serve):
+    up = []
+    service = serve(lambda asked: answered(asked) if asked.body == b"first" or up else (401, b"", {}))
+    shop = Workshop(tmp_path, serve(documents({"one": b"1"})), service, collection(two_rounds, UNARCHIVED))
+    shop.run()
+    assert len(places(tmp_path)) == 1
+    assert faults(shop) == []
+    up.append(True)
+    shop.ask_next()
+    shop.run()
+    assert "of first" in shop.records()["one"]["body"]
+    assert "of second" in shop.records()["one"]["body"]
+    assert [one.body for one in service.asked] == [b"first", b"second", b"second"]
+    assert places(tmp_path) == []
+
+
+def test_a_replay_asks_again_for_what_is_not_archived_and_only_for_that(tmp_path, serve):
+    api = serve(documents({"one": b"one"}))
+    for archived in (False, True):
+        root = tmp_path / str(archived)
+        root.mkdir()
+        service = serve(answered)
+        shop = Workshop(root, api, service, collection(send_parts, replace(SERVICE, archived=archived)))
+        shop.run()
+        before = shop.records()
+        shop.adapter.replay(shop.workspace, setup_of(shop.workspace), Progress(quiet=True))
+        assert len(service.asked) == (1 if archived else 2)
+        assert shop.records() == before
+        assert places(root) == []
+        assert faults(shop) == []
+
+
+def test_another_document_with_the_same_bytes_has_an_unarchived_answer_asked_for_again(tmp_path, serve):
+    contents, service = {"one": b"same"}, serve(answered)
+    api = serve(documents(contents))
+    shop = Workshop(tmp_path, api, service, collection(send_parts, UNARCHIVED))
+    shop.run()
+    contents["two"] = b"same"
+    ledger = shop.ledger()
+    with ledger.writing() as writer:
+        writer.addresses.due_at("workshop", [number(api.url)], 1)
+    ledger.close()
+    shop.run()
+    assert set(shop.records()) == {"one", "two"}
+    assert len(service.asked) == 2
+    assert places(tmp_path) == []
+
+
+def test_a_run_killed_anywhere_keeps_unarchived_answers_until_they_are_read_and_none_longer(tmp_path, serve):
+    api, service = serve(documents({name: name.encode() for name in ("one", "two")})), serve(answered)
+    template = tmp_path / "template"
+    template.mkdir()
+    Workshop(template, api, service, collection(send_parts, UNARCHIVED))
+    kinds = []
+    for kind, when, root in killed_at_each_kind("tests.requests.workshop", template, tmp_path):
+        kinds.append(kind)
+        shop = Workshop.opened(root, collection(send_parts, UNARCHIVED))
+        assert set(shop.records()) == {"one", "two"}, (kind, when)
+        assert places(root) == [], (kind, when)
+        assert faults(shop) == [], (kind, when)
+    assert len(kinds) > 5
+    assert any("address attempt" in kind for kind in kinds)
