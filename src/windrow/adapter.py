@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
@@ -28,15 +29,33 @@ if TYPE_CHECKING:  # what is loaded to look a word up is loaded to search
     from windrow.model import Source
 
 
+def harvested_collections(workspace: Workspace, ledger: Ledger | None = None) -> set[str]:
+    """Return the collections that have sources in a workspace, or had some: verbs ask the adapters of these alone.
+
+    Without a ledger that of the workspace is opened, where there is one.
+    """
+    from windrow.engine.ledger import Ledger  # noqa: PLC0415 see above
+
+    found = {source.collection for source in workspace.sources}
+    if ledger is not None:
+        return found | ledger.sessions.collections()
+    if not workspace.ledger.exists():
+        return found
+    with closing(Ledger(workspace.ledger)) as opened:
+        return found | opened.sessions.collections()
+
+
 class LazyAdapter:
     """An adapter whose parts lie in the modules of a package: each is loaded when it is used.
 
-    So nobody who searches loads what a harvest needs, nor the other way round.
+    So nobody who searches loads what a harvest needs, nor the other way round. `capabilities` says without loading
+    anything which parts there are.
     """
 
     def __init__(self, package: str, places: Mapping[str, str], **values: Any) -> None:
         """Take the package, the module below it by the name of each part, and parts that are plain values."""
         self._package, self._places = package, places
+        self.capabilities = frozenset({*places, *values})
         self.__dict__.update(values)
 
     def __getattr__(self, name: str) -> Any:

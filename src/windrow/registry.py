@@ -83,10 +83,29 @@ def phases() -> dict[str, tuple[str, ...]]:
 def capable(verb: str, among: Container[str] | None = None) -> dict[str, Any]:
     """Return the adapters that can do what an optional verb asks, by the name of their collection.
 
-    `among` are the collections that are looked at; the adapters of others are not loaded.
+    `among` are the collections that are looked at: the adapters of others are not loaded, and one of these that cannot
+    be is a ConfigError. Without it all are looked at that can be loaded, since what a workspace does not use is no
+    reason to refuse a verb.
     """
-    found = {name: adapter(name) for name in installed() if among is None or name in among}
-    return {name: one for name, one in found.items() if hasattr(one, verb)}
+    found = {}
+    for name in installed():
+        if among is not None and name not in among:
+            continue
+        try:
+            made = adapter(name)
+        except ConfigError:
+            if among is not None:
+                raise
+            continue
+        if can(made, verb):
+            found[name] = made
+    return found
+
+
+def can(made: Any, verb: str) -> bool:
+    """Tell whether an adapter can do what an optional verb asks; nothing of it is loaded."""
+    declared = getattr(made, "capabilities", None)
+    return hasattr(made, verb) if declared is None else verb in declared
 
 
 def adapter(name: str) -> Any:
@@ -96,7 +115,9 @@ def adapter(name: str) -> Any:
     try:
         loaded = import_module(module)
         return getattr(loaded, attribute) if attribute else loaded
-    except (ImportError, AttributeError) as error:
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}"
         raise ConfigError(
-            f"the adapter {found.adapter!r} of the collection {name!r} cannot be loaded: {error}"
+            f"the adapter {found.adapter!r} of the collection {name!r} cannot be loaded: {why}",
+            hint=f"mend or remove the package that installs {name!r}",
         ) from error

@@ -47,7 +47,7 @@ def ask(monkeypatch):
             return {name: one for name, one in makers.items() if names is None or name in names}
 
         monkeypatch.setattr(together, "capable", capable)
-        monkeypatch.setattr(together, "_used", lambda _workspace: set(used or makers))
+        monkeypatch.setattr(together, "harvested_collections", lambda _workspace: set(used or makers))
         return together.search(None, text, **more)
 
     return run

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
-from windrow.adapter import CHANGED, GONE, NEW, SourceChange, Window
+from windrow.adapter import CHANGED, GONE, NEW, SourceChange, Window, harvested_collections
 from windrow.app.summary import WhatWasRead
 from windrow.config import Workspace
 from windrow.engine.ledger import Ledger
 from windrow.engine.requests.origin_rules import walked
 from windrow.errors import UsageError
-from windrow.registry import adapter, collection, installed
+from windrow.registry import capable, collection, installed
 
 MOST = 1_000
 """Changes of one session that are handed on with its summary."""
@@ -28,17 +28,17 @@ def changes(
     sources = {one.name: one.collection for one in workspace.sources}
     if source and source not in sources:
         raise UsageError(f"there is no source {source!r}", hint="windrow status")
+    used = harvested_collections(workspace, ledger)
     for name in installed():
-        if not source or sources[source] == name:
+        if name in used and (not source or sources[source] == name):
             for one in _answers(name, workspace, ledger, window):
                 if (not source or one.source == source) and (not kind or one.kind == kind):
                     yield one
 
 
 def _answers(name: str, workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
-    answer = getattr(adapter(name), "changes", None)
-    if answer is not None:
-        yield from answer(workspace, ledger, window)
+    if able := capable("changes", {name}):
+        yield from able[name].changes(workspace, ledger, window)
     elif walked(collection(name)) is None:
         yield from of_listings(ledger, name, window)
 
@@ -48,14 +48,13 @@ def was_read(workspace: Workspace, ledger: Ledger) -> WhatWasRead:
 
     def changes(facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
         found: dict[str, Counter[str]] = {}
-        for name in installed():
-            answer = getattr(adapter(name), "content", None)
-            found |= (answer(workspace, ledger, facts) or {}) if answer else {}
+        for one in capable("content", harvested_collections(workspace, ledger)).values():
+            found |= one.content(workspace, ledger, facts) or {}
         return found
 
     def outcomes(name: str, facts: tuple[int, int], counted: Counter[str]) -> Counter[str]:
-        answer = getattr(adapter(name), "outcomes", None)
-        found: Counter[str] = answer(workspace, ledger, facts, counted) if answer else counted
+        able = capable("outcomes", {name})
+        found: Counter[str] = able[name].outcomes(workspace, ledger, facts, counted) if able else counted
         return found
 
     return WhatWasRead(changes, outcomes)

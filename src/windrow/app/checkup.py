@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from windrow import registry
+from windrow.adapter import harvested_collections
 from windrow.app.status import holder
 from windrow.config import Workspace
 from windrow.engine.check import Fault, check_archive, check_index, check_standing
@@ -37,7 +38,9 @@ def check(workspace: Workspace, ledger: Ledger) -> Checkup:
             done.bytes += found
     done.faults += check_index(ledger, workspace.archive.folder)
     done.faults += check_standing(ledger)
-    behind = [fault for name in registry.installed() for fault in registry.adapter(name).check(workspace, ledger)]
+    used = harvested_collections(workspace, ledger)
+    mine = [registry.adapter(name) for name in registry.installed() if name in used]
+    behind = [fault for one in mine for fault in one.check(workspace, ledger)]
     if behind and (who := holder(ledger)):
         raise Locked(
             f"{who} runs here now, and its books are being written", hint="windrow status, then: windrow check"

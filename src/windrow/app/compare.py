@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from windrow.adapter import harvested_collections
 from windrow.config import Workspace
 from windrow.errors import UsageError, WindrowError
 from windrow.registry import capable
@@ -11,8 +12,8 @@ from windrow.registry import capable
 
 def compare(workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Any:
     """Compare two versions of what is named; the first collection that knows it answers."""
-    last: WindrowError = UsageError("no collection that is installed compares versions")
-    for one in capable("compare").values():
+    last: WindrowError = UsageError("no collection of this workspace compares versions", hint="windrow status")
+    for one in capable("compare", harvested_collections(workspace)).values():
         try:
             return one.compare(workspace, name, since, until, context=context)
         except WindrowError as error:

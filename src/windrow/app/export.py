@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import TextIO
 
-from windrow.adapter import Export
+from windrow.adapter import Export, harvested_collections
 from windrow.config import Workspace
 from windrow.engine.indexing import lines
 from windrow.engine.ledger import Ledger
@@ -31,15 +32,17 @@ def captures(workspace: Workspace, form: str, out: TextIO) -> int:
     return count
 
 
-def forms() -> dict[str, Export]:
-    """Return all that can be exported, by its name."""
+def forms(among: Container[str] | None = None) -> dict[str, Export]:
+    """Return all that can be exported, or what some collections can, by its name."""
     found = {"captures": Export("captures", ("cdxj",), "an index of the archive", captures)}
-    return found | {one.what: one for made in capable("EXPORTS").values() for one in made.EXPORTS}
+    return found | {one.what: one for made in capable("EXPORTS", among).values() for one in made.EXPORTS}
 
 
 def export(workspace: Workspace, what: str, form: str, out: TextIO) -> tuple[int, str]:
     """Write what is named to a UTF-8 stream; return how much, and of what unit."""
-    known = forms()
+    known = forms(harvested_collections(workspace))
+    if what not in known:
+        known = forms()  # of what was never harvested there is an export without a row
     if what not in known:
         raise UsageError(f"there is no {what!r} to export; there is {', '.join(sorted(known))}")
     chosen = known[what]

@@ -112,6 +112,6 @@ def is_number(what: str) -> bool:
 
 def clue(workspace: Workspace, what: str) -> str:
     """Say what would become of a file of this name, by running the rules on it; empty if nothing can be told."""
-    kinds = {source.collection for source in workspace.sources} or set(installed())
-    told = (one.clue(workspace, what) for name, one in capable("clue").items() if name in kinds)
+    kinds = {source.collection for source in workspace.sources} or None
+    told = (one.clue(workspace, what) for one in capable("clue", kinds).values())
     return next(filter(None, told), "")

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection as Names
 from collections.abc import Iterator
-from contextlib import closing
 from typing import NamedTuple
 
-from windrow.adapter import SearchAnswer, SearchResult
+from windrow.adapter import SearchAnswer, SearchResult, harvested_collections
 from windrow.config import Workspace
-from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import now
 from windrow.errors import UsageError, WindrowError
 from windrow.query import parse
@@ -44,7 +42,7 @@ def search(
     """
     answers: dict[str, SearchAnswer] = {}
     wrong: list[WindrowError] = []
-    harvested = among or _used(workspace)
+    harvested = among or harvested_collections(workspace)
     used = harvested or names()
     chosen = capable("search", used)
     if unknown := sorted(set(among) - set(chosen)):
@@ -66,15 +64,6 @@ def search(
     if alone:
         return next(iter(answers.values()))
     return _merged(text, answers, offset, limit, explain=explain)
-
-
-def _used(workspace: Workspace) -> set[str]:
-    """Return the collections that have sources, or had some: what others would say is that they have nothing yet."""
-    found = {source.collection for source in workspace.sources}
-    if workspace.ledger.exists():
-        with closing(Ledger(workspace.ledger)) as ledger:
-            found |= ledger.addresses.collections()
-    return found
 
 
 def _merged(text: str, answers: dict[str, SearchAnswer], offset: int, limit: int, *, explain: bool) -> SearchAnswer:

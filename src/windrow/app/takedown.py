@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from windrow.adapter import TakedownEstimate
+from windrow.adapter import TakedownEstimate, harvested_collections
 from windrow.config import Workspace
 from windrow.engine.ledger import Ledger
 from windrow.engine.session import Session, Setup
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 def estimate(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownEstimate]:
     """Count what would be taken down."""
-    return _each(capable("takedown_targets"), names, lambda one, some: one.estimate(workspace, ledger, some))
+    return _each(_able(workspace, ledger), names, lambda one, some: one.estimate(workspace, ledger, some))
 
 
 def take_down(
@@ -33,14 +33,14 @@ def take_down(
 
     Waits for nobody: Locked where a run is under way. A tombstone with the reason stays, and nothing of it is asked for
     again. What another process that reads a database keeps from going is told, and its tombstone stays open for the
-    next call. `adapters` are those of the collections, by name: of all that are installed where none are given.
+    next call. `adapters` are those of the collections, by name: of all that have or had sources where none are given.
     """
-    made = adapters or capable("takedown_targets")
-    stores = {
-        name: CollectionStores(partial(one.remove_taken_down, workspace), partial(one.clean_stores, workspace))
-        for name, one in made.items()
-    }
     with Session(setup, "forget") as session:
+        made = adapters or _able(workspace, session.ledger)
+        stores = {
+            name: CollectionStores(partial(one.remove_taken_down, workspace), partial(one.clean_stores, workspace))
+            for name, one in made.items()
+        }
         for one in made.values():
             one.takedown_targets(workspace, session.ledger, ())  # a store in a place that is not ours is refused first
         return take_down_targets(session, _targets(workspace, session.ledger, names, made), reason, stores)
@@ -51,7 +51,13 @@ def let_again(
 ) -> int:
     """Let what was taken down be asked for again by the next run; return how many tombstones that lifts."""
     with Session(setup, "forget --lift") as session:
-        return lift(session, _targets(workspace, session.ledger, names, adapters or capable("takedown_targets")))
+        made = adapters or _able(workspace, session.ledger)
+        return lift(session, _targets(workspace, session.ledger, names, made))
+
+
+def _able(workspace: Workspace, ledger: Ledger) -> Mapping[str, Any]:
+    """Return the adapters of the workspace's collections that can take something down."""
+    return capable("takedown_targets", harvested_collections(workspace, ledger))
 
 
 def _targets(
@@ -67,6 +73,7 @@ def _each(adapters: Mapping[str, Any], names: Sequence[str], act: Callable[[Any,
     done: list[T] = []
     for name in names:
         known = []
+        last = UsageError(f"nothing is known of {name!r} that could be taken down", hint=f"windrow why {name}")
         for one in adapters.values():
             try:
                 known.append(act(one, [name]))

@@ -441,11 +441,14 @@ class Windrow:
 
     def replay(self, progress: Progress | None = None) -> dict[str, Replayed]:
         """Read every kept capture again with today's readers, and return what came out differently, by collection."""
+        from windrow.adapter import harvested_collections
         from windrow.engine.progress import Progress
 
+        used = harvested_collections(self.config)
         done = {
             name: adapter(name).replay(self.config, self.setup, progress or Progress(quiet=True))
             for name in installed()
+            if name in used
         }
         return {name: one for name, one in done.items() if one is not None}
 

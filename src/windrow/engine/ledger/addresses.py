@@ -174,10 +174,6 @@ class AddressQueries:
         """Return the origins that a collection's crawls may ask."""
         return self._database.rows(HostRow, "hosts", collection)
 
-    def collections(self) -> set[str]:
-        """Return the names of the collections that asked any host, or took what others kept of one."""
-        return {*self._database.mapped(lambda row: str(row[0]), "collections_asked")}
-
     def hosts_crawled(self, collection: str) -> list[HostRow]:
         """Return the same without those that are only known from WARC files of other makers."""
         return self._database.rows(HostRow, "hosts_crawled", collection)

@@ -4,9 +4,6 @@
 -- The origins that a collection's crawls may ask.
 SELECT seq, source, origin FROM host WHERE collection = ? ORDER BY seq;
 
--- name: collections_asked
-SELECT DISTINCT collection FROM host;
-
 -- name: hosts_crawled
 -- The origins that a collection's crawls may ask, without those that are only known from elsewhere.
 SELECT h.seq, h.source, h.origin FROM host h WHERE h.collection = ? AND (

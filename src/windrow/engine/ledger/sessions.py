@@ -149,6 +149,10 @@ class SessionQueries:
         """Return every task of a source, in their order."""
         return self._database.rows(SourceTask, "source_tasks", source)
 
+    def collections(self) -> set[str]:
+        """Return the collections that were harvested here ever, or took what others kept."""
+        return {*self._database.column("collections_harvested")}
+
     def lease(self) -> LeaseRow | None:
         """Return who holds the workspace, or held it when it was killed."""
         return self._database.first(LeaseRow, "lease")

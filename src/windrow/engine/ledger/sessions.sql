@@ -75,3 +75,6 @@ SELECT session, at FROM session_end WHERE session IN ({marks}) ORDER BY session;
 -- The latest session, where it has not ended.
 SELECT s.seq FROM session s WHERE s.seq = (SELECT max(seq) FROM session)
 AND NOT EXISTS (SELECT 1 FROM session_end e WHERE e.session = s.seq);
+
+-- name: collections_harvested
+SELECT collection FROM host UNION SELECT collection FROM task WHERE collection <> '';

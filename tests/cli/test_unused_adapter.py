@@ -1,0 +1,86 @@
+"""A collection whose adapter cannot be loaded and that this workspace does not use: every verb does without it."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import EntryPoint
+from types import ModuleType
+
+import pytest
+
+from windrow import registry
+from windrow.contract import Collection, Request, Requests, Turn
+from windrow.settings.asked import ASKED, store_of
+from windrow.settings.configuration import Configuration
+
+
+class Broken(ModuleType):
+    """A module that cannot be loaded, as import finds it: whatever is taken from it fails."""
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise RuntimeError("the licence has run out")
+
+
+def begin(source, learned):
+    return (Request(""),)
+
+
+def follow(source, learned, answer):
+    return Turn()
+
+
+@pytest.fixture
+def broken(monkeypatch):
+    """Install such a collection beside the others."""
+    made = Collection(
+        "licensed", ("ask",), Requests(begin, follow), (), "licensed.adapter:ADAPTER",
+        Configuration(settings=(store_of("licensed"),), source=ASKED),
+    )  # fmt: skip
+    module = ModuleType("licensed")
+    module.COLLECTION = made
+    monkeypatch.setitem(sys.modules, "licensed", module)
+    monkeypatch.setitem(sys.modules, "licensed.adapter", Broken("licensed.adapter"))
+    points = {**registry._points(), "licensed": (EntryPoint("licensed", "licensed:COLLECTION", registry.GROUP),)}
+    monkeypatch.setattr(registry, "_points", lambda: points)
+    registry._loaded.cache_clear()
+    yield "licensed"
+    monkeypatch.undo()
+    registry._loaded.cache_clear()
+
+
+VERBS = (
+    "status", "why harwell", "changes", "check", "replay", "search mouse", "config", "export captures --as cdxj",
+    "export tracker --as sqlite", "retry --source harwell --dry-run", "cancel --source harwell --dry-run",
+    "forget harwell --dry-run", "diff harwell", "run --dry-run", "try windrow.toml --as drops", "run",
+)  # fmt: skip
+WELL = ("status", "why", "changes", "check", "config", "export", "replay")
+
+
+def test_every_verb_does_without_the_adapter_of_a_collection_that_is_not_used(workspace, windrow, broken):
+    """Some end in an error of their own, such as a search where nothing is searched; none speaks of the adapter."""
+    windrow("run")
+    for verb in VERBS:
+        said = windrow(*verb.split())
+        assert "licence" not in said.err, verb
+        assert "cannot be loaded" not in said.err, verb
+        if verb.startswith(WELL):
+            assert said.code == 0, (verb, said.err)
+
+
+def test_every_verb_about_pages_does_without_an_adapter_that_is_not_used(crawled, small, windrow, broken):
+    assert windrow("search", "home").code == 0
+    assert windrow("why", f"{small.origin(0)}/a.html").code == 0
+    assert windrow("check").code == 0
+    assert windrow("export", "pages", "--as", "jsonl").code == 0
+    assert windrow("forget", f"{small.origin(0)}/a.html", "--yes").code == 0
+    assert windrow("replay").code == 0
+    assert "licence" not in windrow("diff", f"{small.origin(0)}/b.html").err
+
+
+def test_a_verb_that_needs_a_broken_adapter_names_it(workspace, windrow, broken):
+    said = windrow("try", "https://example.org/", "--as", broken)
+    assert said.code == 4
+    assert "'licensed'" in said.err
+    assert "the licence has run out" in said.err
