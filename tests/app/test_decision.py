@@ -1,0 +1,28 @@
+"""Retry and cancel go one way, whether a collection lists files or asks for addresses."""
+
+from __future__ import annotations
+
+from tests.requests.workshop import SERVICE, Server, Workshop, collection, documents, send_parts
+from windrow.engine.operator import ACTS, CANCEL, NAMED, RETRY, choose, choose_for
+from windrow.model import Status
+
+
+def test_retry_and_cancel_of_addresses_name_the_first_of_them_in_their_session(tmp_path):
+    api = Server(documents({f"d{number}": b"x" for number in range(NAMED + 5)}))
+    service = Server(lambda asked: (200, b"", {}))
+    shop = Workshop(tmp_path, api, service, collection(send_parts, SERVICE))
+    shop.run()
+    ledger = shop.ledger()
+    urls = [f"{api.url}d{number}" for number in range(NAMED + 5)]
+    chosen = choose(ledger, shop.made, [*urls, "no address", f"{api.url}nowhere"])
+    assert {one.key for one in chosen} == {*urls}
+    assert choose_for(ledger, shop.made, RETRY, "", "") == []
+    for act, status in ((CANCEL, Status.CANCELLED), (RETRY, Status.PENDING)):
+        assert ACTS[act](ledger, shop.made, chosen) == len(urls)
+        assert {one.state[1] for one in choose(ledger, shop.made, urls)} == {status}
+        command = ledger.sessions.get(ledger.sessions.latest()).command
+        assert command.startswith(f"{act} workshop {api.url}d")
+        assert command.endswith(" and 5 more")
+    ledger.close()
+    api.close()
+    service.close()
