@@ -16,6 +16,7 @@ from windrow.engine.fetchers.message import BatchEnded, Event, TransferBatch
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.listings import UncomparedOffer
 from windrow.engine.listed.connection_pool import host, paces
+from windrow.engine.listed.rest import OriginPauses
 from windrow.engine.run import HarvestRun
 from windrow.errors import WindrowError
 from windrow.model import TAIL, Fetched, FetchRequest, Finding, Level, Offer, Source
@@ -49,7 +50,9 @@ class _Host:
 
 def compare_hosts(run: HarvestRun, down: set[str]) -> None:
     """Compare what other hosts offer in the same size with what is held, where that was not done yet."""
-    sources = {one.name: one for one in run.harvest.sources if one.active and one.name not in down}
+    pauses = OriginPauses(run.ledger)
+    up = [one for one in run.harvest.sources if one.active and one.name not in down]
+    sources = {one.name: one for one in up if not pauses.left(one.site)}
     hosts: dict[str, _Host] = {}
     offers = [one for one in run.ledger.listings.uncompared(run.collection.name, MOST) if one.source in sources]
     for offer in offers:

@@ -20,7 +20,7 @@ from windrow.engine.ledger.moment import now
 from windrow.engine.listed.connection_pool import host as site_host
 from windrow.engine.listed.connection_pool import paces
 from windrow.engine.listed.queue import FetchQueue, WantedItem
-from windrow.engine.listed.rest import told_pause, wait_before, worth_waiting
+from windrow.engine.listed.rest import OriginPauses, told_left_alone, told_pause, wait_before, worth_waiting
 from windrow.engine.run import HarvestRun
 from windrow.model import Fetched, Finding, Level, Source, Status
 from windrow.reasons import Reason
@@ -56,6 +56,7 @@ class Fetching:
         self._hosts: dict[str, _Host] = {}
         self._in_hand: dict[int, WantedItem] = {}
         self._paces = paces(run.harvest.sources)
+        self._pauses = OriginPauses(run.ledger)
         self._halted = False
         self._ends: dict[int, tuple[str, Reason]] = {}  # items that failed at their last host: key and reason
         self._batches: dict[int, tuple[str, int]] = {}  # source, and its breaks when the batch began
@@ -133,6 +134,15 @@ class Fetching:
         for name in list(self._queue.ready):
             host = self._hosts.get(name) or self._open(name)
             if host.due > time.monotonic():
+                continue
+            if left := self._pauses.left(host.source.site):
+                host.due = time.monotonic() + left
+                if not worth_waiting(left):
+                    told = told_left_alone(host.source.site, left)
+                    with run.ledger.writing() as writer:
+                        self._leave_host(
+                            writer, host, BatchBroken(Reason.RATE_LIMITED, told, "", retry=False, wait=left)
+                        )
                 continue
             while host.batches < min(host.source.connections, run.harvest.downloaders):
                 row = self._queue.batch(name)
@@ -252,13 +262,18 @@ class Fetching:
         if got.wait is None:
             return
         host.due = max(host.due, time.monotonic() + got.wait)
+        self._pauses.note(writer, host.source.site, got.wait)
         if not worth_waiting(got.wait):
             why = BatchBroken(got.reason or Reason.RATE_LIMITED, got.message, "", retry=False, wait=got.wait)
-            self._close(host, why, writer)
-            for other in self._queue.leave(host.source.name):
-                if other.fetch:
-                    self._cut(writer, other, why)
-                self._next_host(other)
+            self._leave_host(writer, host, why)
+
+    def _leave_host(self, writer: LedgerWriter, host: _Host, why: BatchBroken) -> None:
+        """Ask a source nothing more in this run: what waits for it goes to the next host."""
+        self._close(host, why, writer)
+        for other in self._queue.leave(host.source.name):
+            if other.fetch:
+                self._cut(writer, other, why)
+            self._next_host(other)
 
     def _next_host(self, wanted: WantedItem) -> None:
         """Try the next host that is up, or let the item rest."""
@@ -280,6 +295,7 @@ class Fetching:
         why = event.broken
         if why is not None:
             host.why = why
+            self._pauses.note(writer, host.source.site, why.wait)
             if breaks == host.breaks:
                 host.breaks += 1
                 host.broken += 1

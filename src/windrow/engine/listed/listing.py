@@ -13,7 +13,7 @@ from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.listings import OfferRow
 from windrow.engine.ledger.moment import spell
 from windrow.engine.listed.connection_pool import host, paces
-from windrow.engine.listed.rest import wait_before, worth_waiting
+from windrow.engine.listed.rest import OriginPauses, told_left_alone, wait_before, worth_waiting
 from windrow.engine.run import HarvestRun
 from windrow.model import Finding, Level, ListingEntry, Offer, Source
 from windrow.reasons import Reason
@@ -30,6 +30,43 @@ class _Listed:
     due: float = 0.0
 
 
+@dataclass(slots=True)
+class _Listings:
+    """The listings of a run: those that are still to be asked for, and the sources that could not be listed."""
+
+    run: HarvestRun
+    waiting: list[_Listed]
+    pauses: OriginPauses
+    down: set[str] = field(default_factory=set)
+
+    def ready(self, now: float) -> list[_Listed]:
+        """Return those that may be asked for now; a source whose server wants to be left alone for long is down."""
+        found = []
+        for one in [one for one in self.waiting if one.due <= now and not self.run.stopping()]:
+            left = self.pauses.left(one.source.site)
+            if not left:
+                found.append(one)
+            elif worth_waiting(left):
+                one.due = now + left
+            else:
+                self.waiting.remove(one)
+                self.down.add(one.source.name)
+                _left_alone(self.run, one, left)
+        return found
+
+    def ended(self, one: _Listed, broken: BatchBroken | None) -> None:
+        """Take a listing that has ended: on record, to be tried again, or given up."""
+        if broken is None:
+            _record(self.run, one)
+            return
+        with self.run.ledger.writing() as writer:
+            self.pauses.note(writer, one.source.site, broken.wait)
+        if _again(self.run, one, broken):
+            self.waiting.append(one)
+        else:
+            self.down.add(one.source.name)
+
+
 def list_all(run: HarvestRun) -> set[str]:
     """List every active source; return those that could not be. Nothing is fetched before this ends.
 
@@ -38,9 +75,9 @@ def list_all(run: HarvestRun) -> set[str]:
     """
     phase = run.collection.listing.refused[0]
     waiting = [_Listed(source, run.open_task(phase, source.name)) for source in run.harvest.sources if source.active]
+    listings = _Listings(run, waiting, OriginPauses(run.ledger))
     run.progress.begin("listing", len(waiting))
     going: dict[int, _Listed] = {}
-    down: set[str] = set()
     slow = paces(run.harvest.sources)
     within = run.harvest.list_within or math.inf
     end = time.monotonic() + within
@@ -49,10 +86,9 @@ def list_all(run: HarvestRun) -> set[str]:
         if now > end:
             late = [*waiting, *going.values()]
             _leave(run, late, within)
-            down |= {one.source.name for one in late}
+            listings.down |= {one.source.name for one in late}
             break
-        ready = [one for one in waiting if one.due <= now and not run.stopping()]
-        for one in ready[: run.harvest.listers - len(going)]:
+        for one in listings.ready(now)[: run.harvest.listers - len(going)]:
             waiting.remove(one)
             one.entries.clear()
             number = run.next_batch()
@@ -65,22 +101,19 @@ def list_all(run: HarvestRun) -> set[str]:
             if isinstance(event, ListedEntries):
                 going[event.batch].entries.extend(event.entries)
             elif isinstance(event, BatchEnded):
-                _ended(run, going.pop(event.batch), event.broken, waiting, down)
+                listings.ended(going.pop(event.batch), event.broken)
         run.tick()
         if run.stopping() and not going:
             break
     run.progress.end()
-    return down
+    return listings.down
 
 
-def _ended(run: HarvestRun, one: _Listed, broken: BatchBroken | None, waiting: list[_Listed], down: set[str]) -> None:
-    """Take a listing that has ended: on record, to be tried again, or given up."""
-    if broken is None:
-        _record(run, one)
-    elif _again(run, one, broken):
-        waiting.append(one)
-    else:
-        down.add(one.source.name)
+def _left_alone(run: HarvestRun, one: _Listed, seconds: float) -> None:
+    """Put it on record that a source is not asked, since its server wanted a pause that lasts."""
+    told = f"{one.source.name}: {told_left_alone(one.source.site, seconds)}"
+    run.close_task(one.task, told, Reason.RATE_LIMITED, failed=True)
+    run.progress.step(1, 1)
 
 
 def _leave(run: HarvestRun, late: list[_Listed], within: float) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import random
+import time
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from windrow.contract import Collection
-from windrow.engine.ledger import Ledger
+from windrow.engine.ledger import Ledger, LedgerWriter
+from windrow.engine.listed.connection_pool import SHORTEST
 from windrow.engine.steps.due import Due, due
-from windrow.model import Finding, Level, Status
+from windrow.formats.url import normalise, parts
+from windrow.model import Finding, Level, Site, Status
 from windrow.reasons import Reason
 
 AGAIN = frozenset({
@@ -81,6 +85,41 @@ def resting(ledger: Ledger, collection: Collection, at: datetime) -> list[Restin
     failed = due(ledger, collection, listing.kind, [(listing.first[0], Status.FAILED)])
     return divide(ledger, failed, at)[1]
 
+
+class OriginPauses:
+    """Until when origins asked to be left alone, in this run or an earlier one, by whichever collection."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        """Take those that still do."""
+        self._until: dict[str, float] = {**ledger.addresses.rests(int(time.time()))}
+
+    def left(self, site: Site) -> float:
+        """Return for how many seconds the origin of a site is still to be left alone."""
+        return max(0.0, self._until.get(_origin(site), 0.0) - time.time())
+
+    def note(self, writer: LedgerWriter, site: Site, seconds: float | None) -> None:
+        """Put on record that the origin of a site asked for a pause from now on."""
+        if not seconds or seconds < SHORTEST:
+            return
+        origin = _origin(site)
+        until = math.ceil(time.time() + min(seconds, MOST))
+        self._until[origin] = max(self._until.get(origin, 0.0), until)
+        writer.addresses.rest(origin, until)
+
+
+def _origin(site: Site) -> str:
+    """Return the origin of a site as those of pages are spelled: without the port that its scheme has anyway."""
+    url = normalise(f"{site.origin}/").url if site.scheme in {"http", "https"} else ""
+    return parts(url).origin if url else site.origin
+
+
+def told_left_alone(site: Site, seconds: float) -> str:
+    """Say why a site is not asked in this run."""
+    return f"{site.origin} asked to be left alone for {seconds:.0f} seconds more"
+
+
+MOST = 366 * 86400.0
+"""Seconds of a pause that are put on record at most."""
 
 FIRST_WAIT = 0.5
 LONGEST_WAIT = 300.0
