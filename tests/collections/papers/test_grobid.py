@@ -83,6 +83,7 @@ def test_the_tei_of_a_real_server_is_good_marginal_or_bad_by_the_written_rule(sh
     [
         (answer(204, b""), "error", "NO_CONTENT", False),
         (answer(400, b"bad"), "error", "HTTP_400", False),
+        (answer(404, b"no such page"), "error", "HTTP_404", True),
         (answer(500, b"[GENERAL] Could not get an engine from the pool"), "error", "GENERAL", True),
         (answer(500, b"[PDFALTO_CONVERSION_FAILURE] x"), "error", "PDFALTO_CONVERSION_FAILURE", True),
         (answer(500, b"[NO_BLOCKS] PDF parsing resulted in empty content"), "error", "NEEDS_OCR", False),

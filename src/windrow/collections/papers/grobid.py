@@ -40,6 +40,8 @@ _COORDINATES = ("ref", "figure", "persName", "formula", "biblStruct")
 _CODE = re.compile(r"\s*\[([A-Z_]+)\]")
 _OF_DOCUMENT = {"BAD_INPUT_DATA", "NO_BLOCKS", "TOO_MANY_BLOCKS", "TOO_MANY_TOKENS", "TAGGING_ERROR", "PARSING_ERROR"}
 _OCR = "NO_BLOCKS"
+_NO_GROBID = frozenset({404, 405})
+"""Statuses of a server that has no such service: the address is wrong, whatever the document is."""
 
 
 def asked(number: int, *, coordinates: bool = False) -> Ask:
@@ -140,7 +142,11 @@ def _error(answer: Answer) -> Extracted:
         return Extracted(204, {"status": "error", "reason": "NO_CONTENT", "description": "nothing was extracted"})
     status = {"status": "error", "reason": "NEEDS_OCR" if code == _OCR else code or f"HTTP_{answer.status}"}
     status["description"] = told
-    return Extracted(answer.status, status, passing=answer.status >= 500 and code not in _OF_DOCUMENT)
+    return Extracted(
+        answer.status,
+        status,
+        passing=answer.status in _NO_GROBID or (answer.status >= 500 and code not in _OF_DOCUMENT),
+    )
 
 
 def _text(content: bytes) -> str:
