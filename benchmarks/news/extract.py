@@ -6,6 +6,9 @@
 
 With `markdown` the text is Markdown with links and images, where the reader has that; else it is plain. It stands
 alone, so that it runs in whatever Python has the reader; only our own needs windrow.
+
+No reader reaches the network: newspaper4k and news-please ask for each picture of a page otherwise, and wait for sites
+that are long gone. A page that takes a reader more than `LONGEST` seconds of CPU has an empty answer.
 """
 
 from __future__ import annotations
@@ -14,13 +17,17 @@ import base64
 import gc
 import importlib
 import json
+import signal
+import socket
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 Said = dict[str, str]
 Reader = Callable[[bytes, str], Said]
+
+LONGEST = 30.0
 
 MODULES = {
     "windrow": "windrow.formats.html", "trafilatura": "trafilatura", "newspaper4k": "newspaper",
@@ -95,19 +102,38 @@ READERS: dict[str, Callable[..., Reader]] = {
 }  # fmt: skip
 
 
+class TooLongError(BaseException):
+    """A page took longer than `LONGEST`; no reader may catch this by catching `Exception`."""
+
+
+def _no_network(*_: Any, **__: Any) -> NoReturn:
+    raise OSError("pages are read without a network")
+
+
+def _too_long(*_: Any) -> NoReturn:
+    raise TooLongError
+
+
 def main() -> None:
     """Read each page, and tell what it says and how long that took."""
     who = sys.argv[1]
+    socket.getaddrinfo = socket.create_connection = _no_network
+    socket.socket.connect = _no_network  # type: ignore[method-assign]
+    signal.signal(signal.SIGPROF, _too_long)
     read = READERS[who](importlib.import_module(MODULES[who]), marked="markdown" in sys.argv[2:])
     pages = [json.loads(line) for line in sys.stdin]
     gc.freeze()
     for one in pages:
         raw = base64.b64decode(one["raw"])
         begun = time.process_time()
+        said = {"title": "", "author": "", "date": "", "text": ""}
         try:
+            signal.setitimer(signal.ITIMER_PROF, LONGEST)
             said = read(raw, one["url"])
-        except Exception:  # noqa: BLE001 a reader's failure is an empty answer
-            said = {"title": "", "author": "", "date": "", "text": ""}
+        except (Exception, TooLongError):  # noqa: BLE001 a reader's failure is an empty answer
+            pass
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
         print(json.dumps({**said, "spent": time.process_time() - begun}))
 
 
