@@ -95,10 +95,8 @@ def take_down_targets(
 
     That it is done is put on record when no file keeps anything of it, and not before.
     """
-    ledger, targets = session.ledger, list(targets)
-    with ledger.writing() as writer:
-        for one in targets:
-            writer.takedowns.begin(session.number, one.collection, one[:3], holder(), reason)
+    ledger = session.ledger
+    _begin(session, targets, reason)
     ledger.takedowns.overwrite_what_is_deleted()
     begun = [_begun(ledger, row) for row in ledger.takedowns.open()]
     if not begun:
@@ -118,8 +116,19 @@ def take_down_targets(
     with ledger.writing() as writer:
         for seq, told in removed.items():
             writer.takedowns.done(session.number, seq, (told.captures, told.bytes, told.records))
-    lift(session, [one for one in targets if one.shared])
+        for taken in begun:
+            if taken.target.shared:
+                writer.takedowns.due_again(taken.target.address, taken.target.host)
     return list(removed.values())
+
+
+def _begin(session: Session, targets: Iterable[TakedownTarget], reason: str) -> None:
+    """Put the tombstones on record; that a target is shared too, for whoever finishes this."""
+    with session.ledger.writing() as writer:
+        for one in targets:
+            tombstone = writer.takedowns.begin(session.number, one.collection, one[:3], holder(), reason)
+            if one.shared:
+                writer.takedowns.lift(session.number, tombstone)
 
 
 def _begun(ledger: Ledger, row: OpenTombstone) -> _Takedown:
@@ -127,7 +136,7 @@ def _begun(ledger: Ledger, row: OpenTombstone) -> _Takedown:
     asked = ledger.takedowns.asked(visits)
     return _Takedown(
         row.seq,
-        TakedownTarget(row.target, row.address, row.host, row.collection),
+        TakedownTarget(row.target, row.address, row.host, row.collection, bool(row.shared)),
         visits,
         [one.url for one in asked],
         [visit for one in asked for visit in ledger.takedowns.visits(one.digest, 0)],

@@ -6,14 +6,23 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from dataclasses import replace
 
+import windrow
+from tests.cli.test_forget import remains
 from tests.collections.news.press import Press
 from tests.collections.news.workspace import COLLECTION, articles, configured, run, setup_of, summaries
 from tests.house.tree import ROOT
 from windrow.collections.news.adapter import ADAPTER
+from windrow.collections.news.adapter.adapter import NewsAdapter
+from windrow.collections.news.adapter.tree_index import TreeIndex
 from windrow.config import load
+from windrow.engine import takedown
+from windrow.engine.ledger import Ledger
+from windrow.engine.ledger.takedowns import TakedownWriter
 from windrow.engine.session import Session
+from windrow.stores.records import RecordStore
 
 WATCHED = ("normalized_news", "raw_news_data", "news.db")
 TOUCHED = {"open", "os.rename", "os.mkdir", "shutil.rmtree"}
@@ -108,3 +117,78 @@ def test_a_run_that_is_killed_while_it_asks_is_gone_on_with_and_leaves_the_same_
         assert sum(one["statistics"]["articles_new"] for one in summaries(root)) == 25
     finally:
         press.close()
+
+
+SECRET = "zanzibarite"
+DEADLY = (
+    *((TakedownWriter, name) for name in ("begin", "mark", "clear", "done", "lift", "due_again")),
+    (takedown, "erase"), (NewsAdapter, "remove_taken_down"), (NewsAdapter, "_unwrite"), (NewsAdapter, "clean_stores"),
+    (RecordStore, "forget"), (TreeIndex, "remove"),
+)  # fmt: skip
+
+
+def forget_and_be_killed(root, url, number):
+    """Forget an article in a process that is killed before or after so many calls; tell whether it was."""
+    child = os.fork()
+    if child == 0:
+        left = number
+
+        def deadly(made):
+            def call(*args, **more):
+                nonlocal left
+                left -= 1
+                if left == 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                found = made(*args, **more)
+                left -= 1
+                if left == 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return found
+
+            return call
+
+        for owner, name in DEADLY:
+            setattr(owner, name, deadly(getattr(owner, name)))
+        try:
+            windrow.open(root).forget([url])
+        finally:
+            os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0
+
+
+def test_forgetting_an_article_of_a_list_that_is_killed_anywhere_is_finished_and_the_list_is_asked_for_again(tmp_path):
+    press = Press(posts=2)
+    try:
+        text = f"<p>It is about {SECRET}.</p>"
+        press.post(3, content={"rendered": text, "protected": False})
+        told = {"press": {"url": press.url, "kind": "wordpress", "gone_every": "0s"}}
+        run(configured(tmp_path / "base", told))
+        url, others = press.posts[3]["link"], {press.posts[number]["link"] for number in (1, 2)}
+        assert articles(tmp_path / "base").keys() == {url, *others}
+        number, killed = 1, True
+        while killed:
+            root = tmp_path / f"cut{number}"
+            shutil.copytree(tmp_path / "base", root)
+            killed = forget_and_be_killed(root, url, number)
+            with closing(Ledger(root / "ledger.sqlite")) as ledger:
+                is_open = bool(ledger.takedowns.open())
+            windrow.open(root).forget([] if is_open and number % 2 else [url])
+            assert remains(root, SECRET) == [], f"killed at {number}"
+            assert articles(root).keys() == others
+            asked = len(press.asked)
+            run(configured(root, told))
+            lists = [one for one in press.asked[asked:] if "_embed" in one and "include" not in one]
+            assert lists, f"killed at {number}: no list is asked for any more"
+            assert articles(root).keys() == others, f"killed at {number}"
+            assert found(root) == others, f"killed at {number}: what the list has besides is not known any more"
+            shutil.rmtree(root)
+            number += 1
+        assert number > 25
+    finally:
+        press.close()
+
+
+def found(root):
+    """Return the addresses of the articles that the store has."""
+    with closing(RecordStore(root / "news.db", read_only=True)) as store:
+        return {one.key for one in store.versions() if one.change != "gone"}

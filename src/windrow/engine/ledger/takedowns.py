@@ -26,13 +26,14 @@ class TombstoneRow(NamedTuple):
 
 
 class OpenTombstone(NamedTuple):
-    """A takedown that was begun and is not done."""
+    """A takedown that was begun and is not done; a `shared` address is asked for again when it is."""
 
     seq: int
     collection: str
     target: str
     address: int
     host: int
+    shared: bool
 
 
 class TakenDown(NamedTuple):

@@ -9,9 +9,12 @@ SELECT t.seq, t.at, t.target, t.host, t.holder, t.reason,
 FROM tombstone t WHERE (t.host = 0 AND t.address = ?1) OR t.host = ?2 ORDER BY t.seq;
 
 -- name: tombstones_open
--- Those that were begun and are not done: a run was killed over them.
-SELECT t.seq, t.collection, t.target, t.address, t.host FROM tombstone t
-WHERE NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq) ORDER BY t.seq;
+-- Those that were begun and are not done: a run was killed over them. One that was lifted by the session that began it
+-- is of an address that has other things too: it is to be done all the same, and then asked for again.
+SELECT t.seq, t.collection, t.target, t.address, t.host,
+       EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted')
+FROM tombstone t WHERE NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq
+    AND (e.event = 'done' OR e.session <> t.session)) ORDER BY t.seq;
 
 -- name: hosts_taken_down
 -- Origins of which nothing may be asked.
