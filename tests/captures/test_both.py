@@ -1,5 +1,6 @@
 """One source that asks for things itself and takes what another collection kept: both discoveries of one collection."""
 
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -8,7 +9,7 @@ from tests.captures.quotes import CRAWLED, PAGES, harvest_pages, setup_of
 from tests.captures.titles import COLLECTION, LINK
 from tests.toy_collection.site import Site, page
 from windrow.config import load
-from windrow.contract import Captures, Offering, Request, Requests, Skip, Turn
+from windrow.contract import Captures, Observation, Offering, Request, Requests, Skip, Turn, observed
 from windrow.engine.check import Fault, check_archive, check_index, check_standing
 from windrow.engine.ledger import Ledger
 from windrow.engine.progress import Progress
@@ -125,3 +126,28 @@ def test_records_of_a_source_of_two_discoveries_are_the_same_after_replay(tmp_pa
     with ADAPTER._store(workspace) as store:
         assert [*store.versions()] == before
     assert len(site.asked) == asked
+
+
+def told_gone(recorded, result):
+    visit = recorded.visit
+    return observed(recorded, Observation(visit.url, None, names=(visit.url,)) if visit.status == 404 else result)
+
+
+def test_captures_that_say_a_page_is_not_there_any_more_are_taken_where_a_collection_names_their_status(tmp_path, site):
+    collection = replace(
+        BOTH,
+        discovery=Captures(select, "1", statuses=(404,)),
+        steps=(replace(BOTH.steps[0], tell=told_gone),),
+    )
+    workspace = configured(tmp_path, site, url=False)
+    for turn in ("first", "second"):
+        if turn == "second":
+            del site.pages["/article1.html"]
+        with Session(setup_of(workspace), "run") as session:
+            session.harvest(harvest_pages(workspace))
+            session.harvest(replace(ADAPTER.harvest(workspace), collection=collection))
+        with closing(Ledger(workspace.ledger)) as ledger, ledger.writing() as writer:
+            writer.addresses.due_again([one.seq for one in ledger.addresses.host_states("web", "", 0)])
+    with ADAPTER._store(workspace) as store:
+        assert [one.change for one in store.history(f"{site.url}article1.html")] == ["new", "gone"]
+        assert store.history(f"{site.url}article2.html")[-1].change != "gone"

@@ -256,6 +256,7 @@ class Captures:
     `follow` is given each of these as an `Answer`, like that of `Requests`; its Turn offers parts, says what was
     learned, and may have requests where the collection has `Requests` too and the source an address. None: the whole
     answer is the document. With `unchanged`, an answer that repeats known bytes is taken too: its thing is still there.
+    So are answers of other `statuses`, such as 404: its thing is not there any more. The step is not given their bytes.
 
     `kinds` makes, as `select` does, a pure function of media type and status: what `select` says of every line that has
     them, or None where that depends on the rest of the line. It is asked once for many lines that are alike, so that
@@ -266,6 +267,7 @@ class Captures:
     version: str
     follow: Callable[[Source, Mapping[str, Any], Answer], Turn] | None = None
     unchanged: bool = True
+    statuses: tuple[int, ...] = ()
     inputs: Callable[[Source], Inputs] = inputs
     kinds: Callable[[Source, Mapping[str, Any]], Callable[[str, int | None], Skip | None]] | None = None
 

@@ -84,7 +84,9 @@ class Capturing:
         last = index.place
         while not self._capture_ledger.full():
             pages: list[list[Recorded]] = []
-            while len(pages) < AHEAD and (page := run.ledger.captures.after(last, PAGE, [(collection, only)])):
+            while len(pages) < AHEAD and (
+                page := run.ledger.captures.after(last, PAGE, [(collection, only)], self._captures.statuses)
+            ):
                 last = page[-1].seq
                 pages.append(page)
             if not pages:

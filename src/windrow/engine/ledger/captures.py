@@ -130,13 +130,16 @@ class CaptureQueries:
         """Yield the captures put on record from one session's begin to the next one's."""
         return self._database.stream(CaptureRow, "session_captures", session)
 
-    def after(self, visit: int, limit: int, origins: Sequence[tuple[str, str]]) -> list[Recorded]:
+    def after(
+        self, visit: int, limit: int, origins: Sequence[tuple[str, str]], statuses: Iterable[int] = ()
+    ) -> list[Recorded]:
         """Return answers that were kept after a given visit, in the order of the ledger.
 
-        `origins` are the collections and sources whose answers are wanted, a source empty for all of a collection. The
-        last one's `seq` is where to go on.
+        `origins` are the collections and sources whose answers are wanted, a source empty for all of a collection;
+        `statuses` those without a document that are wanted too. The last one's `seq` is where to go on.
         """
-        return self._database.mapped(recorded, "captures_after", visit, json.dumps([*origins]), limit)
+        asked = (visit, json.dumps([*origins]), limit, json.dumps([*statuses]))
+        return self._database.mapped(recorded, "captures_after", *asked)
 
     def of_address(self, collection: str, address: int) -> list[Recorded]:
         """Return the answers that a collection kept of an address."""

@@ -48,7 +48,8 @@ AND NOT EXISTS (SELECT 1 FROM captured c WHERE c.visit = v.seq AND c.original <>
 
 -- name: captures_after
 -- Answers that were kept after a given visit, and those that said that known bytes are still there, in the order of the
--- ledger: of these collections and sources (as a JSON list of pairs, a source empty for all).
+-- ledger: of these collections and sources (as a JSON list of pairs, a source empty for all). Besides those with a
+-- document, those of these statuses (as a JSON list).
 SELECT v.seq, v.session, s.at, coalesce((SELECT c.source FROM captured c WHERE c.visit = v.seq), h.source), v.address,
        a.url, v.kind, v.allowed, v.started, v.seconds, v.status, v.reason,
        v.message, v.digest, v.size, v.warc, v.place_offset, v.place_length, v.revisit,
@@ -58,7 +59,8 @@ SELECT v.seq, v.session, s.at, coalesce((SELECT c.source FROM captured c WHERE c
 FROM attempt v CROSS JOIN host h ON h.seq = v.host CROSS JOIN address a ON a.digest = v.address AND a.host = v.host
 CROSS JOIN session s ON s.seq = v.session
 WHERE v.seq > ?1 AND v.warc <> '' AND v.warc NOT GLOB 'unarchived-*' AND v.reason IS NULL
-AND (v.status BETWEEN 200 AND 299 OR (v.status = 304 AND v.digest <> ''))
+AND (v.status BETWEEN 200 AND 299 OR (v.status = 304 AND v.digest <> '')
+    OR v.status IN (SELECT value FROM json_each(?4)))
 AND EXISTS (SELECT 1 FROM json_each(?2) k WHERE h.collection = json_extract(k.value, '$[0]')
     AND json_extract(k.value, '$[1]') IN ('', h.source)) ORDER BY v.seq LIMIT ?3;
 
