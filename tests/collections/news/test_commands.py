@@ -123,6 +123,27 @@ def test_a_static_site_of_nginx_gives_its_articles_whatever_names_them(tmp_path,
     assert windrow("check", "news", tmp_path / "normalized_news")[0] == 0
 
 
+def test_an_article_that_pages_finds_gone_is_told_by_why_changes_and_search_and_keeps_its_file(
+    tmp_path, town, windrow, monkeypatch
+):
+    blog = {"collection": "pages", "url": f"{town.origin(0)}/"}
+    configured(tmp_path, monkeypatch, blog=blog, gazette={"from": ["pages:blog"]})
+    assert windrow("run")[0] == 0
+    url = f"{town.origin(0)}/news/the-quay-story-2.html"
+    (town.roots[0] / "news/the-quay-story-2.html").unlink()
+    time.sleep(1.1)
+    assert windrow("run", "pages", "--again")[0] == 0
+    assert windrow("run", "news")[0] == 0
+    assert titles(tmp_path) == THREE
+    assert f"{url}: a record of news, gone" in windrow("why", url)[1]
+    changes = [json.loads(line) for line in windrow("changes", "--json")[1].splitlines()]
+    assert [(one["kind"], one["key"]) for one in changes if one.get("collection") == "news"] == [("gone", url)]
+    found = [one["url"] for one in hits(windrow, "harbour") if one.get("collection") == "news"]
+    assert len(found) == 2
+    assert url not in found
+    assert windrow("check")[0] == 0
+
+
 SECRET = "zanzibarite"
 
 

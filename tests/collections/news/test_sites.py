@@ -3,12 +3,14 @@
 import json
 import time
 import unittest.mock
+from contextlib import closing
 
 import pytest
 
 from tests.collections.news.press import Press
 from tests.collections.news.workspace import articles, configured, run, summaries
 from windrow.collections.news import standard
+from windrow.stores.records import RecordStore
 
 
 @pytest.fixture
@@ -322,3 +324,35 @@ def test_a_feed_in_json_and_one_in_atom_give_the_same_articles_as_one_in_rss(tmp
         root = tmp_path / name
         run(configured(root, {"g": {"url": press.url, "kind": "feed", "addresses": [name]}}))
         assert sorted(articles(root)) == sorted(urls), name
+
+
+@pytest.mark.parametrize("status", [404, 410])
+def test_an_article_whose_page_is_not_there_any_more_is_gone_and_keeps_its_file(tmp_path, press, status):
+    def sitemap(day):
+        entries = "".join(f"<url><loc>{url}</loc><lastmod>2025-11-{day}</lastmod></url>" for url in (*urls, missing))
+        press.put("/", f"<urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'>{entries}</urlset>", "text/xml")
+
+    urls = [page(press, number) for number in (1, 2)]
+    missing = f"{press.url}/news/never-there-at-all-3.html"
+    sitemap(20)
+    workspace = configured(tmp_path, {"g": {"url": press.url}})
+    run(workspace)
+    before = articles(tmp_path)
+    assert before.keys() == {*urls}
+    press.put("/news/the-quay-story-2.html", "<h1>Gone</h1>", status=status)
+    sitemap(21)
+    time.sleep(1.1)
+    run(workspace)
+    assert articles(tmp_path) == before
+    assert summaries(tmp_path)[-1]["details"]["gone"] == 1
+    assert summaries(tmp_path)[-1]["statistics"]["errors"] == 1  # the page that never was an article
+    with closing(RecordStore(tmp_path / "news.db", read_only=True)) as store:
+        assert [one.change for one in store.history(urls[1])] == ["new", "gone"]
+        assert not store.known(missing)
+    page(press, 2)
+    sitemap(22)
+    time.sleep(1.1)
+    run(workspace)
+    with closing(RecordStore(tmp_path / "news.db", read_only=True)) as store:
+        assert store.history(urls[1])[-1].change != "gone"
+        assert store.history(urls[1])[-1].value["title"] == "The quay 2"

@@ -251,3 +251,41 @@ def test_exports_take_the_valid_articles_of_a_tree_that_other_tools_wrote_to_and
     assert feed.find("{*}entry/{*}updated").text == "9999-12-31T23:59:59Z"
     if pytest.importorskip("pyarrow"):
         assert written(workspace, "parquet")[0] == 4
+
+
+@pytest.mark.parametrize("first", ["its own site", "another site"])
+def test_with_updates_an_article_is_changed_by_its_own_site_and_by_no_other_that_tells_of_its_address(
+    tmp_path, press, first
+):
+    other = Press()
+    try:
+        own = press.url.replace("127.0.0.1", "localhost")
+        url = f"{own}/2025/11/story-1/"
+
+        def tell(served, text, at):
+            served.post(1, at, link=url, content={"rendered": f"<p>{text}</p>", "protected": False})
+
+        def article():
+            return articles(tmp_path)[url]["article_text"]
+
+        owner = {"owner": {"url": own, "kind": "wordpress"}}
+        stranger = {"stranger": {"url": other.url, "kind": "wordpress"}}
+        tell(press, "What the paper wrote.", "2025-11-01T10:00:00")
+        tell(other, "What another site makes of it.", "2025-11-01T10:00:00")
+        run(configured(tmp_path, owner if first == "its own site" else stranger, "update = true"))
+        time.sleep(1.1)
+        workspace = configured(tmp_path, owner | stranger, "update = true")
+        run(workspace)
+        assert article() == "What the paper wrote."
+        time.sleep(1.1)
+        now = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() + 2))
+        other.edit(1, now, content={"rendered": "<p>Something else again.</p>", "protected": False})
+        run(workspace)
+        assert article() == "What the paper wrote."
+        time.sleep(1.1)
+        press.edit(1, now, content={"rendered": "<p>What the paper corrected.</p>", "protected": False})
+        run(workspace)
+        assert article() == "What the paper corrected."
+        assert [one for one in articles(tmp_path) if one.endswith("/story-1/")] == [url]
+    finally:
+        other.close()

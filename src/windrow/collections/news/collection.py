@@ -12,9 +12,12 @@ COLLECTION = Collection(
     phases=("ask", "read", "publish"),
     discovery=(
         Requests(later(f"{_DISCOVER}:begin"), later(f"{_DISCOVER}:follow"), later(f"{_DISCOVER}:origins")),
-        Captures(later(f"{_DISCOVER}:select"), "1"),
+        Captures(later(f"{_DISCOVER}:select"), "2", statuses=(404, 410)),
     ),
-    steps=(Settle("read", "1", later(f"{_DISCOVER}:read")), Derive("publish", "1")),
+    steps=(
+        Settle("read", "1", later(f"{_DISCOVER}:read"), tell=later(f"{_DISCOVER}:tell")),
+        Derive("publish", "1"),
+    ),
     adapter="windrow.collections.news.adapter:ADAPTER",
     configuration=CONFIGURATION,
 )

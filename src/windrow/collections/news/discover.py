@@ -9,11 +9,11 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from windrow.collections.news import feed, townnews, wordpress
-from windrow.contract import Answer, Observation, Request, Skip, Task, Turn
+from windrow.contract import CAPTURED, REQUEST, Answer, Observation, Observed, Request, Skip, Task, Turn, observed
 from windrow.formats import html, url_hints
 from windrow.formats.url import normalise, parts
 from windrow.formats.url_hints import HintKind
-from windrow.model import CdxLine, Source
+from windrow.model import CdxLine, Recorded, Source
 from windrow.reasons import Reason
 
 HOME = "auto.home"
@@ -109,6 +109,17 @@ def read(task: Task) -> list[Observation | Skip]:
     return [] if name == HOME else list(READERS[kind_of(name)].read(task))
 
 
+def tell(recorded: Recorded, result: Any) -> Observed | None:
+    """Join a visit with what was read of it: an article whose page is not there any more is gone.
+
+    An address that is no article's says nothing: there is no record that goes by its name.
+    """
+    visit = recorded.visit
+    if visit.kind in {REQUEST, CAPTURED} and visit.status in GONE:
+        result = Observation(visit.url, None, names=(visit.url,))
+    return observed(recorded, result)
+
+
 def origins(source: Source) -> tuple[str, ...]:
     """Return the origins at which a site's articles lie: with `www.` and without, encrypted or not, and those told."""
     home = source.site.address("") if source.site.scheme else ""
@@ -121,16 +132,21 @@ def origins(source: Source) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+GONE = frozenset({404, 410})
+"""What a site answers where there is no such page any more."""
+
 _NO_PAGE = Skip(Reason.NOT_WANTED, message="no page of HTML")
 _NO_ANSWER = Skip(Reason.NOT_WANTED, message="no answer with a document")
 
 
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:  # noqa: ARG001 its shape
-    """Return what chooses among the pages that another collection kept: any may be an article."""
+    """Return what chooses among the pages that another collection kept: any may be an article, or have been one."""
     return _page
 
 
 def _page(line: CdxLine) -> Skip | None:
-    if str(line.status) not in {"200", "304"}:
+    if line.status in GONE:
+        return None
+    if line.status not in {200, 304}:
         return _NO_ANSWER
     return None if line.mime in {"text/html", "application/xhtml+xml"} else _NO_PAGE

@@ -122,12 +122,12 @@ class _Writing:
             raw = self._raw[kind] = RawRun(kind, self._session, self._trees, one.opened, self._index.is_first)
         if name != NUMBERS:  # numbers are no posts
             raw.take(one, self._ledger.requests.followed(one.seq), self._ledger.captures)
-        if why := _failure(one, name):
+        if not told and (why := _failure(one, name)):
             if self._index.is_first(f"{kind} {one.visit.url}"):
                 raw.count("errors", why)
             return
         for each in told:
-            if not self._index.is_first(f"{kind} {each.key}"):
+            if not self._index.is_first(f"{kind} {one.source} {each.key}"):
                 continue  # listed by a page that overlaps another one of this run
             raw.count(*self._told(each, one, kind))
 
@@ -144,10 +144,11 @@ class _Writing:
         value, aside = json.loads(told.json), json.loads(told.aside or "{}")
         aliases = aside.get("aliases") or [standard.alias(told.key)]
         first_seen = int(visit.opened.timestamp())
+        site = standard.domain(visit.visit.url)
         known = self._index.find(aliases)
         if known is not None:
             self._index.name(known.id, aliases)
-            changed = self._revise(known, value, first_seen, kind) if self._trees.update else False
+            changed = self._revise(known, value, first_seen, kind, site) if self._trees.update else False
             return "articles_skipped", "updated" if changed else ""
         file = f"{value['source_domain']}/{standard.file_name(value['url'])}"
         article = value | {"first_seen_timestamp_gmt": first_seen}
@@ -159,14 +160,22 @@ class _Writing:
             _put(path, written)
         elif not is_new:
             first_seen = min(first_seen, _first_seen(_loaded(there)) or first_seen)
-        row = WrittenArticle(0, file, value["url"], first_seen, kind, standard.content_hash(value), [])
+        row = WrittenArticle(0, file, value["url"], first_seen, kind, standard.content_hash(value), [], site)
         self._index.add(row, aliases)
         doubt = value.get("metadata", {}).get("date_doubt", "")
         return ("articles_new" if is_new else "articles_skipped"), f"doubtful_date: {doubt}" if doubt else ""
 
-    def _revise(self, known: WrittenArticle, value: dict[str, Any], seen: int, kind: str) -> bool:
-        """Write an article anew where it says something else; what a lesser source says of it changes nothing."""
-        if KINDS.index(kind) > KINDS.index(known.kind):
+    def _revise(self, known: WrittenArticle, value: dict[str, Any], seen: int, kind: str, site: str) -> bool:
+        """Write an article anew where it says something else.
+
+        What a lesser kind of source says of it changes nothing, and what another `site` says changes nothing: any may
+        name the address of an article that is not its own. The article's own site may change what another one wrote.
+        """
+        own = standard.domain(known.url)
+        writer = known.site or own
+        if site not in {own, writer}:
+            return False
+        if KINDS.index(kind) > KINDS.index(known.kind) and writer in {own, site}:
             return False
         article = value | {"url": known.url, "source_domain": known.file.partition("/")[0]}
         if value["url"] != known.url:
@@ -187,7 +196,7 @@ class _Writing:
         first = min(known.first_seen, _first_seen(before) or known.first_seen)
         article["metadata"] = {**article.get("metadata", {}), "revisions": revisions}
         _put(path, standard.spelled(article | {"first_seen_timestamp_gmt": first}))
-        self._index.revise(known._replace(hash=name, kind=kind, revisions=revisions, first_seen=first))
+        self._index.revise(known._replace(hash=name, kind=kind, revisions=revisions, first_seen=first, site=site))
         return True
 
 

@@ -18,7 +18,7 @@ from windrow.stores.sqlite_file import transaction
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS written (
     id INTEGER PRIMARY KEY, file TEXT NOT NULL UNIQUE, url TEXT NOT NULL, first_seen INTEGER NOT NULL,
-    kind TEXT NOT NULL, hash TEXT NOT NULL, revisions TEXT NOT NULL
+    kind TEXT NOT NULL, hash TEXT NOT NULL, revisions TEXT NOT NULL, site TEXT NOT NULL DEFAULT ''
 );
 CREATE TABLE IF NOT EXISTS written_alias (alias TEXT PRIMARY KEY, article INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS written_run (
@@ -30,7 +30,10 @@ CREATE TABLE IF NOT EXISTS written_upto (one INTEGER PRIMARY KEY CHECK (one = 1)
 
 
 class WrittenArticle(NamedTuple):
-    """An article that has a file: `file` is its path below the tree, `hash` that of the content it has."""
+    """An article that has a file: `file` is its path below the tree, `hash` that of the content it has.
+
+    `site` is the domain that told of it what the file has; empty where an earlier version of windrow wrote it.
+    """
 
     id: int
     file: str
@@ -39,6 +42,7 @@ class WrittenArticle(NamedTuple):
     kind: str
     hash: str
     revisions: list[dict[str, Any]]
+    site: str = ""
 
 
 class TreeIndex:
@@ -49,6 +53,8 @@ class TreeIndex:
         self._link = sqlite3.connect(path, isolation_level=None, timeout=30)
         self._link.execute("PRAGMA synchronous = FULL")
         self._link.executescript(_SCHEMA)
+        if "site" not in {name for _, name, *_ in self._link.execute("PRAGMA table_info(written)")}:
+            self._link.execute("ALTER TABLE written ADD COLUMN site TEXT NOT NULL DEFAULT ''")
 
     @contextmanager
     def run(self) -> Iterator[None]:
@@ -79,16 +85,16 @@ class TreeIndex:
                 "SELECT w.* FROM written_alias a JOIN written w ON w.id = a.article WHERE a.alias = ?", (one,)
             ).fetchone()
             if row:
-                number, file, url, first_seen, kind, name, revisions = row
-                return WrittenArticle(number, file, url, first_seen, kind, name, json.loads(revisions))
+                number, file, url, first_seen, kind, name, revisions, site = row
+                return WrittenArticle(number, file, url, first_seen, kind, name, json.loads(revisions), site)
         return None
 
     def add(self, article: WrittenArticle, aliases: Iterable[str]) -> None:
         """Note an article that has a file now."""
         found = self._link.execute(
-            "INSERT INTO written (file, url, first_seen, kind, hash, revisions) VALUES (?,?,?,?,?,?)"
+            "INSERT INTO written (file, url, first_seen, kind, hash, revisions, site) VALUES (?,?,?,?,?,?,?)"
             " ON CONFLICT (file) DO UPDATE SET kind = excluded.kind RETURNING id",
-            (*article[1:6], json.dumps(article.revisions)),
+            (*article[1:6], json.dumps(article.revisions), article.site),
         ).fetchone()
         self.name(int(found[0]), aliases)
 
@@ -100,8 +106,8 @@ class TreeIndex:
     def revise(self, article: WrittenArticle) -> None:
         """Note that an article says something else now."""
         self._link.execute(
-            "UPDATE written SET hash = ?, kind = ?, revisions = ?, first_seen = ? WHERE id = ?",
-            (article.hash, article.kind, json.dumps(article.revisions), article.first_seen, article.id),
+            "UPDATE written SET hash = ?, kind = ?, revisions = ?, first_seen = ?, site = ? WHERE id = ?",
+            (article.hash, article.kind, json.dumps(article.revisions), article.first_seen, article.site, article.id),
         )
 
     def files(self) -> Iterator[str]:
