@@ -36,7 +36,7 @@ def changes(
         found = ledger.attempts.visits_named([visit])
         return max(found[0].opened, found[0].visit.started) if found else None
 
-    for before, one in store.changed_in(window.facts or _since(ledger, window.since)):
+    for before, one in store.changed_versions(window.facts or _since(ledger, window.since)):
         at = seen(one.visit) or one.at
         if window.since is not None and at < window.since:
             continue
@@ -50,7 +50,7 @@ def changes(
 def content(store: RecordStore, facts: tuple[int, int], away: Away = lambda _: "") -> dict[str, Counter[str]]:
     """Count by source the records that came, changed or went between two facts."""
     found: dict[str, Counter[str]] = {}
-    for _, one in store.changed_in(facts):
+    for _, one in store.changed_versions(facts):
         gone = one.value is not None and away(one.value)
         found.setdefault(one.source, Counter())[GONE if gone else one.change] += 1
     return found

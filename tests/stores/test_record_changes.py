@@ -32,10 +32,10 @@ def store(tmp_path: Path):
 
 
 def test_changes_between_visits_have_what_was_said_before(store: RecordStore) -> None:
-    found = {(one.key, one.change): before.value if before else None for before, one in store.changed_in((2, 3))}
+    found = {(one.key, one.change): before.value if before else None for before, one in store.changed_versions((2, 3))}
     assert found == {("pier", "changed"): {"status": "planned"}, ("lamps", "gone"): {"status": "planned"}}
-    assert {(one.key, one.change) for _, one in store.changed_in((1, 1))} == {("pier", "new"), ("lamps", "new")}
-    assert list(store.changed_in((5, 9))) == []
+    assert {(one.key, one.change) for _, one in store.changed_versions((1, 1))} == {("pier", "new"), ("lamps", "new")}
+    assert list(store.changed_versions((5, 9))) == []
 
 
 def test_changes_and_what_is_there_are_counted_by_source(store: RecordStore) -> None:

@@ -21,8 +21,8 @@ def test_what_stands_aside_is_kept_as_it_was_first_seen_and_makes_no_version(tmp
         ("same", '{"markup": "<b>1</b>"}'),
         ("changed", '{"markup": "<i>2</i>"}'),
     ]
-    assert store.changed(0, 1) == store.changed(2, 3) == ["k"]
-    assert store.changed(1, 2) == store.changed(3, 9) == []
+    assert store.changed_keys((1, 1)) == store.changed_keys((3, 3)) == ["k"]
+    assert store.changed_keys((2, 2)) == store.changed_keys((4, 9)) == []
     assert store.counted([1, 2, 3]) == {1: (1, 1), 2: (1, 0), 3: (1, 0)}
     assert not list(store.faults())
     store.close()

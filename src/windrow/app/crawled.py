@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import NamedTuple
 
-from windrow.contract import CAPTURED
+from windrow.contract import CAPTURED, NOT_MODIFIED
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.attempts import AttemptCount
 from windrow.engine.ledger.moment import now
@@ -25,7 +25,6 @@ UNASKED = frozenset(
 )  # fmt: skip
 """Reasons for which an address is left alone; the others are failures."""
 
-NOT_MODIFIED = 304
 GONE = frozenset({404, 410})
 
 

@@ -274,7 +274,7 @@ class RecordStore:
             for row in self._link.execute(text, values):
                 yield RecordVersion(row[0], datetime.fromisoformat(row[1]), *row[2:])
 
-    def changed_in(self, visits: tuple[int, int]) -> Iterator[tuple[RecordVersion | None, RecordVersion]]:
+    def changed_versions(self, visits: tuple[int, int]) -> Iterator[tuple[RecordVersion | None, RecordVersion]]:
         """Yield what visits from one number to another said that is other than before, and what was said before it."""
         first, last = visits
         touched = "SELECT record FROM observation WHERE visit BETWEEN ? AND ?"
@@ -359,15 +359,6 @@ class RecordStore:
                 ]  # fmt: skip
                 yield Observed(visit, datetime.fromisoformat(at), url, source, tuple(made))
 
-    def skipped(self, key: str = "", url: str = "") -> list[Skipped]:
-        """Return why nothing was made of a document or of what is known by a key."""
-        text = (
-            "SELECT visit, key, url, reason, message FROM skipped WHERE (? <> '' AND key = ?) OR (? <> '' AND url = ?)"
-        )
-        with self._guarded():
-            rows = self._link.execute(text, (key, key, url, url)).fetchall()
-        return [Skipped(one[0], one[1], one[2], Reason(one[3]), one[4]) for one in rows]
-
     def search(self, query: Query, kind: str, *, offset: int, limit: int) -> FoundEntries:
         """Return the records that a query finds as they are now, the best first."""
         with self._guarded():
@@ -377,17 +368,17 @@ class RecordStore:
         """Tell whether there was a record of this key."""
         return self._link.execute("SELECT 1 FROM record WHERE key = ?", (key,)).fetchone() is not None
 
-    def changed(self, after: int, upto: int) -> list[str]:
-        """Return the keys of which a visit after one, up to another, said something else than was said before it."""
+    def changed_keys(self, visits: tuple[int, int]) -> list[str]:
+        """Return the keys of which visits from one number to another said something else than was said before it."""
         text = """
             SELECT key FROM record WHERE id IN (
-                SELECT o.record FROM observation o WHERE o.visit > ? AND o.visit <= ? AND o.value IS NOT (
+                SELECT o.record FROM observation o WHERE o.visit BETWEEN ? AND ? AND o.value IS NOT (
                     SELECT p.value FROM observation p WHERE p.record = o.record AND (p.at, p.visit) < (o.at, o.visit)
                     ORDER BY p.at DESC, p.visit DESC LIMIT 1)
             ) ORDER BY key
         """
         with self._guarded():
-            return [key for (key,) in self._link.execute(text, (after, upto))]
+            return [key for (key,) in self._link.execute(text, visits)]
 
     def counted(self, visits: Sequence[int], without: tuple[str, str] = ("", "")) -> dict[int, tuple[int, int]]:
         """Count of each visit the records of which it said something, and those of which none did before.
@@ -404,10 +395,14 @@ class RecordStore:
         found = self._of_visits(text, visits, field, f"$.{field}", value)
         return {visit: (said, first) for visit, said, first in found}
 
-    def skips(self, visits: Sequence[int]) -> list[Skipped]:
-        """Return why visits made nothing of a document, or of a thing in it."""
-        text = "SELECT visit, key, url, reason, message FROM skipped WHERE visit IN ({marks}) ORDER BY visit, key"
-        return [Skipped(one[0], one[1], one[2], Reason(one[3]), one[4]) for one in self._of_visits(text, visits)]
+    def skipped(self, key: str = "", url: str = "", visits: Sequence[int] = ()) -> list[Skipped]:
+        """Return why nothing was made of a document, or of a thing in it: by its key, its address or its visits."""
+        text = "SELECT visit, key, url, reason, message FROM skipped WHERE {} ORDER BY visit, key"
+        rows = [*self._of_visits(text.format("visit IN ({marks})"), visits)]
+        with self._guarded():
+            for column, value in (("key", key), ("url", url)):
+                rows += self._link.execute(text.format(f"{column} = ?"), (value,)).fetchall() if value else ()
+        return [Skipped(one[0], one[1], one[2], Reason(one[3]), one[4]) for one in rows]
 
     def _of_visits(self, text: str, visits: Sequence[int], *values: str) -> Iterator[tuple[Any, ...]]:
         with self._guarded():

@@ -24,7 +24,6 @@ from windrow.engine.captures.remote_records import RemoteRecords
 from windrow.engine.captures.rules import LeftOutLines, added
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.captures import FailedRow, IndexRow
-from windrow.engine.taken_down import TakenDownAddresses
 from windrow.errors import ArchiveError
 from windrow.formats.url import normalise
 from windrow.model import ArchivePlace, CdxLine, Finding, KeptResponse, Reading, Visit
@@ -83,7 +82,7 @@ class ForeignCapturing:
         self._tally = tally
         self._archive: ArchiveWriter | None = None
         self._files: dict[str, Path] = {}
-        self._taken_down = TakenDownAddresses(capture_ledger.run.ledger)
+        self._taken_down = capture_ledger.run.ledger.takedowns.addresses()
         self._remote: RemoteRecords | None = None
 
     def __enter__(self) -> Self:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from windrow.contract import Captures, Skip
+from windrow.contract import NOT_MODIFIED, OK, Captures, Skip
+from windrow.engine.crawl.left_out import OTHER_RULES
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import spell
 from windrow.formats.cdx import CaptureColumns
@@ -19,8 +20,6 @@ RULES = 200
 
 KINDS = 10_000
 """Media types with their statuses of which is remembered whether they are wanted."""
-
-OTHER_RULES = "other rules"
 
 _RULE = 200  # characters of a rule's name that are kept
 
@@ -170,6 +169,6 @@ def kept_line(recorded: Recorded) -> CdxLine:
     assert kept is not None
     at = spell(visit.started)
     stamp = at[:4] + at[5:7] + at[8:10] + at[11:13] + at[14:16] + at[17:19]
-    status = 200 if visit.status == 304 else visit.status
+    status = OK if visit.status == NOT_MODIFIED else visit.status
     return CdxLine("", stamp, visit.url, kept.mime, status, kept.digest, kept.place.length, kept.place.offset,
                    kept.place.warc)  # fmt: skip

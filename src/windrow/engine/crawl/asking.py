@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import NamedTuple
 
+from windrow.contract import NOT_MODIFIED
 from windrow.engine.ledger.moment import now
 from windrow.engine.requests.upload import Upload
 from windrow.errors import ArchiveError, StepError, TransportError
@@ -24,7 +25,6 @@ from windrow.transports.secret_sending import SentSecrets
 RULES = 1 << 20
 """Bytes of the rules of a host that are fetched; RFC 9309, section 2.5, wants 500 KiB at least."""
 
-NOT_MODIFIED = 304
 PARTIAL = 206
 
 Reading = Callable[[int], AbstractContextManager[None]]

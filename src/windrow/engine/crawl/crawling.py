@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from windrow.contract import Crawl
+from windrow.contract import NOT_MODIFIED, Crawl
 from windrow.contract.discoveries import BEHIND
 from windrow.engine.captures.shared_answers import SharedAnswers
-from windrow.engine.crawl.left_out import RuleCount
+from windrow.engine.crawl.left_out import OTHER_RULES, RuleCount
 from windrow.engine.fetchers.message import Event, MoreAddresses, Visited, WalkEnded, WalkOrigin
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.addresses import EVERY, DueAddress
@@ -48,9 +48,7 @@ RULES = 50
 PATIENCE = 60.0
 """Seconds that a run waits at most for a service that declined, before it leaves the rest to the next run."""
 
-OTHER_RULES = "other rules"
 ENDLESS = "{}, where new addresses bring nothing new"
-NOT_MODIFIED = 304
 REDIRECT = 300
 
 _UNKNOWN = KnownCapture()

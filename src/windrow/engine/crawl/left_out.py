@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple, Self
 
+OTHER_RULES = "other rules"
+"""What the rules are called that are counted together, since there are too many."""
+
 _LINE = re.compile(r"(\d+) left out, such as (\S*): (.*)", re.DOTALL)
 
 

@@ -19,7 +19,6 @@ from windrow.engine.crawl.warc_record import ImportedRecord, look, with_methods
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.moment import now
 from windrow.engine.run import HarvestRun, WarcFile
-from windrow.engine.taken_down import TakenDownAddresses
 from windrow.errors import ArchiveError, DiskFull
 from windrow.formats.url import parts
 from windrow.model import ArchivePlace, Finding, FoundUrl, KeptResponse, Level, Status, Visit
@@ -108,7 +107,7 @@ class WarcImporter:
         self._phase = 1
         self._host = lru_cache(_ORIGINS)(self._host_of)
         self._tallies: dict[str, _Tally] = {}
-        self._graves = TakenDownAddresses(run.ledger)
+        self._taken_down = run.ledger.takedowns.addresses()
         self._empty: list[tuple[_Tally, Path, int, int]] = []  # files that gave nothing yet, and their waiting revisits
 
     def run(self) -> None:
@@ -203,7 +202,7 @@ class WarcImporter:
         found: list[Finding] = []
         fresh: dict[str, KeptResponse] = {}
         for one, method in batch:
-            if self._graves and self._graves.hold(about(one.fields)):
+            if self._taken_down and self._taken_down.hold(about(one.fields)):
                 # Before it is told here: a run that is killed in between finds nothing left to take in.
                 erase(self._run.archive, file.warc, [ErasedSpan(one.offset, one.length)], now())
                 tally.skipped["taken down"] += 1

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from windrow.contract import NOT_MODIFIED
 from windrow.digest import number, spelled_alike
 from windrow.formats.http import media_type, read_head
 from windrow.formats.url import normalise, parts
@@ -17,7 +18,6 @@ from windrow.stores.archive.warc_reader import WarcRecord
 _TOLD = frozenset({"response", "resource", "revisit"})
 _UNMODIFIED = "server-not-modified"
 _OK = 200
-_NOT_MODIFIED = 304
 _ROBOTS = "/robots.txt"
 
 
@@ -98,7 +98,7 @@ def _left_out(one: WarcRecord, address: str, method: str) -> str:
 
 def _unmodified(one: WarcRecord) -> bool:
     """Tell an answer 304 as windrow keeps it."""
-    return one.kind == "metadata" and bool(one.head) and read_head(one.head).status == _NOT_MODIFIED
+    return one.kind == "metadata" and bool(one.head) and read_head(one.head).status == NOT_MODIFIED
 
 
 def _visit(one: WarcRecord, warc: str, url: str, at: datetime, kind: int) -> ImportedRecord:

@@ -7,8 +7,10 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from windrow.digest import number
 from windrow.engine.ledger.batch import LedgerBatch
 from windrow.engine.ledger.database import LedgerDatabase
+from windrow.formats.url import normalise, parts
 from windrow.model import ArchivePlace
 
 
@@ -41,6 +43,25 @@ class TakenDown(NamedTuple):
 
     address: int
     origin: str | None
+
+
+class TakenDownAddresses:
+    """The addresses and origins of which nothing may be kept, held in memory while others come in by the thousand."""
+
+    def __init__(self, taken_down: Iterable[TakenDown]) -> None:
+        """Take the tombstones that stand."""
+        standing = [*taken_down]
+        self._addresses = {one.address for one in standing if one.origin is None}
+        self._origins = {one.origin for one in standing if one.origin is not None}
+
+    def __bool__(self) -> bool:
+        """Tell whether there are any."""
+        return bool(self._addresses or self._origins)
+
+    def hold(self, uri: str) -> bool:
+        """Tell whether an address, however it is written, was taken down."""
+        url = normalise(uri).url
+        return bool(url) and (number(url) in self._addresses or parts(url).origin in self._origins)
 
 
 class TargetCapture(NamedTuple):
@@ -116,9 +137,9 @@ class TakedownQueries:
         """Return those that were begun and are not done: a run was killed over them."""
         return self._database.rows(OpenTombstone, "tombstones_open")
 
-    def standing(self) -> list[TakenDown]:
-        """Return the addresses and origins of tombstones that are not lifted."""
-        return self._database.rows(TakenDown, "taken_down")
+    def addresses(self) -> TakenDownAddresses:
+        """Return the addresses and origins of tombstones that stand now, since they are not lifted."""
+        return TakenDownAddresses(self._database.rows(TakenDown, "taken_down"))
 
     def hosts(self) -> set[int]:
         """Return the origins of which nothing may be asked."""

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from windrow.contract import CAPTURED, REQUEST, Turn
+from windrow.contract import CAPTURED, NOT_MODIFIED, OK, REQUEST, Turn
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.requests import Followed, WholeListingRow
 from windrow.engine.requests.answers import (
@@ -25,14 +25,11 @@ from windrow.engine.requests.answers import (
     source_address,
 )
 from windrow.engine.run import HarvestRun
-from windrow.engine.taken_down import TakenDownAddresses
 from windrow.model import ArchivePlace, Finding, FoundUrl, Reading, Recorded, Source, Visit
 from windrow.reasons import Reason
 
 PAGE = 64
 """Answers of a source that are looked up at a time."""
-
-OK, NOT_MODIFIED = 200, 304
 
 Put = Callable[[LedgerWriter, Source, int, Sequence[FoundUrl]], None]
 """Puts addresses of a source on record, found at an address."""
@@ -94,7 +91,7 @@ class AnswerFollower:
         writer.requests.begin_at(name, source.name, address)
         if before is None:
             return
-        taken_down = TakenDownAddresses(run.ledger)
+        taken_down = run.ledger.takedowns.addresses()
         kept = [one.digest for one in seeds if not taken_down.hold(one.url)]
         writer.addresses.begin_anew(name, source.name, REQUEST, kept, allowed_origins(self._requests, source))
         writer.addresses.due_at(name, kept, 1)

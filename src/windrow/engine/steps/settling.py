@@ -1,27 +1,43 @@
-"""Settle: every visit after the checkpoint is read where needed, and what came of it written to the version store."""
+"""Settle: every visit after the checkpoint is read where needed, and what came of it written to the version store.
+
+Derive: what is made from the store's own tables, such as an index, is brought up to date with them.
+"""
 
 from __future__ import annotations
 
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import islice
 from typing import Any, NamedTuple
 
 from windrow import model
-from windrow.contract import ASK, Ask, Observation, Observed, Settle, Skip, Waits, results_of
+from windrow.contract import (
+    ASK,
+    Ask,
+    Derive,
+    Observation,
+    Observed,
+    Settle,
+    Skip,
+    Unlisted,
+    Waits,
+    WholeListing,
+    results_of,
+)
 from windrow.engine.fetchers.message import Job
+from windrow.engine.ledger import Ledger
+from windrow.engine.ledger.requests import WholeListingRow
 from windrow.engine.phase_tasks import PhaseTasks
 from windrow.engine.requests.answers import KeptAnswer, request_of
 from windrow.engine.requests.following import place_of
-from windrow.engine.requests.listings import whole_listing
 from windrow.engine.requests.services import ServiceRequests
-from windrow.engine.run import HarvestRun, VersionStore, WaitingStore
+from windrow.engine.run import HarvestRun, ValueStore, VersionStore, WaitingStore
 from windrow.engine.runtime import rare_gc
 from windrow.engine.steps.stepping import OWN_FAULTS
-from windrow.engine.taken_down import TakenDownAddresses
 from windrow.errors import ArchiveError, StoreError, WindrowError
-from windrow.model import ArchivePlace, Finding, Item, Reading, Recorded, Status, Visit
+from windrow.model import ArchivePlace, Finding, Item, Reading, Recorded, Source, Status, Visit
 from windrow.reasons import Reason
 from windrow.stores.archive import open_response
 
@@ -36,6 +52,10 @@ SECONDS = 5.0
 
 READ_AHEAD = 4096
 """Visits taken from the ledger before all of them are written: bounds what the pool has read ahead."""
+
+
+LISTINGS = 99
+"""Earlier listings that are looked at to count those in a row that did not have a thing."""
 
 
 class SettledVisit(NamedTuple):
@@ -58,7 +78,7 @@ class Settling:
         self._asking = ServiceRequests(run)
         self._sources = {source.name: source for source in run.harvest.sources}
         self._options = {name: str(value) for name, value in run.harvest.options.items()}
-        self._taken_down = TakenDownAddresses(run.ledger)
+        self._taken_down = run.ledger.takedowns.addresses()
 
     def run(self) -> None:
         """Settle all visits, then those whose services answered; read again what must be; let the store finish."""
@@ -264,7 +284,7 @@ class Settling:
         if self._step.missing is None or (listing := self._run.ledger.requests.whole_listing(one.seq)) is None:
             return []
         source = self._sources.get(one.source)
-        listed = whole_listing(self._run.ledger, listing, source, one.visit.started, self._version_store)
+        listed = _whole_listing(self._run.ledger, listing, source, one.visit.started, self._version_store)
         return [*self._step.missing(listed)] if listed.missing else []
 
     def _settle(self, page: list[SettledVisit]) -> None:
@@ -343,6 +363,49 @@ def settle_step(run: HarvestRun, step: Settle) -> None:
     if run.harvest.version_store is not None:
         with rare_gc():
             Settling(run, step, run.harvest.version_store).run()
+
+
+def derive_step(run: HarvestRun, step: Derive) -> None:
+    """Bring up to date what the harvest derives in that phase; it is a task of its own."""
+    derivation = run.harvest.derivations.get(step.phase)
+    if derivation is None:
+        return
+    task = run.open_task(run.collection.phase(step.phase))
+    run.progress.begin(step.phase)
+
+    def pulse() -> bool:
+        run.tick()
+        return not run.stopping()
+
+    try:
+        with rare_gc():
+            comment = derivation(pulse)
+    except WindrowError as error:
+        # What it had committed stays, and the next run goes on from there.
+        run.close_task(task, f"{step.phase}: {error}", error.reason, failed=True)
+        raise
+    else:
+        run.close_task(task, comment)
+    finally:
+        run.progress.end()
+
+
+def _whole_listing(
+    ledger: Ledger, listing: WholeListingRow, source: Source | None, at: datetime, store: VersionStore
+) -> WholeListing:
+    """Return what is missing from a listing, but for what the store knows to be gone."""
+    keys = ledger.requests.missing(listing)
+    values = store.latest(keys) if keys and isinstance(store, ValueStore) else {}
+    counts = {key: 1 for key in keys if key not in values or values[key] is not None}
+    still = set(counts)
+    for earlier in ledger.requests.whole_listings_before(listing, LISTINGS) if still else ():
+        still &= {*ledger.requests.missing(earlier)}
+        if not still:
+            break
+        for key in still:
+            counts[key] += 1
+    missing = tuple(Unlisted(key, values.get(key), count) for key, count in counts.items())
+    return WholeListing(source, at, ledger.requests.listed(listing), missing)
 
 
 def _failed(reading: Reading) -> tuple[Skip, ...]:

@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
-from windrow.contract import Answer, Collection, Derive, Settle, Summarise, Task
+from windrow.contract import NOT_MODIFIED, Answer, Collection, Derive, Settle, Summarise, Task
 from windrow.engine.captures.foreign_records import BlockJob, RecordJob, ScanJob, choose_block, read_record, scan
 from windrow.engine.captures.rules import SelectJob, select
 from windrow.engine.fetchers.message import Done, Job
@@ -24,8 +24,6 @@ from windrow.errors import WindrowError
 from windrow.model import ArchivePlace, Finding, Level, Limits, Reading, Resource
 from windrow.reasons import Reason
 from windrow.stores.archive import Capture, open_response
-
-NOT_MODIFIED = 304
 
 AnyJob = Job | FollowJob | SelectJob | BlockJob | ScanJob | RecordJob
 

@@ -49,7 +49,7 @@ class EventProjection:
         after, upto = self._store.checkpoint(), self._records.checkpoint()
         kept: set[str] | None = set() if after == 0 else None
         logs: set[str] | None = set() if after == 0 else None
-        for keys in _chunks(self._records.changed(after, upto), PAGE):
+        for keys in _chunks(self._records.changed_keys((after + 1, upto)), PAGE):
             self._write_events(keys, kept)
             if not pulse():
                 return self._said()

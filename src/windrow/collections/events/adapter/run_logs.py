@@ -147,7 +147,7 @@ class RunLogs:
         asked = self._asked(run.visits)
         counts = self._records.counted([one.seq for one in asked], ("status", MISSING))
         skips: dict[int, list[Skipped]] = {}
-        for skip in self._records.skips([one.seq for one in asked]):
+        for skip in self._records.skipped(visits=[one.seq for one in asked]):
             skips.setdefault(skip.visit, []).append(skip)
         if asked and asked[0].visit.kind == CAPTURED:  # pages of somebody else's crawl: those that have an event
             asked = [one for one in asked if counts.get(one.seq) or skips.get(one.seq)] or asked[:1]
