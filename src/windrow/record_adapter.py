@@ -202,12 +202,15 @@ class RecordAdapter:
         asked = Answer(Wanted(url), answer.status or 0, answer.fields, _file(content), now())
         follow = self._requests.follow if self._requests else self._captures and self._captures.follow
         turn = follow(source, {}, asked) if follow else Turn()
-        yield from self._turn_notes(url, turn)
         item = Item(0, self._collection.name, "visit", url)
         task = Task(item, _file(content), limits, {}, self._spelled_options(workspace), fields=answer.fields,
                     source=source, visited=asked.at, offers=turn.offers, request=asked.request)  # fmt: skip
+        results = results_of(self._step.run(task))
+        if turn.skip and any(isinstance(one, Observation) for one in results):
+            turn = Turn()  # a document that leads to nothing, and is one by itself, such as an article
+        yield from self._turn_notes(url, turn)
         count = 0
-        for one in results_of(self._step.run(task)):
+        for one in results:
             if isinstance(one, Observation):
                 count += 1
                 yield Record(url, self._collection.name, one.key, self._collection.name, one.value or {})
@@ -375,7 +378,9 @@ class RecordAdapter:
             score, name, one.key, json.loads(one.json),
         )  # fmt: skip
         remarks = (f"score {score:.3f}: how much its key, title, address and text speak of the words",)
-        about = " ".join(filter(None, [name, "" if one.key == one.title else one.key, f"updated {updated:%Y-%m-%d}"]))
+        about = " ".join(
+            filter(None, [name, "" if one.key in {one.title, one.url} else one.key, f"updated {updated:%Y-%m-%d}"])
+        )
         return SearchResult(
             title, one.url, about, shown, remarks if explain else (), Message("record_result", hit), updated
         )

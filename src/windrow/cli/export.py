@@ -9,6 +9,7 @@ import click
 from windrow.cli.kind import exports
 from windrow.cli.verb import option, verb
 from windrow.cli.voice import OutputFailed, Voice, spell_strange
+from windrow.display import counted
 
 
 @verb(
@@ -39,5 +40,5 @@ def command(voice: Voice, what: str, form: str) -> int:
         raise  # the reader has what it wanted
     except OSError as error:
         raise OutputFailed(f"standard output cannot be written: {error.strerror}") from error
-    voice.talk(f"{count:,} {unit} written")
+    voice.talk(f"{counted(count, unit.removesuffix('s'))} written")
     return 0

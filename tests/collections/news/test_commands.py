@@ -250,3 +250,28 @@ def test_check_tells_each_fault_of_a_tree_that_other_tools_made_as_a_line_of_jso
     assert code == 1
     assert {one["where"].rpartition("/")[2][:4] for one in faults} == {name[:4], "a1b2", "0000", "1111", "2222", "3333"}
     assert len(faults) == 6
+
+
+@pytest.mark.parametrize(("what", "code"), [("article", 0), ("picture", 1), ("no article", 1)])
+def test_trying_a_page_ends_well_where_it_is_an_article_also_one_without_links(tmp_path, press, windrow, what, code):
+    body = {
+        "article": paper.article(press.url, 1).replace("<a href", "<i title"), "picture": b"\x89PNG\r\n",
+        "no article": "<title>Hours</title><p>Open from nine to five.",
+    }[what]  # fmt: skip
+    press.put("/x.html", body, "image/png" if what == "picture" else "text/html")
+    ended, said = windrow("try", f"{press.url}/x.html", "--as", "news")
+    assert ended == code, said
+    assert ("The quay 1" in said) == (code == 0)
+
+
+def test_one_article_is_counted_as_one_by_export_and_by_why(tmp_path, press, windrow, monkeypatch, capfd):
+    press.put("/rss.xml", paper.rss(press.url, (1,), mark=""))
+    press.put("/news/the-quay-story-1.html", paper.article(press.url, 1))
+    configured(tmp_path, monkeypatch, gazette={"url": f"{press.url}/rss.xml", "kind": "feed"})
+    assert windrow("run")[0] == 0
+    assert "1 article named" in windrow("why", f"{press.url}/rss.xml")[1]
+    with pytest.raises(SystemExit):
+        main(["export", "news", "--as", "atom"])
+    assert capfd.readouterr().err == "1 article written\n"
+    found = windrow("search", "quay")[1]
+    assert found.count(f"{press.url}/news/the-quay-story-1.html") == 1

@@ -12,6 +12,7 @@ from windrow.collections.news import page
 from windrow.collections.news.reply import plain
 from windrow.contract import Answer, Observation, Offering, Request, Skip, Task, Turn
 from windrow.digest import number
+from windrow.display import counted
 from windrow.errors import StepError
 from windrow.formats import feed as entries
 from windrow.formats import html, url_hints
@@ -82,7 +83,7 @@ def _asked(
         context = json.dumps(told.get(one, {}))
         requests.append(Request(one, f"{kind}.{ARTICLE}", context=context, only_if_new=is_changed))
     offers = tuple(Offering(f"{one[:400]}@{at}"[:500]) for one, at in named.items())
-    return Turn(tuple(requests), offers, {key: now}, end=f"{len(named)} articles named")
+    return Turn(tuple(requests), offers, {key: now}, end=f"{counted(len(named), 'article')} named")
 
 
 def _told(body: bytes, url: str) -> dict[str, dict[str, Any]]:

@@ -55,7 +55,7 @@ def made(found: FoundArticle, zone: str, seen: datetime | None) -> Observation |
     title = " ".join(_SCRIPT.sub(" ", found.title).split())[:_LONGEST_TITLE]
     if not title:
         return Skip(Reason.NO_TITLE, found.url)
-    text = markdown(found.html, normalise(found.base or found.url).url)
+    text = _without_title(markdown(found.html, normalise(found.base or found.url).url), title)
     if not text.strip():
         return Skip(Reason.NO_TEXT, found.url)
     stamp, doubt = seconds(found.date, zone, seen)
@@ -86,6 +86,20 @@ def made(found: FoundArticle, zone: str, seen: datetime | None) -> Observation |
         aside["modified"] = found.modified
     return Observation(found.url, value, f"{title}\n{text}", url=found.url, aside=aside,
                        names=(found.name,) if found.name else ())  # fmt: skip
+
+
+def _without_title(text: str, title: str) -> str:
+    r"""Leave out a headline that says the title once more, where anything follows it: the title has a field of its own.
+
+    >>> _without_title("# Tea\n\nPour it.", "Tea"), _without_title("# Tea", "Tea")
+    ('Pour it.', '# Tea')
+    """
+    first, _, rest = text.partition("\n\n")
+    return rest if rest.strip() and _plain(first.removeprefix("# ")) == _plain(title) and first[:2] == "# " else text
+
+
+def _plain(text: str) -> list[str]:
+    return _WORD.findall(text.casefold())
 
 
 def seconds(told: str, zone: str, seen: datetime | None) -> tuple[int | None, str]:
