@@ -16,7 +16,7 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TextIO, cast
+from typing import Any, NamedTuple, TextIO
 
 from windrow import record_changes
 from windrow.adapter import (
@@ -199,11 +199,11 @@ class RecordAdapter:
             with answer.view as view:
                 content = body_of(view, answer.fields, limits).read()
         yield Got(url, url, len(content), digest(content), round(seconds, 3))
-        asked = Answer(Wanted(url), answer.status or 0, answer.fields, _file(content), now())
+        asked = Answer(Wanted(url), answer.status or 0, answer.fields, io.BytesIO(content), now())
         follow = self._requests.follow if self._requests else self._captures and self._captures.follow
         turn = follow(source, {}, asked) if follow else Turn()
         item = Item(0, self._collection.name, "visit", url)
-        task = Task(item, _file(content), limits, {}, self._spelled_options(workspace), fields=answer.fields,
+        task = Task(item, io.BytesIO(content), limits, {}, self._spelled_options(workspace), fields=answer.fields,
                     source=source, visited=asked.at, offers=turn.offers, request=asked.request)  # fmt: skip
         results = results_of(self._step.run(task))
         if turn.skip and any(isinstance(one, Observation) for one in results):
@@ -502,7 +502,3 @@ def _state(last: RecordVersion) -> str:
 
 def _at(seconds: int) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
-
-
-def _file(content: bytes) -> BinaryIO:
-    return cast(BinaryIO, io.BytesIO(content))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from windrow.engine.ledger.query import migrations
+from windrow.engine.ledger.database import migrations
 
 KEY = "SHA256:" + "A" * 43
 

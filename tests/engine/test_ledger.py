@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from windrow.engine.ledger import Lease, Ledger
+from windrow.engine.ledger.database import migrations, queries
 from windrow.engine.ledger.facts import batches, facts
-from windrow.engine.ledger.query import migrations, queries
 from windrow.errors import LedgerError, Locked
 from windrow.ledger_facts import FetchBegun, FetchEnded, ItemMade, Moved, SessionOpened
 from windrow.model import ArchivePlace, Fetched, FoundUrl, KeptResponse, Status, Visit

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from windrow.engine.ledger.query import queries
+from windrow.engine.ledger.database import queries
 
 from .tree import ROOT, at, parsed, python
 
-INSIDE = {"windrow.engine.ledger.database", "windrow.engine.ledger.query", "windrow.engine.ledger.batch"}
+INSIDE = {"windrow.engine.ledger.database", "windrow.engine.ledger.batch"}
 """Modules that only the ledger's own import; `schema` and `newest_schema` tell others the number of the last migration."""
 
 STATEMENT = re.compile(r"\b(SELECT|INSERT INTO|DELETE FROM|UPDATE)\b[^a-z]+\w")

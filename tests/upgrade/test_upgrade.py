@@ -17,8 +17,8 @@ import pytest
 from windrow.collections.drops.adapter.tracker_books import Tracker
 from windrow.config import load
 from windrow.engine.ledger import Ledger
+from windrow.engine.ledger.database import migrations
 from windrow.engine.ledger.facts import facts
-from windrow.engine.ledger.query import migrations
 from windrow.ledger_facts import FetchBegun, FetchEnded
 
 PACKED = Path(__file__).parent / "workspace-0008.tar.gz"

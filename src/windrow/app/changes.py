@@ -1,17 +1,21 @@
-"""What changed at the sources: every collection answers with the same values, for one list over all of them."""
+"""What changed at the sources, and between two versions of one thing.
+
+Every collection answers with the same values, for one list over all of them.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import islice
+from typing import Any
 
 from windrow.adapter import CHANGED, GONE, NEW, SourceChange, Window, harvested_collections
 from windrow.app.summary import WhatWasRead
 from windrow.config import Workspace
 from windrow.engine.ledger import Ledger
 from windrow.engine.requests.origin_rules import walked
-from windrow.errors import UsageError
+from windrow.errors import UsageError, WindrowError
 from windrow.registry import capable, collection, installed
 
 MOST = 1_000
@@ -84,3 +88,14 @@ def of_listings(ledger: Ledger, collection: str, window: Window) -> Iterator[Sou
 
 def _bytes(size: int | None) -> str:
     return "unknown" if size is None else f"{size:,} bytes"
+
+
+def compare(workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Any:
+    """Compare two versions of what is named; the first collection that knows it answers."""
+    last: WindrowError = UsageError("no collection of this workspace compares versions", hint="windrow status")
+    for one in capable("compare", harvested_collections(workspace)).values():
+        try:
+            return one.compare(workspace, name, since, until, context=context)
+        except WindrowError as error:
+            last = error
+    raise last

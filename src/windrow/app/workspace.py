@@ -407,7 +407,7 @@ class Windrow:
         Without `until` the latest version is meant, without `since` the one before the other. `context` is how many
         unchanged lines are shown around changed ones.
         """
-        from windrow.app.compare import compare
+        from windrow.app.changes import compare
 
         found: Compared = compare(self.config, name, _spelled(since), _spelled(until), context=context)
         return found

@@ -22,12 +22,41 @@ import re
 from dataclasses import dataclass
 
 from windrow.query.date import TimeSpan
-from windrow.query.filter import TEXTUAL
-from windrow.query.pasted import pasted
+from windrow.query.filter import KEYS, TEXTUAL
 from windrow.query.token import Token, TokenKind, tokens
 from windrow.query.tree import And, Filter, Node, Not, Or, Phrase, Word, filters, joined, leading
 from windrow.query.word import LONGEST as LONGEST_WORD
 from windrow.query.word import words
+
+_MARKS = re.compile(
+    r"""
+      --\w | ::  | ->  | \(\) | =  | \\ | \b0x[0-9a-f] | \berrno\b   # options, code, paths of Windows
+    | (?:^|\s)(?:~|\.{1,2})?/\w                                    # a path of a file
+    | (?:^|\s)-\w(?=\s|$)                                          # an option of one letter
+    | \w\.\w+:\d                                                   # a file with a line number
+    | (?:^|\s)\[[^\]\s]*\]                                         # [error]
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_FAILED = re.compile(
+    r"\b(?:cannot|can't|could not|couldn't|unable to|undefined|unrecogni[sz]ed|no such|not found|failed|fatal|"
+    r"permission denied|unknown option|segmentation fault)\b",
+    re.IGNORECASE,
+)
+_LABEL = re.compile(r"(?:^|\s)(\S+):(?=\s|$)")
+
+
+def pasted(text: str) -> bool:
+    """Say whether a query looks like a command or an error message rather than a search.
+
+    >>> pasted("ld: cannot find -lssl"), pasted("rm --force -recursive dir"), pasted("jaguar -car site:example.org")
+    (True, True, False)
+    >>> pasted("cannot find -lssl")
+    True
+    """
+    labels = (found[1].lower() for found in _LABEL.finditer(text))
+    return bool(_MARKS.search(text) or _FAILED.search(text)) or any(label.lstrip("-") not in KEYS for label in labels)
+
 
 LONGEST = 2_000
 """Characters that are read; what stands behind them is left out, with a note."""

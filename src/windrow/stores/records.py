@@ -23,8 +23,7 @@ from windrow.query.parse import Query
 from windrow.reasons import Reason
 from windrow.stores import record_index
 from windrow.stores.record_index import FoundEntries
-from windrow.stores.record_names import key_of, rename
-from windrow.stores.record_schema import SCHEMA
+from windrow.stores.record_tables import SCHEMA, key_of, rename
 from windrow.stores.sqlite_file import empty_wal, store_errors, transaction
 
 _LATEST = """

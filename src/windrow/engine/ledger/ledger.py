@@ -4,19 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 
-from windrow.engine.ledger.addresses import AddressQueries
-from windrow.engine.ledger.attempts import AttemptQueries
-from windrow.engine.ledger.captures import CaptureQueries
+from windrow.engine.ledger.addresses import AddressQueries, AddressWriter
+from windrow.engine.ledger.attempts import AttemptQueries, AttemptWriter
+from windrow.engine.ledger.batch import LedgerBatch
+from windrow.engine.ledger.captures import CaptureQueries, CaptureWriter
 from windrow.engine.ledger.database import LedgerDatabase
-from windrow.engine.ledger.items import ItemQueries
-from windrow.engine.ledger.listings import ListingQueries
-from windrow.engine.ledger.requests import RequestQueries
-from windrow.engine.ledger.sessions import SessionQueries
-from windrow.engine.ledger.takedowns import TakedownQueries
-from windrow.engine.ledger.warc_imports import ImportQueries
-from windrow.engine.ledger.writer import LedgerWriter
+from windrow.engine.ledger.items import ItemQueries, ItemWriter
+from windrow.engine.ledger.listings import ListingQueries, ListingWriter
+from windrow.engine.ledger.requests import RequestQueries, RequestWriter
+from windrow.engine.ledger.sessions import SessionQueries, SessionWriter
+from windrow.engine.ledger.takedowns import TakedownQueries, TakedownWriter
+from windrow.engine.ledger.warc_imports import ImportQueries, ImportWriter
+
+
+class LedgerWriter:
+    """Append facts within a transaction of the ledger; what makes a fact returns its `seq`."""
+
+    def __init__(self, database: LedgerDatabase) -> None:
+        """Write to a database in which a transaction is open."""
+        batch = self._batch = LedgerBatch(database)
+        self.sessions = SessionWriter(batch)
+        self.items = ItemWriter(batch)
+        self.listings = ListingWriter(batch)
+        self.attempts = AttemptWriter(batch)
+        self.addresses = AddressWriter(batch)
+        self.requests = RequestWriter(batch)
+        self.captures = CaptureWriter(batch)
+        self.takedowns = TakedownWriter(batch)
+        self.imports = ImportWriter(batch)
+
+    @property
+    def at(self) -> datetime:
+        """The moment that all facts of this transaction bear."""
+        return self._batch.at
+
+    @at.setter
+    def at(self, moment: datetime) -> None:
+        self._batch.at = moment
+
+    def flush(self) -> None:
+        """Write what was gathered, so that queries within the transaction see it."""
+        self._batch.flush()
 
 
 class Ledger:

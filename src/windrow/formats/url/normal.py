@@ -12,10 +12,13 @@ written in.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
+from urllib.parse import unquote_plus
 
 import ada_url
 
+from windrow.errors import StepError
 from windrow.reasons import Reason
 
 LONGEST = 2048
@@ -103,3 +106,77 @@ def _spell(found: re.Match[str]) -> str:
 
 def _refused(reason: Reason) -> Resolved:
     return Resolved("", None, reason)
+
+
+_PARTS = re.compile(r"(https?)://(\[[^\]/?#]+\]|[^\[\]:/?#@]+)(?::(\d{1,5}))?(/[^?#]*)(?:\?([^#]*))?", re.DOTALL)
+
+
+class Parts(NamedTuple):
+    """An address in parts; `port` is None where it is the scheme's own, `query` None where there is none."""
+
+    text: str
+    scheme: str
+    host: str
+    port: int | None
+    path: str
+    query: str | None
+
+    @property
+    def origin(self) -> str:
+        """Return scheme, host and, where it is not the scheme's own, port: `https://example.org`."""
+        return f"{self.scheme}://{self.host}" + (f":{self.port}" if self.port is not None else "")
+
+
+def parts(url: str) -> Parts:
+    """Take an address apart that `normalise` made; another text is refused with BAD_ADDRESS.
+
+    >>> parts("https://example.org:8443/a?b=c").origin
+    'https://example.org:8443'
+    >>> parts("https://example.org/")[1:]
+    ('https', 'example.org', None, '/', None)
+    """
+    found = _PARTS.fullmatch(url)
+    if not found:
+        raise StepError(f"{url[:200]!r} is not a normal address", Reason.BAD_ADDRESS)
+    scheme, host, port, path, query = found.groups()
+    return Parts(url, scheme, host, int(port) if port else None, path, query)
+
+
+_ANY_SCHEME = re.compile(r"[\x00-\x20]*+[a-z][a-z0-9+.-]*+:", re.IGNORECASE)
+
+
+def other(href: str) -> Resolved:
+    """Spell an address that `normalise` refused for its scheme as browsers do, without credentials.
+
+    >>> other("MAILTO:someone@example.org").url, other("ftp://me:secret@b.example/x#y")
+    ('mailto:someone@example.org', Resolved(url='ftp://b.example/x', fragment='y', reason=None))
+    """
+    if len(href) > LONGEST:
+        return Resolved("", None, Reason.ADDRESS_TOO_LONG)
+    try:
+        read = ada_url.normalize_url(href.encode("utf-8", "replace").decode()) if _ANY_SCHEME.match(href) else ""
+    except ValueError:
+        read = ""
+    url, _, fragment = read.partition("#")
+    scheme, slashes, rest = url.partition("://")
+    if slashes:
+        authority, slash, path = rest.partition("/")
+        url = f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"
+    if not url or len(url) > LONGEST:
+        return Resolved("", None, Reason.BAD_ADDRESS)
+    return Resolved(url, fragment if 0 < len(fragment) <= LONGEST else None)
+
+
+def without(url: str, names: Iterable[str]) -> str:
+    """Take parameters out of an address, whatever stands in them.
+
+    >>> without("/terms?page=2&api_key=xxxx", ["api_key"]), without("/terms?api_key=xxxx#a", ["api_key"])
+    ('/terms?page=2', '/terms#a')
+    """
+    out = {name.lower() for name in names}
+    bare, mark, fragment = url.partition("#")
+    path, asked, query = bare.partition("?")
+    if not asked or not out:
+        return url
+    left = [one for one in query.split("&") if unquote_plus(one.partition("=")[0]).lower() not in out]
+    return f"{path}{'?' if left else ''}{'&'.join(left)}{mark}{fragment}"
