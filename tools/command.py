@@ -33,7 +33,7 @@ from windrow.collections.pages.difference import DiffLine, TextChange
 from windrow.collections.pages.search.rank import ScorePart
 from windrow.engine.check import Fault
 from windrow.engine.takedown import TakedownResult
-from windrow.record_adapter import RecordHit
+from windrow.record_hit import RecordHit
 
 Shape = type | dict[str, str]
 """A class whose fields are told, or the fields of a message by name with what they hold."""

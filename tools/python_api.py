@@ -18,7 +18,7 @@ from windrow.collections.pages.adapter.lookup import PageHit
 from windrow.config import Workspace
 from windrow.engine import check, operator, replay, takedown
 from windrow.engine.listed import rest
-from windrow.record_adapter import RecordHit
+from windrow.record_hit import RecordHit
 from windrow.settings.setting import Value
 
 RESULTS: tuple[type, ...] = (

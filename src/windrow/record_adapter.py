@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,7 +15,7 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, TextIO
 
 from windrow import record_changes
 from windrow.adapter import (
@@ -31,18 +30,16 @@ from windrow.adapter import (
     Replayed,
     RereadCount,
     SearchAnswer,
-    SearchResult,
-    SnippetMark,
     SourceChange,
     TakedownEstimate,
     Window,
-    snippet_marks,
 )
 from windrow.config import Workspace
 from windrow.config.place import replay_folder
 from windrow.contract import Answer, Ask, Collection, Observation, Settle, Skip, Task, Turn, results_of
 from windrow.contract import Request as Wanted
 from windrow.digest import digest, number
+from windrow.display import counted
 from windrow.engine.captures.rules import stories
 from windrow.engine.check import Fault
 from windrow.engine.ledger import Ledger
@@ -56,46 +53,21 @@ from windrow.engine.run import Harvest
 from windrow.engine.sample import sample, sample_answer
 from windrow.engine.session import Session, Setup
 from windrow.engine.takedown import TakedownTarget, kept_by_reader
-from windrow.errors import UsageError, WindrowError
+from windrow.errors import ConfigError, UsageError, WindrowError
 from windrow.formats.url import normalise, parts
 from windrow.model import Item, Level, Limits, Site, Source
+from windrow.politeness.user_agent import names_contact
 from windrow.query import parse
-from windrow.query.snippet import marked, pattern, snippet
+from windrow.query.snippet import pattern
 from windrow.query.tree import wanted
+from windrow.record_hit import RecordSearchEnd, result_of
 from windrow.stores.archive import open_response
-from windrow.stores.record_index import Entry
 from windrow.stores.records import RecordStore, RecordVersion
 from windrow.stores.sqlite_file import remove_scratch
+from windrow.transports.dial import loopback
 
 _SHOWN = 20
 """Visits, and versions, that `windrow why` tells of one thing."""
-
-
-class RecordHit(NamedTuple):
-    """A record found: `published` is when its source first said anything of it, `updated` when it last changed."""
-
-    rank: int
-    url: str
-    title: str
-    snippet: str
-    marks: tuple[SnippetMark, ...]
-    published: datetime
-    updated: datetime
-    score: float
-    collection: str
-    key: str
-    value: Any
-
-
-class RecordSearchEnd(NamedTuple):
-    """The last line of a search: how it was understood, and whether there is more behind it."""
-
-    query: str
-    offset: int
-    results: int
-    further: bool
-    relaxed: bool
-    notes: tuple[str, ...]
 
 
 class RecordAdapter:
@@ -126,8 +98,16 @@ class RecordAdapter:
         )
 
     def ready(self, workspace: Workspace) -> None:
-        """Refuse services without a good address."""
+        """Refuse services without a good address, and to ask others without a contact that they are told."""
         self._services(workspace)
+        if names_contact(workspace.agent):
+            return
+        for one in workspace.of(self._collection.name) if self._requests else ():
+            if one.active and one.site.host and not loopback(one.site.host):
+                raise ConfigError(
+                    f"windrow.toml: contact is missing, and {one.site.host} is to be told who asks",
+                    hint=f'contact = "https://example.org/our-crawler" at the top of {workspace.root / "windrow.toml"}',
+                )
 
     def vet(self, workspace: Workspace, source: Source) -> None:
         """Refuse none: sources may share an origin."""
@@ -306,9 +286,10 @@ class RecordAdapter:
                 lines.append(
                     f"      from visit {one.visit}: {kept.place.warc} at {kept.place.offset}, {kept.digest[:19]}"
                 )
-        same = sum(one.change == "same" for one in history)
-        if same:
-            lines.append(f"  seen without a change {same} times, last {spell(history[-1].at)}")
+        again = [one.at for one in history if one.change == "same"]
+        same = len(again)
+        if again:
+            lines.append(f"  seen without a change {counted(same, 'time')}, last {spell(again[-1])}")
         messages = [
             Message("record", {"key": key, "collection": self._collection.name, "versions": len(history) - same})
         ]
@@ -335,7 +316,8 @@ class RecordAdapter:
                 lines.append(f"      nobody was asked: it was taken {whose}")
                 messages.append(Message("captured", captured))
             if followed := ledger.requests.followed(visit.seq):
-                told = f"led to {followed.requests} requests and {followed.offers} offers, {followed.fresh} of them new"
+                led = f"{counted(followed.requests, 'request')} and {counted(followed.offers, 'offer')}"
+                told = f"led to {led}, {followed.fresh} of them new"
                 lines.append(f"      {told}" + (f"; {followed.ending}" if followed.ending else ""))
                 if followed.reason:
                     lines.append(f"      of no use: {followed.reason}")
@@ -359,31 +341,14 @@ class RecordAdapter:
         further = len(found.entries) > limit
         find = pattern(wanted(query.root))
         results = tuple(
-            self._result(one, rank, find, explain=explain) for rank, one in enumerate(found.entries[:limit], offset + 1)
+            result_of(one, name, rank, find, explain=explain)
+            for rank, one in enumerate(found.entries[:limit], offset + 1)
         )
         past = (f"{name} is searched as it is now, so as-of: finds nothing of it",) if query.as_of is not None else ()
         notes = (*query.notes, *past)
         told = RecordSearchEnd(text, offset, len(results), further, found.relaxed, notes)
         message = Message("answer", told)
         return SearchAnswer(results, notes, further, found.relaxed, message, found.frequency, found.documents)
-
-    def _result(self, one: Entry, rank: int, find: re.Pattern[str] | None, *, explain: bool) -> SearchResult:
-        """Put an entry as every collection's results are put."""
-        name = self._collection.name
-        shown, title = snippet(one.text, find), marked(one.title, find)
-        score = round(one.score, 4)
-        published, updated = _at(one.published), _at(one.updated)
-        hit = RecordHit(
-            rank, one.url, one.title, "".join(piece for piece, _ in shown), snippet_marks(shown), published, updated,
-            score, name, one.key, json.loads(one.json),
-        )  # fmt: skip
-        remarks = (f"score {score:.3f}: how much its key, title, address and text speak of the words",)
-        about = " ".join(
-            filter(None, [name, "" if one.key in {one.title, one.url} else one.key, f"updated {updated:%Y-%m-%d}"])
-        )
-        return SearchResult(
-            title, one.url, about, shown, remarks if explain else (), Message("record_result", hit), updated
-        )
 
     def _export(self, workspace: Workspace, form: str, out: TextIO) -> int:
         """Write a line of JSON for each version of each record."""

@@ -36,9 +36,18 @@ def _own(text: str) -> str:
     """Check a user agent that the workspace wrote."""
     if not _TEXT.fullmatch(text) or not _PROJECT.match(text):
         raise ConfigError("user_agent: wanted one line of plain characters that begins with a name", hint=_HINT)
-    if not any(_reachable(word.removeprefix("+").removeprefix("mailto:")) for word in _WORD.findall(text)):
+    if not names_contact(text):
         raise ConfigError("user_agent: it names no web page and no mailbox of its operator", hint=_HINT)
     return text
+
+
+def names_contact(agent: str) -> bool:
+    """Tell whether a user agent names a public web page, or a mailbox.
+
+    >>> names_contact("windrow/1.0 (https://example.org/our-crawler)"), names_contact("windrow/1.0")
+    (True, False)
+    """
+    return any(_reachable(word.removeprefix("+").removeprefix("mailto:")) for word in _WORD.findall(agent))
 
 
 def _reachable(contact: str) -> bool:

@@ -75,13 +75,15 @@ TABLE = ValueKind("table of texts", _table, show=lambda value: json.dumps(value,
 TABLES = ValueKind("list of tables", _tables, show=lambda value: json.dumps(value, ensure_ascii=False, default=str))
 
 SOURCE = (
-    Setting("parser", TEXT, "", "a ready parser, or what this source's own is called; empty: the source's name"),
-    Setting("reader", choice("", *READERS), "", "what its documents are; a ready parser says it itself"),
+    Setting(
+        "parser", TEXT, "", "a ready parser, or what this source's own is called; empty: the source's name", "--parser"
+    ),
+    Setting("reader", choice("", *READERS), "", "what its documents are; a ready parser says it itself", "--reader"),
     Setting("version", TEXT, "", "version of its parser; raise it when the words below change"),
-    Setting("branch", TEXT, "", "branch of government whose events they are"),
-    Setting("entity", TEXT, "", "who holds these events"),
-    Setting("timezone", TEXT, "", "zone of the place of its events, such as America/New_York"),
-    Setting("every", DURATION, 6 * 3600.0, "how often it is asked"),
+    Setting("branch", TEXT, "", "branch of government whose events they are", "--branch"),
+    Setting("entity", TEXT, "", "who holds these events", "--entity"),
+    Setting("timezone", TEXT, "", "zone of the place of its events, such as America/New_York", "--timezone"),
+    Setting("every", DURATION, 6 * 3600.0, "how often it is asked", "--every"),
     Setting("items", TEXT, "", "where the events are in a document: a path, or a selector"),
     Setting(
         "fields",
@@ -186,6 +188,9 @@ CONFIGURATION = Configuration(
     ),
     source=(*ASKED, *CAPTURED, *SOURCE),
     build=event_source,
+    examples=(
+        "windrow new source votes https://senate.example.org/votes.xml --collection events --parser senate-votes",
+    ),
     template="""\
 # [events]
 # branches = ["City"]  # beside those of the standard

@@ -55,7 +55,7 @@ def read(given: ParserInput) -> Iterator[RawEvent | Unread]:
             yield Unread(Reason.NOT_WELL_FORMED, f"event {number}: {error}"[:500], _single(block))
     upper = text.upper()
     if (begun := upper.count("BEGIN:VEVENT")) > len(blocks):
-        yield Unread(Reason.TRUNCATED, f"{begun - len(blocks)} events have no end")
+        yield Unread(Reason.TRUNCATED, f"events without an end: {begun - len(blocks)}")
     elif upper.count("BEGIN:VCALENDAR") > upper.count("END:VCALENDAR"):
         yield Unread(Reason.TRUNCATED, "the calendar has no end: there may be more events")
     moved = _overrides(given, (event for _, event in events))

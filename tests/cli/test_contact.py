@@ -1,0 +1,49 @@
+"""Who asks other people's servers says how to be reached, in every collection; one's own machine need not be told."""
+
+from __future__ import annotations
+
+SOURCE = """
+[source.council]
+collection = "events"
+url = "{url}"
+reader = "icalendar"
+branch = "Other"
+entity = "Senate"
+timezone = "America/New_York"
+"""
+
+
+def test_a_collection_that_asks_by_requests_refuses_to_ask_others_without_a_contact(
+    tmp_path, monkeypatch, windrow
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path, away = tmp_path / "windrow.toml", SOURCE.format(url="https://council.example.org/a.ics")
+    for head, code in (
+        ("", 4), ('agent = "somebody"', 4), ('contact = "us"', 4), ('contact = "us@example.org"', 0),
+        ('agent = "some/1 (+https://a.example.org/about)"', 0),
+    ):  # fmt: skip
+        path.write_text(f"{head}\n{away}")
+        said = windrow("run", "council", "--dry-run")
+        assert (head, said.code) == (head, code)
+        assert ("contact is missing" in said.err) == bool(code)
+    path.write_text(SOURCE.format(url="http://127.0.0.1:1/a.ics"))
+    assert windrow("run", "council", "--dry-run").code == 0
+
+
+def test_a_calendar_is_begun_by_one_command_that_has_all_that_its_source_must_say(
+    tmp_path, monkeypatch, windrow
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "windrow.toml").write_text('contact = "us@example.org"\n')
+    words = ("--reader", "icalendar", "--entity", "Senate", "--timezone", "America/New_York", "--every", "1h")
+    address = "https://council.example.org/a.ics"
+    said = windrow("new", "source", "council", address, "--collection", "events", "--branch", "Othr", *words)
+    assert said.code == 2
+    assert "did you mean Other?" in said.err
+    assert not (tmp_path / "sources" / "council.toml").exists()
+    said = windrow("new", "source", "council", address, "--collection", "events", "--branch", "Other", *words)
+    assert said.code == 0
+    assert windrow("run", "council", "--dry-run").code == 0
+    said = windrow("new", "source", "senate", "https://www.senate.gov/general/committee_schedules/hearings.xml",
+                   "--collection", "events", "--parser", "senate-hearings")  # fmt: skip
+    assert said.code == 0
