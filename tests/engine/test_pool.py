@@ -17,13 +17,13 @@ from windrow.stores.archive import ArchiveWriter, CaptureSink
 def read(tmp_path):
     """Keep words in an archive and read them in a pool with tight limits."""
 
-    def run(words, pulse=None, **limits):
+    def run(words, pulse=None, *, retakes=0, **limits):
         keeper = ArchiveWriter(tmp_path, "test", Limits(), 1 << 30, "test")
         jobs = []
         for number, word in enumerate(words):
             deposit = CaptureSink(keeper, FetchRequest(number, "x"), f"file:///{number}", datetime.now(UTC))
             deposit.write(word.encode())
-            jobs.append(Job(0, Item(number, "toy", "thing", word), deposit.finish().place, {}))
+            jobs.append(Job(0, Item(number, "toy", "thing", word), deposit.finish().place, {}, retakes=retakes))
         keeper.close()
         pool = Pool(WorkerConfig(TOY, tmp_path, Limits(**limits), {}), size=2, batch=4)
         try:
@@ -70,3 +70,17 @@ def test_a_steps_own_fault_is_a_finding(read):
     results = read(["a", "fail", "b"])
     assert [reading.reason for _, reading in results] == [None, Reason.STEP_FAILED, None]
     assert results[1][1].findings[0].kind == "KeyError"
+
+
+def test_a_step_that_was_stopped_is_taken_again_and_told_why(read):
+    words = ["a", "sleep unless stopped", "b", "die unless stopped", "eat unless stopped", "fail unless stopped", "c"]
+    results = read(words, retakes=1, seconds=2, memory=256 << 20)
+    assert [word for word, _ in results] == words
+    told = {word.split()[0]: reading.findings[0].message for word, reading in results if reading.findings}
+    assert told == {"sleep": "time_limit", "die": "worker_died", "eat": "memory_limit", "fail": "step_failed"}
+
+
+def test_a_step_that_is_stopped_each_time_has_its_first_end_as_its_reason(read):
+    results = read(["a", "sleep, then die", "b", "die", "sleep"], retakes=2, seconds=1)
+    found = [reading.reason for _, reading in results]
+    assert found == [None, Reason.TIME_LIMIT, None, Reason.WORKER_DIED, Reason.TIME_LIMIT]

@@ -5,12 +5,18 @@ import signal
 import time
 
 from windrow.contract import Collection, Listing, Members, Read
-from windrow.model import Member, Offer, OfferingHost, Reading, Status
+from windrow.model import Finding, Member, Offer, OfferingHost, Reading, Status
 from windrow.reasons import Reason
 
 
 def obey(task):
     word = task.view.read().decode()
+    if word.endswith(" unless stopped"):
+        if task.stopped:
+            return Reading(count=1, findings=(Finding("Stopped", str(task.stopped[0].reason)),))
+        word = word.split()[0]
+    if word == "sleep, then die":
+        word = "die" if task.stopped else "sleep"
     if word == "sleep":
         time.sleep(60)
     if word == "die":

@@ -38,6 +38,7 @@ class Task:
     offers: tuple[Offering, ...] = ()  # what lies in a document that was found by requests
     answers: Mapping[str, Answer] = field(default_factory=dict)  # of services, to what the step asked
     request: Request | None = None  # what a visit asked, where its collection finds by requests
+    stopped: tuple[Reading, ...] = ()  # why the step was ended each time that it was taken before (`Settle.retakes`)
 
     def part(self, offer: Offering) -> bytes:
         """Read what is an offer's of the document."""
@@ -188,7 +189,9 @@ class Settle:
     where it holds as long as the bytes. `known_as` names the bytes of an answer together with what its head says of
     them: those that the version store knows by this name are not read again; by itself it is their digest. `missing`
     says what to make of things that a whole listing of their source did not have (`Turn.ends_listing`), such as that
-    they are gone; it is a pure function as `run` is.
+    they are gone; it is a pure function as `run` is. `retakes` is how often a step is taken again on a document over
+    which it was ended, by a limit or with its process: `Task.stopped` says so then, and it leaves out what is dangerous.
+    Where it is ended each time, the first end counts. What it returns then should hold a Skip with the reason.
     """
 
     phase: str
@@ -200,6 +203,7 @@ class Settle:
     expires: Callable[[Any], int | None] | None = None
     known_as: Callable[[Recorded], str] | None = None
     missing: Callable[[WholeListing], Iterable[Observation | Skip]] | None = None
+    retakes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from windrow.model import (
     LeftOut,
     Limits,
     ListingEntry,
+    Reading,
     Site,
     Source,
     Visit,
@@ -167,6 +168,8 @@ class Job(NamedTuple):
     offers: tuple[Offering, ...] = ()
     answers: Mapping[str, KeptAnswer] = {}
     request: Request | None = None
+    retakes: int = 0  # how often the step is taken again where it was stopped
+    stopped: tuple[Reading, ...] = ()  # why it was, each time
 
 
 class Done(NamedTuple):

@@ -23,6 +23,8 @@ from windrow.reasons import Reason
 AnyJob = TypeVar("AnyJob", Job, FollowJob, SelectJob, BlockJob, ScanJob, RecordJob)
 
 BATCH = 16
+STOPPED = frozenset({Reason.TIME_LIMIT, Reason.MEMORY_LIMIT, Reason.WORKER_DIED, Reason.STEP_FAILED})
+"""Why a step was ended that may be taken once more, doing less."""
 AHEAD = 4
 """Batches in hand per worker, at most: what memory holds stays the same however long the run."""
 
@@ -32,7 +34,7 @@ class _Batch:
 
     def __init__(self, number: int, jobs: tuple[Any, ...]) -> None:
         self.number = number
-        self.jobs = jobs
+        self.jobs = [*jobs]
         self.done: dict[int, Done] = {}
         self.suspect: int | None = None  # its worker died over this one: it travels alone
 
@@ -44,13 +46,24 @@ class _Batch:
         before = left[: left.index(self.suspect)]
         return before or [self.suspect]
 
+    def end(self, at: int, done: Done) -> None:
+        """Note what came of a job; a step that was stopped is taken again, as often as it says that it can do less."""
+        job, result = self.jobs[at], done.result
+        if isinstance(job, Job) and isinstance(result, Reading) and result.reason in STOPPED:
+            if len(job.stopped) < job.retakes:
+                self.jobs[at] = job._replace(stopped=(*job.stopped, result))
+                return
+            if job.stopped:
+                done = done._replace(result=job.stopped[0])
+        self.done[at] = done
+
     def blame(self, sent: list[int], at: int, code: int | None, limit: float) -> None:
         """Note the death of a worker over the `at`-th job sent: `code` is its exit code."""
         culprit = sent[max(0, min(at, len(sent) - 1))]
         if code == -signal.SIGALRM:
-            self.done[culprit] = _failed(Reason.TIME_LIMIT, f"stopped after {limit:g} seconds", limit)
+            self.end(culprit, _failed(Reason.TIME_LIMIT, f"stopped after {limit:g} seconds", limit))
         elif sent == [culprit] and culprit == self.suspect:
-            self.done[culprit] = _failed(Reason.WORKER_DIED, f"its process ended twice, with {code}", 0.0)
+            self.end(culprit, _failed(Reason.WORKER_DIED, f"its process ended twice, with {code}", 0.0))
         else:
             self.suspect = culprit
 
@@ -137,7 +150,8 @@ class Pool:
                 self._bury(one, batch)
             else:
                 if batch is not None:
-                    batch.done.update(zip(one.sent, results, strict=True))
+                    for at, done in zip(one.sent, results, strict=True):
+                        batch.end(at, done)
             if batch is None:
                 continue
             if len(batch.done) == len(batch.jobs):

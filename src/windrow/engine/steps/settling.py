@@ -194,7 +194,10 @@ class Settling:
         offers = queries.offers(one.seq) if queries else ()
         request = request_of(one.visit.url, queries.asked(one.seq)) if queries else None
         source = self._sources.get(one.source)
-        return Job(self._step_id, item, place, self._options, head, source, one.visit.started, offers, request=request)
+        return Job(
+            self._step_id, item, place, self._options, head, source, one.visit.started, offers, request=request,
+            retakes=self._step.retakes,
+        )  # fmt: skip
 
     def _settle_answered(self) -> None:
         """Have services asked, and take the step again for visits whose answers are there, as long as that helps."""
@@ -329,11 +332,18 @@ class Settling:
         run, failed = self._run, 0
         with run.ledger.writing() as writer:
             for one in page:
-                reason = one.result.reason if isinstance(one.result, Reading) else None
+                reason = self._fault(one.result)
                 failed += reason is not None
                 self._tasks.count(writer, one.recorded.source, done=reason is None, broken=reason in OWN_FAULTS)
         run.progress.step(len(page), failed)
         run.tick()
+
+    def _fault(self, result: Any) -> Reason | None:
+        """Return why nothing, or not all, was made of a document: a step that was ended, and taken again, tells it."""
+        if isinstance(result, Reading):
+            return result.reason
+        told = results_of(result) if self._run.collection.takes_answers else ()
+        return next((one.reason for one in told if isinstance(one, Skip) and one.reason in OWN_FAULTS), None)
 
     def _read_again(self) -> None:
         """Read once more what stands for another version than it did, and could not be had then."""

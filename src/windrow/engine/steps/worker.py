@@ -128,6 +128,7 @@ def _take_step(desk: WorkerConfig, reader: CaptureReader, job: Job) -> Any:
             offers=job.offers,
             answers=answers,
             request=job.request,
+            stopped=job.stopped,
         )
     )
 
