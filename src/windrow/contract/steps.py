@@ -190,7 +190,7 @@ class Settle:
     them: those that the version store knows by this name are not read again; by itself it is their digest. `missing`
     says what to make of things that a whole listing of their source did not have (`Turn.ends_listing`), such as that
     they are gone; it is a pure function as `run` is. `retakes` is how often a step is taken again on a document over
-    which it was ended, by a limit or with its process: `Task.stopped` says so then, and it leaves out what is dangerous.
+    which it was ended, by a limit or with its process: `Task.stopped` says so then, and it leaves out what is risky.
     Where it is ended each time, the first end counts. What it returns then should hold a Skip with the reason.
     """
 

@@ -12,10 +12,11 @@ import pytest
 from tests.collections.papers.library import Library, Shelf, pdf, sha1
 from tests.requests.workshop import Server
 from windrow.collections.papers.columns import decoded
+from windrow.collections.papers.extract import extract
 from windrow.collections.papers.grobid import MOST_TEI, extracted, quality
-from windrow.contract import Answer, Request
+from windrow.contract import Answer, Ask, Request, Task
 from windrow.engine.ledger.moment import now
-from windrow.model import Limits
+from windrow.model import Finding, Item, Limits, Reading
 from windrow.reasons import Reason
 
 TEI = (
@@ -101,6 +102,34 @@ def test_each_odd_answer_is_told_apart(given, status, reason, passing):
     assert (made.word, made.status["reason"], made.passing) == (status, reason, passing)
     assert made.table is None
     assert len(made.status.get("description", "")) <= 10_000
+
+
+@pytest.mark.parametrize("given", [answer(500, b"[NO_BLOCKS] x"), answer(200, TEI), answer(200, TEI[:900])])
+@pytest.mark.parametrize("ends", [1, 2])
+def test_a_paper_over_which_its_reader_was_ended_says_so_and_keeps_what_grobid_said(given, ends):
+    ended = Reading(Reason.WORKER_DIED, (Finding("WorkerDied", "its process ended twice, with -11"),))
+    content = pdf("The paper that ends its reader")
+    given.view.seek(0)
+    task = Task(Item(1, "papers", "visit", "http://x/"), io.BytesIO(content), Limits(), {}, {"grobid": "http://g/", "thumbnails": "True"},
+                answers={"tei-1": given}, stopped=(ended,) * ends)  # fmt: skip
+    found = extract(task)
+    if isinstance(found[-1], Ask):
+        assert ends == 1, "half an answer is read, and asked for again, as long as reading TEI was not what ended it"
+        return
+    record, skipped = found
+    assert (skipped.reason, skipped.key) == (Reason.WORKER_DIED, f"sha1:{sha1(content)}")
+    said = record.value["grobid"]["status"]
+    if given.status == 500:
+        assert said["reason"] == "NEEDS_OCR"
+    elif ends == 1:
+        assert said == {"status": "success"}
+    else:
+        assert (said["status"], said["reason"]) == ("fail", "worker_died")
+        assert record.aside["tei"].startswith("<TEI"), "what GROBID said stays"
+    if said["status"] != "success":
+        assert record.value["text"]["status"]["reason"] == "worker_died"
+        assert "its process ended twice" in record.value["text"]["status"]["description"]
+    assert "thumbnail" not in record.aside
 
 
 def test_papers_go_through_a_server_that_misbehaves(tmp_path):

@@ -91,6 +91,11 @@ def test_papers_of_an_index_become_rows_of_the_standard(harvested):
     rows = harvested.rows()
     key = f"sha1:{sha1(GOOD)}"
     assert {f"sha1:{sha1(one)}" for one in (GOOD, OTHER, GOOD[:300])} <= set(rows)
+    slow = next(
+        row for row in map(decoded, rows.values()) if row.get("text0:tstatus", {}).get("reason") == "time_limit"
+    )
+    assert slow["text0:tstatus"]["description"] == "stopped after 5 seconds"
+    assert slow["file:meta"]["size"] == slow["file:size"]
     row = decoded(rows[key])
     line = (harvested.root / "one.cdx").read_text().splitlines()[1]
     assert row["file:cdx"] == {
@@ -120,7 +125,8 @@ def test_what_is_no_paper_has_a_reason_each(harvested):
     assert "digest_mismatch" in harvested.why("http://example.org/changed.pdf")
     taken = r"nobody was asked: it was taken from .*/one\.warc\.gz at \d+\n"
     assert re.search(taken, harvested.why("http://example.org/lie.pdf"))
-    assert "time_limit" in harvested.why("http://example.org/slow.pdf")
+    told = harvested.why("http://example.org/slow.pdf")
+    assert re.search(r"skipped sha1:\w{32}: time_limit the extractor was ended: stopped after 5 seconds", told)
     assert f"sha1:{sha1(b'<html>not found</html>')}" not in harvested.rows()
     ledger = Ledger(harvested.workspace().ledger)
     (index,) = ledger.captures.indexes("papers", "shelf")
@@ -170,15 +176,19 @@ def test_dumps_and_counts_are_those_of_the_standard(harvested):
     assert json.loads(row[3])["dt"] == "20200102030405"
     assert row[2] == "application/pdf"
     assert exported(harvested, "paper-dump", "grobid-status-code") == b""
-    assert exported(harvested, "paper-count", "row") == b"rows\t3\n"
-    assert exported(harvested, "paper-count", "mime") == b"application/pdf\t3\n"
+    assert exported(harvested, "paper-count", "row") == b"rows\t4\n"
+    assert exported(harvested, "paper-count", "mime") == b"application/pdf\t4\n"
     assert b"match0:doi\t1\n" in exported(harvested, "paper-count", "column")
-    assert len(exported(harvested, "paper-keys-missing", "grobid0:status_code").splitlines()) == 3
+    assert len(exported(harvested, "paper-keys-missing", "grobid0:status_code").splitlines()) == 4
+    assert exported(harvested, "paper-count", "outcome").decode().splitlines() == [
+        "no row: not_wanted\t1", "text0 error corrupt\t1", "text0 error time_limit\t1", "text0 success\t2"]  # fmt: skip
+    assert exported(harvested, "paper-count", "text-status") == b"error\t2\nsuccess\t2\n"
+    assert exported(harvested, "paper-count", "match-status") == b"different\t1\nstrong\t1\n"
     papers = [json.loads(line) for line in exported(harvested, "papers", "jsonl").splitlines()]
     assert {one["key"] for one in papers} == set(harvested.rows())
     parquet = pytest.importorskip("pyarrow.parquet")
     table = parquet.read_table(io.BytesIO(exported(harvested, "papers", "parquet")))
-    assert (table.num_rows, table.column("file:size").to_pylist()[0] > 0) == (3, True)
+    assert (table.num_rows, table.column("file:size").to_pylist()[0] > 0) == (4, True)
     with tarfile.open(fileobj=io.BytesIO(exported(harvested, "paper-thumbnails", "tar"))) as archive:
         names = archive.getnames()
         assert len(names) == 2  # of what could be drawn

@@ -11,7 +11,10 @@ COLLECTION = Collection(
     name="papers",
     phases=("find", "extract", "match"),
     discovery=Captures(later(f"{_FINDING}:select"), "1", unchanged=False, kinds=later(f"{_FINDING}:kinds")),
-    steps=(Settle("extract", "1", later("windrow.collections.papers.extract:extract")), Derive("match", "1")),
+    steps=(
+        Settle("extract", "1", later("windrow.collections.papers.extract:extract"), retakes=2),
+        Derive("match", "1"),
+    ),
     adapter="windrow.collections.papers.adapter:ADAPTER",
     configuration=CONFIGURATION,
 )

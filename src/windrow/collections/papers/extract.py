@@ -5,10 +5,10 @@ from __future__ import annotations
 from base64 import b64encode
 from typing import Any
 
-from windrow.collections.papers.embedded import guessed
+from windrow.collections.papers.embedded import PRODUCER, guessed
 from windrow.collections.papers.file_meta import file_meta
 from windrow.collections.papers.finding import HTML, PDF, UNKNOWN, wanted_types
-from windrow.collections.papers.grobid import TRIES, Extracted, asked, asked_before, extracted
+from windrow.collections.papers.grobid import TRIES, Extracted, asked, asked_before, extracted, unread
 from windrow.collections.papers.key import base32_of
 from windrow.contract import Ask, Observation, Skip, Task
 from windrow.errors import MissingExtra, StepError
@@ -23,7 +23,11 @@ Results = list[Observation | Skip | Ask]
 
 
 def extract(task: Task) -> Results:
-    """Return a paper's record, or what GROBID is to be asked before."""
+    """Return a paper's record, or what GROBID is to be asked before.
+
+    A paper over which this was ended once is taken again without the PDF library; one over which it was ended twice
+    without reading TEI, either.
+    """
     meta = file_meta(task.view, task.limits.member)
     key = f"sha1:{base32_of(meta['sha1'])}"
     if (HTML if meta["mime"] == _XHTML else meta["mime"]) not in _types(task):
@@ -41,11 +45,24 @@ def extract(task: Task) -> Results:
             text = _take_grobid(made, value, aside)
         if made is None or made.word != "success":
             text = _take_embedded(task, value, aside)
-        if task.options.get("thumbnails") == "True":
+        if task.options.get("thumbnails") == "True" and not task.stopped:
             aside["thumbnail"] = _thumbnail(task)
     else:
         value["declined"] = "only PDFs are extracted"
-    return [Observation(key, value, text[:_MOST_TEXT], aside=aside)]
+    told: Results = [Observation(key, value, text[:_MOST_TEXT], aside=aside)]
+    if task.stopped:
+        told.append(Skip(_end_of(task), key, f"the extractor was ended: {_said(task)}"))
+    return told
+
+
+def _end_of(task: Task) -> Reason:
+    return task.stopped[0].reason or Reason.STEP_FAILED
+
+
+def _said(task: Task) -> str:
+    """Return the words for why the step was ended."""
+    findings = task.stopped[0].findings
+    return findings[0].message if findings else _end_of(task).meaning
 
 
 def _types(task: Task) -> frozenset[str]:
@@ -63,7 +80,7 @@ def _answered(task: Task) -> Extracted | list[Ask]:
         answer = task.answers.get(asks[-1].name)
         if answer is None:
             return asks
-        made = extracted(answer, task.limits)
+        made = unread(answer, _end_of(task)) if len(task.stopped) > 1 else extracted(answer, task.limits)
         if not made.passing:
             break
     assert made is not None
@@ -90,6 +107,10 @@ def _take_grobid(made: Extracted, value: dict[str, Any], aside: dict[str, Any]) 
 
 def _take_embedded(task: Task, value: dict[str, Any], aside: dict[str, Any]) -> str:
     """Put what the embedded extractor found into the record; return what is searched."""
+    if task.stopped:
+        status = {"status": "error", "reason": str(_end_of(task)), "description": _said(task)}
+        value["text"] = {"status": status | {"producer": PRODUCER}}
+        return ""
     task.view.seek(0)
     try:
         found = guessed(pdf.read_pages(task.view.read()))

@@ -134,6 +134,18 @@ def extracted(answer: Answer, limits: Limits) -> Extracted:  # noqa: PLR0911 one
     return Extracted(200, {"status": "success"}, content, table, later, quality(table))
 
 
+def unread(answer: Answer, reason: Reason) -> Extracted:
+    """Say what an answer means over whose TEI the reader was ended: the bytes are kept, and nothing is made of them."""
+    if answer.status != 200 or answer.reason is not None:
+        return extracted(answer, Limits())
+    content = answer.view.read(MOST_TEI + 1)
+    if len(content) > MOST_TEI:
+        return Extracted(200, {"status": "oversize", "reason": "TOO_LARGE"})
+    return Extracted(
+        200, {"status": "fail", "reason": str(reason), "description": "reading the TEI was ended"}, content
+    )
+
+
 def _error(answer: Answer) -> Extracted:
     told = _text(answer.view.read(4 * MOST_TOLD))[:MOST_TOLD]
     found = _CODE.match(told)

@@ -16,6 +16,7 @@ from windrow.adapter import Export
 from windrow.collections.papers.adapter.rows import Places, opened
 from windrow.collections.papers.columns import ENCODINGS, decode, decoded
 from windrow.collections.papers.database.store import PaperStore
+from windrow.collections.papers.finding import PDF
 from windrow.collections.papers.key import digest_of, hex_of
 from windrow.collections.papers.slug import matched_slug
 from windrow.collections.papers.stubs import STUBS
@@ -35,6 +36,16 @@ DUMPS: Mapping[str, tuple[str, ...]] = {
 """Columns of a dump after the key; a row that lacks one is left out."""
 
 _BATCH = 500
+_COUNTED = {
+    "row": "f:c",
+    "status": "grobid0:status",
+    "status-code": "grobid0:status_code",
+    "text-status": "text0:tstatus",
+    "match-status": "match0:mstatus",
+    "mime": "file:mime",
+}
+"""The column whose values a count is of."""
+_OUTCOMES = ("file:mime", "grobid0:status", "text0:tstatus")
 
 
 def exports(where: Where, versions: Writer) -> tuple[Export, ...]:
@@ -47,7 +58,7 @@ def exports(where: Where, versions: Writer) -> tuple[Export, ...]:
         Export("papers", ("jsonl", "parquet"), "a line for each paper, with all that its row says", made(_papers)),
         Export("paper-versions", ("jsonl",), "a line for each version of each paper's record", versions),
         Export("paper-dump", (*DUMPS, "grobid-xml", "scorable"), "a dump, fields apart by tabs", made(_dump)),
-        Export("paper-count", ("row", "column", "status", "status-code", "mime"), "counts of rows", made(_count)),
+        Export("paper-count", ("outcome", *_COUNTED, "column"), "counts of rows", made(_count)),
         Export("paper-keys-missing", (*ENCODINGS,), "keys of rows that have f:c and lack a column", made(_lacking)),
         Export("paper-tei", ("tar",), "the TEI of each paper, a file each, in folders by digest", made(_tei), "files"),
         Export("paper-thumbnails", ("tar",), "the first page of each paper as JPEG", made(_thumbnails), "files"),
@@ -141,18 +152,35 @@ _SPECIAL: Mapping[str, Callable[[Places, str], Iterator[Sequence[str]]]] = {"gro
 
 def _count(where: Places, form: str, out: TextIO) -> int:
     counted = Counter[str]()
-    column = {"status": "grobid0:status", "status-code": "grobid0:status_code", "mime": "file:mime", "row": "f:c"}
+    columns = {"column": tuple(ENCODINGS), "outcome": _OUTCOMES}
     with opened(where) as table:
-        for _, cells in table.scan([column[form]] if form in column else list(ENCODINGS)):
+        for _, cells in table.scan(columns.get(form) or (_COUNTED[form],)):
             if form == "column":
                 counted.update(cells.keys())
+            elif form == "outcome":
+                counted.update(_outcomes(cells))
             elif form == "row":
                 counted["rows"] += 1
             else:
-                value = decode(column[form], cells[column[form]])
+                value = decode(_COUNTED[form], cells[_COUNTED[form]])
                 counted[str(value.get("status") if isinstance(value, dict) else value)] += 1
+    if form == "outcome" and where.store.is_file():
+        with closing(PaperStore(where.store, read_only=True)) as store:
+            counted.update({f"no row: {reason}": count for reason, count in store.skipped_without_record().items()})
     out.writelines(f"{name}\t{number}\n" for name, number in sorted(counted.items()))
     return len(counted)
+
+
+def _outcomes(cells: Cells) -> Iterator[str]:
+    """Yield what became of a paper: of GROBID, of the embedded extractor, or of neither."""
+    ended = False
+    for column in ("grobid0:status", "text0:tstatus"):
+        if value := decode(column, cells.get(column, b"")):
+            ended = True
+            yield " ".join(filter(None, (column.partition(":")[0], value.get("status"), value.get("reason"))))
+    if not ended:
+        kind = decode("file:mime", cells.get("file:mime", b""))
+        yield "waits for GROBID" if kind == PDF else f"not extracted: {kind}"
 
 
 def _lacking(where: Places, form: str, out: TextIO) -> int:

@@ -113,6 +113,15 @@ class PaperStore(RecordStore):
         last = rows[-1]
         return PaperRecord(key, json.loads(last[1]), json.loads(last[2]) if last[2] else {}, rows[0][0], len(rows))
 
+    def skipped_without_record(self) -> dict[str, int]:
+        """Count by reason the captures of which nothing was made."""
+        text = """
+            SELECT reason, count(*) FROM skipped s
+            WHERE NOT EXISTS (SELECT 1 FROM observation o WHERE o.visit = s.visit) GROUP BY reason
+        """
+        with self._guarded():
+            return dict(self._link.execute(text).fetchall())
+
     def papers(self) -> Iterator[str]:
         """Yield the keys of all papers, in their order."""
         last = ""
