@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # what is loaded to look a word up is loaded to search
     from windrow.engine.ledger import Ledger
     from windrow.engine.progress import Progress
     from windrow.engine.replay import ReplayChange
+    from windrow.engine.requests.waiting import ServiceWait
     from windrow.engine.run import Harvest
     from windrow.engine.session import Setup
     from windrow.model import Source
@@ -275,6 +276,14 @@ class Holds(Protocol):
 
     def holdings(self, workspace: Workspace) -> Mapping[str, int]:
         """Count the things of each source that are there now."""
+        ...
+
+
+class TellsWaits(Protocol):
+    """What a collection answers whose documents may wait for answers of services."""
+
+    def waits(self, workspace: Workspace, ledger: Ledger) -> ServiceWait | None:
+        """Return how many wait for which service, since when and why; None where none does."""
         ...
 
 

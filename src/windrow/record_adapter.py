@@ -49,6 +49,7 @@ from windrow.engine.progress import Progress
 from windrow.engine.rebuild import rebuild
 from windrow.engine.requests.answers import allowed_origins, body_of
 from windrow.engine.requests.services import is_archived, service_sources
+from windrow.engine.requests.waiting import ServiceWait, service_wait, waits_told
 from windrow.engine.run import Harvest
 from windrow.engine.sample import sample, sample_answer
 from windrow.engine.session import Session, Setup
@@ -236,6 +237,12 @@ class RecordAdapter:
         with self._store(workspace) as store:
             return store.count_by_source() if store is not None else {}
 
+    def waits(self, workspace: Workspace, ledger: Ledger) -> ServiceWait | None:
+        """Return what documents wait for of services."""
+        with self._store(workspace) as store:
+            services = [one.name for one in self._services(workspace)]
+            return service_wait(ledger, self._collection.name, store, services) if store is not None else None
+
     def explain(self, workspace: Workspace, ledger: Ledger, what: str) -> Explanation | None:
         """Tell the history of a record, by its key; or what became of an address, and what it led to."""
         with self._store(workspace) as store:
@@ -286,6 +293,8 @@ class RecordAdapter:
                 lines.append(
                     f"      from visit {one.visit}: {kept.place.warc} at {kept.place.offset}, {kept.digest[:19]}"
                 )
+        waits = waits_told(ledger, self._collection.name, store.waits_of([one.visit for one in history[-_SHOWN:]]))
+        lines += [one.line for one in waits]
         again = [one.at for one in history if one.change == "same"]
         same = len(again)
         if again:
@@ -293,7 +302,7 @@ class RecordAdapter:
         messages = [
             Message("record", {"key": key, "collection": self._collection.name, "versions": len(history) - same})
         ]
-        messages += [Message("version", one) for one in history]
+        messages += [*(Message("version", one) for one in history), *(Message(*one[1:]) for one in waits)]
         return Explanation(key, tuple(messages), tuple(lines))
 
     def _explain_address(self, ledger: Ledger, store: RecordStore | None, row: AddressRow) -> Explanation:
@@ -302,7 +311,8 @@ class RecordAdapter:
         if row.via_url:
             lines.append(f"  found at {row.via_url}")
         messages = [Message("address", row)]
-        for visit in ledger.attempts.of_address(row.host, row.digest)[-_SHOWN:]:
+        visits = ledger.attempts.of_address(row.host, row.digest)[-_SHOWN:]
+        for visit in visits:
             came = f"status {visit.status}" if visit.status else "no answer"
             why = f"; {visit.reason}: {visit.message}" if visit.reason else ""
             lines.append(
@@ -324,6 +334,9 @@ class RecordAdapter:
                 lines += [f"      {one.kind}: {one.message}" for one in followed.told()]
                 messages.append(Message("followed", followed))
         if store is not None:
+            waits = waits_told(ledger, self._collection.name, store.waits_of([one.seq for one in visits]))
+            lines += [one.line for one in waits]
+            messages += [Message(*one[1:]) for one in waits]
             for one in store.skipped(url=row.url):
                 lines.append(f"  skipped {one.key or 'the document'}: {one.reason} {one.message}".rstrip())
                 messages.append(Message("skipped", one))

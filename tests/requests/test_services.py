@@ -123,6 +123,9 @@ def test_answers_of_a_service_are_told_apart_and_nothing_transient_is_stored(tmp
     }  # fmt: skip
     assert calls[b"refused"] == 1
     assert len(shop.waiting()) == 1
+    wait = shop.waits()
+    assert (wait.service, wait.documents, wait.why.split(",")[0]) == ("reader", 1, "it answered with status 401")
+    assert wait.told() in shop.notes()[-1]
     asked.answer = scripted(SCRIPT | {"refused": [(200, b"welcome")]}, {})
     before = len(asked.asked)
     shop.run()
@@ -130,6 +133,7 @@ def test_answers_of_a_service_are_told_apart_and_nothing_transient_is_stored(tmp
     shop.ask_next()
     shop.run()
     assert shop.records()["refused"]["body"] == "welcome"
+    assert shop.waits() is None
     assert len(asked.asked) == before + 1
 
 

@@ -233,6 +233,20 @@ class Workshop:
             writer.addresses.due_at("workshop", [one.digest for one in failing], 1)
         ledger.close()
 
+    def waits(self):
+        """Return what documents wait for."""
+        ledger = self.ledger()
+        found = self.adapter.waits(self.workspace, ledger)
+        ledger.close()
+        return found
+
+    def notes(self):
+        """Return what sessions said of tasks that are no source's."""
+        ledger = self.ledger()
+        found = [one.comment for one in ledger.sessions.tasks((0, 1 << 60)) if not one.source]
+        ledger.close()
+        return found
+
     def ledger(self):
         return Ledger(self.workspace.ledger)
 

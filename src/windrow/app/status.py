@@ -18,6 +18,7 @@ from windrow.engine.ledger.moment import now
 from windrow.engine.ledger.sessions import SourceSession
 from windrow.engine.listed.rest import RestingItem, resting
 from windrow.engine.requests.origin_rules import walked
+from windrow.engine.requests.waiting import ServiceWait
 from windrow.model import Site, Source
 from windrow.registry import capable, installed
 
@@ -70,6 +71,7 @@ class WorkspaceState:
     states: tuple[StateCount, ...]
     reasons: tuple[ReasonCount, ...]
     resting: tuple[RestingItem, ...] = ()  # what failed in session after session, and when it is asked for again
+    waits: tuple[ServiceWait, ...] = ()  # documents that wait for answers of services
     left_out: tuple[RuleCount, ...] = ()  # what rules left out of each source, in the last session that met such links
 
 
@@ -94,6 +96,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
         ),
         count_reasons([*ledger.items.by_reason(), *_crawl_reasons(ledger, sessions_by_source, phases)]),
         _resting(workspace, ledger),
+        _waits(workspace, ledger),
         _left_out(workspace, ledger),
     )  # fmt: skip
 
@@ -118,6 +121,11 @@ def _resting(workspace: Workspace, ledger: Ledger) -> tuple[RestingItem, ...]:
     names = {source.collection for source in workspace.sources}
     listed = [made for name, made in installed().items() if name in names and walked(made) is None]
     return tuple(one for made in listed for one in resting(ledger, made, now()))
+
+
+def _waits(workspace: Workspace, ledger: Ledger) -> tuple[ServiceWait, ...]:
+    found = capable("waits", {source.collection for source in workspace.sources}).values()
+    return tuple(wait for one in found if (wait := one.waits(workspace, ledger)))
 
 
 def _crawl_reasons(

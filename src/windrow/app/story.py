@@ -130,6 +130,9 @@ def _elsewhere(workspace: Workspace, ledger: Ledger, question: Question, what: s
         return StoryAnswer(what, _refusal(what, refused))
     if source:
         return StoryAnswer(what, _source(ledger, source.name, source.collection, source.owner))
+    for name, made in installed().items():
+        if what in {one.name for one in made.configuration.services} and ledger.sessions.tasks_of_source(what):
+            return StoryAnswer(what, _source(ledger, what, name, ""))
     if owned := question.owned(what):
         return StoryAnswer(what, candidates=question.candidates(owned), more=max(0, question.total - len(owned)))
     raise WindrowError(f"nothing is known of {what!r}{clue(workspace, what)}", hint="windrow status")

@@ -67,6 +67,8 @@ def _parts(standing: WorkspaceState) -> list[str]:
     parts: list[str] = [table(head, rows) if rows else "no sources; try: windrow new source NAME URL --collection KIND"]
     if troubles := [of(one.source, one.trouble) for one in standing.sources if one.trouble]:
         parts += ["", *troubles]
+    if standing.waits:
+        parts += ["", *(f"{one.collection}: {one.told()}" for one in standing.waits)]
     if standing.left_out:
         parts += ["", *left_out(standing.left_out)]
     if standing.states:

@@ -95,6 +95,10 @@ class WaitingStore(VersionStore, Protocol):
         """Return some visits after a given one whose step asked services, and was not taken with their answers yet."""
         ...
 
+    def count_waiting(self) -> tuple[int, int]:
+        """Count these visits, and return the first of them, 0 where there is none."""
+        ...
+
 
 @runtime_checkable
 class ValueStore(VersionStore, Protocol):

@@ -168,13 +168,8 @@ class RecordStore:
                 if key:
                     touched |= self._observe(entry, one._replace(key=_replace_surrogates(key)))
             elif isinstance(one, Skip):
-                told = (
-                    entry.visit,
-                    _replace_surrogates(one.key),
-                    entry.url,
-                    str(one.reason),
-                    _replace_surrogates(one.message[:2000]),
-                )
+                reason, message = str(one.reason), _replace_surrogates(one.message[:2000])
+                told = (entry.visit, _replace_surrogates(one.key), entry.url, reason, message)
                 run("INSERT INTO skipped VALUES (?,?,?,?,?) ON CONFLICT DO NOTHING", told)
         return touched
 
@@ -218,6 +213,19 @@ class RecordStore:
         """Return some visits after a given one whose step asked services, and was not taken with their answers yet."""
         text = "SELECT visit, asks FROM waiting WHERE visit > ? ORDER BY visit LIMIT 256"
         rows = self._link.execute(text, (after,)).fetchall()
+        return {visit: [Waits(*one) for one in json.loads(asks)] for visit, asks in rows}
+
+    def count_waiting(self) -> tuple[int, int]:
+        """Count the visits that wait, and return the first of them, 0 where there is none."""
+        with self._guarded():
+            count, first = self._link.execute("SELECT count(*), coalesce(min(visit), 0) FROM waiting").fetchone()
+        return int(count), int(first)
+
+    def waits_of(self, visits: Sequence[int]) -> dict[int, list[Waits]]:
+        """Return what visits wait for, of those that do; some hundreds of them at most."""
+        text = f"SELECT visit, asks FROM waiting WHERE visit IN ({','.join('?' * len(visits))}) ORDER BY visit"
+        with self._guarded():
+            rows = self._link.execute(text, [*visits]).fetchall()
         return {visit: [Waits(*one) for one in json.loads(asks)] for visit, asks in rows}
 
     def changes(self, urls: Iterable[str]) -> Mapping[str, list[bool | None]]:

@@ -11,11 +11,14 @@ import pytest
 
 from tests.collections.papers.library import Library, Shelf, pdf, sha1
 from tests.requests.workshop import Server
+from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.columns import decoded
 from windrow.collections.papers.extract import extract
 from windrow.collections.papers.grobid import MOST_TEI, extracted, quality
 from windrow.contract import Answer, Ask, Request, Task
+from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import now
+from windrow.engine.progress import Progress
 from windrow.model import Finding, Item, Limits, Reading
 from windrow.reasons import Reason
 
@@ -32,6 +35,15 @@ XML = {"Content-Type": "application/xml"}
 
 def answer(status: int, body: bytes, reason: Reason | None = None) -> Answer:
     return Answer(Request("http://grobid.example/"), status, {}, io.BytesIO(body), now(), reason=reason)
+
+
+def waits(made: Library):
+    """Return what papers wait for."""
+    ledger = Ledger(made.workspace().ledger)
+    try:
+        return ADAPTER.waits(made.workspace(), ledger)
+    finally:
+        ledger.close()
 
 
 def recorded(folder: Path, name: str) -> tuple[int, bytes]:
@@ -224,12 +236,22 @@ def test_what_told_only_of_the_server_is_asked_again_by_the_next_run(tmp_path):
         return decoded(made.rows()[f"sha1:{sha1(papers[name])}"])
 
     for number in (1, 2):
-        made.run()
+        session = made.run()
+        assert session.failed, "a run in which GROBID did nothing that helps has failed"
+        wait = waits(made)
+        assert (wait.service, wait.documents, wait.command) == ("grobid", 2, "windrow run papers")
+        assert wait.why.startswith("it answered with status 500")
+        told = made.why(sha1(papers["never"]))
+        assert (
+            "GROBID's last answer tells of its server, and is not stored: status 500, GENERAL [GENERAL] Could" in told
+        )
+        assert "  waits for grobid" in told
         assert tries == {"good": 3 * number, "never": 3 * number}
         assert row("good")["text0:tinfo"]["title"] == "The paper called good by everybody"
         assert "grobid0:status_code" not in row("good")
     alive.append(True)
-    made.run()
+    assert not made.run().failed
+    assert waits(made).documents == 1
     assert tries == {"good": 7, "never": 9}
     assert (row("good")["grobid0:status_code"], row("good")["grobid0:tei_xml"]) == (200, TEI)
     assert "text0:tinfo" not in row("good")
@@ -250,3 +272,14 @@ def test_papers_whose_grobid_is_down_have_the_row_of_a_file_that_was_not_asked_a
     made.run()
     (row,) = made.rows().values()
     assert set(row) == {"f:c", "file:size", "file:mime", "file:cdx", "file:meta"}
+    assert waits(made).why.startswith("connect_failed: no connection")
+    for name in (made.rows().popitem()[0], "http://example.org/a.pdf"):
+        assert "  waits for grobid" in made.why(name)
+        assert "connect_failed" in made.why(name)
+    made.section = ""
+    made.run()
+    assert "no address in the configuration any more" in waits(made).told()
+    ADAPTER.replay(made.workspace(), made.setup(), Progress(None))
+    (row,) = made.rows().values()
+    assert decoded(row)["text0:tinfo"]["title"] == "The paper that waits for its server"
+    assert waits(made) is None

@@ -68,7 +68,8 @@ class ServiceRequests:
         """Ask those that the harvest names."""
         self._run = run
         self._sources = {one.name: one for one in run.harvest.services}
-        self._left: set[str] = set()  # those that gave no answers, for this run
+        self.asked = False  # whether any was in this run
+        self.left: set[str] = set()  # those that gave no answers, for this run
         self._lost: list[int] = []  # answers that are waited for, and whose bytes were not archived
         # What counts as an answer holds for those too that have no address any more.
         self._services = {one.name: one for one in run.collection.configuration.services}
@@ -132,13 +133,15 @@ class ServiceRequests:
                 writer.addresses.due_at(run.collection.name, self._lost, 1)
             self._lost.clear()
         before = run.ledger.attempts.last_visit()
-        services = [one for one in run.harvest.services if one.name not in self._left]
+        services = [one for one in run.harvest.services if one.name not in self.left]
         if not services:
             return False
         with Crawling(run, ASKED_AS_CRAWL, services) as crawling:
             crawling.run()
-            self._left |= crawling.given_up()
-        return run.ledger.attempts.last_visit() > before
+            self.left |= crawling.given_up()
+        helped = run.ledger.attempts.last_visit() > before
+        self.asked |= helped
+        return helped
 
     def drop_unarchived(self, waiting: Iterable[Sequence[Waits]]) -> None:
         """Remove the bytes of answers that are not archived, but for those that are waited for.

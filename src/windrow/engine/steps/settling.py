@@ -33,6 +33,7 @@ from windrow.engine.phase_tasks import PhaseTasks
 from windrow.engine.requests.answers import KeptAnswer, request_of
 from windrow.engine.requests.following import place_of
 from windrow.engine.requests.services import ServiceRequests
+from windrow.engine.requests.waiting import service_wait
 from windrow.engine.run import HarvestRun, ValueStore, VersionStore, WaitingStore
 from windrow.engine.runtime import rare_gc
 from windrow.engine.steps.stepping import OWN_FAULTS
@@ -79,6 +80,7 @@ class Settling:
         self._sources = {source.name: source for source in run.harvest.sources}
         self._options = {name: str(value) for name, value in run.harvest.options.items()}
         self._taken_down = run.ledger.takedowns.addresses()
+        self._answered_for = 0  # visits whose step was taken with answers, and asked for nothing more
 
     def run(self) -> None:
         """Settle all visits, then those whose services answered; read again what must be; let the store finish."""
@@ -90,7 +92,7 @@ class Settling:
             self._settle_answered()
             self._read_again()
             if not run.stopping():
-                version_store.finish(int(run.clock().timestamp()), self._pulse)
+                self._finish()
         except StoreError as error:
             # The checkpoint stays where it was: the next run goes on here.
             self._tasks.close(error, error.reason)
@@ -99,6 +101,21 @@ class Settling:
             self._tasks.close()
         finally:
             run.progress.end()
+
+    def _finish(self) -> None:
+        """Let the store finish, and say which documents wait for services: none may have got through."""
+        store, run = self._version_store, self._run
+        before = store.count_waiting()[0] if isinstance(store, WaitingStore) else 0
+        store.finish(int(run.clock().timestamp()), self._pulse)
+        if not isinstance(store, WaitingStore):
+            return
+        services = [one.name for one in run.harvest.services]
+        wait = service_wait(run.ledger, run.collection.name, store, services)
+        if wait is not None:
+            got_through = self._answered_for - (wait.documents - before)
+            failed = self._asking.asked and (bool(self._asking.left) or got_through <= 0)
+            task = run.open_task(run.collection.phase(self._step.phase))
+            run.close_task(task, f"{run.collection.name}: {wait.told()}", failed=failed)
 
     def _refuse_older_ledger(self) -> None:
         """Refuse to go on where an older ledger was put back: its next visits would be taken for settled ones."""
@@ -240,6 +257,7 @@ class Settling:
             if again and all(ask.name in ready[one.seq] for ask in again):
                 finding = Finding("AskedTwice", f"the step asks again for {again[0].name!r}, which is answered")
                 result = Reading(Reason.STEP_FAILED, (finding,))
+            self._answered_for += not again
             yield SettledVisit(one, result)
 
     def _entries(self, page: list[SettledVisit]) -> list[Any]:

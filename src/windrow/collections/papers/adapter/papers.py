@@ -90,7 +90,8 @@ class PaperAdapter(RecordAdapter):
             return found
         with opened(where) as table:
             cells = decoded(table.get(row_key(named(what), where.form)))
-        lines = [f"  row of {where.name}:"] + [f"      {name}: {_shown(cells[name])}" for name in sorted(cells)]
+        lines = list(_passing(where, _key(what)))
+        lines += [f"  row of {where.name}:"] + [f"      {name}: {_shown(cells[name])}" for name in sorted(cells)]
         said = {name: value for name, value in cells.items() if not isinstance(value, bytes)}
         return found._replace(lines=(*found.lines, *lines), messages=(*found.messages, Message("row", said)))
 
@@ -134,6 +135,16 @@ class PaperAdapter(RecordAdapter):
 def _key(name: str) -> str:
     """Return the key of a record that a person means; what is no digest is what it was."""
     return f"sha1:{digest_}" if (digest_ := named(name)) else name
+
+
+def _passing(where: Places, key: str) -> Iterator[str]:
+    """Say what GROBID answered that tells of its server, and is not stored in the row."""
+    with closing(PaperStore(where.store, read_only=True)) as store:
+        one = store.paper(key)
+    said = (one.value.get("grobid") or {}) if one else {}
+    if said.get("passing"):
+        told = f"{said['status'].get('reason', '')} {said['status'].get('description', '')[:200]}".strip()
+        yield f"  GROBID's last answer tells of its server, and is not stored: status {said['status_code']}, {told}"
 
 
 def _missing(wanted: Iterable[bytes], there: Iterator[bytes]) -> Iterator[bytes]:
