@@ -22,7 +22,7 @@ from typing import ClassVar
 
 from windrow.engine import runtime
 from windrow.engine.ledger import database
-from windrow.stores import records
+from windrow.stores import sqlite_file
 
 WRITES = re.compile(r"\b(?:INTO|UPDATE(?: OR \w+)?|DELETE FROM) (?!SET\b)(\w+)")
 
@@ -113,7 +113,7 @@ def main(module, template, into):
     whole = into / "whole"
     shutil.copytree(template, whole)
     real, dying = sqlite3, Sqlite()
-    database.sqlite3 = records.sqlite3 = dying
+    database.sqlite3 = sqlite_file.sqlite3 = dying
     forked(again, whole)
     told = []
     for number, kind in enumerate(json.loads((whole / "kinds.json").read_text())):
@@ -121,9 +121,9 @@ def main(module, template, into):
         for time in range(TIMES):
             root = into / f"{number}-{time}"
             shutil.copytree(template, root)
-            database.sqlite3 = records.sqlite3 = dying
+            database.sqlite3 = sqlite_file.sqlite3 = dying
             killed = forked(again, root)
-            database.sqlite3 = records.sqlite3 = real
+            database.sqlite3 = sqlite_file.sqlite3 = real
             if killed:
                 forked(again, root)
                 told.append({"kind": kind, "when": Dying.when, "root": str(root)})

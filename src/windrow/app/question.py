@@ -1,4 +1,4 @@
-"""Find what a person means: a number, an address, a key, a file's name, a centre."""
+"""Find what a person means: a number, an address, a key, a file's name, an owner."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ class Question:
                 return found
         return []
 
-    def owned(self, centre: str) -> list[ItemKey]:
-        """Return the latest items that a centre made."""
-        self.total = self._ledger.items.count_by_owner(centre)
-        return self._ledger.items.by_owner(centre, MOST) if self.total else []
+    def owned(self, owner: str) -> list[ItemKey]:
+        """Return the latest items that an owner made."""
+        self.total = self._ledger.items.count_by_owner(owner)
+        return self._ledger.items.by_owner(owner, MOST) if self.total else []
 
     def candidates(self, items: list[ItemKey]) -> tuple[Meaning, ...]:
         """Return items with how they stand."""

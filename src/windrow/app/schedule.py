@@ -174,7 +174,7 @@ def taken(lots: Sequence[WarcFile]) -> Preview:
 
 def _why_not(source: Source) -> str:
     said = "" if source.active else source.options.get("state", "inactive")
-    return "its centre is not active" if said == "available" else str(said)
+    return "its owner is not active" if said == "available" else str(said)
 
 
 def walk(

@@ -118,7 +118,7 @@ def _found(workspace: Workspace, ledger: Ledger, question: Question, what: str) 
 
 
 def _elsewhere(workspace: Workspace, ledger: Ledger, question: Question, what: str) -> StoryAnswer:
-    """Tell of what is no item: a page or site, a refused name, a source, a centre."""
+    """Tell of what is no item: a page or site, a refused name, a source, an owner."""
     able = capable("explain", harvested_collections(workspace, ledger))
     told = (one.explain(workspace, ledger, what) for one in able.values())
     explained = tuple(one for one in told if one is not None)

@@ -354,7 +354,7 @@ class Windrow:
             ledger.close()
 
     def why(self, what: str | int) -> StoryAnswer:
-        """Return the whole story of an address, file, record, source, centre or number.
+        """Return the whole story of an address, file, record, source, owner or number.
 
         Where several things are meant, they are listed; what is not known is a WindrowError that
         says what was looked for.

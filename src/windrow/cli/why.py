@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 def command(voice: Voice, what: str) -> int:
     """Tell the whole story of X, in the order in which it happened.
 
-    X is an address, the name of a zip or of a document, an action (add/NAME), a page, a host, a centre, a
-    source, a session, or any number that another command printed. Where X may mean several things, they are
-    listed. What was refused has a story too, and so has what a rule left out of an archive.
+    X is an address, the name of a file or of a document in it, with its folder or without (FOLDER/NAME), a page,
+    a host, the owner of files, a source, a session, or any number that another command printed. Where X may mean
+    several things, they are listed. What was refused has a story too, and so has what a rule left out of an archive.
     """
     found = voice.open().why(what)
     if found.session is not None:

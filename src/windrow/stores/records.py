@@ -8,7 +8,6 @@ no difference, nor does it when one comes twice.
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
@@ -24,7 +23,7 @@ from windrow.reasons import Reason
 from windrow.stores import record_index
 from windrow.stores.record_index import FoundEntries
 from windrow.stores.record_tables import SCHEMA, key_of, rename
-from windrow.stores.sqlite_file import empty_wal, store_errors, transaction
+from windrow.stores.sqlite_file import empty_wal, open_database, store_errors, transaction
 
 _LATEST = """
 SELECT o.value FROM observation o WHERE o.record = ? ORDER BY o.at DESC, o.visit DESC LIMIT 1
@@ -85,13 +84,9 @@ class RecordStore:
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         """Open the file, making its tables."""
         self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
         with self._guarded():
-            where = f"{path.absolute().as_uri()}?mode=ro" if read_only else str(path)
-            self._link = sqlite3.connect(where, isolation_level=None, timeout=30, uri=read_only)
+            self._link = open_database(path, read_only=read_only)
             if not read_only:
-                self._link.execute("PRAGMA journal_mode = WAL").fetchall()
-                self._link.execute("PRAGMA synchronous = FULL")
                 self._link.executescript(SCHEMA)
         if not read_only:
             self._index_anew()

@@ -25,16 +25,30 @@ def store_errors(path: Path) -> Iterator[None]:
         raise StoreError(f"{path}: {error}") from error
 
 
+def open_database(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
+    """Open a file in autocommit mode, with a log beside it whose every transaction survives a loss of power.
+
+    It is made where it is not there. One that is `read_only` is left as it is, and must be there.
+    """
+    if read_only:
+        return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", isolation_level=None, timeout=30, uri=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    connection = sqlite3.connect(path, isolation_level=None, timeout=30)
+    connection.execute("PRAGMA journal_mode = WAL").fetchall()
+    connection.execute("PRAGMA synchronous = FULL")
+    return connection
+
+
 @contextmanager
-def transaction(link: sqlite3.Connection) -> Iterator[None]:
-    """Write all of a block or nothing of it; `link` is in autocommit mode."""
-    link.execute("BEGIN IMMEDIATE")
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Write all of a block or nothing of it; `connection` is in autocommit mode."""
+    connection.execute("BEGIN IMMEDIATE")
     try:
         yield
     except BaseException:
-        link.execute("ROLLBACK")
+        connection.execute("ROLLBACK")
         raise
-    link.execute("COMMIT")
+    connection.execute("COMMIT")
 
 
 def make_scratch(folder: Path, databases: Iterable[str]) -> None:
@@ -70,32 +84,34 @@ PATIENCE = 30.0
 _PAUSE = 0.2
 
 
-def empty_wal(link: sqlite3.Connection, pulse: Callable[[], object] = lambda: None, patience: float = PATIENCE) -> bool:
+def empty_wal(
+    connection: sqlite3.Connection, pulse: Callable[[], object] = lambda: None, patience: float = PATIENCE
+) -> bool:
     """Bring the log into the database's file and cut it to nothing; False where another process prevented that.
 
     A read transaction of another process keeps the pages that it began with: SQLite then leaves the log as it is,
-    and raises nothing. `pulse` is called about five times a second. No transaction may be open on `link`.
+    and raises nothing. `pulse` is called about five times a second. No transaction may be open on `connection`.
     """
-    before = link.execute("PRAGMA busy_timeout").fetchone()[0]
-    link.execute("PRAGMA busy_timeout = 0")
+    before = connection.execute("PRAGMA busy_timeout").fetchone()[0]
+    connection.execute("PRAGMA busy_timeout = 0")
     until = monotonic() + patience
     try:
-        while link.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+        while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
             if monotonic() >= until:
                 return False
             pulse()
             sleep(_PAUSE)
     finally:
-        link.execute(f"PRAGMA busy_timeout = {before}")
+        connection.execute(f"PRAGMA busy_timeout = {before}")
     return True
 
 
 def close_into_file(path: Path) -> None:
     """Bring what is written beside a database into its file, so that the file alone is all of it."""
     try:
-        with closing(sqlite3.connect(path, timeout=30)) as link:
-            link.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            link.execute("PRAGMA journal_mode = DELETE").fetchall()
+        with closing(sqlite3.connect(path, timeout=30)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+            connection.execute("PRAGMA journal_mode = DELETE").fetchall()
     except sqlite3.Error as error:
         raise StoreError(
             f"{path} cannot be closed: {error}", hint="end what has it open; then: windrow replay"

@@ -155,11 +155,11 @@ def test_sqlite_keeps_a_long_text_once_and_removes_it_with_its_last_document(tmp
     store = SqliteDocuments(tmp_path / "a.db", [DocumentDatabase("a", VIEWS, once="text")])
     store.write("a", [document(number, text="long " * 1000) for number in range(1, 6)])
     texts = "SELECT count(*) FROM a_text"
-    assert store._link.execute(texts).fetchone() == (1,)
+    assert store._connection.execute(texts).fetchone() == (1,)
     store.write("a", [document(5, text="another")], ["d1", "d2", "d3"])
-    assert store._link.execute(texts).fetchone() == (2,)
+    assert store._connection.execute(texts).fetchone() == (2,)
     store.write("a", (), ["d4"])
-    assert store._link.execute(texts).fetchone() == (1,)
+    assert store._connection.execute(texts).fetchone() == (1,)
     assert not list(store.faults())
     store.close()
 
@@ -167,13 +167,13 @@ def test_sqlite_keeps_a_long_text_once_and_removes_it_with_its_last_document(tmp
 def test_sqlite_sorts_nothing_for_a_view_since_its_index_is_in_order(tmp_path):
     store = SqliteDocuments(tmp_path / "a.db", [DocumentDatabase("a", VIEWS)])
     asked = []
-    store._link.set_trace_callback(asked.append)
+    store._connection.set_trace_callback(asked.append)
     for span in (Span(("b",), start="2026"), Span(("b",), end="2027", descending=True)):
         list(store.view("a", "kind", span))
     list(store.view("a", "all", Span(descending=True)))
-    store._link.set_trace_callback(None)
+    store._connection.set_trace_callback(None)
     for one in asked:
-        assert not any("TEMP B-TREE" in row[3] for row in store._link.execute(f"EXPLAIN QUERY PLAN {one}"))
+        assert not any("TEMP B-TREE" in row[3] for row in store._connection.execute(f"EXPLAIN QUERY PLAN {one}"))
     assert len(asked) == 3
     store.close()
 
@@ -215,7 +215,7 @@ def test_sqlite_gives_up_the_tables_of_another_version_and_begins_at_checkpoint_
     declared = [DocumentDatabase("a", VIEWS, texts=("title",))]
     store = SqliteDocuments(tmp_path / "a.db", declared)
     store.write("a", [document(1)], checkpoint=5)
-    store._link.execute("PRAGMA user_version = 1")
+    store._connection.execute("PRAGMA user_version = 1")
     store.close()
     store = SqliteDocuments(tmp_path / "a.db", declared)
     assert (store.checkpoint(), store.count("a")) == (0, 0)

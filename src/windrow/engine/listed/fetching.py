@@ -121,7 +121,8 @@ class Fetching:
                 left = len(mine) + len(self._queue.leave(name))
                 if not left:
                     continue
-                told = f"left behind with {left} transfers after {within:g} seconds (drops.fetch_within)"
+                told = f"left behind with {left} transfers after {within:g} seconds "
+                told += f"({self._run.collection.name}.fetch_within)"
                 why = BatchBroken(Reason.TIMEOUT, told, "", retry=True, wait=None)
                 for wanted in mine:
                     if wanted.fetch:

@@ -119,7 +119,8 @@ def _left_alone(run: HarvestRun, one: _Listed, seconds: float) -> None:
 def _leave(run: HarvestRun, late: list[_Listed], within: float) -> None:
     """Put it on record that the listing of these sources has failed: nobody waits for them any longer."""
     for one in late:
-        told = f"{one.source.name}: left behind: its listing had not ended after {within:g} seconds (drops.list_within)"
+        told = f"{one.source.name}: left behind: its listing had not ended after {within:g} seconds"
+        told += f" ({run.collection.name}.list_within)"
         run.close_task(one.task, told, Reason.TIMEOUT, failed=True)
         run.progress.step(1, 1)
 
@@ -185,7 +186,7 @@ def _compare(
     """Note what is new or different in what a source says of an item, which stands at `state`."""
     collection = run.collection
     if offer.reason is None and state == collection.listing.refused:
-        # Refused before, and good now: the list of centres has grown.
+        # Refused before, and good now: the collection takes more owners.
         writer.items.move(run.session, item, collection.listing.first, Reason.RETRIED)
     if known is None or not known.present:
         writer.listings.add(run.session, source, item, offer, "listed")

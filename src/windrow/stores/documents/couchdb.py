@@ -51,7 +51,7 @@ class CouchDocuments:
         self._fields = {"Accept": "application/json", "Content-Type": "application/json"}
         if secret:
             self._fields["Authorization"] = f"Basic {b64encode(secret.encode()).decode()}"
-        self._link: http.client.HTTPConnection | None = None
+        self._connection: http.client.HTTPConnection | None = None
         self._databases = {check_name(one.name): one for one in databases}
         self._first = next(iter(self._databases))
         for one in databases:
@@ -101,15 +101,15 @@ class CouchDocuments:
         raise StoreUnreachable(f"{self._url}: {told}")
 
     def _once(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
-        if self._link is None:
+        if self._connection is None:
             host, port = self._where
             if self._secure:
                 context = ssl.create_default_context()
-                self._link = http.client.HTTPSConnection(host, port, timeout=self._seconds, context=context)
+                self._connection = http.client.HTTPSConnection(host, port, timeout=self._seconds, context=context)
             else:
-                self._link = http.client.HTTPConnection(host, port, timeout=self._seconds)
-        self._link.request(method, self._path + path, body, self._fields)
-        answer = self._link.getresponse()
+                self._connection = http.client.HTTPConnection(host, port, timeout=self._seconds)
+        self._connection.request(method, self._path + path, body, self._fields)
+        answer = self._connection.getresponse()
         return answer.status, answer.read()
 
     # What a store does.
@@ -264,9 +264,9 @@ class CouchDocuments:
 
     def close(self) -> None:
         """Close the connection."""
-        if self._link is not None:
-            self._link.close()
-            self._link = None
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
 
 def _key(view: DocumentView, first: tuple[str, ...], rest: str) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -13,7 +12,7 @@ from typing import Any
 
 from windrow.digest import digest
 from windrow.stores.documents.contract import EVERYTHING, DocumentDatabase, DocumentView, Span, Stored, check_name
-from windrow.stores.sqlite_file import store_errors, transaction
+from windrow.stores.sqlite_file import open_database, store_errors, transaction
 
 VERSION = 2
 """Of the tables; documents in those of another version are given up, since they can be made anew."""
@@ -30,43 +29,42 @@ class SqliteDocuments:
         """Open the file, making its tables."""
         self.path = path
         self._databases = {check_name(one.name): one for one in databases}
-        path.parent.mkdir(parents=True, exist_ok=True)
         with self._guarded():
-            self._link = sqlite3.connect(path, isolation_level=None, timeout=30)
-            self._link.execute("PRAGMA journal_mode = WAL").fetchall()
-            self._link.execute("PRAGMA synchronous = FULL")
-            self._link.execute("PRAGMA secure_delete = ON").fetchall()  # nothing that is removed stays in free pages
+            self._connection = open_database(path)
+            self._connection.execute("PRAGMA secure_delete = ON").fetchall()  # nothing stays in free pages
             self._begin_anew()
-            self._link.executescript("CREATE TABLE IF NOT EXISTS windrow_meta (name TEXT PRIMARY KEY, value INTEGER);")
+            self._connection.executescript(
+                "CREATE TABLE IF NOT EXISTS windrow_meta (name TEXT PRIMARY KEY, value INTEGER)"
+            )
             for one in databases:
-                self._link.executescript(_schema(one))
+                self._connection.executescript(_schema(one))
 
     def _begin_anew(self) -> None:
         """Give up tables of another version: with its checkpoint gone, whoever fills the store begins at 0."""
         if self._version() == VERSION:
             return
-        with transaction(self._link):
+        with transaction(self._connection):
             if self._version() == VERSION:
                 return  # another process was faster
             for name in ("windrow_meta", *(f"{one}{part}" for one in self._databases for part in _TABLES)):
-                self._link.execute(f'DROP TABLE IF EXISTS "{name}"')
-            self._link.execute(f"PRAGMA user_version = {VERSION}")
+                self._connection.execute(f'DROP TABLE IF EXISTS "{name}"')
+            self._connection.execute(f"PRAGMA user_version = {VERSION}")
 
     def _version(self) -> int:
-        return int(self._link.execute("PRAGMA user_version").fetchone()[0])
+        return int(self._connection.execute("PRAGMA user_version").fetchone()[0])
 
     def _guarded(self) -> AbstractContextManager[None]:
         return store_errors(self.path)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        with self._guarded(), transaction(self._link):
+        with self._guarded(), transaction(self._connection):
             yield
 
     def checkpoint(self) -> int:
         """Return the number that was last written with documents, 0 at first."""
         with self._guarded():
-            found = self._link.execute("SELECT value FROM windrow_meta WHERE name = 'checkpoint'").fetchone()
+            found = self._connection.execute("SELECT value FROM windrow_meta WHERE name = 'checkpoint'").fetchone()
         return int(found[0]) if found else 0
 
     def write(
@@ -81,7 +79,7 @@ class SqliteDocuments:
             for one in _in_time(told, documents):
                 fresh += self._put(told, one)
             if checkpoint is not None:
-                self._link.execute(
+                self._connection.execute(
                     "INSERT INTO windrow_meta VALUES ('checkpoint', ?)"
                     " ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
                     (checkpoint,),
@@ -89,7 +87,7 @@ class SqliteDocuments:
         return fresh
 
     def _put(self, database: DocumentDatabase, document: Mapping[str, Any]) -> bool:
-        run, table = self._link.execute, database.name
+        run, table = self._connection.execute, database.name
         body, name, once = dict(document), str(document["_id"]), ""
         if database.once and isinstance(text := body.get(database.once), str):
             body[database.once] = None  # its place among the keys
@@ -124,13 +122,13 @@ class SqliteDocuments:
             return before
         while True:
             text = f'SELECT max(rowid) FROM "{database.name}" WHERE rowid >= ? AND rowid < ?'
-            last = self._link.execute(text, (base, base + _SAME_TIME)).fetchone()[0]
+            last = self._connection.execute(text, (base, base + _SAME_TIME)).fetchone()[0]
             if last is None or last < base + _SAME_TIME - 1:
                 return base if last is None else int(last) + 1
             base += _SAME_TIME  # so many in one second: among those of the next
 
     def _remove(self, database: DocumentDatabase, name: str) -> None:
-        run, table = self._link.execute, database.name
+        run, table = self._connection.execute, database.name
         before = run(f'DELETE FROM "{table}" WHERE id = ? RETURNING rowid, once', (name,)).fetchone()
         if before is None:
             return
@@ -141,7 +139,7 @@ class SqliteDocuments:
     def _drop_text(self, database: DocumentDatabase, once: str) -> None:
         """Remove a long text that no document has any more."""
         if once:
-            self._link.execute(
+            self._connection.execute(
                 f'DELETE FROM "{database.name}_text" WHERE digest = ?1'
                 f' AND NOT EXISTS (SELECT 1 FROM "{database.name}" WHERE once = ?1)',
                 (once,),
@@ -204,10 +202,12 @@ class SqliteDocuments:
         """
         wanted = span.skip + span.limit
         with self._guarded():
-            rows = self._link.execute(f"SELECT d.rowid {rest}", (f"{{{told.texts[0]}}} : ({words})", *values, wanted))
+            rows = self._connection.execute(
+                f"SELECT d.rowid {rest}", (f"{{{told.texts[0]}}} : ({words})", *values, wanted)
+            )
             found = dict.fromkeys(row for (row,) in rows)
             if len(found) < wanted:
-                rows = self._link.execute(f"SELECT d.rowid {rest}", (f"{words}", *values, wanted + len(found)))
+                rows = self._connection.execute(f"SELECT d.rowid {rest}", (f"{words}", *values, wanted + len(found)))
                 found |= dict.fromkeys(row for (row,) in rows)
         for row in [*found][span.skip : wanted]:
             yield from self._rows(database, "WHERE d.rowid = ?", [row])
@@ -218,7 +218,7 @@ class SqliteDocuments:
         if once:
             joined, column = f'LEFT JOIN "{database}_text" t ON t.digest = d.once', "t.content"
         with self._guarded():
-            for body, content in self._link.execute(
+            for body, content in self._connection.execute(
                 f'SELECT d.body, {column} FROM "{database}" d {joined} {rest}', values
             ):
                 made: Stored = json.loads(body)
@@ -229,36 +229,36 @@ class SqliteDocuments:
     def count(self, database: str) -> int:
         """Count the documents of a database."""
         with self._guarded():
-            return int(self._link.execute(f'SELECT count(*) FROM "{database}"').fetchone()[0])
+            return int(self._connection.execute(f'SELECT count(*) FROM "{database}"').fetchone()[0])
 
     def values(self, database: str, field: str) -> list[str]:
         """Return what documents say in a field that is the first of a view, each once, sorted."""
         with self._guarded():
             column = f"json_extract(body, '$.{field}')"
-            rows = self._link.execute(f'SELECT DISTINCT {column} FROM "{database}" ORDER BY 1')
+            rows = self._connection.execute(f'SELECT DISTINCT {column} FROM "{database}" ORDER BY 1')
             return [str(one) for (one,) in rows if one is not None]
 
     def faults(self) -> Iterator[str]:
         """Yield in a sentence each where the file is broken."""
         with self._guarded():
-            for (line,) in self._link.execute("PRAGMA integrity_check"):
+            for (line,) in self._connection.execute("PRAGMA integrity_check"):
                 if line != "ok":
                     yield str(line)
 
     def ids(self, database: str) -> Iterator[str]:
         """Yield the ids of all documents of a database."""
         with self._guarded():
-            for (name,) in self._link.execute(f'SELECT id FROM "{database}"').fetchall():
+            for (name,) in self._connection.execute(f'SELECT id FROM "{database}"').fetchall():
                 yield name
 
     def rewind(self) -> None:
         """Begin at checkpoint 0 again; the documents stay."""
         with self._writing():
-            self._link.execute("DELETE FROM windrow_meta")
+            self._connection.execute("DELETE FROM windrow_meta")
 
     def close(self) -> None:
         """Close the file."""
-        self._link.close()
+        self._connection.close()
 
 
 def _field(name: str) -> str:

@@ -42,10 +42,10 @@ class IndexManifest:
     def __init__(self, path: Path) -> None:
         """Open or make the file. Raises StoreError."""
         try:
-            self._link = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
-            self._link.execute("PRAGMA journal_mode = WAL").close()
-            self._link.execute(_TABLE)
-            self._link.execute(_DUE)
+            self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+            self._connection.execute("PRAGMA journal_mode = WAL").close()
+            self._connection.execute(_TABLE)
+            self._connection.execute(_DUE)
         except sqlite3.Error as error:
             raise StoreError(f"{path}: {error}", reason=Reason.DISK_FAILED) from error
 
@@ -55,31 +55,31 @@ class IndexManifest:
 
     def __exit__(self, *_: object) -> None:
         """Close the file."""
-        self._link.close()
+        self._connection.close()
 
     def distrust(self, ids: Iterable[int]) -> None:
         """Take documents for changed: they are put in again."""
-        self._link.execute("BEGIN IMMEDIATE")
-        with self._link:
-            self._link.executemany("UPDATE entry SET own = -1, whole = -1 WHERE id = ?", [(one,) for one in ids])
+        self._connection.execute("BEGIN IMMEDIATE")
+        with self._connection:
+            self._connection.executemany("UPDATE entry SET own = -1, whole = -1 WHERE id = ?", [(one,) for one in ids])
 
     def stamps(self) -> Iterator[tuple[int, int]]:
         """Yield id and own stamp of all documents, in the order of ids."""
-        yield from self._link.execute("SELECT id, own FROM entry ORDER BY id")
+        yield from self._connection.execute("SELECT id, own FROM entry ORDER BY id")
 
     def need(self, ids: Iterable[int]) -> None:
         """Note documents that may have to be written again; as long as the roll is open, and no longer."""
-        self._link.execute("BEGIN")
-        with self._link:
-            self._link.executemany("INSERT OR IGNORE INTO due VALUES (?)", [(one,) for one in ids])
+        self._connection.execute("BEGIN")
+        with self._connection:
+            self._connection.executemany("INSERT OR IGNORE INTO due VALUES (?)", [(one,) for one in ids])
 
     def due(self, most: int) -> list[int]:
         """Return the first of those that were noted."""
-        return [row[0] for row in self._link.execute("SELECT id FROM due ORDER BY id LIMIT ?", (most,))]
+        return [row[0] for row in self._connection.execute("SELECT id FROM due ORDER BY id LIMIT ?", (most,))]
 
     def done(self, ids: Sequence[int]) -> None:
         """Forget the first of those that were noted, up to the last of these."""
-        self._link.execute("DELETE FROM due WHERE id <= ?", (ids[-1],))
+        self._connection.execute("DELETE FROM due WHERE id <= ?", (ids[-1],))
 
     def named(self, ids: Sequence[int]) -> dict[int, ManifestEntry]:
         """Return the documents of these ids."""
@@ -87,16 +87,18 @@ class IndexManifest:
         for start in range(0, len(ids), _MANY):
             some = ids[start : start + _MANY]
             marks = ",".join("?" * len(some))
-            rows = self._link.execute(f"SELECT id, own, whole, links, anchors FROM entry WHERE id IN ({marks})", some)
+            rows = self._connection.execute(
+                f"SELECT id, own, whole, links, anchors FROM entry WHERE id IN ({marks})", some
+            )
             found |= {row[0]: ManifestEntry(*row) for row in rows}
         return found
 
     def write(self, rows: Iterable[ManifestEntry], gone: Iterable[int] = ()) -> None:
         """Note documents that were put in and those that were removed, in one transaction."""
-        self._link.execute("BEGIN IMMEDIATE")
-        with self._link:
-            self._link.executemany("DELETE FROM entry WHERE id = ?", [(one,) for one in gone])
-            self._link.executemany("INSERT OR REPLACE INTO entry VALUES (?, ?, ?, ?, ?)", rows)
+        self._connection.execute("BEGIN IMMEDIATE")
+        with self._connection:
+            self._connection.executemany("DELETE FROM entry WHERE id = ?", [(one,) for one in gone])
+            self._connection.executemany("INSERT OR REPLACE INTO entry VALUES (?, ?, ?, ?, ?)", rows)
 
 
 try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import groupby
@@ -11,7 +10,7 @@ from pathlib import Path
 from isal import isal_zlib
 
 from windrow.errors import ConfigError
-from windrow.stores.sqlite_file import empty_wal, store_errors, transaction
+from windrow.stores.sqlite_file import empty_wal, open_database, store_errors, transaction
 from windrow.stores.wide.table import Cells, Family, Put, check_families, check_known, check_put
 
 _SCHEMA = """
@@ -33,21 +32,16 @@ class SqliteTable:
         self.path = path
         self._name = name
         with self._guarded():
-            if read_only:
-                self._link = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", timeout=30, uri=True)
-            else:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                self._link = sqlite3.connect(path, isolation_level=None, timeout=30)
+            self._connection = open_database(path, read_only=read_only)
+            if not read_only:
                 self._make(families)
-            rows = self._link.execute("SELECT name, compressed FROM family ORDER BY name")
+            rows = self._connection.execute("SELECT name, compressed FROM family ORDER BY name")
             self._families = {found: Family(found, (), bool(packed)) for found, packed in rows}
         self._known = frozenset(self._families)
 
     def _make(self, families: Sequence[Family]) -> None:
-        run = self._link.execute
-        run("PRAGMA journal_mode = WAL").fetchall()
-        run("PRAGMA synchronous = FULL")
-        self._link.executescript(_SCHEMA)
+        run = self._connection.execute
+        self._connection.executescript(_SCHEMA)
         run("CREATE TABLE IF NOT EXISTS named (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID")
         held = run("SELECT name FROM named").fetchone()
         if held is None:
@@ -62,7 +56,7 @@ class SqliteTable:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        with self._guarded(), transaction(self._link):
+        with self._guarded(), transaction(self._connection):
             yield
 
     def get(self, key: bytes, columns: Sequence[str] = ()) -> Cells:
@@ -81,12 +75,12 @@ class SqliteTable:
                     f"SELECT k.key, c.column, c.packed, c.value FROM key k JOIN cell c ON c.key = k.id"
                     f" WHERE k.key IN ({marks}){wanted} ORDER BY k.key, c.column"
                 )
-                found |= dict(_rows(self._link.execute(text, (*part, *values))))
+                found |= dict(_rows(self._connection.execute(text, (*part, *values))))
         return found
 
     def put(self, rows: Iterable[Put]) -> None:
         """Write cells of rows, in one transaction."""
-        run = self._link.execute
+        run = self._connection.execute
         with self._writing():
             for one in rows:
                 check_put(one, self._known)
@@ -97,7 +91,7 @@ class SqliteTable:
                     continue
                 for column in one.cleared:
                     run("DELETE FROM cell WHERE key = ? AND column = ?", (found[0], column))
-                run_many = self._link.executemany
+                run_many = self._connection.executemany
                 run_many(
                     "INSERT INTO cell VALUES (?,?,?,?) ON CONFLICT DO UPDATE"
                     " SET packed = excluded.packed, value = excluded.value",
@@ -113,11 +107,11 @@ class SqliteTable:
 
     def delete(self, keys: Iterable[bytes]) -> None:
         """Remove rows; nothing of them stays in free pages of the file."""
-        self._link.execute("PRAGMA secure_delete = ON").fetchall()
+        self._connection.execute("PRAGMA secure_delete = ON").fetchall()
         with self._writing():
             for key in keys:
-                self._link.execute("DELETE FROM cell WHERE key = (SELECT id FROM key WHERE key = ?)", (key,))
-                self._link.execute("DELETE FROM key WHERE key = ?", (key,))
+                self._connection.execute("DELETE FROM cell WHERE key = (SELECT id FROM key WHERE key = ?)", (key,))
+                self._connection.execute("DELETE FROM key WHERE key = ?", (key,))
 
     def scan(self, columns: Sequence[str] = (), after: bytes = b"") -> Iterator[tuple[bytes, Cells]]:
         """Yield rows in the order of their keys; writing goes on beside it."""
@@ -130,7 +124,7 @@ class SqliteTable:
         while True:
             with self._guarded():
                 last = b""
-                for key, cells in _rows(self._link.execute(text, (after, *values))):
+                for key, cells in _rows(self._connection.execute(text, (after, *values))):
                     last = key
                     if cells:
                         yield key, cells
@@ -156,11 +150,11 @@ class SqliteTable:
 
     def scour(self, pulse: Callable[[], object]) -> bool:
         """Leave nothing of what was removed in the file's log; False where another process holds it."""
-        return empty_wal(self._link, pulse)
+        return empty_wal(self._connection, pulse)
 
     def close(self) -> None:
         """Close the file."""
-        self._link.close()
+        self._connection.close()
 
 
 def _rows(found: Iterable[tuple[bytes, str | None, int, bytes]]) -> Iterator[tuple[bytes, dict[str, bytes]]]:
