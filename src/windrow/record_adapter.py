@@ -405,7 +405,8 @@ class RecordAdapter:
         host = "" if ours else name.lower()
         for state in ledger.addresses.host_states(ours, host, 0) if ours or (host and "/" not in host) else ():
             if state.collection == self._collection.name:
-                yield TakedownTarget(state.origin, 0, state.seq, self._collection.name)
+                what = f"what {ours} asked of {state.origin}" if ours else state.origin
+                yield TakedownTarget(what, 0, state.seq, self._collection.name)
 
     def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, visits: Sequence[int]) -> int:
         """Remove what visits told; return how many observations that were."""

@@ -32,6 +32,8 @@ from windrow.stores.archive.erase import ErasedSpan, erase, related
 class TakedownTarget(NamedTuple):
     """What is taken down, for which collection: its name, and its address, or the origin's number on the ledger.
 
+    An origin has its address as name. Another name says that it is what one source asked there: others may be asked.
+
     What came of a `shared` address goes, but it has more than what is taken down: it is asked for again.
     """
 
@@ -237,6 +239,9 @@ def _beside(session: Session, warc: str, mine: list[ErasedSpan], taken: _Takedow
     known = ledger.takedowns.records_of(warc)
     shared = {one.offset for one in known} - {span.offset for span in mine}
     target, urls = taken.target, {taken.target.name, *taken.asked}
+    if target.host and not target.name.startswith(("http://", "https://")):  # what one source asked of an origin
+        asked = {one.visit.url for one in ledger.attempts.visits_named(taken.visits)}
+        urls |= asked | {f"{parts(one).origin}/robots.txt" for one in asked}
 
     def ours(uri: str) -> bool:
         url = normalise(uri).url

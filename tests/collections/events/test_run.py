@@ -264,6 +264,32 @@ def test_try_check_search_replay_export_and_forget_work_on_events(tmp_path, site
     assert logs(workspace)[0]["source_text"] == ""
 
 
+def test_forget_of_a_source_takes_down_what_it_asked_and_leaves_the_other_sources_of_its_host(tmp_path, site):
+    site.put("/a.ics", calendar(event("a@x", MEETING, "A")))
+    site.put("/b.ics", calendar(event("b@x", MEETING, "B")))
+    workspace = configured(tmp_path, f"{site.url}/a.ics", every="1s")
+    path = tmp_path / "windrow.toml"
+    board = path.read_text().partition("[source.council]")[2].replace("/a.ics", "/b.ics")
+    path.write_text(f"{path.read_text()}\n[source.board]{board}")
+    workspace = load(tmp_path, environ={}, collections={"events": COLLECTION})
+    run(workspace)
+    with closing(Ledger(workspace.ledger)) as ledger:
+        (told,) = ADAPTER.estimate(workspace, ledger, ["council"])
+    assert told.target == f"what council asked of {site.url}"
+    take_down(workspace, setup_of(workspace), ["council"], "asked", {"events": ADAPTER})
+    assert [one["title"] for one in events(workspace)] == ["B"]
+    asked = len(site.asked)
+    site.put("/c.ics", calendar(event("c@x", MEETING, "C")))
+    path.write_text(path.read_text().replace("/b.ics", "/c.ics"))  # another address at that host is asked
+    workspace = load(tmp_path, environ={}, collections={"events": COLLECTION})
+    waited(workspace)
+    assert set(site.asked[asked:]) - {"/robots.txt"} == {"/c.ics"}
+    assert {one["title"] for one in events(workspace)} == {"B", "C"}
+    with closing(Ledger(workspace.ledger)) as ledger:
+        assert not ledger.takedowns.addresses().hold(f"{site.url}/z.ics")
+        assert list(ADAPTER.check(workspace, ledger)) == []
+
+
 def test_a_branch_that_is_not_on_the_list_is_refused_and_the_workspace_may_name_it(tmp_path):
     with pytest.raises(ConfigError, match="did you mean Legislative"):
         configured(tmp_path, "http://a.example/a.ics", branch="Legislativ")

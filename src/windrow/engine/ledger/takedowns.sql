@@ -99,9 +99,9 @@ SELECT count(DISTINCT address), count(*), coalesce(sum(warc <> ''), 0), coalesce
 WHERE seq IN (SELECT value FROM json_each(?1));
 
 -- name: taken_down
--- The addresses and origins of tombstones that are not lifted.
+-- The addresses and origins of tombstones that are not lifted; not what one source alone asked of an origin.
 SELECT t.address, h.origin FROM tombstone t LEFT JOIN host h ON h.seq = t.host
-WHERE NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted');
+WHERE (t.host = 0 OR t.target = h.origin) AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted');
 
 -- name: takedown_asked_only
 -- What steps asked of services for some visits (a JSON list), and for no other.
