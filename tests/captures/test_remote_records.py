@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import io
+import os
 import time
 from collections import Counter
 from pathlib import Path
@@ -13,8 +16,9 @@ from tests.servers.raw import served
 from tests.servers.s3 import KEY
 from windrow.contract.discoveries import inputs
 from windrow.engine.captures import remote_records
+from windrow.engine.captures.growing_record import GrowingRecord
 from windrow.engine.captures.remote_records import FAILURES, RemoteRecords
-from windrow.errors import ConfigError
+from windrow.errors import ConfigError, TerminalFailure
 from windrow.model import CdxLine, Reading, Secret, Site, Source
 from windrow.reasons import Reason
 
@@ -56,6 +60,43 @@ def test_records_are_fetched_from_nginx_by_ranges_over_http_and_https(drop, tmp_
     secure = f"https://127.0.0.1:{drop.open.port}/drop/"
     assert fetched(tmp_path, ASKED, secure, ca_bundle=drop.open.ca_bundle) == GOT
     assert fetched(tmp_path, ASKED[:1], secure) == [Reason.TLS_FAILED]
+
+
+def plain(body: bytes) -> bytes:
+    return b"WARC/1.0\r\nWARC-Type: response\r\nContent-Length: %d\r\n\r\n" % len(body) + body + b"\r\n\r\n"
+
+
+def test_records_of_unknown_length_are_fetched_to_their_end_and_no_further(drop, tmp_path):
+    """A CDX with 9 fields says where records begin, and not how long they are."""
+    noise = os.urandom(700_000)
+    packed = [gzip.compress(one) for one in (b"small", noise, bytes(3_000_000), b"last")]
+    whole = b"".join(packed)
+    (drop.root / "item-1" / "nine.warc.gz").write_bytes(whole)
+    (drop.root / "item-1" / "nine.warc").write_bytes(plain(b"one") + plain(noise) + b"WARC/1.0\r\nno end")
+    (drop.root / "item-1" / "cut.warc.gz").write_bytes(packed[1][:-9])
+    starts = [sum(map(len, packed[:number])) for number in range(len(packed))]
+    lines = [line(start, None, "item-1/nine.warc.gz") for start in (*starts, 3, len(whole))]
+    lines += [
+        line(start, None, "item-1/nine.warc") for start in (0, len(plain(b"one")), len(plain(b"one") + plain(noise)))
+    ]
+    lines += [line(0, None, "item-1/cut.warc.gz")]
+    at = f"http://127.0.0.1:{drop.plain.port}/drop"
+    assert fetched(tmp_path, lines, at) == [
+        *packed, Reason.BAD_LINE, Reason.TRUNCATED, plain(b"one"), plain(noise), Reason.TRUNCATED, Reason.TRUNCATED,
+    ]  # fmt: skip
+    assert fetched(tmp_path, lines[:2], at, largest=600_000) == [packed[0], Reason.TOO_LARGE]
+
+
+def test_a_record_of_unknown_length_ends_wherever_its_bytes_are_parted():
+    for content in (gzip.compress(b"small"), plain(b"one")):
+        for size in (1, 2, 3, 7, 1000):
+            file = io.BytesIO()
+            record = GrowingRecord(file, "x")
+            for start in range(0, len(content) + 9, size):
+                record.write((content + b"behind it")[start : start + size])
+            assert (file.getvalue(), record.ended) == (content, True)
+    with pytest.raises(TerminalFailure, match="no whole gzip member"):
+        GrowingRecord(io.BytesIO(), "x").write(b"\x1f\x8b" + bytes(99))
 
 
 def test_a_secret_is_read_from_its_place_and_sent_over_https_only(drop, tmp_path, monkeypatch):
@@ -191,4 +232,4 @@ def test_what_waits_for_servers_is_ended_when_the_run_is_to_stop(tmp_path):
 def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path):
     (tmp_path / ".fetched").mkdir()
     (tmp_path / ".fetched" / "7").write_bytes(b"half")
-    assert fetched(tmp_path, [line(0, None)], "http://127.0.0.1:1/") == [Reason.BAD_LINE]
+    assert fetched(tmp_path, [line(0, 0)], "http://127.0.0.1:1/") == [Reason.BAD_LINE]

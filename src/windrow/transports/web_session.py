@@ -152,11 +152,19 @@ class WebConnection(Connection):
             return TransferEnd(status, fields.get("ETag", ""), fields.get("Last-Modified", ""))
 
     async def part(
-        self, url: str, start: int, length: int, write: Callable[[bytes], object], headers: Mapping[str, str]
-    ) -> None:
-        """Get `length` bytes of a file of this server from `start` on (RFC 9110, section 14).
+        self,
+        url: str,
+        start: int,
+        length: int,
+        write: Callable[[bytes], object],
+        headers: Mapping[str, str],
+        *,
+        short: bool = False,
+    ) -> int:
+        """Get `length` bytes of a file of this server from `start` on (RFC 9110, section 14); return how many came.
 
-        A server that sends anything else than these bytes is refused: at once where it sends all of the file.
+        A server that sends anything else than these bytes is refused: at once where it sends all of the file. The file
+        may end before all of them only where `short` is set.
         """
         where = shown(url, 1000)
         asked = {**headers, "Range": f"bytes={start}-{start + length - 1}"}
@@ -166,8 +174,7 @@ class WebConnection(Connection):
                     self._url(url), headers=asked, allow_redirects=False, proxy=self._proxy
                 )
             async with asking as response:
-                _check_part(response, start, length, where)
-                left = length
+                left = length = _part_length(response, start, length, where, short=short)
                 async for block in response.content.iter_any():
                     left -= len(block)
                     if left < 0:
@@ -177,6 +184,7 @@ class WebConnection(Connection):
             raise failure(error, where) from error
         if left:
             raise TransientFailure(f"{where}: {left} of {length} bytes are missing", Reason.INTERRUPTED)
+        return length
 
     async def list(self, folder: str) -> Entries | None:
         """List a folder by its index page, or by the manifest where the site names one."""
@@ -206,8 +214,8 @@ class WebConnection(Connection):
         await self._session.close()
 
 
-def _check_part(response: aiohttp.ClientResponse, start: int, length: int, where: str) -> None:
-    """Refuse an answer that is not the part that was asked for."""
+def _part_length(response: aiohttp.ClientResponse, start: int, length: int, where: str, *, short: bool) -> int:
+    """Return how many bytes come; refuse an answer that is not the part that was asked for."""
     status, fields = response.status, response.headers
     if status == 416:
         raise TerminalFailure(f"{where}: the file ends before byte {start}", Reason.TRUNCATED)
@@ -223,8 +231,9 @@ def _check_part(response: aiohttp.ClientResponse, start: int, length: int, where
     first, last = span(told)
     if first != start or last is None or last >= start + length:
         raise TerminalFailure(f"{where}: Content-Range is {shown(told) or 'missing'}", Reason.PROTOCOL_ERROR)
-    if last < start + length - 1:
+    if last < start + length - 1 and not short:
         raise TerminalFailure(f"{where}: the file ends at byte {last}", Reason.TRUNCATED)
+    return last - start + 1
 
 
 class _Page:

@@ -75,3 +75,18 @@ def test_papers_are_fetched_from_an_s3_store(tmp_path, s3, monkeypatch):
     library.run()
     check(library, made.lines)
     assert KEY.partition(":")[2].encode() not in b"".join(one.read_bytes() for one in tmp_path.rglob("*.db*"))
+
+
+def test_papers_of_an_index_with_9_fields_which_says_no_length_are_fetched_to_their_end(tmp_path, nginx):
+    away = nginx.root / "nine" / "item-9"
+    made = shelf(away)
+    lines = [" ".join((fields := line.split())[:7] + fields[9:]) for line in made.lines]
+    (tmp_path / "nine.cdx").write_text("\n".join([" CDX N b a m s k r V g", *lines]) + "\n")
+    at = f"http://127.0.0.1:{nginx.plain.port}/drop/nine/"
+    library = Library(tmp_path, "", f'cdx = ["nine.cdx"]\nwarc_at = ["{at}"]\nwarc_private = true\n')
+    library.run()
+    assert len(library.rows()) == 4, "all but the one whose line lies about its digest"
+    row = decoded(library.rows()[f"sha1:{sha1(GOOD)}"])
+    assert (row["file:cdx"]["warc"], row["file:cdx"]["offset"]) == ("item-9/far.warc.gz", "0")
+    assert row["file:cdx"]["c_size"] == made.lines[0].split()[8], "the length that the record really has"
+    assert "digest_mismatch" in library.why("http://example.org/changed.pdf")

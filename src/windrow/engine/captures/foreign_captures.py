@@ -47,6 +47,8 @@ BATCH = 128
 ROOM = 256 * 2**20
 """Bytes of records that are fetched together."""
 
+_UNTOLD = ROOM // 64  # bytes that a record counts for whose line says no length
+
 PARTS = 16
 """Into how many a block of lines is parted, where the rules end a process over it: to find the line that does so."""
 
@@ -394,11 +396,12 @@ def _batches(lines: Sequence[CdxLine]) -> Iterator[list[CdxLine]]:
     some: list[CdxLine] = []
     room = ROOM
     for one in lines:
-        if some and (len(some) == BATCH or (one.length or 0) > room):
+        length = _UNTOLD if one.length is None else one.length
+        if some and (len(some) == BATCH or length > room):
             yield some
             some, room = [], ROOM
         some.append(one)
-        room -= one.length or 0
+        room -= length
     if some:
         yield some
 

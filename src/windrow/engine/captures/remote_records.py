@@ -1,7 +1,8 @@
 """Records of WARC files that lie on other machines, fetched by file, offset and length: from web servers and S3 stores.
 
-Some are fetched at a time, into a folder of the archive from which they are copied once they are verified. A server
-that is busy is asked again after a while; one that fails again and again is left alone for the rest of the run.
+Some are fetched at a time, into a folder of the archive from which they are copied once they are verified. Of a record
+whose length no index says (CDX with 9 fields) parts are fetched, each larger than the one before, until it ends. A
+server that is busy is asked again after a while; one that fails again and again is left alone for the rest of the run.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Self
 from urllib.parse import quote
 
 from windrow.contract import RemoteFolder
+from windrow.engine.captures.growing_record import GrowingRecord
 from windrow.errors import TerminalFailure, TransportError, WindrowError
 from windrow.model import CdxLine, Finding, Reading
 from windrow.reasons import Reason
@@ -42,6 +44,9 @@ LONGEST_WAIT = 60.0
 FAILURES = 16
 """Failures in a row after which a folder's server is left alone."""
 
+FIRST_PART, LARGER = 256 * 2**10, 4
+"""Bytes of the first part of a record of unknown length, and how many times larger each further one is."""
+
 _TICK = 0.5  # seconds
 _ELSEWHERE = frozenset({Reason.NOT_FOUND, Reason.GONE})
 
@@ -50,6 +55,14 @@ class _Folder(NamedTuple):
     folder: RemoteFolder
     connection: WebConnection
     headers: Callable[[str], Mapping[str, str]]
+
+
+class _Place(NamedTuple):
+    """Where a record lies in its file: `length` is None where no index says it, `largest` what it may be."""
+
+    offset: int
+    length: int | None
+    largest: int
 
 
 class RemoteRecords:
@@ -98,20 +111,20 @@ class RemoteRecords:
         return [one.result() for one in tasks]
 
     async def _one(self, line: CdxLine, number: int, largest: int, free: asyncio.Semaphore) -> Path | Reading:
-        if not line.length or line.offset is None:
-            return _reading(Reason.BAD_LINE, "the line says not where in its file the record lies, and how long it is")
-        if line.length > largest:
+        if line.length == 0 or line.offset is None:
+            return _reading(Reason.BAD_LINE, "the line says not where in its file the record lies")
+        if line.length is not None and line.length > largest:
             return _reading(Reason.TOO_LARGE, f"the record has {line.length} bytes, {largest} are allowed")
         path = self._keep / str(number)
         async with free:
             try:
-                await self._from_any(line.warc, (line.offset, line.length), path)
+                await self._from_any(line.warc, _Place(line.offset, line.length, largest), path)
             except WindrowError as error:
                 path.unlink(missing_ok=True)
                 return _reading(error.reason or Reason.CONNECT_FAILED, str(error))
         return path
 
-    async def _from_any(self, name: str, place: tuple[int, int], path: Path) -> None:
+    async def _from_any(self, name: str, place: _Place, path: Path) -> None:
         """Fetch a record from the first folder that has its file."""
         last: TransportError | None = None
         for one in self._connections():
@@ -126,7 +139,7 @@ class RemoteRecords:
         assert last is not None
         raise last
 
-    async def _from(self, one: _Folder, name: str, place: tuple[int, int], path: Path) -> None:
+    async def _from(self, one: _Folder, name: str, place: _Place, path: Path) -> None:
         """Fetch a record from a folder; again where its server is busy or breaks off."""
         site = one.folder.site
         url = replace(site, base="").address() + quote(wire(site, name), safe="/-._~", errors="surrogateescape")
@@ -135,7 +148,7 @@ class RemoteRecords:
                 raise TerminalFailure(f"{site.address()}: {Reason.SITE_GIVEN_UP.meaning}", Reason.SITE_GIVEN_UP)
             with path.open("wb") as file:
                 try:
-                    await one.connection.part(url, *place, file.write, one.headers(url))
+                    await _record(one, url, place, file)
                 except TransportError as error:
                     self._failed += error.reason not in _ELSEWHERE and error.reason is not Reason.TRUNCATED
                     wait = error.wait if error.wait is not None else WAIT * 2**number
@@ -159,6 +172,22 @@ class RemoteRecords:
                     headers = partial(_authorization, reveal(one.secret))
                 self._folders.append(_Folder(one, WebConnection(one.site), headers))
         return self._folders
+
+
+async def _record(one: _Folder, url: str, place: _Place, file: BinaryIO) -> None:
+    """Fetch a record; where its length is not known, part by part until it ends."""
+    if place.length is not None:
+        await one.connection.part(url, place.offset, place.length, file.write, one.headers(url))
+        return
+    record, size = GrowingRecord(file, url), FIRST_PART
+    while not record.ended:
+        offset, wanted = place.offset + record.seen, min(size, place.largest - record.seen)
+        if wanted <= 0:
+            raise TerminalFailure(f"{url}: the record has more than {place.largest} bytes", Reason.TOO_LARGE)
+        came = await one.connection.part(url, offset, wanted, record.write, one.headers(url), short=True)
+        if came < wanted and not record.ended:
+            raise TerminalFailure(f"{url}: the file ends within the record", Reason.TRUNCATED)
+        size *= LARGER
 
 
 def _authorization(secret: str, url: str) -> Mapping[str, str]:
