@@ -3,6 +3,7 @@
 import io
 import os
 import random
+import re
 import shutil
 import zipfile
 
@@ -130,6 +131,9 @@ def test_bytes_that_change_wait_for_a_retry(place):
     assert made.run().code == 0
     ((kind, message),) = made.findings(KEY)
     assert kind == "ContentChanged"
+    moment = r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d"
+    sizes = (f"{len(OTHER):,}", f"{len(CONTENT):,}")
+    assert re.match(rf"own now offers {sizes[0]} bytes of {moment}, before {sizes[1]} bytes of {moment};", message)
     assert f"windrow retry {KEY}" in message
     assert (kind, message) in made.zip_log(NAME)
     assert digests(made) == [("own", len(CONTENT))]

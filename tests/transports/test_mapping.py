@@ -128,6 +128,13 @@ def test_aiohttp(kind: type[BaseException], mapped: type, reason: Reason) -> Non
     check(web_session.failure(made(kind), WHERE), mapped, reason)
 
 
+def test_a_refused_connection_is_told_in_the_words_of_the_socket() -> None:
+    """Those of aiohttp say `ssl:default`, of plain connections too."""
+    error = made(aiohttp.ClientConnectorError)
+    assert "ssl:" in str(error)
+    assert "ssl:" not in str(web_session.failure(error, WHERE))
+
+
 def test_every_asyncssh_error() -> None:
     asyncssh = driver("asyncssh")
     shell = driver("windrow.transports.sftp_session")

@@ -56,6 +56,9 @@ _CONNECTING: tuple[tuple[type[BaseException], type[TransportError], Reason], ...
 
 def failure(error: BaseException, where: str) -> TransportError:
     """Map what aiohttp, sockets and TLS raise."""
+    if type(error) is aiohttp.ClientConnectorError:
+        # Its own words name a TLS setting, for plain connections too; those of the socket say what happened.
+        return TransientFailure(f"{where}: {shown(str(error.os_error))}", Reason.CONNECT_FAILED)
     known = _REASONS if isinstance(error, aiohttp.ClientSSLError | TimeoutError) else _REASONS + _CONNECTING
     for alien, kind, reason in known:
         if isinstance(error, alien):

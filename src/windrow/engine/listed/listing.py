@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from windrow.contract import State
 from windrow.digest import digest
+from windrow.display import show
 from windrow.engine.fetchers.message import BatchBroken, BatchEnded, ListedEntries, TransferBatch
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.listings import OfferRow
-from windrow.engine.ledger.moment import spell
 from windrow.engine.listed.connection_pool import host, paces
 from windrow.engine.listed.rest import OriginPauses, told_left_alone, wait_before, worth_waiting
 from windrow.engine.run import HarvestRun
@@ -196,10 +197,15 @@ def _compare(
         return
     writer.listings.add(run.session, source, item, offer, "changed")
     if (known.size, known.modified) != (offer.size, offer.modified) and run.ledger.attempts.latest_captures([item]):
-        before = spell(known.modified) if known.modified else None
-        message = f"{source} now offers {offer.size} bytes of {offer.modified}, before {known.size} bytes of {before}"
+        now, before = _size_and_time(offer.size, offer.modified), _size_and_time(known.size, known.modified)
+        message = f"{source} now offers {now}, before {before}"
         finding = Finding("ContentChanged", f"{message}; windrow retry {offer.key}", Level.WARN)
         writer.items.find(run.session, item, collection.listing.first[0], [finding])
+
+
+def _size_and_time(size: int | None, modified: datetime | None) -> str:
+    told = "a file of unknown size" if size is None else f"{size:,} bytes"
+    return f"{told} of {show(modified)}" if modified else told
 
 
 def _compare_hosts(run: HarvestRun, writer: LedgerWriter, source: str, item: int, offer: Offer) -> None:
@@ -212,7 +218,7 @@ def _compare_hosts(run: HarvestRun, writer: LedgerWriter, source: str, item: int
     others = [one for one in run.ledger.listings.offerers(item) if one.source != source and one.present]
     differing = [one for one in others if one.size not in {None, offer.size}]
     if differing:
-        sizes = ", ".join(f"{one.source} {one.size}" for one in differing)
-        message = f"{source} now offers {offer.size} bytes under this name, beside {sizes}; windrow retry {offer.key}"
+        sizes = ", ".join(f"{one.source} {one.size:,}" for one in differing)
+        message = f"{source} now offers {offer.size:,} bytes under this name, beside {sizes}; windrow retry {offer.key}"
         finding = Finding("ContentDiffers", message, Level.WARN)
         writer.items.find(run.session, item, run.collection.listing.first[0], [finding])
