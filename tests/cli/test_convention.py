@@ -224,3 +224,10 @@ def test_groups_are_few() -> None:
     assert {name for name, one in VERBS.items() if isinstance(one, Branch)} == {
         "windrow", "windrow config", "windrow new"
     }  # fmt: skip
+
+
+def test_a_page_of_the_manual_is_shown_without_the_marks_of_its_generated_parts(windrow) -> None:
+    told = windrow("help", "reasons").out
+    assert "| `bad_name` |" in told
+    assert "<!--" not in told
+    assert "[[[" not in told

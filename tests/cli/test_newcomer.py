@@ -152,6 +152,19 @@ def test_the_only_seed_that_is_not_there_is_told_and_gives_3(root, small, windro
     assert "/nowhere gave no page" in windrow("status").out
 
 
+def test_the_only_seed_without_a_readable_answer_is_told_and_one_that_rules_keep_out_is_not() -> None:
+    options = {"seeds": ("https://example.org/",), "hosts": (), "paths": (), "do_not_crawl": (),
+               "url_query_parameters": ()}  # fmt: skip
+    source = Source("blog", "pages", Site("https", "example.org"), options=options)
+    visit = Visit(1, "https://example.org/", 0, True, datetime.now(UTC), 0.1)
+    for reason in (Reason.TIMEOUT, Reason.PROTOCOL_ERROR, Reason.CONNECT_FAILED, Reason.INTERRUPTED, Reason.TLS_FAILED):
+        told = why_no_page(source, visit._replace(reason=reason))
+        assert told == f"the seed https://example.org/ gave no page: {reason.meaning}"
+    for reason in (Reason.ROBOTS_DENIED, Reason.POLICY_DENIED, Reason.STOPPED, Reason.SITE_GIVEN_UP):
+        assert why_no_page(source, visit._replace(reason=reason)) == ""
+    assert why_no_page(source, visit._replace(digest=0, reason=Reason.TIMEOUT)) == "", "it is asked once more at once"
+
+
 def test_a_seed_of_another_host_is_mended_by_naming_it() -> None:
     options = {"seeds": ("https://example.org/",), "hosts": (), "paths": (), "do_not_crawl": (),
                "url_query_parameters": ()}  # fmt: skip

@@ -9,6 +9,7 @@ import pytest
 
 from tests.engine.roaming import LIMITS, change, faults, roam, source, told
 from tests.servers.hostile import BAD, GOOD, answer, answering
+from windrow.engine.crawl.walk import ENDLESS_REDIRECTS, HOPS
 from windrow.engine.ledger import Ledger
 
 PAGES = 20
@@ -129,6 +130,26 @@ def test_new_addresses_of_a_host_with_an_endless_row_of_known_text_are_given_up_
     rules = told(tmp_path, "SELECT comment FROM task_end WHERE reason = 'trap' AND NOT failed")
     assert len(rules) == 2
     assert all(f"{server.origin(BAD)}, where new addresses bring nothing new" in comment for (comment,) in rules)
+
+
+class Leading(dict):
+    """Hosts whose every address leads to another one, for ever on the one and for some steps on the other."""
+
+    def get(self, key, default=None):
+        host, path = key
+        at = int(path.rpartition("/")[2] or 0) if path != "/robots.txt" else 0
+        if path == "/robots.txt" or (host == GOOD and at == HOPS):
+            return super().get(key, answer(b"<p>the end") if at else default)
+        return answer(b"", "302 Found", more=f"Location: /{at + 1}\r\n")
+
+
+def test_an_endless_row_of_redirects_is_left_after_as_many_as_browsers_follow_and_told(tmp_path):
+    with answering(Leading()) as server:
+        assert roam(tmp_path, source([f"{server.origin(host)}/" for host in (GOOD, BAD)])) == 0
+    asked = {host: {path for one, path in server.asked if one == host} - {"/robots.txt"} for host in (GOOD, BAD)}
+    assert asked[GOOD] == asked[BAD] == {"/", *(f"/{at}" for at in range(1, HOPS + 1))}
+    ((told_of,),) = told(tmp_path, "SELECT comment FROM task_end WHERE reason = 'trap' AND NOT failed")
+    assert told_of == f"1 left out, such as {server.origin(BAD)}/{HOPS + 1}: {ENDLESS_REDIRECTS}"
 
 
 def test_rules_that_failed_once_and_then_came_are_no_trouble_of_the_source(tmp_path):

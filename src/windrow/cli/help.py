@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import click
@@ -12,6 +13,9 @@ from windrow.cli.verb import verb
 from windrow.cli.voice import Voice
 from windrow.display import table
 from windrow.errors import UsageError, WindrowError
+
+_COMMENT = re.compile(r"^<!--.*?-->\n+", re.MULTILINE)
+"""Lines that a reader of the manual in a browser does not see: what its generated parts are made by."""
 
 
 def manual() -> dict[str, Path]:
@@ -54,7 +58,7 @@ def command(ctx: click.Context, voice: Voice, topic: str | None) -> None:
     meant = [name for name in pages if topic.removesuffix(".md").removeprefix("docs/") in {name, Path(name).name}]
     if not meant:
         raise UsageError(f"the manual has no page {topic!r}, and there is no such command", hint="windrow help")
-    _print(voice, meant[0], pages[meant[0]].read_text(encoding="utf-8"))
+    _print(voice, meant[0], _COMMENT.sub("", pages[meant[0]].read_text(encoding="utf-8")))
 
 
 def _print(voice: Voice, name: str, text: str) -> None:

@@ -181,6 +181,17 @@ def test_sitemaps_in_sitemaps_have_an_end():
     assert count == 10_000
 
 
+def test_the_entries_of_an_index_beyond_the_sitemaps_of_a_walk_are_not_even_judged(monkeypatch):
+    """A host that names thousands of sitemaps in each of thousands must not hold up the others of its process."""
+    monkeypatch.setattr("windrow.collections.pages.site_rules.SITEMAPS", 3)
+    guide, judged, call = make(), [], CrawlRequest(1, HOME + "map.xml", kind=2)
+    judge = guide._sitemap
+    monkeypatch.setattr(SiteRules, "_sitemap", lambda _, *given: judged.append(given) or judge(*given))
+    index = sitemap(*(f"{HOME}{at}.xml" for at in range(9)), kind="sitemapindex", entry="sitemap")
+    assert [len(guide.hints(call, {}, index)) for _ in range(2)] == [3, 0]
+    assert len(judged) == 3
+
+
 def test_a_header_can_forbid_to_follow():
     guide = make()
     page = b"/a /b"

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from windrow.collections.pages import recrawl, site_rules
-from windrow.collections.pages.outcome import ended
+from windrow.collections.pages.code import ExitCode
+from windrow.collections.pages.outcome import ended, outcome
 from windrow.collections.pages.parameter import clean
 from windrow.collections.pages.policy import Policy, policy
 from windrow.collections.pages.redirect import move
@@ -25,6 +26,11 @@ from windrow.politeness.private import named
 from windrow.reasons import Reason
 
 NOT_MODIFIED = 304
+_NO_ANSWER = frozenset({
+    ExitCode.DID_NOT_UNDERSTAND_ANSWER, ExitCode.CONNECTION_FAILED, ExitCode.REQUEST_TIMEOUT,
+    ExitCode.ERROR_READING_RESPONSE, ExitCode.RESPONSE_TOO_LARGE, ExitCode.TLS_ERROR, ExitCode.DNS_ERROR,
+})  # fmt: skip
+"""What became of a question that was asked, and to which no answer came that can be read."""
 
 
 def site(source: Source) -> Policy:
@@ -79,9 +85,11 @@ def interval(source: Source, changes: Sequence[bool | None]) -> int:
 
 def why_no_page(source: Source, visit: Visit) -> str:
     """Say why a seed gave no page, with the line that mends it; empty where it gave one, or was not asked for."""
-    if visit.status is None or (visit.status < 300 and not visit.reason):
+    if visit.status is None and not (visit.digest and outcome(None, visit.reason) in _NO_ANSWER):
         return ""
-    if visit.location:
+    if visit.status == NOT_MODIFIED or ((visit.status or 0) < 300 and not visit.reason):
+        return ""
+    if visit.location and visit.status is not None:
         found = move(visit.url, visit.status, visit.location)
         where = parts(found.url) if found and found.url else None
         if where is None:
@@ -91,10 +99,9 @@ def why_no_page(source: Source, visit: Visit) -> str:
         told = f"the seed {visit.url} leads to {where.origin}, which is no host of this source"
         line = f'hosts = ["{where.host}"]' if where.port is None else f'seeds = ["{where.origin}/"]'
         return f"{told}; if it is the same site: {line}"
-    if visit.status == NOT_MODIFIED:
-        return ""
     why = visit.message or (visit.reason.meaning if visit.reason else f"the server answers {visit.status}")
-    return f"the seed {visit.url} gave no page: {why}; if it has moved, mend seeds"
+    mend = "; if it has moved, mend seeds" if visit.status is not None else ""
+    return f"the seed {visit.url} gave no page: {why}{mend}"
 
 
 def word(status: int | None, reason: Reason | None, media: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 
 from windrow.collections.pages import parameter, recrawl
 from windrow.collections.pages.assets import assets
@@ -255,7 +256,7 @@ class SiteRules:
 
     def _some(self, found: Iterable[FoundUrl | None]) -> list[FoundUrl]:
         """Return those that there are, as many as one walk may still offer."""
-        some = [one for one in found if one][: self._sitemaps]
+        some = list(islice((one for one in found if one), self._sitemaps))  # an index may name thousands beyond that
         self._sitemaps -= len(some)
         return some
 
