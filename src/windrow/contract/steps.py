@@ -181,7 +181,8 @@ def observed(recorded: Recorded, result: Any) -> Observed | None:
 class Settle:
     """Make of each visit, in the order of the ledger, what the version store takes.
 
-    `version` is for people: a run reads only what is new, and `windrow replay` all that is kept, whatever it says.
+    `version` rises when the same bytes would give other records. A run reads only what is new, whatever it is; where
+    the store was begun by another version the run says so, and `windrow replay` reads all that is kept by this one.
     `run` reads the bytes in the pool, where `wants` says that they are to be read. `tell` joins the visit with what
     came of that (None where its bytes were not read, a Reading where reading failed) to an entry of the version
     store, or None. `refers` says of an answer without bytes of its own whether its fields let those be read again that

@@ -109,6 +109,19 @@ class ValueStore(VersionStore, Protocol):
         ...
 
 
+@runtime_checkable
+class VersionedStore(VersionStore, Protocol):
+    """A version store that remembers by which version of its step the first of what it holds was read."""
+
+    def read_by(self) -> str:
+        """Return that version; empty where it is not known."""
+        ...
+
+    def begin_by(self, version: str) -> None:
+        """Note the version by which an empty store is filled."""
+        ...
+
+
 class Projection(Protocol):
     """The standard's own bookkeeping, projected from the ledger."""
 

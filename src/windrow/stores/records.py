@@ -115,6 +115,17 @@ class RecordStore:
 
     # What the engine asks and writes.
 
+    def read_by(self) -> str:
+        """Return the version of the step by which the first records were read; empty where that is not known."""
+        found = self._link.execute("SELECT value FROM meta WHERE name = 'read_by'").fetchone()
+        return str(found[0]).removeprefix("v") if found else ""
+
+    def begin_by(self, version: str) -> None:
+        """Note the version of the step by which an empty store is filled."""
+        with self._writing():
+            # Without a letter before it SQLite would make a number of "2.10", since the column is one of numbers.
+            self._link.execute("INSERT OR REPLACE INTO meta VALUES ('read_by', ?)", (f"v{version}",))
+
     def checkpoint(self) -> int:
         """Return the number of the last visit that was settled, 0 at first."""
         return self._meta("checkpoint")

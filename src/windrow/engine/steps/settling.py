@@ -34,7 +34,7 @@ from windrow.engine.requests.answers import KeptAnswer, request_of
 from windrow.engine.requests.following import place_of
 from windrow.engine.requests.services import ServiceRequests
 from windrow.engine.requests.waiting import service_wait
-from windrow.engine.run import HarvestRun, ValueStore, VersionStore, WaitingStore
+from windrow.engine.run import HarvestRun, ValueStore, VersionedStore, VersionStore, WaitingStore
 from windrow.engine.runtime import rare_gc
 from windrow.engine.steps.stepping import OWN_FAULTS
 from windrow.errors import ArchiveError, StoreError, WindrowError
@@ -88,6 +88,7 @@ class Settling:
         run.progress.begin(self._step.phase, run.ledger.attempts.count_after(version_store.checkpoint()))
         try:
             self._refuse_older_ledger()
+            self._compare_versions()
             self._settle_all()
             self._settle_answered()
             self._read_again()
@@ -125,6 +126,18 @@ class Settling:
                 f"what visits told is on record up to visit {checkpoint}, and the ledger ends with visit {last}",
                 hint="put back the ledger that belongs to these books, or remove them: the next run makes them anew",
             )
+
+    def _compare_versions(self) -> None:
+        """Say so where what is held was read by another version of the step: a replay reads it by this one."""
+        run, store, step = self._run, self._version_store, self._step
+        if not isinstance(store, VersionedStore):
+            return
+        if not store.checkpoint():
+            store.begin_by(step.version)
+        elif (before := store.read_by()) and before != step.version:
+            told = f"{run.collection.name}: version {step.version} of {step.phase} reads what is new; what was read"
+            told += f" by version {before} stays as it is until: windrow replay"
+            run.close_task(run.open_task(run.collection.phase(step.phase)), told)
 
     def _pulse(self) -> bool:
         self._run.tick()
