@@ -1,55 +1,66 @@
-"""CPU time of what a block starts: all processes, those included that nobody waits for."""
+"""CPU time of what a block starts: every process of it, however short it lived and whoever waited for it."""
 
 from __future__ import annotations
 
+import ctypes
 import os
-import threading
+import resource
+import time
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
-from benchmarks.memory import tree
+_SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER, of <linux/prctl.h>
+_PATIENCE = 10.0  # seconds for processes that outlive the block by a little, as a fork server does
 
-_EVERY = 0.05  # seconds between two looks: what a process does after the last one is not counted
+
+class Taken(NamedTuple):
+    """What one run took, in seconds: by the clock, and of the processor by all its processes."""
+
+    clock: float
+    cpu: float
 
 
 class Meter:
-    """Seconds of CPU that the processes started within a block take; those from before do not count."""
+    """Seconds of CPU, user and system, that the processes started within a block take; those from before do not count.
+
+    The kernel adds what a process took to the one that waits for it. Within the block, processes whose parent has
+    ended become children of this one, so that all of them are waited for at its end.
+    """
 
     def __init__(self) -> None:
-        """Leave out what runs now."""
-        self._before = set(tree(os.getpid()))
-        self._seen: dict[int, float] = {}
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
+        """Adopt what nobody waits for, from now on."""
+        ctypes.CDLL(None, use_errno=True).prctl(_SUBREAPER, 1, 0, 0, 0)
+        self.seconds = 0.0
+        self._running: set[int] = set()
 
     def __enter__(self) -> Self:
-        """Begin to look."""
-        self._thread.start()
+        """Begin to count; what runs now is left alone."""
+        self._running = _children()
+        self.seconds -= _taken()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Look no more."""
-        self._ended.set()
-        self._thread.join()
-
-    @property
-    def seconds(self) -> float:
-        """Return what all of them took."""
-        return sum(self._seen.values())
-
-    def _watch(self) -> None:
-        while not self._ended.wait(_EVERY):
-            for process in set(tree(os.getpid())) - self._before:
-                self._seen[process] = max(_taken(process), self._seen.get(process, 0.0))
+        """Wait for the processes that are left over, and count no more."""
+        until = time.monotonic() + _PATIENCE
+        while (left := _children() - self._running) and time.monotonic() < until:
+            for process in left:
+                os.waitpid(process, os.WNOHANG)
+            time.sleep(0.005)
+        self.seconds += _taken()
 
 
-def _taken(process: int) -> float:
-    """Return the seconds that a process took so far; 0 if it has ended."""
-    try:
-        fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def _taken() -> float:
+    """Return the seconds of all processes that were waited for so far."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _children() -> set[int]:
+    """Return the processes whose parent this one is."""
+    found: set[int] = set()
+    for path in Path("/proc/self/task").glob("*/children"):
+        found.update(map(int, path.read_text().split()))
+    return found

@@ -5,6 +5,9 @@ digest, writes it into WARC and puts every attempt on the ledger. The peer has i
 write to the same file system. Each is timed as a whole process, and then again over a folder with
 nothing to fetch (for one large file: one of eight bytes): the difference is the rate, and the note has the
 rate of the whole process too.
+
+A second line has what the client's processes take of the processor, without the server's: on a machine
+that does something else besides, it is the steadier one.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.comparison import Comparison, median_of, spread
+from benchmarks.cpu import Meter, Taken
 from benchmarks.daemon import Missing, find, place, scratch
 from benchmarks.gather import kept, write
 from benchmarks.server import Server, sshd, vsftpd
@@ -87,13 +91,14 @@ def ours(server: Server, load: Load, into: Path) -> list[str]:
     return write(server.at(f"{server.base.rstrip('/')}/{load.folder}"), into)
 
 
-def timed(make: Peer, server: Server, load: Load, into: Path) -> float:
+def timed(make: Peer, server: Server, load: Load, into: Path) -> Taken:
     """Run one client to its end, check that all is there, and return its seconds."""
     into.mkdir()
     command = make(server, load, into)
-    began = time.monotonic()
-    ended = subprocess.run(command, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    seconds = time.monotonic() - began
+    with Meter() as meter:
+        began = time.monotonic()
+        ended = subprocess.run(command, check=False, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        seconds = time.monotonic() - began
     assert ended.returncode == 0, (command[0], ended.returncode, ended.stderr[-1000:])
     if make is ours:
         got = kept(into)
@@ -102,31 +107,32 @@ def timed(make: Peer, server: Server, load: Load, into: Path) -> float:
         got = (len(found), sum(found))
     assert got == (load.files, load.files * load.size), got
     shutil.rmtree(into)
-    return seconds
+    return Taken(seconds, meter.seconds)
 
 
 class Clock:
-    """The seconds of one client's runs, and of those that had nothing to do."""
+    """What one client's runs took, and those that had nothing to do."""
 
     def __init__(self, client: Peer) -> None:
         """Begin with none."""
         self.client = client
-        self.whole: list[float] = []
-        self.bare: list[float] = []
+        self.whole: list[Taken] = []
+        self.bare: list[Taken] = []
 
     def turn(self, server: Server, load: Load, into: Path) -> None:
         """Run the client over the load, and over nothing."""
-        for one, seconds in ((load, self.whole), (load.idle, self.bare)):
-            seconds.append(timed(self.client, server, one, into))
+        for one, taken in ((load, self.whole), (load.idle, self.bare)):
+            taken.append(timed(self.client, server, one, into))
 
-    def rates(self, load: Load) -> list[float]:
+    def rates(self, load: Load, kind: str = "clock") -> list[float]:
         """Return the rate of each run, without what the client takes to start, log in and end."""
-        start = median_of(self.bare)
-        return [load.rate(max(seconds - start, 1e-3)) for seconds in self.whole]
+        start = median_of([getattr(one, kind) for one in self.bare])
+        return [load.rate(max(getattr(one, kind) - start, 1e-3)) for one in self.whole]
 
     def told(self, load: Load) -> str:
         """Say what a whole process comes to, and how much of it is not the work."""
-        return f"{load.rate(median_of(self.whole)):,.0f} with its {median_of(self.bare):.2f} s of start and end"
+        rate = load.rate(median_of([one.clock for one in self.whole]))
+        return f"{rate:,.0f} with its {median_of([one.clock for one in self.bare]):.2f} s of start and end"
 
 
 def compare(
@@ -149,11 +155,12 @@ def compare(
         many = f"{load.files:,} files of {load.size / 1000:g} kB"
         what = f"one file of {load.size >> 20} MiB" if load.is_one else many
         unit, name = ("MB/s", peer.__name__) if load.is_one else ("files/s", f"{peer.__name__} mirror")
-        rates = mine.rates(load), theirs.rates(load)
-        note = f"{turns} runs each, {place(folder)}; {spread(*rates)}; ours {mine.told(load)}"
-        note += f", theirs {theirs.told(load)}" if theirs.whole else ""
-        ahead = median_of(rates[0]), median_of(rates[1]) or None
-        yield Comparison(f"{what} over {scheme}", unit, ahead[0], name, ahead[1], goal, note=note)
+        told = f"ours {mine.told(load)}" + (f", theirs {theirs.told(load)}" if theirs.whole else "")
+        for kind, of, aim in (("clock", unit, goal), ("cpu", f"{unit.removesuffix('/s')} a CPU second", None)):
+            rates = mine.rates(load, kind), theirs.rates(load, kind)
+            note = f"{turns} runs each, {place(folder)}; {spread(*rates)}" + (f"; {told}" if kind == "clock" else "")
+            ahead = median_of(rates[0]), median_of(rates[1]) or None
+            yield Comparison(f"{what} over {scheme}", of, ahead[0], name, ahead[1], aim, note=note)
 
 
 def small_ftp(load: Load = SMALL, turns: int = TURNS) -> Iterator[Comparison]:
