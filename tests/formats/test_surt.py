@@ -4,8 +4,10 @@ import re
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from windrow.formats.surt import surt
+from windrow.formats.surt import _surt, surt
 
 KEYS = [
     ("http://example.org", "org,example)/"),
@@ -151,3 +153,16 @@ def test_long_addresses_take_time_in_proportion(piece):
         surt("http://h/" + piece * count)
         times.append(time.perf_counter() - began)
     assert times[1] < 16 * times[0] + 0.05
+
+
+@given(
+    scheme=st.sampled_from(["http", "https", "ftp", "ftps", "sftp", "file"]),
+    host=st.text("aB1.-w", max_size=8),
+    port=st.sampled_from(["", ":", ":80", ":021", ":2222", ":443", ":70000"]),
+    path=st.text("/aB.~-_(x", max_size=12),
+)
+def test_a_plain_address_of_any_scheme_has_the_key_that_the_long_way_gives(
+    scheme: str, host: str, port: str, path: str
+) -> None:
+    address = f"{scheme}://{host}{port}{path}"
+    assert surt(address) == _surt(address.encode())

@@ -187,3 +187,26 @@ def test_what_is_asked_in_one_moment_is_sent_with_one_call_and_before_the_end() 
     sent = Sent()
     asyncio.run(work(sent))
     assert sent.calls == [b"onetwo", b"three", b"closed"]
+
+
+def test_a_small_file_over_sftp_costs_no_empty_packets_and_no_log_lines(sshd: Served) -> None:
+    """What asyncssh does for each packet and nobody needs is left out; a version that renames it is noticed here."""
+    asyncssh = driver("asyncssh")
+    sent: list[int] = []
+    logged: list[object] = []
+
+    async def counted() -> None:
+        connection = await Sftp().connect(sshd.site)
+        line: Any = await connection.open()  # type: ignore[attr-defined]
+        wire = line.connection
+        seen, wire._send = wire._send, lambda data: (sent.append(len(data)), seen(data))
+        before, asyncssh.logging.SSHLogger.packet = asyncssh.logging.SSHLogger.packet, lambda *a, **_: logged.append(a)
+        try:
+            async with connection:
+                await connection.get("add/small.zip", Bag())
+        finally:
+            asyncssh.logging.SSHLogger.packet = before
+
+    asyncio.run(counted())
+    assert len(sent) < 10  # twice seven, were there an empty one before each
+    assert len(logged) == 0

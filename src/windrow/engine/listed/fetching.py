@@ -25,6 +25,9 @@ from windrow.engine.run import HarvestRun
 from windrow.model import Fetched, Finding, Level, Source, Status
 from windrow.reasons import Reason
 
+GATHERED = 0.25
+"""Seconds for which events may wait, to be put on record with others in one transaction; the end of a batch may not."""
+
 NAMED = 5
 """Items that are named where several rest."""
 
@@ -60,6 +63,8 @@ class Fetching:
         self._halted = False
         self._ends: dict[int, tuple[str, Reason]] = {}  # items that failed at their last host: key and reason
         self._batches: dict[int, tuple[str, int]] = {}  # source, and its breaks when the batch began
+        self._events: list[Event] = []  # what happened and is not on record yet
+        self._recorded = 0.0
 
     def run(self) -> None:
         """Go on until nothing is left, or the person stops it."""
@@ -70,6 +75,7 @@ class Fetching:
         end = time.monotonic() + within
         while not queue.empty:
             if time.monotonic() > end:
+                self._record()
                 self._leave(within)
                 break
             if not run.stopping():
@@ -80,19 +86,32 @@ class Fetching:
             elif not self._halted:
                 self._halted = True
                 run.crew.halt()
-            events = run.crew.events(0.05)
-            if not events and not self._batches:
-                time.sleep(0.05)  # everything waits for its next try
-            if events:
-                with run.ledger.writing() as writer:
-                    for event in events:
-                        self._note(writer, event)
+            self._listen()
             run.tick()
         run.grown.clear()
         self._tell_pauses()
         for host in self._hosts.values():
             self._close(host)
         run.progress.end()
+
+    def _listen(self) -> None:
+        """Wait a moment for events, and put them on record: together where they come fast."""
+        events = self._run.crew.events(0.05)
+        self._events += events
+        if not events and not self._batches:
+            time.sleep(0.05)  # everything waits for its next try
+        ended = any(isinstance(event, BatchEnded) for event in events)
+        if ended or time.monotonic() - self._recorded > GATHERED:
+            self._record()
+
+    def _record(self) -> None:
+        """Put what happened on record."""
+        if self._events:
+            with self._run.ledger.writing() as writer:
+                for event in self._events:
+                    self._note(writer, event)
+            self._events.clear()
+            self._recorded = time.monotonic()
 
     def _tell_pauses(self) -> None:
         """Put it on record which items rest from now on, and which are not tried again by themselves."""

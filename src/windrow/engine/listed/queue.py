@@ -18,6 +18,7 @@ from windrow.engine.run import HarvestRun
 from windrow.engine.steps.due import Due, due
 from windrow.formats.warc import stamp
 from windrow.model import FetchRequest, Finding, KnownCapture, Level, OfferingHost, Source, Status
+from windrow.stores.archive.capture_sink import SMALL
 
 WINDOW = 4096
 """Most items held in memory at a time."""
@@ -179,11 +180,12 @@ def _request(one: Due, source: Source, offer: ItemOffer, last: LatestCapture | N
     # A part belongs to one version of one file at one source: another size or time is another part, and so
     # is another attempt at what was kept before. Where nothing tells versions apart, none is gone on with.
     before = KnownCapture(last.digest, stamp(last.at), last.address) if last else KnownCapture()
-    dated = spell(offer.modified) if offer.modified else None
-    version = [source.name, offer.path, str(offer.size), str(dated), before.digest]
-    # HTTP tells versions apart by itself, the others by the time of the file.
-    apart = offer.modified is not None or source.site.scheme in {"http", "https"}
-    part = short(combine(version)) if apart else ""
+    # HTTP tells versions apart by itself, the others by the time of the file. What is small has no part.
+    part = ""
+    large = offer.size is None or offer.size > SMALL
+    if large and (offer.modified is not None or source.site.scheme in {"http", "https"}):
+        dated = spell(offer.modified) if offer.modified else None
+        part = short(combine([source.name, offer.path, str(offer.size), str(dated), before.digest]))
     return FetchRequest(one.item.id, offer.path, offer.size, part, offer.sidecar, before, offer.modified)
 
 
