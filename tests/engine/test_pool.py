@@ -1,14 +1,17 @@
+import pickle
 from datetime import UTC, datetime
 from itertools import pairwise
+from threading import Thread
 from time import monotonic
 
 import pytest
 
 from tests.engine.toy import TOY
 from windrow.engine.fetchers.message import Job
+from windrow.engine.runtime import CONTEXT
 from windrow.engine.steps.pool import Pool
-from windrow.engine.steps.worker import WorkerConfig
-from windrow.model import FetchRequest, Item, Limits
+from windrow.engine.steps.worker import Outbox, WorkerConfig, received
+from windrow.model import FetchRequest, Finding, Item, Limits, Reading
 from windrow.reasons import Reason
 from windrow.stores.archive import ArchiveWriter, CaptureSink
 
@@ -84,3 +87,29 @@ def test_a_step_that_is_stopped_each_time_has_its_first_end_as_its_reason(read):
     results = read(["a", "sleep, then die", "b", "die", "sleep"], retakes=2, seconds=1)
     found = [reading.reason for _, reading in results]
     assert found == [None, Reason.TIME_LIMIT, None, Reason.WORKER_DIED, Reason.TIME_LIMIT]
+
+
+def test_small_and_large_results_are_sent_in_the_order_of_their_jobs(tmp_path):
+    outbox = Outbox(WorkerConfig(TOY, tmp_path, Limits(), {}))
+    findings = tuple(Finding("Odd", f"{number:02}" * 1000) for number in range(70))
+    results = [Reading(count=number, findings=findings if number % 3 == 0 else ()) for number in range(10)]
+    for result in results:
+        outbox.add(result, 0.0)
+    ours, theirs = CONTEXT.Pipe()
+    messages = [*outbox.messages()]
+    assert 1 < len(messages) < len(results)
+    with ours, theirs:
+        Thread(target=lambda: [*map(theirs.send_bytes, messages)]).start()
+        assert [done.result for done in received(ours, len(results))] == results
+
+
+def test_a_result_that_no_memory_is_left_to_send_is_that_documents_failure(tmp_path):
+    class Bulky:
+        def __reduce__(self):
+            raise MemoryError
+
+    outbox = Outbox(WorkerConfig(TOY, tmp_path, Limits(), {}))
+    for result in (Reading(count=1), Bulky(), Reading(count=2)):
+        outbox.add(result, 0.0)
+    (message,) = outbox.messages()
+    assert [done.result.reason for done in pickle.loads(message)] == [None, Reason.MEMORY_LIMIT, None]

@@ -7,7 +7,6 @@ reading's reason and findings; nothing that a centre sends makes them raise.
 from __future__ import annotations
 
 import hashlib
-from functools import lru_cache
 from typing import BinaryIO
 
 from windrow.collections.drops import name as names
@@ -24,6 +23,7 @@ from windrow.model import Finding, Level, Limits, Member, Reading, Resource
 from windrow.reasons import Reason
 
 ROOTS = {DocumentKind.SPECIMEN: "centreSpecimenSet", DocumentKind.EXPERIMENT: "centreProcedureSet"}
+_KINDS = {one.value: one for one in DocumentKind}
 HARMLESS = (Reason.NOT_A_FILE, Reason.UNSAFE_NAME)
 """What is wrong with one entry alone; any other fault is one of the whole zip."""
 
@@ -82,15 +82,17 @@ def schema(task: Task, kind: DocumentKind) -> xsd.XmlSchema:
 
 def compiled(sheet: Resource) -> xsd.XmlSchema:
     """Compile a schema with the files beside it; one that cannot be used is a StepError."""
-    imports = {beside.path.name: beside.content for beside in sheet.siblings}
-    known_by = _known_by(sheet.digest, *(f"{beside.path.name} {beside.digest}" for beside in sheet.siblings))
-    return xsd.load(xsd.Sheets(known_by, sheet.content, imports))
+    # It is asked for with every document: what is the same object as before is not looked at again.
+    made = _last.get(sheet.name)
+    if made is None or made[0] is not sheet:
+        imports = {beside.path.name: beside.content for beside in sheet.siblings}
+        known_by = combine([sheet.digest, *(f"{beside.path.name} {beside.digest}" for beside in sheet.siblings)])
+        made = _last[sheet.name] = (sheet, xsd.load(xsd.Sheets(known_by, sheet.content, imports)))
+    return made[1]
 
 
-@lru_cache(maxsize=64)
-def _known_by(*digests: str) -> str:
-    """Return the one digest of several; it is asked for with every document."""
-    return combine(digests)
+_last: dict[str, tuple[Resource, xsd.XmlSchema]] = {}
+"""The schema that was compiled last for each name."""
 
 
 def _judge(entries: list[ZipMember]) -> None:
@@ -124,9 +126,10 @@ def _kind(task: Task) -> DocumentKind:
     """Return what an XML file says it is by its name."""
     name = task.item.member or task.item.key.rpartition("/")[2]
     found = names.xml_pattern(task.options.get("xml_name") or names.XML).fullmatch(name)
-    if not found or found["kind"] not in set(DocumentKind):
+    kind = _KINDS.get(found["kind"]) if found else None
+    if kind is None:
         raise StepError(f"{name[:200]!r} does not follow the convention", Reason.BAD_NAME)
-    return DocumentKind(found["kind"])
+    return kind
 
 
 def _agree(text: xml.XmlText, kind: DocumentKind) -> None:

@@ -8,7 +8,7 @@ import pickle
 import resource
 import signal
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from ctypes import c_longlong
 from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
@@ -30,6 +30,8 @@ AnyJob = Job | FollowJob | SelectJob | BlockJob | ScanJob | RecordJob
 
 _PART = 1 << 16
 """Bytes of results that are joined into one message."""
+_FEW = 64
+"""Findings, members and questions of a result that is small."""
 _RARELY = 20_000
 """Objects made between two looks for garbage that is tied in a knot: there is little of it, and looking costs time."""
 
@@ -142,13 +144,48 @@ def _answered(desk: WorkerConfig, reader: CaptureReader, kept: KeptAnswer) -> An
     return Answer(kept.request, kept.status, fields, cast(BinaryIO, content), kept.at, reason=kept.reason)
 
 
-def packed(desk: WorkerConfig, result: Any, began: float) -> bytes:
-    """Pickle one job's result; one that the memory limit leaves no room to send is that document's failure."""
-    try:
-        return pickle.dumps(Done(result, time.monotonic() - began), pickle.HIGHEST_PROTOCOL)
-    except MemoryError:
-        del result
-        return pickle.dumps(Done(_too_much(desk), time.monotonic() - began), pickle.HIGHEST_PROTOCOL)
+class Outbox:
+    """The results of a batch of jobs, pickled: what is small together, what is large at once and by itself."""
+
+    def __init__(self, desk: WorkerConfig) -> None:
+        """Begin with none."""
+        self._desk = desk
+        self._small: list[Done] = []
+        self._pickles: list[bytes] = []
+
+    def add(self, result: Any, began: float) -> None:
+        """Take one job's result; one that the memory limit leaves no room to send is that document's failure."""
+        done = Done(result, time.monotonic() - began)
+        if type(result) is Reading and len(result.findings) + len(result.members) + len(result.lookups) < _FEW:
+            self._small.append(done)
+            return
+        try:
+            content = pickle.dumps([done], pickle.HIGHEST_PROTOCOL)
+        except MemoryError:
+            del result, done
+            self._small.append(Done(_too_much(self._desk), time.monotonic() - began))
+            return
+        self._close()
+        self._pickles.append(content)
+
+    def _close(self) -> None:
+        if self._small:
+            self._pickles.append(pickle.dumps(self._small, pickle.HIGHEST_PROTOCOL))
+            self._small.clear()
+
+    def messages(self) -> Iterator[bytes]:
+        """Yield what is to be sent, small pickles joined, in the order of the jobs."""
+        self._close()
+        part: list[bytes] = []
+        size = 0
+        for one in self._pickles:
+            if part and size + len(one) > _PART:
+                yield b"".join(part)
+                part, size = [], 0
+            part.append(one)
+            size += len(one)
+        if part:
+            yield b"".join(part) if len(part) > 1 else part[0]
 
 
 def _too_much(desk: WorkerConfig) -> Reading:
@@ -180,33 +217,18 @@ def main(pipe: Pipe, desk: WorkerConfig, at: Any) -> None:
             return
         if jobs is None:
             return
-        results = []
+        outbox = Outbox(desk)
         for number, job in enumerate(jobs):
             at.value = number
             began = time.monotonic()
             signal.setitimer(signal.ITIMER_REAL, desk.limits.seconds)
-            result = packed(desk, run_job(desk, reader, job), began)
+            outbox.add(run_job(desk, reader, job), began)
             signal.setitimer(signal.ITIMER_REAL, 0)
-            results.append(result)
         try:
-            for part in _parts(results):
-                pipe.send_bytes(part)
+            for message in outbox.messages():
+                pipe.send_bytes(message)
         except OSError:
             return
-
-
-def _parts(results: Iterable[bytes]) -> Iterator[bytes]:
-    """Join small results, so that a batch of small documents travels as one message."""
-    part: list[bytes] = []
-    size = 0
-    for result in results:
-        if part and size + len(result) > _PART:
-            yield b"".join(part)
-            part, size = [], 0
-        part.append(result)
-        size += len(result)
-    if part:
-        yield b"".join(part) if len(part) > 1 else part[0]
 
 
 def received(pipe: Pipe, count: int) -> list[Done]:
@@ -216,7 +238,7 @@ def received(pipe: Pipe, count: int) -> list[Done]:
         message = pipe.recv_bytes()
         stream = io.BytesIO(message)
         while stream.tell() < len(message):
-            results.append(pickle.load(stream))  # noqa: S301 of our own worker
+            results += pickle.load(stream)  # noqa: S301 of our own worker
     return results
 
 
