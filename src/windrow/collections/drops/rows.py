@@ -31,7 +31,7 @@ class Plan(NamedTuple):
 
     table: str
     parent: str | None  # the table named in `parent_table`, where there is such a column
-    attributes: tuple[tuple[int, str, Read | None], ...]  # the place among the columns, the name, and how to read it
+    attributes: dict[str, tuple[int, Read | None]]  # by name: the place among the columns, and how to read it
     texts: dict[str, int]  # a child that is only a text -> its place among the columns
     own: int  # the place of the element's own text, -1 without
     own_read: Read | None
@@ -55,6 +55,7 @@ class RowReader:
     def __init__(self, limits: Limits) -> None:
         """Take no more than the limits allow."""
         self._limits = limits
+        self._most = limits.elements
         self._count = 0
         self._tables: dict[str, list[Row]] = {name: [] for name in ELEMENTS}
         self._entities: list[Entity] = []
@@ -120,41 +121,38 @@ class RowReader:
         self._entities.append(Entity(local, inner.entity, known_as))
 
     def _row(self, plan: Plan, element: Node, parent: int | None, entity: int | None, ordinal: int) -> None:
-        """Add the element's row, then those of the elements in it."""
+        """Add the element's row, and after it those of the elements in it."""
         local = self._count
-        if local >= self._limits.elements:
-            raise StepError(f"more than {self._limits.elements} elements", Reason.TOO_MANY_ELEMENTS)
+        if local >= self._most:
+            raise StepError(f"more than {self._most} elements", Reason.TOO_MANY_ELEMENTS)
         self._count = local + 1
-        cells = _cells(plan, element)
-        inner: list[tuple[Plan, Node]] = []
+        cells: list[Any] = [None] * plan.width
+        if plan.parent is not None:
+            cells[0] = plan.parent
+        attributes = plan.attributes
+        given: Any = element.items()
+        for name, text in given:
+            if name in attributes:
+                place, read = attributes[name]
+                cells[place] = text if read is None else read(text)
+        if plan.own >= 0:
+            own = element.text or ""
+            cells[plan.own] = own if plan.own_read is None else plan.own_read(own)
+        table = self._tables[plan.table]
+        at = len(table)
+        table.append(())  # its place: rows come in the order of their elements, and the cells are not all read yet
         if entity is not None:  # a centre's row is made at its start, and its records one by one
-            texts = plan.texts
+            texts, children, number = plan.texts, plan.children, 0
             for child in element:
                 tag = child.tag
                 if tag in texts:
                     cells[texts[tag]] = child.text or ""
-                elif tag in plan.children:
-                    inner.append((plan.children[tag], child))
+                elif tag in children:
+                    self._row(children[tag], child, local, entity, number)
+                    number += 1
                 else:
                     raise _unplaced(child)
-        self._tables[plan.table].append((local, parent, entity, ordinal, *cells))
-        for number, (below, child) in enumerate(inner):
-            self._row(below, child, local, entity, number)
-
-
-def _cells(plan: Plan, element: Node) -> list[Any]:
-    """Return the cells that the element itself fills."""
-    cells: list[Any] = [None] * plan.width
-    if plan.parent is not None:
-        cells[0] = plan.parent
-    for place, name, read in plan.attributes:
-        text = element.get(name)
-        if text is not None:
-            cells[place] = text if read is None else read(text)
-    if plan.own >= 0:
-        text = element.text or ""
-        cells[plan.own] = text if plan.own_read is None else plan.own_read(text)
-    return cells
+        table[at] = (local, parent, entity, ordinal, *cells)
 
 
 @lru_cache(maxsize=256)
@@ -163,11 +161,11 @@ def prepare(namespace: str, table: str, parent: str = "") -> Plan:
     element: Element = ELEMENTS[table]
     several = len(parents(table)) > 1
     start = 1 if several else 0
-    attributes, texts, own, own_read = [], {}, -1, None
+    attributes, texts, own, own_read = {}, {}, -1, None
     for place, field in enumerate(element.fields, start):
         read = READERS[field.column.kind]
         if field.place.startswith("@"):
-            attributes.append((place, field.place[1:], read))
+            attributes[field.place[1:]] = (place, read)
         elif field.place == ".":
             own, own_read = place, read
         else:
@@ -175,7 +173,7 @@ def prepare(namespace: str, table: str, parent: str = "") -> Plan:
     return Plan(
         table=table,
         parent=parent if several else None,
-        attributes=tuple(attributes),
+        attributes=attributes,
         texts=texts,
         own=own,
         own_read=own_read,

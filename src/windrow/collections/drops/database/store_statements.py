@@ -44,17 +44,18 @@ def elements(
     for name, table in tables.items():
         ready: list[tuple[Any, ...]] = []
         for submission, base, document in waiting:
-            for local, parent, entity, ordinal, *cells in document.tables.get(name, ()):
-                ready.append(
+            made = document.tables.get(name, ())
+            for start in range(0, len(made), _BATCH):
+                ready += [
                     (
-                        base + local,
-                        None if parent is None else base + parent,
-                        None if entity is None else base + entity,
+                        base + row[0],
+                        None if row[1] is None else base + row[1],
+                        None if row[2] is None else base + row[2],
                         submission,
-                        ordinal,
-                        *cells,
+                        *row[3:],
                     )
-                )
+                    for row in made[start : start + _BATCH]
+                ]
                 if len(ready) >= _BATCH:
                     insert(connection, table, ready)
                     ready = []
