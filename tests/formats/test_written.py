@@ -21,6 +21,9 @@ from windrow.formats.moment import written
         ("Published: 5th March 2024, 9:05 p.m.", "2024-03-05T21:05:00"),
         ("13.4.2024", "2024-04-13T00:00:00"),
         ("4/13/2024", "2024-04-13T00:00:00"),
+        ("2024 Jun 30", "2024-06-30T00:00:00"),
+        ("Essay - Published: 2025.12.17 | Tea", "2025-12-17T00:00:00"),
+        ("Updated 2025-11-20 14:30", "2025-11-20T14:30:00"),
     ],
 )
 def test_a_date_keeps_the_zone_that_it_tells(text: str, expected: str) -> None:

@@ -19,7 +19,9 @@ _SPOKEN = (
     re.compile(rf"\b{_NAME}\s+(?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<year>\d{{4}})\b", re.ASCII | re.IGNORECASE),
     re.compile(rf"\b(?P<day>\d{{1,2}})(?:st|nd|rd|th)?[\s-]+(?:of\s+)?{_NAME},?[\s-]+(?P<year>\d{{4}})\b",
                re.ASCII | re.IGNORECASE),
+    re.compile(rf"\b(?P<year>\d{{4}})[\s-]+{_NAME}[\s-]+(?P<day>\d{{1,2}})\b", re.ASCII | re.IGNORECASE),
 )  # fmt: skip
+_WITHIN = re.compile(r"(?<![\w/.-])(?=\d{4}([-/.])\d\d\1\d\d(?!\d))", re.ASCII)
 _CLOCK = re.compile(r"\b(\d{1,2}):(\d\d)(?::(\d\d))?\s*([ap])?\.?m?\b", re.ASCII | re.IGNORECASE)
 _FIRST_YEAR = 1_500
 _NOON = 12
@@ -51,8 +53,8 @@ def moment(text: str) -> datetime | None:
 def written(text: str) -> datetime | None:
     """Read a time as a page states it, with its zone where it tells one; None where it is none.
 
-    ISO 8601, also with other signs between its numbers or none, dates of HTTP and mail, and English dates, wherever in
-    the text they stand. `3/4/2024` may mean two days and is none; `13.4.2024` is one.
+    ISO 8601, also with other signs between its numbers, or none where it begins the text; dates of HTTP and mail, and
+    English dates, wherever in the text they stand. `3/4/2024` may mean two days and is none; `13.4.2024` is one.
 
     >>> written("2024-03-01T23:30:00-05:00").isoformat(), written("Updated March 5th, 2024 at 9:05 pm").isoformat()
     ('2024-03-01T23:30:00-05:00', '2024-03-05T21:05:00')
@@ -69,6 +71,8 @@ def written(text: str) -> datetime | None:
 
 def _iso(text: str) -> datetime | None:
     found = _ISO.match(text)
+    if not found and (within := _WITHIN.search(text)):
+        found = _ISO.match(text, within.start())
     if not found:
         return None
     year, _, month, day, hour, minute, second, zone = found.groups()

@@ -60,6 +60,13 @@ def test_markup_of_the_main_content_reads_as_its_blocks_again() -> None:
         ("<meta property=og:site_name content=Tea><meta name=author content='Ann Lee, Tea'>", ("Ann Lee",)),
         ("<p class=author>Updated January 8, 2026", ()),
         ("<p class=author>Ann Lee, a founder of Tea", ("Ann Lee",)),
+        ("<p class=hero__author>Ann Lee</p>", ("Ann Lee",)),
+        ("<div class=post-meta-author>By Ann Lee \u22c5 Editor</div>", ("Ann Lee",)),
+        ("<h4 class=elementor-author-box__name>Ann Lee</h4>", ("Ann Lee",)),
+        ("<div class=blog__authorname>Ann Lee</div>", ("Ann Lee",)),
+        ("<span>by </span><p><a href=/authors/ann-lee>Ann Lee</a>", ("Ann Lee",)),
+        ("<h1>Tea</h1><p>By Ann Lee<p class=the-author>Ann Lee Chief of Tea", ("Ann Lee",)),  # what a page signs first
+        ("<p class=comment-form-author><label>Name *</label><a href=/authors/>Authors</a>", ()),
         ("<meta name=author content='design: Bo Ek'>", ()),
     ],
 )  # fmt: skip

@@ -72,6 +72,7 @@ def article(raw: bytes, content_type: str = "", url: str = "", drop: Sequence[st
     tree = parse(text.text)
     said = stamped(head(tree), tree, text.text)
     authors = people(said.authors) or byline(tree, text.text)
+    likely = () if authors else byline(tree, text.text, likely=True)
     for selector in drop:
         _drop(tree, selector)
     silence(tree, text.text)
@@ -80,7 +81,7 @@ def article(raw: bytes, content_type: str = "", url: str = "", drop: Sequence[st
     chosen = main_content(outline, hint(url, said.property("og:type"), said.json_ld))
     first = headline(outline, chosen, said)
     near = _near(outline, chosen, first)
-    authors = authors or people(_signed(near))
+    authors = authors or people(_signed(near)) or likely
     site = said.property("og:site_name") or next(iter(said.linked.sites), "")
     return Article(
         title(said, first),

@@ -192,15 +192,23 @@ _PLACES = (
     "[class*=byline], [class*=Byline]", ".author, [class*=author-name], [class*=authorName]",
 )  # fmt: skip
 """Where names of authors stand: microdata, links, microformats, and what most systems call the place."""
+_LIKELY_PLACES = (
+    "[class*=author_name], [class*=author__name], [class*=authorname], [class*=AuthorName]",
+    "[class*=author-details-name], [class*=author-box__name]",
+    "[class*=meta-author], [class*=__author], [class*=-author]:not(a):not(img), [class*=Author_author]",
+    "a[href*='/author/'], a[href*='/authors/']",
+)
+"""Where they stand as well, with what else there may be: after a page's "by"."""
 _LEAD = re.compile(r"^(?:(?:written|posted|published|words|story|text|reported)\s+)?by\b(?:[:\s]+|$)"
-                   r"|^(?:author|von|par|por|di|door|av)s?\b[:\s]+",
+                   r"|^(?:author|contributor|von|par|por|di|door|av)s?\b[:\s]+",
                    re.IGNORECASE)  # fmt: skip
 _BETWEEN = re.compile(r"\s*(?:,|;|\||&|\band\b|\bund\b|\bet\b|\by\b)\s*")
 _REST = re.compile(
-    r"\s+(?:[|•·\u2013\u2014-]\s|on\s|in\s|updated\b|published\b|posted\b|last\b|\d).*$|[|•·(].*$", re.IGNORECASE
+    r"\s+(?:[|•·\u22c5\u2013\u2014-]\s|on\s|in\s|updated\b|published\b|posted\b|last\b|\d).*$|[|•·\u22c5(].*$",
+    re.IGNORECASE,
 )
-_NO_NAME = re.compile(r"://|@|\.com\b|\bwww\.|:|^(?:an?|updated|published|last)\s", re.IGNORECASE)
-_NOBODY = frozenset(("the author", "author", "admin", "administrator", "editor", "staff", "guest"))
+_NO_NAME = re.compile(r"://|@|\*|\.com\b|\bwww\.|:|^(?:an?|updated|published|last)\s", re.IGNORECASE)
+_NOBODY = frozenset(("the author", "author", "admin", "administrator", "editor", "staff", "guest", "authors"))
 _LONGEST, _WORDS, _MOST = 60, 5, 10
 
 
@@ -220,11 +228,14 @@ def people(told: Sequence[str]) -> tuple[str, ...]:
     return tuple(found.values())[:_MOST]
 
 
-def byline(tree: LexborHTMLParser, text: str) -> tuple[str, ...]:
-    """Return the authors that a page shows; `text` is what the tree was made of."""
-    if "author" not in text and "yline" not in text:
+def byline(tree: LexborHTMLParser, text: str, *, likely: bool = False) -> tuple[str, ...]:
+    """Return the authors that a page shows; `text` is what the tree was made of.
+
+    With `likely` they are looked for where other things are called after authors too.
+    """
+    if "uthor" not in text and "yline" not in text:
         return ()
-    for selector in _PLACES:
+    for selector in _LIKELY_PLACES if likely else _PLACES:
         if found := people(list(_shown(tree, selector))):
             return found
     return ()
