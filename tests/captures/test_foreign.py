@@ -14,6 +14,7 @@ from tests.toy_collection.site import page
 from windrow.app.takedown import take_down
 from windrow.engine.check import Fault, check_archive
 from windrow.engine.ledger import Ledger
+from windrow.engine.ledger.query import migrations
 from windrow.reasons import Reason
 
 ORIGIN = "http://press.example"
@@ -205,8 +206,7 @@ def test_a_ledger_without_the_spelling_of_index_lines_is_upgraded_with_what_it_t
     run_quotes(workspace)
     with closing(sqlite3.connect(workspace.ledger)) as link:
         link.execute("ALTER TABLE captured DROP COLUMN line")
-        link.execute("PRAGMA user_version = 17")
-        link.commit()
+        link.executescript(dict(migrations())[18])
     assert taken_lines(workspace) == {"/said/1.html": None}
     made.add("/said/2.html", quoted("two"))
     made.close()

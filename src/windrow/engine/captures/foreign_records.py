@@ -127,9 +127,6 @@ def read_record(job: RecordJob, limits: Limits) -> VerifiedRecord:
     digest = "" if line.mime == REVISIT else line.digest
     one = verify_record(job.path, line.offset or 0, limits, digest=digest)
     told = look(one, job.path.name, CAPTURED)
-    with job.path.open("rb") as file:
-        file.seek(one.offset)
-        packed = file.read(2) == b"\x1f\x8b"
     if told.visit is not None and not told.payload and digest:
         told = told._replace(payload=spelled_alike(digest if ":" in digest else f"sha1:{digest}"))
-    return VerifiedRecord(one.offset, one.length, packed, told, one.arc)
+    return VerifiedRecord(one.offset, one.length, one.packed, told, one.arc)

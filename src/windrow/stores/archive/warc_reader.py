@@ -64,6 +64,7 @@ class WarcRecord(NamedTuple):
     message: str = ""
     digests: Mapping[str, str] = {}  # hex, by algorithm
     arc: bool = False  # it is one of ARC
+    packed: bool = False  # it is a gzip member
 
 
 class _Form(NamedTuple):
@@ -218,8 +219,9 @@ def met_at(path: Path, offset: int, limits: Limits, take: Callable[[bytes], obje
     try:
         with path.open("rb", buffering=0) as raw:
             file = cast(BinaryIO, raw)
-            form = _form(file)
-            if offset >= os.fstat(file.fileno()).st_size:
+            state = os.fstat(file.fileno())
+            form = _form_of(file, state)
+            if offset >= state.st_size:
                 return WarcRecord(offset, 0, offset, reason=Reason.TRUNCATED, message="the file ends before this place")
             try:
                 source = (_Gzip if form.packed else _Plain)(file, offset, limits.ratio)
@@ -253,6 +255,17 @@ def _met(file: BinaryIO, start: int, limits: Limits) -> Iterator[WarcRecord]:
                 one = WarcRecord(at, after - at, after, reason=trouble.reason, message=str(trouble))
         yield one
         at = one.next
+
+
+_last: list[tuple[tuple[int, ...], _Form]] = []  # the file that was read last, and its form
+
+
+def _form_of(file: BinaryIO, state: os.stat_result) -> _Form:
+    """Return the form of a file; that of the last one is remembered, since its records are read in a row."""
+    name = (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns)
+    if not _last or _last[0][0] != name:
+        _last[:] = [(name, _form(file))]
+    return _last[0][1]
 
 
 def _form(file: BinaryIO) -> _Form:
@@ -311,7 +324,7 @@ def _record(source: _Plain | _Gzip, at: int, limits: Limits, form: _Form, taking
     others = {name: hasher.hex(name) for name in algorithms}
     return WarcRecord(
         at, after - at, after, found.kind, found.fields, head, hasher.digest(), size, reason, message, others,
-        form.line,
+        form.line, form.packed,
     )  # fmt: skip
 
 
