@@ -14,7 +14,7 @@ from tests.toy_collection.site import page
 from windrow.app.takedown import take_down
 from windrow.engine.check import Fault, check_archive
 from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.query import migrations
+from windrow.engine.ledger.database import migrations
 from windrow.reasons import Reason
 
 ORIGIN = "http://press.example"
