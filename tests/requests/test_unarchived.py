@@ -1,5 +1,6 @@
 """Answers of services that are not archived: remembered, read once, and asked for again by a replay."""
 
+import gzip
 import os
 from dataclasses import replace
 
@@ -8,10 +9,12 @@ import pytest
 from tests.requests.glossary import setup_of
 from tests.requests.killed import killed_at_each_kind
 from tests.requests.workshop import SERVICE, UNARCHIVED, Server, Workshop, collection, documents, send_parts
+from windrow.app.takedown import take_down
 from windrow.contract import Ask, Observation
 from windrow.digest import number
 from windrow.engine.check import check_archive, check_index, check_standing
 from windrow.engine.progress import Progress
+from windrow.engine.session import Session
 
 SECRET = b"an answer that nobody may keep"
 
@@ -147,3 +150,19 @@ def test_a_run_killed_anywhere_keeps_unarchived_answers_until_they_are_read_and_
         assert faults(shop) == [], (kind, when)
     assert len(kinds) > 5
     assert any("address attempt" in kind for kind in kinds)
+
+
+def test_a_document_that_waits_may_be_forgotten_with_its_unarchived_answers_and_no_run_misses_them(tmp_path, serve):
+    service = serve(lambda asked: answered(asked) if asked.body == b"first" else (401, b"", {}))
+    api = serve(documents({"one": b"1"}))
+    shop = Workshop(tmp_path, api, service, collection(two_rounds, UNARCHIVED))
+    shop.run()
+    assert len(places(tmp_path)) == 1
+    take_down(shop.workspace, setup_of(shop.workspace), [f"{api.url}one"], "asked", {"workshop": shop.adapter})
+    assert all(SECRET not in gzip.decompress(path.read_bytes()) for path in places(tmp_path))
+    for _ in range(2):
+        with Session(setup_of(shop.workspace), "run") as session:
+            session.harvest(shop.adapter.harvest(shop.workspace))
+        assert session.mended == []
+    assert places(tmp_path) == []
+    assert faults(shop) == []

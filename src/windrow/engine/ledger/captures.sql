@@ -15,10 +15,11 @@ WHERE address = ? AND digest = ? AND revisit = 0 AND warc <> '' ORDER BY seq LIM
 SELECT warc, place_offset, place_length FROM payload WHERE digest = ? LIMIT 1;
 
 -- name: archive_promised
--- How far the ledger promises each archive file.
+-- How far the ledger promises each archive file; of answers that are not archived no erased record need stay.
 SELECT warc, max(place) FROM (
     SELECT warc, max(place_offset + place_length) AS place FROM attempt WHERE warc <> '' GROUP BY warc
-    UNION ALL SELECT warc, max(place_offset + place_length) FROM tombstone_span GROUP BY warc
+    UNION ALL SELECT warc, max(place_offset + place_length) FROM tombstone_span
+        WHERE warc NOT GLOB 'unarchived-*' GROUP BY warc
 ) AS told GROUP BY warc;
 
 -- name: sessions_with_captures
