@@ -7,7 +7,7 @@ from datetime import datetime
 
 from windrow.adapter import Explanation, Message
 from windrow.collections.pages.adapter.editions import Edition
-from windrow.collections.pages.adapter.page_story import PageState, Tombstone, page
+from windrow.collections.pages.adapter.page_story import PageState, Tombstone, is_foreign, page
 from windrow.collections.pages.adapter.site_story import SiteOrigin, SiteState, site_at, site_of
 from windrow.collections.pages.collection import COLLECTION
 from windrow.config import Workspace
@@ -66,6 +66,15 @@ def of_site(site: SiteState) -> Explanation:
     return Explanation(site, messages, tuple(_site(site)))
 
 
+def _known_from(page: PageState) -> Iterator[str]:
+    if page.via:
+        yield f"  found at {', found at '.join(page.via)}"
+    elif page.events and all(is_foreign(one.warc) for one in page.events):
+        yield "  known from WARC files of other makers"
+    elif page.events or page.due is not None:
+        yield "  a seed, or named by a list"
+
+
 def _page(page: PageState) -> Iterator[str]:
     of = f" (page of {page.source})" if page.source else ""
     yield f"{page.url}{of}"
@@ -73,10 +82,7 @@ def _page(page: PageState) -> Iterator[str]:
     yield f"  stands {page.state}: {_VAIN if page.state == 'open' and page.failures else _STATES[page.state]}{why}"
     if page.rule:
         yield f"  not asked for: {page.rule}"
-    if page.via:
-        yield f"  found at {', found at '.join(page.via)}"
-    elif page.events or page.due is not None:
-        yield "  a seed, or named by a list"
+    yield from _known_from(page)
     if page.due is not None:
         every = f", thought to change every {_long(page.every)}" if page.every else ""
         failed = f", failed {counted(page.failures, 'time')} in a row" if page.failures else ""

@@ -18,6 +18,7 @@ from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.addresses import ELSEWHERE, AddressRow
 from windrow.engine.ledger.attempts import AttemptRow
 from windrow.reasons import Reason
+from windrow.stores.archive.import_file import FOREIGN
 
 BAD_REQUEST = 400
 COLLECTION = "pages"
@@ -147,6 +148,11 @@ def _chain(ledger: Ledger, known: AddressRow | None) -> Iterable[str]:
         known = ledger.addresses.get(COLLECTION, known.via)
 
 
+def is_foreign(warc: str | None) -> bool:
+    """Tell whether a WARC file of the archive came from another maker."""
+    return (warc or "").startswith(f"{FOREIGN}/")
+
+
 def _asked(one: AttemptRow) -> PageVisit:
     names = {int(CrawlType.ROBOTSTXT_FETCH): "robots", int(CrawlType.METADATA_CRAWL): "list", ASSET: "asset"}
     name = names.get(one.kind, "visit")
@@ -154,6 +160,8 @@ def _asked(one: AttemptRow) -> PageVisit:
         said, name = f"not asked: {one.message or one.reason.meaning}", "refused"
     elif one.reason:
         said = f"no good answer after {one.seconds:.2f} s: {one.message or one.reason.meaning}"
+    elif is_foreign(one.warc):
+        said = f"{one.status}, asked by others"  # their files do not say how long it took
     else:
         said = f"{one.status} after {one.seconds:.2f} s"
     said += f", to {one.location}" if one.location else ""
