@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
 from tests.house.page import anchors, links, name, pages
-from tests.house.tree import ROOT
+from tests.house.tree import ROOT, python
 from windrow import errors, registry
 from windrow.config import settings, settings_of
 from windrow.reasons import Reason
@@ -78,3 +79,12 @@ def test_the_glossary_is_in_order_and_short() -> None:
     words = re.findall(r"(?m)^\| ([a-z ]+) \|", page("glossary.md"))[1:]
     assert words == sorted(words)
     assert len(words) <= 36
+
+
+def test_layers_in_the_architecture_are_those_that_are_checked() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    checked = [line.replace("windrow.", "") for line in contracts[0]["layers"]]
+    drawn = page("explanation/architecture.md").partition("A layer imports only what stands below it:")[2]
+    assert drawn.split("```")[1].split("\n")[1:-1] == checked
+    names = {path.relative_to(ROOT / "src/windrow").parts[0].removesuffix(".py") for path in python("src")}
+    assert names - {"py.typed"} == {"__init__", "__main__", *(one for line in checked for one in line.split(" | "))}
