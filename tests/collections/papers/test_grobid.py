@@ -212,6 +212,73 @@ def test_papers_go_through_a_server_that_misbehaves(tmp_path):
     assert rows["good"]["grobid0:tei_json"]["date"] is False
 
 
+class RecordedServer:
+    """Answers as a real server did, whose pool is `dead` behind a true isalive first.
+
+    It is busy once, without Retry-After; breaks off where its answer is long, and gives the whole of it next; and is
+    late for one paper.
+    """
+
+    BUSY, LATE = "Wang-paperAVE2008", "submission_363"
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.dead, self.tries = folder, True, Counter()
+        self.papers = {path.stem: path.read_bytes() for path in sorted((folder / "pdf").glob("*.pdf"))
+                       if path.stat().st_size and (folder / "http" / f"fulltext-{path.stem}.txt").is_file()}  # fmt: skip
+        self.names = {content: name for name, content in self.papers.items()}
+
+    def answered(self, name: str, *, whole: bool = True) -> tuple[int, bytes]:
+        status, body = recorded(self.folder / "http", f"fulltext-{name}")
+        return status, (self.folder / "tei" / f"{name}.tei.xml").read_bytes() if status == 200 and whole else body
+
+    def __call__(self, asked):
+        if asked.path.endswith("isalive"):
+            return 200, b"true", {}
+        name = self.names[asked.form()["input"][2]]
+        if self.dead:
+            return 500, b"[GENERAL] Could not get an engine from the pool within configured time.", XML
+        self.tries[name] += 1
+        if name == self.BUSY and self.tries[name] == 2:
+            return (*recorded(self.folder / "http", "overload-fulltext-8-503"), {"Content-Type": "text/html"})
+        if name == self.LATE:
+            time.sleep(4)
+        return *self.answered(name, whole=self.tries[name] > 1), XML
+
+
+def test_a_real_server_s_recorded_answers_make_the_rows_of_the_pdfs_that_it_was_sent(shared, tmp_path):
+    grobid = RecordedServer(shared / "data" / "papers" / "grobid")
+    server = Server(grobid)
+    (tmp_path / "warcs").mkdir()
+    shelf = Shelf(tmp_path / "warcs" / "one.warc.gz")
+    for name, content in grobid.papers.items():
+        shelf.put(f"http://example.org/{name}.pdf", content)
+    shelf.index(tmp_path / "one.cdx")
+    source = f'cdx = ["{tmp_path}/one.cdx"]\nwarc = ["{tmp_path}/warcs"]\n'
+    made = Library(tmp_path, f'grobid = "{server.url}"\ngrobid_timeout = "2 s"', source)
+    assert made.run().failed, "a pool that is dead behind a true isalive is told"
+    assert not any("grobid0:status_code" in row for row in made.rows().values())
+    assert waits(made).documents == len(made.rows())
+    grobid.dead = False
+    made.run()
+    server.close()
+    assert waits(made) is None
+    taken = {f"sha1:{sha1(content)}": name for name, content in grobid.papers.items()}
+    rows = {taken[key]: decoded(cells) for key, cells in made.rows().items()}
+    late = rows.pop(grobid.LATE)
+    assert (late["grobid0:status_code"], late["grobid0:status"]["reason"]) == (-4, "TIMEOUT")
+    for name, row in rows.items():
+        status, body = grobid.answered(name)
+        assert row["grobid0:status_code"] == status, name
+        if status == 200:
+            assert row["grobid0:tei_xml"] == body, "the bytes of the server"
+            assert set(row["grobid0:tei_json"]) >= {"grobid_version", "title", "authors", "citations", "body"}
+        else:
+            code = body.decode().partition("]")[0].lstrip("[")
+            assert row["grobid0:status"]["reason"] == {"NO_BLOCKS": "NEEDS_OCR"}.get(code, code)
+    assert rows[grobid.BUSY]["grobid0:quality"] == "good"
+    assert rows["err-image-only"]["grobid0:status"]["reason"] == "NEEDS_OCR"
+
+
 def test_what_told_only_of_the_server_is_asked_again_by_the_next_run(tmp_path):
     """The engine pool is dead in the first two runs, and one paper fails for ever: nothing of that is stored as done."""
     papers = {name: pdf(f"The paper called {name} by everybody") for name in ("good", "never")}

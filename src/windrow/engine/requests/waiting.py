@@ -74,7 +74,7 @@ def why_waiting(last: AttemptRow | None) -> str:
     if last.reason is not None:
         said = f" ({last.message[:200]})" if last.message and last.message != last.reason.meaning else ""
         return f"{last.reason}: {last.reason.meaning}{said}"
-    return f"it answered with status {last.status}, which says something of the server and nothing of the document"
+    return f"it answered with status {last.status}, which tells of the server and not of the document, or broke off"
 
 
 class WaitTold(NamedTuple):
