@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import pytest
 
-from windrow.formats.html import read
+from windrow.formats.html import article, read
 from windrow.formats.html.hint import PageHint
-from windrow.formats.html.tail import without_tail
+from windrow.formats.html.outline import Outline
+from windrow.formats.html.tail import without_captions, without_tail
 
 PROSE = "This is a sentence of the article, and it goes on for a while, as sentences of articles do. "
 TEXT = "".join(f"<p>{number} {PROSE * 3}" for number in range(10))
@@ -66,3 +69,25 @@ def test_what_readers_answer_to_an_article_goes_and_stays_in_a_forum() -> None:
     assert "Reader" not in left(html)
     assert "Reader" in left(html, PageHint(kind=2, types=8))
     assert "Reader" in left(html, PageHint())
+
+
+def test_captions_are_none_of_an_articles_text_and_stay_in_its_markup(monkeypatch: pytest.MonkeyPatch) -> None:
+    def all_of_it(outline: Outline, hint: PageHint, *, captions: bool) -> list[bool]:
+        assert captions
+        return [True] * len(outline.blocks.text)
+
+    monkeypatch.setattr(import_module("windrow.formats.html.article"), "main_content", all_of_it)
+    figure = (
+        "<figure><img src=/q.jpg><figcaption>The old quay, seen from the tower of the church.</figcaption></figure>"
+    )
+    page = (
+        f"<meta property=og:type content=article><main><article><h1>Tea</h1>{TEXT}{figure}<p>The end.</article></main>"
+    )
+    found = article(page.encode())
+    assert "<figcaption>The old quay, seen from the tower" in found.markup
+    assert "seen from the tower" not in "\n".join(found.blocks)
+    assert found.blocks[-1] == "The end."
+    outline = read(page.encode()).outline
+    every = [True] * len(outline.blocks.text)
+    assert without_captions(outline, PageHint(), every) == every  # a gallery's captions are its content
+    assert without_captions(outline, ARTICLE, every).count(False) == 1

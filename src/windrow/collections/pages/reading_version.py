@@ -5,7 +5,7 @@ from __future__ import annotations
 from windrow.formats import language
 from windrow.formats import pdf as portable
 
-_VERSION = "3"
+_VERSION = "4"
 
 
 def version() -> str:

@@ -17,6 +17,7 @@ from windrow.formats.html.excerpt import excerpt
 from windrow.formats.html.head import PageHead, dated, head
 from windrow.formats.html.hint import hint
 from windrow.formats.html.outline import Outline
+from windrow.formats.html.tail import without_captions
 from windrow.formats.html.tree import body, parse, silence
 from windrow.formats.html.walk import pieces, walk_pieces
 
@@ -55,7 +56,7 @@ class Article:
     blocks: tuple[str, ...]
     """The main content as plain text, a block for each paragraph, headline, item or cell."""
     markup: str
-    """The main content as HTML, to be written out in another language such as Markdown."""
+    """The main content as HTML, to be written out in another language such as Markdown: with captions of pictures."""
     encoding: str
 
 
@@ -78,7 +79,9 @@ def article(raw: bytes, content_type: str = "", url: str = "", drop: Sequence[st
     silence(tree, text.text)
     split = pieces(body(tree))
     outline = walk_pieces(split)
-    chosen = main_content(outline, hint(url, said.property("og:type"), said.json_ld))
+    known = hint(url, said.property("og:type"), said.json_ld)
+    shown = main_content(outline, known, captions=True)
+    chosen = without_captions(outline, known, shown)
     first = headline(outline, chosen, said)
     near = _near(outline, chosen, first)
     authors = authors or people(_signed(near)) or likely
@@ -96,7 +99,7 @@ def article(raw: bytes, content_type: str = "", url: str = "", drop: Sequence[st
         said.canonical or said.property("og:url"),
         said.base,
         tuple(block for block, keep in zip(outline.blocks.text, chosen, strict=True) if keep),
-        excerpt(split, outline, chosen),
+        excerpt(split, outline, shown),
         text.encoding,
     )
 

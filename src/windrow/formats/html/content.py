@@ -13,7 +13,7 @@ from windrow.formats.html.head import PageHead, head
 from windrow.formats.html.hint import PageHint, hint
 from windrow.formats.html.mark import PageLocation
 from windrow.formats.html.outline import Outline
-from windrow.formats.html.tail import without_tail
+from windrow.formats.html.tail import without_captions, without_tail
 from windrow.formats.html.traits import Traits
 from windrow.formats.html.tree import body, parse, silence
 from windrow.formats.html.unseen import HIDDEN
@@ -68,13 +68,13 @@ _CAUTION = 0.7
 """How much a word missed counts beside a word too many; below 1 for forests that were taught to be generous."""
 
 
-def main_content(outline: Outline, hint: PageHint | None = None) -> list[bool]:
+def main_content(outline: Outline, hint: PageHint | None = None, *, captions: bool = False) -> list[bool]:
     """Say of each block whether it belongs to the main content.
 
     Navigation, footers and lists of choices are none. A forest judges each of the other blocks, and a second one knows
     what the first thinks of its neighbours and of the boxes around it; then as many of the likeliest are taken as
     promise the best balance of words found and words too many, so that a page of which little is sure gives more, not
-    nothing.
+    nothing. The captions of an article's pictures are none of its text, unless `captions` are wanted.
     """
     if not outline.blocks.text:
         return []
@@ -84,10 +84,12 @@ def main_content(outline: Outline, hint: PageHint | None = None) -> list[bool]:
         return [False] * len(outline.blocks.text)
     traits = Traits(seen)
     traits.hear(judge(FIRST, traits))
-    return select(outline, hint, seen.kept, judge(SECOND, traits))
+    return select(outline, hint, seen.kept, judge(SECOND, traits), captions=captions)
 
 
-def select(outline: Outline, hint: PageHint, kept: Sequence[int], likely: Sequence[float]) -> list[bool]:
+def select(
+    outline: Outline, hint: PageHint, kept: Sequence[int], likely: Sequence[float], *, captions: bool = False
+) -> list[bool]:
     """Say of each block whether it is taken; `likely` is what the forests say of those in `kept`."""
     least = threshold(likely, [outline.blocks.words[at] for at in kept])
     taken = {at: chance for at, chance in zip(kept, likely, strict=True) if chance >= least}
@@ -96,7 +98,8 @@ def select(outline: Outline, hint: PageHint, kept: Sequence[int], likely: Sequen
         chosen[at] = True
     for at in _brief(outline):
         chosen[at] = True
-    return without_tail(outline, hint, chosen)
+    chosen = without_tail(outline, hint, chosen)
+    return chosen if captions else without_captions(outline, hint, chosen)
 
 
 def _until(outline: Outline, taken: Mapping[int, float]) -> list[int]:

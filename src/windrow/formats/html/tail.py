@@ -82,6 +82,19 @@ def without_tail(outline: Outline, hint: PageHint, chosen: list[bool]) -> list[b
     return kept
 
 
+def without_captions(outline: Outline, hint: PageHint, chosen: list[bool]) -> list[bool]:
+    """Return what is chosen of an article without the captions of its pictures; of any other page all of it."""
+    boxes = outline.boxes
+    if "figcaption" not in boxes.tag or not is_article(hint):
+        return chosen
+    kept = list(chosen)
+    for box, tag in enumerate(boxes.tag):
+        if tag == "figcaption":
+            first, last = boxes.first[box], boxes.last[box]
+            kept[first:last] = [False] * (last - first)
+    return kept if any(kept) else chosen
+
+
 def is_article(hint: PageHint) -> bool:
     """Tell whether a page says, by its head or its address, that it is an article, and not by them anything else.
 
