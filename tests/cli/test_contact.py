@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
+from windrow.engine.ledger import Ledger
+
 SOURCE = """
 [source.council]
 collection = "events"
@@ -28,6 +32,22 @@ def test_a_collection_that_asks_by_requests_refuses_to_ask_others_without_a_cont
         assert ("contact is missing" in said.err) == bool(code)
     path.write_text(SOURCE.format(url="http://127.0.0.1:1/a.ics"))
     assert windrow("run", "council", "--dry-run").code == 0
+
+
+def test_a_run_without_a_contact_asks_nobody(tmp_path, monkeypatch, windrow) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "windrow.toml"
+    path.write_text(SOURCE.format(url="https://council.example.org/a.ics"))
+    said = windrow("run", "council")
+    assert said.code == 4
+    assert "contact is missing, and council.example.org is to be told who asks" in said.err
+    with closing(Ledger(tmp_path / "ledger.sqlite")) as ledger:
+        assert ledger.attempts.last_visit() == 0
+    assert windrow("run", "council", "--from", "read").code == 0  # what is kept is read without asking anybody
+    path.write_text(SOURCE.format(url="http://127.0.0.1:1/a.ics"))
+    said = windrow("run", "council")
+    assert said.code == 3  # nobody listens there
+    assert "contact" not in said.err
 
 
 def test_a_calendar_is_begun_by_one_command_that_has_all_that_its_source_must_say(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from windrow.app.checkup import Checkup
     from windrow.app.new_collection import NewCollection
     from windrow.app.scaffold import Prepared
-    from windrow.app.schedule import Preview
+    from windrow.app.schedule import PhaseSpan, Preview
     from windrow.app.status import WorkspaceState
     from windrow.app.story import StoryAnswer
     from windrow.app.summary import SessionSummary
@@ -202,10 +202,12 @@ class Windrow:
         chosen = (one for one in self.config.sources if not names or one.name in names or one.collection in names)
         return tuple(f"source {one.name}: {one.unusable}" for one in chosen if one.unusable)
 
-    def _harvests(self, names: Sequence[str] = ()) -> list[Harvest]:
+    def _harvests(self, names: Sequence[str], parts: Mapping[str, PhaseSpan]) -> list[Harvest]:
         """Return what is to be harvested: all, or the collections and sources named."""
         found = []
         for kind, chosen in self._chosen(names).items():
+            if parts[kind].fetch:  # who only reads what is kept asks nobody
+                adapter(kind).ready(self.config)
             made = adapter(kind).harvest(self.config)
             found.append(replace(made, sources=tuple(one for one in made.sources if one.name in chosen)))
         return found
@@ -246,7 +248,7 @@ class Windrow:
             code = None
             try:
                 with session.polite_stop():
-                    for one in held.values() if held else self._harvests(names):
+                    for one in held.values() if held else self._harvests(names, parts):
                         part = parts[one.collection.name]
                         fetch = part.fetch and not held
                         if again:
@@ -255,10 +257,10 @@ class Windrow:
             except (KeyboardInterrupt, Stopped):
                 code = 130
             except BaseException as error:
-                release([partial(session.close, 1, error), partial(self._tell_of, session, unusable)], error)
+                release([partial(session.close, 1, error), partial(self._summarise, session, unusable)], error)
                 raise
             session.close(code)
-            return self._tell_of(session, unusable)
+            return self._summarise(session, unusable)
 
     def _adopt(self, names: Sequence[str], first: str) -> tuple[Sequence[str], str]:
         """Make a folder of documents that are held already a source of this run; return what to harvest, from where."""
@@ -287,20 +289,17 @@ class Windrow:
         made = adapter(collection).harvest(replace(self.config, sources=others))
         return {collection: replace(made, warc_files=found)}
 
-    def _tell_of(self, session: Session, unusable: tuple[str, ...]) -> SessionSummary:
-        return self._tell(session.ledger, session.number, tuple(session.mended), unusable)
-
-    def _tell(
-        self, ledger: Ledger, session: int, mended: tuple[str, ...] = (), unusable: tuple[str, ...] = ()
-    ) -> SessionSummary:
+    def _summarise(self, session: Session, unusable: tuple[str, ...]) -> SessionSummary:
         """Return a session's summary, handed to the command of `run.notify` too."""
         from windrow.app.changes import MOST, of_session, was_read
         from windrow.app.notice import notify
         from windrow.app.summary import summarise
         from windrow.json_form import message
 
-        summary = summarise(ledger, session, phases(), mended, was_read=was_read(self.config, ledger))
-        found = of_session(self.config, ledger, session)
+        ledger, number = session.ledger, session.number
+        read = was_read(self.config, ledger)
+        summary = summarise(ledger, number, phases(), tuple(session.mended), was_read=read)
+        found = of_session(self.config, ledger, number)
         summary = replace(summary, changes=found[:MOST], changes_left_out=len(found) > MOST)
         if unusable:  # the others were harvested
             code = summary.exit_code or ConfigError.exit_code
