@@ -12,7 +12,17 @@ from typing import Any, NamedTuple
 
 import click
 
-from windrow.adapter import Document, Got, Note, Record, RereadCount, SnippetMark, SourceChange, TakedownEstimate
+from windrow.adapter import (
+    Compared,
+    Document,
+    Got,
+    Note,
+    Record,
+    RereadCount,
+    SnippetMark,
+    SourceChange,
+    TakedownEstimate,
+)
 from windrow.app.crawled import OutcomeCount
 from windrow.app.new_collection import NewCollection
 from windrow.app.question import Meaning
@@ -22,17 +32,16 @@ from windrow.app.status import SourceState, StateCount, WorkspaceState
 from windrow.app.story import Event, Story
 from windrow.app.summary import FindingCount, PhaseCount, ReasonCount, SessionSummary, SourceCount
 from windrow.cli.root import root
-from windrow.collections.pages.adapter.compare import Compared
 from windrow.collections.pages.adapter.editions import Edition
 from windrow.collections.pages.adapter.lookup import PageHit, PageSearchEnd
 from windrow.collections.pages.adapter.page_story import PageState, Tombstone
 from windrow.collections.pages.adapter.page_story import PageVisit as PageAsked
 from windrow.collections.pages.adapter.site_story import OutcomeTally, SiteOrigin, SiteState
 from windrow.collections.pages.database.page_versions import Counted, Near
-from windrow.collections.pages.difference import DiffLine, TextChange
 from windrow.collections.pages.search.rank import ScorePart
 from windrow.engine.check import Fault
 from windrow.engine.takedown import TakedownResult
+from windrow.model import DiffLine, TextChange
 from windrow.record_hit import RecordHit
 
 Shape = type | dict[str, str]

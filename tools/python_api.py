@@ -10,10 +10,8 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 import windrow
-from windrow import adapter, errors
+from windrow import adapter, errors, model
 from windrow.app import checkup, crawled, new_collection, question, scaffold, schedule, status, story, summary
-from windrow.collections.pages import difference
-from windrow.collections.pages.adapter.compare import Compared
 from windrow.collections.pages.adapter.lookup import PageHit
 from windrow.config import Workspace
 from windrow.engine import check, operator, replay, takedown
@@ -28,7 +26,7 @@ RESULTS: tuple[type, ...] = (
     story.StoryAnswer, story.Story, story.Event, question.Meaning, adapter.Explanation, adapter.Message,
     schedule.Preview, schedule.PlannedSource, schedule.Waiting, schedule.Reads,
     adapter.SearchAnswer, adapter.SearchResult, PageHit, RecordHit, adapter.SnippetMark,
-    Compared, difference.TextChange, difference.DiffLine,
+    adapter.Compared, model.TextChange, model.DiffLine,
     adapter.Got, adapter.Document, adapter.Record, adapter.Note, operator.Chosen,
     adapter.Replayed, adapter.RereadCount, replay.ReplayChange, checkup.Checkup, check.Fault,
     adapter.TakedownEstimate, takedown.TakedownResult, scaffold.Prepared, new_collection.NewCollection, Workspace,

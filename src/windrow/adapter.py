@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO
 
 from windrow.errors import ConfigError
-from windrow.model import Level
+from windrow.model import DiffLine, Level, TextChange
 from windrow.reasons import Reason
 
 if TYPE_CHECKING:  # what is loaded to look a word up is loaded to search
@@ -310,10 +310,34 @@ class Exports(Protocol):
     EXPORTS: tuple[Export, ...]
 
 
+class Compared(NamedTuple):
+    """What changed between two versions of one thing, each by its name and the time when it was first seen.
+
+    `changes` are of short texts (title, description, ...), `lines` of the main text: each with a sign, `+`,
+    `-`, a blank for one that stays, or `@` where some are left out. `added` and `removed` count its lines,
+    `elsewhere` those that changed outside of it. `old_gone` and `new_gone` are since when it was gone at that
+    time: that side then says nothing, and the version is the one that ended.
+    """
+
+    url: str
+    old: str
+    old_seen: datetime
+    new: str
+    new_seen: datetime
+    summary: str
+    changes: tuple[TextChange, ...]
+    added: int
+    removed: int
+    elsewhere: int
+    lines: tuple[DiffLine, ...]
+    old_gone: datetime | None = None
+    new_gone: datetime | None = None
+
+
 class Compares(Protocol):
     """Can show what changed between two versions of one thing."""
 
-    def compare(self, workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Any:
+    def compare(self, workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Compared:
         """Compare two versions; UsageError where there are none."""
         ...
 

@@ -429,6 +429,21 @@ class Reading:
         return self.reason is None
 
 
+class TextChange(NamedTuple):
+    """A short text that changed; empty where there was or is none."""
+
+    what: str
+    before: str
+    after: str
+
+
+class DiffLine(NamedTuple):
+    """A line of a difference: `sign` is `+`, `-`, a blank for one that stays, or `@` where some are left out."""
+
+    sign: str
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What one transfer and one document may take. Sizes in bytes, times in seconds."""

@@ -26,3 +26,17 @@ def test_no_other_room_spells_a_collections_name() -> None:
                     continue
                 found += [at(path, node) for name in names() if node.value == name or node.value.startswith(f"{name}.")]
     assert found == []
+
+
+def test_no_other_room_imports_a_collection_not_even_for_its_types() -> None:
+    """The layers leave out what is imported for types alone; an annotation binds a verb to one collection as well."""
+    found = []
+    for path in python("src"):
+        parts = path.relative_to(ROOT / "src" / "windrow").parts
+        if len(parts) > 1 and parts[0] not in ROOMS:
+            continue
+        for node in ast.walk(parsed(path)):
+            named = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            named += [one.name for one in node.names] if isinstance(node, ast.Import) else []
+            found += [at(path, node) for one in named if one.startswith("windrow.collections")]
+    assert found == []

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import Any
 
-from windrow.adapter import CHANGED, GONE, NEW, SourceChange, Window, harvested_collections
+from windrow.adapter import CHANGED, GONE, NEW, Compared, SourceChange, Window, harvested_collections
 from windrow.app.summary import WhatWasRead
 from windrow.config import Workspace
 from windrow.engine.ledger import Ledger
@@ -90,12 +89,14 @@ def _bytes(size: int | None) -> str:
     return "unknown" if size is None else f"{size:,} bytes"
 
 
-def compare(workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Any:
+def compare(workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Compared:
     """Compare two versions of what is named; the first collection that knows it answers."""
     last: WindrowError = UsageError("no collection of this workspace compares versions", hint="windrow status")
     for one in capable("compare", harvested_collections(workspace)).values():
         try:
-            return one.compare(workspace, name, since, until, context=context)
+            found: Compared = one.compare(workspace, name, since, until, context=context)
         except WindrowError as error:
             last = error
+        else:
+            return found
     raise last

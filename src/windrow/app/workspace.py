@@ -17,7 +17,7 @@ from windrow.registry import adapter, capable, collection, installed, phases
 from windrow.registry import names as known_names
 
 if TYPE_CHECKING:
-    from windrow.adapter import Part, Replayed, SearchAnswer, SourceChange, TakedownEstimate
+    from windrow.adapter import Compared, Part, Replayed, SearchAnswer, SourceChange, TakedownEstimate
     from windrow.app.checkup import Checkup
     from windrow.app.new_collection import NewCollection
     from windrow.app.scaffold import Prepared
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from windrow.app.status import WorkspaceState
     from windrow.app.story import StoryAnswer
     from windrow.app.summary import SessionSummary
-    from windrow.collections.pages.adapter.compare import Compared
     from windrow.config import Workspace
     from windrow.engine.ledger import Ledger
     from windrow.engine.operator import Chosen
@@ -408,8 +407,7 @@ class Windrow:
         """
         from windrow.app.changes import compare
 
-        found: Compared = compare(self.config, name, _spelled(since), _spelled(until), context=context)
-        return found
+        return compare(self.config, name, _spelled(since), _spelled(until), context=context)
 
     def try_(self, address: str, collection: str) -> Iterator[Part]:
         """Read one file or address as a collection does, yield what is in it, and keep nothing."""

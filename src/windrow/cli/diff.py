@@ -11,7 +11,7 @@ from windrow.cli.voice import Voice, clean
 from windrow.display import show
 
 if TYPE_CHECKING:
-    from windrow.collections.pages.adapter.compare import Compared
+    from windrow.adapter import Compared
 
 _COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[2m"}
 

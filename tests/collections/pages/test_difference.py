@@ -7,7 +7,8 @@ from time import process_time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.collections.pages.difference import MOST, DiffLine, State, TextChange, difference
+from windrow.collections.pages.difference import MOST, State, difference
+from windrow.model import DiffLine, TextChange
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "d e"]), max_size=20)
 

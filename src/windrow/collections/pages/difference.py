@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
+from windrow.model import DiffLine, TextChange
+
 MOST = 4_000
 """Lines of a changed stretch that are compared one by one; of a longer one all lines count as others."""
 CONTEXT = 2
@@ -29,21 +31,6 @@ class State(NamedTuple):
 def _has_text(one: State) -> bool:
     """Tell whether a version has a text."""
     return bool(one.text or one.rest)
-
-
-class TextChange(NamedTuple):
-    """A short text that changed; empty where there was or is none."""
-
-    what: str
-    before: str
-    after: str
-
-
-class DiffLine(NamedTuple):
-    """A line of a difference: `sign` is `+`, `-`, a blank for one that stays, or `@` where some are left out."""
-
-    sign: str
-    text: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,44 +3,20 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import NamedTuple
 from uuid import UUID
 
+from windrow.adapter import Compared
 from windrow.collections.pages.adapter.editions import contents
 from windrow.collections.pages.adapter.lookup import when
 from windrow.collections.pages.adapter.open_summary import summaries
 from windrow.collections.pages.database.page_versions import PageVersion, Versions
-from windrow.collections.pages.difference import Difference, DiffLine, State, TextChange, difference
+from windrow.collections.pages.difference import Difference, State, difference
 from windrow.collections.pages.discover import address
 from windrow.config import Workspace
 from windrow.display import show
 from windrow.errors import UsageError, WindrowError
 from windrow.query.date import span
 from windrow.reasons import Reason
-
-
-class Compared(NamedTuple):
-    """What changed between two versions of a page, named by generation and the time they were first seen.
-
-    `changes` are of short texts (title, description, ...), `lines` of the main text: each with a sign, `+`,
-    `-`, a blank for one that stays, or `@` where some are left out. `added` and `removed` count its lines,
-    `elsewhere` those that changed outside of it. `old_gone` and `new_gone` are since when the page was gone at that
-    time: that side then says nothing, and the version is the one that ended.
-    """
-
-    url: str
-    old: str
-    old_seen: datetime
-    new: str
-    new_seen: datetime
-    summary: str
-    changes: tuple[TextChange, ...]
-    added: int
-    removed: int
-    elsewhere: int
-    lines: tuple[DiffLine, ...]
-    old_gone: datetime | None = None
-    new_gone: datetime | None = None
 
 
 def compare(workspace: Workspace, what: str, since: str = "", until: str = "", *, context: int = 2) -> Compared:
