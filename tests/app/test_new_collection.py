@@ -1,5 +1,6 @@
 """A package for a new collection: its name, its folder, and what is in it."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -60,3 +61,14 @@ def test_a_new_collection_keeps_the_rules_of_this_house(name, tmp_path):
         command = [*rules[:3], what[0], *rules[3:], *what[1:], str(made.folder)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout
+
+
+def test_the_commands_that_a_new_collection_names_can_be_typed_as_they_stand(tmp_path):
+    made = add_collection("cases", tmp_path)
+    assert [one.split()[1] for one in made.commands if one.startswith("windrow ")] == ["init", "new", "run"]
+    lines = (made.folder / "README.md").read_text().splitlines()
+    typed = [line for line in lines if line.startswith("    windrow ")]
+    assert typed
+    assert [
+        line for line in typed if set("?*[") & set(re.sub(r"'[^']*'", "", line))
+    ] == []  # a shell would expand these

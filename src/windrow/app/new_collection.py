@@ -57,6 +57,7 @@ def add_collection(name: str, into: Path) -> NewCollection:
     commands = (
         f"pip install -e {quote(str(folder))}",
         f"python -m unittest discover -s {quote(str(folder / 'tests'))}",
+        "windrow init farm && cd farm",
         f"windrow new source mine https://api.example.org/v1/ --collection {name}",
         "windrow run mine",
     )
