@@ -8,6 +8,7 @@ import pytest
 from tests.requests.glossary import COLLECTION, configured, setup_of
 from tests.requests.glossary import run as run_toy
 from tests.toy_collection.server import Glossary
+from windrow.app.takedown import take_down
 from windrow.contract import Observation, Request, Requests, Settle, Skip
 from windrow.engine.progress import Progress
 from windrow.reasons import Reason
@@ -104,3 +105,54 @@ def test_a_listing_that_broke_off_or_has_nothing_at_all_loses_nothing(tmp_path, 
     server.terms[:] = terms
     assert run(workspace) == set()
     assert {change for _, _, change in versions(workspace)} == {"new"}
+
+
+def pages(source, learned, answer):
+    """Ask for the further pages of a list as often as it leads to them; the last page may lead back to one before."""
+    told = follow(source, learned, answer)
+    if told.skip:
+        return told
+    requests = tuple(one._replace(every=None, when_named=True) for one in told.requests)
+    return replace(told, requests=requests or (Request("terms?page=2", "page", when_named=True),))
+
+
+NAMED = replace(MISSING, discovery=Requests(begin, pages))
+
+
+def asked(workspace, server, collection=NAMED):
+    """Run when the first page is due again; return the pages that were asked."""
+    time.sleep(1.1)
+    before = len(server.asked)
+    run_toy(workspace, collection=collection)
+    return [int(one.partition("page=")[2]) for one in server.asked[before:] if "page=" in one]
+
+
+def test_a_page_is_asked_once_in_each_run_in_which_another_page_leads_to_it_and_not_any_more_when_none_does(
+    tmp_path, server
+):
+    workspace = configured(tmp_path, server)
+    terms = [*server.terms]
+    assert [asked(workspace, server) for _ in range(2)] == [[1, 2, 3]] * 2
+    del server.terms[6:]
+    assert asked(workspace, server) == [1, 2]
+    server.terms[:] = terms
+    assert asked(workspace, server) == [1, 2, 3]
+    server.broken = "page=1"
+    assert set(asked(workspace, server)) == {1}
+
+
+def told_of_new(source, learned, answer):
+    """Ask for the further pages where a page has something that is new."""
+    told = follow(source, learned, answer)
+    return replace(told, requests=tuple(one._replace(every=None, only_if_new=True) for one in told.requests))
+
+
+@pytest.mark.parametrize("discovery", [pages, told_of_new])
+def test_a_page_that_was_taken_down_is_not_asked_when_another_page_leads_to_it(tmp_path, server, discovery):
+    workspace = configured(tmp_path, server)
+    collection = replace(MISSING, discovery=Requests(begin, discovery))
+    asked(workspace, server, collection)
+    take_down(workspace, setup_of(workspace), [f"{server.url}terms?page=3"], "asked", {"glossary": ADAPTER})
+    for number in (9, 10, 11, 12):
+        server.add(number)
+    assert asked(workspace, server, collection) == [1, 2]

@@ -16,8 +16,10 @@ class Request(NamedTuple):
 
     `name` and `context` are its discovery's own words for it and come back with the answer. A low `priority` goes
     first. It is due again `every` so many seconds; None: once. One that is `only_if_new` is asked, and asked again,
-    where the answer that leads to it offered something that was not known. `service` names one that is declared;
-    empty: the source itself. A URL may be relative to that of the answer, or of the source.
+    where the answer that leads to it offered something that was not known; one that is asked `when_named`, once in each
+    run in which an answer leads to it, and not when none does any more: the further pages of a list that is read whole.
+    `service` names one that is declared; empty: the source itself. A URL may be relative to that of the answer, or of
+    the source.
     """
 
     url: str
@@ -29,6 +31,7 @@ class Request(NamedTuple):
     context: str = ""
     every: int | None = None
     only_if_new: bool = False
+    when_named: bool = False
     service: str = ""
 
 

@@ -122,6 +122,40 @@ def test_a_listing_of_several_pages_is_whole_when_all_of_them_came_and_can_be_re
     assert statuses(workspace) == dict.fromkeys("ACEF", "scheduled") | dict.fromkeys("BD", "missing")
 
 
+def test_a_page_that_no_page_leads_to_any_more_is_not_asked_and_its_events_stay_missing(tmp_path, site):
+    page(site, 1, {"A": "2099-01-01"}, last=False)
+    page(site, 2, {"B": "2099-01-02"}, last=True)
+    workspace = configured(tmp_path, f"{site.url}/1.json", every="1s", missing_after=1, **ROWS)
+    run(workspace)
+    page(site, 1, {"A": "2099-01-01"}, last=True)  # and 2.json still has what it had
+    asked = len(site.asked)
+    for _ in range(2):
+        again(workspace)
+        assert {one["title"]: (one["status"], one["revision"]) for one in events(workspace)} == {
+            "A": ("scheduled", 0), "B": ("missing", 1),
+        }  # fmt: skip
+    assert "/2.json" not in site.asked[asked:]
+    site.put("/2.json", "gone", status=404)
+    again(workspace)
+    assert [one["result"] for one in logs(workspace)] == ["success"] * 4
+    page(site, 1, {"A": "2099-01-01"}, last=False)
+    page(site, 2, {"B": "2099-01-02"}, last=True)
+    again(workspace)
+    assert statuses(workspace) == {"A": "scheduled", "B": "scheduled"}
+
+
+def test_pages_after_one_that_did_not_change_are_asked_all_the_same(tmp_path, site):
+    page(site, 1, {"A": "2099-01-01"}, last=False)
+    site.documents["/1.json"] += ({"ETag": '"one"'},)
+    page(site, 2, {"B": "2099-01-02"}, last=True)
+    workspace = configured(tmp_path, f"{site.url}/1.json", every="1s", missing_after=1, **ROWS)
+    run(workspace)
+    site.documents["/1.json"] = (304, "application/json", b"", {"ETag": '"one"'})
+    page(site, 2, {"C": "2099-01-03"}, last=True)
+    again(workspace)
+    assert statuses(workspace) == {"A": "scheduled", "B": "missing", "C": "scheduled"}
+
+
 def test_documents_that_only_name_those_of_their_events_tell_nothing_of_what_is_missing(tmp_path, site):
     rules = {"reader": "json", "items": "event", "details": "list:url:changed", "fields": ROWS["fields"]}
     site.put("/a.json", json.dumps({"list": [{"url": f"{site.url}/e.json", "changed": "1"}]}), "application/json")

@@ -63,10 +63,9 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
     url = joined(given.url, following) if following else ""
     url = "" if url == given.url else url
     whole = parser.complete or READERS[given.rules.reader].growing
-    every = int(parser.every) if whole else None
     asked: tuple[Request, ...] = ()
     if url:
-        asked = (Request(url, _LISTS[1], every=every, only_if_new=not whole),)
+        asked = (Request(url, _LISTS[1], only_if_new=not whole, when_named=whole),)
     if answer.request.method == "GET":  # a form that is answered with itself would be sent again and again
         details = READERS[given.rules.reader].details(given)
         offers |= {one.url: Offering(one.url) for one in details if len(one.url) <= _LONGEST}

@@ -65,6 +65,7 @@ _WRITE |= {
     "offered": "INSERT INTO offered VALUES (?,?,?,?,?,?) ON CONFLICT DO NOTHING",
     "offer_known": "INSERT INTO offer_known VALUES (?,?,?,?) ON CONFLICT DO NOTHING",
     "asked_again": queries()["ask_again"],
+    "asked_when_named": queries()["ask_when_named"],
     "capture_failed": "INSERT OR REPLACE INTO capture_failed VALUES (?,?,?,?,?,?,?,?,?)",
     "captured": "INSERT INTO captured VALUES (?,?,?,?,?,?,?,?)",
 }

@@ -227,3 +227,10 @@ class RequestWriter:
         """Have addresses of a host asked next, once what was gathered is written."""
         for one in digests:
             self._batch.row("asked_again", one, host)
+
+    def ask_when_named(self, host: int, digest: int, session: int) -> None:
+        """Have an address asked next that an answer leads to, once what was gathered is written.
+
+        Not one that was asked in this session: pages may lead to one another in a ring.
+        """
+        self._batch.row("asked_when_named", digest, host, session)

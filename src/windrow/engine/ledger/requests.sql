@@ -57,8 +57,17 @@ FROM attempt v JOIN request r ON r.digest = v.address AND r.host = v.host WHERE 
 SELECT v.seq, h.source, v.status, v.reason, v.warc <> '', v.digest FROM attempt v JOIN host h ON h.seq = v.host AND h.collection = ?
 WHERE v.address = ? ORDER BY v.seq DESC LIMIT ?;
 
+-- part: stands
+NOT EXISTS (SELECT 1 FROM tombstone t WHERE (t.host = ?2 OR (t.host = 0 AND t.address = ?1))
+    AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted'))
+
 -- name: ask_again
-UPDATE address SET due = 0 WHERE digest = ? AND host = ?;
+-- What was taken down is never due: an answer that leads to it does not change that.
+UPDATE address SET due = 0 WHERE digest = ?1 AND host = ?2 AND {stands};
+
+-- name: ask_when_named
+UPDATE address SET due = 0 WHERE digest = ?1 AND host = ?2
+AND NOT EXISTS (SELECT 1 FROM attempt v WHERE v.address = ?1 AND v.host = ?2 AND v.seq > ?3) AND {stands};
 
 -- name: answers_unarchived
 -- Answers whose bytes are there only until no step waits for them ('.' follows '-').

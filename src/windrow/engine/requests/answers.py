@@ -54,11 +54,15 @@ class FollowJob(NamedTuple):
 
 
 class FollowedTurn(NamedTuple):
-    """What following made of an answer: its turn, and its requests as addresses of the ledger, by `only_if_new`."""
+    """What following made of an answer: its turn, and its requests as addresses of the ledger.
+
+    `if_new` has those that are `only_if_new`; those of `found` that are asked again `when_named` are in that too.
+    """
 
     turn: Turn
     found: tuple[FoundUrl, ...] = ()
     if_new: tuple[FoundUrl, ...] = ()
+    when_named: tuple[FoundUrl, ...] = ()
 
 
 def body_of(view: BinaryIO, fields: Mapping[str, str], limits: Limits) -> BinaryIO:
@@ -222,6 +226,7 @@ def follow(
     findings = list(turn.findings)
     found: list[FoundUrl] = []
     if_new: list[FoundUrl] = []
+    when_named: list[FoundUrl] = []
     asked = collection.requests if source.site.scheme else None  # one that has no address only takes captures
     allowed = allowed_origins(asked, source) if asked else frozenset[str]()
     for request in turn.requests:
@@ -234,11 +239,13 @@ def follow(
             findings.append(Finding("OutOfScope", f"{one.url} is not at an origin of {source.name}", Level.WARN))
             continue
         (if_new if request.only_if_new else found).append(one)
+        if request.when_named and not request.only_if_new:
+            when_named.append(one)
     made = Turn(
         (), tuple(turn.offers), dict(turn.learned), turn.end, turn.skip, tuple(findings), turn.begins_listing,
         turn.ends_listing,
     )  # fmt: skip
-    return FollowedTurn(made, tuple(found), tuple(if_new))
+    return FollowedTurn(made, tuple(found), tuple(if_new), tuple(when_named))
 
 
 def redirect(discovery: Requests, source: Source, kept: KeptAnswer, hops: int) -> FollowedTurn:

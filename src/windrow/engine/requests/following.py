@@ -156,11 +156,15 @@ class AnswerFollower:
         fresh = set(keys) - run.ledger.requests.known(name, one.source, keys)
         found = (*lead.found, *(lead.if_new if fresh else ()))
         put(writer, source, one.visit.digest, found)
-        if fresh and lead.if_new:
+        named = (*lead.when_named, *(lead.if_new if fresh else ()))
+        if named:
             writer.flush()
-            for again in lead.if_new:
-                host = run.ledger.addresses.host(again.origin, name, one.source)
-                if host is not None and again.digest != one.visit.digest:
+        for again in named:
+            host = run.ledger.addresses.host(again.origin, name, one.source)
+            if host is not None and again.digest != one.visit.digest:
+                if again in lead.when_named:
+                    writer.requests.ask_when_named(host, again.digest, run.session)
+                else:
                     writer.requests.ask_again(host, [again.digest])
         writer.requests.offer(name, one.source, one.seq, turn.offers)
         writer.requests.learn(name, one.source, turn.learned, one.seq)

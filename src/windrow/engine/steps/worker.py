@@ -101,6 +101,8 @@ def _follow(desk: WorkerConfig, reader: CaptureReader, job: FollowJob) -> Follow
     kept = job.answer
     assert kept.place is not None
     view, fields, _ = reader.open(kept.place)
+    if kept.head is not None:  # the same bytes may lead elsewhere than before: where the next page is, a field may say
+        fields = reader.fields(kept.head, fields)
     return follow(desk.collection, job, view, fields, desk.limits)
 
 
