@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from windrow.collections.news import standard
 from windrow.collections.news.adapter.raw import RawRun
 from windrow.collections.news.adapter.tree_index import TreeIndex, WrittenArticle
-from windrow.collections.news.discover import kind_of
+from windrow.collections.news.discover import HOME, kind_of
 from windrow.collections.news.feed import ARTICLE
 from windrow.collections.news.settings import KINDS
 from windrow.collections.news.wordpress_gone import NUMBERS
@@ -115,21 +115,24 @@ class _Writing:
         asked = self._ledger.requests.asked(one.seq)
         name = json.loads(asked.context).get("name", "") if asked and asked.context else ""
         kind = kind_of(name)
+        if name == HOME and not _is_there(one):
+            kind = "page"  # what the site offers is not known: how it did is told all the same
         if kind not in KINDS:
             return
         raw = self._raw.get(kind)
         if raw is None:
             raw = self._raw[kind] = RawRun(kind, self._session, self._trees, one.opened, self._index.is_first)
         if name != NUMBERS:  # numbers are no posts
-            raw.take(one, self._ledger.requests.followed(one.seq), self._ledger.captures)
+            is_article = not name or name.endswith(f".{ARTICLE}")
+            raw.take(one, self._ledger.requests.followed(one.seq), self._ledger.captures, is_article=is_article)
         if not told and (why := _failure(one, name)):
             if self._index.is_first(f"{kind} {one.visit.url}"):
-                raw.count("errors", why)
+                raw.count("errors", why, one.visit.url)
             return
         for each in told:
             if not self._index.is_first(f"{kind} {one.source} {each.key}"):
                 continue  # listed by a page that overlaps another one of this run
-            raw.count(*self._told(each, one, kind))
+            raw.count(*self._told(each, one, kind), one.visit.url)
 
     def _told(self, told: VisitStatement, visit: Recorded, kind: str) -> tuple[str, str]:
         """Write an article where it is to be; return what is counted, and what it is by."""
@@ -200,10 +203,14 @@ class _Writing:
         return True
 
 
+def _is_there(one: Recorded) -> bool:
+    return one.visit.reason is None and one.visit.status in {200, 304}
+
+
 def _failure(one: Recorded, name: str) -> str:
     """Return why an article's page did not come; empty where it did, and for what only lists articles."""
     visit = one.visit
-    if not name.endswith(f".{ARTICLE}") or (visit.reason is None and visit.status in {200, 304}):
+    if not name.endswith(f".{ARTICLE}") or _is_there(one):
         return ""
     return str(visit.reason) if visit.reason else f"status {visit.status}" if not visit.location else ""
 

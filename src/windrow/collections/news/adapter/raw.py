@@ -32,7 +32,9 @@ class _Domain:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.pages = self.rows = 0
+        self.pages = self.rows = 0  # of JSON: replies, and what they list
+        self.kept = self.articles = 0  # of all else: replies, and what was found in them
+        self.is_begun = False  # whether the file has a row that a comma follows
         self.total: int | None = None
         self.error = ""
         self.blocked = False
@@ -60,9 +62,11 @@ class RawRun:
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir(parents=True)
 
-    def count(self, what: str, by: str) -> None:
-        """Count what became of something that was listed."""
+    def count(self, what: str, by: str, url: str) -> None:
+        """Count what became of something that the answer at `url` told of."""
         self.details["seen"] += 1
+        if what in {"articles_new", "articles_skipped"}:
+            self._domain(url).articles += 1
         if what in COUNTS:
             self.counts[what] += 1
         else:
@@ -70,15 +74,16 @@ class RawRun:
         if by:
             self.details[by if what != "errors" else f"error: {by}"] += 1
 
-    def take(self, one: Recorded, followed: Followed | None, captures: Any) -> None:
-        """Take the reply of a visit, and note how its site did."""
+    def take(self, one: Recorded, followed: Followed | None, captures: Any, *, is_article: bool = False) -> None:
+        """Take the reply of a visit, and note how its site did: an article's page that failed says nothing of that."""
         visit = one.visit
         self._last = max(self._last, visit.started)
         domain = self._domain(visit.url)
         if visit.reason is not None or visit.status is None:
-            domain.error = domain.error or visit.message or str(visit.reason)
+            if not is_article:
+                domain.error = domain.error or visit.message or str(visit.reason)
             return
-        if followed is not None:
+        if followed is not None and not is_article:
             domain.ended = domain.ended or bool(followed.ending)
             if followed.reason is not None:
                 domain.blocked = domain.blocked or followed.reason is Reason.BOT_WALL
@@ -90,6 +95,7 @@ class RawRun:
             self._json(domain, _place(visit.kept, visit.digest, captures))
         else:
             self._list(one, visit.kept)
+            domain.kept += 1
 
     def _domain(self, url: str) -> _Domain:
         told = parts(url)
@@ -124,9 +130,12 @@ class RawRun:
             return
         with domain.path.open("ab") as file:
             if domain.pages == 2:
-                file.write(_begun(domain.first))
+                head, domain.is_begun = _begun(domain.first)
+                file.write(head)
             for row in fresh:
-                file.write(b",\n" + json.dumps(row, ensure_ascii=False).encode("utf-8", "replace"))
+                comma = b",\n" if domain.is_begun else b""
+                file.write(comma + json.dumps(row, ensure_ascii=False).encode("utf-8", "replace"))
+                domain.is_begun = True
 
     def _list(self, one: Recorded, kept: KeptResponse) -> None:
         """List a reply that is kept in the archive alone."""
@@ -187,19 +196,22 @@ class RawRun:
         return told
 
     def _result(self, name: str, domain: _Domain, folder: Path) -> dict[str, Any]:
-        if domain.error and not domain.pages:
+        if domain.error and not domain.pages and not domain.kept:
             status = "blocked" if domain.blocked else "error"
             return {"domain": name, "status": status, "error_message": domain.error[:1000]}
         done = domain.ended or self.kind != "wordpress"
+        count = domain.rows if domain.total is None else domain.total
         told: dict[str, Any] = {
             "domain": name,
             "status": "success" if done else "pending",
-            "article_count": domain.rows if domain.total is None else domain.total,
+            "article_count": count if self.kind in _JSON else domain.articles,
         }
         if self.kind == "wordpress":
             told |= {"pages_fetched": domain.pages, "error_message": domain.error[:1000] or None}
-        if domain.pages:
-            told["file_path"] = str(folder / domain.path.name)
+        elif domain.error:
+            told["error_message"] = domain.error[:1000]
+        if domain.pages or domain.kept:
+            told["file_path"] = str(folder / (domain.path.name if domain.pages else "_manifest.json"))
         return told
 
 
@@ -209,8 +221,8 @@ def _name(row: Any) -> str:
     return str(name or json.dumps(row))
 
 
-def _begun(first: bytes) -> bytes:
-    """Return a reply without its end, so that more can be added to what it lists."""
+def _begun(first: bytes) -> tuple[bytes, bool]:
+    """Return a reply without its end, so that more can be added to what it lists, and whether it lists anything."""
     told = json.loads(first.decode("utf-8-sig"))
     if isinstance(told, dict) and isinstance(told.get("body"), list):
         told = told["body"]
@@ -220,7 +232,7 @@ def _begun(first: bytes) -> bytes:
         rest = {name: value for name, value in told.items() if name not in {"rows", "next", "prev"}}
         rows, head = told.get("rows") or [], json.dumps(rest, ensure_ascii=False)[:-1] + ', "rows": ['
     spelled = ",\n".join(json.dumps(one, ensure_ascii=False) for one in rows)
-    return f"{head}\n{spelled}".encode("utf-8", "replace")
+    return f"{head}\n{spelled}".encode("utf-8", "replace"), bool(rows)
 
 
 def _place(kept: KeptResponse, address: int, captures: Any) -> ArchivePlace:
