@@ -13,22 +13,18 @@ from windrow.contract import Captures
 from windrow.digest import number
 from windrow.engine.captures.capture_ledger import CaptureLedger, CaptureTally, LookedThrough, TakenCapture
 from windrow.engine.captures.foreign_captures import ForeignCapturing
-from windrow.engine.captures.rules import LeftOutLines, Selection, SelectJob, added, kept_line
+from windrow.engine.captures.rules import PARTS, Selection, SelectJob, added, kept_line, left_out_by_fault
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.captures import IndexRow
 from windrow.engine.requests.following import AnswerFollower
 from windrow.engine.run import HarvestRun
 from windrow.model import ArchivePlace, CdxLine, FoundUrl, Reading, Recorded, Source
-from windrow.reasons import Reason
 
 PAGE = 1000
 """Lines that are looked at, and written, together."""
 
 AHEAD = 8
 """Pages that the pool has in hand at a time."""
-
-PARTS = 16
-"""Into how many a row of lines is parted, where the rules end a process over it: to find the line that does so."""
 
 
 class _Page(NamedTuple):
@@ -117,11 +113,9 @@ class Capturing:
         ]
 
     def _search_fault(self, source: Source, lines: Sequence[CdxLine], failed: Reading) -> Selection:
-        """Leave the line out over which the rules ended their process; the others have their own end."""
+        """Run the rules on smaller parts, down to the line over which their process was ended: it alone is left out."""
         if len(lines) == 1:
-            reason = failed.reason or Reason.STEP_FAILED
-            told = failed.findings[0].message if failed.findings else reason.meaning
-            return Selection((), (LeftOutLines(reason, told[:200], 1, lines[0].url),))
+            return Selection((), (left_out_by_fault(failed, lines[0].url),))
         size = -(-len(lines) // PARTS)
         starts = range(0, len(lines), size)
         parts = self._select(source, [lines[start : start + size] for start in starts])

@@ -21,7 +21,7 @@ from windrow.digest import NOTHING, Hasher, digest, number
 from windrow.engine.captures.capture_ledger import THROUGH, CaptureLedger, CaptureTally, LookedThrough, TakenCapture
 from windrow.engine.captures.foreign_records import BlockJob, ChosenLines, RecordJob, ScanJob, VerifiedRecord
 from windrow.engine.captures.remote_records import RemoteRecords
-from windrow.engine.captures.rules import LeftOutLines, added
+from windrow.engine.captures.rules import PARTS, LeftOutLines, added, left_out_by_fault
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.captures import FailedRow, IndexRow
 from windrow.errors import ArchiveError
@@ -48,9 +48,6 @@ ROOM = 256 * 2**20
 """Bytes of records that are fetched together."""
 
 _UNTOLD = ROOM // 64  # bytes that a record counts for whose line says no length
-
-PARTS = 16
-"""Into how many a block of lines is parted, where the rules end a process over it: to find the line that does so."""
 
 FILES = 8
 """WARC files, or blocks of an index file, that are looked through side by side."""
@@ -175,13 +172,11 @@ class ForeignCapturing:
             self._tally.broken.append(str(error))
 
     def _search_fault(self, job: BlockJob, failed: Reading) -> ChosenLines:
-        """Leave the line out over which the rules ended their process; the others have their own end."""
+        """Run the rules on smaller parts, down to the line over which their process was ended: it alone is left out."""
         lines = job.content.split(b"\n")
         if len(lines) == 1:
-            reason = failed.reason or Reason.STEP_FAILED
-            told = failed.findings[0].message if failed.findings else reason.meaning
             url = lines[0][:200].decode("utf-8", "replace")
-            return ChosenLines((), (LeftOutLines(reason, told[:200], 1, url),), 1)
+            return ChosenLines((), (left_out_by_fault(failed, url),), 1)
         size = -(-len(lines) // PARTS)
         jobs = [job._replace(content=b"\n".join(lines[at : at + size])) for at in range(0, len(lines), size)]
         wanted: list[CdxLine] = []

@@ -12,7 +12,7 @@ from windrow.engine.crawl.left_out import OTHER_RULES
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import spell
 from windrow.formats.cdx import CaptureColumns
-from windrow.model import CdxLine, Recorded, Source
+from windrow.model import CdxLine, Reading, Recorded, Source
 from windrow.reasons import Reason
 
 RULES = 200
@@ -20,6 +20,9 @@ RULES = 200
 
 KINDS = 10_000
 """Media types with their statuses of which is remembered whether they are wanted."""
+
+PARTS = 16
+"""Parts into which lines are split, again and again, to find the one over which the rules' process was ended."""
 
 _RULE = 200  # characters of a rule's name that are kept
 
@@ -39,6 +42,13 @@ class LeftOutLines(NamedTuple):
     rule: str
     lines: int
     url: str
+
+
+def left_out_by_fault(failed: Reading, url: str) -> LeftOutLines:
+    """Return a line over which the rules' process was ended as one that is left out for that reason."""
+    reason = failed.reason or Reason.STEP_FAILED
+    told = failed.findings[0].message if failed.findings else reason.meaning
+    return LeftOutLines(reason, told[:_RULE], 1, url)
 
 
 class Selection(NamedTuple):
