@@ -57,8 +57,9 @@ def killed(tmp_path_factory):
         process.stdin.write(f"{folder} {what} {moment}\n")
         process.stdin.flush()
         passed, status = map(int, process.stdout.readline().split())
-        assert status == (-signal.SIGKILL if moment else 0)
-        assert passed == moment or not moment
+        # A slow run has more moments than a quick one, since its lease is renewed: a late one may never come.
+        assert status == (-signal.SIGKILL if moment and passed == moment else 0)
+        assert passed <= moment or not moment
         return passed
 
     yield kill
