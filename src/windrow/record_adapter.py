@@ -36,8 +36,7 @@ from windrow.adapter import (
 )
 from windrow.config import Workspace
 from windrow.config.place import replay_folder
-from windrow.contract import Answer, Ask, Collection, Observation, Settle, Skip, Task, Turn, results_of
-from windrow.contract import Request as Wanted
+from windrow.contract import Answer, Ask, Collection, Observation, Request, Settle, Skip, Task, Turn, results_of
 from windrow.digest import digest, number
 from windrow.display import counted
 from windrow.engine.captures.rules import stories
@@ -99,7 +98,7 @@ class RecordAdapter:
         )
 
     def ready(self, workspace: Workspace) -> None:
-        """Refuse services without a good address, and to ask others without a contact that they are told."""
+        """Refuse services without a good address, and to ask other machines without a contact in the user agent."""
         self._services(workspace)
         if names_contact(workspace.agent):
             return
@@ -180,7 +179,7 @@ class RecordAdapter:
             with answer.view as view:
                 content = body_of(view, answer.fields, limits).read()
         yield Got(url, url, len(content), digest(content), round(seconds, 3))
-        asked = Answer(Wanted(url), answer.status or 0, answer.fields, io.BytesIO(content), now())
+        asked = Answer(Request(url), answer.status or 0, answer.fields, io.BytesIO(content), now())
         follow = self._requests.follow if self._requests else self._captures and self._captures.follow
         turn = follow(source, {}, asked) if follow else Turn()
         item = Item(0, self._collection.name, "visit", url)
@@ -228,7 +227,7 @@ class RecordAdapter:
         return {one.name: told.get(one.name, Counter()) for one in workspace.of(self._collection.name)}
 
     def _away(self, value: Any) -> str:
-        """Say of a record that what it tells of is gone, where it is one that tells of that; empty of any other."""
+        """Say in some words that the thing of a record is gone, where the value tells that; empty for any other."""
         del value
         return ""
 

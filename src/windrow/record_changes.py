@@ -23,7 +23,7 @@ _FIELDS = 4
 
 
 Away = Callable[[Any], str]
-"""Says of a record in some words that what it tells of is not there any more; empty where it is."""
+"""Says in some words that the thing of a record is gone, where the value tells that; empty for any other."""
 
 
 def changes(

@@ -29,7 +29,7 @@ GONE = frozenset({404, 410})
 
 
 class OutcomeCount(NamedTuple):
-    """How many questions of a crawl came to one end, in the word of its collection."""
+    """How many requests of a crawl had one outcome, in the word of its collection."""
 
     collection: str
     outcome: str
@@ -62,7 +62,7 @@ def attempts(ledger: Ledger, first: int, last: int) -> tuple[AttemptCount, ...]:
 
 
 def visits(ledger: Ledger, span: tuple[int, int], kinds: Iterable[str]) -> Visits:
-    """Count what came of the questions between two facts, of the collections that are known."""
+    """Count what came of the requests between two facts, of the collections that are installed."""
     sources: dict[str, Counter[str]] = {}
     ends: Counter[tuple[str, str]] = Counter()
     reasons: Counter[str] = Counter()

@@ -167,9 +167,11 @@ def preview(
     return Preview(tuple(asked), waiting, _documents(ledger, collection, part))
 
 
-def taken(lots: Sequence[WarcFile]) -> Preview:
+def taken(files: Sequence[WarcFile]) -> Preview:
     """Return what a run would take in."""
-    return Preview((), tuple(Waiting(one.name, one.source, str(one.path), one.path.stat().st_size) for one in lots), ())
+    return Preview(
+        (), tuple(Waiting(one.name, one.source, str(one.path), one.path.stat().st_size) for one in files), ()
+    )
 
 
 def _why_not(source: Source) -> str:

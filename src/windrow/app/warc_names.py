@@ -24,7 +24,7 @@ def importer() -> str:
     return next(iter(capable("IMPORTS_WARC")), "")
 
 
-def lots(workspace: Workspace, names: Sequence[str], source: str = "") -> tuple[WarcFile, ...]:
+def named_warc_files(workspace: Workspace, names: Sequence[str], source: str = "") -> tuple[WarcFile, ...]:
     """Return the WARC files that these names mean; none where all of them are sources and collections.
 
     A folder stands for all files below it that end like WARC files, any other file for the files that it names, a line

@@ -276,9 +276,9 @@ class Windrow:
 
     def _held(self, names: Sequence[str], source: str, *, wished: bool = False) -> dict[str, Harvest]:
         """Return what is to be taken in, where WARC files are named and not sources; `wished` is what does not go."""
-        from windrow.app.warc_names import importer, lots
+        from windrow.app.warc_names import importer, named_warc_files
 
-        found = lots(self.config, names, source)
+        found = named_warc_files(self.config, names, source)
         if not found:
             return {}
         if wished:
@@ -322,10 +322,10 @@ class Windrow:
     ) -> list[Preview]:
         """Return what `run` would ask and from whom; opens no connection and writes nothing."""
         from windrow.app.schedule import FetchBounds, preview, span, taken
-        from windrow.app.warc_names import lots
+        from windrow.app.warc_names import named_warc_files
 
         names, first = self._adopt(_listed(names), first)
-        if files := lots(self.config, names, source):
+        if files := named_warc_files(self.config, names, source):
             return [taken(files)]
         ledger = self.ledger()
         try:

@@ -68,7 +68,7 @@ class Turn:
     `learned` is kept for the source, over what was learned before, as JSON. `end` says in words that nothing follows
     and why ("the last page"), `skip` why the answer was of no use. Where requests, one after the other, list all that
     the source has, the first answer `begins_listing` and the last one `ends_listing` (one that has all: both): what was
-    offered before, and not in between, is told to `Settle.missing`. An answer of no use in between ends that.
+    offered before, and not in between, is given to `Settle.missing`. An answer of no use in between ends that.
     """
 
     requests: tuple[Request, ...] = ()
@@ -155,7 +155,7 @@ class Skip(NamedTuple):
 
 
 class Waits(NamedTuple):
-    """What a version store is told in place of an Ask: its name, and the ledger's number for what is asked."""
+    """An Ask as version stores keep it: its name, and the ledger's number of the request that was made of it."""
 
     name: str
     address: int
@@ -167,7 +167,7 @@ class Observation(NamedTuple):
     `text` is what is searched for, `at` when its source says it was so; None: when it was fetched. `aside` is kept with
     the value when it is first seen, and makes no version by itself: such as the markup that it was read from.
     `names` are other names of the thing, such as its number in its source's system: that it is gone may be said by one
-    of them, where its key is not known any more. Where no thing goes by that name, nothing is said. A thing that has
+    of them, where its key is not known any more. A name that no thing has is passed over. A thing that has
     another key than before moved: it is gone under the old one.
     """
 

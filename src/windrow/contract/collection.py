@@ -39,13 +39,13 @@ class Collection:
 
     @property
     def listing(self) -> Listing:
-        """Return how its sources are listed; only what works on listings asks."""
+        """Return how its sources are listed, of a collection that lists them."""
         assert isinstance(self.discovery, Listing)
         return self.discovery
 
     @property
     def members(self) -> Members:
-        """Return what lies in its captures; only what works on members asks."""
+        """Return what lies in its captures, of a collection whose captures have members."""
         assert self.listing.members is not None
         return self.listing.members
 

@@ -41,7 +41,7 @@ class Planner(Protocol):
 BEHIND = 1_000
 """The least order number (`FoundUrl.place`) of addresses that only pages without anything new lead to.
 
-They are asked after the others of their host; and none of them any more in a run that finds the host endless.
+They are asked after the others of their host, and not at all any more once a run finds the host endless.
 """
 
 
@@ -53,16 +53,16 @@ class CrawlRules(Protocol):
     """
 
     def robots(self, at: float) -> str:
-        """Return the address of the rules to ask first; empty while those that are known are young enough."""
+        """Return the address of robots.txt where it is to be asked first; empty while the known one is young enough."""
 
     def take_robots(self, at: float, status: int | None, body: bytes) -> list[FoundUrl]:
-        """Take the rules that the host gave, or its failure to give any; return what they say to ask."""
+        """Take the robots.txt that the host gave, or that it gave none; return what it names, such as sitemaps."""
 
     def moved(self, status: int, location: str, base: str, hops: int) -> str:
-        """Return where the rules have moved to; empty where such a redirect is not followed."""
+        """Return where robots.txt has moved to; empty where such a redirect is not followed."""
 
     def robots_wait(self, at: float) -> float:
-        """Return for how many seconds nothing may be asked but the rules once more; 0 where something may."""
+        """Return for how many seconds nothing may be asked but robots.txt once more; 0 where something may."""
 
     def private(self, host: str, number: str) -> Reason | None:
         """Tell why a host may not be talked to at the number that its name resolved to."""
@@ -92,7 +92,7 @@ class CrawlRules(Protocol):
         """
 
     def follow(self, base: str, reference: str, kind: int = 0) -> FoundUrl | None:
-        """Resolve a reference of a document, or where an answer of a kind redirects to; None where no rule lets it."""
+        """Resolve a reference of a document, or where an answer of a kind redirects to; None where it is left out."""
 
     def needs(self, call: CrawlRequest, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
         """Return what is to be kept beside a document, such as its images; they are no documents themselves."""

@@ -23,7 +23,7 @@ class Later:
     """
 
     def __init__(self, where: str) -> None:
-        """Take its place; nothing is loaded."""
+        """Keep the name; nothing is loaded."""
         self.__module__, _, self._name = where.partition(":")
 
     def __call__(self, *given: Any, **named: Any) -> Any:
@@ -43,7 +43,7 @@ class Later:
         return hash(repr(self))
 
     def __repr__(self) -> str:
-        """Return the place."""
+        """Return the name, as `module:name`."""
         return f"{self.__module__}:{self._name}"
 
 

@@ -172,10 +172,6 @@ def _entry(link: sqlite3.Connection, record: int, score: float) -> Entry:
     return Entry(key, title, url, published, updated, text, spelled, score)
 
 
-def _roots(query: Query) -> list[Node]:
-    return [] if query.root is None else [query.root]
-
-
 def _some(query: Query, share: float, kind: str) -> _Condition:
     """Return the condition that a share of the words is found, and all else."""
     each = [_condition(one, kind) for one in wanted(query.root)]

@@ -69,9 +69,9 @@ class Sink(Protocol):
 
 
 class Connection(Protocol):
-    """An open line to one site; used for one thing at a time, or for `Transport.parallel` gets.
+    """A connection to one site; used for one thing at a time, or for `Transport.parallel` gets.
 
-    It may be used again after a `TransportError`: where the line broke, the next call opens a new one.
+    It may be used again after a `TransportError`: where the connection broke, the next call opens a new one.
     """
 
     async def list(self, folder: str) -> list[ListingEntry] | None:

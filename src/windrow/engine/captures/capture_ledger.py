@@ -22,6 +22,8 @@ from windrow.reasons import Reason
 THROUGH = -1
 """The place in an index file, or a WARC file, that is looked through to its end."""
 
+_HOSTS = 10_000  # origins whose numbers on the ledger are remembered
+
 
 class LookedThrough(NamedTuple):
     """Lines of an index that were looked at: the place they reach to, how many, and what rules left out of them."""
@@ -32,9 +34,9 @@ class LookedThrough(NamedTuple):
 
 
 class TakenCapture(NamedTuple):
-    """A capture that is taken: where it was found, by the number of which index, and the visit that it was made in.
+    """A capture that is taken: the visit that it becomes, its place where it was found, and the number of the index.
 
-    `line` is what the index says of another maker's.
+    `original` is the visit of the collection that keeps it, `line` the index line of another maker's capture.
     """
 
     visit: Visit
@@ -84,7 +86,7 @@ class CaptureLedger:
         return self.run.stopping() > 0 or (self.run.limit is not None and self.taken >= self.run.limit)
 
     def index(self, source: Source, name: str, identity: str = "") -> IndexRow:
-        """Return how far a source looked through an index; from its beginning where rules, or the file, are others."""
+        """Return how far a source looked through an index; from its beginning where the rules or the file changed."""
         run, version = self.run, self.captures.version
         options = sorted((key, str(value)) for key, value in source.options.items())
         rules = digest(json.dumps([version, identity, options]).encode())
@@ -134,6 +136,3 @@ class CaptureLedger:
             self._hosts.clear()
         self._hosts[origin] = host
         return host
-
-
-_HOSTS = 10_000  # origins that are remembered

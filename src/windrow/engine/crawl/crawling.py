@@ -386,7 +386,7 @@ class Crawling:
             tally.reasons[visit.reason] += 1
         tally.found += len(event.found)
         if self._following is not None:
-            self._following.stir(host.source.name)
+            self._following.note_answers(host.source.name)
         self._weigh_seed(host.source, tally, event)
         for one in event.left:
             rule = (one.reason, one.rule) if len(tally.left) < RULES else (one.reason, OTHER_RULES)

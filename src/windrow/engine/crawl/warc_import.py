@@ -97,7 +97,7 @@ def _counted(words: Counter[str]) -> str:
 
 
 class WarcImporter:
-    """Takes the lots of a harvest in, one after the other."""
+    """Imports the WARC files of a harvest, one after the other."""
 
     def __init__(self, run: HarvestRun) -> None:
         """Work within a run whose collection crawls."""

@@ -162,7 +162,7 @@ class Crew:
                 while member.pipe.poll():
                     found += self._noted(member, member.pipe.recv())
             except (EOFError, OSError):
-                found += self._bury(member)
+                found += self._remove_dead(member)
         return found
 
     def _noted(self, member: _Member, events: list[Event]) -> list[Event]:
@@ -181,7 +181,7 @@ class Crew:
                     requests.discard(event.number)
         return events
 
-    def _bury(self, member: _Member) -> list[Event]:
+    def _remove_dead(self, member: _Member) -> list[Event]:
         """Give back what a dead process had in hand, with what it was reading when it ended."""
         del self._members[member.pipe]
         member.pipe.close()

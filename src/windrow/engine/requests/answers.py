@@ -1,4 +1,4 @@
-"""Answers to requests, made plain for the functions of a collection: runs in the killable pool."""
+"""Requests and answers, between what a collection's functions take and what the ledger has."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HOPS = 5
 MOST = 10_000
 """Requests, and offers, that one answer may lead to."""
 
-_KEY = 512
+_KEY_LENGTH = 512
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
@@ -176,7 +176,7 @@ def ask_of(ask: Ask, base: str, visit: int = 0, digest: str = "") -> FoundUrl:
 def form_data(fields: Sequence[FormField], digest: str) -> tuple[str, list[bytes | DocumentPart]]:
     """Spell a form (RFC 7578): the media type, and what is sent.
 
-    What parts the fields depends on `digest` too, that of the document: one that brought it with it cannot be made.
+    The boundary between fields depends on the `digest` of the document too, so that no document can contain it.
     """
     boundary = f"windrow-{number(repr((digest, tuple(fields)))) & (1 << 64) - 1:016x}{digest[-16:]}"
     pieces: list[bytes | DocumentPart] = []
@@ -217,9 +217,9 @@ def follow(
         raise StepError(f"the discovery returned {type(turn).__name__}, no Turn", Reason.STEP_FAILED)
     json.dumps(dict(turn.learned))
     for offer in turn.offers:
-        if not offer.key or len(offer.key) > _KEY:
+        if not offer.key or len(offer.key) > _KEY_LENGTH:
             raise StepError(
-                f"the key {offer.key[:60]!r} of an offer has not 1 to {_KEY} characters", Reason.STEP_FAILED
+                f"the key {offer.key[:60]!r} of an offer has not 1 to {_KEY_LENGTH} characters", Reason.STEP_FAILED
             )
     if len(turn.requests) > MOST or len(turn.offers) > MOST:
         raise StepError(f"more than {MOST} requests or offers in one answer", Reason.TOO_LARGE)
@@ -231,7 +231,7 @@ def follow(
     allowed = allowed_origins(asked, source) if asked else frozenset[str]()
     for request in turn.requests:
         try:
-            one = found_of(bare(request, source), kept.url)
+            one = found_of(without_secrets(request, source), kept.url)
         except StepError as error:
             findings.append(Finding("BadRequest", str(error)))
             continue
@@ -254,7 +254,7 @@ def redirect(discovery: Requests, source: Source, kept: KeptAnswer, hops: int) -
     if kept.status not in {307, 308}:
         request = request._replace(method="GET", body=b"")
     try:
-        found = found_of(bare(request._replace(url=kept.location), source), kept.url, hops=hops + 1)
+        found = found_of(without_secrets(request._replace(url=kept.location), source), kept.url, hops=hops + 1)
     except StepError as error:
         return FollowedTurn(Turn(skip=Reason.REDIRECTED, findings=(Finding("BadRedirect", str(error)),)))
     if found.origin not in allowed_origins(discovery, source) or hops >= HOPS:
@@ -277,10 +277,10 @@ def source_address(source: Source) -> str:
 def begin(discovery: Requests, source: Source, learned: Mapping[str, Any]) -> Sequence[FoundUrl]:
     """Return what a source begins with."""
     base = source_address(source)
-    return [found_of(bare(one, source), base) for one in discovery.begin(source, learned)]
+    return [found_of(without_secrets(one, source), base) for one in discovery.begin(source, learned)]
 
 
-def bare(request: Request, source: Source) -> Request:
+def without_secrets(request: Request, source: Source) -> Request:
     """Return a request without the parameters in which its source sends secrets: answers often repeat them."""
     names = [one.query for one in source.credentials if one.query]
     return request._replace(url=without(request.url, names)) if names else request

@@ -36,7 +36,7 @@ Put = Callable[[LedgerWriter, Source, int, Sequence[FoundUrl]], None]
 
 
 class FollowOutcome(NamedTuple):
-    """What following one answer came to, for the account of its source."""
+    """What following one answer gave: how many requests, why none, and what its discovery says of the end."""
 
     source: str
     found: int
@@ -68,12 +68,12 @@ class AnswerFollower:
         self._learned = {one: queries.learned(name, one) for one in self._sources}
         self._listings = {one: queries.listing_begun(name, one) for one in self._sources}
         self._waiting: dict[str, deque[Recorded]] = {one: deque() for one in self._sources}
-        self._stirred = set(self._sources)
+        self._with_answers = set(self._sources)
 
-    def stir(self, source: str) -> None:
+    def note_answers(self, source: str) -> None:
         """Note that there may be new answers of a source."""
         if source in self._sources:
-            self._stirred.add(source)
+            self._with_answers.add(source)
 
     def begin(self, source: Source) -> Sequence[FoundUrl]:
         """Return what a source begins with."""
@@ -107,13 +107,13 @@ class AnswerFollower:
 
     def _next(self, name: str) -> Recorded | None:
         waiting = self._waiting[name]
-        if not waiting and name in self._stirred:
+        if not waiting and name in self._with_answers:
             queries = self._run.ledger.requests
             waiting += queries.visits(self._run.collection.name, name, self._read[name], self._kinds, PAGE)
             if waiting:
                 self._read[name] = waiting[-1].seq
             else:
-                self._stirred.discard(name)
+                self._with_answers.discard(name)
         return waiting.popleft() if waiting else None
 
     def _leads(self, visits: list[Recorded]) -> list[_Lead]:

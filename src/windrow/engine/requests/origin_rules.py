@@ -49,7 +49,7 @@ class OriginRules:
         self._named = _named(source)
         self._pace = pace.Pace()
         self._standing = robots_standing.NEW
-        self._busy = 0  # answers of a service in a row that were none
+        self._busy = 0  # requests in a row that the service did not answer
 
     def robots(self, at: float) -> str:
         """Return the address of robots.txt when it is due."""
@@ -110,7 +110,7 @@ class OriginRules:
         return max(self._delay, wait or (0.0 if status is None else service.busy))
 
     def endless(self, call: CrawlRequest, body: bytes) -> bool:
-        """Say no: whether a source has an end its discovery sees."""
+        """Return False: where a source ends its discovery says."""
         del call, body
         return False
 

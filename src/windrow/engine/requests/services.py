@@ -69,12 +69,12 @@ class ServiceRequests:
         self._run = run
         self._sources = {one.name: one for one in run.harvest.services}
         self.asked = False  # whether any was in this run
-        self.left: set[str] = set()  # those that gave no answers, for this run
+        self.given_up: set[str] = set()  # those that are asked no more in this run
         self._lost: list[int] = []  # answers that are waited for, and whose bytes were not archived
         # What counts as an answer holds for those too that have no address any more.
         self._services = {one.name: one for one in run.collection.configuration.services}
 
-    def found(self, ask: Ask, asker: Recorded) -> tuple[Source, FoundUrl]:
+    def request_for(self, ask: Ask, asker: Recorded) -> tuple[Source, FoundUrl]:
         """Return the service that is asked for a visit, and the request; StepError for one that is not declared."""
         source = self._sources.get(ask.service)
         service = service_of(source) if source else None
@@ -133,12 +133,12 @@ class ServiceRequests:
                 writer.addresses.due_at(run.collection.name, self._lost, 1)
             self._lost.clear()
         before = run.ledger.attempts.last_visit()
-        services = [one for one in run.harvest.services if one.name not in self.left]
+        services = [one for one in run.harvest.services if one.name not in self.given_up]
         if not services:
             return False
         with Crawling(run, ASKED_AS_CRAWL, services) as crawling:
             crawling.run()
-            self.left |= crawling.given_up()
+            self.given_up |= crawling.given_up()
         helped = run.ledger.attempts.last_visit() > before
         self.asked |= helped
         return helped

@@ -1,4 +1,4 @@
-"""The killable pool: documents are read in processes that may die without the run's noticing much."""
+"""The killable pool: steps run in worker processes; a document that ends its process fails, and the run goes on."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ def _failed(reason: Reason, message: str, seconds: float) -> Done:
 
 
 class _Worker:
-    def __init__(self, desk: worker.WorkerConfig) -> None:
+    def __init__(self, config: worker.WorkerConfig) -> None:
         self.pipe, theirs = CONTEXT.Pipe()
         self.at = worker.counter()
-        self.process: BaseProcess = CONTEXT.Process(target=worker.main, args=(theirs, desk, self.at), daemon=True)
+        self.process: BaseProcess = CONTEXT.Process(target=worker.main, args=(theirs, config, self.at), daemon=True)
         start(self.process)
         theirs.close()
         self.batch: _Batch | None = None
@@ -86,9 +86,9 @@ class _Worker:
 class Pool:
     """Run jobs in worker processes and give results in the order of the jobs."""
 
-    def __init__(self, desk: worker.WorkerConfig, size: int, batch: int = BATCH) -> None:
+    def __init__(self, config: worker.WorkerConfig, size: int, batch: int = BATCH) -> None:
         """Have `size` workers; each is started when there is work for it."""
-        self._desk = desk
+        self._config = config
         self._size = size
         self._batch = batch
         self._workers: dict[Pipe, _Worker] = {}
@@ -130,7 +130,7 @@ class Pool:
             if idle is None:
                 if len(self._workers) >= self._size:
                     return
-                idle = _Worker(self._desk)
+                idle = _Worker(self._config)
                 self._workers[idle.pipe] = idle
             batch = waiting.popleft()
             idle.batch, idle.sent, idle.at.value = batch, batch.next(), 0
@@ -147,7 +147,7 @@ class Pool:
             try:
                 results = worker.received(one.pipe, len(one.sent))
             except (EOFError, OSError):
-                self._bury(one, batch)
+                self._remove_dead(one, batch)
             else:
                 if batch is not None:
                     for at, done in zip(one.sent, results, strict=True):
@@ -159,13 +159,13 @@ class Pool:
             else:
                 waiting.appendleft(batch)
 
-    def _bury(self, one: _Worker, batch: _Batch | None) -> None:
-        """Put a dead worker away, and the blame on what it had in hand."""
+    def _remove_dead(self, one: _Worker, batch: _Batch | None) -> None:
+        """Remove a dead worker, and note its death at the job that it had in hand."""
         del self._workers[one.pipe]
         one.pipe.close()
         one.process.join()
         if batch is not None:
-            batch.blame(one.sent, one.at.value, one.process.exitcode, self._desk.limits.seconds)
+            batch.blame(one.sent, one.at.value, one.process.exitcode, self._config.limits.seconds)
 
     def close(self, *, at_once: bool = False) -> None:
         """End the workers; with `at_once`, whatever they are at."""

@@ -114,7 +114,7 @@ class Settling:
         wait = service_wait(run.ledger, run.collection.name, store, services)
         if wait is not None:
             got_through = self._answered_for - (wait.documents - before)
-            failed = self._asking.asked and (bool(self._asking.left) or got_through <= 0)
+            failed = self._asking.asked and (bool(self._asking.given_up) or got_through <= 0)
             task = run.open_task(run.collection.phase(self._step.phase))
             run.close_task(task, f"{run.collection.name}: {wait.told()}", failed=failed)
 
@@ -281,7 +281,7 @@ class Settling:
         for number, one in enumerate(page):
             try:
                 made = [ask for ask in results_of(one.result) if isinstance(ask, Ask)]
-                asks = [(ask.name, *self._asking.found(ask, one.recorded)) for ask in made]
+                asks = [(ask.name, *self._asking.request_for(ask, one.recorded)) for ask in made]
             except WindrowError as error:
                 failed = Reading(error.reason or Reason.STEP_FAILED, (Finding("BadRequest", str(error)),))
                 page[number] = one = SettledVisit(one.recorded, failed)  # noqa: PLW2901 the fault takes its place

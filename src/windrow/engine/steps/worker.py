@@ -33,7 +33,7 @@ _PART = 1 << 16
 _FEW = 64
 """Findings, members and questions of a result that is small."""
 _RARELY = 20_000
-"""Objects made between two looks for garbage that is tied in a knot: there is little of it, and looking costs time."""
+"""Objects made between two collections of cyclic garbage: there is little of it, and a collection costs time."""
 
 
 class WorkerConfig(NamedTuple):
@@ -71,59 +71,59 @@ class CaptureReader:
         return {**before, **answer.fields} if answer.status == NOT_MODIFIED else answer.fields
 
 
-def run_job(desk: WorkerConfig, reader: CaptureReader, job: AnyJob) -> Any:
+def run_job(config: WorkerConfig, reader: CaptureReader, job: AnyJob) -> Any:
     """Run one step on one document, or follow one answer; whatever goes wrong becomes a reading with a reason."""
     try:
         if isinstance(job, SelectJob | BlockJob | ScanJob | RecordJob):
-            return _look(desk, job)
-        return _take_step(desk, reader, job) if isinstance(job, Job) else _follow(desk, reader, job)
+            return _choose_captures(config, job)
+        return _take_step(config, reader, job) if isinstance(job, Job) else _follow(config, reader, job)
     except WindrowError as error:
         return Reading(error.reason or Reason.STEP_FAILED, (_finding(error),))
     except MemoryError:
-        return _too_much(desk)
+        return _too_much(config)
     except RecursionError as error:
         return Reading(Reason.STEP_FAILED, (_finding(error),))
     except Exception as error:  # noqa: BLE001 a step's own fault must not end the run, nor be silent
         return Reading(Reason.STEP_FAILED, (_finding(error),))
 
 
-def _look(desk: WorkerConfig, job: SelectJob | BlockJob | ScanJob | RecordJob) -> Any:
-    captures = desk.collection.captures
+def _choose_captures(config: WorkerConfig, job: SelectJob | BlockJob | ScanJob | RecordJob) -> Any:
+    captures = config.collection.captures
     assert captures is not None
     if isinstance(job, SelectJob):
         return select(captures, job)
     if isinstance(job, BlockJob):
         return choose_block(captures, job)
-    return scan(captures, job, desk.limits) if isinstance(job, ScanJob) else read_record(job, desk.limits)
+    return scan(captures, job, config.limits) if isinstance(job, ScanJob) else read_record(job, config.limits)
 
 
-def _follow(desk: WorkerConfig, reader: CaptureReader, job: FollowJob) -> FollowedTurn:
+def _follow(config: WorkerConfig, reader: CaptureReader, job: FollowJob) -> FollowedTurn:
     kept = job.answer
     assert kept.place is not None
     view, fields, _ = reader.open(kept.place)
     if kept.head is not None:  # the same bytes may lead elsewhere than before: where the next page is, a field may say
         fields = reader.fields(kept.head, fields)
-    return follow(desk.collection, job, view, fields, desk.limits)
+    return follow(config.collection, job, view, fields, config.limits)
 
 
-def _take_step(desk: WorkerConfig, reader: CaptureReader, job: Job) -> Any:
-    step = desk.collection.steps[job.step]
-    answers = {name: _answered(desk, reader, kept) for name, kept in job.answers.items()}
+def _take_step(config: WorkerConfig, reader: CaptureReader, job: Job) -> Any:
+    step = config.collection.steps[job.step]
+    answers = {name: _answered(config, reader, kept) for name, kept in job.answers.items()}
     view, fields, _ = reader.open(job.place)
     if job.head is not None:
         fields = reader.fields(job.head, fields)
     if job.item.member:
-        view = desk.collection.members.open(view, job.item.member, desk.limits)
-    if desk.collection.takes_answers:
-        view = body_of(view, fields, desk.limits)
+        view = config.collection.members.open(view, job.item.member, config.limits)
+    if config.collection.takes_answers:
+        view = body_of(view, fields, config.limits)
     assert not isinstance(step, Summarise | Derive)
     names = () if isinstance(step, Settle) else step.resources
-    resources = {name: desk.resources[name] for name in names if name in desk.resources}
+    resources = {name: config.resources[name] for name in names if name in config.resources}
     return step.run(
         Task(
             job.item,
             view,
-            desk.limits,
+            config.limits,
             resources,
             job.options,
             fields=fields,
@@ -137,21 +137,21 @@ def _take_step(desk: WorkerConfig, reader: CaptureReader, job: Job) -> Any:
     )
 
 
-def _answered(desk: WorkerConfig, reader: CaptureReader, kept: KeptAnswer) -> Answer:
+def _answered(config: WorkerConfig, reader: CaptureReader, kept: KeptAnswer) -> Answer:
     """Open what a service answered, apart from what is opened next."""
     if kept.place is None:
         return Answer(kept.request, kept.status, {}, cast(BinaryIO, io.BytesIO()), kept.at, reason=kept.reason)
     view, fields, _ = reader.open(kept.place)
-    content = io.BytesIO(body_of(view, fields, desk.limits).read(desk.limits.member))
+    content = io.BytesIO(body_of(view, fields, config.limits).read(config.limits.member))
     return Answer(kept.request, kept.status, fields, cast(BinaryIO, content), kept.at, reason=kept.reason)
 
 
 class Outbox:
     """The results of a batch of jobs, pickled: what is small together, what is large at once and by itself."""
 
-    def __init__(self, desk: WorkerConfig) -> None:
+    def __init__(self, config: WorkerConfig) -> None:
         """Begin with none."""
-        self._desk = desk
+        self._config = config
         self._small: list[Done] = []
         self._pickles: list[bytes] = []
 
@@ -165,7 +165,7 @@ class Outbox:
             content = pickle.dumps([done], pickle.HIGHEST_PROTOCOL)
         except MemoryError:
             del result, done
-            self._small.append(Done(_too_much(self._desk), time.monotonic() - began))
+            self._small.append(Done(_too_much(self._config), time.monotonic() - began))
             return
         self._close()
         self._pickles.append(content)
@@ -190,15 +190,15 @@ class Outbox:
             yield b"".join(part) if len(part) > 1 else part[0]
 
 
-def _too_much(desk: WorkerConfig) -> Reading:
-    return Reading(Reason.MEMORY_LIMIT, (Finding("MemoryLimit", f"over {desk.limits.memory} bytes"),))
+def _too_much(config: WorkerConfig) -> Reading:
+    return Reading(Reason.MEMORY_LIMIT, (Finding("MemoryLimit", f"over {config.limits.memory} bytes"),))
 
 
 def _finding(error: BaseException) -> Finding:
     return Finding(type(error).__name__, str(error)[:2000], Level.ERROR)
 
 
-def main(pipe: Pipe, desk: WorkerConfig, at: Any) -> None:
+def main(pipe: Pipe, config: WorkerConfig, at: Any) -> None:
     """Run batches of jobs until the pipe ends; `at` shows the engine which job is in hand.
 
     The time limit is the kernel's alarm, which ends the process whatever library it is in; the
@@ -207,9 +207,9 @@ def main(pipe: Pipe, desk: WorkerConfig, at: Any) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     mine = _address_space()
-    resource.setrlimit(resource.RLIMIT_AS, (mine + desk.limits.memory, resource.RLIM_INFINITY))
+    resource.setrlimit(resource.RLIMIT_AS, (mine + config.limits.memory, resource.RLIM_INFINITY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    reader = CaptureReader(desk.folder)
+    reader = CaptureReader(config.folder)
     gc.freeze()
     gc.set_threshold(_RARELY)
     while True:
@@ -219,12 +219,12 @@ def main(pipe: Pipe, desk: WorkerConfig, at: Any) -> None:
             return
         if jobs is None:
             return
-        outbox = Outbox(desk)
+        outbox = Outbox(config)
         for number, job in enumerate(jobs):
             at.value = number
             began = time.monotonic()
-            signal.setitimer(signal.ITIMER_REAL, desk.limits.seconds)
-            outbox.add(run_job(desk, reader, job), began)
+            signal.setitimer(signal.ITIMER_REAL, config.limits.seconds)
+            outbox.add(run_job(config, reader, job), began)
             signal.setitimer(signal.ITIMER_REAL, 0)
         try:
             for message in outbox.messages():
