@@ -1,4 +1,4 @@
-"""The phases of the tracker and how a row moves through them: pure functions on (phase, status).
+"""The phases of the tracker, and the state that a row takes from its children: pure functions on (phase, status).
 
 Phase ids count from 1 in the order of `PHASES`; ids and statuses rise (specification, sections 2
 and 4.6 as settled).
@@ -37,27 +37,6 @@ def phase(name: str) -> int:
 
 
 UNZIP = phase("unzip")
-
-
-def advance(old: State, new: State) -> State:
-    """Return the state of a row that stands at `old` and is asked to go to `new`.
-
-    A failure stays, at the earliest phase that failed, and wins over all else. What an operator
-    cancelled stays cancelled: work that was already under way may still move its phase. Otherwise
-    the phase only rises, and within a phase the status does. So the order in which requests come
-    makes no difference, and a request that comes twice none either.
-
-    >>> advance((1, Status.DONE), (4, Status.RUNNING))
-    (4, <Status.RUNNING: 2>)
-    >>> advance((6, Status.FAILED), (7, Status.DONE))
-    (6, <Status.FAILED: 5>)
-    """
-    failed = [number for number, status in (old, new) if status is Status.FAILED]
-    if failed:
-        return min(failed), Status.FAILED
-    if Status.CANCELLED in {old[1], new[1]}:
-        return max(old[0], new[0]), Status.CANCELLED
-    return max(old, new)
 
 
 def parent(children: Mapping[State, int]) -> State:
