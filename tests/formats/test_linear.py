@@ -11,7 +11,7 @@ import pytest
 from tests.collections.events.reader import read as read_events
 from windrow.collections.news import discover
 from windrow.collections.news import feed as section
-from windrow.collections.news.made import FoundArticle, made
+from windrow.collections.news.article import FoundArticle, article_observation
 from windrow.collections.news.reply import plain
 from windrow.collections.pages.code import mime
 from windrow.collections.pages.reading.read import read as read_document
@@ -73,7 +73,7 @@ def worded(text):
 
 
 def titled(title):
-    return made(FoundArticle("https://example.org/a", "page", title, "<p>text"), "", None)
+    return article_observation(FoundArticle("https://example.org/a", "page", title, "<p>text"), "", None)
 
 
 CASES = {

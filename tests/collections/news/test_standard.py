@@ -16,7 +16,7 @@ from tests.house.tree import ROOT
 from windrow.app.checkup import check_tree
 from windrow.collections.news import standard
 from windrow.collections.news.adapter import ADAPTER
-from windrow.collections.news.made import seconds
+from windrow.collections.news.article import seconds
 from windrow.collections.news.reply import RefusedReply, reply
 from windrow.engine.check import Fault
 from windrow.reasons import Reason

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from html import unescape
 
-from windrow.collections.news.made import FoundArticle, made
+from windrow.collections.news.article import FoundArticle, article_observation
 from windrow.contract import Observation, Skip, Task
 from windrow.errors import StepError
 from windrow.formats import html
@@ -62,7 +62,7 @@ def read_page(task: Task, kind: str, said: Mapping[str, str]) -> Observation | S
         canonical=canonical if canonical and _is_own(canonical, url) else "",
         modified=found.modified,
     )  # fmt: skip
-    return made(article, str(options.get("zone", "")), task.visited)
+    return article_observation(article, str(options.get("zone", "")), task.visited)
 
 
 def _is_own(canonical: str, url: str) -> bool:

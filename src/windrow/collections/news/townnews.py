@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from windrow.collections.news import standard
-from windrow.collections.news.made import FoundArticle, made
+from windrow.collections.news.article import FoundArticle, article_observation
 from windrow.collections.news.reply import RefusedReply, plain, reply, texts
 from windrow.contract import Answer, Observation, Offering, Request, Skip, Task, Turn
 from windrow.formats.url import normalise
@@ -91,7 +91,7 @@ def read(task: Task) -> Iterator[Observation | Skip]:
         elif kind != "article":
             yield Skip(Reason.NOT_WANTED, url or name[:500], f"type {kind[:40]}")
         else:
-            yield made(_found(row, url), zone, task.visited)
+            yield article_observation(_found(row, url), zone, task.visited)
         seen.add(name)
 
 

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from windrow.collections.news import wordpress_gone
-from windrow.collections.news.made import FoundArticle, made
+from windrow.collections.news.article import FoundArticle, article_observation
 from windrow.collections.news.reply import RefusedReply, plain, reply, texts
 from windrow.contract import Answer, Observation, Offering, Request, Skip, Task, Turn
 from windrow.model import Finding, Level, Source
@@ -220,7 +220,7 @@ def read(task: Task) -> Iterator[Observation | Skip]:
             yield Skip(Reason.PROTECTED, url or f"post {number}")
         else:
             name = wordpress_gone.post_name(request.url, number)
-            yield made(_found(post, url, name, zone), zone, task.visited)
+            yield article_observation(_found(post, url, name, zone), zone, task.visited)
     if request.name == wordpress_gone.BY_NUMBER:
         yield from wordpress_gone.gone(request, came)
 

@@ -47,7 +47,7 @@ class FoundArticle:
     modified: str = ""
 
 
-def made(found: FoundArticle, zone: str, seen: datetime | None) -> Observation | Skip:
+def article_observation(found: FoundArticle, zone: str, seen: datetime | None) -> Observation | Skip:
     """Return an article as the standard has it, but for when it was first seen; or why it is none."""
     domain = standard.domain(found.url)
     if not domain or not found.url.startswith(("http://", "https://")):
