@@ -1,8 +1,10 @@
 """A WordPress site from its interface to the tree of articles: all pages, windows of time, and what is skipped."""
 
 import hashlib
+import io
 import json
 import time
+from datetime import UTC, datetime
 
 import pytest
 
@@ -10,7 +12,8 @@ from tests.collections.news.press import Press
 from tests.collections.news.workspace import articles, configured, run, summaries
 from windrow.collections.news import standard
 from windrow.collections.news.adapter import ADAPTER
-from windrow.collections.news.wordpress import PostList
+from windrow.collections.news.wordpress import PostList, begin, follow
+from windrow.contract import Answer
 
 
 @pytest.fixture
@@ -89,6 +92,21 @@ def test_later_runs_ask_for_windows_and_find_new_edited_back_dated_and_scheduled
     statistics = summaries(tmp_path)[1]["statistics"]
     assert statistics["articles_new"] == 4
     assert statistics["articles_skipped"] >= 1
+
+
+@pytest.mark.parametrize("overlap", ["48h", "0s"])
+def test_runs_within_one_second_ask_for_a_window_each_since_one_that_has_an_answer_is_not_asked_again(
+    tmp_path, press, overlap
+):
+    (source,) = wordpress(tmp_path, press, overlap=overlap).of("news")
+    at = datetime(2026, 11, 22, 12, 0, 0, 500_000, UTC)
+    learned = {"range": "..", "upto.date": at.isoformat(), "upto.modified": at.isoformat()}
+    asked = []
+    for _ in range(3):
+        for one in begin(source, learned)[:2]:
+            asked.append(one.url)
+            learned |= follow(source, learned, Answer(one, 200, {}, io.BytesIO(b"[]"), at)).learned
+    assert len(set(asked)) == 6
 
 
 def test_a_wordpress_that_knows_neither_windows_of_change_nor_totals_is_read_to_its_true_end(tmp_path, press):

@@ -29,6 +29,7 @@ _EMBEDDED = "_embed=author,wp:term,wp:featuredmedia"
 _BEYOND = "rest_post_invalid_page_number"
 _ROUNDS = 3  # readings of one list, where posts go from it meanwhile
 _MOST = 100_000  # pages
+_SECOND = timedelta(seconds=1)
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
         return (PostList("all", start, end).request(_tried(api, learned)),)
     if options["until"]:
         return ()
-    overlap = timedelta(seconds=float(options["overlap"]))
+    overlap = _overlap(source)
     starts = {mode: _back(learned[f"upto.{mode}"], overlap) for mode in ("date", "modified")}
     starts["id"] = f"{learned.get('top', 0)}.{learned['upto.date'][:19]}"
     windows = (PostList(mode, start).request(_tried(api, learned)) for mode, start in starts.items())
@@ -92,6 +93,11 @@ def _tried(api: str, learned: Mapping[str, Any]) -> str:
     """Spell an address anew that was refused: one that has an answer is not asked again."""
     tries = learned.get("tries", 0)
     return f"{api}{'&' if '?' in api else '?'}attempt={tries}" if tries else api
+
+
+def _overlap(source: Source) -> timedelta:
+    """Return how far windows reach back: as far as their ends are put off at least."""
+    return max(timedelta(seconds=float(source.options["overlap"])), _SECOND)
 
 
 def _back(told: str, overlap: timedelta) -> str:
@@ -155,7 +161,18 @@ def _ended(source: Source, now: PostList, answer: Answer, offers: tuple[Offering
     if now.mode == "all":
         wanted = f"{source.options['since']}..{source.options['until']}"
         return Turn((), offers, {"range": wanted, "upto.date": began, "upto.modified": began}, end=why)
-    return Turn((), offers, {f"upto.{now.mode}": began}, end=why)
+    return Turn((), offers, {f"upto.{now.mode}": _upto(source, now, began)}, end=why)
+
+
+def _upto(source: Source, now: PostList, began: str) -> str:
+    """Return up to when a window was read: the next one begins a second later than it at least.
+
+    What has an answer is not asked again: the window of another run in the same second would never be read.
+    """
+    overlap = _overlap(source)
+    if now.mode == "id" or _back(began, overlap) > now.start:
+        return began
+    return (datetime.fromisoformat(f"{now.start}+00:00") + overlap + _SECOND).isoformat()
 
 
 def _closed(source: Source, learned: Mapping[str, Any], api: str, refused: RefusedReply) -> Turn:
