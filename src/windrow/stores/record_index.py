@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from windrow.formats.url import parts
+from windrow.formats.url import normalise, parts
 from windrow.query.date import TimeSpan
 from windrow.query.filter import HostFilter, LinkFilter
 from windrow.query.parse import Query
@@ -122,9 +122,10 @@ def _row(link: sqlite3.Connection, record: int) -> tuple[tuple[Any, ...], tuple[
     if row is None:
         return None
     key, spelled, text, url, first, changed = row
-    title, where = title_of(json.loads(spelled), key), parts(url)
-    times = (_seconds(first), _seconds(changed))
-    entry = (title, url, where.host, where.port or _PORTS.get(where.scheme), *times)
+    title, resolved = title_of(json.loads(spelled), key), normalise(url).url
+    where = parts(resolved) if resolved else None  # a document may spell an address in any way
+    place = (where.host, where.port or _PORTS.get(where.scheme)) if where else ("", None)
+    entry = (title, url, *place, _seconds(first), _seconds(changed))
     return entry, (readable(key), readable(title), readable(address_text(url)), readable(text))
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from tests.collections.news.paper import article, rss
 from tests.collections.news.press import Press
-from tests.collections.news.workspace import configured, run, summaries
+from tests.collections.news.workspace import articles, configured, run, summaries
+from windrow.collections.news import standard
 
 
 @pytest.fixture
@@ -62,3 +63,53 @@ def test_a_site_whose_front_page_fails_is_in_the_summary(tmp_path, press):
     (one,) = results(tmp_path).values()
     assert one["status"] == "error"
     assert one["error_message"]
+
+
+def test_an_address_that_is_spelled_in_an_odd_way_does_not_stop_the_run(tmp_path, press):
+    press.posts[1]["link"] = "http://user:word@other.example/x"
+    press.posts[2]["link"] += "#top"
+    run(configured(tmp_path, {"press": {"url": press.url, "kind": "wordpress"}}))
+    assert len(articles(tmp_path)) == 3
+    assert [list(standard.problems(one)) for one in articles(tmp_path).values()] == [[], [], []]
+
+
+def test_numbers_that_json_cannot_say_are_null(tmp_path, press):
+    posts = (
+        json.dumps(list(press.posts.values())).replace('"author": 1', '"author": NaN').replace('"id": 3', '"id": 1e999')
+    )
+    press._answer = lambda path: (200, {"Content-Type": "application/json"}, posts.encode())
+    run(configured(tmp_path, {"press": {"url": press.url, "kind": "wordpress"}}))
+    texts = [path.read_text() for path in tmp_path.glob("normalized_news/*/*.json")]
+    assert len(texts) == 3
+    assert not [text for text in texts if "NaN" in text or "Infinity" in text]
+
+
+@pytest.mark.parametrize(("kind", "body"), [
+    ("wordpress", b"5"), ("wordpress", b'{"rows": 7}'), ("wordpress", b"[[["),
+    ("townnews", b"5"), ("townnews", b'{"rows": 7}'), ("feed", b"5"), ("feed", b"[[["),
+])  # fmt: skip
+def test_a_site_that_answers_no_list_fails_alone(tmp_path, press, kind, body):
+    odd = Press()
+    odd._answer = lambda path: (200, {"Content-Type": "application/json"}, body)
+    sites = {"odd": {"url": f"{odd.url}/a", "kind": kind}, "press": {"url": press.url, "kind": "wordpress"}}
+    run(configured(tmp_path, sites))
+    odd.close()
+    told = [one for each in summaries(tmp_path, "_collection_summary.json") for one in each["results"]]
+    assert [one["status"] for one in told if one["domain"] in odd.url] == ["error"]
+    assert len(articles(tmp_path)) == 3
+
+
+@pytest.mark.parametrize("shape", [b"\xef\xbb\xbf%s", b'{"body": %s, "status": 200, "headers": {}}'])
+def test_several_replies_of_a_site_are_one_list_however_the_first_is_wrapped(tmp_path, press, shape):
+    plain = press._answer
+
+    def wrapped(path):
+        status, fields, body = plain(path)
+        return status, fields, shape % body if status == 200 else body
+
+    press._answer = wrapped
+    for number in range(4, 24):
+        press.post(number)
+    run(configured(tmp_path, {"press": {"url": press.url, "kind": "wordpress"}}))
+    (path,) = tmp_path.glob("raw_news_data/*/*/127*.json")
+    assert len(json.loads(path.read_text())) == 23

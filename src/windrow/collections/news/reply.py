@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from html import unescape
+from math import isfinite
 from typing import Any, NamedTuple
 
 from windrow.reasons import Reason
@@ -57,7 +58,7 @@ def reply(status: int, fields: Mapping[str, str], body: bytes) -> Any:
 
 def _parsed(body: bytes) -> Any:
     try:
-        told = json.loads(body.decode("utf-8-sig"))
+        told = json.loads(body.decode("utf-8-sig"), parse_constant=_number, parse_float=_number)
     except UnicodeDecodeError:
         return RefusedReply(Reason.WRONG_ENCODING, "no UTF-8")
     except (ValueError, RecursionError) as error:
@@ -65,6 +66,12 @@ def _parsed(body: bytes) -> Any:
     if _HALVES.search(body):  # half of a surrogate pair can be written nowhere
         return json.loads(json.dumps(told, ensure_ascii=False).encode("utf-8", "replace"))
     return told
+
+
+def _number(told: str) -> float | None:
+    """Return a number; None for one that JSON cannot say, such as NaN, which some servers write all the same."""
+    found = float(told)
+    return found if isfinite(found) else None
 
 
 def plain(html: Any) -> str:

@@ -84,7 +84,7 @@ def read(task: Task) -> Iterator[Observation | Skip]:
             yield Skip(Reason.NOT_VALID, "", "no object where a row is due")
             continue
         name, kind = str(_name(row)), str(row.get("type") or "article")
-        url = str(row.get("url") or "")
+        url = row["url"] if isinstance(row.get("url"), str) else ""
         url = url if "://" in url else normalise(url, base).url if url else ""
         if name in seen:
             yield Skip(Reason.LISTED_TWICE, name[:500], url)

@@ -156,13 +156,14 @@ def _limits(workspace: Workspace) -> Limits:
 
 def _leave_out(path: Path, urls: set[str]) -> None:
     """Write a raw reply anew without what it says of these addresses."""
-    told = json.loads(path.read_bytes())
-    rows = told.get("rows") if isinstance(told, dict) else told
+    told = json.loads(path.read_text(encoding="utf-8-sig"))
+    name = "rows" if isinstance(told, dict) and "rows" in told else "body"  # the body of an envelope
+    rows = told.get(name) if isinstance(told, dict) else told
     if not isinstance(rows, list):
         return
     kept = [one for one in rows if not (isinstance(one, dict) and {one.get("link"), one.get("url")} & urls)]
     if len(kept) < len(rows):
         part = path.with_name(f".{path.name}.part")
-        rest = {**told, "rows": kept} if isinstance(told, dict) else kept
+        rest = {**told, name: kept} if isinstance(told, dict) else kept
         part.write_text(json.dumps(rest, ensure_ascii=False), encoding="utf-8")
         part.replace(path)

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from windrow.collections.news.reply import RefusedReply, reply
+from windrow.collections.news.reply import reply
 from windrow.engine.ledger.requests import Followed
 from windrow.engine.requests.answers import body_of
 from windrow.errors import ArchiveError, StepError
@@ -34,7 +34,9 @@ class _Domain:
         self.path = path
         self.pages = self.rows = 0  # of JSON: replies, and what they list
         self.kept = self.articles = 0  # of all else: replies, and what was found in them
+        self.understood = 0  # replies that say what there is
         self.is_begun = False  # whether the file has a row that a comma follows
+        self.ending = b""  # of the file, where it has several replies
         self.total: int | None = None
         self.error = ""
         self.blocked = False
@@ -91,6 +93,7 @@ class RawRun:
                 domain.error = domain.error or (told[0].message if told else str(followed.reason))
         if visit.kept is None or visit.status not in {200, 304}:
             return
+        domain.understood += followed is not None and followed.reason is None and not is_article
         if self.kind in _JSON:
             self._json(domain, _place(visit.kept, visit.digest, captures))
         else:
@@ -116,7 +119,7 @@ class RawRun:
             domain.error = domain.error or str(error)
             return
         came = reply(200, answer.fields, body)
-        if isinstance(came, RefusedReply):
+        if not isinstance(came, list | dict):
             return
         domain.pages += 1
         rows = came.get("rows") if isinstance(came, dict) else came
@@ -130,7 +133,7 @@ class RawRun:
             return
         with domain.path.open("ab") as file:
             if domain.pages == 2:
-                head, domain.is_begun = _begun(domain.first)
+                head, domain.ending, domain.is_begun = _begun(domain.first)
                 file.write(head)
             for row in fresh:
                 comma = b",\n" if domain.is_begun else b""
@@ -155,7 +158,7 @@ class RawRun:
                 domain.path.write_bytes(domain.first)
             elif domain.pages:
                 with domain.path.open("ab") as file:
-                    file.write(b"\n]}\n" if domain.first.lstrip().startswith(b"{") else b"\n]\n")
+                    file.write(domain.ending)
         if self._listed:
             with (self._folder / "_manifest.json").open("a", encoding="utf-8") as file:
                 file.write("\n]\n")
@@ -196,7 +199,7 @@ class RawRun:
         return told
 
     def _result(self, name: str, domain: _Domain, folder: Path) -> dict[str, Any]:
-        if domain.error and not domain.pages and not domain.kept:
+        if domain.error and not domain.understood:
             status = "blocked" if domain.blocked else "error"
             return {"domain": name, "status": status, "error_message": domain.error[:1000]}
         done = domain.ended or self.kind != "wordpress"
@@ -221,18 +224,21 @@ def _name(row: Any) -> str:
     return str(name or json.dumps(row))
 
 
-def _begun(first: bytes) -> tuple[bytes, bool]:
-    """Return a reply without its end, so that more can be added to what it lists, and whether it lists anything."""
-    told = json.loads(first.decode("utf-8-sig"))
-    if isinstance(told, dict) and isinstance(told.get("body"), list):
-        told = told["body"]
+def _begun(first: bytes) -> tuple[bytes, bytes, bool]:
+    r"""Return a reply without its end, so that more can be added to what it lists; that end; whether it lists any.
+
+    >>> _begun(b'{"total": 2, "next": 1, "rows": [7]}')
+    (b'{"total": 2, "rows": [\n7', b'\n]}\n', True)
+    """
+    told = reply(200, {}, first)
     if isinstance(told, list):
-        rows, head = told, "["
+        rows, head, end = told, "[", b"\n]\n"
     else:
         rest = {name: value for name, value in told.items() if name not in {"rows", "next", "prev"}}
-        rows, head = told.get("rows") or [], json.dumps(rest, ensure_ascii=False)[:-1] + ', "rows": ['
+        rows = told["rows"] if isinstance(told.get("rows"), list) else []
+        head, end = json.dumps({**rest, "rows": []}, ensure_ascii=False)[:-2], b"\n]}\n"
     spelled = ",\n".join(json.dumps(one, ensure_ascii=False) for one in rows)
-    return f"{head}\n{spelled}".encode("utf-8", "replace"), bool(rows)
+    return f"{head}\n{spelled}".encode("utf-8", "replace"), end, bool(rows)
 
 
 def _place(kept: KeptResponse, address: int, captures: Any) -> ArchivePlace:
