@@ -289,3 +289,11 @@ def test_with_updates_an_article_is_changed_by_its_own_site_and_by_no_other_that
         assert [one for one in articles(tmp_path) if one.endswith("/story-1/")] == [url]
     finally:
         other.close()
+
+
+def test_a_subdomain_that_anybody_may_have_cannot_name_an_article_of_its_parent():
+    assert not standard.is_same_site("https://ann.blogs.example/a", "https://blogs.example/a")
+    assert not standard.is_same_site("https://blogs.example/a", "https://ann.blogs.example/a")
+    for host in ("m", "www", "mobile", "amp", "touch"):
+        assert standard.is_same_site(f"https://{host}.paper.example/a", "https://www.paper.example/a")
+    assert not standard.is_same_site("https://m.example/a", "https://example/a")

@@ -21,6 +21,7 @@ _TEXTS = ("url", "title", "article_text", "source_domain")
 _OPTIONAL_TEXTS = ("image_url", "excerpt")
 _MILLISECONDS = 10**12  # so large a number is a time in milliseconds
 _HOST = re.compile(r"[a-z0-9_][a-z0-9._-]{0,252}|[0-9a-f:]{2,45}")
+_DEVICE = re.compile(r"^(?:m|mobile|amp|touch|wap)\.(?=[^.]+\.)")
 _MARKS = re.compile(r"(?i)^(?:utm_[a-z]+|fbclid|gclid|mc_[ce]id|igshid|cmpid|ref|src)$")
 
 
@@ -62,11 +63,16 @@ def alias(url: str) -> str:
 def is_same_site(url: str, other: str) -> bool:
     """Tell whether two addresses may be one article's: no page may say that it is the article of another site.
 
+    A host's other names for small screens are the same site. Any other host below it may be a stranger's, as where
+    everybody who writes has one: what such a page names may be the address of an article that is not its own.
+
     >>> is_same_site("https://m.example.com/a", "https://www.example.com/a"), is_same_site("https://a.example/", "")
     (True, False)
+    >>> is_same_site("https://ann.blogs.example/a", "https://blogs.example/a")
+    False
     """
-    one, two = domain(url), domain(other)
-    return bool(one and two) and (one == two or one.endswith(f".{two}") or two.endswith(f".{one}"))
+    one, two = (_DEVICE.sub("", domain(each)) for each in (url, other))
+    return bool(one and two) and one == two
 
 
 def spelled(article: Mapping[str, Any]) -> str:
