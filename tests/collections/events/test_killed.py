@@ -243,7 +243,7 @@ def test_drift_is_told_to_the_status_once_though_its_log_is_written_twice(tmp_pa
             made = RunLogs(records, ledger, databases, {}, archive=workspace.archive.folder, limits=workspace.limits)
             (log, *_) = databases.store.view(databases.log, "all")
             for _ in range(2):
-                made.show_drift({**log, "drift": ["there is no event"]})
+                made.show_trouble({**log, "drift": ["there is no event"]})
             told = [one.comment for one in ledger.sessions.tasks_of_source(log["source"])]
             assert told.count(f"{log['source']}: drift: there is no event") == 1
             ledger.close()

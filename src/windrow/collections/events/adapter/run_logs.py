@@ -92,17 +92,22 @@ class RunLogs:
         if kept is not None:
             kept.add(document["_id"])
         if before is None or {name: value for name, value in before.items() if name != "_rev"} != document:
-            if document.get("drift") and kept is None and before is None:
-                self.show_drift(document)
+            is_trouble = bool(document.get("drift")) or document["outcome"] == "failed"
+            if is_trouble and before is None and run.session == max(self._ledger.sessions.numbers(), default=0):
+                self.show_trouble(document)
             self._store.write(self._database, [document])
             self.written += 1
 
-    def show_drift(self, document: Mapping[str, Any]) -> None:
-        """Let `windrow status` show a source that drifts as one that could not be read; once, if killed between."""
+    def show_trouble(self, document: Mapping[str, Any]) -> None:
+        """Let `windrow status` show a source that drifts or failed as one that could not be read.
+
+        Once, also if killed between; and not where its task tells of it already: nobody could be asked.
+        """
         session, source = document["session"], document["source"]
-        comment = f"{source}: drift: {'; '.join(document['drift'])}"[:2000]
-        tasks = self._ledger.sessions.tasks_of_source(source)
-        if any((one.session, one.comment) == (session, comment) for one in tasks):
+        why = f"drift: {'; '.join(document['drift'])}" if document.get("drift") else document["traceback"]
+        comment = f"{source}: {why}"[:2000].replace("\n ", "")
+        tasks = [one for one in self._ledger.sessions.tasks_of_source(source) if one.session == session]
+        if any(one.comment == comment or (one.failed and one.phase == _ASK) for one in tasks):
             return
         with self._ledger.writing() as writer:
             task = writer.sessions.open_task(session, COLLECTION, source, _READ)
