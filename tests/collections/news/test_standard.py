@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 import pytest
 from lxml import etree
 
+from tests.collections.news.paper import PROSE, article
 from tests.collections.news.press import Press
 from tests.collections.news.workspace import articles, configured, run, summaries
 from tests.house.tree import ROOT
@@ -19,6 +20,8 @@ from windrow.collections.news.adapter import ADAPTER
 from windrow.collections.news.article import seconds
 from windrow.collections.news.reply import RefusedReply, reply
 from windrow.engine.check import Fault
+from windrow.formats import html
+from windrow.formats.html.markdown import markdown
 from windrow.reasons import Reason
 
 SCHEMA = "src/windrow/collections/news/article.schema.json"
@@ -297,3 +300,15 @@ def test_a_subdomain_that_anybody_may_have_cannot_name_an_article_of_its_parent(
     for host in ("m", "www", "mobile", "amp", "touch"):
         assert standard.is_same_site(f"https://{host}.paper.example/a", "https://www.paper.example/a")
     assert not standard.is_same_site("https://m.example/a", "https://example/a")
+
+
+def test_a_caption_stands_by_its_picture_in_the_text_of_an_article():
+    figure = (
+        "<figure><img src='/p.jpg' alt='A quay'><figcaption>The quay at dawn, from the bridge.</figcaption></figure>"
+    )
+    body = article("https://a.example", 1, text=PROSE + figure + PROSE).encode()
+    found = html.article(body, "text/html", "https://a.example/news/the-quay-story-1.html", ())
+    text = markdown(found.markup, "https://a.example/")
+    assert "![A quay](https://a.example/p.jpg)" in text
+    assert "*The quay at dawn, from the bridge.*" in text
+    assert not [block for block in found.blocks if "dawn" in block]

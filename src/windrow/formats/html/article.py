@@ -17,7 +17,7 @@ from windrow.formats.html.excerpt import excerpt
 from windrow.formats.html.head import PageHead, dated, head
 from windrow.formats.html.hint import hint
 from windrow.formats.html.outline import Outline
-from windrow.formats.html.tail import without_captions
+from windrow.formats.html.tail import with_captions, without_captions
 from windrow.formats.html.tree import body, parse, silence
 from windrow.formats.html.walk import pieces, walk_pieces
 
@@ -80,7 +80,7 @@ def article(raw: bytes, content_type: str = "", url: str = "", drop: Sequence[st
     split = pieces(body(tree))
     outline = walk_pieces(split)
     known = hint(url, said.property("og:type"), said.json_ld)
-    shown = main_content(outline, known, captions=True)
+    shown = with_captions(outline, known, main_content(outline, known, captions=True))
     chosen = without_captions(outline, known, shown)
     first = headline(outline, chosen, said)
     near = _near(outline, chosen, first)

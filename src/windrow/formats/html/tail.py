@@ -95,6 +95,21 @@ def without_captions(outline: Outline, hint: PageHint, chosen: list[bool]) -> li
     return kept if any(kept) else chosen
 
 
+def with_captions(outline: Outline, hint: PageHint, chosen: list[bool]) -> list[bool]:
+    """Return what is chosen of an article, and the captions of figures that stand between chosen blocks."""
+    boxes = outline.boxes
+    if "figcaption" not in boxes.tag or not is_article(hint):
+        return chosen
+    shown = list(chosen)
+    for box, tag in enumerate(boxes.tag):
+        if tag == "figcaption" and boxes.tag[boxes.up[box]] == "figure":
+            first, last = boxes.first[boxes.up[box]], boxes.last[boxes.up[box]]
+            if first > 0 and last < len(chosen) and chosen[first - 1] and chosen[last]:
+                caption = slice(boxes.first[box], boxes.last[box])
+                shown[caption] = [True] * (caption.stop - caption.start)
+    return shown
+
+
 def is_article(hint: PageHint) -> bool:
     """Tell whether a page says, by its head or its address, that it is an article, and not by them anything else.
 
