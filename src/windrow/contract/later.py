@@ -5,14 +5,9 @@ A command that only looks something up has every collection's value, and none of
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any
-
-
-@cache
-def _loaded(module: str, name: str) -> Any:
-    return getattr(import_module(module), name)
 
 
 class Later:
@@ -25,10 +20,13 @@ class Later:
     def __init__(self, where: str) -> None:
         """Keep the name; nothing is loaded."""
         self.__module__, _, self._name = where.partition(":")
+        self._function: Callable[..., Any] | None = None
 
     def __call__(self, *given: Any, **named: Any) -> Any:
         """Load it, and call it."""
-        return _loaded(self.__module__, self._name)(*given, **named)
+        if self._function is None:
+            self._function = getattr(import_module(self.__module__), self._name)
+        return self._function(*given, **named)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Go to other processes by name."""

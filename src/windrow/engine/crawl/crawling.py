@@ -27,7 +27,7 @@ from windrow.engine.requests.origin_rules import LAST_ATTEMPTS, SERVICE, failure
 from windrow.engine.run import HarvestRun
 from windrow.errors import Stopped
 from windrow.formats.warc import stamp
-from windrow.model import CrawlRequest, FoundUrl, HttpRequest, KnownCapture, Source, Visit
+from windrow.model import CrawlRequest, FoundUrl, HeldAnswer, HttpRequest, KnownCapture, Source, Visit
 from windrow.reasons import Reason
 
 FEED = 128
@@ -103,6 +103,7 @@ class Crawling:
         phase = 1
         self._tallies = {name: _Tally(run.open_task(phase, name)) for name in self._sources}
         self._hosts: dict[int, _Host] = {}
+        self._apart = run.collection.crawl is None  # each source has origins of its own
         self._share = FEED  # addresses that a host gets at a time
         self._origins: dict[tuple[str, str], int] = {}  # by origin and, where each source has its own, by source
         for host in run.ledger.addresses.hosts_crawled(run.collection.name):
@@ -306,7 +307,7 @@ class Crawling:
             told = asked.get(row.digest)
             pause = context_of(told).get("every") or 0 if told else row.pause
             host.handed_out[row.digest] = (pause, row.failures, row.kind)
-        calls = (_call(row)._replace(request=asked.get(row.digest), held=held.get(row.digest)) for row in fresh)
+        calls = (_call(row, asked.get(row.digest), held.get(row.digest)) for row in fresh)
         run.crew.feed(MoreAddresses(host.seq, tuple(calls)))
         self._out += len(fresh)
         self._given += len(fresh)
@@ -368,7 +369,7 @@ class Crawling:
             if self._is_short(host):
                 self._hungry.add(host.seq)
             failures = failures + 1 if failed else 0
-            tries = self._tries(writer, host.source, visit) or failures
+            tries = (self._tries(writer, host.source, visit) if failed else 0) or failures
             due, rest = self._crawl.again(host.source, visit, pause, tries)
             again = (self._after_this_run(due) if event.held else due, rest, failures)
         seq = writer.attempts.visited(run.session, host.seq, visit, again, self._crawl.beside)
@@ -427,10 +428,11 @@ class Crawling:
         """Put addresses on record, each below its host."""
         by_host: dict[int, list[FoundUrl]] = {}
         for one in found:
-            seq = self._origins.get(self._key(source.name, one.origin))
+            key = (one.origin, source.name if self._apart else "")
+            seq = self._origins.get(key)
             if seq is None:
                 seq = self._host(writer, source, one.origin)
-                self._origins[self._key(source.name, one.origin)] = seq
+                self._origins[key] = seq
                 self._hosts[seq] = _Host(seq, source, one.origin)
                 self._part()
             by_host.setdefault(seq, []).append(one)
@@ -444,7 +446,7 @@ class Crawling:
 
     def _key(self, source: str, origin: str) -> tuple[str, str]:
         """Return what an origin is known by: to a crawl by itself, to what asks by requests for each source."""
-        return origin, source if self._run.collection.crawl is None else ""
+        return origin, source if self._apart else ""
 
     def _host(self, writer: LedgerWriter, source: Source, origin: str) -> int:
         """Put an origin on record; one that was only known from elsewhere is the source's from now on."""
@@ -487,6 +489,6 @@ def _failed(visit: Visit) -> bool:
     return visit.reason is not None or visit.status is None or visit.status >= 400
 
 
-def _call(row: DueAddress) -> CrawlRequest:
+def _call(row: DueAddress, request: HttpRequest | None, held: HeldAnswer | None) -> CrawlRequest:
     known = KnownCapture(row.last, stamp(row.at), row.url) if row.last and row.at else _UNKNOWN
-    return CrawlRequest(row.digest, row.url, row.etag, row.modified, known, row.kind, row.place)
+    return CrawlRequest(row.digest, row.url, row.etag, row.modified, known, row.kind, row.place, request, held)
