@@ -11,6 +11,7 @@ from tests.toy_collection.server import Glossary
 from windrow.app.takedown import take_down
 from windrow.contract import Observation, Request, Requests, Settle, Skip
 from windrow.engine.progress import Progress
+from windrow.engine.session import Session
 from windrow.reasons import Reason
 from windrow.record_adapter import RecordAdapter
 
@@ -105,6 +106,22 @@ def test_a_listing_that_broke_off_or_has_nothing_at_all_loses_nothing(tmp_path, 
     server.terms[:] = terms
     assert run(workspace) == set()
     assert {change for _, _, change in versions(workspace)} == {"new"}
+
+
+def test_a_source_whose_first_request_the_server_fails_to_answer_has_failed_and_the_run_says_so(tmp_path, server):
+    workspace = configured(tmp_path, server)
+    server.broken = "page=1"
+    assert ended(workspace) == 3
+    server.broken = ""
+    time.sleep(1.1)
+    assert ended(workspace) == 0
+
+
+def ended(workspace):
+    """Run once; return the exit code."""
+    with Session(setup_of(workspace), "run") as session:
+        session.harvest(replace(ADAPTER.harvest(workspace), collection=MISSING))
+        return session.close()
 
 
 def pages(source, learned, answer):

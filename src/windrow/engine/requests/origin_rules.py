@@ -224,7 +224,20 @@ def normal(address: str) -> str:
     return normalise(address).url if address.startswith(("http://", "https://")) else ""
 
 
-ASKED_AS_CRAWL = Crawl(no_seeds, rules, retry_at, outcome, normal, page=REQUEST, robots=ROBOTS, large={ASK: 1 << 30})
+def why_no_answer(source: Source, visit: Visit) -> str:
+    """Say why one of a source's first requests was not answered; empty where its server answered, or was not reached.
+
+    What a refusal means (401, 404) says the collection's discovery: some sites close one interface and keep another.
+    """
+    if visit.status is None or visit.status < 500:
+        return ""
+    return f"{visit.url}: the server answers {visit.status}; ask it again with windrow retry --source {source.name}"
+
+
+ASKED_AS_CRAWL = Crawl(
+    no_seeds, rules, retry_at, outcome, normal, page=REQUEST, robots=ROBOTS, large={ASK: 1 << 30},
+    why_no_page=why_no_answer,
+)  # fmt: skip
 """How walkers ask what is found by requests: as they ask the pages of a crawl."""
 
 
