@@ -127,15 +127,19 @@ class Asker:
         self.reading = reading
         self._rules = rules
         self._large = large
+        self._known_bounds: dict[int, ReplyLimits] = {}
 
     def _bounds(self, kind: int, seconds: float) -> ReplyLimits:
         limits = self._archive.limits
         if self._service is not None:
             seconds = seconds or float(self._service.seconds)
             return ReplyLimits(int(self._service.largest), seconds, silence=seconds)
-        if kind == self._rules:
-            return ReplyLimits(RULES, limits.answer, part=True)
-        return ReplyLimits(self._large.get(kind, limits.transfer), limits.answer)
+        known = self._known_bounds.get(kind)
+        if known is None:
+            part = kind == self._rules
+            most = RULES if part else self._large.get(kind, limits.transfer)
+            known = self._known_bounds[kind] = ReplyLimits(most, limits.answer, part=part)
+        return known
 
     async def ask(self, visitor: CrawlClient, call: CrawlRequest) -> CrawlResult:
         """Make one request, and keep whatever comes."""
@@ -187,9 +191,8 @@ class Asker:
         asked = {"If-None-Match": call.etag} if call.etag else {}
         if call.modified:
             asked["If-Modified-Since"] = call.modified
-        if request.method != "GET":
-            asked = {}
-        asked |= dict(request.headers)
+        if request is not GET:
+            asked = {**(asked if request.method == "GET" else {}), **dict(request.headers)}
         deposit = CaptureSink(self._archive, FetchRequest(0, call.url, last=call.last), call.url, started)
         deposit.request_cut = upload is not None
         bounds = self._bounds(call.kind, request.seconds)
@@ -256,7 +259,9 @@ def _strange(status: int, fields: Mapping[str, str], *, ranged: bool) -> tuple[R
     """Tell why an answer is not what was asked for: a part of it, or in a coding that nobody said to take."""
     if status == PARTIAL and not ranged:
         return Reason.PROTOCOL_ERROR, "a part of it (206), though all of it was asked for"
-    told = fields.get("transfer-encoding", "").lower().split(",")
+    if "transfer-encoding" not in fields:
+        return None
+    told = fields["transfer-encoding"].lower().split(",")
     strange = [one.strip() for one in told if one.strip() not in {"", "chunked", "identity"}]
     return (Reason.UNSUPPORTED, f"sent in {', '.join(strange)[:200]}, unasked") if strange else None
 

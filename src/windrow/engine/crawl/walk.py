@@ -165,7 +165,9 @@ class Walker:
         pause = self._guide.pause(came.visit.seconds, came.status, came.wait)
         new = not known.last.digest and came.visit.status == OK
         endless = new and self._guide.endless(known, came.body)
-        visited = self._read(known, came, _long(pause, came))._replace(endless=endless)
+        visited = self._read(known, came, _long(pause, came))
+        if endless:
+            visited = visited._replace(endless=True)
         self._report(visited)
         if why := self._harmed(visited.visit):
             return why
