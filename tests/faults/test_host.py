@@ -56,7 +56,7 @@ def test_a_second_host_that_appears_later_with_other_bytes_under_one_name_is_not
         assert made.run().code == 0
         ((kind, message),) = made.findings(KEY)
         assert kind == "ContentDiffers"
-        for word in ("own", "copy", str(len(CONTENT)), str(len(OTHER)), f"windrow retry {KEY}"):
+        for word in ("own", "copy", f"{len(CONTENT):,}", f"{len(OTHER):,}", f"windrow retry {KEY}"):
             assert word in message
     assert made.zip_log(NAME) == [(kind, message)]
     assert digests(made) == [("own", len(CONTENT))]
