@@ -103,7 +103,7 @@ def test_a_zip_that_hangs(place):
     key = put(made.folder("own"), f"H.{DAY}.7.impc.zip", HANGED)
     began = time.monotonic()
     assert made.run().code == 3
-    assert time.monotonic() - began < 15
+    assert time.monotonic() - began < 60
     assert made.item(key) == ("unzip", "failed", "time_limit")
     assert made.zip_log(key) == [("TimeLimit", "stopped after 1.5 seconds")]
     assert made.tasks("own")[-1][0] == 1
