@@ -67,6 +67,11 @@ def sha1(content: bytes) -> str:
     return base64.b32encode(hashlib.sha1(content).digest()).decode()
 
 
+def record_id(url: str, at: str) -> str:
+    """Return the id of a shelf's record."""
+    return f"<urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, f'{url} {at}')}>"
+
+
 @dataclass
 class Shelf:
     """A WARC file and the CDX lines of its records."""
@@ -82,12 +87,13 @@ class Shelf:
         mime: str = "application/pdf",
         at: str = "2020-01-02T03:04:05Z",
         digest: str = "",
+        ident: str | None = None,
     ) -> str:
         """Write a response; its line is returned, too."""
         head = f"HTTP/1.1 200 OK\r\nContent-Type: {mime}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
-        name = uuid.uuid5(uuid.NAMESPACE_URL, f"{url} {at}")
+        name = record_id(url, at) if ident is None else ident
         warc = (
-            f"WARC/1.0\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:uuid:{name}>\r\nWARC-Date: {at}\r\n"
+            f"WARC/1.0\r\nWARC-Type: response\r\nWARC-Record-ID: {name}\r\nWARC-Date: {at}\r\n"
             f"WARC-Target-URI: {url}\r\nWARC-Payload-Digest: sha1:{sha1(body)}\r\n"
             f"Content-Type: application/http; msgtype=response\r\nContent-Length: {len(head) + len(body)}\r\n\r\n"
         ).encode()

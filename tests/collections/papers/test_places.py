@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import json
+import sqlite3
+from contextlib import closing
 
 import pytest
 
-from tests.collections.papers.library import Library, Shelf, pdf, sha1
+from tests.collections.papers.library import Library, Shelf, pdf, record_id, sha1
+from windrow.collections.papers.adapter import ADAPTER
+from windrow.collections.papers.adapter.rows import opened
 from windrow.collections.papers.columns import decoded
+from windrow.stores.wide import Put
 
 GOOD = pdf("A careful measure of the whole thing")
 
@@ -33,7 +39,8 @@ def test_f_and_file_say_address_key_and_item_as_the_index_line_spells_them(tmp_p
     assert row["file:cdx"] == {
         "surt": fields[0], "url": fields[2], "dt": "20200102030405", "warc": "ITEM-2020/one.warc.gz", "offset": "0",
         "c_size": fields[8]}  # fmt: skip
-    assert row["f:c"] == {"u": fields[2], "d": "2020-01-02T03:04:05Z", "f": "one.warc.gz", "o": 0, "c": 1}
+    assert row["f:c"] == {"u": fields[2], "d": "2020-01-02T03:04:05Z", "f": "one.warc.gz", "o": 0, "c": 1,
+                          "i": record_id("http://www.example.org/~Ann/A%20b.pdf", "2020-01-02T03:04:05Z")}  # fmt: skip
 
 
 @pytest.mark.parametrize("lie", ["http://elsewhere.example/", "http://www.example.org/a\u2028b.pdf"])
@@ -62,6 +69,7 @@ def test_file_says_the_packed_size_of_a_record_of_an_arc_file(tmp_path):
         made.run()
         told = only_row(made)["file:cdx"]
         assert (told["c_size"], told["offset"], told["warc"]) == (str(len(second)), str(len(first)), "old.arc.gz")
+        assert "i" not in only_row(made)["f:c"]  # records of ARC have no id; that of our copy is nobody else's
 
 
 def test_patterns_choose_by_address_also_where_no_index_has_a_key(tmp_path):
@@ -77,3 +85,32 @@ def test_patterns_choose_by_address_also_where_no_index_has_a_key(tmp_path):
         "org,example)/pubs/a.pdf",
     )
     assert row["file:cdx"]["warc"] == "item-3/one.warc.gz"
+
+
+def test_f_names_the_id_of_the_first_record_also_where_no_index_is_and_where_an_earlier_version_wrote_the_row(tmp_path):
+    (tmp_path / "warcs").mkdir()
+    shelf = Shelf(tmp_path / "warcs" / "one.warc.gz")
+    shelf.put("http://example.org/b.pdf", GOOD, at="2021-01-02T03:04:05Z")
+    shelf.put("http://example.org/a.pdf", GOOD, at="2020-01-02T03:04:05Z")
+    made = Library(tmp_path, "", f'warc = ["{tmp_path}/warcs"]\n')
+    made.run()
+    wanted = record_id("http://example.org/a.pdf", "2020-01-02T03:04:05Z")
+    assert (only_row(made)["f:c"]["i"], only_row(made)["f:c"]["c"]) == (wanted, 2)
+    where = ADAPTER._places(made.workspace())
+    with closing(sqlite3.connect(where.book)) as book, book:  # as the version before this column noted it
+        (told,) = book.execute("SELECT value FROM meta WHERE name = 'made'").fetchone()
+        book.execute("UPDATE meta SET value = ? WHERE name = 'made'", (json.dumps(json.loads(told)[:5]),))
+    (key,) = made.rows()
+    with opened(where) as table:
+        table.put([Put(key.encode(), {"f:c": b"{}"})])
+    made.run()
+    assert only_row(made)["f:c"]["i"] == wanted
+
+
+@pytest.mark.parametrize("ident", ["", "<urn:\u00e9>", "<urn:\x7f>", f"<urn:{'x' * 300}>"])
+def test_f_has_no_id_where_the_record_s_own_is_no_plain_one(tmp_path, ident):
+    (tmp_path / "warcs").mkdir()
+    Shelf(tmp_path / "warcs" / "one.warc.gz").put("http://example.org/a.pdf", GOOD, ident=ident)
+    made = Library(tmp_path, "", f'warc = ["{tmp_path}/warcs"]\n')
+    made.run()
+    assert set(only_row(made)["f:c"]) == {"u", "d", "f", "o", "c"}

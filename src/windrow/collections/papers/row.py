@@ -16,14 +16,18 @@ from windrow.model import CdxLine, Recorded
 LOCATION = ("f:c", "file:cdx", "file:mime")
 """Cells that a crawler or an earlier extractor may have written first: theirs stay."""
 
+GENERATION = 2
+"""Raised where rows are made otherwise than before: the next run writes all of them anew."""
+
 _MOST = 10_000_000
 
 
 class FoundCapture(NamedTuple):
-    """Where a file was found first, and how many captures have it."""
+    """Where a file was found first, how many captures have it, and the id of the first one's record, if it has any."""
 
     place: Mapping[str, Any]
     seen: int
+    record_id: str = ""
 
 
 def cells(
@@ -37,7 +41,7 @@ def cells(
     meta, captured = value["file"], found.place
     told: dict[str, Any] = {"file:size": meta["size"], "file:mime": meta["mime"], "file:meta": meta}
     if captured:
-        told["f:c"] = _history(captured, found.seen)
+        told["f:c"] = _history(found)
         told["file:cdx"] = {name: "" if one is None else str(one) for name, one in captured.items()}
     told |= _grobid(value.get("grobid"), aside, shape)
     if text := value.get("text"):
@@ -47,15 +51,17 @@ def cells(
     return {name: one for name, one in written.items() if len(one) <= _MOST}
 
 
-def _history(captured: Mapping[str, Any], seen: int) -> dict[str, Any]:
+def _history(found: FoundCapture) -> dict[str, Any]:
+    captured = found.place
     at = captured["dt"]
-    return {
+    told = {
         "u": captured["url"],
         "d": f"{at[:4]}-{at[4:6]}-{at[6:8]}T{at[8:10]}:{at[10:12]}:{at[12:14]}Z",
         "f": captured["warc"].rpartition("/")[2],
         "o": captured["offset"],
-        "c": seen,
+        "c": found.seen,
     }
+    return told | ({"i": found.record_id} if found.record_id else {})
 
 
 def _grobid(found: Mapping[str, Any] | None, aside: Mapping[str, Any], shape: str) -> dict[str, Any]:

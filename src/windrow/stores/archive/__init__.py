@@ -12,7 +12,7 @@ from windrow.stores.archive.indexed import (
     verify_record,
 )
 from windrow.stores.archive.mend import alone, mark_ledger, mend, refuse_other_ledger, sweep
-from windrow.stores.archive.view import Capture, open_capture, open_response
+from windrow.stores.archive.view import Capture, open_capture, open_response, record_id
 
 __all__ = [
     "UNARCHIVED",
@@ -30,6 +30,7 @@ __all__ = [
     "open_response",
     "read_blocks",
     "read_index",
+    "record_id",
     "refuse_other_ledger",
     "sweep",
     "verify_record",

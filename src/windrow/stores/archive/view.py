@@ -17,6 +17,9 @@ from windrow.formats.http import HttpHead, body_at, read_head
 from windrow.formats.warc import read_header
 from windrow.model import ArchivePlace
 
+_HEAD = 1 << 16
+"""Bytes of a record that are read for its header."""
+
 
 class Slice(io.RawIOBase):
     """A part of a file as a file of its own."""
@@ -89,6 +92,17 @@ def open_response(folder: Path, place: ArchivePlace) -> Capture:
         raise ArchiveError(f"{place.warc} at {place.offset} is cut")
     view = io.BufferedReader(Slice(Path(path), place.offset + start, size), 1 << 16)
     return Capture(cast(BinaryIO, view), head.fields, head.status)
+
+
+def record_id(folder: Path, place: ArchivePlace) -> str:
+    """Return the id that a record's header has; raises `ArchiveError` where the archive does not hold the record."""
+    try:
+        head = _read(f"{folder}/{place.warc}", place.offset, min(place.length, _HEAD))
+        if place.warc.endswith(".gz"):
+            head = bytes(isal_zlib.decompressobj(31).decompress(head, _HEAD))
+    except (OSError, zlib.error, IsalError) as error:  # type: ignore[misc]
+        raise ArchiveError(f"{place.warc} at {place.offset} cannot be read: {error}") from error
+    return read_header(head).fields.get("warc-record-id", "")
 
 
 def _read(path: str, offset: int, length: int) -> bytes:

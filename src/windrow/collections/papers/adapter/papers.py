@@ -43,7 +43,7 @@ class PaperAdapter(RecordAdapter):
     def _places(self, workspace: Workspace) -> Places:
         roots = {Path(one) for source in workspace.of(COLLECTION.name) for one in source.options.get("warc", ())}
         told = self._options(workspace)
-        return places(workspace.root, workspace.ledger, self._path(workspace), told, tuple(sorted(roots)))
+        return places(workspace, self._path(workspace), told, tuple(sorted(roots)))
 
     def _open_store(self, path: Path) -> RecordStore:
         return PaperStore(path)

@@ -16,13 +16,17 @@ from windrow.collections.papers.key import KeyForm, named, row_key
 from windrow.collections.papers.slug import matched_slug
 from windrow.collections.papers.stubs import STUBS
 from windrow.collections.papers.verdict import judge, paper
+from windrow.config import Workspace
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.captures import CapturedRow
-from windrow.errors import UsageError
+from windrow.errors import ArchiveError, UsageError
+from windrow.model import KeptResponse
+from windrow.stores.archive import record_id
 from windrow.stores.wide import Put, WideTable, open_table
 
 _PAGE = 64
 _LINES = 50_000
+_LONGEST_ID = 256
 
 
 class Places(NamedTuple):
@@ -37,11 +41,13 @@ class Places(NamedTuple):
     catalogue_index: Path
     book: Path
     ledger: Path
+    archive: Path
     roots: tuple[Path, ...]
 
 
-def places(root: Path, ledger: Path, store: Path, told: Mapping[str, Any], roots: tuple[Path, ...] = ()) -> Places:
+def places(workspace: Workspace, store: Path, told: Mapping[str, Any], roots: tuple[Path, ...]) -> Places:
     """Read the settings of the table."""
+    root = workspace.root
     table = str(told["table"])
     return Places(
         store,
@@ -51,7 +57,7 @@ def places(root: Path, ledger: Path, store: Path, told: Mapping[str, Any], roots
         tuple(root / one for one in told["catalogue"]),
         root / str(told["catalogue_index"]),
         store.with_suffix(".rows.db"),
-        ledger, roots,
+        workspace.ledger, workspace.archive.folder, roots,
     )  # fmt: skip
 
 
@@ -68,7 +74,8 @@ def bring_up_to_date(where: Places, pulse: Callable[[], bool]) -> str:
         store = stack.enter_context(closing(PaperStore(where.store)))
         book = stack.enter_context(closing(RowBook(where.book)))
         index = _catalogue(stack, where, book, pulse)
-        now = json.dumps([where.table, where.name, where.form, where.shape, index.version() if index else 0])
+        catalogue = index.version() if index else 0
+        now = json.dumps([where.table, where.name, where.form, where.shape, catalogue, row.GENERATION])
         if book.meta("made") != now:
             store.touch()
             store.touch(book.keys())
@@ -107,7 +114,7 @@ def _write(keys: Sequence[str], where: Places, at: _Open) -> tuple[int, int]:
     there = table.get_many([by_key[key] for key in [*fresh, *(key for key in present if not owned.get(key, True))]],
                            row.LOCATION)  # fmt: skip
     book.note((key, by_key[key] not in there) for key in fresh)
-    found_at = _found(present.values(), where.roots, ledger)
+    found_at = _found(present.values(), where, ledger)
     puts = []
     for key, one in present.items():
         cells = row.cells(one.value, one.aside, found_at[key], _match(one, index), where.shape)
@@ -120,7 +127,7 @@ def _write(keys: Sequence[str], where: Places, at: _Open) -> tuple[int, int]:
     return len(puts), len(dropped)
 
 
-def _found(papers: Iterable[PaperRecord], roots: Sequence[Path], ledger: Ledger) -> dict[str, row.FoundCapture]:
+def _found(papers: Iterable[PaperRecord], where: Places, ledger: Ledger) -> dict[str, row.FoundCapture]:
     """Return where the first capture of each paper lies: of another maker's, where his index says, not our copy."""
     papers = list(papers)
     recorded = {one.seq: one for one in ledger.attempts.visits_named([paper.first for paper in papers])}
@@ -128,14 +135,26 @@ def _found(papers: Iterable[PaperRecord], roots: Sequence[Path], ledger: Ledger)
     for one in papers:
         place = dict(row.captured_at(recorded[one.first])) if one.first in recorded else {}
         taken = ledger.captures.captured(one.first)
+        arc = taken is not None and taken.warc.lower().endswith((".arc", ".arc.gz"))
         if place and taken is not None and not taken.original:
-            place |= {"warc": _file_name(taken, roots), "offset": taken.offset}
+            place |= {"warc": _file_name(taken, where.roots), "offset": taken.offset}
             if taken.line is not None:
                 place |= row.indexed_at(taken.line, str(place["url"]))
-            elif taken.warc.lower().endswith((".arc", ".arc.gz")):  # its record was written anew
+            elif arc:  # its record was written anew
                 place["c_size"] = None
-        found[one.key] = row.FoundCapture(place, one.seen)
+        ident = "" if arc or not place else _record_id(where.archive, recorded[one.first].visit.kept)
+        found[one.key] = row.FoundCapture(place, one.seen, ident)
     return found
+
+
+def _record_id(archive: Path, kept: KeptResponse | None) -> str:
+    """Return the id of a capture's record, which our copy has of its original; empty where the archive lacks it."""
+    if kept is None or not kept.place.warc:
+        return ""
+    with suppress(ArchiveError):
+        ident = record_id(archive, kept.place)
+        return ident if ident.isascii() and ident.isprintable() and len(ident) <= _LONGEST_ID else ""
+    return ""
 
 
 def _file_name(taken: CapturedRow, roots: Sequence[Path]) -> str:
