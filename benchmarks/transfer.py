@@ -165,12 +165,12 @@ def compare(
 
 def small_ftp(load: Load = SMALL, turns: int = TURNS) -> Iterator[Comparison]:
     """Compare many small files over FTP."""
-    return compare(vsftpd, load, lftp, 1.0, turns)
+    return compare(vsftpd, load, lftp, 1.1, turns)
 
 
 def small_sftp(load: Load = SMALL, turns: int = TURNS) -> Iterator[Comparison]:
     """Compare many small files over SFTP."""
-    return compare(sshd, load, lftp, 1.0, turns)
+    return compare(sshd, load, lftp, 1.1, turns)
 
 
 def large_ftp(load: Load = LARGE, turns: int = TURNS) -> Iterator[Comparison]:
