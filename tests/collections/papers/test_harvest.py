@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.collections.papers.library import Library, Shelf, pdf, sha1
+from tests.collections.papers.library import Library, Shelf, pdf, record_id, sha1
 from tests.toy_collection.site import Site, page
 from windrow.app.takedown import take_down
 from windrow.collections.pages.collection import COLLECTION as PAGES
@@ -107,6 +107,7 @@ def test_papers_of_an_index_become_rows_of_the_standard(harvested):
         "f": "one.warc.gz",
         "o": 0,
         "c": 2,
+        "i": record_id("http://example.org/~ann/pubs/a.pdf", "2020-01-02T03:04:05Z"),
     }
     assert (row["file:size"], row["file:mime"], row["file:meta"]["size"]) == (len(GOOD), "application/pdf", len(GOOD))
     assert row["text0:tinfo"]["title"] == "A careful measure of the whole thing"
