@@ -44,6 +44,7 @@ from windrow.engine.check import Fault
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.addresses import ELSEWHERE, AddressRow
 from windrow.engine.ledger.moment import now, spell
+from windrow.engine.ledger.takedowns import TombstoneRow
 from windrow.engine.progress import Progress
 from windrow.engine.rebuild import rebuild
 from windrow.engine.requests.answers import allowed_origins, body_of
@@ -254,13 +255,25 @@ class RecordAdapter:
                 return Explanation(what, tuple(Message("skipped", one) for one in skipped), tuple(lines))
             row = self._address(ledger, what)
             if row is None:
-                return self._explain_not_taken(workspace, ledger, what)
+                gone = self._explain_taken_down(ledger, store, what) if store is not None else None
+                return gone or self._explain_not_taken(workspace, ledger, what)
             told = [
                 self._explain_address(ledger, store, one)
                 for one in ledger.addresses.of_sources(self._collection.name, row.digest)
             ]
             messages = [message for one in told for message in one.messages]
             return Explanation(row, tuple(messages), tuple(line for one in told for line in one.lines))
+
+    def _explain_taken_down(self, ledger: Ledger, store: RecordStore, key: str) -> Explanation | None:
+        """Tell of a record that is gone since the addresses that told of it were taken down."""
+        lines, messages = [f"{key}: a record of {self._collection.name}, taken down"], []
+        found = ledger.attempts.visits_named(store.taken_down(key))
+        for url in dict.fromkeys(one.visit.url for one in found):
+            row = ledger.addresses.get(self._collection.name, number(url))
+            for grave in ledger.takedowns.of(number(url), row.host if row else -1):
+                lines += _grave_lines(grave)
+                messages.append(Message("tombstone", grave, omit_empty=True))
+        return Explanation(key, tuple(messages), tuple(dict.fromkeys(lines))) if messages else None
 
     def _explain_not_taken(self, workspace: Workspace, ledger: Ledger, what: str) -> Explanation | None:
         """Tell of an address that others keep why no source took it."""
@@ -305,12 +318,17 @@ class RecordAdapter:
         return Explanation(key, tuple(messages), tuple(lines))
 
     def _explain_address(self, ledger: Ledger, store: RecordStore | None, row: AddressRow) -> Explanation:
-        asked = "asked" if row.pause != ELSEWHERE else "taken"
-        lines = [f"{row.url}: {asked} for {self._collection.name}, source {row.source}"]
+        visits = ledger.attempts.of_address(row.host, row.digest)[-_SHOWN:]
+        captures = {one.seq: ledger.captures.captured(one.seq) for one in visits}
+        graves = ledger.takedowns.of(row.digest, row.host)
+        indexed = any(one is not None and one.found_in for one in captures.values())
+        taken = row.pause == ELSEWHERE or (bool(graves) and indexed)  # a takedown clears the pause
+        lines = [f"{row.url}: {'taken' if taken else 'asked'} for {self._collection.name}, source {row.source}"]
         if row.via_url:
             lines.append(f"  found at {row.via_url}")
         messages = [Message("address", row)]
-        visits = ledger.attempts.of_address(row.host, row.digest)[-_SHOWN:]
+        lines += [line for grave in graves for line in _grave_lines(grave)]
+        messages += [Message("tombstone", grave, omit_empty=True) for grave in graves]
         for visit in visits:
             came = f"status {visit.status}" if visit.status else "no answer"
             why = f"; {visit.reason}: {visit.message}" if visit.reason else ""
@@ -318,7 +336,7 @@ class RecordAdapter:
                 f"  {spell(visit.started)}  {came}{why}" + (f"  {visit.warc} at {visit.offset}" if visit.warc else "")
             )
             messages.append(Message("visit", visit, omit_empty=True))
-            if captured := ledger.captures.captured(visit.seq):
+            if captured := captures[visit.seq]:
                 whose = f"as {captured.collection}:{captured.source} kept it in visit {captured.original}"
                 if not captured.original:  # the record of another maker
                     whose = f"from {captured.warc} at {captured.offset}"
@@ -332,6 +350,9 @@ class RecordAdapter:
                     lines.append(f"      of no use: {followed.reason}")
                 lines += [f"      {one.kind}: {one.message}" for one in followed.told()]
                 messages.append(Message("followed", followed))
+            made = store.keys_of(visit.seq, _SHOWN + 1) if store is not None else []
+            lines += _made_lines(made)
+            messages += [Message("made", {"visit": visit.seq, "key": key}) for key in made[:_SHOWN]]
         if store is not None:
             waits = waits_told(ledger, self._collection.name, store.waits_of([one.seq for one in visits]))
             lines += [one.line for one in waits]
@@ -392,6 +413,8 @@ class RecordAdapter:
     def _targets_of(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
         with self._store(workspace) as store:
             visits = store.visits_of(name) if store else []
+            if store and not visits and self._address(ledger, name) is None:
+                visits = store.taken_down(name)
         for one in ledger.attempts.visits_named(visits):
             yield TakedownTarget(one.visit.url, one.visit.digest, 0, self._collection.name)
         if visits:
@@ -472,6 +495,24 @@ class RecordAdapter:
             yield store
         finally:
             store.close()
+
+
+def _made_lines(keys: Sequence[str]) -> Iterator[str]:
+    """Name the records that were made of an answer, up to some."""
+    for key in keys[:_SHOWN]:
+        yield f"      made of it: {key}"
+    if len(keys) > _SHOWN:
+        yield "      made of it: further records"
+
+
+def _grave_lines(one: TombstoneRow) -> Iterator[str]:
+    """Tell of a takedown of an address, or of all of its origin."""
+    why = f": {one.reason}" if one.reason else ""
+    yield f"  {spell(one.at)}  {one.target} taken down by {one.holder}{why}"
+    if one.lifted is not None:
+        yield f"  {spell(one.lifted)}  lifted: it may be asked for again"
+    elif one.done is None:
+        yield f"  taking {one.target} down was cut short: windrow forget finishes it"
 
 
 def _state(last: RecordVersion) -> str:

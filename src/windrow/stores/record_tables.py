@@ -30,6 +30,10 @@ CREATE TABLE IF NOT EXISTS skipped (
 ) WITHOUT ROWID;
 -- Visits whose step asked services, and what it waits for.
 CREATE TABLE IF NOT EXISTS waiting (visit INTEGER PRIMARY KEY, asks TEXT NOT NULL);
+-- Visits that were taken down, and of which records they told: numbers of their keys, which may tell of their content.
+CREATE TABLE IF NOT EXISTS taken_down (
+    key INTEGER NOT NULL, visit INTEGER NOT NULL, PRIMARY KEY (key, visit)
+) WITHOUT ROWID;
 CREATE VIEW IF NOT EXISTS history AS
 SELECT r.key AS key, o.at AS at, o.visit AS visit, o.source AS source, o.url AS url,
     CASE WHEN o.value IS NULL AND o.before IS NULL AND o.number > 1 THEN 'same'

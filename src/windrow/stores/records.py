@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from windrow.contract import Observation, Observed, Skip, Waits
-from windrow.digest import digest
+from windrow.digest import digest, number
 from windrow.query.parse import Query
 from windrow.reasons import Reason
 from windrow.stores import record_index
@@ -333,6 +333,8 @@ class RecordStore:
 
         How it is to be read their configuration said, which is not there any more.
         """
+        with self._writing():
+            self._link.executemany("INSERT OR IGNORE INTO taken_down VALUES (?, ?)", before.every_taken_down())
         told = before.told_for_others(sources)
         while page := [*islice(told, _CHUNK)]:
             self.settle(page, 0)
@@ -428,6 +430,15 @@ class RecordStore:
         text = "SELECT visit FROM observation WHERE record = (SELECT id FROM record WHERE key = ?) ORDER BY visit"
         return [visit for (visit,) in self._link.execute(text, (key,))]
 
+    def keys_of(self, visit: int, most: int) -> list[str]:
+        """Return the keys of the first records of which a visit said something."""
+        text = """
+            SELECT DISTINCT r.key FROM observation o JOIN record r ON r.id = o.record
+            WHERE o.visit = ? ORDER BY r.key LIMIT ?
+        """
+        with self._guarded():
+            return [key for (key,) in self._link.execute(text, (visit, most))]
+
     def faults(self) -> Iterator[str]:
         """Yield in a sentence each where the tables do not agree."""
         with self._guarded():
@@ -450,6 +461,9 @@ class RecordStore:
             for start in range(0, len(numbers), _CHUNK):
                 part = numbers[start : start + _CHUNK]
                 marks = ",".join("?" * len(part))
+                self._note_taken_down(self._link.execute(
+                    f"SELECT r.key, o.visit FROM observation o JOIN record r ON r.id = o.record"
+                    f" WHERE o.visit IN ({marks})", part))  # fmt: skip
                 touched |= {one for (one,) in self._link.execute(
                     f"SELECT record FROM observation WHERE visit IN ({marks})", part)}  # fmt: skip
                 for table in ("observation", "skipped", "waiting"):
@@ -461,6 +475,21 @@ class RecordStore:
             # What is deleted from the full text stays in its segments until they are merged.
             self._link.execute("INSERT INTO current_text (current_text) VALUES ('optimize')")
         return count
+
+    def _note_taken_down(self, rows: Iterable[tuple[str, int]]) -> None:
+        told = [(number(key), visit) for key, visit in rows]
+        self._link.executemany("INSERT OR IGNORE INTO taken_down VALUES (?, ?)", told)
+
+    def every_taken_down(self) -> list[tuple[int, int]]:
+        """Return numbers of keys, and visits that told of them, which were taken down."""
+        with self._guarded():
+            return self._link.execute("SELECT key, visit FROM taken_down ORDER BY key, visit").fetchall()
+
+    def taken_down(self, key: str) -> list[int]:
+        """Return the visits that told of a record and were taken down."""
+        text = "SELECT visit FROM taken_down WHERE key = ? ORDER BY visit"
+        with self._guarded():
+            return [visit for (visit,) in self._link.execute(text, (number(key),))]
 
     def scour(self, pulse: Callable[[], object]) -> bool:
         """Leave nothing of what was removed in the file's log; False where another process holds it."""

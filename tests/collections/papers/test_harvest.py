@@ -20,7 +20,7 @@ import pytest
 
 from tests.collections.papers.library import Library, Shelf, pdf, record_id, sha1
 from tests.toy_collection.site import Site, page
-from windrow.app.takedown import take_down
+from windrow.app.takedown import let_again, take_down
 from windrow.collections.pages.collection import COLLECTION as PAGES
 from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.collection import COLLECTION
@@ -216,13 +216,24 @@ def test_a_paper_taken_down_leaves_no_row(tmp_path):
     take_down(made.workspace(), made.setup(), [sha1(OTHER)], "asked", {"papers": ADAPTER})
     assert key not in made.rows()
     assert b"nobody knows" not in (tmp_path / "papers.table.db").read_bytes()
+    for name in (key, "http://example.org/other.pdf"):
+        told = made.why(name)
+        assert "http://example.org/other.pdf taken down by" in told
+        assert "asked\n" in f"{told}\n"
+    assert "taken for papers" in told
     one = "http://example.org/~ann/pubs/a.pdf"
+    assert f"made of it: sha1:{sha1(GOOD)}" in made.why(one)
     take_down(made.workspace(), made.setup(), [one], "asked", {"papers": ADAPTER})
     row = decoded(made.rows()[f"sha1:{sha1(GOOD)}"])
     assert row["file:cdx"]["url"] == "http://mirror.example.org/b.pdf"
     assert row["f:c"]["c"] == 1
     made.run()
     assert key not in made.rows()
+    ADAPTER.replay(made.workspace(), made.setup(), Progress())
+    assert "other.pdf taken down by" in made.why(sha1(OTHER))
+    assert sha1(OTHER).encode() not in b"".join(one.read_bytes() for one in tmp_path.glob("*.db*"))
+    assert let_again(made.workspace(), made.setup(), [key], {"papers": ADAPTER}) == 1
+    assert "lifted" in made.why(key)
 
 
 def test_rows_of_others_keep_where_their_file_was_first(tmp_path, hbase_gateway):
