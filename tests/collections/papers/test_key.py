@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from windrow.collections.papers.columns import ENCODINGS, FAMILIES, decode, decoded, encode
 from windrow.collections.papers.key import KeyForm, base32_of, digest_of, hex_of, named, row_key
+from windrow.collections.papers.row import FoundCapture, cells
 from windrow.stores.wide.table import check_families
 
 
@@ -64,3 +65,13 @@ def test_values_that_cannot_be_read_are_nothing_and_harm_nobody():
     assert decode("file:size", b"1234567") is None
     assert decode("other:column", b"\xff") == b"\xff"
     assert encode("f:c", {"b": 1, "a": "ü"}) == b'{"a": "\\u00fc", "b": 1}'
+
+
+def test_json_of_a_long_tei_in_another_script_has_room_in_its_cell():
+    body = "\u0436" * 1_950_000  # its TEI is below the 4,000,000 bytes that are stored
+    shape = {"title": "\u0436", "body": body, "annex": None}
+    value = {"file": {"size": 1, "mime": "application/pdf"},
+             "grobid": {"status_code": 200, "status": {"status": "success"}, "quality": "good", "passing": False}}  # fmt: skip
+    made = cells(value, {"tei": "<TEI/>", "tei_json": shape}, FoundCapture({}, 1), None)
+    assert decode("grobid0:tei_json", made["grobid0:tei_json"]) == shape
+    assert made["grobid0:metadata"] == b'{"title": "\\u0436"}'

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
-from windrow.stores.wide.table import Family
+from windrow.stores.wide.table import CELL, Family
 
 FAMILIES = (
     Family("f", ("c",)),
@@ -52,7 +52,11 @@ def encode(column: str, value: Any) -> bytes:
     if kind == INT64:
         return _INT64.pack(value)
     if kind == JSON:
-        return json.dumps(value, sort_keys=True).encode()
+        written = json.dumps(value, sort_keys=True).encode()
+        if len(written) <= CELL:
+            return written
+        # Escapes make three bytes of each in the letters of most scripts: a book in Cyrillic would have no room.
+        return json.dumps(value, sort_keys=True, ensure_ascii=False).encode("utf-8", "replace")
     return value if isinstance(value, bytes) else str(value).encode("utf-8", "replace")
 
 

@@ -12,14 +12,13 @@ from windrow.formats.surt import surt
 from windrow.formats.tei import metadata
 from windrow.formats.url import normalise
 from windrow.model import CdxLine, Recorded
+from windrow.stores.wide.table import CELL
 
 LOCATION = ("f:c", "file:cdx", "file:mime")
 """Cells that a crawler or an earlier extractor may have written first: theirs stay."""
 
 GENERATION = 2
 """Raised where rows are made otherwise than before: the next run writes all of them anew."""
-
-_MOST = 10_000_000
 
 
 class FoundCapture(NamedTuple):
@@ -48,7 +47,7 @@ def cells(
         told |= {"text0:tstatus": text["status"], "text0:tinfo": text.get("info"), "text0:pages": aside.get("pages")}
     told |= match or {}
     written = {name: encode(name, one) for name, one in told.items() if one is not None}
-    return {name: one for name, one in written.items() if len(one) <= _MOST}
+    return {name: one for name, one in written.items() if len(one) <= CELL}
 
 
 def _history(found: FoundCapture) -> dict[str, Any]:
