@@ -17,6 +17,7 @@ from windrow.collections.papers.slug import matched_slug
 from windrow.collections.papers.stubs import STUBS
 from windrow.collections.papers.verdict import judge, paper
 from windrow.config import Workspace
+from windrow.display import counted
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.captures import CapturedRow
 from windrow.errors import ArchiveError, UsageError
@@ -89,7 +90,7 @@ def bring_up_to_date(where: Places, pulse: Callable[[], bool]) -> str:
             made, gone = _write(keys, where, _Open(store, book, table, index, ledger))
             store.written(keys)
             written, removed = written + made, removed + gone
-    return f"{written} rows written, {removed} removed"
+    return f"{counted(written, 'row')} written, {removed:,} removed"
 
 
 class _Open(NamedTuple):
