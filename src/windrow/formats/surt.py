@@ -11,10 +11,8 @@ import re
 from functools import lru_cache
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
-_PLAIN = re.compile(
-    r"(?:http|https|(s?ftps?))://([A-Za-z0-9.-]++)(?(1)(:[1-9]\d{0,4})?)((?:/[\w~-][\w.~-]*+)*+)/?", re.ASCII
-)
-"""What most addresses are like: a host, no port but of a file server, and a path in which nothing is to be resolved."""
+_PLAIN = re.compile(r"(https?|s?ftps?)://([A-Za-z0-9.-]++)(:[1-9]\d{0,4})?((?:/[\w~-][\w.~-]*+)*+)/?", re.ASCII)
+"""What most addresses are like: a host, perhaps a port, and a path in which nothing is to be resolved."""
 
 _ADDRESS = re.compile(rb"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.DOTALL)
 _ODD = re.compile(rb"[\x00-\x20#%\x7f-\xff]")  # what stands in a key as a percent escape only
@@ -44,7 +42,7 @@ def surt(address: str) -> str:
     >>> surt("sftp://drops.example.org/add/x.zip")
     'org,example,drops)/add/x.zip'
     """
-    if plain := _PLAIN.fullmatch(address):
+    if (plain := _PLAIN.fullmatch(address)) and plain[3] not in {":80", ":443"}:
         return f"{_turned(plain[2])}{plain[3] or ''}){plain[4].lower() or '/'}"
     return _surt(address.encode("utf-8", "surrogateescape"))
 
