@@ -44,7 +44,6 @@ from windrow.engine.check import Fault
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.addresses import ELSEWHERE, AddressRow
 from windrow.engine.ledger.moment import now, spell
-from windrow.engine.ledger.takedowns import TombstoneRow
 from windrow.engine.progress import Progress
 from windrow.engine.rebuild import rebuild
 from windrow.engine.requests.answers import allowed_origins, body_of
@@ -62,8 +61,9 @@ from windrow.query import parse
 from windrow.query.snippet import pattern
 from windrow.query.tree import wanted
 from windrow.record_hit import RecordSearchEnd, result_of
+from windrow.record_lines import made_lines, standing, takedown_lines
 from windrow.stores.archive import open_response
-from windrow.stores.records import RecordStore, RecordVersion
+from windrow.stores.records import RecordStore
 from windrow.stores.sqlite_file import remove_scratch
 from windrow.transports.dial import loopback
 
@@ -271,7 +271,7 @@ class RecordAdapter:
         for url in dict.fromkeys(one.visit.url for one in found):
             row = ledger.addresses.get(self._collection.name, number(url))
             for grave in ledger.takedowns.of(number(url), row.host if row else -1):
-                lines += _grave_lines(grave)
+                lines += takedown_lines(grave)
                 messages.append(Message("tombstone", grave, omit_empty=True))
         return Explanation(key, tuple(messages), tuple(dict.fromkeys(lines))) if messages else None
 
@@ -297,7 +297,7 @@ class RecordAdapter:
 
     def _explain_record(self, ledger: Ledger, store: RecordStore, key: str) -> Explanation:
         history = store.history(key)
-        lines = [f"{key}: a record of {self._collection.name}, {_state(history[-1])}"]
+        lines = [f"{key}: a record of {self._collection.name}, {standing(history[-1])}"]
         for one in [one for one in history if one.change != "same"][-_SHOWN:]:
             lines.append(f"  {spell(one.at)}  {one.change}  {one.url}")
             found = ledger.attempts.visits_named([one.visit])
@@ -327,7 +327,7 @@ class RecordAdapter:
         if row.via_url:
             lines.append(f"  found at {row.via_url}")
         messages = [Message("address", row)]
-        lines += [line for grave in graves for line in _grave_lines(grave)]
+        lines += [line for grave in graves for line in takedown_lines(grave)]
         messages += [Message("tombstone", grave, omit_empty=True) for grave in graves]
         for visit in visits:
             came = f"status {visit.status}" if visit.status else "no answer"
@@ -351,7 +351,7 @@ class RecordAdapter:
                 lines += [f"      {one.kind}: {one.message}" for one in followed.told()]
                 messages.append(Message("followed", followed))
             made = store.keys_of(visit.seq, _SHOWN + 1) if store is not None else []
-            lines += _made_lines(made)
+            lines += made_lines(made, _SHOWN)
             messages += [Message("made", {"visit": visit.seq, "key": key}) for key in made[:_SHOWN]]
         if store is not None:
             waits = waits_told(ledger, self._collection.name, store.waits_of([one.seq for one in visits]))
@@ -361,7 +361,9 @@ class RecordAdapter:
                 lines.append(f"  skipped {one.key or 'the document'}: {one.reason} {one.message}".rstrip())
                 messages.append(Message("skipped", one))
         if row.due is not None:
-            lines.append("  due next" if row.due <= 1 else f"  due again at {spell(_at(row.due))}")
+            lines.append(
+                "  due next" if row.due <= 1 else f"  due again at {spell(datetime.fromtimestamp(row.due, UTC))}"
+            )
         return Explanation(row, tuple(messages), tuple(lines))
 
     def search(self, workspace: Workspace, text: str, *, offset: int, limit: int, explain: bool) -> SearchAnswer:
@@ -495,29 +497,3 @@ class RecordAdapter:
             yield store
         finally:
             store.close()
-
-
-def _made_lines(keys: Sequence[str]) -> Iterator[str]:
-    """Name the records that were made of an answer, up to some."""
-    for key in keys[:_SHOWN]:
-        yield f"      made of it: {key}"
-    if len(keys) > _SHOWN:
-        yield "      made of it: further records"
-
-
-def _grave_lines(one: TombstoneRow) -> Iterator[str]:
-    """Tell of a takedown of an address, or of all of its origin."""
-    why = f": {one.reason}" if one.reason else ""
-    yield f"  {spell(one.at)}  {one.target} taken down by {one.holder}{why}"
-    if one.lifted is not None:
-        yield f"  {spell(one.lifted)}  lifted: it may be asked for again"
-    elif one.done is None:
-        yield f"  taking {one.target} down was cut short: windrow forget finishes it"
-
-
-def _state(last: RecordVersion) -> str:
-    return "gone" if last.change == "gone" or not last.json else "there when it was last looked at"
-
-
-def _at(seconds: int) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)

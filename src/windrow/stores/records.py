@@ -334,7 +334,8 @@ class RecordStore:
         How it is to be read their configuration said, which is not there any more.
         """
         with self._writing():
-            self._link.executemany("INSERT OR IGNORE INTO taken_down VALUES (?, ?)", before.every_taken_down())
+            gone = before._link.execute("SELECT key, visit FROM taken_down")
+            self._link.executemany("INSERT OR IGNORE INTO taken_down VALUES (?, ?)", gone)
         told = before.told_for_others(sources)
         while page := [*islice(told, _CHUNK)]:
             self.settle(page, 0)
@@ -450,8 +451,6 @@ class RecordStore:
                     yield f"a value is not what its digest {name[:19]} says"
             yield from record_index.faults(self._link)
 
-    # Taking down.
-
     def forget(self, visits: Iterable[int]) -> int:
         """Remove what visits said; return how many observations that were. Nothing of it stays in free pages."""
         self._link.execute("PRAGMA secure_delete = ON").fetchall()
@@ -461,9 +460,11 @@ class RecordStore:
             for start in range(0, len(numbers), _CHUNK):
                 part = numbers[start : start + _CHUNK]
                 marks = ",".join("?" * len(part))
-                self._note_taken_down(self._link.execute(
+                told = self._link.execute(
                     f"SELECT r.key, o.visit FROM observation o JOIN record r ON r.id = o.record"
-                    f" WHERE o.visit IN ({marks})", part))  # fmt: skip
+                    f" WHERE o.visit IN ({marks})", part)  # fmt: skip
+                self._link.executemany("INSERT OR IGNORE INTO taken_down VALUES (?, ?)",
+                                       [(number(key), visit) for key, visit in told])  # fmt: skip
                 touched |= {one for (one,) in self._link.execute(
                     f"SELECT record FROM observation WHERE visit IN ({marks})", part)}  # fmt: skip
                 for table in ("observation", "skipped", "waiting"):
@@ -475,15 +476,6 @@ class RecordStore:
             # What is deleted from the full text stays in its segments until they are merged.
             self._link.execute("INSERT INTO current_text (current_text) VALUES ('optimize')")
         return count
-
-    def _note_taken_down(self, rows: Iterable[tuple[str, int]]) -> None:
-        told = [(number(key), visit) for key, visit in rows]
-        self._link.executemany("INSERT OR IGNORE INTO taken_down VALUES (?, ?)", told)
-
-    def every_taken_down(self) -> list[tuple[int, int]]:
-        """Return numbers of keys, and visits that told of them, which were taken down."""
-        with self._guarded():
-            return self._link.execute("SELECT key, visit FROM taken_down ORDER BY key, visit").fetchall()
 
     def taken_down(self, key: str) -> list[int]:
         """Return the visits that told of a record and were taken down."""

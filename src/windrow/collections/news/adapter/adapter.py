@@ -100,7 +100,7 @@ class NewsAdapter(RecordAdapter):
         urls = self._articles_at(workspace, name)
         for url in urls or (name,):
             for one in super()._targets_of(workspace, ledger, url):
-                yield one._replace(shared=True) if urls and one.address != number(normalise(url).url) else one
+                yield one._replace(shared=True) if one.address != number(normalise(url).url) else one
         for url in urls or (name,):
             address = number(normalise(url).url)
             if urls or ledger.takedowns.of(address, -1):  # one that was taken down has no record any more

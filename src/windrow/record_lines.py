@@ -1,0 +1,32 @@
+"""Lines of `windrow why` about records: how one stands, what an answer gave, and what was taken down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from windrow.engine.ledger.moment import spell
+from windrow.engine.ledger.takedowns import TombstoneRow
+from windrow.stores.records import RecordVersion
+
+
+def standing(last: RecordVersion) -> str:
+    """Say how a record stands by its last version."""
+    return "gone" if last.change == "gone" or not last.json else "there when it was last looked at"
+
+
+def made_lines(keys: Sequence[str], most: int) -> Iterator[str]:
+    """Name the records that were made of an answer, up to some."""
+    for key in keys[:most]:
+        yield f"      made of it: {key}"
+    if len(keys) > most:
+        yield "      made of it: further records"
+
+
+def takedown_lines(one: TombstoneRow) -> Iterator[str]:
+    """Tell of a takedown of an address, or of all of its origin."""
+    why = f": {one.reason}" if one.reason else ""
+    yield f"  {spell(one.at)}  {one.target} taken down by {one.holder}{why}"
+    if one.lifted is not None:
+        yield f"  {spell(one.lifted)}  lifted: it may be asked for again"
+    elif one.done is None:
+        yield f"  taking {one.target} down was cut short: windrow forget finishes it"
