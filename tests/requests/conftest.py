@@ -1,4 +1,4 @@
-"""What the tests of installed collections share: one environment, since it takes a while to make."""
+"""What these tests share: servers that answer as a test says, and the environment of the installed collections."""
 
 import subprocess
 import sys
@@ -6,7 +6,22 @@ import sys
 import pytest
 
 from tests.requests.installed import ROOT, UV, build
+from tests.requests.workshop import Server
 from windrow.app.new_collection import add_collection
+
+
+@pytest.fixture
+def serve():
+    """Start a server for each function that answers; all are closed at the end."""
+    servers = []
+
+    def start(answer):
+        servers.append(Server(answer))
+        return servers[-1]
+
+    yield start
+    for one in servers:
+        one.close()
 
 
 @pytest.fixture(scope="session")

@@ -7,26 +7,13 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from tests.requests.workshop import SERVICE, Server, Workshop, collection, send_parts
+from tests.requests.workshop import SERVICE, Workshop, collection, send_parts
 from windrow.errors import ConfigError, TerminalFailure
 from windrow.model import Credential, Secret, Site
 from windrow.settings.configuration import credentials_of
 from windrow.transports.secret_sending import HidingSink, SentSecrets
 
 KEY, TOKEN = "k-3y/with+signs=&", "t0ken-of-the-service"
-
-
-@pytest.fixture
-def serve():
-    servers = []
-
-    def start(answer):
-        servers.append(Server(answer))
-        return servers[-1]
-
-    yield start
-    for one in servers:
-        one.close()
 
 
 def everything(folder):

@@ -5,25 +5,10 @@ import os
 import time
 from dataclasses import replace
 
-import pytest
-
-from tests.requests.workshop import SERVICE, Server, Workshop, ask_range, collection, documents, send_form, send_parts
+from tests.requests.workshop import SERVICE, Workshop, ask_range, collection, documents, send_form, send_parts
 from windrow.reasons import Reason
 
 MARK = b"%PDF-1.5 a mark that is nowhere else"
-
-
-@pytest.fixture
-def serve():
-    servers = []
-
-    def start(answer):
-        servers.append(Server(answer))
-        return servers[-1]
-
-    yield start
-    for one in servers:
-        one.close()
 
 
 def md5(asked):

@@ -3,22 +3,7 @@
 import time
 from itertools import pairwise
 
-import pytest
-
-from tests.requests.workshop import Server, Workshop, collection, follow, send_parts
-
-
-@pytest.fixture
-def serve():
-    servers = []
-
-    def start(answer):
-        servers.append(Server(answer))
-        return servers[-1]
-
-    yield start
-    for one in servers:
-        one.close()
+from tests.requests.workshop import Workshop, collection, follow, send_parts
 
 
 def test_two_sources_share_an_origin_and_its_pauses_and_each_has_its_own(tmp_path, serve):

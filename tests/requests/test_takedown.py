@@ -1,29 +1,14 @@
 """What is taken down of a collection that finds by requests: nothing of it stays but the tombstone."""
 
-import pytest
-
 from tests.requests.glossary import setup_of
 from tests.requests.test_secrets import everything
-from tests.requests.workshop import Server, Workshop, collection, documents, send_parts
+from tests.requests.workshop import Workshop, collection, documents, send_parts
 from windrow.app.takedown import let_again, take_down
 from windrow.contract import Ask, Observation, Offering, Request, Skip, Turn
 from windrow.model import Finding
 from windrow.reasons import Reason
 
 MARK = "MarkOfTheForgotten"
-
-
-@pytest.fixture
-def serve():
-    servers = []
-
-    def start(answer):
-        servers.append(Server(answer))
-        return servers[-1]
-
-    yield start
-    for one in servers:
-        one.close()
 
 
 def follow(source, learned, answer):

@@ -4,11 +4,9 @@ import gzip
 import os
 from dataclasses import replace
 
-import pytest
-
 from tests.requests.glossary import setup_of
 from tests.requests.killed import killed_at_each_kind
-from tests.requests.workshop import SERVICE, UNARCHIVED, Server, Workshop, collection, documents, send_parts
+from tests.requests.workshop import SERVICE, UNARCHIVED, Workshop, collection, documents, send_parts
 from windrow.app.takedown import take_down
 from windrow.contract import Ask, Observation
 from windrow.digest import number
@@ -17,19 +15,6 @@ from windrow.engine.progress import Progress
 from windrow.engine.session import Session
 
 SECRET = b"an answer that nobody may keep"
-
-
-@pytest.fixture
-def serve():
-    servers = []
-
-    def start(answer):
-        servers.append(Server(answer))
-        return servers[-1]
-
-    yield start
-    for one in servers:
-        one.close()
 
 
 def answered(asked):

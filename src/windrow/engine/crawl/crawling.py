@@ -428,7 +428,7 @@ class Crawling:
         """Put addresses on record, each below its host."""
         by_host: dict[int, list[FoundUrl]] = {}
         for one in found:
-            key = (one.origin, source.name if self._apart else "")
+            key = self._key(source.name, one.origin)
             seq = self._origins.get(key)
             if seq is None:
                 seq = self._host(writer, source, one.origin)
