@@ -81,10 +81,6 @@ class DocumentStore(Protocol):
         """Count the documents of a database, those of its design apart."""
         ...
 
-    def values(self, database: str, field: str) -> list[str]:
-        """Return what documents say in a field that is the first of a view, each once, sorted."""
-        ...
-
     def ids(self, database: str) -> Iterator[str]:
         """Yield the ids of all documents of a database."""
         ...

@@ -231,13 +231,6 @@ class SqliteDocuments:
         with self._guarded():
             return int(self._connection.execute(f'SELECT count(*) FROM "{database}"').fetchone()[0])
 
-    def values(self, database: str, field: str) -> list[str]:
-        """Return what documents say in a field that is the first of a view, each once, sorted."""
-        with self._guarded():
-            column = f"json_extract(body, '$.{field}')"
-            rows = self._connection.execute(f'SELECT DISTINCT {column} FROM "{database}" ORDER BY 1')
-            return [str(one) for (one,) in rows if one is not None]
-
     def faults(self) -> Iterator[str]:
         """Yield in a sentence each where the file is broken."""
         with self._guarded():
