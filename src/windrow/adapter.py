@@ -46,6 +46,21 @@ def harvested_collections(workspace: Workspace, ledger: Ledger | None = None) ->
         return found | opened.sessions.collections()
 
 
+def refuse_without_contact(workspace: Workspace | None, host: str) -> None:
+    """Raise ConfigError where another machine is to be asked and nothing says by whom; `try` needs no workspace."""
+    from windrow.politeness.user_agent import names_contact  # noqa: PLC0415 see above
+    from windrow.transports.dial import loopback  # noqa: PLC0415 see above
+
+    if loopback(host) or (workspace is not None and names_contact(workspace.agent)):
+        return
+    first = "" if workspace else "windrow init, then: "
+    place = workspace.root / "windrow.toml" if workspace else "windrow.toml"
+    raise ConfigError(
+        f"windrow.toml: contact is missing, and {host} is to be told who asks",
+        hint=f'{first}contact = "https://example.org/our-crawler" at the top of {place}',
+    )
+
+
 class LazyAdapter:
     """An adapter whose parts lie in the modules of a package: each is loaded when it is used.
 

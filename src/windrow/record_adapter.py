@@ -33,6 +33,7 @@ from windrow.adapter import (
     SourceChange,
     TakedownEstimate,
     Window,
+    refuse_without_contact,
 )
 from windrow.config import Workspace
 from windrow.config.place import replay_folder
@@ -53,10 +54,9 @@ from windrow.engine.run import Harvest
 from windrow.engine.sample import sample, sample_answer
 from windrow.engine.session import Session, Setup
 from windrow.engine.takedown import TakedownTarget, kept_by_reader
-from windrow.errors import ConfigError, UsageError, WindrowError
+from windrow.errors import UsageError, WindrowError
 from windrow.formats.url import normalise, parts
 from windrow.model import Item, Level, Limits, Site, Source
-from windrow.politeness.user_agent import names_contact
 from windrow.query import parse
 from windrow.query.snippet import pattern
 from windrow.query.tree import wanted
@@ -65,7 +65,6 @@ from windrow.record_lines import made_lines, standing, takedown_lines
 from windrow.stores.archive import open_response
 from windrow.stores.records import RecordStore
 from windrow.stores.sqlite_file import remove_scratch
-from windrow.transports.dial import loopback
 
 _SHOWN = 20
 """Visits, and versions, that `windrow why` tells of one thing."""
@@ -101,14 +100,14 @@ class RecordAdapter:
     def ready(self, workspace: Workspace) -> None:
         """Refuse services without a good address, and to ask other machines without a contact in the user agent."""
         self._services(workspace)
-        if names_contact(workspace.agent):
-            return
-        for one in workspace.of(self._collection.name) if self._requests else ():
-            if one.active and one.site.host and not loopback(one.site.host):
-                raise ConfigError(
-                    f"windrow.toml: contact is missing, and {one.site.host} is to be told who asks",
-                    hint=f'contact = "https://example.org/our-crawler" at the top of {workspace.root / "windrow.toml"}',
-                )
+        for one in workspace.of(self._collection.name):
+            if not one.active:
+                continue
+            if self._requests and one.site.host:
+                refuse_without_contact(workspace, one.site.host)
+            for remote in self._captures.inputs(one).remote if self._captures else ():
+                if remote.secret is None:  # with a key its owner is known
+                    refuse_without_contact(workspace, remote.site.host)
 
     def vet(self, workspace: Workspace, source: Source) -> None:
         """Refuse none: sources may share an origin."""
@@ -170,6 +169,7 @@ class RecordAdapter:
         if not url:
             raise UsageError(f"{address[:200]!r} is not an address of the web", hint="windrow try --help")
         source = self._source_at(workspace, url)
+        refuse_without_contact(workspace, parts(url).host)
         limits = replace(workspace.limits if workspace else Limits(), transfer=1 << 28)
         with tempfile.TemporaryDirectory(prefix="windrow-try-") as folder:
             if source.credentials:

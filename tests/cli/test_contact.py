@@ -67,3 +67,35 @@ def test_a_calendar_is_begun_by_one_command_that_has_all_that_its_source_must_sa
     said = windrow("new", "source", "senate", "https://www.senate.gov/general/committee_schedules/hearings.xml",
                    "--collection", "events", "--parser", "senate-hearings")  # fmt: skip
     assert said.code == 0
+
+
+def test_try_asks_no_other_machine_without_a_contact_as_a_run_does(tmp_path, monkeypatch, windrow) -> None:
+    monkeypatch.chdir(tmp_path)
+    for kind in ("pages", "news", "events", "papers"):
+        said = windrow("try", "https://council.example.org/a", "--as", kind)
+        assert (kind, said.code) == (kind, 4)
+        assert "council.example.org is to be told who asks" in said.err
+        assert 'windrow init, then: contact = "https://example.org/our-crawler" at the top of windrow.toml' in said.err
+    path = tmp_path / "windrow.toml"
+    path.write_text("")
+    for kind in ("pages", "news", "events", "papers"):
+        said = windrow("try", "https://council.example.org/a", "--as", kind)
+        assert (kind, said.code) == (kind, 4)
+        missing = "operator" if kind == "pages" else "contact"
+        assert f"{missing} is missing" in said.err.replace("pages.", "")
+        assert f'{missing} = "' in said.err
+        assert str(path) in said.err
+        said = windrow("try", "http://127.0.0.1:1/a", "--as", kind)
+        assert (kind, said.code) == (kind, 1)  # nobody listens there, and nobody need be told
+        assert "contact" not in said.err
+
+
+def test_files_of_another_machine_are_not_fetched_without_a_contact(tmp_path, monkeypatch, windrow) -> None:
+    monkeypatch.chdir(tmp_path)
+    source = '[source.library]\ncollection = "papers"\ncdx = ["a.cdx"]\nwarc_at = ["https://crawls.example.org/"]\n'
+    (tmp_path / "a.cdx").write_text("")
+    for head, code in (("", 4), ('contact = "us@example.org"', 0)):
+        (tmp_path / "windrow.toml").write_text(f"{head}\n{source}")
+        said = windrow("run", "library", "--dry-run")
+        assert (head, said.code) == (head, code)
+        assert ("crawls.example.org is to be told who asks" in said.err) == bool(code)

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from windrow.adapter import Document, Got, Note, Part, Record
-from windrow.collections.pages.adapter.harvest import agent_known
+from windrow.adapter import Document, Got, Note, Part, Record, refuse_without_contact
+from windrow.collections.pages.adapter.harvest import agent_known, agent_of
 from windrow.collections.pages.adapter.lookup import when
 from windrow.collections.pages.code import Destination, Locality
 from windrow.collections.pages.reading import PageDocument as Page
@@ -24,6 +24,7 @@ from windrow.formats.coding import plain
 from windrow.formats.url import normalise, parts
 from windrow.model import Level, Limits, Site
 from windrow.stores.archive import open_response
+from windrow.transports.dial import loopback
 
 HERE = "http://localhost/"
 """Where a file of this machine seems to lie, so that its relative links can be told."""
@@ -77,13 +78,21 @@ def _fetched(workspace: Workspace | None, address: str, limits: Limits) -> _Byte
     if not url:
         raise UsageError(f"{address[:200]!r} is not an address of the web", hint="windrow try --help")
     where = parts(url)
-    agent = workspace.agent if workspace else "windrow"
+    agent = _agent(workspace, where.host)
     site = Site(where.scheme, where.host.strip("[]"), where.port, agent=agent, timeout=limits.seconds)
     with tempfile.TemporaryDirectory(prefix="windrow-try-") as folder:
         kept, seconds = sample(Path(folder), site, url, url, limits)
         answer = open_response(Path(folder), kept.place)
         with answer.view as view:
             return _Bytes(url, url, view.read(), answer.fields, seconds)
+
+
+def _agent(workspace: Workspace | None, host: str) -> str:
+    """Return the user agent of a crawl; other machines than this are asked by nobody without one, as in a run."""
+    if workspace is None:
+        refuse_without_contact(None, host)
+        return "windrow"
+    return agent_known(workspace) or workspace.agent if loopback(host) else agent_of(workspace)
 
 
 def _records(url: str, page: Page) -> Iterator[Record]:
