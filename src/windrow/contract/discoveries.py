@@ -133,6 +133,16 @@ class Listing:
     members: Members | None = None
 
 
+class Look(NamedTuple):
+    """What one visit told of an address's content: whether it is another one, None where nothing is known of that.
+
+    `lasted` is the seconds for which the content of now has been seen without a change.
+    """
+
+    changed: bool | None
+    lasted: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Crawl:
     """Find what there is by following links from page to page.
@@ -143,10 +153,9 @@ class Crawl:
     row. `outcome` is the collection's word for what came of a request, by its status, its reason and
     the media type of what was kept, empty where none is known. A hint that an address changed makes
     it due, `rest` seconds after the last visit at the earliest. `interval` gives those seconds for an address of a
-    source once its content is known: from whether each visit after the first one found another content, oldest first,
-    None where it told nothing of that. `why_no_page` says why a seed gave nothing, and what mends that; empty where it
-    gave something, or nobody was asked. `large` has the bytes of an answer of those kinds that may be larger than a
-    page.
+    source once its content is known: from what each `Look` after the first one found, oldest first. `why_no_page` says
+    why a seed gave nothing, and what mends that; empty where it gave something, or nobody was asked. `large` has the
+    bytes of an answer of those kinds that may be larger than a page.
     """
 
     seeds: Callable[[Source, Mapping[str, Any]], list[FoundUrl]]
@@ -159,7 +168,7 @@ class Crawl:
     rest: int = 86_400
     large: Mapping[int, int] = field(default_factory=dict)
     beside: int | None = None  # the kind of a visit to what is kept beside a page; found as a page, it becomes one
-    interval: Callable[[Source, Sequence[bool | None]], int] | None = None
+    interval: Callable[[Source, Sequence[Look]], int] | None = None
     why_no_page: Callable[[Source, Visit], str] | None = None
 
 

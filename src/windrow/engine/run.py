@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from windrow.contract import Collection, Rows, Undecided, Waits
+from windrow.contract import Collection, Look, Rows, Undecided, Waits
 from windrow.engine.fetchers.crew import Crew
 from windrow.engine.fetchers.message import ArchiveSettings
 from windrow.engine.ledger import Lease, Ledger, LedgerWriter
@@ -66,8 +66,8 @@ class VersionStore(Protocol):
         """Take what visits told, up to the visit that the checkpoint names."""
         ...
 
-    def changes(self, urls: Iterable[str]) -> Mapping[str, list[bool | None]]:
-        """Return of addresses whether each visit after the first with a content found another one, oldest first."""
+    def changes(self, urls: Iterable[str]) -> Mapping[str, list[Look]]:
+        """Return of addresses what each visit after the first with a content found, oldest first."""
         ...
 
     def to_read_again(self, limit: int) -> list[int]:

@@ -16,7 +16,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from windrow.contract import Observation, Observed, Skip, Waits
+from windrow.contract import Look, Observation, Observed, Skip, Waits
 from windrow.digest import digest, number
 from windrow.query.parse import Query
 from windrow.reasons import Reason
@@ -234,7 +234,7 @@ class RecordStore:
             rows = self._link.execute(text, [*visits]).fetchall()
         return {visit: [Waits(*one) for one in json.loads(asks)] for visit, asks in rows}
 
-    def changes(self, urls: Iterable[str]) -> Mapping[str, list[bool | None]]:
+    def changes(self, urls: Iterable[str]) -> Mapping[str, list[Look]]:
         """Return nothing: when a request is due again its discovery says."""
         del urls
         return {}

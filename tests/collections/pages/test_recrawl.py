@@ -1,13 +1,14 @@
 from datetime import UTC, datetime
+from itertools import accumulate
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.collections.pages import discover
-from windrow.collections.pages.code import ExitCode
-from windrow.collections.pages.recrawl import DAY, YEAR, adapt, changed
+from windrow.collections.pages import discover, recrawl
+from windrow.collections.pages.recrawl import DAY, YEAR, adapt
 from windrow.collections.pages.site_rules import SITEMAP
+from windrow.contract import Look
 from windrow.formats.http import joined
 from windrow.model import ArchivePlace, CrawlRequest, KeptResponse, Site, Source, Visit
 from windrow.reasons import Reason
@@ -15,38 +16,40 @@ from windrow.reasons import Reason
 START = 28 * DAY
 
 
-@given(st.lists(st.sampled_from([True, False, None]), max_size=60), st.floats(1, 10 * YEAR))
+LOOKS = st.sampled_from([Look(one, lasted) for one in (True, False, None) for lasted in (0, 600, 10**6, 10**9)])
+
+
+@given(st.lists(LOOKS, max_size=30), st.floats(1, 10 * YEAR))
 def test_the_interval_stays_within_its_bounds(seen, start):
     interval = start
     for one in seen:
-        before, interval = interval, adapt(interval, changed=one, start=start)
+        before, interval = interval, adapt(interval, one, start)
         assert min(DAY, start) <= interval <= max(YEAR, start)
-        assert interval <= before if one else interval >= before or one is None
+        assert interval <= before if one.changed else interval >= before or one.changed is None
 
 
 def test_the_interval_finds_its_place():
-    interval = START
+    interval, lasted = START, 0.0
     for _ in range(10):
-        interval = adapt(interval, changed=True, start=START)
+        interval = adapt(interval, Look(changed=True), START)
     assert interval == DAY
     for _ in range(20):
-        interval = adapt(interval, changed=False, start=START)
+        lasted += interval
+        interval = adapt(interval, Look(changed=False, lasted=int(lasted)), START)
     assert interval == YEAR
-    assert adapt(interval, changed=None, start=START) == YEAR
+    assert adapt(interval, Look(None), START) == YEAR
 
 
 def test_a_site_may_be_crawled_more_often_than_daily():
-    assert adapt(3600.0, changed=True, start=3600.0) == 3600.0
-    assert adapt(3600.0, changed=False, start=3600.0) == 5400.0
+    assert adapt(3600.0, Look(changed=True), 3600.0) == 3600.0
+    assert adapt(3600.0, Look(changed=False, lasted=3600), 3600.0) == 5400.0
 
 
-def test_what_counts_as_a_change():
-    assert changed(ExitCode.FILE_INGESTED, same=False) is None, "its content is not known before it is read"
-    assert changed(ExitCode.FILE_INGESTED, same=True) is False
-    assert changed(ExitCode.REDIRECT, same=False) is None
-    assert changed(ExitCode.FILE_DID_NOT_CHANGE, same=False) is False
-    assert changed(ExitCode.FILE_GONE, same=False) is None
-    assert changed(ExitCode.SERVER_INTERNAL_ERROR, same=True) is None
+@given(st.lists(st.integers(1, 7200), max_size=40))
+def test_the_recrawl_interval_grows_by_the_time_that_passed_and_not_by_how_often_a_page_was_looked_at(pauses):
+    lasted = list(accumulate(pauses))
+    found = recrawl.interval([Look(False, one) for one in lasted], DAY)
+    assert found == max(DAY, 1.5 * max(lasted, default=0))
 
 
 WEEK = 7 * DAY
@@ -66,7 +69,7 @@ def visit(status, *, same=False, kind=0, reason=None):
     return Visit(1, URL, kind, True, AT, 0.1, status, kept, reason)
 
 
-@pytest.mark.parametrize("seen", [[], [True] * 9, [False] * 9, [None, True, None]])
+@pytest.mark.parametrize("seen", [[], [Look(True)] * 9, [Look(False, 10**8)] * 9, [Look(None), Look(True)]])
 def test_every_is_the_interval_of_a_page_whatever_is_seen_of_it(seen):
     assert discover.interval(weekly(), seen) == WEEK
     assert (discover.interval(weekly(None), seen) == START) == (seen == [])

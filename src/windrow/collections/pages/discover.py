@@ -19,6 +19,7 @@ from windrow.collections.pages.redirect import move
 from windrow.collections.pages.references import References
 from windrow.collections.pages.scope import scope
 from windrow.collections.pages.site_rules import SITEMAP, CrawlOptions, SiteRules
+from windrow.contract import Look
 from windrow.digest import number
 from windrow.formats.url import normalise, parts
 from windrow.model import FoundUrl, Source, Visit
@@ -77,10 +78,10 @@ def again(source: Source, visit: Visit, interval: int, failures: int) -> tuple[i
     return int(due), max(1, int(after))
 
 
-def interval(source: Source, changes: Sequence[bool | None]) -> int:
+def interval(source: Source, looks: Sequence[Look]) -> int:
     """Return the interval of an address in whole seconds, from what its visits after the first one found."""
     every, start = source.options.get("every"), source.options["recrawl_interval"]
-    return max(1, int(every or recrawl.interval(changes, start)))
+    return max(1, int(every or recrawl.interval(looks, start)))
 
 
 def why_no_page(source: Source, visit: Visit) -> str:

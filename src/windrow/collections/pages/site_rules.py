@@ -10,7 +10,6 @@ from itertools import islice
 from windrow.collections.pages import parameter, recrawl
 from windrow.collections.pages.assets import assets
 from windrow.collections.pages.code import ASSET, CrawlType, mime
-from windrow.collections.pages.outcome import outcome
 from windrow.collections.pages.policy import Policy, PolicyVerdict, by_robots, told
 from windrow.collections.pages.references import LinkMemo, Read
 from windrow.collections.pages.trap import NoveltyCount
@@ -290,10 +289,7 @@ def again(visit: Visit, interval: float, failures: int, start: float) -> tuple[f
     before = interval or start
     if visit.kind == SITEMAP:
         return visit.started.timestamp() + recrawl.DAY, recrawl.DAY
-    same = visit.kept is not None and visit.kept.revisit
-    after = recrawl.adapt(before, changed=recrawl.changed(outcome(visit.status, visit.reason), same=same), start=start)
     at = visit.started.timestamp()
     if visit.reason in _LATER or (visit.status or 0) >= 500 or visit.status == 429:
-        after_failure = min(after, _HOUR * 2 ** min(max(failures - 1, 0), 20))
-        return at + after_failure, after
-    return at + after, after
+        return at + min(before, _HOUR * 2 ** min(max(failures - 1, 0), 20)), before
+    return at + before, before

@@ -15,6 +15,7 @@ from windrow.collections.pages.database.reading import Readings, addresses
 from windrow.collections.pages.database.upgrade import upgrade
 from windrow.collections.pages.database.wording import HALF
 from windrow.collections.pages.database.writer import VISIT, SummaryWriter
+from windrow.contract import Look
 
 GROUPS = 500
 """Text piles whose duplicates are looked for in one transaction."""
@@ -32,7 +33,7 @@ AND sight = 'content' AND identity <> x'' LIMIT 1
 
 
 _CONTENTS = """
-SELECT u.str_url, o.entity_generation_id, o.said FROM json_each(?) j
+SELECT u.str_url, o.entity_generation_id, o.said, o.at FROM json_each(?) j
 CROSS JOIN url u ON u.str_url = j.value CROSS JOIN windrow_observation o ON o.url_id = u.url_id
 ORDER BY u.str_url, o.at, o.crawl_uuid
 """
@@ -70,21 +71,23 @@ class SummaryStore(SummaryWriter):
         """Tell whether what these bytes said at this address holds for some time only, or was said by their head."""
         return bool(self._ask(_SAME, url, f"{payload} {HEADED}"))
 
-    def changes(self, urls: Iterable[str]) -> dict[str, list[bool | None]]:
-        """Return of addresses whether each visit after the first with a content found another one, oldest first.
+    def changes(self, urls: Iterable[str]) -> dict[str, list[Look]]:
+        """Return of addresses what each visit after the first with a content found, oldest first.
 
         Another text or description is another content; where nothing was there, it is not known.
         """
-        found: dict[str, list[bool | None]] = {}
+        found: dict[str, list[Look]] = {}
         for url, rows in groupby(self._ask(_CONTENTS, json.dumps(list(urls))), itemgetter(0)):
             seen = found[url] = []
             before: tuple[int, bytes] | None = None
-            for _, generation, said in rows:
+            since = 0
+            for _, generation, said, at in rows:
                 if generation is None:
-                    seen += [None] if before is not None else []
+                    seen += [Look(None)] if before is not None else []
                     continue
                 content = (generation, said[:HALF] or (before[1] if before and before[0] == generation else b""))
-                seen += [content != before] if before is not None else []
+                since = at if content != before else since
+                seen += [Look(content != before, at - since)] if before is not None else []
                 before = content
         return found
 
