@@ -9,7 +9,7 @@ import pytest
 
 from tests.engine.roaming import LIMITS, change, faults, roam, source, told
 from tests.servers.hostile import BAD, GOOD, answer, answering
-from windrow.engine.crawl.walk import ENDLESS_REDIRECTS, HOPS
+from windrow.engine.crawl.redirect_chains import ENDLESS_REDIRECTS, HOPS
 from windrow.engine.ledger import Ledger
 
 PAGES = 20
@@ -150,6 +150,31 @@ def test_an_endless_row_of_redirects_is_left_after_as_many_as_browsers_follow_an
     assert asked[GOOD] == asked[BAD] == {"/", *(f"/{at}" for at in range(1, HOPS + 1))}
     ((told_of,),) = told(tmp_path, "SELECT comment FROM task_end WHERE reason = 'trap' AND NOT failed")
     assert told_of == f"1 left out, such as {server.origin(BAD)}/{HOPS + 1}: {ENDLESS_REDIRECTS}"
+
+
+class LeadingAway(dict):
+    """Hosts whose every address leads to another one of the other host, for ever."""
+
+    server = None
+
+    def get(self, key, default=None):
+        host, path = key
+        if path == "/robots.txt":
+            return default
+        other = self.server.origin(BAD if host == GOOD else GOOD)
+        return answer(b"", "302 Found", more=f"Location: {other}/{int(path[1:] or 0) + 1}\r\n")
+
+
+def test_an_endless_chain_of_redirects_over_two_hosts_is_counted_as_one_and_told(tmp_path):
+    answers = LeadingAway()
+    with answering(answers) as server:
+        answers.server = server
+        assert roam(tmp_path, source([f"{server.origin(host)}/" for host in (GOOD, BAD)])) == 0
+    asked = {path for _, path in server.asked} - {"/robots.txt"}
+    assert asked == {"/", *(f"/{at}" for at in range(1, HOPS + 1))}
+    ((told_of,),) = told(tmp_path, "SELECT comment FROM task_end WHERE reason = 'trap' AND NOT failed")
+    assert told_of.startswith("2 left out, such as ")
+    assert told_of.endswith(ENDLESS_REDIRECTS)
 
 
 def test_rules_that_failed_once_and_then_came_are_no_trouble_of_the_source(tmp_path):

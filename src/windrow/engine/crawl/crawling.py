@@ -14,6 +14,7 @@ from windrow.contract import NOT_MODIFIED, Crawl
 from windrow.contract.discoveries import BEHIND
 from windrow.engine.captures.shared_answers import SharedAnswers
 from windrow.engine.crawl.left_out import OTHER_RULES, RuleCount
+from windrow.engine.crawl.redirect_chains import RedirectChains
 from windrow.engine.fetchers.message import Event, MoreAddresses, Visited, WalkEnded, WalkOrigin
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.addresses import EVERY, DueAddress
@@ -111,6 +112,7 @@ class Crawling:
             if host.source in self._sources:
                 self._hosts[host.seq] = _Host(host.seq, self._sources[host.source], host.origin)
         self._shared = SharedAnswers(run)
+        self._redirects = RedirectChains()
         self._rests = run.ledger.addresses.rests(int(time.time()))
         self._part()
         self._hungry = set(self._hosts)  # hosts to look at: they may be short of addresses
@@ -359,6 +361,7 @@ class Crawling:
             self._ended(writer, self._hosts[event.host], event)
 
     def _visited(self, writer: LedgerWriter, host: _Host, event: Visited) -> None:
+        event = self._redirects.within(event)
         run, visit, tally = self._run, event.visit, self._tallies[host.source.name]
         again, failed = None, _failed(visit)
         if visit.kind == self._crawl.beside:  # it may have become a page meanwhile, to be asked once more

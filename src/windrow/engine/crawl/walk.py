@@ -15,7 +15,7 @@ from windrow.engine.ledger.moment import now
 from windrow.engine.listed.connection_pool import LONGEST, SHORTEST, HostQueue
 from windrow.errors import TransportError, WindrowError
 from windrow.formats.url import parts
-from windrow.model import CrawlRequest, FoundUrl, LeftOut, Site, Visit
+from windrow.model import CrawlRequest, FoundUrl, Site, Visit
 from windrow.reasons import Reason
 from windrow.transports.http_client import visitor as visitor_of
 from windrow.transports.reply import CrawlClient
@@ -49,11 +49,6 @@ PATIENCE = 60.0
 HARMFUL = 5
 """Answers of a host that could not be read within the limits of time and memory, after which it is left for the run."""
 
-HOPS = 20
-"""Redirects one behind the other within a host that are gone along with, as browsers do."""
-ENDLESS_REDIRECTS = f"more than {HOPS} redirects, one behind the other"
-_CHAINS = 10_000  # addresses that a redirect led to and that were not asked yet, as far as they are remembered
-
 REFUSED_BY_RULES = frozenset({Reason.ROBOTS_DENIED, Reason.ROBOTS_UNREACHABLE})
 
 
@@ -80,7 +75,6 @@ class Walker:
         self._halted = asyncio.Event()
         self._held_rules = walk.rules
         self._harmful = 0  # answers that could not be read within the limits
-        self._hops: dict[int, int] = {}  # by address, how many redirects in a row led there
 
     def feed(self, known: tuple[CrawlRequest, ...]) -> None:
         """Take addresses to ask."""
@@ -297,24 +291,10 @@ class Walker:
         try:
             with self._asker.reading(known.digest):
                 found = self._found(known, came)
-                found, endless = self._within_hops(came.visit, found)
                 left = [one for one in self._guide.left_out() if self._sightings.fresh(one.digest)]
-                return Visited(self._walk.host, came.visit, found, wait, (*left, *endless))
+                return Visited(self._walk.host, came.visit, found, wait, tuple(left))
         except Exception as error:  # noqa: BLE001 as above: a fault of ours
             return Visited(self._walk.host, _unread(came.visit, error), wait=wait)
-
-    def _within_hops(
-        self, visit: Visit, found: tuple[FoundUrl, ...]
-    ) -> tuple[tuple[FoundUrl, ...], tuple[LeftOut, ...]]:
-        """Keep what a redirect leads to out of the crawl where too many led there, each to an address of its own."""
-        hops = self._hops.pop(visit.digest, 0) + 1
-        if not visit.location or not found:
-            return found, ()
-        if hops > HOPS:
-            return (), tuple(LeftOut(one.digest, one.url, Reason.TRAP, ENDLESS_REDIRECTS) for one in found)
-        if len(self._hops) < _CHAINS:
-            self._hops |= {one.digest: hops for one in found}
-        return found, ()
 
     def _found(self, known: CrawlRequest, came: CrawlResult) -> tuple[FoundUrl, ...]:
         """Return the addresses that an answer offers and that were not offered lately."""
