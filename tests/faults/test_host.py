@@ -89,6 +89,22 @@ def test_another_host_with_other_bytes_of_equal_size_under_one_name_is_noticed(p
     made.whole(KEY)
 
 
+@pytest.mark.parametrize("other", [OTHER, swapped(CONTENT)], ids=["other-size", "same-size"])
+@pytest.mark.parametrize("later", [False, True], ids=["both-at-once", "second-host-later"])
+def test_what_content_differs_advises_takes_the_other_bytes(place, later, other):
+    made = place()
+    put(made.folder("own", "H"), NAME, CONTENT)
+    if later:
+        assert made.run().code == 0
+    put(made.folder("copy", "J"), NAME, other)
+    assert made.run().code == 0
+    ((_, message),) = made.findings(KEY)
+    key, source = re.search(r"to have those of copy: windrow retry (\S+), then: windrow run (\S+)$", message).groups()
+    made.retry(key)
+    assert made.run(source).code == 0
+    assert digests(made) == [("own", len(CONTENT)), ("copy", len(other))]
+
+
 def test_another_host_with_the_same_bytes_is_compared_once_and_anew_when_it_says_that_they_changed(place):
     made = place()
     put(made.folder("own", "H"), NAME, CONTENT)

@@ -85,6 +85,17 @@ def refusal(host: str, number: str, allowed: AllowedNetworks = AllowedNetworks()
     return Reason.PRIVATE_ADDRESS
 
 
+def refused(host: str, reason: Reason) -> str:
+    """Say why a host is not talked to and, where a person may allow it, the line that does.
+
+    >>> refused("[fd00::1]", Reason.PRIVATE_ADDRESS).partition("; ")[2]
+    'if it may be asked, the line of its source: private = ["fd00::1"]'
+    """
+    if reason is not Reason.PRIVATE_ADDRESS:
+        return reason.meaning
+    return f'{reason.meaning}; if it may be asked, the line of its source: private = ["{host.strip("[]")}"]'
+
+
 def _unwrap(number: _Number) -> _Number:
     """Return the IPv4 number that an IPv6 one stands for, where it does."""
     if isinstance(number, ipaddress.IPv4Address):

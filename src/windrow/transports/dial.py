@@ -43,7 +43,9 @@ def check(site: Site, address: str) -> None:
         return
     number = ipaddress.ip_address(address.partition("%")[0])
     if not number.is_global or number.is_multicast:
-        raise TerminalFailure(f"{at(site)}: {address} is not a public address", Reason.POLICY_DENIED)
+        line = "private = true (for warc_at: warc_private = true)"
+        told = f"{at(site)}: {address} is not a public address; if it may be asked, the line of its source: {line}"
+        raise TerminalFailure(told, Reason.POLICY_DENIED)
 
 
 def loopback(host: str) -> bool:

@@ -21,6 +21,7 @@ from windrow.formats.answer import AnswerHead, AnswerReader
 from windrow.formats.coding import ASKED
 from windrow.formats.http import read_head
 from windrow.model import HttpRequest, Site
+from windrow.politeness.private import refused
 from windrow.reasons import Reason
 from windrow.transports.contract import Sink
 from windrow.transports.dial import FAMILY, context
@@ -134,7 +135,7 @@ class HttpClient:
         last: BaseException = OSError("the name has no address")
         for family, kind, number, _, address in found:
             if reason := self._judge(site.host, str(address[0])):
-                raise TerminalFailure(f"{at(site)}: {address[0]}: {reason.meaning}", reason)
+                raise TerminalFailure(f"{at(site)}: {address[0]}: {refused(site.host, reason)}", reason)
             line = socket.socket(family, kind, number)
             try:
                 async with asyncio.timeout(site.timeout):

@@ -16,6 +16,7 @@ from windrow.errors import TerminalFailure, TransientFailure
 from windrow.formats.coding import ASKED
 from windrow.formats.http import joined
 from windrow.model import HttpRequest, Site
+from windrow.politeness.private import refused
 from windrow.reasons import Reason
 from windrow.transports.contract import Sink
 from windrow.transports.head import pause, request_head, response_head
@@ -38,7 +39,7 @@ class ProxyClient(WebConnection):
     def _socket(self, found: tuple[Any, ...]) -> socket.socket:
         family, kind, number, _, address = found
         if reason := self._judge(self._site.host, str(address[0])):
-            raise TerminalFailure(f"{at(self._site)}: {address[0]}: {reason.meaning}", reason)
+            raise TerminalFailure(f"{at(self._site)}: {address[0]}: {refused(self._site.host, reason)}", reason)
         return socket.socket(family, kind, number)
 
     async def visit(
@@ -49,7 +50,7 @@ class ProxyClient(WebConnection):
         where, host = shown(url, 1000), self._site.host
         behind(self._origin, url)
         if self._proxy and self._judge(host, host) is Reason.PRIVATE_ADDRESS:  # of names the proxy knows the number
-            raise TerminalFailure(f"{where}: {Reason.PRIVATE_ADDRESS.meaning}", Reason.PRIVATE_ADDRESS)
+            raise TerminalFailure(f"{where}: {refused(host, Reason.PRIVATE_ADDRESS)}", Reason.PRIVATE_ADDRESS)
         headers = {"Accept-Encoding": ASKED, **asked}
         if body:
             headers["Content-Length"] = str(body.size)

@@ -43,7 +43,7 @@ def test_short_texts_and_the_rest_are_told_apart() -> None:
     assert found.changes == (TextChange("title", "Tea", "Green tea"), TextChange("redirect", "", "https://a.example/"))
     assert (found.lines, found.elsewhere) == ((), 2)
     assert str(found) == (
-        "title 'Tea' -> 'Green tea'; redirect none -> 'https://a.example/'; 2 lines changed outside the main text"
+        "title 'Tea' -> 'Green tea'; now redirects to https://a.example/; 2 lines changed outside the main text"
     )
     assert str(difference(before, before)) == "nothing that is compared"
 
@@ -65,3 +65,16 @@ def test_texts_made_to_be_slow_are_not() -> None:
         new = "\n".join(f"{number % 5}x\n{number % 7}" for number in range(count))
         assert difference(State(text=old), State(text=new)).added
     assert process_time() - began < 20
+
+
+def test_a_page_that_became_a_redirect_is_told_as_that_and_not_as_a_page_without_a_title() -> None:
+    page = State((("title", "Tea"), ("kind", "html"), ("redirect", "")), "one\ntwo", "menu")
+    moved = State((("title", ""), ("kind", ""), ("redirect", "https://a.example/tea"), ("size", "162 bytes")))
+    assert str(difference(page, moved)) == "now redirects to https://a.example/tea"
+    assert difference(page, moved).changes == (TextChange("redirect", "", "https://a.example/tea"),)
+    assert str(difference(moved, page)) == "no longer redirects to https://a.example/tea"
+    elsewhere = State((("redirect", "https://b.example/"),))
+    told = "redirect 'https://a.example/tea' -> 'https://b.example/'"
+    assert told in str(difference(moved, elsewhere))
+    refreshing = State((("title", "Tea"), ("kind", "html"), ("redirect", "/next")), "one\ntwo", "menu")
+    assert str(difference(page, refreshing)) == "now redirects to /next"

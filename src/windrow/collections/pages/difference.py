@@ -13,6 +13,7 @@ MOST = 4_000
 """Lines of a changed stretch that are compared one by one; of a longer one all lines count as others."""
 CONTEXT = 2
 """Lines that stay, shown before and behind those that changed."""
+REDIRECT = "redirect"
 SIZE = "size"
 """What is compared of versions that both have no text."""
 
@@ -26,6 +27,12 @@ class State(NamedTuple):
     said: tuple[tuple[str, str], ...] = ()
     text: str = ""
     rest: str = ""
+
+
+def _only_redirects(one: State) -> str:
+    """Return where a version leads that is no page itself; empty for any other."""
+    said = dict(one.said)
+    return "" if said.get("kind") or _has_text(one) else said.get(REDIRECT, "")
 
 
 def _has_text(one: State) -> bool:
@@ -54,7 +61,7 @@ class Difference:
         >>> str(difference(State((("title", "A"),), "one"), State((("title", "B"),), "one\ntwo")))
         "title 'A' -> 'B'; text: 1 line added"
         """
-        told = [f"{one.what} {_short(one.before)} -> {_short(one.after)}" for one in self.changes]
+        told = [_said(one) for one in self.changes]
         counts = [
             f"{n} line{'s' * (n != 1)} {what}" for n, what in ((self.added, "added"), (self.removed, "removed")) if n
         ]
@@ -64,11 +71,14 @@ class Difference:
 
 
 def difference(before: State, after: State, *, context: int = CONTEXT) -> Difference:
-    r"""Compare two versions of a page.
+    r"""Compare two versions of a page; where one of them only leads elsewhere, that is all the difference.
 
     >>> [tuple(line) for line in difference(State(text="a\nb\nc"), State(text="a\nB\nc"), context=0).lines]
     [('@', '1 line'), ('-', 'b'), ('+', 'B'), ('@', '1 line')]
     """
+    led, leads = _only_redirects(before), _only_redirects(after)
+    if bool(led) != bool(leads) and (before.said and after.said):
+        return Difference((TextChange(REDIRECT, led, leads),), (), 0, 0, 0)
     said, now = dict(before.said), dict(after.said)
     changes = [
         TextChange(what, said.get(what, ""), now.get(what, ""))
@@ -135,6 +145,15 @@ def _folded(lines: Sequence[DiffLine], context: int) -> Iterator[DiffLine]:
 
 def _left_out(count: int) -> DiffLine:
     return DiffLine("@", f"{count:,} line{'s' * (count != 1)}")
+
+
+def _said(one: TextChange) -> str:
+    """Say in some words what one short text was and is."""
+    if one.what == REDIRECT and not one.before:
+        return f"now redirects to {one.after}"
+    if one.what == REDIRECT and not one.after:
+        return f"no longer redirects to {one.before}"
+    return f"{one.what} {_short(one.before)} -> {_short(one.after)}"
 
 
 def _short(text: str, most: int = 60) -> str:

@@ -14,6 +14,7 @@ from windrow.formats.pattern import Pattern
 from windrow.formats.robots import Robots
 from windrow.formats.url import Parts, parts
 from windrow.politeness.host import host_fits, host_pattern
+from windrow.politeness.private import refused
 from windrow.reasons import Reason
 
 
@@ -50,6 +51,7 @@ def told(verdict: PolicyVerdict) -> str:
         Reason.QUERY_DENIED: f"query parameters that no rule allows: {verdict.rule}",
         Reason.TRAP: f"it looks like a trap: {verdict.rule}",
         Reason.OUT_OF_SCOPE: "none of the source's paths fits it" if verdict.rule else "",
+        Reason.PRIVATE_ADDRESS: refused(verdict.rule, Reason.PRIVATE_ADDRESS),
         Reason.UNSUPPORTED: f"files that end in .{verdict.rule} are not read",
     }
     return (words.get(verdict.reason) or verdict.reason.meaning) if verdict.reason else ""

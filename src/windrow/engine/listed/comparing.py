@@ -16,6 +16,7 @@ from windrow.engine.fetchers.message import BatchEnded, Event, TransferBatch
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.listings import UncomparedOffer
 from windrow.engine.listed.connection_pool import host, paces
+from windrow.engine.listed.queue import take_from
 from windrow.engine.listed.rest import OriginPauses
 from windrow.engine.run import HarvestRun
 from windrow.errors import WindrowError
@@ -134,8 +135,8 @@ class _Comparing:
             kind = "ContentDiffers"
             message = (
                 f"{one.source.name} offers other bytes under this name{size}, than {offer.held_from}, whose bytes are"
+                f" held; {take_from(offer.key, one.source.name)}"
             )
-            message += f" held; windrow retry {offer.key}"
         else:
             one.same += 1
         if kind:

@@ -14,6 +14,7 @@ from windrow.engine.fetchers.message import BatchBroken, BatchEnded, ListedEntri
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.listings import OfferRow
 from windrow.engine.listed.connection_pool import host, paces
+from windrow.engine.listed.queue import take_from
 from windrow.engine.listed.rest import OriginPauses, told_left_alone, wait_before, worth_waiting
 from windrow.engine.run import HarvestRun
 from windrow.model import Finding, Level, ListingEntry, Offer, Source
@@ -219,6 +220,7 @@ def _compare_hosts(run: HarvestRun, writer: LedgerWriter, source: str, item: int
     differing = [one for one in others if one.size not in {None, offer.size}]
     if differing:
         sizes = ", ".join(f"{one.source} {one.size:,}" for one in differing)
-        message = f"{source} now offers {offer.size:,} bytes under this name, beside {sizes}; windrow retry {offer.key}"
+        told = f"{source} now offers {offer.size:,} bytes under this name, beside {sizes}"
+        message = f"{told}; {take_from(offer.key, source)}"
         finding = Finding("ContentDiffers", message, Level.WARN)
         writer.items.find(run.session, item, run.collection.listing.first[0], [finding])

@@ -166,7 +166,7 @@ def _hosted(run: HarvestRun, part: list[Due]) -> list[WantedItem]:
             for host in best
             if not _older(run, offered[host.source])
         ]
-        found.append(WantedItem(one, pairs, conflict=_conflict(pairs)))
+        found.append(WantedItem(one, pairs, conflict=_conflict(one.item.key, pairs)))
     return found
 
 
@@ -194,12 +194,19 @@ def _older(run: HarvestRun, offer: ItemOffer) -> bool:
     return run.since is not None and offer.modified is not None and offer.modified < run.since
 
 
-def _conflict(hosts: list[tuple[Source, FetchRequest]]) -> Finding | None:
+def _conflict(key: str, hosts: list[tuple[Source, FetchRequest]]) -> Finding | None:
     """Tell where sources offer different bytes under one name; the first host's bytes win."""
     if len({request.size for _, request in hosts} - {None}) < 2:
         return None
     sizes = ", ".join(f"{source.name} {request.size}" for source, request in hosts)
-    return Finding("ContentDiffers", f"offered in different sizes: {sizes}", Level.WARN)
+    first, other = hosts[0][0].name, next(source.name for source, one in hosts if one.size != hosts[0][1].size)
+    message = f"offered in different sizes: {sizes}; {first} is asked first; {take_from(key, other)}"
+    return Finding("ContentDiffers", message, Level.WARN)
+
+
+def take_from(key: str, source: str) -> str:
+    """Say how a person takes the bytes of one of several sources: a retry alone asks the best one, as before."""
+    return f"to have those of {source}: windrow retry {key}, then: windrow run {source}"
 
 
 def names(sources: Mapping[str, object]) -> str:

@@ -68,7 +68,7 @@ def _private(ledger: Ledger, url: str) -> PolicyVerdict | None:
     """Return the verdict on a host that was last found inside a private network: its robots.txt was never asked for."""
     visits = ledger.attempts.of_rules(parts(url).origin, "pages", int(CrawlType.ROBOTSTXT_FETCH), 1)
     if visits and visits[0].reason is Reason.PRIVATE_ADDRESS:
-        return PolicyVerdict(Reason.PRIVATE_ADDRESS)
+        return PolicyVerdict(Reason.PRIVATE_ADDRESS, parts(url).host)
     return None
 
 
