@@ -6,6 +6,7 @@ import pytest
 
 from tests.collections.events.place import calendar, event
 from tests.collections.events.reader import VISITED, parser, read
+from windrow.collections.events.documents import Said, event_document
 from windrow.collections.events.parser import EventParser, ParserRules
 from windrow.collections.events.readers.legistar import next_page
 from windrow.collections.events.reading import input_of
@@ -117,6 +118,52 @@ def test_json_is_read_by_path_with_alternatives_and_missing_values_as_the_standa
     for wrong in ('{"data": {}}', "<html>", '{"data": ' + "[" * 100_000):
         with pytest.raises(StepError):
             read(wrong, "json", items="data.list")
+
+
+def test_extra_keys_of_json_keep_the_type_of_numbers_and_booleans():
+    told = (
+        '[{"n": 1, "t": "A", "d": "2026-09-15", "i": 7, "zero": 0, "f": 1.5, "whole": 2.0, "yes": true, "no": false,'
+        ' "text": "12", "nothing": null, "many": 9007199254740993, "beyond": 1e400, "none": NaN, "big": 1%s}]'
+        % ("0" * 400)
+    )
+    names = ["i", "zero", "f", "whole", "yes", "no", "text", "nothing", "many", "beyond", "none", "big", "missing"]
+    extra = {
+        **{f"x_{name}": name for name in names},
+        "either": "nothing|i",
+        "both": "{i} {f}",
+        "word": "=7",
+        "said": "i?8",
+    }
+    found, _ = read(told, "json", fields={"id": "n", "title": "t", "start": "d"}, extra=extra)
+    value = found[0].value
+    got = {name: value.get(f"x_{name}") for name in names}
+    assert got == {
+        "i": 7, "zero": 0, "f": 1.5, "whole": 2.0, "yes": True, "no": False, "text": "12", "nothing": None,
+        "many": "9007199254740993", "beyond": "inf", "none": "nan", "big": "1" + "0" * 400, "missing": None,
+    }  # fmt: skip
+    assert [type(got[name]) for name in ("i", "zero", "yes", "no")] == [int, int, bool, bool]
+    assert [value[name] for name in ("either", "both", "word", "said")] == [7, "7 1.5", "7", "8"]
+    meeting = (
+        '[{"EventId": 12, "EventBodyName": "Council", "EventDate": "2026-09-15T00:00:00", "EventTime": "1:00 PM"}]'
+    )
+    assert read(meeting, "legistar")[0][0].value["legistar_id"] == 12
+
+
+def test_a_number_that_was_text_in_an_earlier_windrow_is_no_change_of_an_event():
+    value = read('[{"d": "2026-09-15", "t": "A"}]', "json", fields={"title": "t", "start": "d"})[0][0].value
+    aside = {"source_url": "u", "source_text": "t", "parser_version": "1"}
+    first, second = datetime(2026, 9, 1, tzinfo=UTC), datetime(2026, 9, 2, tzinfo=UTC)
+    for before, after, revision in (
+        ("7", 7, 0),
+        ("2", 2.0, 0),
+        ("1.5", 1.5, 0),
+        ("true", True, 0),
+        ("7", 8, 1),
+        (1, "1", 1),
+    ):
+        said = [Said(first, "s", {**value, "n": before}, aside), Said(second, "s", {**value, "n": after}, aside)]
+        document = event_document("p/1", said).document
+        assert (document["n"], document["revision"]) == (after, revision)
 
 
 def test_xml_is_read_by_path_whatever_its_namespaces_and_an_error_page_is_none():

@@ -16,7 +16,7 @@ COLLECTION = Collection(
         Captures(later(f"{_DISCOVER}:select"), "1", later(f"{_DISCOVER}:follow")),
     ),
     steps=(
-        Settle("read", "2", later(f"{_STEPS}:read_events"), missing=later(f"{_STEPS}:missing_events")),
+        Settle("read", "3", later(f"{_STEPS}:read_events"), missing=later(f"{_STEPS}:missing_events")),
         Derive("document", "1"),
     ),
     adapter="windrow.collections.events.adapter:ADAPTER",

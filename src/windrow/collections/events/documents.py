@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeGuard
 
+from windrow.collections.events.readers.json_path import shown
 from windrow.collections.events.times import read_back, spelled
 from windrow.digest import digest
 
@@ -160,8 +161,17 @@ def distinct(name: str, uid: str) -> str:
 
 
 def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, list[Any]]:
-    names = [name for name in {**before, **after} if name not in _UNTOLD and before.get(name) != after.get(name)]
+    names = [
+        name for name in {**before, **after} if name not in _UNTOLD and not _same(before.get(name), after.get(name))
+    ]
     return {name: [_short(before.get(name)), _short(after.get(name))] for name in names}
+
+
+def _same(before: Any, after: Any) -> bool:
+    """Tell whether two values are the same; so are a number and the text that an earlier windrow made of it."""
+    if isinstance(before, str) and isinstance(after, int | float):
+        return before == shown(after)
+    return bool(before == after)
 
 
 def _short(value: Any) -> Any:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Callable
+from typing import Any
 from urllib.parse import urljoin
 
 from windrow.collections.events.parser import ParserInput, RawEvent, Unread
@@ -20,8 +23,18 @@ STATUSES = {
 """Words of sources for the state of an event, in lower case, and ours."""
 
 
-def event_of(given: ParserInput, look: Look, text: str) -> RawEvent | Unread:
-    """Make an event of one thing; `look` finds what stands at a path of it, `text` is all of it."""
+Value = Callable[[str], Any]
+"""Finds what stands at a path, as JSON has it."""
+
+_EXACT = 1 << 53
+"""A whole number beyond this is another one in a program whose numbers are floats, as JavaScript's are."""
+
+
+def event_of(given: ParserInput, look: Look, text: str, value: Value | None = None) -> RawEvent | Unread:
+    """Make an event of one thing; `look` finds what stands at a path of it, `text` is all of it.
+
+    Where the document has numbers and booleans, `value` finds them: an extra key keeps their type.
+    """
     fields = given.rules.fields
 
     def told(name: str) -> str | None:
@@ -39,7 +52,7 @@ def event_of(given: ParserInput, look: Look, text: str) -> RawEvent | Unread:
         return Unread(Reason.INCOMPLETE_RECORD, f"{title[:80]!r} has no start that can be read: {written!r}", key)
     end = told("end")
     url = told("url")
-    extra = {name: value for name, path in given.rules.extra.items() if (value := _extra(path, look)) != ""}
+    extra = {name: one for name, path in given.rules.extra.items() if (one := _extra(path, look, value)) != ""}
     description = told("description")
     if "title" in given.rules.markup:
         title = without_markup(title)
@@ -71,12 +84,18 @@ def joined(base: str, url: str) -> str:
         return ""
 
 
-def _extra(path: str, look: Look) -> str | int:
+def _extra(expression: str, look: Look, value: Value | None) -> str | float:
     """Return what an expression finds; after a `#` a whole number, and nothing where it is none."""
-    if not path.startswith("#"):
-        return found(path, look)
-    told = found(path[1:], look)
-    return int(told) if told.isdecimal() and len(told) < 18 else ""
+    if expression.startswith("#"):
+        told = found(expression[1:], look)
+        return int(told) if told.isdecimal() and len(told) < 18 else ""
+    for path in expression.split("|") if value else ():
+        one = value(path) if value else None
+        if (isinstance(one, float) and math.isfinite(one)) or (isinstance(one, int) and abs(one) <= _EXACT):
+            return one
+        if told := found(path, look):
+            return told
+    return "" if value else found(expression, look)
 
 
 def time_of(given: ParserInput, text: str) -> EventTime | None:

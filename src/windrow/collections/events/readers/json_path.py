@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -41,7 +42,7 @@ def read(given: ParserInput) -> Iterator[RawEvent | Unread]:
             yield Unread(Reason.INCOMPLETE_RECORD, f"number {number + 1} of the list is no object")
             continue
         text = json.dumps(one, ensure_ascii=False)
-        yield event_of(given, lambda path, one=one: shown(_at(tree, one, path)), text)  # type: ignore[misc]
+        yield event_of(given, lambda path, one=one: shown(_at(tree, one, path)), text, partial(_at, tree, one))  # type: ignore[misc]
 
 
 def parsed(given: ParserInput) -> Any:

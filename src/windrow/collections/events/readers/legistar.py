@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from windrow.collections.events.parser import ParserInput, RawEvent, Unread
@@ -38,7 +39,8 @@ def read(given: ParserInput) -> Iterator[RawEvent | Unread]:
             yield Unread(Reason.INCOMPLETE_RECORD, f"number {number + 1} of the list is no meeting")
             continue
         told = {**one, "Day": (shown(one["EventDate"]) or "")[:10]}
-        yield event_of(given, lambda path, told=told: shown(at(told, path)), json.dumps(one, ensure_ascii=False))  # type: ignore[misc]
+        text = json.dumps(one, ensure_ascii=False)
+        yield event_of(given, lambda path, told=told: shown(at(told, path)), text, partial(at, told))  # type: ignore[misc]
 
 
 def next_page(given: ParserInput) -> str:
