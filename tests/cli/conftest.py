@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import gzip
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,17 +45,34 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
 
 
+def open_files() -> set[str]:
+    """Return the files in folders of tests that this process has open."""
+    held = set()
+    for one in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):  # the listing's own
+            held.add(str(one.readlink()))
+    return {name for name in held if "/pytest-" in name}
+
+
 @pytest.fixture
-def windrow(capfd: pytest.CaptureFixture[str]) -> Windrow:
-    """Run a command in this process, and return its exit code and what it said."""
+def windrow(capfd: pytest.CaptureFixture[str]) -> Iterator[Windrow]:
+    """Run a command in this process, and return its exit code and what it said.
+
+    A command closes what it opened: a database that is left to the garbage collector writes into its file whenever
+    that comes by. So none runs while commands do.
+    """
 
     def call(*words: object) -> Said:
         capfd.readouterr()
+        before = open_files()
         with pytest.raises(SystemExit) as ended:
             main([str(word) for word in words])
+        assert not open_files() - before, words
         return Said(int(ended.value.code or 0), *capfd.readouterr())
 
-    return call
+    gc.disable()
+    yield call
+    gc.enable()
 
 
 def start(*words: object, cwd: Path, **more: object) -> subprocess.Popen[str]:

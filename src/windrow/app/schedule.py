@@ -142,7 +142,7 @@ def preview(
 ) -> Preview:
     """Return what a run of these sources would ask, from whom, and how much."""
     if bounds.again:
-        _refuse_without_fetching(part)
+        refuse_without_fetching([part])
     if walked(collection):
         return walk(ledger, collection, sources, part, bounds)
     waiting = _waiting(ledger, collection, sources, bounds) if part.fetch else ()
@@ -326,15 +326,14 @@ def _wake(_number: int, _frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def _refuse_without_fetching(part: PhaseSpan) -> None:
+def refuse_without_fetching(parts: Iterable[PhaseSpan]) -> None:
     """Raise UsageError where fetching once more is asked of a part of a run that fetches nothing."""
-    if not part.fetch:
+    if not all(part.fetch for part in parts):
         raise UsageError("--again fetches once more, and --from leaves fetching out", hint="windrow replay")
 
 
-def again(ledger: Ledger, session: int, harvest: Harvest, part: PhaseSpan) -> int:
+def again(ledger: Ledger, session: int, harvest: Harvest) -> int:
     """Put back what the sources of a harvest offer, done or failed, so that it is fetched once more."""
-    _refuse_without_fetching(part)
     if walked(harvest.collection):
         with ledger.writing() as writer:
             names = {source.name for source in harvest.sources}

@@ -5,23 +5,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, date, datetime, time
-from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from windrow.errors import ConfigError, Stopped, UsageError
-from windrow.registry import adapter, capable, collection, installed, phases
-from windrow.registry import names as known_names
+from windrow.errors import ConfigError, UsageError
+from windrow.registry import adapter, collection, installed, phases
 
 if TYPE_CHECKING:
     from windrow.adapter import Compared, Part, Replayed, SearchAnswer, SourceChange, TakedownEstimate
     from windrow.app.checkup import Checkup
     from windrow.app.new_collection import NewCollection
     from windrow.app.scaffold import Prepared
-    from windrow.app.schedule import PhaseSpan, Preview
+    from windrow.app.schedule import Preview
     from windrow.app.status import WorkspaceState
     from windrow.app.story import StoryAnswer
     from windrow.app.summary import SessionSummary
@@ -29,8 +25,7 @@ if TYPE_CHECKING:
     from windrow.engine.ledger import Ledger
     from windrow.engine.operator import Chosen
     from windrow.engine.progress import Progress
-    from windrow.engine.run import Harvest
-    from windrow.engine.session import Session, Setup
+    from windrow.engine.session import Setup
     from windrow.engine.takedown import TakedownResult
 
 Names = str | Path | Sequence[str | Path]
@@ -162,55 +157,6 @@ class Windrow:
 
         return Ledger(self.config.ledger if self.config.ledger.exists() else Path(":memory:"))
 
-    def _chosen(self, names: Sequence[str] = ()) -> dict[str, frozenset[str]]:
-        """Return the names of the sources chosen, by collection: all, or the collections and sources named."""
-        from windrow.app.schedule import in_order
-
-        sources = {source.name: source.collection for source in self.config.sources}
-        unknown = [name for name in names if name not in sources and name not in known_names()]
-        if unknown and Path(unknown[0]).is_dir():
-            for one in capable("adopt").values():
-                raise UsageError(
-                    f"{unknown[0]!r} is a folder and no source; the documents in it can be adopted",
-                    hint=f"windrow run --from {one.ADOPTED_AT} {unknown[0]}",
-                )
-        if unknown:
-            known = sorted({*sources, *known_names()})
-            near = get_close_matches(unknown[0], known, 1)
-            meant = f"did you mean {near[0]}? " if near else ""
-            raise UsageError(
-                f"there is no source or collection {unknown[0]!r}; {meant}there are: {', '.join(known) or 'none'}",
-                hint="windrow config",
-            )
-        for source in self.config.sources:
-            state = source.options.get("state", "available")
-            if source.name in names and state in {"maintenance", "removed"}:
-                raise UsageError(
-                    f"the source {source.name} is not asked: its state is {state}",
-                    hint=f"set state in sources/{source.name}.toml to available",
-                )
-        found: dict[str, set[str]] = {}
-        for name, kind in sources.items():
-            if not names or name in names or kind in names:
-                found.setdefault(kind, set()).add(name)
-        order = in_order(installed(), self.config.sources)
-        return {kind: frozenset(found[kind]) for kind in order if kind in found}
-
-    def _unusable(self, names: Sequence[str] = ()) -> tuple[str, ...]:
-        """Say of each source chosen why its collection cannot be used, where it cannot."""
-        chosen = (one for one in self.config.sources if not names or one.name in names or one.collection in names)
-        return tuple(f"source {one.name}: {one.unusable}" for one in chosen if one.unusable)
-
-    def _harvests(self, names: Sequence[str], parts: Mapping[str, PhaseSpan]) -> list[Harvest]:
-        """Return what is to be harvested: all, or the collections and sources named."""
-        found = []
-        for kind, chosen in self._chosen(names).items():
-            if parts[kind].fetch:  # who only reads what is kept asks nobody
-                adapter(kind).ready(self.config)
-            made = adapter(kind).harvest(self.config)
-            found.append(replace(made, sources=tuple(one for one in made.sources if one.name in chosen)))
-        return found
-
     def run(
         self,
         names: Names = (),
@@ -230,84 +176,11 @@ class Windrow:
         source dated earlier, `again` does done work of the chosen sources once more. WARC files of other
         makers may be named in place of sources: they are taken in, as `source`, and nobody is asked.
         """
-        from windrow.app.schedule import again as put_back
-        from windrow.app.schedule import span
-        from windrow.engine.release import release
-        from windrow.engine.session import Session
+        from windrow.app.run import RunArguments, adopted, run
 
-        names, first = self._adopt(_listed(names), first)
-        since = _moment(since)
-        held = self._held(names, source, wished=bool(again or limit or since))
-        chosen = held or self._chosen(names)
-        unusable = self._unusable(names)
-        if unusable and not chosen:
-            raise ConfigError(unusable[0], hint="install the package that has it, or remove the source")
-        parts = {kind: span(collection(kind), first, last) for kind in chosen}
-        with Session(self.setup, command, progress) as session:
-            code = None
-            try:
-                with session.polite_stop():
-                    for one in held.values() if held else self._harvests(names, parts):
-                        part = parts[one.collection.name]
-                        fetch = part.fetch and not held
-                        if again:
-                            put_back(session.ledger, session.number, one, part)
-                        session.harvest(one, phases=part.phases, limit=limit, fetch=fetch, since=since)
-            except (KeyboardInterrupt, Stopped):
-                code = 130
-            except BaseException as error:
-                release([partial(session.close, 1, error), partial(self._summarise, session, unusable)], error)
-                raise
-            session.close(code)
-            return self._summarise(session, unusable)
-
-    def _adopt(self, names: Sequence[str], first: str) -> tuple[Sequence[str], str]:
-        """Make a folder of documents that are held already a source of this run; return what to harvest, from where."""
-        known = {*known_names(), *(source.name for source in self.config.sources)}
-        folders = [name for name in names if name not in known and Path(name).is_dir()]
-        makers = [one for one in capable("adopt").values() if first == one.ADOPTED_AT] if folders and first else []
-        if not makers:
-            return names, first
-        if len(names) > 1:
-            raise UsageError("one folder at a time can be adopted", hint=f"windrow run --from {first} {folders[0]}")
-        source = makers[0].adopt(self.config, Path(folders[0]))
-        self.config = replace(self.config, sources=(*self.config.sources, source))
-        return (source.name,), ""
-
-    def _held(self, names: Sequence[str], source: str, *, wished: bool = False) -> dict[str, Harvest]:
-        """Return what is to be taken in, where WARC files are named and not sources; `wished` is what does not go."""
-        from windrow.app.warc_names import importer, named_warc_files
-
-        found = named_warc_files(self.config, names, source)
-        if not found:
-            return {}
-        if wished:
-            raise UsageError("--again, --limit and --since are for what is fetched; files are taken in whole, and once")
-        collection = importer()
-        others = tuple(one for one in self.config.sources if one.collection != collection)
-        made = adapter(collection).harvest(replace(self.config, sources=others))
-        return {collection: replace(made, warc_files=found)}
-
-    def _summarise(self, session: Session, unusable: tuple[str, ...]) -> SessionSummary:
-        """Return a session's summary, handed to the command of `run.notify` too."""
-        from windrow.app.changes import MOST, of_session, was_read
-        from windrow.app.notice import notify
-        from windrow.app.summary import summarise
-        from windrow.json_form import message
-
-        ledger, number = session.ledger, session.number
-        read = was_read(self.config, ledger)
-        summary = summarise(ledger, number, phases(), tuple(session.mended), was_read=read)
-        found = of_session(self.config, ledger, number)
-        summary = replace(summary, changes=found[:MOST], changes_left_out=len(found) > MOST)
-        if unusable:  # the others were harvested
-            code = summary.exit_code or ConfigError.exit_code
-            summary = replace(summary, exit_code=code, troubles=(*summary.troubles, *unusable))
-        if self.config.run.notify:
-            told = message("summary", summary) | {"workspace": self.config.name, "folder": str(self.config.root)}
-            if wrong := notify(self.config.run.notify, told, self.config.root):
-                summary = replace(summary, troubles=(*summary.troubles, wrong))
-        return summary
+        self.config, names, first = adopted(self.config, _listed(names), first)
+        options = RunArguments(names, first, last, limit, _moment(since), again, source)
+        return run(self.config, self.setup, options, command, progress)
 
     def preview(
         self,
@@ -321,16 +194,17 @@ class Windrow:
         source: str = "",
     ) -> list[Preview]:
         """Return what `run` would ask and from whom; opens no connection and writes nothing."""
+        from windrow.app.run import adopted, chosen_sources
         from windrow.app.schedule import FetchBounds, preview, span, taken
         from windrow.app.warc_names import named_warc_files
 
-        names, first = self._adopt(_listed(names), first)
+        self.config, names, first = adopted(self.config, _listed(names), first)
         if files := named_warc_files(self.config, names, source):
             return [taken(files)]
         ledger = self.ledger()
         try:
             found = []
-            for kind, chosen in self._chosen(names).items():
+            for kind, chosen in chosen_sources(self.config, names).items():
                 adapter(kind).ready(self.config)
                 sources = [source for source in self.config.sources if source.name in chosen]
                 part = span(collection(kind), first, last)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -60,11 +61,11 @@ def index_pages(engine: sa.Engine, folder: Path, pulse: Pulse = go_on) -> Indexe
     if beside is None:
         begin_roll(folder)
     page_texts = PageTexts(engine, VERSION)
-    with IndexManifest(roll_path(folder)) as roll:
+    with IndexManifest(roll_path(folder)) as roll, closing(SummaryReader(file_of(engine))) as summary:
         there_now, noted = page_ids(engine), {number for number, _ in roll.stamps()}
         page_texts.remove(sorted(there_now - noted))
         roll.distrust(sorted(noted - there_now))
-        return Indexed(filled, *_Renewal(SummaryReader(file_of(engine)), beside, page_texts, roll, pulse).run())
+        return Indexed(filled, *_Renewal(summary, beside, page_texts, roll, pulse).run())
 
 
 def follower(place: Path, folder: Path) -> Callable[[Pulse], str]:
@@ -92,7 +93,11 @@ def behind(engine: sa.Engine, folder: Path) -> Iterator[str]:
 
     Nothing is changed, and no index is made. Raises StoreError where one of the two cannot be read.
     """
-    summary = SummaryReader(file_of(engine))
+    with closing(SummaryReader(file_of(engine))) as summary:
+        yield from _behind(engine, folder, summary)
+
+
+def _behind(engine: sa.Engine, folder: Path, summary: SummaryReader) -> Iterator[str]:
     if there() and not is_current(folder):
         if next(summary.states(), None) is not None:
             yield "the search index is not there, or of another version"

@@ -1,0 +1,168 @@
+"""A run: the sources that were chosen are harvested in one session, and its summary is handed on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from difflib import get_close_matches
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from windrow.app.changes import MOST, of_session, was_read
+from windrow.app.notice import notify
+from windrow.app.schedule import PhaseSpan, again, in_order, refuse_without_fetching, span
+from windrow.app.summary import SessionSummary, summarise
+from windrow.app.warc_names import importer, named_warc_files
+from windrow.config import Workspace
+from windrow.engine.progress import Progress
+from windrow.engine.release import release
+from windrow.engine.run import Harvest
+from windrow.engine.session import Session, Setup
+from windrow.errors import ConfigError, Stopped, UsageError
+from windrow.json_form import message
+from windrow.registry import adapter, capable, collection, installed, phases
+from windrow.registry import names as known_names
+
+
+class RunArguments(NamedTuple):
+    """What a run is asked for: `windrow.Windrow.run` says what each means."""
+
+    names: Sequence[str] = ()
+    first: str = ""
+    last: str = ""
+    limit: int | None = None
+    since: datetime | None = None
+    again: bool = False
+    source: str = ""
+
+
+def run(
+    config: Workspace, settings: Setup, options: RunArguments, command: str, progress: Progress | None
+) -> SessionSummary:
+    """Harvest what was chosen in one session; hand the summary to `run.notify`, and return it."""
+    held = _files_held(config, options)
+    chosen = held or chosen_sources(config, options.names)
+    unusable = _unusable(config, options.names)
+    if unusable and not chosen:
+        raise ConfigError(unusable[0], hint="install the package that has it, or remove the source")
+    parts = {kind: span(collection(kind), options.first, options.last) for kind in chosen}
+    if options.again:
+        refuse_without_fetching(parts.values())
+    with Session(settings, command, progress) as session:
+        code = None
+        try:
+            with session.polite_stop():
+                for one in held.values() if held else _harvests(config, options.names, parts):
+                    part = parts[one.collection.name]
+                    if options.again:
+                        again(session.ledger, session.number, one)
+                    fetch = part.fetch and not held
+                    session.harvest(one, phases=part.phases, limit=options.limit, fetch=fetch, since=options.since)
+        except (KeyboardInterrupt, Stopped):
+            code = 130
+        except BaseException as error:
+            release([partial(session.close, 1, error), partial(_summary, config, session, unusable)], error)
+            raise
+        session.close(code)
+        return _summary(config, session, unusable)
+
+
+def chosen_sources(config: Workspace, names: Sequence[str] = ()) -> dict[str, frozenset[str]]:
+    """Return the names of the sources chosen, by collection: all, or the collections and sources named.
+
+    Raises UsageError for a name that is neither, and for a source that is not to be asked.
+    """
+    sources = {source.name: source.collection for source in config.sources}
+    unknown = [name for name in names if name not in sources and name not in known_names()]
+    if unknown and Path(unknown[0]).is_dir():
+        for one in capable("adopt").values():
+            raise UsageError(
+                f"{unknown[0]!r} is a folder and no source; the documents in it can be adopted",
+                hint=f"windrow run --from {one.ADOPTED_AT} {unknown[0]}",
+            )
+    if unknown:
+        known = sorted({*sources, *known_names()})
+        near = get_close_matches(unknown[0], known, 1)
+        meant = f"did you mean {near[0]}? " if near else ""
+        raise UsageError(
+            f"there is no source or collection {unknown[0]!r}; {meant}there are: {', '.join(known) or 'none'}",
+            hint="windrow config",
+        )
+    for source in config.sources:
+        state = source.options.get("state", "available")
+        if source.name in names and state in {"maintenance", "removed"}:
+            raise UsageError(
+                f"the source {source.name} is not asked: its state is {state}",
+                hint=f"set state in sources/{source.name}.toml to available",
+            )
+    found: dict[str, set[str]] = {}
+    for name, kind in sources.items():
+        if not names or name in names or kind in names:
+            found.setdefault(kind, set()).add(name)
+    order = in_order(installed(), config.sources)
+    return {kind: frozenset(found[kind]) for kind in order if kind in found}
+
+
+def adopted(config: Workspace, names: Sequence[str], first: str) -> tuple[Workspace, Sequence[str], str]:
+    """Make a folder of documents that are held already a source of this run; return what to harvest, from where."""
+    known = {*known_names(), *(source.name for source in config.sources)}
+    folders = [name for name in names if name not in known and Path(name).is_dir()]
+    makers = [one for one in capable("adopt").values() if first == one.ADOPTED_AT] if folders and first else []
+    if not makers:
+        return config, names, first
+    if len(names) > 1:
+        raise UsageError("one folder at a time can be adopted", hint=f"windrow run --from {first} {folders[0]}")
+    source = makers[0].adopt(config, Path(folders[0]))
+    return replace(config, sources=(*config.sources, source)), (source.name,), ""
+
+
+def _unusable(config: Workspace, names: Sequence[str]) -> tuple[str, ...]:
+    """Say of each source chosen why its collection cannot be used, where it cannot."""
+    chosen = (one for one in config.sources if not names or one.name in names or one.collection in names)
+    return tuple(f"source {one.name}: {one.unusable}" for one in chosen if one.unusable)
+
+
+def _harvests(config: Workspace, names: Sequence[str], parts: Mapping[str, PhaseSpan]) -> Iterator[Harvest]:
+    """Yield what is to be harvested: all, or the collections and sources named.
+
+    All are told first whether they can ask; a collection opens its stores when its turn comes.
+    """
+    chosen = chosen_sources(config, names)
+    for kind in chosen:
+        if parts[kind].fetch:  # who only reads what is kept asks nobody
+            adapter(kind).ready(config)
+    for kind, sources in chosen.items():
+        made = adapter(kind).harvest(config)
+        yield replace(made, sources=tuple(one for one in made.sources if one.name in sources))
+
+
+def _files_held(config: Workspace, options: RunArguments) -> dict[str, Harvest]:
+    """Return what is to be taken in, where WARC files are named and not sources."""
+    found = named_warc_files(config, options.names, options.source)
+    if not found:
+        return {}
+    if options.again or options.limit or options.since:
+        raise UsageError("--again, --limit and --since are for what is fetched; files are taken in whole, and once")
+    kind = importer()
+    others = tuple(one for one in config.sources if one.collection != kind)
+    made = adapter(kind).harvest(replace(config, sources=others))
+    return {kind: replace(made, warc_files=found)}
+
+
+def _summary(config: Workspace, session: Session, unusable: tuple[str, ...]) -> SessionSummary:
+    """Return a session's summary, handed to the command of `run.notify` too."""
+    ledger, number = session.ledger, session.number
+    read = was_read(config, ledger)
+    summary = summarise(ledger, number, phases(), tuple(session.mended), was_read=read)
+    found = of_session(config, ledger, number)
+    summary = replace(summary, changes=found[:MOST], changes_left_out=len(found) > MOST)
+    if unusable:  # the others were harvested
+        code = summary.exit_code or ConfigError.exit_code
+        summary = replace(summary, exit_code=code, troubles=(*summary.troubles, *unusable))
+    if config.run.notify:
+        told = message("summary", summary) | {"workspace": config.name, "folder": str(config.root)}
+        if wrong := notify(config.run.notify, told, config.root):
+            summary = replace(summary, troubles=(*summary.troubles, wrong))
+    return summary
