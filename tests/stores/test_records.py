@@ -1,5 +1,6 @@
 """The store of JSON records: what stands beside a value makes no version by itself."""
 
+from contextlib import closing
 from datetime import UTC, datetime
 
 from windrow.contract import Observation, Observed, Skip, Waits
@@ -91,5 +92,36 @@ def test_what_is_told_beside_requests_holds_until_they_are_answered_and_replaces
     store.settle([told(1, Observation("key", {"n": 1}), Waits("tei", 8))], 1)
     assert values() == [{"n": 1, "answer": True}], "what it told before holds"
     assert store.waiting(0)
+    assert list(store.faults()) == []
+    store.close()
+
+
+def test_a_thing_that_is_told_of_by_several_spellings_of_its_key_is_one_record_by_the_first(tmp_path):
+    def told(visit, key, value, *aliases, source="a"):
+        at = datetime(2026, 1, visit, tzinfo=UTC)
+        return Observed(visit, at, key, source, (Observation(key, value, "text", url=key, aliases=aliases),))
+
+    store = RecordStore(tmp_path / "a.db")
+    store.settle([told(1, "http://k?x", {"url": "http://k?x", "n": 1}, "k", "canon"),
+                  told(2, "https://k", {"url": "https://k", "n": 1}, "k")], 2)  # fmt: skip
+    store.settle([told(3, "http://canon", {"url": "http://canon", "n": 2}, "canon", "third"),
+                  told(4, "http://l", {"url": "http://l", "n": 3}, "l", "k", source="b"),
+                  told(5, "http://m", {"url": "http://m", "n": 3}, "m")], 5)  # fmt: skip
+    assert [(one.change, one.url, one.value) for one in store.history("http://k?x")] == [
+        ("new", "http://k?x", {"url": "http://k?x", "n": 1}),
+        ("same", "https://k", {"url": "http://k?x", "n": 1}),
+        ("changed", "http://canon", {"url": "http://k?x", "n": 2}),
+        ("changed", "http://l", {"url": "http://k?x", "n": 3}),
+    ]
+    assert store.count()[0] == 2
+    assert not store.known("https://k")
+    assert store.history("http://m")[0].value == {"url": "http://m", "n": 3}
+    with closing(RecordStore(tmp_path / "b.db")) as other:
+        other.carry_over(store, {"b"})
+        other.settle([told(6, "http://third", {"n": 4}, "third", source="b")], 6)
+        assert [one.value for one in other.history("http://k?x")][-1] == {"n": 4}
+    store.forget([1, 2, 3, 4])
+    store.settle([told(7, "https://k", {"n": 1}, "k")], 7)
+    assert store.known("https://k")  # nothing of what was forgotten names it
     assert list(store.faults()) == []
     store.close()

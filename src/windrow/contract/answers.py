@@ -169,6 +169,9 @@ class Observation(NamedTuple):
     `names` are other names of the thing, such as its number in its source's system: that it is gone may be said by one
     of them, where its key is not known any more. A name that no thing has is passed over. A thing that has
     another key than before moved: it is gone under the old one.
+    `aliases` are normal forms that all spellings of its key have in common, such as an address without its scheme: a
+    thing that has one in common with a record is that record, under the key that this had first. Where its value
+    repeats its own key in a field, that field then holds the record's key.
     """
 
     key: str
@@ -178,3 +181,4 @@ class Observation(NamedTuple):
     url: str = ""
     aside: Mapping[str, Any] = {}
     names: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from windrow.contract import Observation
 
@@ -24,6 +25,9 @@ CREATE INDEX IF NOT EXISTS observation_by_value ON observation (value);
 -- Other names of records, by which they may be said to be gone.
 CREATE TABLE IF NOT EXISTS other_name (name TEXT PRIMARY KEY, record INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS other_name_of ON other_name (record);
+-- What the spellings of a record's key have in common.
+CREATE TABLE IF NOT EXISTS alias (alias TEXT PRIMARY KEY, record INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS alias_of ON alias (record);
 CREATE TABLE IF NOT EXISTS skipped (
     visit INTEGER NOT NULL, key TEXT NOT NULL, url TEXT NOT NULL, reason TEXT NOT NULL, message TEXT NOT NULL,
     PRIMARY KEY (visit, key)
@@ -66,3 +70,41 @@ def rename(connection: sqlite3.Connection, names: Sequence[str], record: int) ->
         [(name, record) for name in names],
     )
     return others
+
+
+def record_of(connection: sqlite3.Connection, one: Observation) -> tuple[int, str]:
+    """Return the record that an observation is of, made where there is none, and its key; note its aliases.
+
+    An alias that another record has stays that one's.
+    """
+    key = one.key
+    if connection.execute("SELECT 1 FROM record WHERE key = ?", (key,)).fetchone() is None:
+        key = next(filter(None, (key_of_alias(connection, alias) for alias in one.aliases)), key)
+        connection.execute("INSERT INTO record (key) VALUES (?) ON CONFLICT DO NOTHING", (key,))
+    record = int(connection.execute("SELECT id FROM record WHERE key = ?", (key,)).fetchone()[0])
+    rows = [(alias, record) for alias in one.aliases]
+    connection.executemany("INSERT INTO alias VALUES (?,?) ON CONFLICT DO NOTHING", rows)
+    return record, key
+
+
+def key_of_alias(connection: sqlite3.Connection, alias: str) -> str:
+    """Return the key of the record that has an alias; empty where there is none."""
+    text = "SELECT r.key FROM alias a JOIN record r ON r.id = a.record WHERE a.alias = ?"
+    found = connection.execute(text, (alias,)).fetchone()
+    return str(found[0]) if found else ""
+
+
+def forget_names(connection: sqlite3.Connection, record: int) -> None:
+    """Remove a record and all that it goes by."""
+    connection.execute("DELETE FROM record WHERE id = ?", (record,))
+    connection.execute("DELETE FROM other_name WHERE record = ?", (record,))
+    connection.execute("DELETE FROM alias WHERE record = ?", (record,))
+
+
+def keyed(value: Mapping[str, Any], own: str, key: str) -> Mapping[str, Any]:
+    """Return a value whose fields that repeat its own key hold the record's key instead.
+
+    >>> keyed({"url": "http://a.example/", "n": 1}, "http://a.example/", "https://a.example/")
+    {'url': 'https://a.example/', 'n': 1}
+    """
+    return value if own == key else {name: key if told == own else told for name, told in value.items()}

@@ -22,7 +22,7 @@ from windrow.query.parse import Query
 from windrow.reasons import Reason
 from windrow.stores import record_index
 from windrow.stores.record_index import FoundEntries
-from windrow.stores.record_tables import SCHEMA, key_of, rename
+from windrow.stores.record_tables import SCHEMA, forget_names, key_of, key_of_alias, keyed, record_of, rename
 from windrow.stores.sqlite_file import empty_wal, open_database, store_errors, transaction
 
 _LATEST = """
@@ -182,13 +182,11 @@ class RecordStore:
     def _observe(self, entry: Observed, one: Observation) -> set[int]:
         """Take an observation; return the records that it is of: one that moved is gone under its old key."""
         run = self._link.execute
-        run("INSERT INTO record (key) VALUES (?) ON CONFLICT DO NOTHING", (one.key,))
-        record = int(run("SELECT id FROM record WHERE key = ?", (one.key,)).fetchone()[0])
+        record, key = record_of(self._link, one)
         value = None
         if one.value is not None:
-            spelled = _replace_surrogates(
-                json.dumps(one.value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-            )
+            told = keyed(one.value, one.key, key)
+            spelled = _replace_surrogates(json.dumps(told, ensure_ascii=False, sort_keys=True, separators=(",", ":")))
             text = _replace_surrogates(one.text)
             name = digest(f"{spelled}\n{text}".encode())
             aside = _replace_surrogates(json.dumps(one.aside, ensure_ascii=False, sort_keys=True)) if one.aside else ""
@@ -197,22 +195,18 @@ class RecordStore:
                 (name, spelled, text, aside),
             )
             value = run("SELECT id FROM value WHERE digest = ?", (name,)).fetchone()[0]
-        touched = {record}
         at, url = _spell(one.at or entry.at), one.url or entry.url
-        if value is not None and one.names:
-            moved = rename(self._link, one.names, record)
-            touched |= moved
-            rows = [(old, at, entry.visit, entry.source, url) for old in moved]
-            self._link.executemany("INSERT INTO observation VALUES (?,?,?,NULL,?,?) ON CONFLICT DO NOTHING", rows)
-        told = (record, at, entry.visit, value, entry.source, url)
-        run("INSERT INTO observation VALUES (?,?,?,?,?,?) ON CONFLICT DO UPDATE SET value = excluded.value", told)
-        return touched
+        moved = rename(self._link, one.names, record) if value is not None and one.names else set()
+        rows = [(old, at, entry.visit, entry.source, url) for old in moved]
+        self._link.executemany("INSERT INTO observation VALUES (?,?,?,NULL,?,?) ON CONFLICT DO NOTHING", rows)
+        row = (record, at, entry.visit, value, entry.source, url)
+        run("INSERT INTO observation VALUES (?,?,?,?,?,?) ON CONFLICT DO UPDATE SET value = excluded.value", row)
+        return {record} | moved
 
     def _update_full_text(self, record: int) -> None:
         """Let the full text say what a record says now."""
         if self._link.execute(_LATEST, (record,)).fetchone() is None:
-            self._link.execute("DELETE FROM record WHERE id = ?", (record,))
-            self._link.execute("DELETE FROM other_name WHERE record = ?", (record,))
+            forget_names(self._link, record)
         record_index.put(self._link, record)
 
     def waiting(self, after: int) -> Mapping[int, Sequence[Waits]]:
@@ -357,7 +351,8 @@ class RecordStore:
         text = """
             SELECT o.visit, r.key, o.at, o.source, o.url, v.json, coalesce(v.text, ''), coalesce(v.aside, ''),
                 CASE WHEN v.json IS NULL THEN '[]' ELSE
-                    (SELECT json_group_array(n.name) FROM other_name n WHERE n.record = o.record) END
+                    (SELECT json_group_array(n.name) FROM other_name n WHERE n.record = o.record) END,
+                (SELECT json_group_array(a.alias) FROM alias a WHERE a.record = o.record)
             FROM observation o JOIN record r ON r.id = o.record LEFT JOIN value v ON v.id = o.value
             WHERE o.source NOT IN (SELECT value FROM json_each(?)) ORDER BY o.visit
         """
@@ -369,9 +364,9 @@ class RecordStore:
                 made = [
                     Observation(
                         key, json.loads(spelled) if spelled else None, words, datetime.fromisoformat(when), where,
-                        json.loads(aside) if aside else {}, tuple(json.loads(names)),
+                        json.loads(aside) if aside else {}, tuple(json.loads(names)), tuple(json.loads(aliases)),
                     )
-                    for _, key, when, _, where, spelled, words, aside, names in told
+                    for _, key, when, _, where, spelled, words, aside, names, aliases in told
                 ]  # fmt: skip
                 yield Observed(visit, datetime.fromisoformat(at), url, source, tuple(made))
 
@@ -383,6 +378,10 @@ class RecordStore:
     def known(self, key: str) -> bool:
         """Tell whether there was a record of this key."""
         return self._link.execute("SELECT 1 FROM record WHERE key = ?", (key,)).fetchone() is not None
+
+    def key_of_alias(self, alias: str) -> str:
+        """Return the key of the record that has an alias; empty where there is none."""
+        return key_of_alias(self._link, alias)
 
     def changed_keys(self, visits: tuple[int, int]) -> list[str]:
         """Return the keys of which visits from one number to another said something else than was said before it."""

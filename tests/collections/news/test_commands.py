@@ -275,3 +275,46 @@ def test_one_article_is_counted_as_one_by_export_and_by_why(tmp_path, press, win
     assert capfd.readouterr().err == "1 article written\n"
     found = windrow("search", "quay")[1]
     assert found.count(f"{press.url}/news/the-quay-story-1.html") == 1
+
+
+def test_an_article_at_several_spellings_of_its_address_is_one_record_that_search_tells_once(
+    tmp_path, press, windrow, monkeypatch
+):
+    path = "/news/the-quay-story-1.html"
+    first = f"{press.url}{path}"
+    spellings = [f"{first}?utm_source=a", first, f"{first}/", f"{press.url}/amp{path}"]
+    page = paper.article(press.url, 1, text=f"<p>{SECRET}</p>{paper.PROSE}")
+    for one in spellings:
+        press.put(one.removeprefix(press.url), page)
+    items = "".join(f"<item><link>{one}</link></item>" for one in spellings)
+    press.put("/rss.xml", f"<rss version='2.0'><channel><title>G</title>{items}</channel></rss>", "text/xml")
+    configured(tmp_path, monkeypatch, gazette={"url": f"{press.url}/rss.xml", "kind": "feed"})
+    assert windrow("run")[0] == 0
+    (url,) = articles(tmp_path)
+    assert url in spellings
+    assert [one["url"].partition("?")[0].rstrip("/").replace("/amp", "") for one in hits(windrow, "harbour")] == [first]
+    changes = [json.loads(line) for line in windrow("changes", "--json")[1].splitlines()]
+    assert [(one["kind"], one["key"]) for one in changes if one.get("collection") == "news"] == [("new", url)]
+    for one in (*spellings, first.replace("http:", "https:")):
+        assert url in windrow("why", one)[1], one
+    assert windrow("replay")[0] == 0
+    assert len(hits(windrow, "harbour")) == 1
+    assert windrow("forget", f"{first}/", "--yes")[0] == 0
+    time.sleep(1.1)
+    for command in (["run"], ["run", "--again"], ["replay"]):
+        assert windrow(*command)[0] == 0
+        assert (articles(tmp_path), hits(windrow, "harbour"), remains(tmp_path, SECRET)) == ({}, [], []), command
+
+
+def test_pages_that_name_the_list_they_stand_in_as_their_canonical_address_are_articles_of_their_own(
+    tmp_path, press, windrow, monkeypatch
+):
+    press.put("/rss.xml", paper.rss(press.url, (1, 2, 3), mark=""), "application/rss+xml")
+    for number in (1, 2, 3):
+        page = paper.article(press.url, number).replace(f"/the-quay-story-{number}.html'", "/'", 1)
+        assert f"{press.url}/news/'" in page
+        press.put(f"/news/the-quay-story-{number}.html", page)
+    configured(tmp_path, monkeypatch, gazette={"url": f"{press.url}/rss.xml", "kind": "feed"})
+    assert windrow("run")[0] == 0
+    assert titles(tmp_path) == THREE
+    assert len(hits(windrow, "harbour")) == 3

@@ -62,8 +62,8 @@ def article_observation(found: FoundArticle, zone: str, seen: datetime | None) -
     if stamp is None and found.stamp is not None:
         stamp, doubt = found.stamp, ""
     metadata = {name: value for name, value in found.metadata.items() if value not in (None, "", [])}
-    if found.canonical and found.canonical != found.url:
-        metadata["canonical_url"] = found.canonical
+    if found.canonical:
+        metadata["canonical_url"] = found.canonical  # also its own: all spellings of an address say the same so
     if doubt:
         metadata["date_doubt"] = doubt
     value: dict[str, Any] = {
@@ -81,11 +81,12 @@ def article_observation(found: FoundArticle, zone: str, seen: datetime | None) -
     optional = {"image_url": image, "excerpt": found.excerpt, "metadata": metadata}
     value |= {name: each for name, each in optional.items() if each}
     addresses = [found.url, found.canonical] if standard.is_same_site(found.url, found.canonical) else [found.url]
-    aside = {"kind": found.kind, "aliases": distinct([*map(standard.alias, addresses), found.name])}
+    aliases = distinct(map(standard.alias, addresses))
+    aside = {"kind": found.kind, "aliases": distinct([*aliases, found.name])}
     if found.modified:
         aside["modified"] = found.modified
     return Observation(found.url, value, f"{title}\n{text}", url=found.url, aside=aside,
-                       names=(found.name,) if found.name else ())  # fmt: skip
+                       names=(found.name,) if found.name else (), aliases=tuple(aliases))  # fmt: skip
 
 
 def _without_title(text: str, title: str) -> str:

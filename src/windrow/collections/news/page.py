@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from html import unescape
+from urllib.parse import unquote, urlsplit
 
 from windrow.collections.news.article import FoundArticle, article_observation
 from windrow.contract import Observation, Skip, Task
@@ -22,6 +23,7 @@ _ARTICLE = re.compile(
 _PAID = re.compile(rb'"isAccessibleForFree"\s*:\s*"?false', re.IGNORECASE)
 _META_ROBOTS = re.compile(rb'(?i)<meta[^<>]*name=["\']?robots["\']?[^<>]*>')
 _CONTENT = re.compile(r'(?i)content=["\']?([^"\'>]*)')
+_VIEW = re.compile(r"(?i)amp|print|mobile|m|page|full|index\.\w+|\d{1,3}")  # of one article, below its address
 _HTML = frozenset(("", "text/html", "application/xhtml+xml"))
 
 
@@ -66,9 +68,17 @@ def read_page(task: Task, kind: str, said: Mapping[str, str]) -> Observation | S
 
 
 def _is_own(canonical: str, url: str) -> bool:
-    """Tell whether a canonical address may be that of this article: some sites name their front page on every page."""
-    path = canonical.split("/", 3)[3] if canonical.count("/") > 2 else ""
-    return bool(path) or url.count("/") <= 3
+    """Tell whether a canonical address may be that of this article: some sites name a page that lists it instead.
+
+    >>> _is_own("https://a.example/news/", "https://a.example/news/the-quay")
+    False
+    >>> _is_own("https://a.example/news/the-quay", "https://a.example/news/the-quay/amp/")
+    True
+    """
+    path, own = (unquote(urlsplit(one).path).strip("/") for one in (canonical, url))
+    if not path or not own.startswith(f"{path}/"):
+        return bool(path or urlsplit(canonical).query) or url.count("/") <= 3
+    return all(_VIEW.fullmatch(one) for one in own[len(path) + 1 :].split("/"))
 
 
 def _is_closed(body: bytes, fields: Mapping[str, str]) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
-from windrow.adapter import Export
+from windrow.adapter import Explanation, Export
 from windrow.collections.news import check_tree, standard
 from windrow.collections.news.adapter import export
 from windrow.collections.news.adapter.publish import NewsFolders, Publisher
@@ -95,16 +95,28 @@ class NewsAdapter(RecordAdapter):
                 last = visits[-1].seq
         return count
 
+    def explain(self, workspace: Workspace, ledger: Ledger, what: str) -> Explanation | None:
+        """Tell the history of an article by any spelling of its address; or what became of an address."""
+        found = super().explain(workspace, ledger, what)
+        urls = self._articles_at(workspace, what) if found is None else ()
+        return super().explain(workspace, ledger, urls[0]) if urls else found
+
     def _targets_of(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
-        """Take down an article by its own address, and what came of lists that told of it: those have others too."""
+        """Take down an article at all its addresses, and what came of lists that told of it: those have others too."""
         urls = self._articles_at(workspace, name)
+        own = {number(normalise(one).url): one for one in (*(urls or (name,)), *self._addresses_of(workspace, urls))}
         for url in urls or (name,):
             for one in super()._targets_of(workspace, ledger, url):
-                yield one._replace(shared=True) if one.address != number(normalise(url).url) else one
-        for url in urls or (name,):
-            address = number(normalise(url).url)
+                yield one._replace(shared=True) if one.address not in own else one
+        for address, url in own.items():
             if urls or ledger.takedowns.of(address, -1):  # one that was taken down has no record any more
                 yield TakedownTarget(url, address, 0, self._collection.name)
+
+    def _addresses_of(self, workspace: Workspace, urls: Sequence[str]) -> tuple[str, ...]:
+        """Return the spellings of their addresses at which articles were met."""
+        with self._store(workspace) as store:
+            told = [one.url for url in urls for one in store.history(url)] if store else []
+        return tuple(dict.fromkeys(told))
 
     def _articles_at(self, workspace: Workspace, url: str) -> tuple[str, ...]:
         """Return the addresses by which records and the tree know an article; none where there is no such article."""
@@ -113,7 +125,8 @@ class NewsAdapter(RecordAdapter):
                 return ()
             with closing(TreeIndex(self._path(workspace))) as index:
                 known = index.find([standard.alias(url)])
-            names = dict.fromkeys([url, known.url] if known else [url])
+            key = store.key_of_alias(standard.alias(url))
+            names = dict.fromkeys(one for one in (url, key, known.url if known else "") if one)
             return tuple(one for one in names if store.known(one)) or ((known.url,) if known else ())
 
     def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, visits: Sequence[int]) -> int:
@@ -133,8 +146,9 @@ class NewsAdapter(RecordAdapter):
         with closing(TreeIndex(self._path(workspace))) as index, index.run():
             for url in sorted(urls):
                 known = index.find([standard.alias(url)])
+                file = known.file if known else f"{standard.domain(url)}/{standard.file_name(url)}"  # after a replay
+                (folders.articles / file).unlink(missing_ok=True)
                 if known is not None:
-                    (folders.articles / known.file).unlink(missing_ok=True)
                     index.remove(known.id)
         for path in folders.raw.glob("*/*/*.json"):
             _leave_out(path, urls)

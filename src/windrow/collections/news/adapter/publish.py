@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from windrow.collections.news import standard
 from windrow.collections.news.adapter.raw import RawRun
 from windrow.collections.news.adapter.tree_index import TreeIndex, WrittenArticle
+from windrow.collections.news.article import distinct
 from windrow.collections.news.discover import HOME, kind_of
 from windrow.collections.news.feed import ARTICLE
 from windrow.collections.news.settings import KINDS
@@ -130,7 +131,7 @@ class _Writing:
                 raw.count("errors", why, one.visit.url)
             return
         for each in told:
-            if not self._index.is_first(f"{kind} {one.source} {each.key}"):
+            if not self._index.is_first(f"{kind} {one.source} {each.key} {each.url}"):
                 continue  # listed by a page that overlaps another one of this run
             raw.count(*self._told(each, one, kind), one.visit.url)
 
@@ -145,7 +146,8 @@ class _Writing:
         if not told.json:
             return ("gone" if told.url in {"", visit.visit.url} else "moved"), ""
         value, aside = json.loads(told.json), json.loads(told.aside or "{}")
-        aliases = aside.get("aliases") or [standard.alias(told.key)]
+        # What stands aside is that of the first spelling of its address that said this.
+        aliases = distinct([*aside.get("aliases", ()), standard.alias(told.url or told.key)])
         first_seen = int(visit.opened.timestamp())
         site = standard.domain(visit.visit.url)
         known = self._index.find(aliases)
