@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from pathlib import Path
+
+import pytest
+
+from windrow.config.load import load, settings
+from windrow.errors import ConfigError
+from windrow.registry import installed
 
 COMMANDS = [("run", "pages"), ("forget", "--yes"), ("replay",), ("config",), ("status",), ("search", "tea")]
 
@@ -63,3 +70,23 @@ def test_a_workspace_does_not_touch_warc_files_that_lay_in_its_archive_folder(ro
     mine.write_bytes(b"mine")
     assert windrow("run", "pages").code == 4
     assert mine.read_bytes() == b"mine"
+
+
+def test_no_two_places_of_all_collections_may_be_one_file_or_folder_or_lie_in_each_other(tmp_path: Path) -> None:
+    """Every setting whose default is a file or folder of the workspace takes part, whatever its kind."""
+    known = settings(installed())
+    places = [
+        one.name for one in known.values()
+        if one.written or (isinstance(one.default, str) and one.default.endswith((".db", ".sqlite")))
+    ]  # fmt: skip
+    assert {"events.documents", "news.raw", "papers.table", "papers.catalogue_index"} <= {*places}
+    for one, other in combinations(places, 2):
+        for first, second in (("same", "same"), ("same", "same/deep"), ("same/deep", "same"), ("same", "same-wal")):
+            tables: dict[str, list[str]] = {}
+            for name, path in ((one, first), (other, second)):
+                section, _, word = name.partition(".")
+                tables.setdefault(section, []).append(f'{word} = "{path}"')
+            text = "\n".join("\n".join((f"[{section}]", *lines)) for section, lines in tables.items())
+            (tmp_path / "windrow.toml").write_text(text)
+            with pytest.raises(ConfigError, match="nothing was read or written"):
+                load(tmp_path, environ={})

@@ -40,7 +40,7 @@ def refuse_overlaps(root: Path, names: AbstractSet[str], values: Mapping[str, Va
     `names` are the settings that name such a place, `values` the workspace's settings, `others` those of its sources.
     Places that are only read may coincide.
     """
-    written = [place for name in values if name in names and (place := _place(values[name]))]
+    written = [place for name in values if name in names and (place := _place(values[name], root))]
     reserved = [
         _Place(f"the folder {FOLDER} of the workspace", _real(root / FOLDER)),
         *(_Place(f"the file {name} of the workspace", _real(root / name)) for name in (MAIN, KEYS)),
@@ -59,9 +59,14 @@ def refuse_overlaps(root: Path, names: AbstractSet[str], values: Mapping[str, Va
                 raise _wrong(root, first, f"{relation} {second.name} ({second.path})")
 
 
-def _place(value: Value) -> _Place | None:
-    """Return where a setting's file or folder is; None for other settings, and for databases on a server."""
+def _place(value: Value, root: Path | None = None) -> _Place | None:
+    """Return where a setting's file or folder is; None for other settings, and for databases on a server.
+
+    With a `root` the setting names such a place, and a text without a scheme is a path below that folder.
+    """
     told = value.value
+    if root and isinstance(told, str) and told and "://" not in told:
+        told = root / told
     if isinstance(told, Secret):
         kind, _, told = told.place.partition(":")
         if kind != "file":

@@ -179,7 +179,13 @@ def _parser(
 CONFIGURATION = Configuration(
     settings=(
         store_of("events"),
-        Setting("events.documents", OPEN, "votersdaily.db", "where the databases are: a file, or the URL of a CouchDB"),
+        Setting(
+            "events.documents",
+            OPEN,
+            "votersdaily.db",
+            "where the databases are: a file, or the URL of a CouchDB",
+            written=True,
+        ),
         Setting("events.documents_secret", SECRET, "", "where user:password of that CouchDB is: env:NAME or file:PATH"),
         Setting("events.event_database", TEXT, "vd_events", "what the database of events is called"),
         Setting("events.log_database", TEXT, "vd_log", "what the database of scraping attempts is called"),

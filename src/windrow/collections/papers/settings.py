@@ -22,7 +22,7 @@ SERVICE = Service(
 CONFIGURATION = Configuration(
     settings=(
         store_of("papers"),
-        Setting("papers.table", TEXT, "papers.table.db", "the table of rows: a file, or hbase://HOST:PORT"),
+        Setting("papers.table", TEXT, "papers.table.db", "table of rows: a file, or hbase://HOST:PORT", written=True),
         Setting("papers.table_version", TEXT, "0", "version in the table's name"),
         Setting("papers.table_env", TEXT, "prod", "environment in the table's name, such as prod or qa"),
         Setting("papers.key", choice(*KeyForm), "sha1:base32", "form of the table's keys: sha1:base32, base32 or raw"),
@@ -33,7 +33,7 @@ CONFIGURATION = Configuration(
         Setting("papers.coordinates", SWITCH, False, "ask GROBID for the places of things on their pages"),
         Setting("papers.thumbnails", SWITCH, False, "draw the first page of each PDF (extra `pictures`)"),
         Setting("papers.catalogue", TEXTS, [], "JSON lines of Crossref, fatcat, OpenAlex: files or folders"),
-        Setting("papers.catalogue_index", TEXT, "catalogue.db", "where the index of the catalogue is kept"),
+        Setting("papers.catalogue_index", TEXT, "catalogue.db", "where the catalogue's index is kept", written=True),
     ),
     source=(
         *CAPTURED,
