@@ -39,10 +39,17 @@ from windrow.collections.pages.adapter.page_story import PageVisit as PageAsked
 from windrow.collections.pages.adapter.site_story import OutcomeTally, SiteOrigin, SiteState
 from windrow.collections.pages.database.page_versions import Counted, Near
 from windrow.collections.pages.search.rank import ScorePart
+from windrow.collections.papers.columns import BYTES, ENCODINGS, INT64, JSON, TEXT
 from windrow.engine.check import Fault
+from windrow.engine.ledger.attempts import AttemptRow
+from windrow.engine.ledger.captures import CapturedRow
+from windrow.engine.ledger.requests import Followed
+from windrow.engine.ledger.takedowns import TombstoneRow
 from windrow.engine.takedown import TakedownResult
-from windrow.model import DiffLine, TextChange
+from windrow.model import CdxLine, DiffLine, TextChange
 from windrow.record_hit import RecordHit
+from windrow.record_lines import RecordAddress
+from windrow.stores.records import RecordVersion, Skipped
 
 Shape = type | dict[str, str]
 """A class whose fields are told, or the fields of a message by name with what they hold."""
@@ -91,6 +98,31 @@ MESSAGES = {
     "visit": Message("why", "one question for the page; fields that say nothing are left out", PageAsked),
     "site": Message("why", "the site or host in question; its origins follow", SiteState),
     "origin": Message("why", "an origin of the site", SiteOrigin),
+    "record, its history": Message("why", "the record in question; its versions follow, and what it waits for", {
+        "key": "text", "collection": "text", "versions": "number",
+    }),
+    "version, of a record": Message("why", "what a source said of the record at a time, oldest first", RecordVersion),
+    "row": Message("why", "of a paper, the columns of its row but for those of bytes, by their names", {
+        name: {TEXT: "text", INT64: "number", JSON: "object"}[kind] for name, kind in ENCODINGS.items() if kind != BYTES
+    }),
+    "address": Message("why", "the address in question, of a collection of records; its visits follow", RecordAddress),
+    "visit, of a record's address": Message(
+        "why", "one question for the address; fields that say nothing are left out", AttemptRow
+    ),
+    "captured": Message("why", "whose capture the visit before it took, where nobody was asked", CapturedRow),
+    "followed": Message("why", "what the answer of the visit before it led to", Followed),
+    "made": Message("why", "a record that was made of the answer to a visit", {"visit": "number", "key": "text"}),
+    "skipped": Message("why", "a document, or a thing in it, of which no record was made", Skipped),
+    "wait": Message("why", "a service whose answer a document waits for; its last attempts follow", {
+        "visit": "number", "service": "text", "url": "text", "attempts": "number",
+    }),
+    "attempt": Message("why", "a question for that service; fields that say nothing are left out", AttemptRow),
+    "capture": Message("why", "an address that another collection or maker keeps, and why a source left it out", {
+        "source": "text", "from": "text", "visit": "number", "reason": "text", "rule": "text",
+    }),
+    "tombstone": Message(
+        "why", "an address or its whole origin was taken down; fields that say nothing are left out", TombstoneRow
+    ),
     "candidate": Message("why", "one of several things that may be meant", Meaning),
     "retry": Message("retry", "an item that was put back", _DECIDED),
     "cancel": Message("cancel", "an item that was ended", _DECIDED),
@@ -114,11 +146,11 @@ MESSAGES = {
     "manual_page": Message("help TOPIC", "a page of the manual, or a command's help", {"name": "text", "text": "text"}),
     "completion": Message("completion", "the script for a shell", {"shell": "text", "script": "text"}),
 }  # fmt: skip
-"""Every type of message."""
+"""Every type of message; one whose fields depend on what is asked for has a name for each behind a comma."""
 
 PARTS = (
     SourceCount, PhaseCount, ReasonCount, FindingCount, OutcomeCount, SourceState, StateCount, SnippetMark, ScorePart,
-    OutcomeTally, Counted, TextChange, DiffLine, Tombstone, Near,
+    OutcomeTally, Counted, TextChange, DiffLine, Tombstone, Near, CdxLine,
 )  # fmt: skip
 """What lists within messages hold."""
 
@@ -144,8 +176,10 @@ def shape(told: Shape) -> dict[str, str]:
 def _kind(hint: Any) -> str:
     known = {bool: "yes/no", int: "number", float: "number", datetime: "time", type(None): "null"}
     origin, inside = typing.get_origin(hint), typing.get_args(hint)
+    if hint in PARTS:
+        return str(hint.__name__)
     if origin is tuple:
-        return f"list of {inside[0].__name__ if inside[0] in PARTS else _kind(inside[0]) + 's'}"
+        return f"list of {_kind(inside[0])}{'' if inside[0] in PARTS else 's'}"
     if origin in {types.UnionType, typing.Union}:
         return " or ".join(_kind(each) for each in inside)
     if origin is not None:

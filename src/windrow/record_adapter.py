@@ -61,7 +61,7 @@ from windrow.query import parse
 from windrow.query.snippet import pattern
 from windrow.query.tree import wanted
 from windrow.record_hit import RecordSearchEnd, result_of
-from windrow.record_lines import made_lines, standing, takedown_lines
+from windrow.record_lines import address_told, made_lines, standing, takedown_lines
 from windrow.stores.archive import open_response
 from windrow.stores.records import RecordStore
 from windrow.stores.sqlite_file import remove_scratch
@@ -326,7 +326,7 @@ class RecordAdapter:
         lines = [f"{row.url}: {'taken' if taken else 'asked'} for {self._collection.name}, source {row.source}"]
         if row.via_url:
             lines.append(f"  found at {row.via_url}")
-        messages = [Message("address", row)]
+        messages = [Message("address", address_told(row))]
         lines += [line for grave in graves for line in takedown_lines(grave)]
         messages += [Message("tombstone", grave, omit_empty=True) for grave in graves]
         for visit in visits:

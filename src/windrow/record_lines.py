@@ -3,10 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
 
+from windrow.engine.ledger.addresses import AddressRow
 from windrow.engine.ledger.moment import spell
 from windrow.engine.ledger.takedowns import TombstoneRow
 from windrow.stores.records import RecordVersion
+
+
+class RecordAddress(NamedTuple):
+    """An address that a collection of records asked or took, and where it was found.
+
+    `due` is when it is asked next, None for never; one that is due now may have been so since 1970.
+    """
+
+    url: str
+    origin: str
+    source: str
+    collection: str
+    via_url: str | None
+    due: datetime | None
+    failures: int
+
+
+def address_told(row: AddressRow) -> RecordAddress:
+    """Return what programs are told of an address."""
+    due = None if row.due is None else datetime.fromtimestamp(row.due, UTC)
+    return RecordAddress(row.url, row.origin, row.source, row.collection, row.via_url, due, row.failures)
 
 
 def standing(last: RecordVersion) -> str:
