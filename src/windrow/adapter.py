@@ -307,6 +307,8 @@ class Adopts(Protocol):
 
     ADOPTED_AT: str
     """The phase from which adopted documents go on."""
+    ADOPTS: str
+    """What may be adopted, as the help of `run` says it: `a folder of ...`."""
 
     def adopt(self, workspace: Workspace, folder: Path) -> Source:
         """Return a source over a folder of documents that are held already."""

@@ -16,7 +16,7 @@ from windrow.errors import StoreError
 from windrow.model import Limits
 from windrow.reasons import Reason
 
-STEP = Derive("index", "1")
+STEP = Derive("index")
 FOLLOWING = replace(TOY, phases=("get", "obey", "index"), steps=(STEP,))
 
 

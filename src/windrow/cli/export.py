@@ -7,13 +7,31 @@ import sys
 import click
 
 from windrow.cli.kind import exports
-from windrow.cli.verb import option, verb
+from windrow.cli.verb import Verb, option, verb
 from windrow.cli.voice import OutputFailed, Voice, spell_strange
 from windrow.display import counted
 
 
+class ExportCommand(Verb):
+    """`export`, with what the archive and the installed collections can write."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what there is and in which forms, then the options."""
+        from windrow.app.export import forms  # noqa: PLC0415 loads the collections
+
+        with formatter.section("What there is"):
+            formatter.write_dl(
+                [
+                    (f"{name}, as {', '.join(one.forms)}", f"{one.help[:1].upper()}{one.help[1:]}.")
+                    for name, one in forms().items()
+                ]
+            )
+        super().format_options(ctx, formatter)
+
+
 @verb(
     "export",
+    shape=ExportCommand,
     examples=[
         "windrow export captures --as cdxj > index.cdxj",
         "windrow export captures --as cdxj | gzip > index.cdxj.gz",
@@ -21,14 +39,11 @@ from windrow.display import counted
     declared=True,
 )
 @click.argument("what", metavar="WHAT", shell_complete=exports)
-@option("--as", "form", required=True, metavar="FORM", help="How it is written: see above.")
+@option("--as", "form", required=True, metavar="FORM", help="How it is written: see what there is.")
 def command(voice: Voice, what: str, form: str) -> int:
     """Write what the workspace holds in a form of its own standard, to standard output.
 
-    captures, as cdxj: an index of the archive. All else is of the collections that are installed. Of drops:
-    tracker, as mysql, postgresql or sqlite: its tables as SQL, which makes them, fills them and drops nothing;
-    load it into an empty database. Of pages: summary, as sqlite: the Summary Database, a whole file as it is at
-    one moment, whoever writes meanwhile; pages, as jsonl: a line for each version of each page.
+    WHAT is one of the names below: of the archive, and of the collections that are installed.
     """
     from windrow.app.export import export  # noqa: PLC0415 `--help` needs no database
 

@@ -45,7 +45,7 @@ def command(voice: Voice, names: tuple[str, ...], **told: object) -> int:
         count = workspace.lift(names)
         if voice.json:
             voice.message("lifted", {"tombstones": count})
-        voice.talk(f"{count} may be asked for again; next: windrow run pages" if count else "no tombstone stands there")
+        voice.talk(f"{count} may be asked for again; next: windrow run" if count else "no tombstone stands there")
         return 0
     found = workspace.would_forget(names)
     if names and (told["dry"] or not told["yes"]):

@@ -61,6 +61,17 @@ class RunCommand(DeclaredOptions):
 
         return (setting for made in installed().values() for setting in made.configuration.settings)
 
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the help, then what may be adopted."""
+        super().format_help_text(ctx, formatter)
+        from windrow.registry import capable  # noqa: PLC0415
+
+        for one in capable("adopt").values():
+            told = f"With --from {one.ADOPTED_AT}, NAME may be {one.ADOPTS}: they are adopted, as if just fetched."
+            formatter.write_paragraph()
+            with formatter.indentation():
+                formatter.write_text(told)
+
 
 @verb(
     "run",
@@ -86,9 +97,6 @@ class RunCommand(DeclaredOptions):
 @option("--quiet", is_flag=True, section=HOW, help="No progress and no summary; errors are still told.")
 def command(voice: Voice, *, dry_run: bool, quiet: bool, every: str | None, **asked: Any) -> int:
     """Harvest: all sources, or the collections and sources named.
-
-    With --from unzip, NAME may be a folder of zips that are held already (with add, edit or delete in
-    it): they are adopted, as if they had just been fetched.
 
     NAME may also be WARC files of other makers, folders of them, or lists that name one on each line. They
     are taken into the archive and summarised like what was crawled here, and nobody is asked; --as names

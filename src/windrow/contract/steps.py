@@ -212,7 +212,6 @@ class Derive:
     """Bring what is made from the store up to date, such as an index; the adapter names what does it."""
 
     phase: str
-    version: str
 
 
 Step = Read | Check | Load | Judge | Summarise | Settle | Derive

@@ -17,7 +17,7 @@ COLLECTION = Collection(
     ),
     steps=(
         Settle("read", "3", later(f"{_STEPS}:read_events"), missing=later(f"{_STEPS}:missing_events")),
-        Derive("document", "1"),
+        Derive("document"),
     ),
     adapter="windrow.collections.events.adapter:ADAPTER",
     configuration=CONFIGURATION,

@@ -16,7 +16,7 @@ COLLECTION = Collection(
     ),
     steps=(
         Settle("read", "1", later(f"{_DISCOVER}:read"), tell=later(f"{_DISCOVER}:tell")),
-        Derive("publish", "1"),
+        Derive("publish"),
     ),
     adapter="windrow.collections.news.adapter:ADAPTER",
     configuration=CONFIGURATION,

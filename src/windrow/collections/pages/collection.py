@@ -41,7 +41,7 @@ COLLECTION = Collection(
             expires=later(f"{_STEP}:expires"),
             known_as=later(f"{_STEP}:known_as"),
         ),
-        Derive("index", "1"),
+        Derive("index"),
     ),
     adapter="windrow.collections.pages.adapter:ADAPTER",
     configuration=CONFIGURATION,

@@ -13,7 +13,7 @@ COLLECTION = Collection(
     discovery=Captures(later(f"{_FINDING}:select"), "1", unchanged=False, kinds=later(f"{_FINDING}:kinds")),
     steps=(
         Settle("extract", "1", later("windrow.collections.papers.extract:extract"), retakes=2),
-        Derive("match", "1"),
+        Derive("match"),
     ),
     adapter="windrow.collections.papers.adapter:ADAPTER",
     configuration=CONFIGURATION,

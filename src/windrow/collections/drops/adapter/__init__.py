@@ -6,6 +6,7 @@ ADAPTER = LazyAdapter(
     __name__,
     {
         "ADOPTED_AT": "adopt",
+        "ADOPTS": "adopt",
         "EXPORTS": "export",
         "adopt": "adopt",
         "attempt": "trial",

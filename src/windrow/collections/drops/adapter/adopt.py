@@ -14,6 +14,7 @@ from windrow.model import Site, Source
 
 NAME = "adopted"
 ADOPTED_AT = "unzip"
+ADOPTS = f"a folder of zips that are held already, with {', '.join(FOLDERS[:-1])} or {FOLDERS[-1]} in it"
 
 
 def adopt(workspace: Workspace, folder: Path) -> Source:
