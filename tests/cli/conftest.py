@@ -7,6 +7,7 @@ import gc
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -46,12 +47,12 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def open_files() -> set[str]:
-    """Return the files in folders of tests that this process has open."""
+    """Return the databases in folders of tests that this process has open."""
     held = set()
     for one in Path("/proc/self/fd").iterdir():
         with contextlib.suppress(OSError):  # the listing's own
             held.add(str(one.readlink()))
-    return {name for name in held if "/pytest-" in name}
+    return {name for name in held if "/pytest-" in name and re.search(r"\.(sqlite|db)(-wal|-shm)?$", name)}
 
 
 @pytest.fixture

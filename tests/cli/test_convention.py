@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import get_args
 
 import click
@@ -55,6 +56,10 @@ def test_help_shows_the_examples_that_a_collection_declares_for_that_command(win
     declared = Configuration(examples=("windrow run toy --every 6h", "windrow new source a a.example --collection toy"))
     toy = replace(collection("pages"), name="toy", configuration=declared)
     monkeypatch.setattr("windrow.registry.installed", lambda: {"toy": toy})
+    monkeypatch.setattr(
+        "windrow.registry.capable", lambda _can: {"toy": SimpleNamespace(ADOPTED_AT="weave", ADOPTS="a basket")}
+    )
+    assert "With --from weave, NAME may be a basket" in helped("windrow run", windrow)
     for name in ("run", "new source"):
         (mine,) = [one for one in declared.examples if one.startswith(f"windrow {name} ")]
         (other,) = [one for one in declared.examples if one != mine]
