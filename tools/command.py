@@ -39,6 +39,7 @@ from windrow.collections.pages.adapter.page_story import PageVisit as PageAsked
 from windrow.collections.pages.adapter.site_story import OutcomeTally, SiteOrigin, SiteState
 from windrow.collections.pages.database.page_versions import Counted, Near
 from windrow.collections.pages.search.rank import ScorePart
+from windrow.collections.papers.adapter.papers import FailedCapture
 from windrow.collections.papers.columns import BYTES, ENCODINGS, INT64, JSON, TEXT
 from windrow.engine.check import Fault
 from windrow.engine.ledger.attempts import AttemptRow
@@ -120,6 +121,9 @@ MESSAGES = {
     "capture": Message("why", "an address that another collection or maker keeps, and why a source left it out", {
         "source": "text", "from": "text", "visit": "number", "reason": "text", "rule": "text",
     }),
+    "failed_capture": Message(
+        "why", "of a digest, an index line with it, or a record that has it, that could not be taken", FailedCapture
+    ),
     "tombstone": Message(
         "why", "an address or its whole origin was taken down; fields that say nothing are left out", TombstoneRow
     ),

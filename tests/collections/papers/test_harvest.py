@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
 import json
 import os
@@ -124,6 +125,15 @@ def test_what_is_no_paper_has_a_reason_each(harvested):
     assert "not_wanted" in harvested.why(f"sha1:{sha1(b'<html>not found</html>')}")
     assert "not_wanted the bytes are text/html" in harvested.why("http://example.org/lie.pdf")
     assert "digest_mismatch" in harvested.why("http://example.org/changed.pdf")
+    # By the digest that the index claims, however it is spelled, and by that of the bytes.
+    claimed, real = sha1(b"x"), sha1(pdf("Of another digest"))
+    for name in (f"sha1:{claimed}", claimed.lower(), hashlib.sha1(b"x").hexdigest(), f"sha1:{real}"):
+        said = harvested.why(name)
+        assert re.search(r"an index line for http://example.org/changed.pdf names \S*one\.warc\.gz at \d+, with", said)
+        assert "digest_mismatch: the record at " in said
+        assert f"has sha1:{real}, the index says sha1:{claimed}" in said
+    assert "no record with these bytes is in papers" in harvested.why(f"sha1:{claimed}")
+    assert harvested.why(f"sha1:{sha1(b'unknown')}") == ""
     taken = r"nobody was asked: it was taken from .*/one\.warc\.gz at \d+\n"
     assert re.search(taken, harvested.why("http://example.org/lie.pdf"))
     told = harvested.why("http://example.org/slow.pdf")

@@ -89,6 +89,14 @@ class FailedRow(NamedTuple):
     address: int
 
 
+class FailedClaim(NamedTuple):
+    """A line, as JSON, whose record could not be had, why, and what was said of the record then."""
+
+    line: str
+    reason: Reason
+    message: str
+
+
 def _captured(row: tuple[Any, ...]) -> CapturedRow:
     *said, line = row
     return CapturedRow(*said)._replace(line=CdxLine(*json.loads(line)) if line else None)
@@ -191,6 +199,10 @@ class CaptureQueries:
     def failed_line(self, collection: str, place: tuple[str, int]) -> str:
         """Return the line, as JSON, whose record at a place could not be had."""
         return str(self._database.value("capture_failed_line", collection, *place) or "")
+
+    def failed_of_digest(self, collection: str, digest: str, limit: int) -> list[FailedClaim]:
+        """Return wanted lines whose record could not be had and that name a digest, or whose record has that one."""
+        return self._database.rows(FailedClaim, "captures_failed_of_digest", collection, digest, limit)
 
     def captured(self, visit: int) -> CapturedRow | None:
         """Return whose capture a visit took; None where it asked for itself."""

@@ -130,6 +130,11 @@ SELECT reason FROM capture_failed WHERE collection = ? AND warc = ? AND place_of
 -- name: capture_failed_line
 SELECT line FROM capture_failed WHERE collection = ? AND warc = ? AND place_offset = ?;
 
+-- name: captures_failed_of_digest
+-- Wanted lines whose record could not be had, where the line, or what was said of the record, has a text in it.
+SELECT f.line, f.reason, v.message FROM capture_failed f JOIN attempt v ON v.seq = f.visit
+WHERE f.collection = ?1 AND (instr(f.line, ?2) OR instr(v.message, ?2)) ORDER BY f.visit LIMIT ?3;
+
 -- name: capture_mended
 DELETE FROM capture_failed WHERE collection = ? AND warc = ? AND place_offset = ?;
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from windrow.adapter import Explanation, Got, Message, Note, Part, Record, Replayed
 from windrow.collections.papers.adapter import rows
@@ -27,9 +28,11 @@ from windrow.engine.run import Harvest
 from windrow.engine.session import Setup
 from windrow.engine.takedown import TakedownTarget
 from windrow.errors import StepError
-from windrow.model import Item, Level, Limits
+from windrow.model import CdxLine, Item, Level, Limits
 from windrow.record_adapter import RecordAdapter
 from windrow.stores.records import RecordStore
+
+_CLAIMS = 20
 
 
 class PaperAdapter(RecordAdapter):
@@ -83,17 +86,20 @@ class PaperAdapter(RecordAdapter):
                 yield Fault(where.table, f"{missing} papers have no row", "windrow replay")
 
     def explain(self, workspace: Workspace, ledger: Ledger, what: str) -> Explanation | None:
-        """Tell the story of a paper by its digest, however that is spelled, and what its row says."""
+        """Tell the story of a paper by its digest, however that is spelled: its row, and lines that claimed it in vain."""
         found = super().explain(workspace, ledger, _key(what))
         where = self._places(workspace)
-        if found is None or not named(what) or not where.store.is_file():
+        if not named(what):
             return found
-        with opened(where) as table:
-            cells = decoded(table.get(row_key(named(what), where.form)))
-        lines = list(_passing(where, _key(what)))
-        lines += [f"  row of {where.name}:"] + [f"      {name}: {_shown(cells[name])}" for name in sorted(cells)]
-        said = {name: value for name, value in cells.items() if not isinstance(value, bytes)}
-        return found._replace(lines=(*found.lines, *lines), messages=(*found.messages, Message("row", said)))
+        if found is not None and where.store.is_file():
+            found = _with_row(found, where, what)
+        claims = list(_failed_claims(ledger, named(what)))
+        if claims and found is None:
+            found = Explanation(_key(what), (), (f"{_key(what)}: no record with these bytes is in papers",))
+        if found is None or not claims:
+            return found
+        messages = [Message("failed_capture", one) for one in claims]
+        return found._replace(lines=(*found.lines, *map(_claim_line, claims)), messages=(*found.messages, *messages))
 
     def attempt(self, workspace: Workspace | None, address: str) -> Iterator[Part]:
         """Read one file, or ask for one address, as a run would; GROBID is not asked."""
@@ -135,6 +141,39 @@ class PaperAdapter(RecordAdapter):
 def _key(name: str) -> str:
     """Return the key of a record that a person means; what is no digest is what it was."""
     return f"sha1:{digest_}" if (digest_ := named(name)) else name
+
+
+def _with_row(found: Explanation, where: Places, what: str) -> Explanation:
+    with opened(where) as table:
+        cells = decoded(table.get(row_key(named(what), where.form)))
+    lines = list(_passing(where, _key(what)))
+    lines += [f"  row of {where.name}:"] + [f"      {name}: {_shown(cells[name])}" for name in sorted(cells)]
+    said = {name: value for name, value in cells.items() if not isinstance(value, bytes)}
+    return found._replace(lines=(*found.lines, *lines), messages=(*found.messages, Message("row", said)))
+
+
+class FailedCapture(NamedTuple):
+    """A line of an index whose record could not be had, and that claims a `digest`, or whose bytes have it."""
+
+    url: str
+    digest: str
+    warc: str
+    offset: int | None
+    reason: str
+    message: str
+
+
+def _failed_claims(ledger: Ledger, digest: str) -> Iterator[FailedCapture]:
+    """Yield the failed lines that speak of a digest; a line whose address only has it in it does not."""
+    for one in ledger.captures.failed_of_digest(COLLECTION.name, digest, _CLAIMS):
+        line = CdxLine(*json.loads(one.line))
+        if named(line.digest) == digest or digest in one.message:
+            yield FailedCapture(line.url, line.digest, line.warc, line.offset, str(one.reason), one.message)
+
+
+def _claim_line(one: FailedCapture) -> str:
+    place = f"{one.warc} at {one.offset}, with the digest {one.digest or '-'}"
+    return f"  an index line for {one.url} names {place}: {one.reason}: {one.message}"
 
 
 def _passing(where: Places, key: str) -> Iterator[str]:
