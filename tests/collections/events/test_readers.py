@@ -102,6 +102,42 @@ def test_a_calendar_that_ends_between_two_events_is_read_and_said_to_be_truncate
     assert [one.reason for one in read("BEGIN:VCALENDAR\r\nVERSION", "icalendar")[1]] == [Reason.TRUNCATED]
 
 
+def test_times_of_a_calendar_with_zones_of_their_own_are_noted_where_the_clocks_repeat_or_skip_them():
+    berlin = ";TZID=Europe/Berlin:"
+    found, unread = read(calendar(
+        event("gap", f"{berlin}20260329T023000"), event("fold", f"{berlin}20261025T023000"),
+        event("plain", f"{berlin}20261025T040000"), event("utc", ":20261025T003000Z"),
+        event("again", f"{berlin}20261024T023000", rrule="FREQ=DAILY;COUNT=2"),
+    ), "icalendar")  # fmt: skip
+    assert unread == []
+    assert [(one.uid, one.value["datetime"], one.value.get("time_note")) for one in found] == [
+        ("p/gap", "2026-03-29T01:30:00Z", "nonexistent"), ("p/fold", "2026-10-25T00:30:00Z", "ambiguous"),
+        ("p/plain", "2026-10-25T03:00:00Z", None), ("p/utc", "2026-10-25T00:30:00Z", None),
+        ("p/again 2026-10-24T00:30:00Z", "2026-10-24T00:30:00Z", None),
+        ("p/again 2026-10-25T00:30:00Z", "2026-10-25T00:30:00Z", "ambiguous"),
+    ]  # fmt: skip
+
+
+def test_a_day_in_exdate_leaves_out_what_begins_on_it_and_a_period_in_rdate_has_its_own_end():
+    zone = ";TZID=America/New_York:"
+    found, unread = read(calendar(
+        event("a", f"{zone}20261002T220000", rrule="FREQ=DAILY;COUNT=3", exdate=";VALUE=DATE:20261003"),
+        event("b", ":20261002T090000Z", dtend=":20261002T093000Z",
+              rdate=";VALUE=PERIOD:20261005T090000Z/PT1H,20261006T100000Z/20261006T120000Z"),
+    ), "icalendar")  # fmt: skip
+    assert unread == []
+    assert values(found, "datetime", "end_datetime") == [
+        ("2026-10-03T02:00:00Z", ""), ("2026-10-05T02:00:00Z", ""), ("2026-10-02T09:00:00Z", "2026-10-02T09:30:00Z"),
+        ("2026-10-05T09:00:00Z", "2026-10-05T10:00:00Z"), ("2026-10-06T10:00:00Z", "2026-10-06T12:00:00Z"),
+    ]  # fmt: skip
+
+
+def test_an_event_with_too_many_repetitions_to_get_through_is_told_and_not_silently_none():
+    found, unread = read(calendar(event("a", ":19000101T000000Z", rrule="FREQ=SECONDLY")), "icalendar")
+    assert found == []
+    assert [(one.reason, one.key) for one in unread] == [(Reason.TOO_LARGE, "")]
+
+
 def test_json_is_read_by_path_with_alternatives_and_missing_values_as_the_standard_wants_them():
     found, unread = read(
         '{"data": {"list": [{"n": 7, "name": "A", "when": {"day": "2026-09-15", "hour": "10:00"}, "tags": ["x", "y"]},'

@@ -80,6 +80,27 @@ def at_local(local: datetime, zone: ZoneInfo) -> EventTime | None:
     return EventTime(utc, note=note, local=naive.isoformat())
 
 
+def at_zoned(at: datetime, zone: ZoneInfo) -> EventTime | None:
+    """Return a time that is told in a zone of its own, noted where the clocks there repeat or skip it.
+
+    >>> at_zoned(datetime(2027, 3, 28, 2, 30, tzinfo=ZoneInfo("Europe/Berlin")), ZoneInfo("America/New_York")).note
+    'nonexistent'
+    """
+    found = at_aware(at, zone)
+    if found is None or at.tzinfo is None:
+        return found
+    try:
+        other = at.replace(fold=1 - at.fold).astimezone(UTC).replace(microsecond=0)
+        back = found.utc.astimezone(at.tzinfo).replace(tzinfo=None)
+    except (OverflowError, ValueError):
+        return found
+    if other == found.utc:
+        return found
+    return found._replace(
+        note="ambiguous" if back == at.replace(tzinfo=None, microsecond=0, fold=back.fold) else "nonexistent"
+    )
+
+
 def at_aware(at: datetime, zone: ZoneInfo) -> EventTime | None:
     """Return a time that has a zone."""
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
@@ -11,7 +12,7 @@ from typing import Any
 
 from windrow.collections.events.parser import ParserInput, RawEvent, Unread
 from windrow.collections.events.readers.decoded import text_of
-from windrow.collections.events.times import EventTime, at_aware, at_local, on_day, spelled
+from windrow.collections.events.times import EventTime, at_local, at_zoned, on_day, spelled
 from windrow.errors import MissingExtra, StepError
 from windrow.reasons import Reason
 
@@ -90,6 +91,8 @@ def _library() -> Any:
         import icalendar  # noqa: PLC0415 an extra
     except ImportError:
         raise MissingExtra("reading iCalendar", "events") from None
+    # What it guesses of the names of zones is nothing to tell on the screen of whoever runs this.
+    warnings.filterwarnings("ignore", module=r"icalendar\b")
     return icalendar
 
 
@@ -137,37 +140,62 @@ def _told(given: ParserInput, block: str, event: Any, moved: set[tuple[str, str]
     if event.get("RRULE") is None and event.get("RDATE") is None:
         yield one
         return
-    for at in _repeated(given, event, start):
-        if (uid, spelled(at.utc)) not in moved:
-            yield one._replace(id=f"{uid} {spelled(at.utc)}" if uid else "", start=at, end=_end(at, length))
+    for at, lasts in _repeated(given, event, start):
+        if at is None:
+            why = f"{one.title[:80]!r} has more than {MOST * 10} repetitions before the time that is looked at is over"
+            yield Unread(Reason.TOO_LARGE, why, _single(block))
+        elif (uid, spelled(at.utc)) not in moved:
+            end = _end(at, length if lasts is None else lasts)
+            yield one._replace(id=f"{uid} {spelled(at.utc)}" if uid else "", start=at, end=end)
 
 
-def _repeated(given: ParserInput, event: Any, start: EventTime) -> Iterator[EventTime]:
-    """Yield the starts of a repeated event within the window around the visit, by the clock of its own zone."""
+def _repeated(given: ParserInput, event: Any, start: EventTime) -> Iterator[tuple[EventTime | None, timedelta | None]]:
+    """Yield the starts of a repeated event within the window around the visit, by the clock of its own zone.
+
+    Beside a start is how long that repetition lasts, where it says so by itself. None in place of a start: there are
+    too many to get through the window.
+    """
+    zone = getattr(event.get("DTSTART").dt, "tzinfo", None)
+    repetitions, lengths = _repetitions(event, zone)
+    # A day among times leaves out what begins on it, as those who write it mean.
+    left_out = {each for each in _listed(event, "EXDATE") if not isinstance(each, datetime | tuple)}
+    begin = given.visited.replace(tzinfo=None) - timedelta(seconds=given.parser.past)
+    end = given.visited.replace(tzinfo=None) + timedelta(seconds=given.parser.ahead)
+    for number, at in enumerate(islice(repetitions, MOST * 10 + 1)):
+        if at > end:
+            return
+        if number >= MOST * 10:
+            yield None, None
+        elif at >= begin and at.date() not in left_out:
+            made = on_day(at.date()) if start.all_day else _local(given, at, zone)
+            if made:
+                yield made, lengths.get(at)
+
+
+def _repetitions(event: Any, zone: Any) -> tuple[Iterable[datetime], dict[datetime, timedelta]]:
+    """Return the starts that the rules of an event make, by the clock of its zone, and the lengths of some."""
     from dateutil.rrule import rruleset, rrulestr  # noqa: PLC0415 comes with the library
 
-    first = event.get("DTSTART").dt
-    zone = getattr(first, "tzinfo", None)
-    base = first.replace(tzinfo=None) if isinstance(first, datetime) else datetime(first.year, first.month, first.day)  # noqa: DTZ001
-    rules = rruleset()
+    rules, base = rruleset(), _bare(event.get("DTSTART").dt, None)
     for rule in _several(event.get("RRULE")):
         spelt = re.sub(r"UNTIL=(\d{8})(T\d{6})?Z?", lambda found: _until(found, zone), rule.to_ical().decode())
         rules.rrule(rrulestr(spelt, dtstart=base, ignoretz=True))
     if event.get("RRULE") is None:
         rules.rdate(base)
-    for name, put in (("RDATE", rules.rdate), ("EXDATE", rules.exdate)):
-        for listed in _several(event.get(name)):
-            for each in listed.dts:
-                put(_bare(each.dt[0] if isinstance(each.dt, tuple) else each.dt, zone))
-    begin = given.visited.replace(tzinfo=None) - timedelta(seconds=given.parser.past)
-    end = given.visited.replace(tzinfo=None) + timedelta(seconds=given.parser.ahead)
-    for number, at in enumerate(islice(rules, MOST * 10)):
-        if at > end or number >= MOST * 10:
-            return
-        if at >= begin:
-            made = on_day(at.date()) if start.all_day else _local(given, at, zone)
-            if made:
-                yield made
+    lengths: dict[datetime, timedelta] = {}
+    for each in _listed(event, "RDATE"):
+        begin, end = each if isinstance(each, tuple) else (each, None)
+        rules.rdate(_bare(begin, zone))
+        if end is not None:
+            lengths[_bare(begin, zone)] = end if isinstance(end, timedelta) else end - begin
+    for each in _listed(event, "EXDATE"):
+        rules.exdate(_bare(each[0] if isinstance(each, tuple) else each, zone))
+    return rules, lengths
+
+
+def _listed(event: Any, name: str) -> list[Any]:
+    """Return the days, times and periods of a property, which may stand there more than once."""
+    return [each.dt for listed in _several(event.get(name)) for each in listed.dts]
 
 
 def _until(found: re.Match[str], zone: Any) -> str:
@@ -185,7 +213,7 @@ def _bare(at: date | datetime, zone: Any) -> datetime:
 
 
 def _local(given: ParserInput, at: datetime, zone: Any) -> EventTime | None:
-    return at_local(at, given.zone) if zone is None else at_aware(at.replace(tzinfo=zone), given.zone)
+    return at_local(at, given.zone) if zone is None else at_zoned(at.replace(tzinfo=zone), given.zone)
 
 
 def _several(value: Any) -> list[Any]:
@@ -196,7 +224,7 @@ def _when(given: ParserInput, value: Any) -> EventTime | None:
     """Return a time of the calendar; one without a zone is in that of the source."""
     at = _dated(value)
     if isinstance(at, datetime):
-        return at_aware(at, given.zone) if at.tzinfo else at_local(at, given.zone)
+        return at_zoned(at, given.zone) if at.tzinfo else at_local(at, given.zone)
     return on_day(at) if isinstance(at, date) else None
 
 

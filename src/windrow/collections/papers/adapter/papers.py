@@ -86,7 +86,7 @@ class PaperAdapter(RecordAdapter):
                 yield Fault(where.table, f"{missing} papers have no row", "windrow replay")
 
     def explain(self, workspace: Workspace, ledger: Ledger, what: str) -> Explanation | None:
-        """Tell the story of a paper by its digest, however that is spelled: its row, and lines that claimed it in vain."""
+        """Tell the story of a paper by its digest, however that is spelled: its row, and failed lines with it."""
         found = super().explain(workspace, ledger, _key(what))
         where = self._places(workspace)
         if not named(what):
