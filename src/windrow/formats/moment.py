@@ -23,6 +23,7 @@ _SPOKEN = (
 )  # fmt: skip
 _WITHIN = re.compile(r"(?<![\w/.-])(?=\d{4}([-/.])\d\d\1\d\d(?!\d))", re.ASCII)
 _CLOCK = re.compile(r"\b(\d{1,2}):(\d\d)(?::(\d\d))?\s*([ap])?\.?m?\b", re.ASCII | re.IGNORECASE)
+_HALF = re.compile(r"\d\s*[ap]\.?m\b", re.ASCII | re.IGNORECASE)
 _FIRST_YEAR = 1_500
 _NOON = 12
 _SHORT = re.compile(r"(\d{4})(?:-(\d{2}))?", re.ASCII)
@@ -82,7 +83,8 @@ def _iso(text: str) -> datetime | None:
 
 
 def _mail(text: str) -> datetime | None:
-    if not text.isascii() or text.isdigit():
+    # The clock of a mail has 24 hours; its reader takes 9:05 pm for 9:05.
+    if not text.isascii() or text.isdigit() or _HALF.search(text):
         return None
     try:
         return parsedate_to_datetime(text)

@@ -1,5 +1,6 @@
 """Each reader on documents as sources publish them, and on such that are broken."""
 
+import json
 from datetime import UTC, date, datetime
 
 import pytest
@@ -213,6 +214,25 @@ def test_xml_is_read_by_path_whatever_its_namespaces_and_an_error_page_is_none()
     with pytest.raises(StepError) as caught:
         read('<!DOCTYPE votes [<!ENTITY a "aaa">]><votes>&a;</votes>', "xml", **rules)
     assert caught.value.reason is Reason.DTD_FORBIDDEN
+
+
+def test_a_clock_of_twelve_hours_is_read_however_a_page_or_an_api_writes_it():
+    written = {
+        "October 5, 2026 2:00 p.m.": "18:00", "2026-10-05 1:30 PM": "17:30", "October 5, 2026 12:00 a.m.": "04:00",
+        "Monday, October 5, 2026 10 A.M. - 12 P.M.": "14:00", "5 Oct 2026 10.30am": "14:30", "Oct 5, 2026 noon": "16:00",
+        "Oct 5, 2026, 1:00\u20133:00 pm ET": "17:00", "Oct 5, 2026 9 a.m. PT": "16:00", "9 am on October 5, 2026": "13:00",
+        "Oct 5, 2026 11:00 - 1:00 pm": "15:00", "Oct 5, 2026 14:00": "18:00", "Mon, 05 Oct 2026 08:00:00 EST": "13:00",
+    }  # fmt: skip
+    told = json.dumps([{"id": one, "t": "A", "s": one} for one in written])
+    found, unread = read(told, "json", fields={"id": "id", "title": "t", "start": "s"})
+    assert unread == []
+    assert {one.value["unique_key"]: one.value["datetime"] for one in found} == {
+        one: f"2026-10-05T{clock}:00Z" for one, clock in written.items()
+    }
+    meeting = (
+        '[{"EventId": 12, "EventBodyName": "Council", "EventDate": "2026-09-15T00:00:00", "EventTime": "1:30 PM"}]'
+    )
+    assert read(meeting, "legistar")[0][0].value["datetime"] == "2026-09-15T17:30:00Z"
 
 
 def test_html_is_read_by_selector_and_by_the_headings_of_a_table():

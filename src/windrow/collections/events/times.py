@@ -15,6 +15,19 @@ from zoneinfo import ZoneInfo
 from windrow.formats.moment import written
 
 _CLOCK = re.compile(r"\d:\d\d|\dT\d\d|\d\s*[ap]\.?m\b", re.IGNORECASE)
+_TWELVE = re.compile(
+    r"(?<![\d/.-])(?:(?P<from>\d{1,2})(?:[:.](?P<from_minute>\d\d))?\s*(?:-|\u2013|\u2014|to)\s*)?"
+    r"(?P<hour>\d{1,2})(?:[:.](?P<minute>\d\d)(?::(?P<second>\d\d))?)?\s*(?P<half>noon|[ap]\.?\s?m)\b\.?"
+    r"(?:\s*\(?(?P<zone>[ecmp][sd]?t|utc|gmt)\b\)?)?",
+    re.IGNORECASE | re.ASCII,
+)
+"""A clock of twelve hours, or the first one of a span (`2:00 - 3:30 p.m.`), and the zone behind it."""
+
+_ZONES = {
+    "e": "America/New_York", "c": "America/Chicago", "m": "America/Denver", "p": "America/Los_Angeles",
+    "u": "UTC", "g": "UTC",
+}  # fmt: skip
+_NOON = re.compile(r"(?<!12 )(?<!12)\bnoon\b", re.IGNORECASE)
 _NUMBER = re.compile(r"\d{9,13}")
 _MILLISECONDS = 100_000_000_000
 _SPACES = re.compile(r"\s+")
@@ -133,6 +146,8 @@ def read_time(text: str, zone: ZoneInfo, formats: Sequence[str] = (), assumed: s
     if _NUMBER.fullmatch(plain):
         seconds = int(plain)
         return at_aware(_EPOCH + timedelta(seconds=seconds / (1000 if seconds > _MILLISECONDS else 1)), zone)
+    if at := _twelve(plain, zone, assumed):
+        return at
     try:
         known = datetime.fromisoformat(plain)
     except ValueError:
@@ -141,6 +156,39 @@ def read_time(text: str, zone: ZoneInfo, formats: Sequence[str] = (), assumed: s
     if found_ is None:
         return None
     return _made(found_, zone, assumed, clock=_CLOCK.search(plain) is not None)
+
+
+def _twelve(plain: str, zone: ZoneInfo, assumed: str) -> EventTime | None:
+    """Read a day with a clock of twelve hours, of which no other reader here knows; None where there is none.
+
+    >>> clocks, ny = ("2 p.m.", "11 - 1:30 PM", "noon", "9am PT"), ZoneInfo("America/New_York")
+    >>> [spelled(_twelve(f"Oct 5, 2026 {one}", ny, "").utc)[11:16] for one in clocks]
+    ['18:00', '15:00', '16:00', '16:00']
+    """
+    text = _NOON.sub("12 noon", plain)
+    clock = _TWELVE.search(text)
+    day = written(_TWELVE.sub(" ", text).strip(" ,-\u2013\u2014@")) if clock else None
+    if clock is None or day is None:
+        return None
+    late = clock["half"][0].lower() != "a"
+    hour, minute = _of_day(clock["hour"], late=late), int(clock["minute"] or 0)
+    if clock["from"]:
+        first = _of_day(clock["from"], late=late)
+        hour = first if first <= hour else _of_day(clock["from"], late=not late)
+        minute = int(clock["from_minute"] or 0)
+    try:
+        at = day.replace(hour=hour, minute=minute, second=int((not clock["from"] and clock["second"]) or 0))
+        named = (clock["zone"] or "").lower()
+        if named and at.tzinfo is None and (at.replace(tzinfo=zone).tzname() or "")[:1].lower() != named[0]:
+            at = at.replace(tzinfo=ZoneInfo(_ZONES[named[0]]))
+    except (ValueError, OverflowError):
+        return None
+    return _made(at, zone, assumed, clock=True)
+
+
+def _of_day(hour: str, *, late: bool) -> int:
+    """Return an hour of the day; one beyond twelve is that already."""
+    return int(hour) if int(hour) > 12 else int(hour) % 12 + 12 * late
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
