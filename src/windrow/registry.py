@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Container
 from functools import cache
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from windrow.contract import Collection
 from windrow.errors import ConfigError, UsageError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "windrow.collections"
 
 
 @cache
 def _points() -> dict[str, tuple[EntryPoint, ...]]:
+    from importlib.metadata import entry_points  # noqa: PLC0415 slow, and it takes `email` and `zipfile` along
+
     found: dict[str, tuple[EntryPoint, ...]] = {}
     for point in sorted(entry_points(group=GROUP), key=lambda one: (one.name, one.value)):
         if point.value not in {one.value for one in found.get(point.name, ())}:

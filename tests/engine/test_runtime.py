@@ -20,6 +20,14 @@ def test_what_is_loaded_before_processes_are_forked_is_there(name: str) -> None:
     assert importlib.import_module(name).__name__ == name
 
 
+def test_what_processes_are_forked_from_loads_neither_the_ledger_nor_what_looks_through_captures() -> None:
+    script = f"import sys, {', '.join(runtime.PRELOADED)}; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    assert set(runtime.PRELOADED) <= set(loaded)
+    for name in ("windrow.engine.ledger", "windrow.engine.captures", "importlib.metadata"):
+        assert [one for one in loaded if one.startswith(name)] == []
+
+
 STARTS = """
 from windrow.engine import runtime
 if __name__ == "__main__":

@@ -14,18 +14,12 @@ from typing import Any, Self
 
 from windrow.contract import Check, Collection, Derive, Judge, Listing, Load, Read, Settle, Step, Summarise
 from windrow.digest import digest
-from windrow.engine.captures.capturing import Capturing, is_asked
-from windrow.engine.crawl.crawling import Crawling
-from windrow.engine.crawl.warc_import import WarcImporter
 from windrow.engine.fetchers.crew import Crew
 from windrow.engine.fetchers.message import ArchiveSettings
 from windrow.engine.indexing import index_archive
 from windrow.engine.ledger import Lease, Ledger
 from windrow.engine.ledger.lease import holder
 from windrow.engine.ledger.moment import now, spell
-from windrow.engine.listed.comparing import compare_hosts
-from windrow.engine.listed.fetching import Fetching
-from windrow.engine.listed.listing import list_all
 from windrow.engine.progress import Progress
 from windrow.engine.release import Close, release, released
 from windrow.engine.requests.origin_rules import walked
@@ -143,6 +137,8 @@ class Session:
     def _phases(self, run: HarvestRun, phases: frozenset[str] | None, *, fetch: bool) -> None:
         """Take in files, ask the sources, and take the steps that were asked for, one after the other."""
         if run.harvest.warc_files:
+            from windrow.engine.crawl.warc_import import WarcImporter  # noqa: PLC0415 as in _fetch
+
             WarcImporter(run).run()
         if fetch:
             self._fetch(run)
@@ -160,23 +156,27 @@ class Session:
         return digest(first.encode()) if first else ""
 
     def _fetch(self, run: HarvestRun) -> None:
-        """Ask the sources: by the links of their pages where the collection is walked, else by their listings."""
-        if run.collection.captures:
-            Capturing(run, run.collection.captures).run()
-            if self.stops:
+        """Ask the sources in the way of their collection: only the modules of that way are loaded."""
+        if captures := run.collection.captures:
+            from windrow.engine.captures.capturing import Capturing, is_asked  # noqa: PLC0415
+
+            Capturing(run, captures).run()
+            if self.stops or not any(is_asked(run, one) for one in run.harvest.sources):
                 return
-        if run.collection.captures and not any(is_asked(run, one) for one in run.harvest.sources):
-            return
         if crawl := walked(run.collection):
+            from windrow.engine.crawl.crawling import Crawling  # noqa: PLC0415
+
             with Crawling(run, crawl) as crawling:
                 crawling.run()
         else:
-            down = list_all(run)
+            from windrow.engine.listed import comparing, fetching, listing  # noqa: PLC0415
+
+            down = listing.list_all(run)
             if self.stops:
                 return
-            Fetching(run, down).run()
+            fetching.Fetching(run, down).run()
             if not self.stops:
-                compare_hosts(run, down)
+                comparing.compare_hosts(run, down)
         sweep(self.setup.archive)
 
     def follow(self, books: Projection) -> None:
@@ -236,5 +236,5 @@ def _modules(collection: Collection) -> set[str]:
     if collection.requests:
         modules.add(collection.requests.follow.__module__)
     if collection.captures:
-        modules.add(collection.captures.select.__module__)
+        modules |= {collection.captures.select.__module__, "windrow.engine.captures.foreign_records"}
     return modules | ({collection.crawl.rules.__module__} if collection.crawl else set())

@@ -67,6 +67,28 @@ def test_what_was_judged_is_judged_anew_by_new_rules():
     assert guide.follow(HOME, "/2027/01/") is None
 
 
+def test_an_address_that_was_allowed_when_it_was_found_is_asked_by_the_rules_in_force_then():
+    guide = make()
+    assert [guide.follow(HOME, one) is not None for one in ("x", "/2027/01/")] == [True, True]
+    assert guide.refusal(HOME + "x") is None
+    guide.take_robots(AT, 200, b"User-agent: *\nDisallow: /x")
+    assert guide.refusal(HOME + "x") is Reason.ROBOTS_DENIED
+    assert make(b"User-agent: *\nDisallow: /x").refusal(HOME + "x") is Reason.ROBOTS_DENIED
+    guide.robots(AT - 400 * DAY)
+    assert guide.refusal(HOME + "2027/01/") is Reason.TRAP
+    guide.robots(AT)
+    assert guide.follow(HOME, "y") is not None
+    for _ in range(3):
+        guide.pause(0.1, 503, None)
+    assert guide.refusal(HOME + "y") is Reason.SITE_GIVEN_UP
+
+
+def test_an_address_that_was_found_while_robots_txt_could_not_be_had_is_not_allowed():
+    guide = make(status=503)
+    assert guide.follow(HOME, "x") is not None
+    assert guide.refusal(HOME + "x") is Reason.ROBOTS_UNREACHABLE
+
+
 def test_the_memory_of_judgements_is_bounded():
     guide = make()
     for place in range(40_000):

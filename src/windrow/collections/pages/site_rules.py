@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import count, islice
 
 from windrow.collections.pages import parameter, recrawl
 from windrow.collections.pages.assets import assets
@@ -48,6 +49,9 @@ _NONE = AllowedNetworks()
 _ROOM = 256  # judgements remembered, and links resolved: there may be thousands of origins
 _HOUR = 3600.0
 _NO_YEAR = 9998  # before any time is told no date is too late
+_SLOTS = 1 << 17  # addresses of all origins of a process that are remembered as allowed
+_ALLOWED = array("q", bytes(8 * _SLOTS))  # hash of an address and of the rules that were in force
+_RULES = count(1)  # a number for each set of rules that was in force
 _LATER = pace.UNREACHED | {Reason.ROBOTS_UNREACHABLE, Reason.SITE_GIVEN_UP, Reason.RATE_LIMITED, Reason.SERVER_ERROR}
 
 
@@ -82,7 +86,8 @@ class SiteRules:
         self._resolver = Resolver(origin, _ROOM)
         self._pace = pace.Pace()
         self._standing = robots_standing.NEW
-        self._year = _NO_YEAR
+        self._year, self._year_begins, self._year_ends = _NO_YEAR, 0.0, 0.0
+        self._rules = next(_RULES)
         self._judged: dict[str, FoundUrl | None] = {}  # what `follow` said: pages repeat their links
         self._novelty = NoveltyCount()
         self._behind = 0  # what the order numbers of found addresses are raised by
@@ -92,21 +97,27 @@ class SiteRules:
 
     def robots(self, at: float) -> str:
         """Return the address of robots.txt when it is due at a time (seconds since 1970), else an empty text."""
-        year = datetime.fromtimestamp(at, UTC).year
-        if year != self._year:
-            self._year = year
-            self._judged.clear()
-            self._met.forget()
+        if not self._year_begins <= at < self._year_ends:
+            year = self._year = datetime.fromtimestamp(at, UTC).year
+            self._year_begins, self._year_ends = (
+                datetime(one, 1, 1, tzinfo=UTC).timestamp() for one in (year, year + 1)
+            )
+            self._forget()
         return f"{self._origin}/robots.txt" if at >= self._standing.due else ""
 
     def take_robots(self, at: float, status: int | None, body: bytes) -> list[FoundUrl]:
         """Take the last answer to the request for robots.txt, redirects followed; return the sitemaps it names."""
         agent = self._manner.agent
-        self._judged.clear()
-        self._met.forget()
+        self._forget()
         self._standing = robots_standing.updated(self._standing, status=status, content=body, agent=agent, now=at)
         named = self._standing.robots.sitemaps if self._manner.sitemaps else ()
         return self._some(self._sitemap(url, 0) for url in named)
+
+    def _forget(self) -> None:
+        """Judge all addresses anew: the rules are others now."""
+        self._rules = next(_RULES)
+        self._judged.clear()
+        self._met.forget()
 
     def moved(self, status: int, location: str, base: str, hops: int) -> str:
         """Return where robots.txt has moved to; empty where such a redirect is not followed."""
@@ -137,7 +148,11 @@ class SiteRules:
         return self._manner.policy.judge(url, self._year, self._standing.robots)
 
     def refusal(self, url: str, kind: int = CrawlType.FILE_CRAWL) -> Reason | None:
-        """Tell why an address may not be asked for now."""
+        """Tell why an address may not be asked for now; most were judged when they were found, by the same rules."""
+        if kind == CrawlType.FILE_CRAWL and not self._pace.given_up:
+            key = hash(url) ^ self._rules
+            if _ALLOWED[key & (_SLOTS - 1)] == key:
+                return None
         return self.verdict(url, kind).reason
 
     def again(self, reason: Reason | None, tries: int) -> bool:
@@ -274,6 +289,9 @@ class SiteRules:
             if verdict.reason is Reason.ROBOTS_DENIED:
                 self._leave(url, verdict)
                 return None
+            if not verdict.reason:
+                key = hash(url) ^ self._rules
+                _ALLOWED[key & (_SLOTS - 1)] = key
         return FoundUrl(number(url), address.origin, url, recrawl.segments(url) + self._behind)
 
 

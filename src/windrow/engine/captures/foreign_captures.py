@@ -148,7 +148,7 @@ class ForeignCapturing:
         return self._capture_ledger.index(self._source, str(path), f"{stat.st_size} {stat.st_mtime_ns}")
 
     def _chosen(self, jobs: Sequence[BlockJob] | Sequence[ScanJob]) -> list[ChosenLines | Reading]:
-        return [done.result for _, done in self._run.pool.run(jobs, batch=1, pulse=self._run.tick)]  # type: ignore[type-var]
+        return [done.result for _, done in self._run.pool.run(jobs, batch=1, pulse=self._run.tick)]
 
     def _look_through(self, path: Path) -> None:
         """Look through an index file, from where that was left off."""

@@ -31,6 +31,10 @@ class BlockJob(NamedTuple):
     content: bytes
     legend: Layout | None
 
+    def run(self, captures: Captures, _limits: Limits) -> ChosenLines:
+        """Parse the lines, and run the rules on them."""
+        return choose_block(captures, self)
+
 
 class ScanJob(NamedTuple):
     """Some records of a WARC file from a place on, to be chosen from; all of them become index lines."""
@@ -40,6 +44,10 @@ class ScanJob(NamedTuple):
     path: Path
     start: int
     most: int = SCAN
+
+    def run(self, captures: Captures, limits: Limits) -> ChosenLines:
+        """Make index lines of the records, and run the rules on them."""
+        return scan(captures, self, limits)
 
 
 class ChosenLines(NamedTuple):
@@ -59,6 +67,10 @@ class RecordJob(NamedTuple):
 
     path: Path
     line: CdxLine
+
+    def run(self, _captures: Captures, limits: Limits) -> VerifiedRecord:
+        """Read and verify the record."""
+        return read_record(self, limits)
 
 
 class VerifiedRecord(NamedTuple):

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from windrow.contract import NOT_MODIFIED, OK, Captures, Skip
 from windrow.engine.crawl.left_out import OTHER_RULES
-from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import spell
 from windrow.formats.cdx import CaptureColumns
-from windrow.model import CdxLine, Reading, Recorded, Source
+from windrow.model import CdxLine, Limits, Reading, Recorded, Source
 from windrow.reasons import Reason
+
+if TYPE_CHECKING:
+    from windrow.engine.ledger import Ledger
 
 RULES = 200
 """Rules of one index that are counted each by itself; what others leave out is counted together."""
@@ -33,6 +35,10 @@ class SelectJob(NamedTuple):
     source: Source
     options: Mapping[str, Any]
     lines: Sequence[CdxLine]
+
+    def run(self, captures: Captures, _limits: Limits) -> Selection:
+        """Run the rules on each line."""
+        return select(captures, self)
 
 
 class LeftOutLines(NamedTuple):

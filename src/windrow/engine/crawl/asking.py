@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from windrow.contract import NOT_MODIFIED
-from windrow.engine.ledger.moment import now
+from windrow.engine.clock import now
 from windrow.engine.requests.answers import body_of
 from windrow.errors import ArchiveError, StepError, TransportError
 from windrow.formats.coding import plain
@@ -213,13 +213,15 @@ class Asker:
         fields, body, reason, message = reply.fields, b"", None, ""
         if 200 <= reply.status < 300:
             try:
-                with self.reading(call.digest):
-                    raw, limits = deposit.content(bounds.most), self._archive.limits
-                    body = plain(raw, _codings(fields), most=max(bounds.most, limits.member), ratio=limits.ratio)
+                body = deposit.content(bounds.most)
+                if codings := _codings(fields):
+                    limits = self._archive.limits
+                    with self.reading(call.digest):
+                        body = plain(body, codings, most=max(bounds.most, limits.member), ratio=limits.ratio)
             except StepError as error:
-                reason, message = error.reason, str(error)
+                body, reason, message = b"", error.reason, str(error)
             except MemoryError:
-                reason, message = Reason.MEMORY_LIMIT, Reason.MEMORY_LIMIT.meaning
+                body, reason, message = b"", Reason.MEMORY_LIMIT, Reason.MEMORY_LIMIT.meaning
         ranged = call.request is not None and any(name.lower() == "range" for name, _ in call.request.headers)
         if not reason and (strange := _strange(reply.status, fields, ranged=ranged)):
             (reason, message), body = strange, b""

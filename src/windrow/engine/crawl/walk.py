@@ -9,9 +9,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
+from windrow.engine.clock import now
 from windrow.engine.crawl.asking import Asker, CrawlResult
 from windrow.engine.fetchers.message import BatchBroken, Event, Visited, WalkEnded, WalkOrigin
-from windrow.engine.ledger.moment import now
 from windrow.engine.listed.connection_pool import LONGEST, SHORTEST, HostQueue
 from windrow.errors import TransportError, WindrowError
 from windrow.formats.url import parts
@@ -133,14 +133,16 @@ class Walker:
 
     async def _turn(self, visitor: CrawlClient, known: CrawlRequest) -> BatchBroken | None:
         """Ask one address, if that is allowed; tell why the host may not be asked again."""
-        if why := self._stopped() or await self._rules(visitor):
+        at = time.time()
+        due = self._guide.robots(at) or self._guide.robots_wait(at)
+        if why := self._stopped() or (await self._rules(visitor) if due else None):
             return why
         if refused := self._guide.refusal(known.url, known.kind):
             allowed = refused not in REFUSED_BY_RULES
             visit = Visit(known.digest, known.url, known.kind, allowed, now(), 0.0, reason=refused)
             self._report(Visited(self._walk.host, visit))
             return None
-        return self._stopped() if self._take(known) else await self._get(visitor, known)
+        return self._stopped() if known.held and self._take(known) else await self._get(visitor, known)
 
     def _take(self, known: CrawlRequest) -> bool:
         """Take the answer that another collection got in this run; tell whether that went."""
@@ -163,7 +165,7 @@ class Walker:
         if endless:
             visited = visited._replace(endless=True)
         self._report(visited)
-        if why := self._harmed(visited.visit):
+        if visited.visit.reason and (why := self._harmed(visited.visit)):
             return why
         return await self._rest(pause) if pause != 0 else self._stopped()
 
@@ -291,8 +293,9 @@ class Walker:
         try:
             with self._asker.reading(known.digest):
                 found = self._found(known, came)
-                left = [one for one in self._guide.left_out() if self._sightings.fresh(one.digest)]
-                return Visited(self._walk.host, came.visit, found, wait, tuple(left))
+                left = self._guide.left_out()
+                fresh = tuple(one for one in left if self._sightings.fresh(one.digest)) if left else ()
+                return Visited(self._walk.host, came.visit, found, wait, fresh)
         except Exception as error:  # noqa: BLE001 as above: a fault of ours
             return Visited(self._walk.host, _unread(came.visit, error), wait=wait)
 
@@ -312,7 +315,9 @@ class Walker:
             found = guide.follow(base, reference)
             if found and sightings.fresh(found.digest, found.kind):
                 fresh.append(found)
-        return (*fresh, *self._fresh(guide.needs(known, came.fields, came.body)))
+        if beside := guide.needs(known, came.fields, came.body):
+            fresh += self._fresh(beside)
+        return tuple(fresh)
 
     def _fresh(self, found: list[FoundUrl]) -> tuple[FoundUrl, ...]:
         """Leave out what was offered lately, unless it is said to have changed."""

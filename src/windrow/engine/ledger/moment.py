@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from windrow.engine.clock import now
+
+__all__ = ["now", "parse", "spell"]
+
 
 def spell(at: datetime) -> str:
     """Spell a time.
@@ -18,8 +22,3 @@ def spell(at: datetime) -> str:
 def parse(text: str) -> datetime:
     """Read a time that `spell` wrote."""
     return datetime.fromisoformat(text)
-
-
-def now() -> datetime:
-    """Tell the time; the engine alone asks the clock."""
-    return datetime.now(UTC)

@@ -11,6 +11,7 @@ from datetime import datetime
 from enum import Enum, auto
 
 from windrow.digest import digest
+from windrow.engine.clock import now
 from windrow.engine.fetchers.message import (
     BatchBroken,
     BatchEnded,
@@ -20,7 +21,6 @@ from windrow.engine.fetchers.message import (
     TransferBegun,
     TransferProgress,
 )
-from windrow.engine.ledger.moment import now
 from windrow.engine.listed.connection_pool import ConnectionPool
 from windrow.errors import TerminalFailure, TransientFailure, TransportError, WindrowError
 from windrow.formats.checksum import read_checksum

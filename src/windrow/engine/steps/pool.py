@@ -11,16 +11,13 @@ from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from typing import Any, TypeVar
 
-from windrow.engine.captures.foreign_records import BlockJob, RecordJob, ScanJob
-from windrow.engine.captures.rules import SelectJob
 from windrow.engine.fetchers.message import Done, Job
-from windrow.engine.requests.answers import FollowJob
 from windrow.engine.runtime import CONTEXT, start
 from windrow.engine.steps import worker
 from windrow.model import Finding, Reading
 from windrow.reasons import Reason
 
-AnyJob = TypeVar("AnyJob", Job, FollowJob, SelectJob, BlockJob, ScanJob, RecordJob)
+AnyJob = TypeVar("AnyJob", bound=worker.AnyJob)
 
 BATCH = 16
 STOPPED = frozenset({Reason.TIME_LIMIT, Reason.MEMORY_LIMIT, Reason.WORKER_DIED, Reason.STEP_FAILED})

@@ -12,11 +12,9 @@ from collections.abc import Iterator, Mapping
 from ctypes import c_longlong
 from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, NamedTuple, Protocol, cast
 
-from windrow.contract import NOT_MODIFIED, Answer, Collection, Derive, Settle, Summarise, Task
-from windrow.engine.captures.foreign_records import BlockJob, RecordJob, ScanJob, choose_block, read_record, scan
-from windrow.engine.captures.rules import SelectJob, select
+from windrow.contract import NOT_MODIFIED, Answer, Captures, Collection, Derive, Settle, Summarise, Task
 from windrow.engine.fetchers.message import Done, Job
 from windrow.engine.requests.answers import FollowedTurn, FollowJob, KeptAnswer, body_of, follow
 from windrow.engine.runtime import CONTEXT
@@ -25,8 +23,15 @@ from windrow.model import ArchivePlace, Finding, Level, Limits, Reading, Resourc
 from windrow.reasons import Reason
 from windrow.stores.archive import Capture, open_response
 
-AnyJob = Job | FollowJob | SelectJob | BlockJob | ScanJob | RecordJob
 
+class CaptureJob(Protocol):
+    """Work on captures: their modules are loaded by who has captures looked through, and by the job that comes."""
+
+    def run(self, captures: Captures, limits: Limits) -> Any:
+        """Do it by the rules of a collection."""
+
+
+AnyJob = Job | FollowJob | CaptureJob
 
 _PART = 1 << 16
 """Bytes of results that are joined into one message."""
@@ -74,9 +79,9 @@ class CaptureReader:
 def run_job(config: WorkerConfig, reader: CaptureReader, job: AnyJob) -> Any:
     """Run one step on one document, or follow one answer; whatever goes wrong becomes a reading with a reason."""
     try:
-        if isinstance(job, SelectJob | BlockJob | ScanJob | RecordJob):
-            return _choose_captures(config, job)
-        return _take_step(config, reader, job) if isinstance(job, Job) else _follow(config, reader, job)
+        if isinstance(job, Job):
+            return _take_step(config, reader, job)
+        return _follow(config, reader, job) if isinstance(job, FollowJob) else _look_at_captures(config, job)
     except WindrowError as error:
         return Reading(error.reason or Reason.STEP_FAILED, (_finding(error),))
     except MemoryError:
@@ -87,14 +92,9 @@ def run_job(config: WorkerConfig, reader: CaptureReader, job: AnyJob) -> Any:
         return Reading(Reason.STEP_FAILED, (_finding(error),))
 
 
-def _choose_captures(config: WorkerConfig, job: SelectJob | BlockJob | ScanJob | RecordJob) -> Any:
-    captures = config.collection.captures
-    assert captures is not None
-    if isinstance(job, SelectJob):
-        return select(captures, job)
-    if isinstance(job, BlockJob):
-        return choose_block(captures, job)
-    return scan(captures, job, config.limits) if isinstance(job, ScanJob) else read_record(job, config.limits)
+def _look_at_captures(config: WorkerConfig, job: CaptureJob) -> Any:
+    assert config.collection.captures is not None
+    return job.run(config.collection.captures, config.limits)
 
 
 def _follow(config: WorkerConfig, reader: CaptureReader, job: FollowJob) -> FollowedTurn:
