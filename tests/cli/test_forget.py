@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import shutil
 import signal
 import sqlite3
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_past import page
+from tests.house.tree import ROOT
 from windrow.app.scaffold import prepare
 
 SECRET = "zanzibarite"
@@ -167,29 +169,17 @@ def databases(names: list[str]) -> set[str]:
 
 
 KILLED = """
-import os, signal, sys
+import sys
+from tests.crash.deadly import kill_at
 from windrow.collections.pages.adapter import takedown as forget
 from windrow.engine import takedown
 from windrow.engine.ledger.takedowns import TakedownWriter
 from windrow.stores.archive import erase
 from windrow.cli import main
-left = int(sys.argv[1])
-def deadly(module, name):
-    made = getattr(module, name)
-    def call(*args, **more):
-        global left
-        left -= 1
-        if left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        found = made(*args, **more)
-        left -= 1
-        if left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return found
-    setattr(module, name, call)
-for module, name in ((TakedownWriter, "begin"), (takedown, "_mark"), (takedown, "erase"), (erase, "_write"), (forget, "remove"),
-                     (forget, "forget_crawls"), (forget, "follow"), (forget, "follower"), (forget, "scour")):
-    deadly(module, name)
+kill_at(int(sys.argv[1]), (
+    (TakedownWriter, "begin"), (takedown, "_mark"), (takedown, "erase"), (erase, "_write"), (forget, "remove"),
+    (forget, "forget_crawls"), (forget, "follow"), (forget, "follower"), (forget, "scour"),
+))
 main(["forget", sys.argv[2], "--yes", "--reason", "asked"])
 """
 
@@ -199,7 +189,8 @@ def test_a_killed_one_is_finished_by_the_next(root: Path, village, windrow, tmp_
     killed = 0
     for number in range(1, 60):
         call = [sys.executable, "-c", KILLED, str(number), url]
-        done = subprocess.run(call, cwd=root, capture_output=True, text=True, check=False)
+        path = {**os.environ, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(call, cwd=root, env=path, capture_output=True, text=True, check=False)
         if done.returncode == 0:
             break
         assert done.returncode == -signal.SIGKILL, done.stderr

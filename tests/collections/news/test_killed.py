@@ -13,6 +13,7 @@ import windrow
 from tests.cli.test_forget import remains
 from tests.collections.news.press import Press
 from tests.collections.news.workspace import COLLECTION, articles, configured, run, setup_of, summaries
+from tests.crash.deadly import kill_at
 from tests.house.tree import ROOT
 from windrow.collections.news.adapter import ADAPTER
 from windrow.collections.news.adapter.adapter import NewsAdapter
@@ -131,24 +132,7 @@ def forget_and_be_killed(root, url, number):
     """Forget an article in a process that is killed before or after so many calls; tell whether it was."""
     child = os.fork()
     if child == 0:
-        left = number
-
-        def deadly(made):
-            def call(*args, **more):
-                nonlocal left
-                left -= 1
-                if left == 0:
-                    os.kill(os.getpid(), signal.SIGKILL)
-                found = made(*args, **more)
-                left -= 1
-                if left == 0:
-                    os.kill(os.getpid(), signal.SIGKILL)
-                return found
-
-            return call
-
-        for owner, name in DEADLY:
-            setattr(owner, name, deadly(getattr(owner, name)))
+        kill_at(number, DEADLY)
         try:
             windrow.open(root).forget([url])
         finally:
