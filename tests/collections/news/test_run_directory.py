@@ -1,6 +1,7 @@
 """The directory of a run: its raw replies are valid JSON, and its summary says how every site did."""
 
 import json
+import socket
 from pathlib import Path
 
 import pytest
@@ -113,3 +114,33 @@ def test_several_replies_of_a_site_are_one_list_however_the_first_is_wrapped(tmp
     run(configured(tmp_path, {"press": {"url": press.url, "kind": "wordpress"}}))
     (path,) = tmp_path.glob("raw_news_data/*/*/127*.json")
     assert len(json.loads(path.read_text())) == 23
+
+
+def closed_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+def test_hosts_that_answer_nothing_at_all_are_in_the_summary_with_their_error(tmp_path, press):
+    dead, name = closed_port(), "nothing.invalid"
+    sites = {
+        "press": {"url": press.url, "kind": "wordpress"}, "dead": {"url": f"http://127.0.0.1:{dead}/", "kind": "wordpress"},
+        "unknown": {"url": f"http://{name}/"},
+    }  # fmt: skip
+    root = tmp_path / "some"
+    run(configured(root, sites))
+    told = summaries(root, "_collection_summary.json")
+    press_host = press.url.partition("//")[2]
+    found = {one["domain"]: one for each in told for one in each["results"]}
+    assert {host: one["status"] for host, one in found.items()} == {
+        press_host: "success", f"127.0.0.1:{dead}": "error", name: "error",
+    }  # fmt: skip
+    assert found[name]["error_message"]
+    assert "hours_ago" in told[0]
+    assert {one["domain"] for one in told[0]["results"]} == {press_host, f"127.0.0.1:{dead}"}
+    alone = tmp_path / "alone"
+    run(configured(alone, {"dead": sites["dead"]}))
+    (one,) = results(alone).values()
+    assert (one["domain"], one["status"]) == (f"127.0.0.1:{dead}", "error")
+    assert summaries(alone)[0]["statistics"]["files_processed"] == 0

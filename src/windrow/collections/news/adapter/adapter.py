@@ -40,7 +40,8 @@ class NewsAdapter(RecordAdapter):
     def harvest(self, workspace: Workspace) -> Harvest:
         """Make the harvest that the configuration describes, and what writes the tree after it."""
         made = super().harvest(workspace)
-        publisher = Publisher(workspace.ledger, self._path(workspace), self._folders(workspace))
+        kinds = {one.name: str(one.options["kind"]) for one in workspace.of(self._collection.name)}
+        publisher = Publisher(workspace.ledger, self._path(workspace), self._folders(workspace), kinds)
         return replace(made, derivations={"publish": publisher}, limits=_limits(workspace))
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:

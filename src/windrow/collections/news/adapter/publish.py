@@ -24,7 +24,7 @@ from windrow.collections.news.discover import HOME, kind_of
 from windrow.collections.news.feed import ARTICLE
 from windrow.collections.news.settings import KINDS
 from windrow.collections.news.wordpress_gone import NUMBERS
-from windrow.contract import CAPTURED, REQUEST
+from windrow.contract import CAPTURED, REQUEST, ROBOTS
 from windrow.display import counted
 from windrow.engine.ledger import Ledger
 from windrow.errors import DiskFull, StoreError
@@ -53,6 +53,8 @@ class Publisher:
     ledger: Path
     records: Path
     trees: NewsFolders
+    kinds: Mapping[str, str]
+    """What each source is told to be."""
 
     def __call__(self, pulse: Callable[[], bool]) -> str:
         """Write the runs that were not written yet, the oldest first; return what was done in a line."""
@@ -60,11 +62,11 @@ class Publisher:
         with closing(ledger), closing(RecordStore(self.records)) as store, closing(TreeIndex(self.records)) as index:
             new = runs = 0
             try:
-                visits = _visits(ledger, index.upto(), store.checkpoint())
+                visits = _visits(ledger, index.upto(), _upto(ledger, store))
                 for session, some in groupby(visits, key=lambda one: one.session):
                     if not pulse():
                         break
-                    new += _Writing(ledger, store, index, self.trees, session).write(some, pulse)
+                    new += _Writing(ledger, store, index, self, session).write(some, pulse)
                     runs += 1
             except OSError as error:
                 kind = DiskFull if error.errno == _DISK_FULL else StoreError
@@ -72,23 +74,30 @@ class Publisher:
         return f"publish: {counted(new, 'new article')} of {counted(runs, 'run')}"
 
 
+def _upto(ledger: Ledger, store: RecordStore) -> int:
+    """Return up to which visit all is read: that a host gave no rules, and was asked nothing, is no document."""
+    read = store.checkpoint()
+    return read if ledger.attempts.visits_after("news", read, 1) else ledger.attempts.last_visit()
+
+
 def _visits(ledger: Ledger, after: int, upto: int) -> Iterator[Recorded]:
-    while visits := ledger.attempts.visits_after("news", after, _PAGE):
+    while visits := ledger.attempts.visits_logged("news", after, _PAGE):
         for one in visits:
-            if one.seq > upto:
+            if one.recorded.seq > upto:
                 return
-            yield one
-        after = visits[-1].seq
+            yield one.recorded
+        after = visits[-1].recorded.seq
 
 
 class _Writing:
     """One run while it is written."""
 
-    def __init__(self, ledger: Ledger, store: RecordStore, index: TreeIndex, trees: NewsFolders, session: int) -> None:
+    def __init__(self, ledger: Ledger, store: RecordStore, index: TreeIndex, told: Publisher, session: int) -> None:
+        self._kinds = told.kinds
         self._ledger = ledger
         self._store = store
         self._index = index
-        self._trees = trees
+        self._trees = told.trees
         self._session = session
         self._raw: dict[str, RawRun] = {}
 
@@ -104,6 +113,8 @@ class _Writing:
                     last, opened = visit.seq, visit.opened
                     if visit.visit.kind in {REQUEST, CAPTURED}:
                         self._visit(visit, told.get(visit.seq, []))
+                    elif visit.visit.kind == ROBOTS:
+                        self._take_rules(visit)
                 pulse()
             os.sync()  # before it is noted that these files are there
             for kind in sorted(self._raw, key=KINDS.index):
@@ -120,9 +131,7 @@ class _Writing:
             kind = "page"  # what the site offers is not known: how it did is told all the same
         if kind not in KINDS:
             return
-        raw = self._raw.get(kind)
-        if raw is None:
-            raw = self._raw[kind] = RawRun(kind, self._session, self._trees, one.opened, self._index.is_first)
+        raw = self._run_of(kind, one)
         if name != NUMBERS:  # numbers are no posts
             is_article = not name or name.endswith(f".{ARTICLE}")
             raw.take(one, self._ledger.requests.followed(one.seq), self._ledger.captures, is_article=is_article)
@@ -134,6 +143,22 @@ class _Writing:
             if not self._index.is_first(f"{kind} {one.source} {each.key} {each.url}"):
                 continue  # listed by a page that overlaps another one of this run
             raw.count(*self._told(each, one, kind), one.visit.url)
+
+    def _take_rules(self, one: Recorded) -> None:
+        """Note a host whose robots.txt could not be had: nothing else is asked of it, so nothing else tells of it."""
+        visit = one.visit
+        if visit.reason is None and visit.status is not None and visit.status < 500 and visit.status != 429:
+            return
+        kind = self._kinds.get(one.source, "auto")
+        if kind not in KINDS:
+            kind = self._ledger.requests.learned("news", one.source).get("kind", "page")
+        self._run_of(kind, one).take_refusal(one)
+
+    def _run_of(self, kind: str, one: Recorded) -> RawRun:
+        found = self._raw.get(kind)
+        if found is None:
+            found = self._raw[kind] = RawRun(kind, self._session, self._trees, one.opened, self._index.is_first)
+        return found
 
     def _told(self, told: VisitStatement, visit: Recorded, kind: str) -> tuple[str, str]:
         """Write an article where it is to be; return what is counted, and what it is by."""

@@ -100,6 +100,12 @@ class RawRun:
             self._list(one, visit.kept)
             domain.kept += 1
 
+    def take_refusal(self, one: Recorded) -> None:
+        """Note a site that was asked nothing, since it did not answer what it allows."""
+        self._last = max(self._last, one.visit.started)
+        domain, why = self._domain(one.visit.url), one.visit.message or str(one.visit.reason or "")
+        domain.error = domain.error or f"robots.txt: {why or f'status {one.visit.status}'}"
+
     def _domain(self, url: str) -> _Domain:
         told = parts(url)
         name = told.origin.partition("://")[2].removeprefix("www.")
