@@ -121,6 +121,7 @@ class Reason(StrEnum):
     PROTECTED = "protected", "the article can be read with a password only"
     NO_TITLE = "no_title", "the article has no headline"
     NO_TEXT = "no_text", "the article has no text"
+    NOT_A_FEED = "not_a_feed", "the answer is neither a feed nor a sitemap nor a page that lists articles"
     LISTED_TWICE = "listed_twice", "the answer lists two things under one identity"
     DOUBTFUL_DATE = "doubtful_date", "the date cannot be right, or does not say in which time zone it is"
 

@@ -10,7 +10,7 @@ import pytest
 from tests.engine.toy import TOY
 from windrow.contract import Derive
 from windrow.engine.ledger import Ledger
-from windrow.engine.run import Harvest
+from windrow.engine.run import Derived, Harvest
 from windrow.engine.session import Session, Setup
 from windrow.errors import StoreError
 from windrow.model import Limits
@@ -42,6 +42,15 @@ def test_a_follower_is_called_and_told_of(tmp_path: Path) -> None:
     assert one.close() == 0
     assert calls == [True]
     assert tasks(one.ledger) == [(3, "", 0, None, "12 added")]
+    one.ledger.close()
+
+
+def test_sources_that_a_follower_finds_to_give_nothing_fail_and_the_run_ends_with_3(tmp_path: Path) -> None:
+    one = session(tmp_path)
+    follow = Derived("12 added", {"paper": "no list came"})
+    one.harvest(Harvest(FOLLOWING, (), derivations={"index": lambda _: follow}), fetch=False)
+    assert one.close() == 3
+    assert tasks(one.ledger) == [(3, "", 0, None, "12 added"), (3, "paper", 1, None, "paper: no list came")]
     one.ledger.close()
 
 

@@ -138,7 +138,14 @@ class Projection(Protocol):
         ...
 
 
-Derivation = Callable[[Callable[[], bool]], str]
+class Derived(NamedTuple):
+    """What a derivation did, in a line, and why sources fail of which it found that they gave nothing, by name."""
+
+    told: str
+    failed: Mapping[str, str] = {}
+
+
+Derivation = Callable[[Callable[[], bool]], str | Derived]
 """Brings what is derived from the store up to date, and says in a line what it did. It is given a pulse to call between
 batches, which says whether to go on; what a killed one left, the next one mends."""
 

@@ -102,7 +102,9 @@ def items(content: bytes) -> Iterator[tuple[str, str, str]]:
     if not isinstance(read, dict) or not str(read.get("version", "")).startswith(VERSION):
         raise StepError("this is no JSON Feed", Reason.WRONG_ROOT)
     listed = read.get("items")
-    for one in listed if isinstance(listed, list) else ():
+    if not isinstance(listed, list):
+        raise StepError("this JSON Feed has no list of items", Reason.NOT_VALID)
+    for one in listed:
         if isinstance(one, dict):
             yield _told(one, "url", "id"), _told(one, "date_modified", "date_published"), ""
 
@@ -142,6 +144,8 @@ _KINDS = {
 _LINE = re.compile(r"[^\r\n]++")
 _LINES = 10 * ENTRIES  # of a text; few of them are no addresses
 
+_OF_A_FEED = frozenset((None, Reason.TOO_MANY_ELEMENTS, Reason.WRONG_ENCODING))  # why a JSON feed is not read whole
+
 Found = Iterable[tuple[str, str, str]]
 """Address, time and base, as they are written."""
 
@@ -162,7 +166,8 @@ def read(content: bytes, base: str) -> UrlHints:
     if start.startswith((b"<", *(mark for mark, _ in xml.MARKS), *(shape for shape, _ in xml.SHAPES))):
         return _marked(plain, base)
     if start.startswith(b"{"):
-        return _gather(HintKind.FEED, items(plain), base)
+        found = _gather(HintKind.FEED, items(plain), base)
+        return found if found.reason in _OF_A_FEED else UrlHints(HintKind.NONE, reason=found.reason)
     return _text(plain, base)
 
 

@@ -10,13 +10,22 @@ from typing import Any, NamedTuple
 
 from windrow.collections.news import feed, townnews, wordpress
 from windrow.contract import CAPTURED, REQUEST, Answer, Observation, Observed, Request, Skip, Task, Turn, observed
-from windrow.formats import html, url_hints
+from windrow.formats import html, robots, url_hints
 from windrow.formats.url import normalise, parts
 from windrow.formats.url_hints import HintKind
-from windrow.model import CdxLine, Recorded, Source
+from windrow.model import CdxLine, Finding, Level, Recorded, Source
 from windrow.reasons import Reason
 
 HOME = "auto.home"
+KNOWN = "it is known"
+"""What is said of a front page that leads to nothing, since what the site offers is known."""
+GUESS, _ROBOTS_FILE = "page.guess", "page.robots"
+_USUAL = (
+    "sitemap-news.xml", "news-sitemap.xml", "sitemap_index.xml", "sitemap.xml", "feed/", "feed.xml", "rss.xml", "rss",
+    "atom.xml", "feed.json",
+)  # fmt: skip
+"""Where sites mostly have what names their articles."""
+_MOST_SITEMAPS = 10  # of robots.txt
 _API = re.compile(r'<([^<>]+)>\s*;[^,<]*rel="?https://api\.w\.org/"?')
 _API_LINK = re.compile(rb"""<link[^<>]*rel=["']?https://api\.w\.org/["']?[^<>]*>""", re.IGNORECASE)
 _HREF = re.compile(rb"""href=["']?([^"'>\s]+)""", re.IGNORECASE)
@@ -60,6 +69,8 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
     """Return what an answer leads to."""
     if answer.request.name == HOME:
         return _recognised(source, learned, answer)
+    if answer.request.name in {GUESS, _ROBOTS_FILE}:
+        return _guessed(source, learned, answer)
     return READERS[kind_of(answer.request.name)].follow(source, learned, answer)
 
 
@@ -67,7 +78,9 @@ def _recognised(source: Source, learned: Mapping[str, Any], answer: Answer) -> T
     """Find out by its front page what a site offers, and begin with that; the page may itself name articles."""
     url = answer.request.url
     if answer.status != 200:
-        return Turn(skip=Reason.NOT_FOUND if answer.status == 404 else Reason.PERMISSION_DENIED)
+        skip = Reason.NOT_FOUND if answer.status == 404 else Reason.PERMISSION_DENIED
+        finding = Finding("Refused", f"status {answer.status}", Level.WARN)
+        return _guess(source, learned, answer, Turn(skip=skip, findings=(finding,)))
     found = {}
     if "kind" not in learned:
         found = _offered(answer.view.read(), answer.fields, url)
@@ -75,9 +88,47 @@ def _recognised(source: Source, learned: Mapping[str, Any], answer: Answer) -> T
     known = {**learned, **found}
     kind = known["kind"]
     if url not in known.get("addresses", ()):
-        return Turn(READERS[kind].begin(source, known) if found else (), (), found, end="" if found else "it is known")
+        return Turn(READERS[kind].begin(source, known) if found else (), (), found, end="" if found else KNOWN)
     turn = feed.follow(source, known, answer._replace(request=answer.request._replace(name=f"{kind}.{feed.LIST}")))
+    if kind == "page" and not turn.requests and found:
+        finding = Finding("NoArticles", "the front page names no article, feed or interface", Level.WARN)
+        refused = Turn(skip=Reason.NOT_A_FEED, findings=(*turn.findings, finding))
+        return _guess(source, learned, answer, refused)
     return replace(turn, learned={**turn.learned, **found})
+
+
+def _guess(source: Source, learned: Mapping[str, Any], answer: Answer, why: Turn) -> Turn:
+    """Ask for the feeds and sitemaps that were found at usual addresses; where there are none, try all, once a day."""
+    if answer.status == 429 or answer.status >= 500:  # a server in trouble: what it offers is told another time
+        return why
+    home, today = source.site.address("").rstrip("/"), answer.at.date().isoformat()
+    if learned.get("guessed"):
+        return replace(why, requests=tuple(Request(one, GUESS, when_named=True) for one in learned["guessed"]))
+    if learned.get("guessed_on") == today:
+        return why
+    names = ((_ROBOTS_FILE, "robots.txt"), *((GUESS, one) for one in _USUAL))
+    asked = tuple(Request(f"{home}/{path}", name, priority=2, when_named=True) for name, path in names)
+    return replace(why, requests=asked, learned={**why.learned, "guessed_on": today})
+
+
+def _guessed(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
+    """Take what lies at a usual address where it is a feed or a sitemap: it is asked in each run from then on."""
+    name, url = answer.request.name, answer.request.url
+    body = answer.view.read()
+    answer.view.seek(0)
+    if answer.status == 200 and name == _ROBOTS_FILE:
+        named = robots.parse(body, source.site.agent).sitemaps[:_MOST_SITEMAPS]
+        asked = tuple(Request(one, GUESS, priority=2, when_named=True) for one in named)
+        return Turn(asked, skip=None if named else Reason.NOT_A_FEED)
+    known = [one for one in learned.get("guessed", ()) if one != url]
+    if answer.status != 200 or url_hints.read(body, url).kind is HintKind.NONE:
+        skip = Reason.NOT_A_FEED if answer.status == 200 else Reason.NOT_FOUND
+        finding = Finding("Refused", f"status {answer.status}", Level.WARN)
+        return Turn(
+            skip=skip, findings=(finding,), learned={"guessed": known} if url in learned.get("guessed", ()) else {}
+        )
+    turn = feed.follow(source, learned, answer._replace(request=answer.request._replace(name=f"feed.{feed.LIST}")))
+    return replace(turn, learned={**turn.learned, "guessed": [*known, url]})
 
 
 def _offered(body: bytes, fields: Mapping[str, str], url: str) -> dict[str, Any]:

@@ -58,8 +58,8 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
         return Turn(tuple(Request(one.url, f"{kind}.{LIST}", every=every, priority=1) for one in newest))
     if found.kind is HintKind.NONE:
         if not _is_html(body):
-            reason = found.reason or Reason.UNSUPPORTED
-            return Turn(skip=reason, findings=(Finding("NoFeed", f"neither a feed nor a page: {reason}", Level.WARN),))
+            why = f"neither a feed nor a page of links: {found.reason or Reason.UNSUPPORTED}"
+            return Turn(skip=Reason.NOT_A_FEED, findings=(Finding("NoFeed", why, Level.WARN),))
         named = dict.fromkeys(_links(body, answer, url), "")
         return _asked(kind, learned, url, named, {})
     named = {one.url: one.modified.isoformat() if one.modified else "" for one in found.entries[:_MOST]}
@@ -101,6 +101,8 @@ def _told(body: bytes, url: str) -> dict[str, dict[str, Any]]:
 
 
 def _is_html(body: bytes) -> bool:
+    if body[:2048].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in {b"{", b"["}:
+        return False  # JSON, whatever markup it quotes
     return b"<a " in body[: 1 << 20] or b"<A " in body[: 1 << 20]
 
 
@@ -125,7 +127,7 @@ def read(task: Task) -> Iterator[Observation | Skip]:
     request = task.request
     assert request is not None
     kind, _, what = request.name.partition(".")
-    if what == LIST:
+    if what != ARTICLE:
         return
     told = json.loads(request.context) if request.context else {}
     said = {name: plain(value) if name == "title" else str(value) for name, value in told.items()}

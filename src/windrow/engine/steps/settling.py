@@ -34,7 +34,7 @@ from windrow.engine.requests.answers import KeptAnswer, request_of
 from windrow.engine.requests.following import place_of
 from windrow.engine.requests.services import ServiceRequests
 from windrow.engine.requests.waiting import service_wait
-from windrow.engine.run import HarvestRun, ValueStore, VersionedStore, VersionStore, WaitingStore
+from windrow.engine.run import Derived, HarvestRun, ValueStore, VersionedStore, VersionStore, WaitingStore
 from windrow.engine.runtime import rare_gc
 from windrow.engine.steps.stepping import OWN_FAULTS
 from windrow.errors import ArchiveError, StoreError, WindrowError
@@ -420,13 +420,16 @@ def derive_step(run: HarvestRun, step: Derive) -> None:
 
     try:
         with rare_gc():
-            comment = derivation(pulse)
+            made = derivation(pulse)
+            told, failed = made if isinstance(made, Derived) else (made, {})
     except WindrowError as error:
         # What it had committed stays, and the next run goes on from there.
         run.close_task(task, f"{step.phase}: {error}", error.reason, failed=True)
         raise
     else:
-        run.close_task(task, comment)
+        run.close_task(task, told)
+        for source, why in failed.items():
+            run.close_task(run.open_task(run.collection.phase(step.phase), source), f"{source}: {why}", failed=True)
     finally:
         run.progress.end()
 

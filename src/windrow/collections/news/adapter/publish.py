@@ -17,16 +17,18 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from windrow.collections.news import standard
-from windrow.collections.news.adapter.raw import RawRun
+from windrow.collections.news.adapter.raw import RawRun, refusal_of
 from windrow.collections.news.adapter.tree_index import TreeIndex, WrittenArticle
 from windrow.collections.news.article import distinct
-from windrow.collections.news.discover import HOME, kind_of
+from windrow.collections.news.discover import HOME, KNOWN, kind_of
 from windrow.collections.news.feed import ARTICLE
 from windrow.collections.news.settings import KINDS
 from windrow.collections.news.wordpress_gone import NUMBERS
 from windrow.contract import CAPTURED, REQUEST, ROBOTS
 from windrow.display import counted
 from windrow.engine.ledger import Ledger
+from windrow.engine.ledger.requests import Followed
+from windrow.engine.run import Derived
 from windrow.errors import DiskFull, StoreError
 from windrow.model import Limits, Recorded
 from windrow.reasons import Reason
@@ -56,22 +58,25 @@ class Publisher:
     kinds: Mapping[str, str]
     """What each source is told to be."""
 
-    def __call__(self, pulse: Callable[[], bool]) -> str:
-        """Write the runs that were not written yet, the oldest first; return what was done in a line."""
+    def __call__(self, pulse: Callable[[], bool]) -> Derived:
+        """Write the runs that were not written yet, the oldest first; return what was done, and whose lists failed."""
         ledger = Ledger(self.ledger)
         with closing(ledger), closing(RecordStore(self.records)) as store, closing(TreeIndex(self.records)) as index:
             new = runs = 0
+            failed: dict[str, str] = {}
             try:
                 visits = _visits(ledger, index.upto(), _upto(ledger, store))
                 for session, some in groupby(visits, key=lambda one: one.session):
                     if not pulse():
                         break
-                    new += _Writing(ledger, store, index, self, session).write(some, pulse)
+                    writing = _Writing(ledger, store, index, self, session)
+                    new += writing.write(some, pulse)
+                    failed = writing.failed()  # of the last run: what an earlier one met says nothing of today
                     runs += 1
             except OSError as error:
                 kind = DiskFull if error.errno == _DISK_FULL else StoreError
                 raise kind(f"the tree of articles cannot be written: {error}") from error
-        return f"publish: {counted(new, 'new article')} of {counted(runs, 'run')}"
+        return Derived(f"publish: {counted(new, 'new article')} of {counted(runs, 'run')}", failed)
 
 
 def _upto(ledger: Ledger, store: RecordStore) -> int:
@@ -100,6 +105,12 @@ class _Writing:
         self._trees = told.trees
         self._session = session
         self._raw: dict[str, RawRun] = {}
+        self._refused: dict[str, str] = {}  # by source, why its first list of no use was of none
+        self._heard: set[str] = set()  # sources of which some list was of use
+
+    def failed(self) -> dict[str, str]:
+        """Return the sources whose lists were all of no use, and why."""
+        return {source: why for source, why in self._refused.items() if source not in self._heard}
 
     def write(self, visits: Iterable[Recorded], pulse: Callable[[], bool]) -> int:
         """Write a run; return how many articles are new."""
@@ -126,15 +137,17 @@ class _Writing:
     def _visit(self, one: Recorded, told: list[VisitStatement]) -> None:
         asked = self._ledger.requests.asked(one.seq)
         name = json.loads(asked.context).get("name", "") if asked and asked.context else ""
-        kind = kind_of(name)
-        if name == HOME and not _is_there(one):
-            kind = "page"  # what the site offers is not known: how it did is told all the same
+        kind, followed = kind_of(name), self._ledger.requests.followed(one.seq)
+        if followed is not None and name and not name.endswith(f".{ARTICLE}"):
+            self._hear(one, followed)
+        if name == HOME:
+            kind = self._kind_of_home(one, followed)
         if kind not in KINDS:
             return
         raw = self._run_of(kind, one)
         if name != NUMBERS:  # numbers are no posts
             is_article = not name or name.endswith(f".{ARTICLE}")
-            raw.take(one, self._ledger.requests.followed(one.seq), self._ledger.captures, is_article=is_article)
+            raw.take(one, followed, self._ledger.captures, is_article=is_article)
         if not told and (why := _failure(one, name)):
             if self._index.is_first(f"{kind} {one.visit.url}"):
                 raw.count("errors", why, one.visit.url)
@@ -143,6 +156,21 @@ class _Writing:
             if not self._index.is_first(f"{kind} {one.source} {each.key} {each.url}"):
                 continue  # listed by a page that overlaps another one of this run
             raw.count(*self._told(each, one, kind), one.visit.url)
+
+    def _kind_of_home(self, one: Recorded, followed: Followed | None) -> str:
+        """Return whose directory tells of a front page: none where it only says what the site offers elsewhere."""
+        if not _is_there(one) or (followed is not None and followed.reason is not None):
+            return "page"  # what the site offers is not known: how it did is told all the same
+        if followed is None or followed.ending in {"", KNOWN}:
+            return ""
+        kind: str = self._ledger.requests.learned("news", one.source).get("kind", "")
+        return kind if kind in {"feed", "page"} else ""
+
+    def _hear(self, one: Recorded, followed: Followed) -> None:
+        if followed.reason is None and _is_there(one):
+            self._heard.add(one.source)
+        elif followed.reason is not None:
+            self._refused.setdefault(one.source, f"{one.visit.url}: {refusal_of(followed)}")
 
     def _take_rules(self, one: Recorded) -> None:
         """Note a host whose robots.txt could not be had: nothing else is asked of it, so nothing else tells of it."""

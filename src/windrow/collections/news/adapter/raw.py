@@ -89,8 +89,7 @@ class RawRun:
             domain.ended = domain.ended or bool(followed.ending)
             if followed.reason is not None:
                 domain.blocked = domain.blocked or followed.reason is Reason.BOT_WALL
-                told = followed.told()
-                domain.error = domain.error or (told[0].message if told else str(followed.reason))
+                domain.error = domain.error or refusal_of(followed)
         if visit.kept is None or visit.status not in {200, 304}:
             return
         domain.understood += followed is not None and followed.reason is None and not is_article
@@ -222,6 +221,12 @@ class RawRun:
         if domain.pages or domain.kept:
             told["file_path"] = str(folder / (domain.path.name if domain.pages else "_manifest.json"))
         return told
+
+
+def refusal_of(followed: Followed) -> str:
+    """Say why an answer was of no use."""
+    told = followed.told()
+    return told[0].message if told else str(followed.reason)
 
 
 def _name(row: Any) -> str:

@@ -1,0 +1,99 @@
+"""What a site offers is found out where its front page does not tell; an address that is none of that fails."""
+
+import json
+import time
+
+import pytest
+
+from tests.collections.news.paper import article, rss, sitemap
+from tests.collections.news.press import Press
+from tests.collections.news.workspace import ADAPTER, articles, configured, run, setup_of, summaries
+from windrow.engine.session import Session
+
+
+@pytest.fixture
+def press():
+    served = Press()
+    for number in (1, 2):
+        served.put(f"/news/the-quay-story-{number}.html", article(served.url, number))
+    yield served
+    served.close()
+
+
+def code_of(workspace):
+    session = Session(setup_of(workspace), "run news")
+    session.harvest(ADAPTER.harvest(workspace))
+    return session.close()
+
+
+def put(press, path, numbers=(1, 2)):
+    if path == "feed.json":
+        items = [{"id": n, "url": f"{press.url}/news/the-quay-story-{n}.html"} for n in numbers]
+        told = {"version": "https://jsonfeed.org/version/1.1", "title": "G", "items": items}
+        press.put("/feed.json", json.dumps(told), "application/json")
+    elif "sitemap" in path:
+        press.put(f"/{path}", sitemap(press.url, numbers), "text/xml")
+    else:
+        press.put(f"/{path}", rss(press.url, numbers, mark=""), "application/rss+xml")
+
+
+@pytest.mark.parametrize("front", [None, "<html><div id=app></div><script src=/app.js></script>"])
+@pytest.mark.parametrize("path", ["sitemap.xml", "feed/", "feed.json", "of-robots/news-sitemap-7.xml"])
+def test_a_site_without_a_front_page_that_names_articles_is_read_by_its_sitemap_or_usual_feed(
+    tmp_path, press, path, front
+):
+    put(press, path)
+    if front is not None:
+        press.put("/", front)
+    if path.startswith("of-robots"):
+        press.put("/robots.txt", f"User-agent: *\nAllow: /\nSitemap: {press.url}/{path}\n", "text/plain")
+    workspace = configured(tmp_path, {"g": {"url": f"{press.url}/"}})
+    assert code_of(workspace) == 0
+    assert {one["title"] for one in articles(tmp_path).values()} == {"The quay 1", "The quay 2"}
+    (result,) = summaries(tmp_path, "_collection_summary.json")[-1]["results"]
+    assert result["status"] == "success"
+    press.put("/news/the-quay-story-3.html", article(press.url, 3))
+    put(press, path, (1, 2, 3))
+    press.asked.clear()
+    time.sleep(1.1)
+    assert code_of(workspace) == 0
+    assert {*press.asked} == {"/robots.txt", "/", f"/{path}", "/news/the-quay-story-3.html"}  # it is known from now on
+    assert len(articles(tmp_path)) == 3
+
+
+def test_a_site_that_offers_nothing_at_all_fails_and_says_so(tmp_path):
+    bare = Press()
+    workspace = configured(tmp_path, {"g": {"url": f"{bare.url}/"}})
+    assert code_of(workspace) == 3
+    (result,) = summaries(tmp_path, "_collection_summary.json")[-1]["results"]
+    assert (result["status"], result["error_message"]) == ("error", "status 404")
+    asked = len(bare.asked)
+    time.sleep(1.1)
+    assert code_of(workspace) == 3
+    assert len(bare.asked) - asked <= 2  # usual addresses are tried once a day
+    bare.close()
+
+
+@pytest.mark.parametrize("body", [
+    {"posts": [{"content": "<a href='/news/the-quay-story-1.html'>x</a>"}]}, {}, {"version": "2.0", "items": []},
+    {"version": "https://jsonfeed.org/version/1.1", "items": "none"}, {"items": [{"url": "/news/the-quay-story-1.html"}]},
+])  # fmt: skip
+@pytest.mark.parametrize("kind", ["feed", "auto"])
+def test_json_that_is_no_json_feed_is_not_read_as_an_empty_one_and_its_source_fails(tmp_path, press, body, kind):
+    press.put("/api", json.dumps(body), "application/json")
+    workspace = configured(tmp_path, {"g": {"url": f"{press.url}/api", "kind": kind}})
+    assert code_of(workspace) == 3
+    assert articles(tmp_path) == {}
+    (result,) = summaries(tmp_path, "_collection_summary.json")[-1]["results"]
+    assert result["status"] == "error"
+    assert "neither a feed nor a page" in result["error_message"]
+
+
+def test_a_json_feed_without_entries_is_well_read(tmp_path, press):
+    told = {"version": "https://jsonfeed.org/version/1.1", "title": "G", "items": []}
+    press.put("/feed.json", json.dumps(told), "application/feed+json")
+    workspace = configured(tmp_path, {"g": {"url": f"{press.url}/feed.json"}})
+    assert code_of(workspace) == 0
+    run(workspace)
+    (result,) = summaries(tmp_path, "_collection_summary.json")[-1]["results"]
+    assert (result["status"], result["article_count"]) == ("success", 0)
