@@ -127,7 +127,7 @@ def read(task: Task) -> Iterator[Observation | Skip]:
     request = task.request
     assert request is not None
     kind, _, what = request.name.partition(".")
-    if what != ARTICLE:
+    if what and what != ARTICLE:  # a page that another collection kept has no name
         return
     told = json.loads(request.context) if request.context else {}
     said = {name: plain(value) if name == "title" else str(value) for name, value in told.items()}
