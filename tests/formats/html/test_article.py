@@ -104,3 +104,39 @@ def test_a_line_with_author_role_and_date_is_read_for_its_date() -> None:
 
 def test_a_published_date_in_the_head_is_found_by_any_of_its_usual_names() -> None:
     assert read(f'<meta name="published-date" content="2021-02-16"><h1>Tea</h1><p>{TEXT}', "").published == "2021-02-16"
+
+
+_FIGURES = {
+    "before its text": ("<h1>Tea</h1>{figure}<div>{prose}</div>", True),
+    "before its headline": ("{figure}<h1>Tea</h1>{prose}", True),
+    "between byline and headline": ("<h1>Tea</h1>{figure}<p>By Ann Lee</p>{prose}", True),
+    "behind its text": ("<h1>Tea</h1>{prose}{figure}", True),
+    "behind a caption": (
+        "<h1>Tea</h1>{prose}<figure><img src=/b.jpg><figcaption>Cups</figcaption></figure>{figure}",
+        True,
+    ),
+    "in a teaser": ("<h1>Tea</h1>{prose}<div><div>{figure}<h3>Coffee is older than that</h3></div></div>", False),
+    "in an aside": ("<h1>Tea</h1>{prose}<aside>{figure}</aside>", False),
+    "in the footer": ("<h1>Tea</h1>{prose}</article><footer>{figure}</footer><article>", False),
+    "of another page": ("<h1>Tea</h1>{prose}<a href=/b>{figure}</a>", False),
+}
+
+
+@pytest.mark.parametrize("caption", ["", "<figcaption>A cup of it</figcaption>"])
+@pytest.mark.parametrize("case", _FIGURES)
+def test_figures_at_the_ends_of_an_article_are_its_own_where_they_stand_in_its_box(case: str, caption: str) -> None:
+    pattern, own = _FIGURES[case]
+    if case == "of another page":
+        pattern = pattern.replace("<a href=/b>{figure}</a>", "{figure}").replace("{figure}", "{linked}")
+    image = "<img src=/a.jpg alt=Cup>"
+    figure = f"<figure>{image}{caption}</figure>"
+    linked = f"<figure><a href=/b>{image}{caption and 'Another story of ours'}</a></figure>"
+    prose = "".join(
+        f"<p>Sentence {n} of what the town says of tea, of cups and of the water that is poured.</p>" for n in range(8)
+    )
+    body = pattern.format(figure=figure, prose=prose, linked=linked)
+    page = f"<meta property=og:type content=article><title>Tea</title><nav><a href=/>Home</a></nav><main><article>{body}</article></main>"
+    found = article(page.encode())
+    assert ("/a.jpg" in found.markup) == own
+    assert ("A cup of it" in found.markup) == (own and bool(caption))
+    assert "A cup of it" not in found.blocks

@@ -94,9 +94,14 @@ def _without_title(text: str, title: str) -> str:
 
     >>> _without_title("# Tea\n\nPour it.", "Tea"), _without_title("# Tea", "Tea")
     ('Pour it.', '# Tea')
+    >>> _without_title("![](https://a.example/a.jpg)\n\n# Tea\n\nPour it.", "Tea")
+    '![](https://a.example/a.jpg)\n\nPour it.'
     """
-    first, _, rest = text.partition("\n\n")
-    return rest if rest.strip() and _plain(first.removeprefix("# ")) == _plain(title) and first[:2] == "# " else text
+    parts = text.split("\n\n")
+    at = next((at for at, one in enumerate(parts) if not one.startswith(("![", "*", "[!["))), 0)  # behind its figures
+    says_it = parts[at][:2] == "# " and _plain(parts[at].removeprefix("# ")) == _plain(title)
+    rest = "\n\n".join((*parts[:at], *parts[at + 1 :]))
+    return rest if says_it and rest.strip() else text
 
 
 def _plain(text: str) -> list[str]:

@@ -80,7 +80,7 @@ def article(raw: bytes, content_type: str = "", url: str = "", drop: Sequence[st
     split = pieces(body(tree))
     outline = walk_pieces(split)
     known = hint(url, said.property("og:type"), said.json_ld)
-    shown = with_captions(outline, known, main_content(outline, known, captions=True))
+    shown, figures = with_captions(outline, known, main_content(outline, known, captions=True))
     chosen = without_captions(outline, known, shown)
     first = headline(outline, chosen, said)
     near = _near(outline, chosen, first)
@@ -99,7 +99,7 @@ def article(raw: bytes, content_type: str = "", url: str = "", drop: Sequence[st
         said.canonical or said.property("og:url"),
         said.base,
         tuple(block for block, keep in zip(outline.blocks.text, chosen, strict=True) if keep),
-        excerpt(split, outline, shown),
+        excerpt(split, outline, shown, figures),
         text.encoding,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from windrow.formats.html.mark import PageLocation
 from windrow.formats.html.outline import Outline
@@ -14,48 +15,66 @@ _OPENS = frozenset((OutlineBuilder.open, OutlineBuilder.form))
 _CLOSES = OutlineBuilder.close
 _BORDERS = _OPENS | {_CLOSES, OutlineBuilder.border}
 _FIGURE = int(PageLocation.FIGURE)
+ELSEWHERE = int(PageLocation.FOOTER | PageLocation.ASIDE | PageLocation.NAV | PageLocation.FORM | PageLocation.DIALOG)
+"""Where nothing of an article's text stands."""
 _PICTURE = re.compile(rb"<(?:img|video|audio|iframe|object|embed) ")
 
 
-def excerpt(split: Sequence[bytes], outline: Outline, chosen: Sequence[bool]) -> str:
+def excerpt(split: Sequence[bytes], outline: Outline, chosen: Sequence[bool], around: FigureRange | None = None) -> str:
     """Return the markup of the blocks that are chosen; `split` is what the outline was made of (see `walk.pieces`).
 
     Elements in the line of these blocks stay as they are, and so do pictures that stand by themselves between the
-    first of them and the last; boxes without any of this are left out. It is to be parsed as HTML again. Only the
-    tags from the end of the block before the first one on are looked at, up to the end of the last one.
+    first of them and the last, and figures `around` them; boxes without any of this are left out. It is to be parsed
+    as HTML again. Only the tags from the end of the block before the first one on are looked at, up to the end of the
+    last one, and as far as figures may stand.
     """
     first = next((at for at, one in enumerate(chosen) if one), len(chosen))
     if first == len(chosen):
         return ""
     last = len(chosen) - 1 - next(at for at, one in enumerate(reversed(chosen)) if one)
     tags, ends = split[3::2], outline.blocks.end
-    before = first - 1
+    limits = around or FigureRange(first, 0)
+    following = last + 1 if limits.depth else last  # what stands before that block is looked at too
+    final = ends[following] if following < len(ends) else len(tags)
+    before = min(first, limits.first) - 1
     while before >= 0 and meaning(tags[ends[before]])[0] not in _BORDERS:
         before -= 1  # a component's box ends a block, but nothing in what is copied
-    copy = _Copy(outline, chosen, before)
+    copy = _Copy(outline, chosen, before, (first, last), limits.depth)
     start = ends[before] if before >= 0 else 0
     if before < 0:
         copy.line += split[2:3]
     texts = split[4::2]
     for at in range(start, len(tags)):
-        if copy.step(at, tags[at], texts[at]) and at >= ends[last]:
+        if copy.step(at, tags[at], texts[at]) and at >= final:
+            copy.drop_teaser()
             break
     else:
         copy.end_line(len(tags))
     return copy.done()
 
 
+class FigureRange(NamedTuple):
+    """Where figures around a text are its own: from a block on, and behind it in boxes at least so deep; 0: none."""
+
+    first: int
+    depth: int
+
+
 class _Copy:
     """What is copied, while a part of the page is walked over."""
 
-    __slots__ = ("_chosen", "_ends", "_inside", "_last", "_opened", "_seen", "line", "out")
+    __slots__ = ("_chosen", "_depth", "_ends", "_inside", "_opened", "_seen", "_span", "_text", "line", "out")
 
-    def __init__(self, outline: Outline, chosen: Sequence[bool], before: int) -> None:
+    def __init__(
+        self, outline: Outline, chosen: Sequence[bool], before: int, span: tuple[int, int], depth: int
+    ) -> None:
         """Begin where the block `before` ends, in the boxes that are open there; in the body where it is -1."""
         self.out: list[bytes] = []
         self.line: list[bytes] = []
         self._chosen = chosen
-        self._last = len(chosen) - 1 - next(at for at, one in enumerate(reversed(chosen)) if one)
+        self._span = span
+        self._text = 0  # how much is copied up to the last block
+        self._depth = depth  # of the box that holds the text; 0 when that is closed
         self._ends = outline.blocks.end
         self._seen = max(before, 0)
         self._opened: list[tuple[int, bytes]] = []
@@ -94,6 +113,8 @@ class _Copy:
     def _close(self) -> None:
         start, tag = self._opened.pop()
         self._inside.pop()
+        if self._seen > self._span[1] and len(self._opened) < self._depth:
+            self._depth = 0
         if len(self.out) == start + 1:
             del self.out[start:]
         else:
@@ -109,15 +130,28 @@ class _Copy:
         if now > seen:
             if any(self._chosen[seen:now]):
                 self.out += self.line
-        elif seen <= self._last:
-            line = b"".join(self.line)
-            if self._shows(line):
-                self.out.append(line)
+            if seen <= self._span[1] < now:
+                self._text = len(self.out)
+        elif self._shows(line := b"".join(self.line), seen):
+            self.out.append(line)
         self.line.clear()
 
-    def _shows(self, line: bytes) -> bool:
+    def _shows(self, line: bytes, seen: int) -> bool:
         """Tell whether a picture stands there by itself; one that only leads elsewhere is none of the text."""
-        return _PICTURE.search(line) is not None and (b"<a " not in line or bool(self._inside[-1] & _FIGURE))
+        if _PICTURE.search(line) is None:
+            return False
+        marks, (first, last) = self._inside[-1], self._span
+        in_figure = bool(marks & _FIGURE)
+        if first <= seen <= last:
+            return b"<a " not in line or in_figure
+        own = in_figure and not marks & ELSEWHERE and b"<a " not in line
+        return own and (seen < first or self._depth > 0)
+
+    def drop_teaser(self) -> None:
+        """Leave out pictures behind the text that stand in one box with a block which is none of it."""
+        start = next((at for at, _ in self._opened if at >= self._text), None)
+        if start is not None:
+            del self.out[start + 1 :]
 
     def done(self) -> str:
         """Close what is open, and return all of it."""

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
+from windrow.formats.html.excerpt import ELSEWHERE, FigureRange
 from windrow.formats.html.hint import PageHint
 from windrow.formats.html.mark import LEVELS, PageLocation
 from windrow.formats.html.outline import Outline
@@ -22,6 +23,7 @@ Span = tuple[int, int]
 """The first block, and the one behind the last."""
 
 _HEADLINE = int(PageLocation.HEADLINE)
+_KICKERS = 3  # blocks before a headline among which a figure may stand
 _COMMENT = BIT["comment"]
 _ARTICLE, _ARTICLE_TYPE, _ARTICLE_ADDRESS = 2, 1, 16  # of `PageHint`: its kind, and bits of its types and addresses
 _OTHER_TYPE, _OTHER_ADDRESS = 8, 1 | 8  # forums; and documentation
@@ -95,19 +97,85 @@ def without_captions(outline: Outline, hint: PageHint, chosen: list[bool]) -> li
     return kept if any(kept) else chosen
 
 
-def with_captions(outline: Outline, hint: PageHint, chosen: list[bool]) -> list[bool]:
-    """Return what is chosen of an article, and the captions of figures that stand between chosen blocks."""
+def with_captions(outline: Outline, hint: PageHint, chosen: list[bool]) -> tuple[list[bool], FigureRange | None]:
+    """Return what is chosen of an article and the captions of its figures; and where figures without one are its own.
+
+    Its figures are those between chosen blocks, those between its headline and its text, and those that follow its
+    text in the box that holds it.
+    """
     boxes = outline.boxes
-    if "figcaption" not in boxes.tag or not is_article(hint):
-        return chosen
-    shown = list(chosen)
+    if not any(chosen) or not is_article(hint):
+        return chosen, None
+    shown, ends = list(chosen), _Ends(outline, chosen)
     for box, tag in enumerate(boxes.tag):
-        if tag == "figcaption" and boxes.tag[boxes.up[box]] == "figure":
-            first, last = boxes.first[boxes.up[box]], boxes.last[boxes.up[box]]
-            if first > 0 and last < len(chosen) and chosen[first - 1] and chosen[last]:
-                caption = slice(boxes.first[box], boxes.last[box])
-                shown[caption] = [True] * (caption.stop - caption.start)
-    return shown
+        if tag != "figcaption" or boxes.tag[boxes.up[box]] != "figure":
+            continue
+        first, last = boxes.first[boxes.up[box]], boxes.last[boxes.up[box]]
+        between = first > 0 and last < len(chosen) and chosen[first - 1] and chosen[last]
+        if between or ends.take(boxes.up[box]):
+            shown[boxes.first[box] : boxes.last[box]] = [True] * (boxes.last[box] - boxes.first[box])
+    return shown, ends.figures()
+
+
+class _Ends:
+    """Where an article's text begins and ends, to tell which figures before and behind it are its own."""
+
+    def __init__(self, outline: Outline, chosen: Sequence[bool]) -> None:
+        """Find the box that holds all of the text, and the headline before it."""
+        self._outline = outline
+        self._boxes, blocks = outline.boxes, outline.blocks
+        at = [place for place, keep in enumerate(chosen) if keep]
+        self._first, self._last = at[0], at[-1] + 1
+        core = blocks.box[at[0]]
+        while core > 0 and self._boxes.last[core] < self._last:
+            core = self._boxes.up[core]
+        self._core = core
+        heads = [place for place in range(self._first + 1) if _level(outline, blocks.box[place]) == 1]
+        self._headline = heads[-1] if heads else self._first
+
+    def _has(self, box: int) -> bool:
+        """Tell whether a figure belongs to the text: not where it is a part of a teaser, or leads to another page."""
+        boxes, blocks = self._boxes, self._outline.blocks
+        first, last = boxes.first[box], boxes.last[box]
+        inside = range(first, last)
+        if boxes.marks[box] & ELSEWHERE or any(2 * blocks.linked[at] > blocks.words[at] for at in inside):
+            return False
+        if last <= self._first:
+            between = [at for at in range(min(last, self._headline), self._first) if at != self._headline]
+            near = self._headline - _KICKERS <= first
+            return near and not any(blocks.words[at] >= _PROSE for at in between) and self._alone(box)
+        return first == self._last and self._alone(box)
+
+    def _alone(self, box: int) -> bool:
+        """Tell whether boxes around a figure, up to one that holds text too, hold nothing but it."""
+        boxes = self._boxes
+        first, last, around = boxes.first[box], boxes.last[box], boxes.up[box]
+        while around > 0 and not (boxes.first[around] <= self._first and self._last <= boxes.last[around]):
+            if boxes.marks[around] & ELSEWHERE:
+                return False
+            holds_headline = boxes.first[around] <= self._headline < boxes.last[around]
+            if not holds_headline and (boxes.first[around], boxes.last[around]) != (first, last):
+                return False
+            around = boxes.up[around]
+        return first < self._first or around == self._core or boxes.tag[around] in {"article", "main"}
+
+    def take(self, box: int) -> bool:
+        """Tell whether a figure belongs to the text, and go on behind it where it does."""
+        if not self._has(box):
+            return False
+        if self._boxes.first[box] >= self._last:
+            self._last = self._boxes.last[box]
+        return True
+
+    def figures(self) -> FigureRange:
+        """Return where figures without a caption belong to the text."""
+        words = self._outline.blocks.words
+        near = all(words[at] < _PROSE for at in range(self._headline + 1, self._first))
+        depth, box = 0, self._core
+        while box > 0:
+            depth += "-" not in self._boxes.tag[box]
+            box = self._boxes.up[box]
+        return FigureRange(self._headline if near else self._first, depth)
 
 
 def is_article(hint: PageHint) -> bool:
