@@ -7,6 +7,7 @@ import pytest
 
 from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving, setup_of
 from windrow.adapter import Window
+from windrow.collections.events.exports.icalendar import _span
 from windrow.engine.ledger import Ledger
 from windrow.engine.progress import Progress
 
@@ -37,6 +38,18 @@ def told(workspace, session):
     counted = ADAPTER.content(workspace, ledger, window.facts)["council"]
     ledger.close()
     return found, dict(counted)
+
+
+def test_an_event_of_the_last_day_that_there_is_becomes_missing_and_is_exported_like_any_other(tmp_path, site):
+    both = calendar(event("a@x", DAY, "A"), event("b@x", ";VALUE=DATE:99991231", "B"))
+    site.put("/a.ics", both)
+    workspace = configured(tmp_path, f"{site.url}/a.ics", every="1s", missing_after=1)
+    run(workspace)
+    site.put("/a.ics", calendar(event("a@x", DAY, "A")))
+    again(workspace)
+    assert statuses(workspace) == {"A": "scheduled", "B": "missing"}
+    (last,) = [one for one in events(workspace) if one["title"] == "B"]
+    assert list(_span(last)) == ["DTSTART;VALUE=DATE:99991231"]
 
 
 def test_changes_tells_that_an_event_is_missing_as_gone_and_that_it_is_listed_again(tmp_path, site):

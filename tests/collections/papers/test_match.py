@@ -176,6 +176,11 @@ def test_lines_that_are_no_records_are_refused(line):
         parse(line)
 
 
+def test_numbers_of_a_catalogue_that_no_year_and_no_pmid_has_leave_its_record_without_them():
+    line = b'{"id": "a", "title": "T", "authors": ["A B"], "year": 1e999, "pmid": "%s"}' % (b"9" * 5000)
+    assert parse(line) == CatalogueRecord("a", "T", ("A B",), None, "", "", ())
+
+
 def test_the_catalogue_is_found_by_identifier_and_slug_and_taken_again_without_doubles(tmp_path):
     index = CatalogueIndex(tmp_path / "catalogue.db", stubs=STUBS)
     lines = [

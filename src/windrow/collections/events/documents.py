@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, NamedTuple, TypeGuard
 
 from windrow.collections.events.readers.json_path import shown
-from windrow.collections.events.times import read_back, spelled
+from windrow.collections.events.times import day_after, read_back, spelled
 from windrow.digest import digest
 
 KEYS = (
@@ -181,7 +181,7 @@ def _short(value: Any) -> Any:
 def ends(value: Mapping[str, Any]) -> datetime:
     """Return when an event is over; of one that has only a day, the end of that day."""
     end = read_back(value["end_datetime"] or value["datetime"])
-    return end + timedelta(days=1) if value["all_day"] else end
+    return day_after(end) if value["all_day"] else end
 
 
 class AskedAddress(NamedTuple):

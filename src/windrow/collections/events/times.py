@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -58,6 +58,15 @@ def spelled(at: datetime) -> str:
 def read_back(text: str) -> datetime:
     """Read a time that `spelled` wrote."""
     return datetime.fromisoformat(text)
+
+
+def day_after(at: datetime) -> datetime:
+    """Return the same time on the next day; of the last day that there is, its own last moment.
+
+    >>> day_after(datetime(2026, 11, 30)).day, day_after(datetime(9999, 12, 31)).hour
+    (1, 23)
+    """
+    return at + timedelta(days=1) if at.date() < date.max else datetime.combine(at, time.max, at.tzinfo)
 
 
 @lru_cache(256)

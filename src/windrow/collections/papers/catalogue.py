@@ -15,6 +15,7 @@ _CROSSREF_TYPES = frozenset({
     "pre-print", "proceedings-article", "report", "working-paper",
 })  # fmt: skip
 _AUTHORS = 200  # of a record; more are cut
+_PMID = 18  # digits of a number of PubMed at most
 _DOI = re.compile(r"10\.\d{3,9}/\S+").search
 _ARXIV = re.compile(r"(\d{4}\.\d{4,5}|[a-z.-]+/\d{7})(?:v\d+)?$", re.IGNORECASE).search
 
@@ -130,7 +131,7 @@ def _identifiers(*, doi: str = "", arxiv: str = "", pmid: str = "") -> Iterator[
             arxiv = arxiv or found.removeprefix("10.48550/arxiv.")
     if found := arxiv_of(arxiv):
         yield f"arxiv:{found}"
-    if pmid.isdecimal():
+    if pmid.isdecimal() and len(pmid) <= _PMID:
         yield f"pmid:{int(pmid)}"
 
 
@@ -173,6 +174,6 @@ def _first(value: Any) -> str:
 def _year(value: Any) -> int | None:
     try:
         year = int(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return year if 1000 <= year <= 2200 else None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import timedelta
+from datetime import datetime
 from typing import Any
 
-from windrow.collections.events.times import read_back
+from windrow.collections.events.times import day_after, read_back
 
 _STATUSES = {
     "cancelled": "CANCELLED", "withdrawn": "CANCELLED", "missing": "TENTATIVE", "tentative": "TENTATIVE",
@@ -52,13 +52,18 @@ def _span(event: Mapping[str, Any]) -> Iterator[str]:
     start = read_back(event["datetime"])
     end = read_back(event["end_datetime"]) if event["end_datetime"] else None
     if event["all_day"]:
-        after = max(start, end or start) + timedelta(days=1)
-        yield f"DTSTART;VALUE=DATE:{start:%Y%m%d}"
-        yield f"DTEND;VALUE=DATE:{after:%Y%m%d}"
+        after = day_after(max(start, end or start))
+        yield f"DTSTART;VALUE=DATE:{_day(start)}"
+        if after.date() > start.date():  # without an end an event of whole days has the one
+            yield f"DTEND;VALUE=DATE:{_day(after)}"
         return
     yield f"DTSTART:{_utc(event['datetime'])}"
     if end is not None and end > start:
         yield f"DTEND:{_utc(event['end_datetime'])}"
+
+
+def _day(at: datetime) -> str:
+    return f"{at:%Y%m%d}".zfill(8)  # Linux writes the year 1 as one digit
 
 
 def _utc(text: str) -> str:
