@@ -121,7 +121,7 @@ class Source:
     attempts: int = 3
     pace: float = 0.0  # least seconds between two requests to its host
     options: Mapping[str, Any] = field(default_factory=dict)
-    most: int = 0  # most addresses that a crawl asks for in one run; 0: all that are due
+    most: int = 0  # most addresses that are asked for in one run; 0: all that are due
     unusable: str = ""  # why its collection cannot be used
     credentials: tuple[Credential, ...] = ()  # sent to its own origin, and kept nowhere
 

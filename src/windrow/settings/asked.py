@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from windrow.settings.kinds import DURATION, PATH, PATHS, SECRET, SWITCH, TEXT, TEXTS
+from windrow.settings.kinds import DURATION, PATH, PATHS, SECRET, SWITCH, TEXT, TEXTS, count
 from windrow.settings.setting import Setting
 
 ASKED = (
     Setting("delay", DURATION, 1.0, "least pause between two requests, where its robots.txt names none"),
+    Setting("max_requests_per_run", count(0, 10**9), 100_000, "most requests to it in one run; 0: all that are due"),
     Setting("private", TEXTS, [], "hosts and networks that may be private, beside the one that `url` itself names"),
     Setting("secret", SECRET, "", "where a secret is that is sent with each request: env:NAME or file:PATH"),
     Setting("secret_header", TEXT, "", "header that it goes into, such as X-Api-Key"),

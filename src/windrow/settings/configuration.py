@@ -91,7 +91,8 @@ def source_at_url(table: SourceTable, values: Mapping[str, Value], around: Surro
     except ConfigError as error:
         raise ConfigError(f"{table.file}: source.{table.name}: {error}", hint=f"edit {table.file}") from None
     collection = values["collection"].value
-    return Source(table.name, collection, site, active=active, options=options, credentials=credentials)
+    most = options.get("max_requests_per_run") or 0
+    return Source(table.name, collection, site, active=active, options=options, credentials=credentials, most=most)
 
 
 SECRET_SETTINGS = ("secret", "secret_header", "secret_query", "secret_prefix")

@@ -178,3 +178,29 @@ def test_documents_that_only_name_those_of_their_events_tell_nothing_of_what_is_
     for _ in range(2):  # it did not change, and is not asked again
         again(workspace)
     assert statuses(workspace) == {"A": "scheduled"}
+
+
+class Endless(dict):
+    """Pages each of which has an event and names another page, for ever."""
+
+    def get(self, path, default=None):
+        if path == "/robots.txt":
+            return default
+        number = int(path.strip("/").removesuffix(".json"))
+        told = {"rows": [{"i": number, "t": "x", "s": "2099-01-01"}], "next": f"/{number + 1}.json"}
+        return (200, "application/json", json.dumps(told).encode())
+
+
+def test_endless_paging_ends_with_the_requests_of_a_run_and_the_next_run_goes_on(tmp_path, site):
+    site.documents = Endless()
+    assert configured(tmp_path, f"{site.url}/1.json", **ROWS).sources[0].most == 100_000
+    workspace = configured(tmp_path, f"{site.url}/1.json", max_requests_per_run=5, complete="no", every="1h", **ROWS)
+    run(workspace)
+    assert [path for path in site.asked if path != "/robots.txt"] == [f"/{number}.json" for number in range(1, 6)]
+    assert len(events(workspace)) == 5
+    ledger = Ledger(workspace.ledger)
+    comments = [one.comment for one in ledger.sessions.tasks_of_source("council")]
+    ledger.close()
+    assert any("no more were asked, for one run asks 5 at most" in one for one in comments)
+    run(workspace)
+    assert len(events(workspace)) == 10
