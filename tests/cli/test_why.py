@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from contextlib import closing
 
 import pytest
 from tools.command import MESSAGES, shape
 
 from tests.cli.conftest import put
 from windrow.demo.document import drop, pack, specimens
+from windrow.engine.ledger import Ledger
 from windrow.model import ArchivePlace
 from windrow.reasons import Reason
 from windrow.stores.archive import open_capture
@@ -197,3 +199,14 @@ def test_status_before_the_first_run(workspace, windrow) -> None:
     assert said.code == 0
     assert "nothing was run so far" in said.err
     assert not (workspace / "ledger.sqlite").exists()
+
+
+def test_a_name_in_a_listing_line_that_could_not_be_read_finds_that_line(harvested, windrow) -> None:
+    name = "H.2026-01-24.1.impc.zip"
+    line = f"add/-rw-r--r-- 1 u g -5 Nov 21 10:00 {name}"
+    with closing(Ledger(harvested / "ledger.sqlite")) as ledger, ledger.writing() as writer:
+        writer.listings.refuse(1, "partner", line, "", Reason.PROTOCOL_ERROR)
+    said = windrow("why", name)
+    assert said.code == 0
+    assert said.out.startswith(f"{name} (refused, number ")
+    assert f"offers {line}: {Reason.PROTOCOL_ERROR.meaning}" in said.out

@@ -83,7 +83,11 @@ def _candidates(rows: tuple[Meaning, ...]) -> Table:
 
 
 def _text(story: Story) -> list[str]:
-    lines = [" ".join(filter(None, [story.key, f"({story.collection} {story.kind}".rstrip() + _number(story)]))]
+    lines = [
+        " ".join(
+            filter(None, [story.key, f"({story.collection} {story.kind}".rstrip().replace("( ", "(") + _number(story)])
+        )
+    ]
     state = ": ".join(filter(None, [story.phase, story.status]))
     if state:
         meaning = f", {Reason(story.reason).meaning}" if story.reason else ""

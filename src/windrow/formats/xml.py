@@ -52,6 +52,7 @@ _PLAIN = re.compile(rb"<[!-~]")
 DECLARED = re.compile(rb"""<\?xml\s[^>]*?\sencoding\s*=\s*["']([^"']{1,40})["']""")
 PROLOG = re.compile(rb"(?:\s+|<\?.*?\?>|<!--.*?-->)*+", re.DOTALL)
 ROOT = re.compile(rb"<(?:[^\s/>:]*:)?([^\s/>:]+)")
+_ADVICE = re.compile(r",? (?:try|use) XML_PARSE_HUGE.*")  # for programmers, who do not read it here
 _HALF = re.compile(
     rb"&#(?:x0*+[dD][89a-fA-F][0-9a-fA-F]{2}(?![0-9a-fA-F])"
     rb"|0*+5(?:529[6-9]|5[3-9]\d\d|6\d{3}|7[0-2]\d\d|73[0-3]\d|734[0-3])(?!\d));?"
@@ -158,7 +159,7 @@ def refusal(error: etree.XMLSyntaxError, log: Any) -> StepError:
         reason = Reason.MEMORY_LIMIT
     else:
         reason = Reason.NOT_WELL_FORMED
-    message = first.message.strip()[:1000]
+    message = _ADVICE.sub("", first.message.strip()[:1000])
     return StepError(message, reason, line=first.line or None, column=first.column or None)
 
 

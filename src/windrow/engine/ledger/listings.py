@@ -184,8 +184,8 @@ class ListingQueries:
         return self._database.rows(ListingRow, "item_listings", item)
 
     def refused(self, name: str) -> list[RefusalRow]:
-        """Return refused entries by path, by the last part of it, or by source and path."""
-        return self._database.rows(RefusalRow, "refusals_named", name, f"/{name}")
+        """Return refused entries by path, by the last part of it, or by source and path; and lines that end with it."""
+        return self._database.rows(RefusalRow, "refusals_named", name, f"/{name}", f" {name}")
 
     def changes(self, collection: str, span: tuple[int, int]) -> Iterator[ListedChange]:
         """Yield what the sources of a collection said between two facts, in order."""

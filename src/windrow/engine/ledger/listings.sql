@@ -32,8 +32,10 @@ SELECT o.source, count(*) FROM standing s JOIN offering o ON o.item = s.item
 WHERE s.status = 5 AND o.present = 1 GROUP BY o.source;
 
 -- name: refusals_named
+--- A line that could not be read stands there as it came: what it ends with may be the name.
 SELECT seq, at, session, source, path, reason FROM refusal
-WHERE path = ?1 OR substr(path, -length(?2)) = ?2 OR source || '/' || path = ?1 ORDER BY seq;
+WHERE path = ?1 OR substr(path, -length(?2)) = ?2 OR source || '/' || path = ?1
+OR (reason = 'protocol_error' AND substr(path, -length(?3)) = ?3) ORDER BY seq;
 
 -- name: item_offers
 -- Who offers or offered an item.
