@@ -380,6 +380,24 @@ def test_tables_that_were_dropped_and_made_anew_are_filled_again_from_the_first_
         made.close()
 
 
+def test_one_table_that_was_dropped_among_others_is_told_at_every_run_and_not_made_anew_without_its_rows(url):
+    made = ProjectionTables(url, METADATA, "shelf", adopt=ADOPT)
+    page = RowPut("page", "p1", {"number": 1}, {"book_id": ("book", "b1")})
+    made.apply([author("x"), book("b1", "x"), page], 17)
+    METADATA.tables["page"].drop(made.engine)
+    made.close()
+    for _ in range(2):
+        with pytest.raises(StoreError, match="page: dropped") as caught:
+            ProjectionTables(url, METADATA, "shelf", adopt=ADOPT)
+        assert "drop the other tables too" in caught.value.hint
+    engine = connect(url)
+    METADATA.drop_all(engine)
+    engine.dispose()
+    made = ProjectionTables(url, METADATA, "shelf", adopt=ADOPT)
+    assert made.checkpoint() == 0
+    made.close()
+
+
 def test_tables_that_were_emptied_are_filled_again_from_the_first_fact(url):
     for _ in range(2):
         made = ProjectionTables(url, METADATA, "shelf", adopt=ADOPT)

@@ -83,11 +83,8 @@ def _candidates(rows: tuple[Meaning, ...]) -> Table:
 
 
 def _text(story: Story) -> list[str]:
-    lines = [
-        " ".join(
-            filter(None, [story.key, f"({story.collection} {story.kind}".rstrip().replace("( ", "(") + _number(story)])
-        )
-    ]
+    kind = " ".join(filter(None, (story.collection, story.kind)))
+    lines = [" ".join(filter(None, [story.key, f"({kind}{_number(story)}"]))]
     state = ": ".join(filter(None, [story.phase, story.status]))
     if state:
         meaning = f", {Reason(story.reason).meaning}" if story.reason else ""

@@ -13,6 +13,7 @@ from types import MappingProxyType
 import sqlalchemy as sa
 from sqlalchemy import exc
 
+from windrow.errors import StoreError
 from windrow.stores.batch import RowBatch
 from windrow.stores.connect import guarded, named, reach, where
 from windrow.stores.id_lookup import IdLookup
@@ -46,11 +47,25 @@ class ProjectionTables:
         self.links = IdLookup(self.engine, name)
         with guarded(self.engine):
             there = set(sa.inspect(self.engine).get_table_names())
+            if not there.isdisjoint(metadata.tables):
+                self._refuse_lost(metadata.tables.keys() - there)
             metadata.create_all(self.engine)
             with self.engine.begin() as connection:
                 # On a server the checkpoint is kept elsewhere, and may tell of tables that were dropped since.
                 if there.isdisjoint(metadata.tables) or self._is_emptied(connection):
                     self.links.clear(connection)
+
+    def _refuse_lost(self, missing: Iterable[str]) -> None:
+        """Raise StoreError where some tables that had rows are gone and others stand.
+
+        Made anew they would stay empty: what is before the checkpoint is not projected again.
+        """
+        with self.engine.begin() as connection:
+            lost = sorted(name for name in missing if self.links.has(connection, name))
+        if lost:
+            self.engine.dispose()
+            told = f"{where(self.engine)}: {', '.join(lost)}: dropped, and the tables that belong to it are there"
+            raise StoreError(told, hint="drop the other tables too, or put the lost ones back; then: windrow run")
 
     def _is_emptied(self, connection: sa.Connection) -> bool:
         """Tell whether rows were written once, and no table has any of them now: all of it is to be projected again."""
