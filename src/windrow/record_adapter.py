@@ -55,6 +55,7 @@ from windrow.engine.sample import sample, sample_answer
 from windrow.engine.session import Session, Setup
 from windrow.engine.takedown import TakedownTarget, kept_by_reader
 from windrow.errors import UsageError, WindrowError
+from windrow.formats.terminal import escape_json
 from windrow.formats.url import normalise, parts
 from windrow.model import Item, Level, Limits, Site, Source
 from windrow.query import parse
@@ -393,7 +394,7 @@ class RecordAdapter:
             for one in store.versions() if store else ():
                 told = {"key": one.key, "at": one.at.isoformat(), "change": one.change, "source": one.source,
                         "url": one.url, "visit": one.visit, "digest": one.digest, "value": one.value}  # fmt: skip
-                out.write(json.dumps(told, ensure_ascii=False) + "\n")
+                out.write(escape_json(json.dumps(told, ensure_ascii=False)) + "\n")
                 count += 1
         return count
 

@@ -10,9 +10,10 @@ import icalendar
 import pytest
 from lxml import etree
 
-from tests.collections.events.place import calendar, configured, event
+from tests.collections.events.place import calendar, configured, event, events, run, serving
 from tests.collections.events.reader import read
 from tests.stores.documents.pouchdb import NPM
+from windrow.app.export import export
 from windrow.collections.events.adapter.api import EventApi
 from windrow.collections.events.adapter.databases import opened
 from windrow.collections.events.exports.icalendar import icalendar as written
@@ -169,3 +170,20 @@ def test_the_api_answers_at_the_original_addresses_with_bounds_and_forms(tmp_pat
     assert asked(app, "/api/events/all", method="POST")[0] == 405
     assert asked(app, "/api/events/all", method="HEAD")[2] == ""
     app.close()
+
+
+def test_no_form_in_json_holds_a_character_that_acts_on_a_terminal_and_each_says_the_same(tmp_path):
+    title = "a \x9b31m \u202eb\u200f"
+    for form in ("json", "ocd"):
+        text = "".join(FORMS[form].write([document(1, title=title)]))
+        assert not {"\x9b", "\u202e", "\u200f"} & {*text}
+        assert repr(title) in repr(json.loads(text))
+    with serving() as site:
+        site.put("/a.ics", calendar(event("a@x", ":20261201T150000Z", title)))
+        workspace = configured(tmp_path, f"{site.url}/a.ics")
+        run(workspace)
+    out = io.StringIO()
+    export(workspace, "events", "jsonl", out)
+    (line,) = out.getvalue().splitlines()
+    assert not {"\x9b", "\u202e", "\u200f"} & {*line}
+    assert repr(events(workspace)[0]["title"]) in repr(json.loads(line))

@@ -28,6 +28,7 @@ from windrow.engine.progress import Progress
 from windrow.engine.run import Harvest
 from windrow.engine.session import Setup
 from windrow.errors import StoreError
+from windrow.formats.terminal import escape_json
 from windrow.model import Source
 from windrow.record_adapter import RecordAdapter
 from windrow.stores.documents.contract import DocumentStore, Span, Stored
@@ -175,7 +176,7 @@ def _lines(store: DocumentStore, database: str, out: TextIO) -> int:
     """Write a line of JSON for each document, in the order of time."""
     count = 0
     for one in _all(store, database):
-        out.write(json.dumps(one, ensure_ascii=False) + "\n")
+        out.write(escape_json(json.dumps(one, ensure_ascii=False)) + "\n")
         count += 1
     return count
 

@@ -8,6 +8,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from windrow.formats.terminal import escape_json
+
 COLUMNS = (
     "_id", "uid", "datetime", "end_datetime", "all_day", "title", "description", "location", "status", "branch",
     "entity", "event_url", "source_url", "source_timezone", "local_datetime", "parser_name", "parser_version",
@@ -47,7 +49,7 @@ def ocd_events(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield a list of events as Open Civic Data has them (OCDEP 4)."""
     first = True
     for one in events:
-        yield ("[\n" if first else ",\n") + json.dumps(ocd_event(one), ensure_ascii=False)
+        yield ("[\n" if first else ",\n") + escape_json(json.dumps(ocd_event(one), ensure_ascii=False))
         first = False
     yield "[]\n" if first else "\n]\n"
 
