@@ -120,8 +120,8 @@ class CaptureColumns(NamedTuple):
             [column[at] for at in places] for column in self
         ]
         said = (
-            key, timestamp, url, _texts(mime), map(_STATUS.__getitem__, status), _texts(digest), _numbers(length),
-            _numbers(offset), _texts(warc),
+            _texts(key), timestamp, url, _texts(mime), map(_STATUS.__getitem__, status), _texts(digest),
+            _numbers(length), _numbers(offset), _texts(warc),
         )  # fmt: skip
         # As `CdxLine` does it, without a call of Python's for each.
         return [*map(tuple.__new__, repeat(CdxLine), zip(*said, strict=True))]
@@ -243,8 +243,8 @@ def _line(written: tuple[str, ...]) -> CdxLine | CdxFault:
         place = int(offset) if offset.isdecimal() and len(offset) < _DIGITS else _NOTHING[offset]
     except KeyError:
         return CdxFault(Reason.BAD_LINE, "status, length or offset is no number")
-    if mime == "-" or digest == "-" or warc == "-":
-        mime, digest, warc = ("" if text == "-" else text for text in (mime, digest, warc))
+    if mime == "-" or digest == "-" or warc == "-" or key == "-":
+        key, mime, digest, warc = ("" if text == "-" else text for text in (key, mime, digest, warc))
     return CdxLine(key, timestamp, url, mime, code, digest, size, place, warc)
 
 
@@ -291,12 +291,12 @@ def _other(line: bytes, layout: Layout) -> CdxFault | Layout | None:
 
 
 def _legend(letters: list[str]) -> Layout | CdxFault:
-    """Return where a legend's fields stand."""
+    """Return where a legend's fields stand; that of wget names no key."""
     places = {
         name: next((letters.index(letter) for letter in wanted if letter in letters), -1)
         for name, wanted in _LETTERS.items()
     }
-    missing = [name for name, place in places.items() if place < 0 and name != "length"]
+    missing = [name for name, place in places.items() if place < 0 and name not in {"key", "length"}]
     if missing:
         return CdxFault(Reason.UNSUPPORTED, f"the legend names no {', '.join(missing)}")
     return Layout(len(letters), **places)

@@ -88,9 +88,14 @@ class Shelf:
         at: str = "2020-01-02T03:04:05Z",
         digest: str = "",
         ident: str | None = None,
+        chunked: bool = False,
     ) -> str:
-        """Write a response; its line is returned, too."""
-        head = f"HTTP/1.1 200 OK\r\nContent-Type: {mime}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+        """Write a response, with its chunks as crawlers keep them where it was `chunked`; its line is returned, too."""
+        framing = "Transfer-Encoding: chunked" if chunked else f"Content-Length: {len(body)}"
+        head = f"HTTP/1.1 200 OK\r\nContent-Type: {mime}\r\n{framing}\r\n\r\n".encode()
+        if chunked:
+            digest = digest or sha1(body)
+            body = b"".join(b"%x\r\n%s\r\n" % (len(one), one) for one in (body[:300], body[300:])) + b"0\r\n\r\n"
         name = record_id(url, at) if ident is None else ident
         warc = (
             f"WARC/1.0\r\nWARC-Type: response\r\nWARC-Record-ID: {name}\r\nWARC-Date: {at}\r\n"

@@ -121,6 +121,38 @@ def test_papers_of_an_index_become_rows_of_the_standard(harvested):
     assert decoded(rows[f"sha1:{sha1(GOOD[:300])}"])["text0:tstatus"]["reason"] == "corrupt"
 
 
+def test_a_body_in_chunks_as_heritrix_and_wget_keep_it_is_read_without_them_whichever_digest_its_index_has(tmp_path):
+    first, second = pdf("Kept in chunks as they came"), pdf("Kept in chunks by another crawler")
+    (tmp_path / "warcs").mkdir()
+    shelf = Shelf(tmp_path / "warcs" / "one.warc.gz")
+    shelf.put("http://example.org/first.pdf", first, chunked=True)
+    framed = b"%x\r\n%s\r\n%x\r\n%s\r\n0\r\n\r\n" % (300, second[:300], len(second) - 300, second[300:])
+    shelf.put("http://example.org/second.pdf", second, chunked=True, digest=sha1(framed))
+    shelf.index(tmp_path / "one.cdx")
+    made = Library(tmp_path, "", 'cdx = ["one.cdx"]\nwarc = ["warcs"]')
+    made.run()
+    rows = {key: decoded(row) for key, row in made.rows().items()}
+    assert set(rows) == {f"sha1:{sha1(first)}", f"sha1:{sha1(second)}"}
+    for content in (first, second):
+        row = rows[f"sha1:{sha1(content)}"]
+        assert row["file:size"] == row["file:meta"]["size"] == len(content)
+        assert row["file:meta"]["md5"] == hashlib.md5(content).hexdigest()
+
+
+def test_the_index_that_wget_writes_whose_legend_names_no_key_is_read(tmp_path):
+    (tmp_path / "warcs").mkdir()
+    shelf = Shelf(tmp_path / "warcs" / "one.warc.gz")
+    shelf.put("http://example.org/b/a.pdf?q=1", GOOD)
+    _, at, url, mime, status, digest, _, _, _, offset, name = shelf.lines[0].split()
+    line = f"{url} {at} {url} {mime} {status} {digest} - - {offset} {name} <urn:uuid:1>"
+    (tmp_path / "one.cdx").write_text(f" CDX a b a m s k r M V g u\n{line}\n")
+    made = Library(tmp_path, "", 'cdx = ["one.cdx"]\nwarc = ["warcs"]')
+    made.run()
+    ((key, row),) = made.rows().items()
+    place = decoded(row)["file:cdx"]
+    assert (key, place["surt"], place["url"]) == (f"sha1:{sha1(GOOD)}", "org,example)/b/a.pdf?q=1", url)
+
+
 def test_what_is_no_paper_has_a_reason_each(harvested):
     assert "not_wanted" in harvested.why(f"sha1:{sha1(b'<html>not found</html>')}")
     assert "not_wanted the bytes are text/html" in harvested.why("http://example.org/lie.pdf")
