@@ -26,6 +26,7 @@ _CLOCK = re.compile(r"\b(\d{1,2}):(\d\d)(?::(\d\d))?\s*([ap])?\.?m?\b", re.ASCII
 _HALF = re.compile(r"\d\s*[ap]\.?m\b", re.ASCII | re.IGNORECASE)
 _FIRST_YEAR = 1_500
 _NOON = 12
+_LAST_HOUR = 23
 _SHORT = re.compile(r"(\d{4})(?:-(\d{2}))?", re.ASCII)
 
 
@@ -112,7 +113,7 @@ def _spoken(text: str) -> datetime | None:
             month = _MONTHS.index(found[1 if pattern is _SPOKEN[0] else 2][:3].lower()) + 1
             day = datetime(int(found["year"]), month, int(found["day"]))  # noqa: DTZ001 - no zone is told
             clock = _CLOCK.search(text, found.end())
-            if clock is None:
+            if clock is None or int(clock[1]) > _LAST_HOUR:
                 return day
             hour = int(clock[1]) % _NOON + _NOON * (clock[4].lower() == "p") if clock[4] else int(clock[1])
             return day.replace(hour=hour, minute=int(clock[2]), second=int(clock[3] or 0))
