@@ -19,7 +19,7 @@ from benchmarks.collection import EMPTY
 from benchmarks.comparison import Comparison, show
 from benchmarks.web import make_site, nginx
 from windrow.engine.run import Harvest
-from windrow.engine.session import Session, Setup
+from windrow.engine.session import Session, SessionSettings
 from windrow.model import Limits, Site, Source
 
 PAGES = 20_000
@@ -42,7 +42,7 @@ def harvest(web: Web, into: Path) -> float:
         Source(address, "empty", Site(host=address, **site), connections=1)
         for address in web.roots  # type: ignore[arg-type]
     )
-    session = Session(Setup(into / "ledger.sqlite", into / "archive", Limits()), "benchmark")
+    session = Session(SessionSettings(into / "ledger.sqlite", into / "archive", Limits()), "benchmark")
     began = time.monotonic()
     session.harvest(Harvest(EMPTY, sources, listers=8))
     code = session.close()

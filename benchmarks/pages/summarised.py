@@ -21,7 +21,7 @@ from windrow.collections.pages.database.fulltext_table import fill
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.digest import number
 from windrow.engine.run import Harvest
-from windrow.engine.session import Session, Setup
+from windrow.engine.session import Session, SessionSettings
 from windrow.formats.url import normalise, parts
 from windrow.model import FetchRequest, FoundUrl, Limits, Visit
 from windrow.query.word import counted
@@ -45,7 +45,7 @@ class Spent(NamedTuple):
 
 def keep(root: Path, pages: Iterable[Sample]) -> int:
     """Put pages into an archive and on a ledger, as a crawl does; return how many addresses they have."""
-    session = Session(Setup(root / "ledger.sqlite", root / "archive", Limits()), "benchmark")
+    session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", Limits()), "benchmark")
     keeper = ArchiveWriter(root / "archive", f"windrow-{session.number:06}-1", Limits(), 1 << 30, "benchmark")
     hosts: dict[str, int] = {}
     met: set[str] = set()
@@ -77,7 +77,7 @@ def keep(root: Path, pages: Iterable[Sample]) -> int:
 def summarise(root: Path) -> Spent:
     """Make everything findable, and return the CPU seconds that this and the readers took."""
     place = root / "summary.sqlite"
-    session = Session(Setup(root / "ledger.sqlite", root / "archive", Limits()), "benchmark")
+    session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", Limits()), "benchmark")
     chronicle = SummaryStore(f"sqlite:///{place}")
     index = _Index(place, root / "index")
     followers = {"index": index.follow}

@@ -33,11 +33,11 @@ def main() -> int:
 
     from benchmarks.pages.walked import WALKED, source  # noqa: PLC0415
     from windrow.engine.run import Harvest  # noqa: PLC0415
-    from windrow.engine.session import Session, Setup  # noqa: PLC0415
+    from windrow.engine.session import Session, SessionSettings  # noqa: PLC0415
     from windrow.model import Limits  # noqa: PLC0415
 
     sources = tuple(map(source, json.loads((into / "order.json").read_text())["seeds"]))
-    session = Session(Setup(into / "ledger.sqlite", into / "archive", Limits()), "benchmark")
+    session = Session(SessionSettings(into / "ledger.sqlite", into / "archive", Limits()), "benchmark")
     session.harvest(Harvest(WALKED, sources))
     code = session.close()
     session.ledger.close()

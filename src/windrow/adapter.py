@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # what is loaded to look a word up is loaded to search
     from windrow.engine.replay import ReplayChange
     from windrow.engine.requests.waiting import ServiceWait
     from windrow.engine.run import Harvest
-    from windrow.engine.session import Setup
+    from windrow.engine.session import SessionSettings
     from windrow.model import Source
 
 
@@ -237,7 +237,7 @@ class Adapter(Protocol):
         """Compare the collection's own store and books with the ledger."""
         ...
 
-    def replay(self, workspace: Workspace, setup: Setup, progress: Progress) -> Replayed | None:
+    def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> Replayed | None:
         """Read what is kept again with today's readers; None where there is nothing to rebuild."""
         ...
 

@@ -37,7 +37,7 @@ from windrow.adapter import (
 )
 from windrow.config import Workspace
 from windrow.config.place import replay_folder
-from windrow.contract import Answer, Ask, Collection, Observation, Request, Settle, Skip, Task, Turn, results_of
+from windrow.contract import Answer, Ask, Collection, FollowResult, Observation, Request, Settle, Skip, Task, results_of
 from windrow.digest import digest, number
 from windrow.display import counted
 from windrow.engine.captures.rules import stories
@@ -52,7 +52,7 @@ from windrow.engine.requests.services import is_archived, service_sources
 from windrow.engine.requests.waiting import ServiceWait, service_wait, waits_told
 from windrow.engine.run import Harvest
 from windrow.engine.sample import sample, sample_answer
-from windrow.engine.session import Session, Setup
+from windrow.engine.session import Session, SessionSettings
 from windrow.engine.takedown import TakedownTarget, kept_by_reader
 from windrow.errors import UsageError, WindrowError
 from windrow.formats.terminal import escape_json
@@ -134,7 +134,7 @@ class RecordAdapter:
             for line in store.faults():
                 yield Fault(path.name, line, again)
 
-    def replay(self, workspace: Workspace, setup: Setup, progress: Progress) -> Replayed | None:
+    def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> Replayed | None:
         """Rebuild the store from the captures beside the old one, compare, and swap; None where there is none yet."""
         old = self._path(workspace)
         if not old.is_file():
@@ -183,14 +183,14 @@ class RecordAdapter:
         yield Got(url, url, len(content), digest(content), round(seconds, 3))
         asked = Answer(Request(url), answer.status or 0, answer.fields, io.BytesIO(content), now())
         follow = self._requests.follow if self._requests else self._captures and self._captures.follow
-        turn = follow(source, {}, asked) if follow else Turn()
+        result = follow(source, {}, asked) if follow else FollowResult()
         item = Item(0, self._collection.name, "visit", url)
         task = Task(item, io.BytesIO(content), limits, {}, self._spelled_options(workspace), fields=answer.fields,
-                    source=source, visited=asked.at, offers=turn.offers, request=asked.request)  # fmt: skip
+                    source=source, visited=asked.at, offers=result.offers, request=asked.request)  # fmt: skip
         results = results_of(self._step.run(task))
-        if turn.skip and any(isinstance(one, Observation) for one in results):
-            turn = Turn()  # a document that leads to nothing, and is one by itself, such as an article
-        yield from self._turn_notes(url, turn)
+        if result.skip and any(isinstance(one, Observation) for one in results):
+            result = FollowResult()  # a document that leads to nothing, and is one by itself, such as an article
+        yield from self._follow_notes(url, result)
         count = 0
         for one in results:
             if isinstance(one, Observation):
@@ -201,17 +201,17 @@ class RecordAdapter:
             elif isinstance(one, Ask):
                 told = f"{one.name}: {one.method} {one.path} to {one.service}; a run asks it"
                 yield Note(url, self._step.phase, Level.NOTE, "Ask", told)
-        yield Document(url, self._collection.name, len(content), digest(content), self._step.phase, turn.skip, count)
+        yield Document(url, self._collection.name, len(content), digest(content), self._step.phase, result.skip, count)
 
-    def _turn_notes(self, url: str, turn: Turn) -> Iterator[Part]:
+    def _follow_notes(self, url: str, result: FollowResult) -> Iterator[Part]:
         """Tell what following an answer led to."""
         phase = self._collection.phases[0]
-        for finding in turn.findings:
+        for finding in result.findings:
             yield Note(url, phase, finding.level, finding.kind, finding.message)
-        for one in turn.requests:
+        for one in result.requests:
             yield Note(url, phase, Level.NOTE, "Request", f"{one.method} {one.url}")
-        if turn.end:
-            yield Note(url, phase, Level.NOTE, "End", turn.end)
+        if result.end:
+            yield Note(url, phase, Level.NOTE, "End", result.end)
 
     # What it can besides.
 

@@ -28,7 +28,7 @@ from windrow.digest import number
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import parse
 from windrow.engine.run import Harvest
-from windrow.engine.session import Session, Setup
+from windrow.engine.session import Session, SessionSettings
 from windrow.formats.url import parts
 from windrow.model import Limits, Site, Source
 
@@ -223,7 +223,7 @@ def test_a_real_crawl_is_in_the_books(nginx: Any, tmp_path: Path, texts: bool) -
     where = parts(f"{origin}/")
     seed = {"seed": f"{origin}/drop/books/index.html", "below": "/drop/books/*"}
     source = Source("site", "pages", Site(where.scheme, where.host, where.port, timeout=10), options=seed)
-    session = Session(Setup(tmp_path / "ledger.sqlite", tmp_path / "archive", Limits()), "test")
+    session = Session(SessionSettings(tmp_path / "ledger.sqlite", tmp_path / "archive", Limits()), "test")
     archive = tmp_path / "archive" if texts else None
     books = CrawlerBooks(tmp_path / "crawler.sqlite", "test-crawler", archive=archive)
     stroll = replace(strolling.STROLL, name="pages")

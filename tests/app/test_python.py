@@ -77,7 +77,7 @@ def test_every_method_is_in_the_reference() -> None:
         "Iterator",
         "Path",
         "Part",
-        "Setup",
+        "SessionSettings",
         "Ledger",
         "Harvest",
     }

@@ -7,7 +7,7 @@ from pathlib import Path
 from windrow.collections.pages.adapter.harvest import harvest as harvest_pages
 from windrow.collections.pages.collection import COLLECTION as PAGES
 from windrow.config import load
-from windrow.engine.session import Session, Setup
+from windrow.engine.session import Session, SessionSettings
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "toy_quotes" / "src"))
 
@@ -39,7 +39,7 @@ def again(root):
 
 
 def setup_of(workspace):
-    return Setup(workspace.ledger, workspace.archive.folder, workspace.limits, fetchers=1, workers=1)
+    return SessionSettings(workspace.ledger, workspace.archive.folder, workspace.limits, fetchers=1, workers=1)
 
 
 def run(workspace, *, pages=True, quotes=True, limit=None, discovery=None):

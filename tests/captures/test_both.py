@@ -9,7 +9,7 @@ from tests.captures.quotes import CRAWLED, PAGES, harvest_pages, setup_of
 from tests.captures.titles import COLLECTION, LINK
 from tests.toy_collection.site import Site, page
 from windrow.config import load
-from windrow.contract import Captures, Observation, Offering, Request, Requests, Skip, Turn, observed
+from windrow.contract import Captures, FollowResult, Observation, Offering, Request, Requests, Skip, observed
 from windrow.engine.check import Fault, check_archive, check_index, check_standing
 from windrow.engine.ledger import Ledger
 from windrow.engine.progress import Progress
@@ -29,7 +29,7 @@ def begin(source, learned):
 def follow(source, learned, answer):
     links = LINK.findall(answer.view.read()) if answer.request.name == "home" else ()
     told = {"asked": [*learned.get("asked", []), answer.request.url.rpartition("/")[2]]}
-    return Turn(tuple(Request(link.decode(), "article") for link in links), learned=told)
+    return FollowResult(tuple(Request(link.decode(), "article") for link in links), learned=told)
 
 
 def select(source, options):
@@ -38,7 +38,7 @@ def select(source, options):
 
 def take(source, learned, answer):
     told = {"taken": [*learned.get("taken", []), answer.request.url.rpartition("/")[2]]}
-    return Turn(offers=(Offering(answer.request.url),), learned=told)
+    return FollowResult(offers=(Offering(answer.request.url),), learned=told)
 
 
 BOTH = replace(

@@ -2,7 +2,7 @@
 
 import re
 
-from windrow.contract import Collection, Observation, Request, Requests, Settle, Turn
+from windrow.contract import Collection, FollowResult, Observation, Request, Requests, Settle
 from windrow.record_adapter import RecordAdapter
 from windrow.settings.asked import ASKED, store_of
 from windrow.settings.configuration import Configuration
@@ -17,7 +17,7 @@ def begin(source, learned):
 
 def follow(source, learned, answer):
     links = LINK.findall(answer.view.read()) if answer.request.name == "home" else ()
-    return Turn(tuple(Request(link.decode(), "article") for link in links))
+    return FollowResult(tuple(Request(link.decode(), "article") for link in links))
 
 
 def titled(task):

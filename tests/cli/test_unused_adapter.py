@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from windrow import registry
-from windrow.contract import Collection, Request, Requests, Turn
+from windrow.contract import Collection, FollowResult, Request, Requests
 from windrow.settings.asked import ASKED, store_of
 from windrow.settings.configuration import Configuration
 
@@ -28,7 +28,7 @@ def begin(source, learned):
 
 
 def follow(source, learned, answer):
-    return Turn()
+    return FollowResult()
 
 
 @pytest.fixture

@@ -34,9 +34,9 @@ import sys
 from pathlib import Path
 from windrow.collections.drops.adapter.harvest import harvest
 from windrow.config import load
-from windrow.engine.session import Session, Setup
+from windrow.engine.session import Session, SessionSettings
 config = load(Path(sys.argv[1]))
-session = Session(Setup(config.ledger, config.archive.folder, config.limits), "test")
+session = Session(SessionSettings(config.ledger, config.archive.folder, config.limits), "test")
 session.harvest(harvest(config))
 sys.exit(session.close())
 """

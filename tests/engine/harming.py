@@ -13,7 +13,7 @@ from tests.engine.roaming import LIMITS, ROAM, source
 from windrow.collections.pages.collection import CRAWL
 from windrow.engine.fetchers import heartbeat
 from windrow.engine.run import Harvest
-from windrow.engine.session import Session, Setup
+from windrow.engine.session import Session, SessionSettings
 
 
 def hang():
@@ -73,7 +73,7 @@ def harm(root: Path, *seeds: str, patience: float = 2.0) -> int:
     heartbeat.READING = patience
     limits = replace(LIMITS, memory=256 << 20)
     sources = [replace(source([seed]), name=f"site{number}") for number, seed in enumerate(seeds)]
-    session = Session(Setup(root / "ledger.sqlite", root / "archive", limits, fetchers=1), "test")
+    session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", limits, fetchers=1), "test")
     with session.polite_stop():
         session.harvest(Harvest(HARM, tuple(sources), options={"patience": 2.0}))
     code = session.close()

@@ -12,7 +12,7 @@ from windrow.contract import Collection
 from windrow.engine.check import check_archive, check_index, check_standing
 from windrow.engine.ledger import Ledger
 from windrow.engine.run import Harvest
-from windrow.engine.session import Session, Setup
+from windrow.engine.session import Session, SessionSettings
 from windrow.model import Limits, Site, Source
 
 ROAM = Collection(name="roam", phases=("get",), discovery=CRAWL, steps=())
@@ -33,7 +33,7 @@ def source(seeds, **options):
 
 def roam(root: Path, *sources: Source, limits: Limits = LIMITS, stops: bool = False) -> int:
     """Crawl in a workspace, and return the exit code."""
-    session = Session(Setup(root / "ledger.sqlite", root / "archive", limits), "test")
+    session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", limits), "test")
     harvest = Harvest(ROAM, sources, options={"patience": 2.0})
     if stops:
         with session.polite_stop():

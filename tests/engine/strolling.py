@@ -12,7 +12,7 @@ from windrow.collections.pages.site_rules import again as later
 from windrow.contract import Collection, Crawl
 from windrow.digest import number
 from windrow.engine.run import Harvest
-from windrow.engine.session import Session, Setup
+from windrow.engine.session import Session, SessionSettings
 from windrow.formats.url import parts
 from windrow.model import FoundUrl, Limits, Site, Source
 from windrow.politeness.private import named
@@ -66,7 +66,7 @@ def stroll(root: Path, origin: str, folder: str, delay: float = 0.0) -> int:
     site = Site(where.scheme, where.host, where.port, timeout=10)
     below = f"{folder}*"
     source = Source("site", "stroll", site, options={"seed": f"{origin}{folder}index.html", "below": below})
-    session = Session(Setup(root / "ledger.sqlite", root / "archive", Limits()), "test")
+    session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", Limits()), "test")
     session.harvest(Harvest(STROLL, (source,), options={"delay": delay}))
     code = session.close()
     session.ledger.close()

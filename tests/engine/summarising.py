@@ -9,7 +9,7 @@ from tests.engine.strolling import STROLL
 from windrow.collections.pages.collection import COLLECTION
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.engine.run import Harvest
-from windrow.engine.session import Session, Setup
+from windrow.engine.session import Session, SessionSettings
 from windrow.formats.url import parts
 from windrow.model import Limits, Site, Source
 
@@ -22,7 +22,7 @@ def gather(root: Path, origin: str, folder: str, *, fetch: bool = True, limits: 
     site = Site(where.scheme, where.host, where.port, timeout=10)
     options = {"seed": f"{origin}{folder}index.html", "below": f"{folder}*"}
     source = Source("site", "pages", site, options=options)
-    session = Session(Setup(root / "ledger.sqlite", root / "archive", limits or Limits()), "test")
+    session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", limits or Limits()), "test")
     version_store = SummaryStore(f"sqlite:///{root / 'summary.sqlite'}")
     try:
         session.harvest(Harvest(PAGES, (source,), version_store=version_store), fetch=fetch)

@@ -6,13 +6,13 @@ from pathlib import Path
 
 from tests.engine.strolling import STROLL
 from windrow.engine.run import Harvest, WarcFile
-from windrow.engine.session import Session, Setup
+from windrow.engine.session import Session, SessionSettings
 from windrow.model import Limits
 
 
 def take(root: Path, *paths: Path, source: str = "them") -> int:
     """Take files in, and return the exit code."""
-    session = Session(Setup(root / "ledger.sqlite", root / "archive", Limits(), workers=1), "test")
+    session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", Limits(), workers=1), "test")
     try:
         session.harvest(
             Harvest(STROLL, (), warc_files=tuple(WarcFile(path, path.name, source) for path in paths)), fetch=False

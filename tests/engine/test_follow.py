@@ -11,7 +11,7 @@ from tests.engine.toy import TOY
 from windrow.contract import Derive
 from windrow.engine.ledger import Ledger
 from windrow.engine.run import Derived, Harvest
-from windrow.engine.session import Session, Setup
+from windrow.engine.session import Session, SessionSettings
 from windrow.errors import StoreError
 from windrow.model import Limits
 from windrow.reasons import Reason
@@ -21,7 +21,7 @@ FOLLOWING = replace(TOY, phases=("get", "obey", "index"), steps=(STEP,))
 
 
 def session(root: Path) -> Session:
-    return Session(Setup(root / "ledger.sqlite", root / "archive", Limits()), "test")
+    return Session(SessionSettings(root / "ledger.sqlite", root / "archive", Limits()), "test")
 
 
 def tasks(ledger: Ledger) -> list[tuple]:

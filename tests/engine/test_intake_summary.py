@@ -16,7 +16,7 @@ from tests.stores.letter import again, info, packed, page, record
 from windrow.collections.pages.database.page_versions import Versions
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.engine.run import Harvest, WarcFile
-from windrow.engine.session import Session, Setup
+from windrow.engine.session import Session, SessionSettings
 from windrow.model import Limits
 from windrow.stores.connect import connect
 
@@ -50,7 +50,7 @@ OWN = {"text_pile_id", "entity_generation_id", "link_summary_id", "link_to_url"}
 
 def digest_in(root, *paths):
     """Take files in and summarise them."""
-    session = Session(Setup(root / "ledger.sqlite", root / "archive", Limits(), workers=1), "test")
+    session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", Limits(), workers=1), "test")
     version_store = SummaryStore(f"sqlite:///{root / 'summary.sqlite'}")
     warc_files = tuple(WarcFile(path, path.name, "them") for path in paths)
     try:

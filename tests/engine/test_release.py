@@ -9,7 +9,7 @@ from windrow.app.status import holder as running
 from windrow.engine.ledger import Lease, Ledger
 from windrow.engine.ledger.lease import holder
 from windrow.engine.release import release, released
-from windrow.engine.session import Session, Setup
+from windrow.engine.session import Session, SessionSettings
 from windrow.errors import StoreError
 from windrow.model import Limits
 
@@ -33,7 +33,7 @@ class Books:
 
 
 def opened(root: Path) -> Session:
-    return Session(Setup(root / "ledger.sqlite", root / "archive", Limits()), "test")
+    return Session(SessionSettings(root / "ledger.sqlite", root / "archive", Limits()), "test")
 
 
 def test_a_session_closes_all_books_and_gives_the_lease_back_though_one_fails(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from windrow.collections.pages.database.store import SummaryStore
 from windrow.digest import digest, number
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.run import Harvest
-from windrow.engine.session import Session, Setup
+from windrow.engine.session import Session, SessionSettings
 from windrow.formats.url import parts
 from windrow.model import FetchRequest, FoundUrl, KeptResponse, KnownCapture, Limits, Visit
 from windrow.reasons import Reason
@@ -28,7 +28,7 @@ class Visits:
     def __init__(self, root: Path) -> None:
         """Begin a session in a workspace."""
         self._root = root
-        self._session = Session(Setup(root / "ledger.sqlite", root / "archive", Limits()), "test")
+        self._session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", Limits()), "test")
         self._keeper = ArchiveWriter(
             root / "archive", f"windrow-{self._session.number:06}-1", Limits(), 1 << 30, "test"
         )
@@ -86,7 +86,7 @@ class Visits:
 
 def summarise(root: Path, store: type[SummaryStore] = SummaryStore, limits: Limits | None = None) -> int:
     """Summarise what is on record, and return the exit code."""
-    session = Session(Setup(root / "ledger.sqlite", root / "archive", limits or Limits()), "test")
+    session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", limits or Limits()), "test")
     try:
         version_store = store(f"sqlite:///{root / 'summary.sqlite'}")
         session.harvest(Harvest(PAGES, (), version_store=version_store), fetch=False)

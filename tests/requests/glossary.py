@@ -6,7 +6,7 @@ from pathlib import Path
 
 from windrow.config import load
 from windrow.contract import Observation, Settle
-from windrow.engine.session import Session, Setup
+from windrow.engine.session import Session, SessionSettings
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "toy_collection" / "src"))
 
@@ -41,7 +41,7 @@ def again(root):
 
 
 def setup_of(workspace):
-    return Setup(workspace.ledger, workspace.archive.folder, workspace.limits, fetchers=1, workers=1)
+    return SessionSettings(workspace.ledger, workspace.archive.folder, workspace.limits, fetchers=1, workers=1)
 
 
 def run(workspace, *, limit=None, phases=None, collection=COLLECTION):

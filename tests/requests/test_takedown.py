@@ -4,7 +4,7 @@ from tests.requests.glossary import setup_of
 from tests.requests.test_secrets import everything
 from tests.requests.workshop import Workshop, collection, documents, send_parts
 from windrow.app.takedown import let_again, take_down
-from windrow.contract import Ask, Observation, Offering, Request, Skip, Turn
+from windrow.contract import Ask, FollowResult, Observation, Offering, Request, Skip
 from windrow.model import Finding
 from windrow.reasons import Reason
 
@@ -15,9 +15,9 @@ def follow(source, learned, answer):
     """Make of each document all that a discovery may make of it."""
     content = answer.view.read().decode()
     if not answer.request.context:
-        return Turn(tuple(Request(name, context=name) for name in content.split()))
+        return FollowResult(tuple(Request(name, context=name) for name in content.split()))
     name = f"{answer.request.context}-{content}"
-    return Turn(offers=(Offering(name),), learned={"last": content}, end=f"after {content}",
+    return FollowResult(offers=(Offering(name),), learned={"last": content}, end=f"after {content}",
                 findings=(Finding("Odd", content),))  # fmt: skip
 
 

@@ -12,13 +12,13 @@ from windrow.contract import (
     Ask,
     Collection,
     DocumentPart,
+    FollowResult,
     FormField,
     Observation,
     Offering,
     Request,
     Requests,
     Settle,
-    Turn,
 )
 from windrow.engine.ledger import Ledger
 from windrow.engine.session import Session
@@ -129,12 +129,12 @@ def follow(source, learned, answer):
     """Ask for each document of the index, and offer it; one that is lines offers its lines."""
     content = answer.view.read()
     if not answer.request.context:
-        return Turn(tuple(Request(name, context=name) for name in content.decode().split()))
+        return FollowResult(tuple(Request(name, context=name) for name in content.decode().split()))
     name = answer.request.context
     if not name.endswith("lines"):
-        return Turn(offers=(Offering(name),))
+        return FollowResult(offers=(Offering(name),))
     spans = [(found.start(), found.end() - found.start()) for found in re.finditer(rb"[^\n]+", content)]
-    return Turn(offers=tuple(Offering(f"{name}-{number}", span) for number, span in enumerate(spans)))
+    return FollowResult(offers=tuple(Offering(f"{name}-{number}", span) for number, span in enumerate(spans)))
 
 
 def send_form(task):

@@ -19,7 +19,7 @@ from windrow.config import Workspace
 from windrow.engine.progress import Progress
 from windrow.engine.release import release
 from windrow.engine.run import Harvest
-from windrow.engine.session import Session, Setup
+from windrow.engine.session import Session, SessionSettings
 from windrow.errors import ConfigError, Stopped, UsageError
 from windrow.json_form import message
 from windrow.registry import adapter, capable, collection, installed, phases
@@ -39,7 +39,7 @@ class RunArguments(NamedTuple):
 
 
 def run(
-    config: Workspace, settings: Setup, options: RunArguments, command: str, progress: Progress | None
+    config: Workspace, settings: SessionSettings, options: RunArguments, command: str, progress: Progress | None
 ) -> SessionSummary:
     """Harvest what was chosen in one session; hand the summary to `run.notify`, and return it."""
     held = _files_held(config, options)

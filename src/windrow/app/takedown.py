@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from windrow.adapter import TakedownEstimate, harvested_collections
 from windrow.config import Workspace
 from windrow.engine.ledger import Ledger
-from windrow.engine.session import Session, Setup
+from windrow.engine.session import Session, SessionSettings
 from windrow.engine.takedown import CollectionStores, TakedownResult, TakedownTarget, lift, take_down_targets
 from windrow.errors import UsageError
 from windrow.registry import capable
@@ -24,7 +24,7 @@ def estimate(workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list
 
 def take_down(
     workspace: Workspace,
-    setup: Setup,
+    setup: SessionSettings,
     names: Sequence[str],
     reason: str = "",
     adapters: Mapping[str, Any] | None = None,
@@ -47,7 +47,7 @@ def take_down(
 
 
 def let_again(
-    workspace: Workspace, setup: Setup, names: Sequence[str], adapters: Mapping[str, Any] | None = None
+    workspace: Workspace, setup: SessionSettings, names: Sequence[str], adapters: Mapping[str, Any] | None = None
 ) -> int:
     """Let what was taken down be asked for again by the next run; return how many tombstones that lifts."""
     with Session(setup, "forget --lift") as session:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from windrow.engine.ledger import Ledger
     from windrow.engine.operator import Chosen
     from windrow.engine.progress import Progress
-    from windrow.engine.session import Setup
+    from windrow.engine.session import SessionSettings
     from windrow.engine.takedown import TakedownResult
 
 Names = str | Path | Sequence[str | Path]
@@ -136,12 +136,12 @@ class Windrow:
         self.config = load(self.config.root, flags=self._flags)
 
     @property
-    def setup(self) -> Setup:
+    def setup(self) -> SessionSettings:
         """How sessions run here."""
-        from windrow.engine.session import Setup
+        from windrow.engine.session import SessionSettings
 
         run, cores = self.config.run, os.cpu_count() or 2
-        return Setup(
+        return SessionSettings(
             self.config.ledger,
             self.config.archive.folder,
             self.config.limits,

@@ -62,7 +62,7 @@ class Offering(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class FollowResult:
     """What an answer leads to.
 
     `learned` is kept for the source, over what was learned before, as JSON. `end` says in words that nothing follows

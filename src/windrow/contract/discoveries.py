@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
-from windrow.contract.answers import Answer, Request, Skip, Turn
+from windrow.contract.answers import Answer, FollowResult, Request, Skip
 from windrow.contract.steps import State
 from windrow.errors import ConfigError
 from windrow.model import (
@@ -187,7 +187,7 @@ class Requests:
     """
 
     begin: Callable[[Source, Mapping[str, Any]], tuple[Request, ...]]
-    follow: Callable[[Source, Mapping[str, Any], Answer], Turn]
+    follow: Callable[[Source, Mapping[str, Any], Answer], FollowResult]
     origins: Callable[[Source], tuple[str, ...]] = no_origins
 
 
@@ -262,7 +262,7 @@ class Captures:
     visit of kind CAPTURED, which the steps take as they take the answer to a request. A record of another maker is
     copied into the archive, once its digest is found to be that of its index line.
 
-    `follow` is given each of these as an `Answer`, like that of `Requests`; its Turn offers parts, says what was
+    `follow` is given each of these as an `Answer`, like that of `Requests`; its result offers parts, says what was
     learned, and may have requests where the collection has `Requests` too and the source an address. None: the whole
     answer is the document. With `unchanged`, an answer that repeats known bytes is taken too: its thing is still there.
     So are answers of other `statuses`, such as 404: its thing is not there any more. The step is not given their bytes.
@@ -274,7 +274,7 @@ class Captures:
 
     select: Callable[[Source, Mapping[str, Any]], Callable[[CdxLine], Skip | None]]
     version: str
-    follow: Callable[[Source, Mapping[str, Any], Answer], Turn] | None = None
+    follow: Callable[[Source, Mapping[str, Any], Answer], FollowResult] | None = None
     unchanged: bool = True
     statuses: tuple[int, ...] = ()
     inputs: Callable[[Source], Inputs] = inputs

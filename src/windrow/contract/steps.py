@@ -190,9 +190,10 @@ class Settle:
     it refers to. `expires` says until when (seconds since 1970) what was read holds: the address is due then; None
     where it holds as long as the bytes. `known_as` names the bytes of an answer together with what its head says of
     them: those that the version store knows by this name are not read again; by itself it is their digest. `missing`
-    says what to make of things that a whole listing of their source did not have (`Turn.ends_listing`), such as that
-    they are gone; it is a pure function as `run` is. `retakes` is how often a step is taken again on a document over
-    which it was ended, by a limit or with its process: `Task.stopped` says so then, and it leaves out what is risky.
+    says what to make of things that a whole listing of their source (`FollowResult.ends_listing`) did not have, such as
+    that they are gone; it is a pure function as `run` is. `retakes` is how often a step is taken again on a document
+    over which it was ended, by a limit or with its process: `Task.stopped` says so then, and it leaves out what is
+    risky.
     Where it is ended each time, the first end counts. What it returns then should hold a Skip with the reason.
     """
 

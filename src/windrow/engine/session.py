@@ -51,7 +51,7 @@ WORK: dict[type[Step], Callable[[HarvestRun, Any], None]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Setup:
+class SessionSettings:
     """How this machine runs sessions."""
 
     ledger: Path
@@ -70,7 +70,7 @@ class Session:
     told: 1 for the first session, 2 for the second.
     """
 
-    def __init__(self, setup: Setup, command: str, progress: Progress | None = None) -> None:
+    def __init__(self, setup: SessionSettings, command: str, progress: Progress | None = None) -> None:
         """Take the lease, put the session on record, and mend what a crash left."""
         self.setup = setup
         self.progress = progress or Progress(quiet=True)

@@ -85,9 +85,9 @@ class RecordStore:
         """Open the file, making its tables."""
         self.path = path
         with self._guarded():
-            self._link = open_database(path, read_only=read_only)
+            self._connection = open_database(path, read_only=read_only)
             if not read_only:
-                self._link.executescript(SCHEMA)
+                self._connection.executescript(SCHEMA)
         if not read_only:
             self._index_anew()
 
@@ -96,7 +96,7 @@ class RecordStore:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        with self._guarded(), transaction(self._link):
+        with self._guarded(), transaction(self._connection):
             yield
 
     def _index_anew(self) -> None:
@@ -104,27 +104,27 @@ class RecordStore:
         if self._meta("text_version") == record_index.VERSION:
             return
         with self._writing():
-            record_index.make(self._link)
-            for (record,) in self._link.execute("SELECT id FROM record").fetchall():
-                record_index.put(self._link, record)
-            self._link.execute("INSERT OR REPLACE INTO meta VALUES ('text_version', ?)", (record_index.VERSION,))
+            record_index.make(self._connection)
+            for (record,) in self._connection.execute("SELECT id FROM record").fetchall():
+                record_index.put(self._connection, record)
+            self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('text_version', ?)", (record_index.VERSION,))
 
     def _meta(self, name: str) -> int:
-        found = self._link.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        found = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         return int(found[0]) if found else 0
 
     # What the engine asks and writes.
 
     def read_by(self) -> str:
         """Return the version of the step by which the first records were read; empty where that is not known."""
-        found = self._link.execute("SELECT value FROM meta WHERE name = 'read_by'").fetchone()
+        found = self._connection.execute("SELECT value FROM meta WHERE name = 'read_by'").fetchone()
         return str(found[0]).removeprefix("v") if found else ""
 
     def begin_by(self, version: str) -> None:
         """Note the version of the step by which an empty store is filled."""
         with self._writing():
             # Without a letter before it SQLite would make a number of "2.10", since the column is one of numbers.
-            self._link.execute("INSERT OR REPLACE INTO meta VALUES ('read_by', ?)", (f"v{version}",))
+            self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('read_by', ?)", (f"v{version}",))
 
     def checkpoint(self) -> int:
         """Return the number of the last visit that was settled, 0 at first."""
@@ -148,14 +148,14 @@ class RecordStore:
                 touched |= self._settle_one(entry)
             for record in touched:
                 self._update_full_text(record)
-            self._link.execute(
+            self._connection.execute(
                 "INSERT INTO meta VALUES ('checkpoint', ?)"
                 " ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
                 (checkpoint,),
             )
 
     def _settle_one(self, entry: Observed) -> set[int]:
-        run = self._link.execute
+        run = self._connection.execute
         waits = [tuple(one) for one in entry.results if isinstance(one, Waits)]
         if waits:
             run("DELETE FROM waiting WHERE visit = ?", (entry.visit,))
@@ -170,7 +170,7 @@ class RecordStore:
             run(f"DELETE FROM {table} WHERE visit = ?", (entry.visit,))
         for one in entry.results:
             if isinstance(one, Observation):
-                key = key_of(self._link, one) if one.value is None and one.names else one.key
+                key = key_of(self._connection, one) if one.value is None and one.names else one.key
                 if key:
                     touched |= self._observe(entry, one._replace(key=_replace_surrogates(key)))
             elif isinstance(one, Skip):
@@ -181,8 +181,8 @@ class RecordStore:
 
     def _observe(self, entry: Observed, one: Observation) -> set[int]:
         """Take an observation; return the records that it is of: one that moved is gone under its old key."""
-        run = self._link.execute
-        record, key = record_of(self._link, one)
+        run = self._connection.execute
+        record, key = record_of(self._connection, one)
         value = None
         if one.value is not None:
             told = keyed(one.value, one.key, key)
@@ -196,36 +196,36 @@ class RecordStore:
             )
             value = run("SELECT id FROM value WHERE digest = ?", (name,)).fetchone()[0]
         at, url = _spell(one.at or entry.at), one.url or entry.url
-        moved = rename(self._link, one.names, record) if value is not None and one.names else set()
+        moved = rename(self._connection, one.names, record) if value is not None and one.names else set()
         rows = [(old, at, entry.visit, entry.source, url) for old in moved]
-        self._link.executemany("INSERT INTO observation VALUES (?,?,?,NULL,?,?) ON CONFLICT DO NOTHING", rows)
+        self._connection.executemany("INSERT INTO observation VALUES (?,?,?,NULL,?,?) ON CONFLICT DO NOTHING", rows)
         row = (record, at, entry.visit, value, entry.source, url)
         run("INSERT INTO observation VALUES (?,?,?,?,?,?) ON CONFLICT DO UPDATE SET value = excluded.value", row)
         return {record} | moved
 
     def _update_full_text(self, record: int) -> None:
         """Let the full text say what a record says now."""
-        if self._link.execute(_LATEST, (record,)).fetchone() is None:
-            forget_names(self._link, record)
-        record_index.put(self._link, record)
+        if self._connection.execute(_LATEST, (record,)).fetchone() is None:
+            forget_names(self._connection, record)
+        record_index.put(self._connection, record)
 
     def waiting(self, after: int) -> Mapping[int, Sequence[Waits]]:
         """Return some visits after a given one whose step asked services, and was not taken with their answers yet."""
         text = "SELECT visit, asks FROM waiting WHERE visit > ? ORDER BY visit LIMIT 256"
-        rows = self._link.execute(text, (after,)).fetchall()
+        rows = self._connection.execute(text, (after,)).fetchall()
         return {visit: [Waits(*one) for one in json.loads(asks)] for visit, asks in rows}
 
     def count_waiting(self) -> tuple[int, int]:
         """Count the visits that wait, and return the first of them, 0 where there is none."""
         with self._guarded():
-            count, first = self._link.execute("SELECT count(*), coalesce(min(visit), 0) FROM waiting").fetchone()
+            count, first = self._connection.execute("SELECT count(*), coalesce(min(visit), 0) FROM waiting").fetchone()
         return int(count), int(first)
 
     def waits_of(self, visits: Sequence[int]) -> dict[int, list[Waits]]:
         """Return what visits wait for, of those that do; some hundreds of them at most."""
         text = f"SELECT visit, asks FROM waiting WHERE visit IN ({','.join('?' * len(visits))}) ORDER BY visit"
         with self._guarded():
-            rows = self._link.execute(text, [*visits]).fetchall()
+            rows = self._connection.execute(text, [*visits]).fetchall()
         return {visit: [Waits(*one) for one in json.loads(asks)] for visit, asks in rows}
 
     def changes(self, urls: Iterable[str]) -> Mapping[str, list[Look]]:
@@ -245,19 +245,19 @@ class RecordStore:
         """Remove values that no observation has any more, such as those of a visit that was told anew."""
         del at, pulse
         with self._writing():
-            return self._link.execute(_ORPHANS).rowcount
+            return self._connection.execute(_ORPHANS).rowcount
 
     def close(self) -> None:
         """Close the file."""
-        self._link.close()
+        self._connection.close()
 
     # What people ask.
 
     def count(self) -> tuple[int, int]:
         """Count the records that are there now, and the versions of all."""
         with self._guarded():
-            now = self._link.execute("SELECT count(*) FROM current_text").fetchone()[0]
-            versions = self._link.execute("SELECT count(*) FROM history WHERE change <> 'same'").fetchone()[0]
+            now = self._connection.execute("SELECT count(*) FROM current_text").fetchone()[0]
+            versions = self._connection.execute("SELECT count(*) FROM history WHERE change <> 'same'").fetchone()[0]
         return int(now), int(versions)
 
     def history(self, key: str = "", visit: int = 0) -> list[RecordVersion]:
@@ -265,7 +265,7 @@ class RecordStore:
         if not key:
             return list(self._versions("WHERE visit = ? ORDER BY key, at, visit", visit))
         # The number is looked up first: with a subquery in its place SQLite numbers all observations for each record.
-        row = self._link.execute("SELECT id FROM record WHERE key = ?", (key,)).fetchone()
+        row = self._connection.execute("SELECT id FROM record WHERE key = ?", (key,)).fetchone()
         return list(self._versions("WHERE record = ? ORDER BY at, visit", row[0])) if row else []
 
     def versions(self) -> Iterator[RecordVersion]:
@@ -278,7 +278,7 @@ class RecordStore:
             FROM history {rest}
         """
         with self._guarded():
-            for row in self._link.execute(text, values):
+            for row in self._connection.execute(text, values):
                 yield RecordVersion(row[0], datetime.fromisoformat(row[1]), *row[2:])
 
     def changed_versions(self, visits: tuple[int, int]) -> Iterator[tuple[RecordVersion | None, RecordVersion]]:
@@ -302,7 +302,7 @@ class RecordStore:
             ) WHERE value IS NOT NULL GROUP BY source
         """
         with self._guarded():
-            return dict(self._link.execute(text).fetchall())
+            return dict(self._connection.execute(text).fetchall())
 
     def statements(self, visits: Sequence[int]) -> list[VisitStatement]:
         """Return all that some visits said, in their order, what was skipped last; some hundreds of them at most."""
@@ -317,8 +317,8 @@ class RecordStore:
             SELECT visit, key, url, reason, message FROM skipped WHERE visit IN ({marks}) ORDER BY visit, key
         """
         with self._guarded():
-            found = [VisitStatement(*row) for row in self._link.execute(said, visits)]
-            for visit, key, url, reason, message in self._link.execute(skipped, visits):
+            found = [VisitStatement(*row) for row in self._connection.execute(said, visits)]
+            for visit, key, url, reason, message in self._connection.execute(skipped, visits):
                 found.append(VisitStatement(visit, key, url, "", "", Reason(reason), message))
         return sorted(found, key=lambda one: one.visit)
 
@@ -328,8 +328,8 @@ class RecordStore:
         How it is to be read their configuration said, which is not there any more.
         """
         with self._writing():
-            gone = before._link.execute("SELECT key, visit FROM taken_down")
-            self._link.executemany("INSERT OR IGNORE INTO taken_down VALUES (?, ?)", gone)
+            gone = before._connection.execute("SELECT key, visit FROM taken_down")
+            self._connection.executemany("INSERT OR IGNORE INTO taken_down VALUES (?, ?)", gone)
         told = before.told_for_others(sources)
         while page := [*islice(told, _CHUNK)]:
             self.settle(page, 0)
@@ -343,7 +343,7 @@ class RecordStore:
             FROM record r WHERE r.key IN (SELECT value FROM json_each(?))
         """
         with self._guarded():
-            rows = self._link.execute(text, (json.dumps([*keys]),)).fetchall()
+            rows = self._connection.execute(text, (json.dumps([*keys]),)).fetchall()
         return {key: json.loads(spelled) if spelled else None for key, spelled in rows}
 
     def told_for_others(self, sources: Collection[str]) -> Iterator[Observed]:
@@ -357,7 +357,7 @@ class RecordStore:
             WHERE o.source NOT IN (SELECT value FROM json_each(?)) ORDER BY o.visit
         """
         with self._guarded():
-            rows = self._link.execute(text, (json.dumps([*sources]),))
+            rows = self._connection.execute(text, (json.dumps([*sources]),))
             for visit, of_visit in groupby(rows, key=itemgetter(0)):
                 told = [*of_visit]
                 _, _, at, source, url, *_ = told[0]
@@ -373,15 +373,15 @@ class RecordStore:
     def search(self, query: Query, kind: str, *, offset: int, limit: int) -> FoundEntries:
         """Return the records that a query finds as they are now, the best first."""
         with self._guarded():
-            return record_index.find(self._link, query, kind, offset=offset, limit=limit)
+            return record_index.find(self._connection, query, kind, offset=offset, limit=limit)
 
     def known(self, key: str) -> bool:
         """Tell whether there was a record of this key."""
-        return self._link.execute("SELECT 1 FROM record WHERE key = ?", (key,)).fetchone() is not None
+        return self._connection.execute("SELECT 1 FROM record WHERE key = ?", (key,)).fetchone() is not None
 
     def key_of_alias(self, alias: str) -> str:
         """Return the key of the record that has an alias; empty where there is none."""
-        return key_of_alias(self._link, alias)
+        return key_of_alias(self._connection, alias)
 
     def changed_keys(self, visits: tuple[int, int]) -> list[str]:
         """Return the keys of which visits from one number to another said something else than was said before it."""
@@ -393,7 +393,7 @@ class RecordStore:
             ) ORDER BY key
         """
         with self._guarded():
-            return [key for (key,) in self._link.execute(text, visits)]
+            return [key for (key,) in self._connection.execute(text, visits)]
 
     def counted(self, visits: Sequence[int], without: tuple[str, str] = ("", "")) -> dict[int, tuple[int, int]]:
         """Count of each visit the records of which it said something, and those of which none did before.
@@ -416,19 +416,19 @@ class RecordStore:
         rows = [*self._of_visits(text.format("visit IN ({marks})"), visits)]
         with self._guarded():
             for column, value in (("key", key), ("url", url)):
-                rows += self._link.execute(text.format(f"{column} = ?"), (value,)).fetchall() if value else ()
+                rows += self._connection.execute(text.format(f"{column} = ?"), (value,)).fetchall() if value else ()
         return [Skipped(one[0], one[1], one[2], Reason(one[3]), one[4]) for one in rows]
 
     def _of_visits(self, text: str, visits: Sequence[int], *values: str) -> Iterator[tuple[Any, ...]]:
         with self._guarded():
             for start in range(0, len(visits), _CHUNK):
                 part = visits[start : start + _CHUNK]
-                yield from self._link.execute(text.format(marks=",".join("?" * len(part))), (*part, *values))
+                yield from self._connection.execute(text.format(marks=",".join("?" * len(part))), (*part, *values))
 
     def visits_of(self, key: str) -> list[int]:
         """Return the visits that said something of a record."""
         text = "SELECT visit FROM observation WHERE record = (SELECT id FROM record WHERE key = ?) ORDER BY visit"
-        return [visit for (visit,) in self._link.execute(text, (key,))]
+        return [visit for (visit,) in self._connection.execute(text, (key,))]
 
     def keys_of(self, visit: int, most: int) -> list[str]:
         """Return the keys of the first records of which a visit said something."""
@@ -437,54 +437,54 @@ class RecordStore:
             WHERE o.visit = ? ORDER BY r.key LIMIT ?
         """
         with self._guarded():
-            return [key for (key,) in self._link.execute(text, (visit, most))]
+            return [key for (key,) in self._connection.execute(text, (visit, most))]
 
     def faults(self) -> Iterator[str]:
         """Yield in a sentence each where the tables do not agree."""
         with self._guarded():
-            for (line,) in self._link.execute("PRAGMA integrity_check"):
+            for (line,) in self._connection.execute("PRAGMA integrity_check"):
                 if line != "ok":
                     yield str(line)
-            for name, spelled, text in self._link.execute("SELECT digest, json, text FROM value"):
+            for name, spelled, text in self._connection.execute("SELECT digest, json, text FROM value"):
                 if digest(f"{spelled}\n{text}".encode("utf-8", "replace")) != name:
                     yield f"a value is not what its digest {name[:19]} says"
-            yield from record_index.faults(self._link)
+            yield from record_index.faults(self._connection)
 
     def forget(self, visits: Iterable[int]) -> int:
         """Remove what visits said; return how many observations that were. Nothing of it stays in free pages."""
-        self._link.execute("PRAGMA secure_delete = ON").fetchall()
+        self._connection.execute("PRAGMA secure_delete = ON").fetchall()
         count, numbers = 0, list(visits)
         with self._writing():
             touched: set[int] = set()
             for start in range(0, len(numbers), _CHUNK):
                 part = numbers[start : start + _CHUNK]
                 marks = ",".join("?" * len(part))
-                told = self._link.execute(
+                told = self._connection.execute(
                     f"SELECT r.key, o.visit FROM observation o JOIN record r ON r.id = o.record"
                     f" WHERE o.visit IN ({marks})", part)  # fmt: skip
-                self._link.executemany("INSERT OR IGNORE INTO taken_down VALUES (?, ?)",
+                self._connection.executemany("INSERT OR IGNORE INTO taken_down VALUES (?, ?)",
                                        [(number(key), visit) for key, visit in told])  # fmt: skip
-                touched |= {one for (one,) in self._link.execute(
+                touched |= {one for (one,) in self._connection.execute(
                     f"SELECT record FROM observation WHERE visit IN ({marks})", part)}  # fmt: skip
                 for table in ("observation", "skipped", "waiting"):
-                    gone = self._link.execute(f"DELETE FROM {table} WHERE visit IN ({marks})", part)
+                    gone = self._connection.execute(f"DELETE FROM {table} WHERE visit IN ({marks})", part)
                     count += gone.rowcount if table == "observation" else 0
             for record in touched:
                 self._update_full_text(record)
-            self._link.execute(_ORPHANS)
+            self._connection.execute(_ORPHANS)
             # What is deleted from the full text stays in its segments until they are merged.
-            self._link.execute("INSERT INTO current_text (current_text) VALUES ('optimize')")
+            self._connection.execute("INSERT INTO current_text (current_text) VALUES ('optimize')")
         return count
 
     def taken_down(self, key: str) -> list[int]:
         """Return the visits that told of a record and were taken down."""
         text = "SELECT visit FROM taken_down WHERE key = ? ORDER BY visit"
         with self._guarded():
-            return [visit for (visit,) in self._link.execute(text, (number(key),))]
+            return [visit for (visit,) in self._connection.execute(text, (number(key),))]
 
     def scour(self, pulse: Callable[[], object]) -> bool:
         """Leave nothing of what was removed in the file's log; False where another process holds it."""
-        return empty_wal(self._link, pulse)
+        return empty_wal(self._connection, pulse)
 
 
 def _spell(at: datetime) -> str:

@@ -8,7 +8,7 @@ from windrow.collections.events.adapter import ADAPTER
 from windrow.collections.events.adapter.databases import opened
 from windrow.collections.events.collection import COLLECTION
 from windrow.config import load
-from windrow.engine.session import Session, Setup
+from windrow.engine.session import Session, SessionSettings
 from windrow.stores.documents.contract import Span
 
 ICALENDAR = "text/calendar; charset=utf-8"
@@ -81,7 +81,7 @@ def spelled(value):
 
 
 def setup_of(workspace):
-    return Setup(workspace.ledger, workspace.archive.folder, workspace.limits, fetchers=1, workers=1)
+    return SessionSettings(workspace.ledger, workspace.archive.folder, workspace.limits, fetchers=1, workers=1)
 
 
 def run(workspace):

@@ -6,7 +6,7 @@ import sys
 from windrow.collections.news.adapter import ADAPTER
 from windrow.collections.news.collection import COLLECTION
 from windrow.config import load
-from windrow.engine.session import Session, Setup
+from windrow.engine.session import Session, SessionSettings
 
 
 def configured(root, sites, news="", transfer=0):
@@ -21,7 +21,7 @@ def configured(root, sites, news="", transfer=0):
 
 
 def setup_of(workspace):
-    return Setup(workspace.ledger, workspace.archive.folder, workspace.limits, fetchers=1, workers=1)
+    return SessionSettings(workspace.ledger, workspace.archive.folder, workspace.limits, fetchers=1, workers=1)
 
 
 def run(workspace, limit=None):

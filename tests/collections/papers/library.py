@@ -16,7 +16,7 @@ from windrow.collections.papers.collection import COLLECTION
 from windrow.collections.papers.columns import FAMILIES
 from windrow.config import load
 from windrow.engine.ledger import Ledger
-from windrow.engine.session import Session, Setup
+from windrow.engine.session import Session, SessionSettings
 from windrow.formats.surt import surt
 from windrow.stores.wide import open_table
 
@@ -144,9 +144,9 @@ class Library:
         )
         return load(self.root, environ={}, collections={"papers": COLLECTION})
 
-    def setup(self) -> Setup:
+    def setup(self) -> SessionSettings:
         workspace = self.workspace()
-        return Setup(workspace.ledger, workspace.archive.folder, workspace.limits, fetchers=1, workers=2)
+        return SessionSettings(workspace.ledger, workspace.archive.folder, workspace.limits, fetchers=1, workers=2)
 
     def run(self) -> Session:
         workspace = self.workspace()

@@ -29,7 +29,7 @@ from windrow.collections.papers.columns import FAMILIES, decoded
 from windrow.config import load
 from windrow.engine.ledger import Ledger
 from windrow.engine.progress import Progress
-from windrow.engine.session import Session, Setup
+from windrow.engine.session import Session, SessionSettings
 from windrow.registry import adapter as adapter_of
 from windrow.stores.wide import Put, open_table
 
@@ -346,7 +346,7 @@ def test_pdfs_that_pages_crawled_are_papers_without_a_further_request(tmp_path):
         f'[source.web]\ncollection = "pages"\nurl = "{site.url}"\n[source.shelf]\ncollection = "papers"\nfrom = ["pages"]\n'
     )
     workspace = load(tmp_path, environ={}, collections={"pages": PAGES, "papers": COLLECTION})
-    setup = Setup(workspace.ledger, workspace.archive.folder, workspace.limits, fetchers=1, workers=1)
+    setup = SessionSettings(workspace.ledger, workspace.archive.folder, workspace.limits, fetchers=1, workers=1)
     with Session(setup, "run") as session:
         session.harvest(adapter_of("pages").harvest(workspace))
         asked = len(site.asked)

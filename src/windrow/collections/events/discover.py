@@ -13,7 +13,7 @@ from windrow.collections.events.readers.by_fields import joined
 from windrow.collections.events.readers.registry import READERS
 from windrow.collections.events.reading import ReadEvent, WithdrawnEvent, input_of, read_document
 from windrow.collections.events.settings import ADDRESS, ONCE, PARSER
-from windrow.contract import Answer, Offering, Request, Skip, Turn
+from windrow.contract import Answer, FollowResult, Offering, Request, Skip
 from windrow.errors import StepError
 from windrow.model import CdxLine, Finding, Level, Source
 from windrow.reasons import Reason
@@ -46,16 +46,16 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
     return (Request(source.options[ADDRESS], _LISTS[0], every=every),)
 
 
-def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
+def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     """Offer what events an answer has, and ask for the page after it."""
     parser = parser_of(source)
     if answer.status != 200:
-        return Turn(skip=Reason.PROTOCOL_ERROR)
+        return FollowResult(skip=Reason.PROTOCOL_ERROR)
     given = input_of(parser, answer.view.read(), answer.request.url, answer.at, answer.fields.get("content-type", ""))
     try:
         read = list(read_document(parser, given))
     except StepError as error:
-        return Turn(skip=error.reason, findings=(Finding(_word(error.reason), str(error)),))
+        return FollowResult(skip=error.reason, findings=(Finding(_word(error.reason), str(error)),))
     offers = {one.uid: Offering(one.uid) for one in read if isinstance(one, ReadEvent | WithdrawnEvent)}
     told = [Finding(_word(one.reason), one.message, Level.WARN) for one in read if isinstance(one, Unread)]
     unread = {one.key for one in read if isinstance(one, Unread) and one.reason is not Reason.PLACEHOLDER}
@@ -80,14 +80,14 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
         remembered[name] = judged.known
         told = [*(Finding(DRIFT, one, Level.WARN) for one in judged.drifts), *told]
     if not parser.complete or given.rules.details or answer.request.name not in _LISTS:
-        return Turn(asked, tuple(offers.values())[:MOST], remembered, end=end, findings=tuple(told[:100]))
+        return FollowResult(asked, tuple(offers.values())[:MOST], remembered, end=end, findings=tuple(told[:100]))
     # What cannot be read is listed all the same. What it is may not be known: then nothing is known to be missing.
     offers |= {key: Offering(key) for key in unread if key}
     begins = answer.request.name == _LISTS[0]
     in_part = "" in unread or len(offers) > MOST or (not begins and bool(learned.get(_IN_PART)))
     if in_part != bool(learned.get(_IN_PART)):
         remembered[_IN_PART] = in_part
-    return Turn(
+    return FollowResult(
         asked, tuple(offers.values())[:MOST], remembered, end=end, findings=tuple(told[:100]),
         begins_listing=begins, ends_listing=not url and not in_part,
     )  # fmt: skip

@@ -9,7 +9,18 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from windrow.collections.news import feed, townnews, wordpress
-from windrow.contract import CAPTURED, REQUEST, Answer, Observation, Observed, Request, Skip, Task, Turn, observed
+from windrow.contract import (
+    CAPTURED,
+    REQUEST,
+    Answer,
+    FollowResult,
+    Observation,
+    Observed,
+    Request,
+    Skip,
+    Task,
+    observed,
+)
 from windrow.formats import html, robots, url_hints
 from windrow.formats.url import normalise, parts
 from windrow.formats.url_hints import HintKind
@@ -36,7 +47,7 @@ class SiteReader(NamedTuple):
     """One kind of site: what it is asked first, what its answers lead to, and what is read of them."""
 
     begin: Callable[[Source, Mapping[str, Any]], tuple[Request, ...]]
-    follow: Callable[[Source, Mapping[str, Any], Answer], Turn]
+    follow: Callable[[Source, Mapping[str, Any], Answer], FollowResult]
     read: Callable[[Task], Iterator[Observation | Skip]]
 
 
@@ -65,7 +76,7 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
     return READERS[kind].begin(source, learned)
 
 
-def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
+def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     """Return what an answer leads to."""
     if answer.request.name == HOME:
         return _recognised(source, learned, answer)
@@ -74,13 +85,13 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
     return READERS[kind_of(answer.request.name)].follow(source, learned, answer)
 
 
-def _recognised(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
+def _recognised(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     """Find out by its front page what a site offers, and begin with that; the page may itself name articles."""
     url = answer.request.url
     if answer.status != 200:
         skip = Reason.NOT_FOUND if answer.status == 404 else Reason.PERMISSION_DENIED
         finding = Finding("Refused", f"status {answer.status}", Level.WARN)
-        return _guess(source, learned, answer, Turn(skip=skip, findings=(finding,)))
+        return _guess(source, learned, answer, FollowResult(skip=skip, findings=(finding,)))
     found = {}
     if "kind" not in learned:
         found = _offered(answer.view.read(), answer.fields, url)
@@ -88,16 +99,16 @@ def _recognised(source: Source, learned: Mapping[str, Any], answer: Answer) -> T
     known = {**learned, **found}
     kind = known["kind"]
     if url not in known.get("addresses", ()):
-        return Turn(READERS[kind].begin(source, known) if found else (), (), found, end="" if found else KNOWN)
-    turn = feed.follow(source, known, answer._replace(request=answer.request._replace(name=f"{kind}.{feed.LIST}")))
-    if kind == "page" and not turn.requests and found:
+        return FollowResult(READERS[kind].begin(source, known) if found else (), (), found, end="" if found else KNOWN)
+    result = feed.follow(source, known, answer._replace(request=answer.request._replace(name=f"{kind}.{feed.LIST}")))
+    if kind == "page" and not result.requests and found:
         finding = Finding("NoArticles", "the front page names no article, feed or interface", Level.WARN)
-        refused = Turn(skip=Reason.NOT_A_FEED, findings=(*turn.findings, finding))
+        refused = FollowResult(skip=Reason.NOT_A_FEED, findings=(*result.findings, finding))
         return _guess(source, learned, answer, refused)
-    return replace(turn, learned={**turn.learned, **found})
+    return replace(result, learned={**result.learned, **found})
 
 
-def _guess(source: Source, learned: Mapping[str, Any], answer: Answer, why: Turn) -> Turn:
+def _guess(source: Source, learned: Mapping[str, Any], answer: Answer, why: FollowResult) -> FollowResult:
     """Ask for the feeds and sitemaps that were found at usual addresses; where there are none, try all, once a day."""
     if answer.status == 429 or answer.status >= 500:  # a server in trouble: what it offers is told another time
         return why
@@ -111,7 +122,7 @@ def _guess(source: Source, learned: Mapping[str, Any], answer: Answer, why: Turn
     return replace(why, requests=asked, learned={**why.learned, "guessed_on": today})
 
 
-def _guessed(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
+def _guessed(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     """Take what lies at a usual address where it is a feed or a sitemap: it is asked in each run from then on."""
     name, url = answer.request.name, answer.request.url
     body = answer.view.read()
@@ -119,16 +130,16 @@ def _guessed(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn
     if answer.status == 200 and name == _ROBOTS_FILE:
         named = robots.parse(body, source.site.agent).sitemaps[:_MOST_SITEMAPS]
         asked = tuple(Request(one, GUESS, priority=2, when_named=True) for one in named)
-        return Turn(asked, skip=None if named else Reason.NOT_A_FEED)
+        return FollowResult(asked, skip=None if named else Reason.NOT_A_FEED)
     known = [one for one in learned.get("guessed", ()) if one != url]
     if answer.status != 200 or url_hints.read(body, url).kind is HintKind.NONE:
         skip = Reason.NOT_A_FEED if answer.status == 200 else Reason.NOT_FOUND
         finding = Finding("Refused", f"status {answer.status}", Level.WARN)
-        return Turn(
+        return FollowResult(
             skip=skip, findings=(finding,), learned={"guessed": known} if url in learned.get("guessed", ()) else {}
         )
-    turn = feed.follow(source, learned, answer._replace(request=answer.request._replace(name=f"feed.{feed.LIST}")))
-    return replace(turn, learned={**turn.learned, "guessed": [*known, url]})
+    result = feed.follow(source, learned, answer._replace(request=answer.request._replace(name=f"feed.{feed.LIST}")))
+    return replace(result, learned={**result.learned, "guessed": [*known, url]})
 
 
 def _offered(body: bytes, fields: Mapping[str, str], url: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from windrow.collections.news import page
 from windrow.collections.news.reply import plain
-from windrow.contract import Answer, Observation, Offering, Request, Skip, Task, Turn
+from windrow.contract import Answer, FollowResult, Observation, Offering, Request, Skip, Task
 from windrow.digest import number
 from windrow.display import counted
 from windrow.errors import StepError
@@ -41,25 +41,25 @@ def begin(kind: str, source: Source, learned: Mapping[str, Any]) -> tuple[Reques
     return tuple(Request(url, f"{kind}.{LIST}", every=every, priority=2) for url in urls)
 
 
-def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
+def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     """Ask for the articles that a document names: new ones, and those that it says have changed."""
     kind, _, what = answer.request.name.partition(".")
     url = answer.request.url
     if answer.status != 200:
         reason = {404: Reason.NOT_FOUND, 410: Reason.GONE}.get(answer.status, Reason.PERMISSION_DENIED)
-        return Turn(skip=reason, findings=(Finding("Refused", f"status {answer.status}", Level.WARN),))
+        return FollowResult(skip=reason, findings=(Finding("Refused", f"status {answer.status}", Level.WARN),))
     if what == ARTICLE:
-        return Turn((), (Offering(url),))
+        return FollowResult((), (Offering(url),))
     body = answer.view.read()
     found = url_hints.read(body, url)
     if found.kind is HintKind.INDEX:
         every = answer.request.every
         newest = sorted(found.entries, key=lambda one: str(one.modified or ""), reverse=True)[:100]
-        return Turn(tuple(Request(one.url, f"{kind}.{LIST}", every=every, priority=1) for one in newest))
+        return FollowResult(tuple(Request(one.url, f"{kind}.{LIST}", every=every, priority=1) for one in newest))
     if found.kind is HintKind.NONE:
         if not _is_html(body):
             why = f"neither a feed nor a page of links: {found.reason or Reason.UNSUPPORTED}"
-            return Turn(skip=Reason.NOT_A_FEED, findings=(Finding("NoFeed", why, Level.WARN),))
+            return FollowResult(skip=Reason.NOT_A_FEED, findings=(Finding("NoFeed", why, Level.WARN),))
         named = dict.fromkeys(_links(body, answer, url), "")
         return _asked(kind, learned, url, named, {})
     named = {one.url: one.modified.isoformat() if one.modified else "" for one in found.entries[:_MOST]}
@@ -72,7 +72,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
 
 def _asked(
     kind: str, learned: Mapping[str, Any], url: str, named: Mapping[str, str], told: Mapping[str, Mapping[str, Any]]
-) -> Turn:
+) -> FollowResult:
     """Ask for articles; for one that is known anew, where its time of change is another one."""
     key = f"named.{number(url):x}"
     before: Mapping[str, str] = learned.get(key, {})
@@ -83,7 +83,7 @@ def _asked(
         context = json.dumps(told.get(one, {}))
         requests.append(Request(one, f"{kind}.{ARTICLE}", context=context, only_if_new=is_changed))
     offers = tuple(Offering(f"{one[:400]}@{at}"[:500]) for one, at in named.items())
-    return Turn(tuple(requests), offers, {key: now}, end=f"{counted(len(named), 'article')} named")
+    return FollowResult(tuple(requests), offers, {key: now}, end=f"{counted(len(named), 'article')} named")
 
 
 def _told(body: bytes, url: str) -> dict[str, dict[str, Any]]:

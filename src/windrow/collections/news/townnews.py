@@ -10,7 +10,7 @@ from typing import Any
 from windrow.collections.news import standard
 from windrow.collections.news.article import FoundArticle, article_observation
 from windrow.collections.news.reply import RefusedReply, plain, reply, texts
-from windrow.contract import Answer, Observation, Offering, Request, Skip, Task, Turn
+from windrow.contract import Answer, FollowResult, Observation, Offering, Request, Skip, Task
 from windrow.formats.url import normalise
 from windrow.model import Finding, Level, Source
 from windrow.reasons import Reason
@@ -39,12 +39,12 @@ def _page(source: Source, offset: int, *, every: int | None = None, only_if_new:
     return Request(url, SEARCH, priority=int(offset > 0), context=str(offset), every=every, only_if_new=only_if_new)
 
 
-def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
+def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     """Offer the rows of a page, and ask for the next one: to the oldest at first, later until they are known."""
     came = reply(answer.status, answer.fields, answer.view.read())
     if isinstance(came, RefusedReply) or not isinstance(came, dict) or not isinstance(came.get("rows"), list):
         refused = came if isinstance(came, RefusedReply) else RefusedReply(Reason.NOT_VALID, "no list of rows")
-        return Turn(skip=refused.reason, findings=(Finding("Refused", refused.message, Level.WARN),))
+        return FollowResult(skip=refused.reason, findings=(Finding("Refused", refused.message, Level.WARN),))
     rows = [one for one in came["rows"] if isinstance(one, dict)]
     keys = dict.fromkeys(f"{str(_name(one))[:300]}@{_time(one, 'lastupdated')[:40]}" for one in rows)
     offers = tuple(map(Offering, keys))
@@ -52,9 +52,9 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
     total = came.get("total")
     is_last = not rows or (isinstance(total, int) and end >= total) or end >= _MOST
     if is_last or (source.options["since"] and _is_before(rows, source.options["since"])):
-        return Turn((), offers, {"complete": True}, end="the oldest row")
+        return FollowResult((), offers, {"complete": True}, end="the oldest row")
     known = bool(learned.get("complete"))
-    return Turn((_page(source, end - len(rows) // _AGAIN, only_if_new=known),), offers)
+    return FollowResult((_page(source, end - len(rows) // _AGAIN, only_if_new=known),), offers)
 
 
 def _is_before(rows: list[dict[str, Any]], day: str) -> bool:

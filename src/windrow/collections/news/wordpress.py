@@ -18,7 +18,7 @@ from typing import Any
 from windrow.collections.news import wordpress_gone
 from windrow.collections.news.article import FoundArticle, article_observation
 from windrow.collections.news.reply import RefusedReply, plain, reply, texts
-from windrow.contract import Answer, Observation, Offering, Request, Skip, Task, Turn
+from windrow.contract import Answer, FollowResult, Observation, Offering, Request, Skip, Task
 from windrow.model import Finding, Level, Source
 from windrow.reasons import Reason
 
@@ -104,7 +104,7 @@ def _back(told: str, overlap: timedelta) -> str:
     return (datetime.fromisoformat(told) - overlap).strftime("%Y-%m-%dT%H:%M:%S")
 
 
-def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
+def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     """Offer the posts of a page, and ask for the next one until the true end."""
     if answer.request.name == wordpress_gone.NUMBERS:
         return wordpress_gone.follow_numbers(learned, answer)
@@ -132,36 +132,38 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
     last = 0 <= pages <= now.page  # where it is not told, the true end is a page that is empty or refused
     if not posts or last or listed == now.last or _is_before(posts, now) or now.page >= _MOST:
         why = "an empty page" if not posts else "the last page" if last else "the rest is older or known"
-        turn = _ended(source, now, answer, offers, why)
-        return replace(turn, learned={**turn.learned, **top})
+        result = _ended(source, now, answer, offers, why)
+        return replace(result, learned={**result.learned, **top})
     following = PostList(**{**vars(now), "page": now.page + 1, "last": listed})
-    return Turn((following.request(api),), offers, top)
+    return FollowResult((following.request(api),), offers, top)
 
 
-def _follow_by_number(learned: Mapping[str, Any], answer: Answer) -> Turn:
+def _follow_by_number(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     """Offer the posts that are there, and forget the numbers of those that are not."""
     came = reply(answer.status, answer.fields, answer.view.read())
     if not isinstance(came, list):
         refused = came if isinstance(came, RefusedReply) else RefusedReply(Reason.NOT_VALID, "no list of posts")
-        return Turn(skip=refused.reason, findings=(Finding("Refused", refused.message, Level.WARN),))
+        return FollowResult(skip=refused.reason, findings=(Finding("Refused", refused.message, Level.WARN),))
     posts = [one for one in came if isinstance(one, dict)]
     there = {one["id"] for one in posts if isinstance(one.get("id"), int)}
     not_there = set(wordpress_gone.asked_numbers(answer.request)) - there
     offers = tuple({key: Offering(key) for key in map(_version, posts)}.values())
-    return Turn((), offers, wordpress_gone.learned_numbers(learned, there, not_there), end=f"{len(not_there)} are gone")
+    return FollowResult(
+        (), offers, wordpress_gone.learned_numbers(learned, there, not_there), end=f"{len(not_there)} are gone"
+    )
 
 
-def _ended(source: Source, now: PostList, answer: Answer, offers: tuple[Offering, ...], why: str) -> Turn:
+def _ended(source: Source, now: PostList, answer: Answer, offers: tuple[Offering, ...], why: str) -> FollowResult:
     """Note how far the posts were read; read the list again where posts went from it meanwhile."""
     if now.shrunk and now.round < _ROUNDS:
         api = answer.request.url.partition("per_page=")[0].rstrip("?&")
         again = PostList(now.mode, now.start, now.end, round=now.round + 1)
-        return Turn((again.request(api),), offers)
+        return FollowResult((again.request(api),), offers)
     began = now.began or answer.at.isoformat()
     if now.mode == "all":
         wanted = f"{source.options['since']}..{source.options['until']}"
-        return Turn((), offers, {"range": wanted, "upto.date": began, "upto.modified": began}, end=why)
-    return Turn((), offers, {f"upto.{now.mode}": _upto(source, now, began)}, end=why)
+        return FollowResult((), offers, {"range": wanted, "upto.date": began, "upto.modified": began}, end=why)
+    return FollowResult((), offers, {f"upto.{now.mode}": _upto(source, now, began)}, end=why)
 
 
 def _upto(source: Source, now: PostList, began: str) -> str:
@@ -175,17 +177,23 @@ def _upto(source: Source, now: PostList, began: str) -> str:
     return (datetime.fromisoformat(f"{now.start}+00:00") + overlap + _SECOND).isoformat()
 
 
-def _closed(source: Source, learned: Mapping[str, Any], api: str, refused: RefusedReply) -> Turn:
+def _closed(source: Source, learned: Mapping[str, Any], api: str, refused: RefusedReply) -> FollowResult:
     """Go on by the other spelling of the interface, and then by the feed, where the site shuts this one."""
     finding = Finding("Refused", refused.message, Level.WARN)
     if "rest_route=" not in api and "upto.date" not in learned:
         other = {"api": "?rest_route=/wp/v2/posts"}
-        return Turn(begin(source, {**learned, **other}), skip=refused.reason, findings=(finding,), learned=other)
+        return FollowResult(
+            begin(source, {**learned, **other}), skip=refused.reason, findings=(finding,), learned=other
+        )
     tries = learned.get("tries", 0) + 1
     if "upto.date" not in learned and refused.reason in {Reason.PERMISSION_DENIED, Reason.NOT_FOUND, Reason.BOT_WALL}:
-        return Turn(skip=refused.reason, findings=(finding,), learned={"kind": "feed", "closed": True, "tries": tries},
-                    end="its interface is closed: its feed is read from the next run on")  # fmt: skip
-    return Turn(skip=refused.reason, findings=(finding,), learned={"tries": tries})
+        return FollowResult(
+            skip=refused.reason,
+            findings=(finding,),
+            learned={"kind": "feed", "closed": True, "tries": tries},
+            end="its interface is closed: its feed is read from the next run on",
+        )
+    return FollowResult(skip=refused.reason, findings=(finding,), learned={"tries": tries})
 
 
 def _is_before(posts: Sequence[Mapping[str, Any]], now: PostList) -> bool:

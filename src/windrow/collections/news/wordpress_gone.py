@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import Any
 
 from windrow.collections.news.reply import RefusedReply, reply
-from windrow.contract import Answer, Observation, Request, Turn
+from windrow.contract import Answer, FollowResult, Observation, Request
 from windrow.model import Finding, Level, Source
 
 NUMBERS, BY_NUMBER = "wordpress.numbers", "wordpress.by_number"
@@ -56,7 +56,7 @@ def _page(base: str, page: int, after: int, began: str = "", every: int | None =
     return Request(url, NUMBERS, priority=3, context=json.dumps([base, page, after]), every=every)
 
 
-def follow_numbers(learned: Mapping[str, Any], answer: Answer) -> Turn:
+def follow_numbers(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     """Compare a page of numbers with those that are known, and ask for the next one."""
     base, page, after = json.loads(answer.request.context)
     came = reply(answer.status, answer.fields, answer.view.read())
@@ -64,10 +64,12 @@ def follow_numbers(learned: Mapping[str, Any], answer: Answer) -> Turn:
         came = []
     if isinstance(came, RefusedReply) or not isinstance(came, list):
         refused = came.message if isinstance(came, RefusedReply) else "no list of numbers"
-        return Turn(end="which posts are there is not told", findings=(Finding("Refused", refused, Level.WARN),))
+        return FollowResult(
+            end="which posts are there is not told", findings=(Finding("Refused", refused, Level.WARN),)
+        )
     listed = [one["id"] for one in came if isinstance(one, dict) and isinstance(one.get("id"), int)]
     if listed != sorted(set(listed)) or (listed and listed[0] <= after and page > 1):
-        return Turn(end="the numbers are in no order")
+        return FollowResult(end="the numbers are in no order")
     told = answer.fields.get("x-wp-totalpages", "")
     is_last = not listed or (told.isascii() and told.isdecimal() and page >= int(told))
     known = list(_between(learned, after, None if is_last else listed[-1]))
@@ -79,7 +81,7 @@ def follow_numbers(learned: Mapping[str, Any], answer: Answer) -> Turn:
     ]
     if not is_last:
         requests.append(_page(base, page + 1, listed[-1], began))
-    return Turn(tuple(requests), end="all posts were counted" if is_last else "")
+    return FollowResult(tuple(requests), end="all posts were counted" if is_last else "")
 
 
 def _by_number(api: str, numbers: list[int], began: str) -> Request:

@@ -9,7 +9,18 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, BinaryIO, NamedTuple, cast
 
-from windrow.contract import ASK, REQUEST, Answer, Ask, Collection, DocumentPart, FormField, Request, Requests, Turn
+from windrow.contract import (
+    ASK,
+    REQUEST,
+    Answer,
+    Ask,
+    Collection,
+    DocumentPart,
+    FollowResult,
+    FormField,
+    Request,
+    Requests,
+)
 from windrow.digest import number
 from windrow.errors import StepError
 from windrow.formats.coding import plain
@@ -53,13 +64,13 @@ class FollowJob(NamedTuple):
     captured: bool = False  # somebody else had asked for it
 
 
-class FollowedTurn(NamedTuple):
-    """What following made of an answer: its turn, and its requests as addresses of the ledger.
+class FollowedAnswer(NamedTuple):
+    """What following made of an answer: its result, and its requests as addresses of the ledger.
 
     `if_new` has those that are `only_if_new`; those of `found` that are asked again `when_named` are in that too.
     """
 
-    turn: Turn
+    result: FollowResult
     found: tuple[FoundUrl, ...] = ()
     if_new: tuple[FoundUrl, ...] = ()
     when_named: tuple[FoundUrl, ...] = ()
@@ -205,7 +216,7 @@ def _quoted(text: str) -> str:
 
 def follow(
     collection: Collection, job: FollowJob, view: BinaryIO, fields: Mapping[str, str], limits: Limits
-) -> FollowedTurn:
+) -> FollowedAnswer:
     """Run a discovery on an answer; what it makes of it is checked here, where a fault ends one document only."""
     kept, source = job.answer, job.source
     discovery = collection.captures if job.captured else collection.requests
@@ -213,24 +224,24 @@ def follow(
     assert discovery.follow is not None
     unchanged = kept.head is not None
     answer = Answer(kept.request, kept.status, fields, body_of(view, fields, limits), kept.at, unchanged)
-    turn = discovery.follow(source, job.learned, answer)
-    if not isinstance(turn, Turn):
-        raise StepError(f"the discovery returned {type(turn).__name__}, no Turn", Reason.STEP_FAILED)
-    json.dumps(dict(turn.learned))
-    for offer in turn.offers:
+    result = discovery.follow(source, job.learned, answer)
+    if not isinstance(result, FollowResult):
+        raise StepError(f"the discovery returned {type(result).__name__}, no FollowResult", Reason.STEP_FAILED)
+    json.dumps(dict(result.learned))
+    for offer in result.offers:
         if not offer.key or len(offer.key) > _KEY_LENGTH:
             raise StepError(
                 f"the key {offer.key[:60]!r} of an offer has not 1 to {_KEY_LENGTH} characters", Reason.STEP_FAILED
             )
-    if len(turn.requests) > MOST or len(turn.offers) > MOST:
+    if len(result.requests) > MOST or len(result.offers) > MOST:
         raise StepError(f"more than {MOST} requests or offers in one answer", Reason.TOO_LARGE)
-    findings = list(turn.findings)
+    findings = list(result.findings)
     found: list[FoundUrl] = []
     if_new: list[FoundUrl] = []
     when_named: list[FoundUrl] = []
     asked = collection.requests if source.site.scheme else None  # one that has no address only takes captures
     allowed = allowed_origins(asked, source) if asked else frozenset[str]()
-    for request in turn.requests:
+    for request in result.requests:
         try:
             one = found_of(without_secrets(request, source), kept.url)
         except StepError as error:
@@ -242,14 +253,14 @@ def follow(
         (if_new if request.only_if_new else found).append(one)
         if request.when_named and not request.only_if_new:
             when_named.append(one)
-    made = Turn(
-        (), tuple(turn.offers), dict(turn.learned), turn.end, turn.skip, tuple(findings), turn.begins_listing,
-        turn.ends_listing,
+    made = FollowResult(
+        (), tuple(result.offers), dict(result.learned), result.end, result.skip, tuple(findings), result.begins_listing,
+        result.ends_listing,
     )  # fmt: skip
-    return FollowedTurn(made, tuple(found), tuple(if_new), tuple(when_named))
+    return FollowedAnswer(made, tuple(found), tuple(if_new), tuple(when_named))
 
 
-def redirect(discovery: Requests, source: Source, kept: KeptAnswer, hops: int) -> FollowedTurn:
+def redirect(discovery: Requests, source: Source, kept: KeptAnswer, hops: int) -> FollowedAnswer:
     """Follow a redirect: the same is asked for where it leads, at the origins of the source alone."""
     request = kept.request
     if kept.status not in {307, 308}:
@@ -257,10 +268,12 @@ def redirect(discovery: Requests, source: Source, kept: KeptAnswer, hops: int) -
     try:
         found = found_of(without_secrets(request._replace(url=kept.location), source), kept.url, hops=hops + 1)
     except StepError as error:
-        return FollowedTurn(Turn(skip=Reason.REDIRECTED, findings=(Finding("BadRedirect", str(error)),)))
+        return FollowedAnswer(FollowResult(skip=Reason.REDIRECTED, findings=(Finding("BadRedirect", str(error)),)))
     if found.origin not in allowed_origins(discovery, source) or hops >= HOPS:
-        return FollowedTurn(Turn(skip=Reason.REDIRECTED, findings=(Finding("Redirected", f"to {found.url}"),)))
-    return FollowedTurn(Turn(), (found,))
+        return FollowedAnswer(
+            FollowResult(skip=Reason.REDIRECTED, findings=(Finding("Redirected", f"to {found.url}"),))
+        )
+    return FollowedAnswer(FollowResult(), (found,))
 
 
 def allowed_origins(discovery: Requests, source: Source) -> frozenset[str]:

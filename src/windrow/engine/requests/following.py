@@ -10,11 +10,11 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from windrow.contract import CAPTURED, NOT_MODIFIED, OK, REQUEST, Turn
+from windrow.contract import CAPTURED, NOT_MODIFIED, OK, REQUEST, FollowResult
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.requests import Followed, WholeListingRow
 from windrow.engine.requests.answers import (
-    FollowedTurn,
+    FollowedAnswer,
     FollowJob,
     KeptAnswer,
     allowed_origins,
@@ -47,7 +47,7 @@ class FollowOutcome(NamedTuple):
 class _Lead(NamedTuple):
     """What following made of an answer, None where there was nothing to follow, and how long that took."""
 
-    made: FollowedTurn | Reading | None = None
+    made: FollowedAnswer | Reading | None = None
     seconds: float = 0.0
 
 
@@ -138,21 +138,21 @@ class AnswerFollower:
         return leads
 
     def _write(
-        self, writer: LedgerWriter, put: Put, one: Recorded, lead: FollowedTurn | Reading | None, seconds: float
+        self, writer: LedgerWriter, put: Put, one: Recorded, lead: FollowedAnswer | Reading | None, seconds: float
     ) -> FollowOutcome:
         """Put on record what an answer led to."""
         run, name, source = self._run, self._run.collection.name, self._sources[one.source]
-        if not isinstance(lead, FollowedTurn):
+        if not isinstance(lead, FollowedAnswer):
             reason = lead.reason if lead else None
             findings = lead.findings if lead else ()
             told = Followed(one.seq, 0, 0, 0, reason, "", _spelled(findings), seconds)
             writer.requests.follow(name, one.source, told)
             if reason is not None or one.visit.reason is not None:
-                self._list(writer, one, Turn(skip=reason or one.visit.reason))
+                self._list(writer, one, FollowResult(skip=reason or one.visit.reason))
             return FollowOutcome(one.source, 0, reason, "")
-        turn = lead.turn
+        result = lead.result
         writer.flush()
-        keys = [offer.key for offer in turn.offers]
+        keys = [offer.key for offer in result.offers]
         fresh = set(keys) - run.ledger.requests.known(name, one.source, keys)
         found = (*lead.found, *(lead.if_new if fresh else ()))
         put(writer, source, one.visit.digest, found)
@@ -166,24 +166,24 @@ class AnswerFollower:
                     writer.requests.ask_when_named(host, again.digest, run.session)
                 else:
                     writer.requests.ask_again(host, [again.digest])
-        writer.requests.offer(name, one.source, one.seq, turn.offers)
-        writer.requests.learn(name, one.source, turn.learned, one.seq)
-        self._learned[one.source] |= turn.learned
-        self._list(writer, one, turn)
+        writer.requests.offer(name, one.source, one.seq, result.offers)
+        writer.requests.learn(name, one.source, result.learned, one.seq)
+        self._learned[one.source] |= result.learned
+        self._list(writer, one, result)
         told = Followed(
-            one.seq, len(found), len(turn.offers), len(fresh), turn.skip, turn.end[:2000], _spelled(turn.findings),
-            seconds,
+            one.seq, len(found), len(result.offers), len(fresh), result.skip, result.end[:2000],
+            _spelled(result.findings), seconds,
         )  # fmt: skip
         writer.requests.follow(name, one.source, told)
-        return FollowOutcome(one.source, len(found), turn.skip, turn.end)
+        return FollowOutcome(one.source, len(found), result.skip, result.end)
 
-    def _list(self, writer: LedgerWriter, one: Recorded, turn: Turn) -> None:
+    def _list(self, writer: LedgerWriter, one: Recorded, result: FollowResult) -> None:
         """Note where a listing of all that a source has begins and ends; one with an answer of no use is not whole."""
         name, before = self._run.collection.name, self._listings[one.source]
-        began = one.seq if turn.begins_listing else before
-        if turn.skip is None and turn.ends_listing and began:
+        began = one.seq if result.begins_listing else before
+        if result.skip is None and result.ends_listing and began:
             writer.requests.end_listing(WholeListingRow(name, one.source, began, one.seq))
-        under_way = 0 if turn.skip is not None or turn.ends_listing else began
+        under_way = 0 if result.skip is not None or result.ends_listing else began
         if under_way != before:
             writer.requests.begin_listing(name, one.source, under_way)
             self._listings[one.source] = under_way

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO, NamedTuple, Protocol, cast
 
 from windrow.contract import NOT_MODIFIED, Answer, Captures, Collection, Derive, Settle, Summarise, Task
 from windrow.engine.fetchers.message import Done, Job
-from windrow.engine.requests.answers import FollowedTurn, FollowJob, KeptAnswer, body_of, follow
+from windrow.engine.requests.answers import FollowedAnswer, FollowJob, KeptAnswer, body_of, follow
 from windrow.engine.runtime import CONTEXT
 from windrow.errors import WindrowError
 from windrow.model import ArchivePlace, Finding, Level, Limits, Reading, Resource
@@ -137,7 +137,7 @@ def _look_at_captures(config: WorkerConfig, job: CaptureJob) -> Any:
     return job.run(config.collection.captures, config.limits)
 
 
-def _follow(config: WorkerConfig, reader: CaptureReader, job: FollowJob) -> FollowedTurn:
+def _follow(config: WorkerConfig, reader: CaptureReader, job: FollowJob) -> FollowedAnswer:
     kept = job.answer
     assert kept.place is not None
     view, fields, _ = reader.open(kept.place)

@@ -12,6 +12,7 @@ from windrow.contract import (
     Answer,
     Ask,
     Collection,
+    FollowResult,
     Observation,
     Offering,
     Request,
@@ -19,7 +20,6 @@ from windrow.contract import (
     Settle,
     Skip,
     Task,
-    Turn,
 )
 from windrow.model import Source
 from windrow.reasons import Reason
@@ -37,19 +37,19 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
     return (Request("terms?page=1", "page", every=int(source.options["every"])),)
 
 
-def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
+def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     """Offer each line of a page, and ask for the next page.
 
     Until the oldest term was seen every page is asked for; from then on only while a page has terms that are new.
     """
     if answer.status != 200:
-        return Turn(skip=Reason.PROTOCOL_ERROR)
+        return FollowResult(skip=Reason.PROTOCOL_ERROR)
     offers = tuple(Offering(json.loads(line)["id"], (start, len(line))) for start, line in lines(answer.view.read()))
     following = NEXT.search(answer.fields.get("link", ""))
     if following is None:
-        return Turn((), offers, {"complete": True}, end="the last page")
+        return FollowResult((), offers, {"complete": True}, end="the last page")
     request = Request(following[1], "page", priority=1, only_if_new=learned.get("complete", False))
-    return Turn((request,), offers, {"pages": learned.get("pages", 0) + 1})
+    return FollowResult((request,), offers, {"pages": learned.get("pages", 0) + 1})
 
 
 def lines(content: bytes) -> Iterator[tuple[int, bytes]]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from windrow.contract import Answer, Captures, Collection, Observation, Offering, Settle, Skip, Task, Turn
+from windrow.contract import Answer, Captures, Collection, FollowResult, Observation, Offering, Settle, Skip, Task
 from windrow.model import CdxLine, Source
 from windrow.reasons import Reason
 from windrow.record_adapter import RecordAdapter
@@ -33,14 +33,14 @@ def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Sk
     return rules
 
 
-def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Turn:
+def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     """Offer each quotation of a page."""
     body = answer.view.read()
     offers = tuple(
         Offering(f"{answer.request.url}#{number}", (match.start(1), match.end(1) - match.start(1)))
         for number, match in enumerate(QUOTE.finditer(body), 1)
     )
-    return Turn((), offers, {"pages": learned.get("pages", 0) + 1}, end="" if offers else "nobody is quoted")
+    return FollowResult((), offers, {"pages": learned.get("pages", 0) + 1}, end="" if offers else "nobody is quoted")
 
 
 def quoted(task: Task) -> list[Observation | Skip]:

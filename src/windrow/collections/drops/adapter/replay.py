@@ -22,14 +22,14 @@ from windrow.engine.release import released
 from windrow.engine.replay import SCRATCH, Renamed, ReplayChange
 from windrow.engine.replay import replay as read_again
 from windrow.engine.run import HarvestRun
-from windrow.engine.session import Session, Setup
+from windrow.engine.session import Session, SessionSettings
 from windrow.engine.steps.pool import Pool
 from windrow.engine.steps.worker import WorkerConfig
 from windrow.errors import UsageError
 from windrow.settings.configuration import DatabaseAddress
 
 
-def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed | None:
+def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> Replayed | None:
     """Rebuild the store of the drops from the captures; the old one is replaced when all is read.
 
     A store on a server is built in an empty database that the configuration names. None where no source is of drops

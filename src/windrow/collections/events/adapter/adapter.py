@@ -26,7 +26,7 @@ from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.moment import now
 from windrow.engine.progress import Progress
 from windrow.engine.run import Harvest
-from windrow.engine.session import Setup
+from windrow.engine.session import SessionSettings
 from windrow.errors import StoreError
 from windrow.formats.terminal import escape_json
 from windrow.model import Source
@@ -104,7 +104,7 @@ class EventAdapter(RecordAdapter):
         configured = workspace.of(self._collection.name)
         return configured + removed_sources(ledger, self._collection.name, configured)
 
-    def replay(self, workspace: Workspace, setup: Setup, progress: Progress) -> Replayed | None:
+    def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> Replayed | None:
         """Rebuild the records from the captures, then the documents from the records."""
         done = super().replay(workspace, setup, progress)
         if done is not None:

@@ -14,12 +14,12 @@ from windrow.config import Workspace
 from windrow.config.place import replay_folder
 from windrow.engine.progress import Progress
 from windrow.engine.rebuild import rebuild
-from windrow.engine.session import Session, Setup
+from windrow.engine.session import Session, SessionSettings
 from windrow.stores.index.folder import refuse_strange
 from windrow.stores.index.folder import remove as remove_index
 
 
-def replay(workspace: Workspace, setup: Setup, progress: Progress) -> Replayed | None:
+def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> Replayed | None:
     """Rebuild the Summary Database from the captures, and the index from that; None where there is none yet.
 
     The old one is in place until all is read; a stop leaves it as it is.

@@ -25,7 +25,7 @@ from windrow.engine.check import Fault
 from windrow.engine.ledger import Ledger
 from windrow.engine.progress import Progress
 from windrow.engine.run import Harvest
-from windrow.engine.session import Setup
+from windrow.engine.session import SessionSettings
 from windrow.engine.takedown import TakedownTarget
 from windrow.errors import StepError
 from windrow.model import CdxLine, Item, Level, Limits
@@ -61,7 +61,7 @@ class PaperAdapter(RecordAdapter):
         where = self._places(workspace)
         return replace(super().harvest(workspace), derivations={"match": lambda pulse: bring_up_to_date(where, pulse)})
 
-    def replay(self, workspace: Workspace, setup: Setup, progress: Progress) -> Replayed | None:
+    def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> Replayed | None:
         """Rebuild the records, then the rows."""
         told = super().replay(workspace, setup, progress)
         if told is not None:

@@ -62,9 +62,9 @@ class PaperStore(RecordStore):
         if read_only:
             return
         with self._guarded():
-            if not self._link.execute("SELECT 1 FROM sqlite_master WHERE name = 'touched'").fetchone():
-                self._link.executescript(f"BEGIN; {_SCHEMA} INSERT INTO touched SELECT key FROM record; COMMIT;")
-            self._link.executescript(f"BEGIN; {_ASKED} COMMIT;")
+            if not self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'touched'").fetchone():
+                self._connection.executescript(f"BEGIN; {_SCHEMA} INSERT INTO touched SELECT key FROM record; COMMIT;")
+            self._connection.executescript(f"BEGIN; {_ASKED} COMMIT;")
 
     def finish(self, at: int, pulse: Callable[[], bool]) -> int:
         """Let papers wait for the next run about which GROBID only told that it could not work.
@@ -73,41 +73,43 @@ class PaperStore(RecordStore):
         """
         count = super().finish(at, pulse)
         with self._writing():
-            again = [(visit, json.loads(asks)[-1]) for visit, asks in self._link.execute(_PASSING)]
-            self._link.executemany(
+            again = [(visit, json.loads(asks)[-1]) for visit, asks in self._connection.execute(_PASSING)]
+            self._connection.executemany(
                 "INSERT OR IGNORE INTO waiting VALUES (?, ?)",
                 [(visit, json.dumps([[earlier(name), address]])) for visit, (name, address) in again],
             )
-            self._link.execute("DELETE FROM asked")
+            self._connection.execute("DELETE FROM asked")
         return count
 
     def unwritten(self, limit: int) -> list[str]:
         """Return some papers whose rows are to be written."""
         with self._guarded():
-            return [key for (key,) in self._link.execute("SELECT key FROM touched ORDER BY key LIMIT ?", (limit,))]
+            return [
+                key for (key,) in self._connection.execute("SELECT key FROM touched ORDER BY key LIMIT ?", (limit,))
+            ]
 
     def waiting_rows(self) -> int:
         """Count the papers whose rows are to be written."""
         with self._guarded():
-            return int(self._link.execute("SELECT count(*) FROM touched").fetchone()[0])
+            return int(self._connection.execute("SELECT count(*) FROM touched").fetchone()[0])
 
     def touch(self, keys: Iterable[str] | None = None) -> None:
         """Have the rows of some papers written anew, or of all."""
         with self._writing():
             if keys is None:
-                self._link.execute("INSERT OR IGNORE INTO touched SELECT key FROM record")
+                self._connection.execute("INSERT OR IGNORE INTO touched SELECT key FROM record")
             else:
-                self._link.executemany("INSERT OR IGNORE INTO touched VALUES (?)", ((key,) for key in keys))
+                self._connection.executemany("INSERT OR IGNORE INTO touched VALUES (?)", ((key,) for key in keys))
 
     def written(self, keys: Sequence[str]) -> None:
         """Take papers off the list."""
         with self._writing():
-            self._link.executemany("DELETE FROM touched WHERE key = ?", ((key,) for key in keys))
+            self._connection.executemany("DELETE FROM touched WHERE key = ?", ((key,) for key in keys))
 
     def paper(self, key: str) -> PaperRecord | None:
         """Return a paper as it is known now; None where there is none."""
         with self._guarded():
-            rows = self._link.execute(_CURRENT, (key,)).fetchall()
+            rows = self._connection.execute(_CURRENT, (key,)).fetchall()
         if not rows:
             return None
         last = rows[-1]
@@ -120,7 +122,7 @@ class PaperStore(RecordStore):
             WHERE NOT EXISTS (SELECT 1 FROM observation o WHERE o.visit = s.visit) GROUP BY reason
         """
         with self._guarded():
-            return dict(self._link.execute(text).fetchall())
+            return dict(self._connection.execute(text).fetchall())
 
     def papers(self) -> Iterator[str]:
         """Yield the keys of all papers, in their order."""
@@ -128,7 +130,7 @@ class PaperStore(RecordStore):
         while True:
             with self._guarded():
                 text = "SELECT key FROM record WHERE key > ? ORDER BY key LIMIT 1000"
-                found = [key for (key,) in self._link.execute(text, (last,))]
+                found = [key for (key,) in self._connection.execute(text, (last,))]
             if not found:
                 return
             yield from found
@@ -148,9 +150,9 @@ class RowBook:
         """Open the file, making it."""
         self.path = path
         with self._guarded():
-            self._link = sqlite3.connect(path, isolation_level=None, timeout=30)
-            self._link.execute("PRAGMA journal_mode = WAL").fetchall()
-            self._link.executescript(_ROWS)
+            self._connection = sqlite3.connect(path, isolation_level=None, timeout=30)
+            self._connection.execute("PRAGMA journal_mode = WAL").fetchall()
+            self._connection.executescript(_ROWS)
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
@@ -163,43 +165,43 @@ class RowBook:
         """Return of those rows that are known whether they were made here."""
         with self._guarded():
             marks = ",".join("?" * len(keys))
-            rows = self._link.execute(f"SELECT key, own FROM row WHERE key IN ({marks})", [*keys])
+            rows = self._connection.execute(f"SELECT key, own FROM row WHERE key IN ({marks})", [*keys])
             return {key: bool(own) for key, own in rows}
 
     def note(self, rows: Iterable[tuple[str, bool]]) -> None:
         """Note rows before they are written."""
         with self._guarded():
-            self._link.execute("BEGIN IMMEDIATE")
-            self._link.executemany("INSERT INTO row VALUES (?, ?) ON CONFLICT DO NOTHING", rows)
-            self._link.execute("COMMIT")
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._connection.executemany("INSERT INTO row VALUES (?, ?) ON CONFLICT DO NOTHING", rows)
+            self._connection.execute("COMMIT")
 
     def drop(self, keys: Iterable[str]) -> None:
         """Forget rows after they were removed."""
         with self._guarded():
-            self._link.execute("PRAGMA secure_delete = ON").fetchall()
-            self._link.execute("BEGIN IMMEDIATE")
-            self._link.executemany("DELETE FROM row WHERE key = ?", ((key,) for key in keys))
-            self._link.execute("COMMIT")
+            self._connection.execute("PRAGMA secure_delete = ON").fetchall()
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._connection.executemany("DELETE FROM row WHERE key = ?", ((key,) for key in keys))
+            self._connection.execute("COMMIT")
 
     def keys(self) -> list[str]:
         """Return the keys of all rows that are written from here."""
         with self._guarded():
-            return [key for (key,) in self._link.execute("SELECT key FROM row ORDER BY key")]
+            return [key for (key,) in self._connection.execute("SELECT key FROM row ORDER BY key")]
 
     def meta(self, name: str) -> str:
         """Return what was noted under a name; empty where nothing was."""
         with self._guarded():
-            found = self._link.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+            found = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         return str(found[0]) if found else ""
 
     def put_meta(self, name: str, value: str) -> None:
         """Note something under a name."""
         with self._guarded():
-            self._link.execute(
+            self._connection.execute(
                 "INSERT INTO meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value", (name, value)
             )
 
     def close(self) -> None:
         """Close the file."""
-        with closing(self._link):
+        with closing(self._connection):
             pass
