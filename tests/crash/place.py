@@ -68,13 +68,10 @@ def make(root: Path, zips: int = 6, documents: int = 4) -> Path:
     return root
 
 
-def start(root: Path, before: str = "") -> subprocess.Popen[bytes]:
-    """Start a run in a process group of its own; `before` is run in that process at its begin."""
+def start(root: Path) -> subprocess.Popen[bytes]:
+    """Start a run in a process group of its own."""
     return subprocess.Popen(
-        [sys.executable, "-c", before + RUN, str(root)],
-        start_new_session=True,
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
+        [sys.executable, "-c", RUN, str(root)], start_new_session=True, stderr=subprocess.PIPE, stdout=subprocess.PIPE
     )
 
 

@@ -20,15 +20,13 @@ from windrow.stores.archive import ArchiveWriter, CaptureSink
 def read(tmp_path):
     """Keep words in an archive and read them in a pool with tight limits."""
 
-    def run(words, pulse=None, *, retakes=0, then=None, **limits):
+    def run(words, pulse=None, *, retakes=0, **limits):
         keeper = ArchiveWriter(tmp_path, "test", Limits(), 1 << 30, "test")
         jobs = []
         for number, word in enumerate(words):
             deposit = CaptureSink(keeper, FetchRequest(number, "x"), f"file:///{number}", datetime.now(UTC))
             deposit.write(word.encode())
-            jobs.append(
-                Job(0, Item(number, "toy", "thing", word), deposit.finish().place, {}, retakes=retakes, then=then)
-            )
+            jobs.append(Job(0, Item(number, "toy", "thing", word), deposit.finish().place, {}, retakes=retakes))
         keeper.close()
         pool = Pool(WorkerConfig(TOY, tmp_path, Limits(**limits), {}), size=2, batch=4)
         try:
@@ -89,50 +87,6 @@ def test_a_step_that_is_stopped_each_time_has_its_first_end_as_its_reason(read):
     results = read(["a", "sleep, then die", "b", "die", "sleep"], retakes=2, seconds=1)
     found = [reading.reason for _, reading in results]
     assert found == [None, Reason.TIME_LIMIT, None, Reason.WORKER_DIED, Reason.TIME_LIMIT]
-
-
-def test_steps_that_follow_in_one_job_have_a_result_each(read):
-    words = ["a", "b, then again c", "refuse", "fail", "d, then again refuse"]
-    assert [(word, [one.reason for one in results]) for word, results in read(words, then=(1,))] == [
-        ("a", [None, None]),
-        ("b, then again c", [None, None]),
-        ("refuse", [Reason.NOT_VALID]),
-        ("fail", [Reason.STEP_FAILED]),
-        ("d, then again refuse", [None, Reason.NOT_VALID]),
-    ]
-
-
-def test_steps_in_one_job_are_given_what_those_before_left(read):
-    ((_, results),) = read(["a"], then=(1,))
-    assert results == (Reading(count=1), Reading(count=1, md5="shared"))
-
-
-def test_what_a_step_made_of_a_large_document_is_received_with_what_those_after_it_made(read):
-    ((_, results),) = read(["much" * (1 << 19)], then=(1,))
-    assert results == ((1 << 21,), Reading(count=1 << 21, md5="shared"))
-
-
-def test_a_limit_that_a_later_step_of_a_job_exceeds_leaves_what_those_before_it_made(read):
-    words = ["a", "sleep", "b", "c, then again sleep", "d"]
-    assert [(word, [one.reason for one in results]) for word, results in read(words, then=(1,), seconds=0.7)] == [
-        ("a", [None, None]),
-        ("sleep", [Reason.TIME_LIMIT]),
-        ("b", [None, None]),
-        ("c, then again sleep", [None, Reason.TIME_LIMIT]),
-        ("d", [None, None]),
-    ]
-
-
-def test_a_worker_that_dies_twice_over_a_later_step_of_a_job_gives_that_step_up(read):
-    words = ["a", "die", "b", "c, then again die", "d", "e, then again eat"]
-    assert [(word, [one.reason for one in results]) for word, results in read(words, then=(1,), memory=1 << 28)] == [
-        ("a", [None, None]),
-        ("die", [Reason.WORKER_DIED]),
-        ("b", [None, None]),
-        ("c, then again die", [None, Reason.WORKER_DIED]),
-        ("d", [None, None]),
-        ("e, then again eat", [None, Reason.MEMORY_LIMIT]),
-    ]
 
 
 def test_small_and_large_results_are_sent_in_the_order_of_their_jobs(tmp_path):

@@ -39,7 +39,6 @@ class Task:
     answers: Mapping[str, Answer] = field(default_factory=dict)  # of services, to what the step asked
     request: Request | None = None  # what a visit asked, where its collection finds by requests
     stopped: tuple[Reading, ...] = ()  # why the step was ended each time that it was taken before (`Settle.retakes`)
-    shared: dict[str, Any] | None = None  # what steps in one job spare those after them, as a parsed tree; None for one
 
     def part(self, offer: Offering) -> bytes:
         """Read what is an offer's of the document."""

@@ -25,7 +25,6 @@ from windrow.engine.release import Close, release, released
 from windrow.engine.requests.origin_rules import walked
 from windrow.engine.run import Harvest, HarvestRun, Projection, SessionAnswers
 from windrow.engine.runtime import signals_to, warm_up
-from windrow.engine.steps.joined import joined, load_and_judge
 from windrow.engine.steps.loading import load_step
 from windrow.engine.steps.pool import Pool
 from windrow.engine.steps.settling import derive_step, settle_step
@@ -144,15 +143,12 @@ class Session:
         if fetch:
             self._fetch(run)
         run.crew.close()
-        wanted = [step for step in run.collection.steps if phases is None or step.phase in phases]
-        for step in joined(wanted, store=run.harvest.store is not None):
+        for step in run.collection.steps:
             if self.stops:
                 break
-            if isinstance(step, tuple):
-                load_and_judge(run, *step)
-            else:
+            if phases is None or step.phase in phases:
                 WORK[type(step)](run, step)
-            run.tick()
+                run.tick()
 
     def _identity(self) -> str:
         """Return what tells this ledger from all others; empty before its first session."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import codecs
 import re
-from functools import lru_cache
 from typing import Any, NamedTuple
 from xml.parsers import expat
 
@@ -48,7 +47,6 @@ SHAPES = (
     (b"<\0", "utf-16-le"),
     (b"\0<", "utf-16-be"),
 )  # what a first `<` looks like without a mark (XML 1.0, appendix F)
-_PLAIN = re.compile(rb"<[!-~]")
 DECLARED = re.compile(rb"""<\?xml\s[^>]*?\sencoding\s*=\s*["']([^"']{1,40})["']""")
 PROLOG = re.compile(rb"(?:\s+|<\?.*?\?>|<!--.*?-->)*+", re.DOTALL)
 ROOT = re.compile(rb"<(?:[^\s/>:]*:)?([^\s/>:]+)")
@@ -176,10 +174,8 @@ def _bound_texts(text: bytes) -> None:
 
 def _utf8(content: bytes) -> bytes:
     """Bring a document to UTF-8 without a mark, or say why its bytes do not fit what it announces."""
-    mark, family = b"", ""
-    if not _PLAIN.match(content):  # nearly all documents begin plainly: no mark and no shape needs to be looked for
-        mark, family = next(((mark, name) for mark, name in MARKS if content.startswith(mark)), (b"", ""))
-        family = family or next((name for shape, name in SHAPES if content.startswith(shape)), "")
+    mark, family = next(((mark, name) for mark, name in MARKS if content.startswith(mark)), (b"", ""))
+    family = family or next((name for shape, name in SHAPES if content.startswith(shape)), "")
     body = content[len(mark) :] if mark else content
     head = body[:1024].decode(family, "replace").encode() if family else body[:1024]
     found = DECLARED.match(head)
@@ -198,7 +194,6 @@ def _utf8(content: bytes) -> bytes:
         raise StepError(f"not {announced or codec}: {error}"[:300], Reason.WRONG_ENCODING, line=line) from None
 
 
-@lru_cache(maxsize=256)
 def _codec(announced: str) -> str:
     """Return the plain name of an encoding that documents may be written in."""
     try:

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,9 +16,7 @@ from tests.collections.drops.sample import (
 )
 from windrow.collections.drops.checks.case import MOST
 from windrow.collections.drops.judge import judge
-from windrow.collections.drops.rows import rows
 from windrow.errors import StepError
-from windrow.formats import xml
 from windrow.model import Finding, Level, Reading
 
 CODES = b"\nIMPC_PSC_001 ~ died ~ found dead\nIMPC_PARAMSC_005 ~ free text\nIMPC_SSC_001~x\n"
@@ -338,15 +335,3 @@ def test_the_standards_own_bad_examples_are_found(shared: Path) -> None:
     assert "ParameterRepeated" in [finding.kind for finding in repeated.findings]
     good = read((folder / "xmlvalidation_IMPC_CAL_001.xml").read_bytes(), {})
     assert [finding.kind for finding in good.findings] == ["CheckNotRun"]
-
-
-@pytest.mark.parametrize("content", [specimens(mouse("1"), mouse("2")), experiments(experiment("e1", "s1"))])
-def test_what_loading_parsed_in_the_same_job_is_judged_as_it_is_alone(monkeypatch, content):
-    alone = judge(task(content)), rows(task(content))
-    parsed = []
-    tree = xml.tree
-    monkeypatch.setattr(xml, "tree", lambda text, **options: parsed.append(text) or tree(text, **options))
-    shared = replace(task(content), shared={})
-    assert rows(shared) == alone[1]
-    assert judge(shared) == alone[0]
-    assert len(parsed) == 1

@@ -5,11 +5,10 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 from lxml import etree
 
-from windrow.contract import Task
 from windrow.formats import xml
 from windrow.model import Limits
 
@@ -25,24 +24,6 @@ def contents(view: BinaryIO) -> bytes:
 def parse(content: bytes, limits: Limits) -> Node:
     """Read a whole document; return its root."""
     return xml.tree(xml.rooted(xml.admit(content, limits)).content)
-
-
-ROOT = "root"
-"""The name under which steps in one job share a document's tree."""
-SMALL = 1 << 20
-"""Bytes of a document that is parsed as a whole, whose tree may be shared: it takes some ten times as much memory."""
-
-
-def root(task: Task) -> Node:
-    """Return the root of a task's document, parsed by this step or by one before it."""
-    shared = task.shared
-    if shared and ROOT in shared:
-        return cast("Node", shared[ROOT])
-    content = contents(task.view)
-    found = parse(content, task.limits)
-    if shared is not None and len(content) <= SMALL:
-        shared[ROOT] = found
-    return found
 
 
 def stream(content: bytes, limits: Limits) -> Iterator[tuple[str, Node]]:

@@ -11,8 +11,7 @@ from __future__ import annotations
 from windrow.collections.drops.checks.case import Case
 from windrow.collections.drops.checks.experiment import centre
 from windrow.collections.drops.checks.specimen import specimen
-from windrow.collections.drops.dom import Node, local_name
-from windrow.collections.drops.dom import root as root_of
+from windrow.collections.drops.dom import Node, contents, local_name, parse
 from windrow.collections.drops.element import ROOTS
 from windrow.collections.drops.reference import lists
 from windrow.contract import Task
@@ -37,7 +36,7 @@ def judge(task: Task) -> Reading:
     Options: `today` (an ISO date) for dates in the future, `action` (`add`, `edit`, `delete`; where it
     is not given, the first part of the item's key).
     """
-    root = root_of(task)
+    root = parse(contents(task.view), task.limits)
     if root.tag not in ROOTS.values():
         raise StepError(f"the root element is {str(root.tag)[:80]}", Reason.WRONG_ROOT)
     case = Case(lists(task.resources), task.options.get("today", ""))

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from windrow.collections.drops import identity
-from windrow.collections.drops.dom import SMALL, Node, contents, line, root, stream
+from windrow.collections.drops.dom import Node, contents, line, parse, stream
 from windrow.collections.drops.element import CENTRES, ELEMENTS, ROOTS, Element, parents
 from windrow.collections.drops.text import READERS, Read
 from windrow.contract import Entity, Rows, Task
@@ -22,6 +22,8 @@ from windrow.reasons import Reason
 
 Row = tuple[Any, ...]
 ROOT_DEPTH, CENTRE_DEPTH, RECORD_DEPTH = 1, 2, 3
+SMALL = 1 << 20
+"""Bytes of a document that is parsed as a whole: its tree takes some ten times as much memory."""
 
 
 class Plan(NamedTuple):
@@ -44,7 +46,7 @@ def rows(task: Task) -> Rows:
     Raises StepError with a reason where a value has no place in a database (a number of more than
     64 bits, an id of more than 255 characters), with the line of the record that it stands in.
     """
-    return RowReader(task.limits).read(task)
+    return RowReader(task.limits).read(task.view)
 
 
 class RowReader:
@@ -58,11 +60,11 @@ class RowReader:
         self._tables: dict[str, list[Row]] = {name: [] for name in ELEMENTS}
         self._entities: list[Entity] = []
 
-    def read(self, task: Task) -> Rows:
+    def read(self, view: BinaryIO) -> Rows:
         """Read the whole document."""
-        content = contents(task.view)
+        content = contents(view)
         if len(content) <= SMALL:
-            self._read_tree(root(task))
+            self._read_tree(parse(content, self._limits))
         else:
             self._read_stream(content)
         full = {name: made for name, made in self._tables.items() if made}

@@ -170,7 +170,6 @@ class Job(NamedTuple):
     request: Request | None = None
     retakes: int = 0  # how often the step is taken again where it was stopped
     stopped: tuple[Reading, ...] = ()  # why it was, each time
-    then: tuple[int, ...] | None = None  # steps that follow in this job; unless None, the result is a tuple
 
 
 class Done(NamedTuple):

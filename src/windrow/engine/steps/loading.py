@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from typing import Any, TypeVar
+from typing import Any
 
 from windrow.contract import ItemStep, Judge, Load, Rows, State, Summarise
 from windrow.engine.fetchers.message import Done, Job
@@ -77,7 +77,7 @@ def _in_order(
     kept: dict[int, Due] = {}
 
     def drawn() -> Iterator[Job]:
-        for one, job in jobs(run, step, ordered(run, step.kind, states), tasks):
+        for one, job in jobs(run, step, _ordered(run, step, states), tasks):
             kept[one.item.id] = one
             yield job
 
@@ -85,9 +85,9 @@ def _in_order(
         yield kept.pop(job.item.id), done
 
 
-def ordered(run: HarvestRun, kind: str, states: Iterable[State]) -> Iterator[Due]:
+def _ordered(run: HarvestRun, step: ItemStep, states: list[State]) -> Iterator[Due]:
     """Draw due items of all states in one order of rank: a crash must not change the order of loading."""
-    streams = [due(run.ledger, run.collection, kind, [state]) for state in states]
+    streams = [due(run.ledger, run.collection, step.kind, [state]) for state in states]
     heads = [(next(stream, None), stream) for stream in streams]
     while True:
         alive = [(head, stream) for head, stream in heads if head is not None]
@@ -101,23 +101,20 @@ def ordered(run: HarvestRun, kind: str, states: Iterable[State]) -> Iterator[Due
 
 
 def _stage(run: HarvestRun, step: Load, store: Store, states: list[State], tasks: PhaseTasks) -> Iterator[Result]:
-    for page in groups(_in_order(run, step, states, tasks), lambda result: int(result[1].result.count)):
+    for page in _groups(_in_order(run, step, states, tasks)):
         made = [(one.item, done.result) for one, done in page if isinstance(done.result, Rows)]
-        together(lambda some: store.stage(some, run.clock()), made)
+        _together(lambda some: store.stage(some, run.clock()), made)
         for one, done in page:
             yield one, Reading(count=done.result.count) if isinstance(done.result, Rows) else done.result
 
 
-Document = TypeVar("Document")
-
-
-def groups(documents: Iterable[Document], rows_of: Callable[[Document], int]) -> Iterator[list[Document]]:
+def _groups(results: Iterator[tuple[Due, Done]]) -> Iterator[list[tuple[Due, Done]]]:
     """Gather documents that are written in one transaction: few enough, and with few enough rows."""
-    page: list[Document] = []
+    page: list[tuple[Due, Done]] = []
     rows = 0
-    for one in documents:
-        page.append(one)
-        rows += rows_of(one)
+    for one, done in results:
+        page.append((one, done))
+        rows += done.result.count
         if len(page) >= FEW or rows >= ROWS:
             yield page
             page, rows = [], 0
@@ -125,7 +122,7 @@ def groups(documents: Iterable[Document], rows_of: Callable[[Document], int]) ->
         yield page
 
 
-def together(act: Callable[[list[Any]], Any], documents: list[Any]) -> None:
+def _together(act: Callable[[list[Any]], Any], documents: list[Any]) -> None:
     """Do something with all of the documents at once; where that fails, with one after another.
 
     So what stands before the document at fault is in the store, as if each had a transaction of its own.
@@ -140,7 +137,7 @@ def together(act: Callable[[list[Any]], Any], documents: list[Any]) -> None:
             act([one])
 
 
-class Judgement:
+class _Case:
     """A document that waits for its judgement, and then what became of it."""
 
     def __init__(self, due: Due, reading: Reading) -> None:
@@ -171,20 +168,15 @@ class Judgement:
 
 
 def _judge(run: HarvestRun, step: Judge, store: Store, states: list[State], tasks: PhaseTasks) -> Iterator[Result]:
-    for page in groups(_in_order(run, step, states, tasks), lambda result: int(result[1].result.count)):
-        yield from judged(run, store, [Judgement(one, done.result) for one, done in page])
+    def act(some: list[_Case]) -> None:
+        for case, findings in zip(some, store.judge(some, run.clock()), strict=True):
+            case.published = findings
 
-
-def judged(run: HarvestRun, store: Store, judgements: list[Judgement]) -> Iterator[Result]:
-    """Publish or withhold documents, and yield each with all that is put on record of it."""
-
-    def act(some: list[Judgement]) -> None:
-        for one, findings in zip(some, store.judge(some, run.clock()), strict=True):
-            one.published = findings
-
-    together(act, judgements)
-    for one in judgements:
-        yield one.result
+    for page in _groups(_in_order(run, step, states, tasks)):
+        cases = [_Case(one, done.result) for one, done in page]
+        _together(act, cases)
+        for case in cases:
+            yield case.result
 
 
 def _summarise(run: HarvestRun, step: Summarise, store: Store, states: list[State]) -> Iterator[Result]:
@@ -200,7 +192,7 @@ def _record(run: HarvestRun, step: Load | Judge | Summarise, page: list[Result],
     with run.ledger.writing() as writer:
         parents = set()
         for one, reading in page:
-            record_outcome(run, writer, step, one, reading, version)
+            _move(run, writer, step, one, reading, version)
             tasks.count(writer, one.source, done=reading.done, broken=reading.reason in OWN_FAULTS)
             parents.add(one.item.parent or 0)
         run.update_parents(writer, parents - {0})
@@ -208,10 +200,7 @@ def _record(run: HarvestRun, step: Load | Judge | Summarise, page: list[Result],
     run.tick()
 
 
-def record_outcome(  # noqa: PLR0917
-    run: HarvestRun, writer: LedgerWriter, step: ItemStep, one: Due, reading: Reading, version: str
-) -> None:
-    """Put on record what a step made of a document, and its move."""
+def _move(run: HarvestRun, writer: LedgerWriter, step: ItemStep, one: Due, reading: Reading, version: str) -> None:  # noqa: PLR0917
     phase = run.collection.phase(step.phase)
     if not isinstance(step, Summarise):
         writer.items.read(run.session, one.item.id, (step.phase, version), one.item.digest, reading)

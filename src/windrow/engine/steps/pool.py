@@ -34,7 +34,6 @@ class _Batch:
         self.jobs = [*jobs]
         self.done: dict[int, Done] = {}
         self.suspect: int | None = None  # its worker died over this one: it travels alone
-        self.cut: dict[int, Done] = {}  # jobs whose worker was ended over a later step: they take those before it again
 
     def next(self) -> list[int]:
         """Return the jobs to send now: all that are left, but a suspect by itself and after the others."""
@@ -53,43 +52,21 @@ class _Batch:
                 return
             if job.stopped:
                 done = done._replace(result=job.stopped[0])
-        if at in self.cut:
-            done = _joined(job, done, self.cut[at])
         self.done[at] = done
 
     def blame(self, sent: list[int], at: int, code: int | None, limit: float) -> None:
         """Note the death of a worker over the `at`-th job sent: `code` is its exit code."""
-        place, number = divmod(max(0, at), worker.STEP)
-        culprit = sent[min(number, len(sent) - 1)]
+        culprit = sent[max(0, min(at, len(sent) - 1))]
         if code == -signal.SIGALRM:
-            self._fail(culprit, place, _failed(Reason.TIME_LIMIT, f"stopped after {limit:g} seconds", limit))
+            self.end(culprit, _failed(Reason.TIME_LIMIT, f"stopped after {limit:g} seconds", limit))
         elif sent == [culprit] and culprit == self.suspect:
-            self._fail(culprit, place, _failed(Reason.WORKER_DIED, f"its process ended twice, with {code}", 0.0))
+            self.end(culprit, _failed(Reason.WORKER_DIED, f"its process ended twice, with {code}", 0.0))
         else:
             self.suspect = culprit
-
-    def _fail(self, at: int, place: int, failed: Done) -> None:
-        """Note that a job failed in one of its steps; what those before it made was lost, and is made once more."""
-        job = self.jobs[at]
-        if not isinstance(job, Job) or job.then is None:
-            self.end(at, failed)
-        elif place:
-            self.jobs[at] = job._replace(then=job.then[: place - 1])
-            self.cut[at] = failed
-        else:
-            self.done[at] = failed._replace(result=(failed.result,))
 
 
 def _failed(reason: Reason, message: str, seconds: float) -> Done:
     return Done(Reading(reason, (Finding(reason.name.title().replace("_", ""), message),)), seconds)
-
-
-def _joined(job: Job, done: Done, failed: Done) -> Done:
-    """Add how a later step failed to what the steps before it made, unless one of these refused the document."""
-    results = done.result
-    last = results[-1]
-    refused = len(results) <= len(job.then or ()) or (isinstance(last, Reading) and not last.done)
-    return done if refused else Done((*results, failed.result), done.seconds + failed.seconds)
 
 
 class _Worker:

@@ -48,7 +48,7 @@ def jobs(
     """Make the pool's jobs, looking captures up page by page."""
     number = run.collection.steps.index(step)
     options = {name: str(value) for name, value in run.harvest.options.items()}
-    for page in pages(items):
+    for page in _pages(items):
         mark_running(run, step, page, tasks)
         where = places(run, (one.capture for one in page))
         for one in page:
@@ -57,8 +57,7 @@ def jobs(
             yield one, Job(number, one.item, where.get(one.capture, ArchivePlace("", 0, 0)), options)
 
 
-def pages(items: Iterable[Due]) -> Iterator[tuple[Due, ...]]:
-    """Gather due items to pages, each of which is moved in one transaction."""
+def _pages(items: Iterable[Due]) -> Iterator[tuple[Due, ...]]:
     stream = iter(items)
     while page := tuple(islice(stream, PAGE)):
         yield page

@@ -8,9 +8,8 @@ import pickle
 import resource
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from ctypes import c_longlong
-from itertools import takewhile
 from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol, cast
@@ -38,8 +37,6 @@ _PART = 1 << 16
 """Bytes of results that are joined into one message."""
 _FEW = 64
 """Findings, members and questions of a result that is small."""
-STEP = 1 << 32
-"""What shows which job is in hand is its number, and so often this as steps of it are through."""
 _RARELY = 20_000
 """Objects made between two collections of cyclic garbage: there is little of it, and a collection costs time."""
 
@@ -79,14 +76,11 @@ class CaptureReader:
         return {**before, **answer.fields} if answer.status == NOT_MODIFIED else answer.fields
 
 
-def run_job(config: WorkerConfig, reader: CaptureReader, job: AnyJob, shared: dict[str, Any] | None = None) -> Any:
-    """Run one step on one document, or follow one answer; whatever goes wrong becomes a reading with a reason.
-
-    `shared` is what the steps of one job leave for each other; see `Task.shared`.
-    """
+def run_job(config: WorkerConfig, reader: CaptureReader, job: AnyJob) -> Any:
+    """Run one step on one document, or follow one answer; whatever goes wrong becomes a reading with a reason."""
     try:
         if isinstance(job, Job):
-            return _take_step(config, reader, job, shared)
+            return _take_step(config, reader, job)
         return _follow(config, reader, job) if isinstance(job, FollowJob) else _look_at_captures(config, job)
     except WindrowError as error:
         return Reading(error.reason or Reason.STEP_FAILED, (_finding(error),))
@@ -96,40 +90,6 @@ def run_job(config: WorkerConfig, reader: CaptureReader, job: AnyJob, shared: di
         return Reading(Reason.STEP_FAILED, (_finding(error),))
     except Exception as error:  # noqa: BLE001 a step's own fault must not end the run, nor be silent
         return Reading(Reason.STEP_FAILED, (_finding(error),))
-
-
-def run_steps(config: WorkerConfig, reader: CaptureReader, job: Job, begin: Callable[[int], None]) -> tuple[Any, ...]:
-    """Run the steps of a job one after another, until one refuses the document; `begin` is told of each place."""
-    results: list[Any] = []
-    shared: dict[str, Any] = {}
-    for place, step in enumerate((job.step, *(job.then or ()))):
-        begin(place)
-        result = run_job(config, reader, job._replace(step=step), shared)
-        if not isinstance(result, Reading) and len(shared.get(_OPENED, (b"",))[0]) > _LARGE:
-            try:
-                result = _Packed(result)
-            except MemoryError:
-                result = _too_much(config)
-        results.append(result)
-        if isinstance(result, Reading) and not result.done:
-            break
-    return tuple(results)
-
-
-_LARGE = 1 << 20
-"""Bytes of a document of which what a step made is pickled before the next step begins: it takes less memory so."""
-
-
-class _Packed:
-    """What a step made of a document, pickled; who receives it has what it was."""
-
-    def __init__(self, made: Any) -> None:
-        """Pickle it."""
-        self._content = pickle.dumps(made, pickle.HIGHEST_PROTOCOL)
-
-    def __reduce__(self) -> tuple[Callable[[bytes], Any], tuple[bytes]]:
-        """Leave only the pickle on the way."""
-        return pickle.loads, (self._content,)
 
 
 def _look_at_captures(config: WorkerConfig, job: CaptureJob) -> Any:
@@ -146,10 +106,16 @@ def _follow(config: WorkerConfig, reader: CaptureReader, job: FollowJob) -> Foll
     return follow(config.collection, job, view, fields, config.limits)
 
 
-def _take_step(config: WorkerConfig, reader: CaptureReader, job: Job, shared: dict[str, Any] | None) -> Any:
+def _take_step(config: WorkerConfig, reader: CaptureReader, job: Job) -> Any:
     step = config.collection.steps[job.step]
     answers = {name: _answered(config, reader, kept) for name, kept in job.answers.items()}
-    view, fields = _opened(config, reader, job, shared)
+    view, fields, _ = reader.open(job.place)
+    if job.head is not None:
+        fields = reader.fields(job.head, fields)
+    if job.item.member:
+        view = config.collection.members.open(view, job.item.member, config.limits)
+    if config.collection.takes_answers:
+        view = body_of(view, fields, config.limits)
     assert not isinstance(step, Summarise | Derive)
     names = () if isinstance(step, Settle) else step.resources
     resources = {name: config.resources[name] for name in names if name in config.resources}
@@ -167,37 +133,8 @@ def _take_step(config: WorkerConfig, reader: CaptureReader, job: Job, shared: di
             answers=answers,
             request=job.request,
             stopped=job.stopped,
-            shared=shared,
         )
     )
-
-
-_OPENED = ""
-"""The name in `Task.shared` under which the bytes of the document are, and its fields."""
-
-
-def _opened(
-    config: WorkerConfig, reader: CaptureReader, job: Job, shared: dict[str, Any] | None
-) -> tuple[BinaryIO, Mapping[str, str]]:
-    """Open a job's document; where several steps follow each other, it is read once."""
-    if shared and _OPENED in shared:
-        content, fields = shared[_OPENED]
-        return cast(BinaryIO, io.BytesIO(content)), fields
-    view, fields, _ = reader.open(job.place)
-    if job.head is not None:
-        fields = reader.fields(job.head, fields)
-    if job.item.member:
-        view = config.collection.members.open(view, job.item.member, config.limits)
-    if config.collection.takes_answers:
-        view = body_of(view, fields, config.limits)
-    if shared is None:
-        return view, fields
-    try:
-        content = view.read()
-    except WindrowError:  # the step meets it too, and says it in its own words
-        return _opened(config, reader, job, None)
-    shared[_OPENED] = content, fields
-    return cast(BinaryIO, io.BytesIO(content)), fields
 
 
 def _answered(config: WorkerConfig, reader: CaptureReader, kept: KeptAnswer) -> Answer:
@@ -227,11 +164,8 @@ class Outbox:
         try:
             content = pickle.dumps([done], pickle.HIGHEST_PROTOCOL)
         except MemoryError:
-            failed: Any = _too_much(self._config)
-            if isinstance(result, tuple):  # of several steps: those before the first that made more than a reading
-                failed = *takewhile(lambda one: type(one) is Reading, result), failed
             del result, done
-            self._small.append(Done(failed, time.monotonic() - began))
+            self._small.append(Done(_too_much(self._config), time.monotonic() - began))
             return
         self._close()
         self._pickles.append(content)
@@ -265,7 +199,7 @@ def _finding(error: BaseException) -> Finding:
 
 
 def main(pipe: Pipe, config: WorkerConfig, at: Any) -> None:
-    """Run batches of jobs until the pipe ends; `at` shows the engine which job is in hand, and which of its steps.
+    """Run batches of jobs until the pipe ends; `at` shows the engine which job is in hand.
 
     The time limit is the kernel's alarm, which ends the process whatever library it is in; the
     memory limit is the kernel's too. Either way the engine sees which document it was.
@@ -287,18 +221,10 @@ def main(pipe: Pipe, config: WorkerConfig, at: Any) -> None:
             return
         outbox = Outbox(config)
         for number, job in enumerate(jobs):
-
-            def begin(place: int, number: int = number) -> None:
-                at.value = number + place * STEP
-                signal.setitimer(signal.ITIMER_REAL, config.limits.seconds)
-
+            at.value = number
             began = time.monotonic()
-            if isinstance(job, Job) and job.then is not None:
-                result = run_steps(config, reader, job, begin)
-            else:
-                begin(0)
-                result = run_job(config, reader, job)
-            outbox.add(result, began)
+            signal.setitimer(signal.ITIMER_REAL, config.limits.seconds)
+            outbox.add(run_job(config, reader, job), began)
             signal.setitimer(signal.ITIMER_REAL, 0)
         try:
             for message in outbox.messages():
