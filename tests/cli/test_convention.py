@@ -211,6 +211,29 @@ def test_a_full_disk_behind_the_output_is_told(words, workspace, windrow) -> Non
     assert "standard output cannot be written: No space left on device\ntry: " in done.stderr
 
 
+def closed(words: str) -> subprocess.CompletedProcess:
+    """Run a command in a shell that closes streams."""
+    return subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m windrow {words}"], capture_output=True, text=True, check=False
+    )
+
+
+@pytest.mark.parametrize("words", ["config", "status", "export tracker --as sqlite", "--help"])
+def test_a_standard_output_that_is_closed_is_told(words, workspace, windrow) -> None:
+    windrow("run")
+    done = closed(f"{words} >&-")
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert "Bad file descriptor\ntry: " in done.stderr
+
+
+def test_a_run_does_without_standard_streams(workspace, windrow) -> None:
+    done = closed("run 2>&- <&- >&-")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert windrow("check").code == 0
+    assert "3 captures" in windrow("check").err
+
+
 @pytest.mark.parametrize("setting", ["[ledger]\npath = '/proc/x/ledger'", "[archive]\nfolder = '/proc/x'"])
 def test_a_folder_that_cannot_be_made_is_told(setting, workspace, windrow) -> None:
     (workspace / "windrow.toml").write_text(f"{setting}\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -83,6 +84,7 @@ root.examples = ("windrow init", "windrow run", "windrow why https://example.org
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and leave with its exit code."""
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         spell_strange(stream)
     voice = Voice()
@@ -104,6 +106,18 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         code = _refused(voice, error)
     code = _flush(voice) or code
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _open_closed_streams() -> None:
+    """Put something in the place of standard streams that were closed, as by `2>&-`.
+
+    Else the next file that is opened, such as a database, would have the number of one. What is written to a closed
+    standard output fails; what is said on a closed standard error is lost, and the work goes on.
+    """
+    for name, flags, mode in (("stdin", os.O_RDONLY, "r"), ("stdout", os.O_RDONLY, "w"), ("stderr", os.O_WRONLY, "w")):
+        if getattr(sys, name) is None:
+            opened = os.open(os.devnull, flags)
+            setattr(sys, name, open(opened, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 a stream of the process
 
 
 def _refused(voice: Voice, error: OSError) -> int:
@@ -158,8 +172,6 @@ def _flush(voice: Voice) -> int:
     try:
         sys.stdout.flush()
     except OSError as error:
-        import os  # noqa: PLC0415
-
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
             lost = OutputFailed(f"standard output cannot be written: {error.strerror}")
