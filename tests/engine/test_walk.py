@@ -6,7 +6,7 @@ import asyncio
 import gzip
 import itertools
 import time
-from contextlib import asynccontextmanager, nullcontext, suppress
+from contextlib import asynccontextmanager, closing, nullcontext, suppress
 from dataclasses import replace
 
 import pytest
@@ -46,12 +46,12 @@ async def server(answers, port=0):
     asked = []
 
     async def talk(reader, writer):
-        path = (await reader.readuntil(b"\r\n\r\n")).split(b" ")[1].decode()
-        asked.append((time.monotonic(), path))
-        row = answers.get(path, [answer(b"<p>a page")])
-        writer.write(row.pop(0) if len(row) > 1 else row[0])
-        await writer.drain()
-        writer.close()
+        with closing(writer):
+            path = (await reader.readuntil(b"\r\n\r\n")).split(b" ")[1].decode()
+            asked.append((time.monotonic(), path))
+            row = answers.get(path, [answer(b"<p>a page")])
+            writer.write(row.pop(0) if len(row) > 1 else row[0])
+            await writer.drain()
 
     serving = await asyncio.start_server(talk, "127.0.0.9", port)
     async with serving:
@@ -203,16 +203,16 @@ def test_a_server_that_falls_silent_is_told_from_one_that_is_slow(tmp_path):
     limits = replace(LIMITS, answer=30.0)  # and a second of silence
 
     async def talk(reader, writer):
-        path = (await reader.readuntil(b"\r\n\r\n")).split(b" ")[1]
-        writer.write(answer(status="404 Not Found") if path == b"/robots.txt" else begun)
-        await writer.drain()
-        if path == b"/silent":
-            with suppress(OSError):
-                await reader.read()  # until the other end is gone
-        for _ in range(8 if path == b"/slow" else 0):
-            writer.write(b"x")
-            await asyncio.sleep(0.3)
-        writer.close()
+        with closing(writer):
+            path = (await reader.readuntil(b"\r\n\r\n")).split(b" ")[1]
+            writer.write(answer(status="404 Not Found") if path == b"/robots.txt" else begun)
+            await writer.drain()
+            if path == b"/silent":
+                with suppress(OSError):
+                    await reader.read()  # until the other end is gone
+            for _ in range(8 if path == b"/slow" else 0):
+                writer.write(b"x")
+                await asyncio.sleep(0.3)
 
     async def go():
         async with await asyncio.start_server(talk, "127.0.0.9", 0) as serving:

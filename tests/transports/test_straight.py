@@ -54,7 +54,8 @@ class Server:
                 await reader.read()
         except (OSError, asyncio.IncompleteReadError):
             pass
-        writer.close()
+        finally:  # also where the loop ends first
+            writer.close()
 
 
 def on(server: Server, work: Work, site: Site = Site("http", HOST, timeout=2.0), papers: Papers | None = None) -> Any:  # noqa: B008
