@@ -86,7 +86,7 @@ def test_the_index_of_records_is_as_a_fresh_one_after_any_changes_and_takedowns(
     before = everything(path)
     assert before[0]
     with store._writing():
-        store._link.execute("UPDATE meta SET value = 0 WHERE name = 'text_version'")
+        store._connection.execute("UPDATE meta SET value = 0 WHERE name = 'text_version'")
     store.close()
     with closing(RecordStore(path)) as again:  # makes it anew
         assert list(again.faults()) == []
@@ -94,8 +94,8 @@ def test_the_index_of_records_is_as_a_fresh_one_after_any_changes_and_takedowns(
 
 
 def test_the_check_of_records_tells_of_an_index_that_is_not_as_it_should_be(store):
-    store._link.execute("UPDATE entry SET title = 'Other' WHERE record = 1")
-    store._link.execute("DELETE FROM current_text WHERE rowid = 2")
+    store._connection.execute("UPDATE entry SET title = 'Other' WHERE record = 1")
+    store._connection.execute("DELETE FROM current_text WHERE rowid = 2")
     assert list(store.faults()) == ["the full text of 2 records is not what they say now"]
 
 
@@ -104,10 +104,10 @@ def test_a_store_with_an_index_of_before_gets_one_when_it_is_opened(tmp_path):
     with closing(RecordStore(path)) as store:
         store.settle([seen(1, *RECORDS[0])], 1)
         with store._writing():
-            store._link.execute("DROP TABLE entry")
-            store._link.execute("DROP TABLE current_text")
-            store._link.execute("CREATE VIRTUAL TABLE current_text USING fts5(key, text)")
-            store._link.execute("DELETE FROM meta WHERE name = 'text_version'")
+            store._connection.execute("DROP TABLE entry")
+            store._connection.execute("DROP TABLE current_text")
+            store._connection.execute("CREATE VIRTUAL TABLE current_text USING fts5(key, text)")
+            store._connection.execute("DELETE FROM meta WHERE name = 'text_version'")
     with closing(RecordStore(path)) as store:
         assert keys(store, "brewing") == ["a"]
 

@@ -65,11 +65,11 @@ def test_the_history_of_one_record_is_looked_up_without_a_look_at_all_others(tmp
     store = RecordStore(tmp_path / "records.db")
     store.settle([said(1, {"n": 1}, {}), said(2, {"n": 2}, {})], 2)
     asked = []
-    store._link.set_trace_callback(asked.append)
+    store._connection.set_trace_callback(asked.append)
     assert [one.change for one in store.history("k")] == ["new", "changed"]
     assert store.history("none") == []
-    store._link.set_trace_callback(None)
-    plans = [row[3] for one in asked for row in store._link.execute(f"EXPLAIN QUERY PLAN {one}")]
+    store._connection.set_trace_callback(None)
+    plans = [row[3] for one in asked for row in store._connection.execute(f"EXPLAIN QUERY PLAN {one}")]
     assert not [one for one in plans if one.startswith("SCAN observation")]
     store.close()
 
