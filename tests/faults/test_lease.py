@@ -12,6 +12,7 @@ from tests.faults.place import DAY, put, until
 from tests.faults.server import rogue
 from windrow.cli import main
 from windrow.demo.document import drop
+from windrow.engine import clock
 from windrow.engine.ledger import Lease, Ledger, moment
 from windrow.engine.ledger.lease import LENGTH
 from windrow.errors import Locked
@@ -94,7 +95,7 @@ def test_a_clock_that_went_back_between_runs_is_shown(place, monkeypatch):
     folder = made.folder("own")
     put(folder, NAME, CONTENT)
     with monkeypatch.context() as patch:
-        patch.setattr(moment, "datetime", Clock(lambda: 72))
+        patch.setattr(clock, "datetime", Clock(lambda: 72))
         assert made.run().code == 0
     made.whole(good, KEY)
     ahead = made.ask("SELECT max(at) FROM session_end")[0][0]
@@ -126,6 +127,6 @@ def test_a_clock_that_goes_back_while_it_runs(place, monkeypatch):
     put(made.folder("own"), NAME, CONTENT)
     began = time.monotonic()
 
-    monkeypatch.setattr(moment, "datetime", Clock(lambda: -5 if time.monotonic() - began > 0.4 else 0))
+    monkeypatch.setattr(clock, "datetime", Clock(lambda: -5 if time.monotonic() - began > 0.4 else 0))
     assert made.run().code == 0
     made.whole(good, KEY)

@@ -153,7 +153,8 @@ class _Writing:
                 raw.count("errors", why, one.visit.url)
             return
         for each in told:
-            if not self._index.is_first(f"{kind} {one.source} {each.key} {each.url}"):
+            spelling = "" if each.reason else each.url
+            if not self._index.is_first(f"{kind} {one.source} {each.key} {spelling}"):
                 continue  # listed by a page that overlaps another one of this run
             raw.count(*self._told(each, one, kind), one.visit.url)
 
