@@ -7,7 +7,6 @@ declares it (`windrow.settings.asked.store_of`), else `NAME.db` in the workspace
 from __future__ import annotations
 
 import io
-import json
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -42,9 +41,10 @@ from windrow.digest import digest, number
 from windrow.display import counted
 from windrow.engine.captures.rules import stories
 from windrow.engine.check import Fault
+from windrow.engine.clock import now
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.addresses import ELSEWHERE, AddressRow
-from windrow.engine.ledger.moment import now, spell
+from windrow.engine.ledger.moment import spell
 from windrow.engine.progress import Progress
 from windrow.engine.rebuild import rebuild
 from windrow.engine.requests.answers import allowed_origins, body_of
@@ -55,7 +55,7 @@ from windrow.engine.sample import sample, sample_answer
 from windrow.engine.session import Session, SessionSettings
 from windrow.engine.takedown import TakedownTarget, kept_by_reader
 from windrow.errors import UsageError, WindrowError
-from windrow.formats.terminal import escape_json
+from windrow.formats.terminal import json_text
 from windrow.formats.url import normalise, parts
 from windrow.model import Item, Level, Limits, Site, Source
 from windrow.query import parse
@@ -394,7 +394,7 @@ class RecordAdapter:
             for one in store.versions() if store else ():
                 told = {"key": one.key, "at": one.at.isoformat(), "change": one.change, "source": one.source,
                         "url": one.url, "visit": one.visit, "digest": one.digest, "value": one.value}  # fmt: skip
-                out.write(escape_json(json.dumps(told, ensure_ascii=False)) + "\n")
+                out.write(json_text(told) + "\n")
                 count += 1
         return count
 

@@ -7,8 +7,8 @@ from tests.faults.server import rogue
 from windrow.app.workspace import Windrow
 from windrow.collections.drops.collection import COLLECTION
 from windrow.demo.document import drop, pack, specimens
+from windrow.engine.clock import now
 from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.moment import now
 from windrow.engine.listed.rest import SESSIONS, divide, resting
 
 NAME, CONTENT = drop("H", DAY, 5)

@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from windrow.contract import CAPTURED, NOT_MODIFIED
+from windrow.engine.clock import now
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.attempts import AttemptCount
-from windrow.engine.ledger.moment import now
 from windrow.engine.requests.origin_rules import walked
 from windrow.reasons import Reason
 from windrow.registry import collection, installed

@@ -39,27 +39,27 @@ class RunArguments(NamedTuple):
 
 
 def run(
-    config: Workspace, settings: SessionSettings, options: RunArguments, command: str, progress: Progress | None
+    config: Workspace, settings: SessionSettings, arguments: RunArguments, command: str, progress: Progress | None
 ) -> SessionSummary:
     """Harvest what was chosen in one session; hand the summary to `run.notify`, and return it."""
-    held = _files_held(config, options)
-    chosen = held or chosen_sources(config, options.names)
-    unusable = _unusable(config, options.names)
+    held = _files_held(config, arguments)
+    chosen = held or chosen_sources(config, arguments.names)
+    unusable = _unusable(config, arguments.names)
     if unusable and not chosen:
         raise ConfigError(unusable[0], hint="install the package that has it, or remove the source")
-    parts = {kind: span(collection(kind), options.first, options.last) for kind in chosen}
-    if options.again:
+    parts = {kind: span(collection(kind), arguments.first, arguments.last) for kind in chosen}
+    if arguments.again:
         refuse_without_fetching(parts.values())
     with Session(settings, command, progress) as session:
         code = None
         try:
             with session.polite_stop():
-                for one in held.values() if held else _harvests(config, options.names, parts):
+                for one in held.values() if held else _harvests(config, arguments.names, parts):
                     part = parts[one.collection.name]
-                    if options.again:
+                    if arguments.again:
                         again(session.ledger, session.number, one)
                     fetch = part.fetch and not held
-                    session.harvest(one, phases=part.phases, limit=options.limit, fetch=fetch, since=options.since)
+                    session.harvest(one, phases=part.phases, limit=arguments.limit, fetch=fetch, since=arguments.since)
         except (KeyboardInterrupt, Stopped):
             code = 130
         except BaseException as error:
@@ -138,12 +138,12 @@ def _harvests(config: Workspace, names: Sequence[str], parts: Mapping[str, Phase
         yield replace(made, sources=tuple(one for one in made.sources if one.name in sources))
 
 
-def _files_held(config: Workspace, options: RunArguments) -> dict[str, Harvest]:
+def _files_held(config: Workspace, arguments: RunArguments) -> dict[str, Harvest]:
     """Return what is to be taken in, where WARC files are named and not sources."""
-    found = named_warc_files(config, options.names, options.source)
+    found = named_warc_files(config, arguments.names, arguments.source)
     if not found:
         return {}
-    if options.again or options.limit or options.since:
+    if arguments.again or arguments.limit or arguments.since:
         raise UsageError("--again, --limit and --since are for what is fetched; files are taken in whole, and once")
     kind = importer()
     others = tuple(one for one in config.sources if one.collection != kind)

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from windrow.app.crawled import due, following
 from windrow.contract import Collection, Crawl, ItemStep, State
+from windrow.engine.clock import now
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.attempts import SourceRecord
 from windrow.engine.ledger.listings import WaitingOffer
-from windrow.engine.ledger.moment import now
 from windrow.engine.listed import rest
 from windrow.engine.listed.rest import AGAIN
 from windrow.engine.requests.answers import begin

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from windrow.adapter import SearchAnswer, SearchResult, harvested_collections
 from windrow.config import Workspace
-from windrow.engine.ledger.moment import now
+from windrow.engine.clock import now
 from windrow.errors import UsageError, WindrowError
 from windrow.query import parse
 from windrow.query.likeness import Sought, alike, sought, together

@@ -11,10 +11,10 @@ from windrow.app.changes import was_read
 from windrow.app.crawled import Frontier, frontiers, visits
 from windrow.app.summary import Phases, ReasonCount, SessionSummary, SourceCount, count_reasons, phase_name, summarise
 from windrow.config import Workspace
+from windrow.engine.clock import now
 from windrow.engine.crawl.left_out import RuleCount
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.lease import is_dead
-from windrow.engine.ledger.moment import now
 from windrow.engine.ledger.sessions import SourceSession
 from windrow.engine.listed.rest import RestingItem, resting
 from windrow.engine.requests.origin_rules import walked

@@ -179,8 +179,8 @@ class Windrow:
         from windrow.app.run import RunArguments, adopted, run
 
         self.config, names, first = adopted(self.config, _listed(names), first)
-        options = RunArguments(names, first, last, limit, _moment(since), again, source)
-        return run(self.config, self.setup, options, command, progress)
+        arguments = RunArguments(names, first, last, limit, _moment(since), again, source)
+        return run(self.config, self.setup, arguments, command, progress)
 
     def preview(
         self,

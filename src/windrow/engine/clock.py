@@ -1,4 +1,4 @@
-"""The time. The engine alone asks for it; fetchers do without the ledger, whose `moment` spells times."""
+"""The present time; `windrow.engine.ledger.moment` spells it for the ledger, which fetchers do without."""
 
 from __future__ import annotations
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from windrow.contract import Collection, Look, Rows, Undecided, Waits
+from windrow.engine.clock import now
 from windrow.engine.fetchers.crew import Crew
 from windrow.engine.fetchers.message import ArchiveSettings
 from windrow.engine.ledger import Lease, Ledger, LedgerWriter
-from windrow.engine.ledger.moment import now
 from windrow.engine.progress import Progress
 from windrow.engine.steps.pool import Pool
 from windrow.errors import Stopped

@@ -14,12 +14,13 @@ from typing import Any, Self
 
 from windrow.contract import Check, Collection, Derive, Judge, Listing, Load, Read, Settle, Step, Summarise
 from windrow.digest import digest
+from windrow.engine.clock import now
 from windrow.engine.fetchers.crew import Crew
 from windrow.engine.fetchers.message import ArchiveSettings
 from windrow.engine.indexing import index_archive
 from windrow.engine.ledger import Lease, Ledger
 from windrow.engine.ledger.lease import holder
-from windrow.engine.ledger.moment import now, spell
+from windrow.engine.ledger.moment import spell
 from windrow.engine.progress import Progress
 from windrow.engine.release import Close, release, released
 from windrow.engine.requests.origin_rules import walked

@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 from windrow.digest import number
 from windrow.display import counted
+from windrow.engine.clock import now
 from windrow.engine.indexing import index_name
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.lease import holder
-from windrow.engine.ledger.moment import now
 from windrow.engine.ledger.takedowns import OpenTombstone, TargetCapture
 from windrow.engine.session import Session
 from windrow.errors import ArchiveError

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from typing import Any
 
 _ACTING = re.compile(
     "[\x00-\x1f\x7f-\x9f"  # controls: line ends, escapes, and their forms of one character
@@ -29,6 +31,15 @@ def escape_json(text: str) -> str:
     '"a\\u009bb\\udb40\\udc41"'
     """
     return _ACTING.sub(lambda found: "".join(f"\\u{unit:04x}" for unit in _units(found[0])), text)
+
+
+def json_text(value: Any, *, sort_keys: bool = False) -> str:
+    """Write a value as one line of JSON that may be shown on a terminal: all letters as they are.
+
+    >>> json_text({"b": "caf\u00e9", "a": 1}, sort_keys=True)
+    '{"a": 1, "b": "café"}'
+    """
+    return escape_json(json.dumps(value, ensure_ascii=False, sort_keys=sort_keys))
 
 
 def _units(sign: str) -> list[int]:

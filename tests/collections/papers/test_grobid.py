@@ -16,8 +16,8 @@ from windrow.collections.papers.columns import decoded
 from windrow.collections.papers.extract import extract
 from windrow.collections.papers.grobid import MOST_TEI, extracted, quality
 from windrow.contract import Answer, Ask, Request, Task
+from windrow.engine.clock import now
 from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.moment import now
 from windrow.engine.progress import Progress
 from windrow.model import Finding, Item, Limits, Reading
 from windrow.reasons import Reason

@@ -13,13 +13,13 @@ from typing import Self
 from windrow.contract import NOT_MODIFIED, Crawl
 from windrow.contract.discoveries import BEHIND
 from windrow.engine.captures.shared_answers import SharedAnswers
+from windrow.engine.clock import now
 from windrow.engine.crawl.left_out import OTHER_RULES, RuleCount
 from windrow.engine.crawl.redirect_chains import RedirectChains
 from windrow.engine.fetchers.message import Event, MoreAddresses, Visited, WalkEnded, WalkOrigin
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.addresses import EVERY, DueAddress
 from windrow.engine.ledger.captures import CapturedRow
-from windrow.engine.ledger.moment import now
 from windrow.engine.listed.connection_pool import LONGEST
 from windrow.engine.release import Close, release
 from windrow.engine.requests.answers import context_of

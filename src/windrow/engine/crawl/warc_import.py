@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from windrow.digest import NOTHING, digest
 from windrow.display import counted
+from windrow.engine.clock import now
 from windrow.engine.crawl.warc_record import ImportedRecord, look, with_methods
 from windrow.engine.ledger import LedgerWriter
-from windrow.engine.ledger.moment import now
 from windrow.engine.run import HarvestRun, WarcFile
 from windrow.errors import ArchiveError, DiskFull
 from windrow.formats.url import parts

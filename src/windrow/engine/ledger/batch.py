@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from windrow.engine.clock import now
 from windrow.engine.ledger.database import LedgerDatabase, queries
-from windrow.engine.ledger.moment import now, spell
+from windrow.engine.ledger.moment import spell
 
 _WIDTH = {
     "session": 5, "session_end": 4, "task": 6, "task_end": 6, "item": 14, "listing": 10, "refusal": 7,

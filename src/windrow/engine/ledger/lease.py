@@ -9,8 +9,9 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 
+from windrow.engine.clock import now
 from windrow.engine.ledger.ledger import Ledger
-from windrow.engine.ledger.moment import now, spell
+from windrow.engine.ledger.moment import spell
 from windrow.engine.ledger.sessions import LeaseRow
 from windrow.errors import Locked
 

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from windrow.engine.clock import now
-
-__all__ = ["now", "parse", "spell"]
-
 
 def spell(at: datetime) -> str:
     """Spell a time.

@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 
+from windrow.engine.clock import now
 from windrow.engine.fetchers.message import (
     BatchBroken,
     BatchEnded,
@@ -16,7 +17,6 @@ from windrow.engine.fetchers.message import (
     TransferProgress,
 )
 from windrow.engine.ledger import LedgerWriter
-from windrow.engine.ledger.moment import now
 from windrow.engine.listed.connection_pool import host as site_host
 from windrow.engine.listed.connection_pool import paces
 from windrow.engine.listed.queue import FetchQueue, WantedItem

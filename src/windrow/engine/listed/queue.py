@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from windrow.digest import combine, short
+from windrow.engine.clock import now
 from windrow.engine.ledger.attempts import LatestCapture, OpenAttempt, SourceRecord
 from windrow.engine.ledger.listings import ItemOffer
-from windrow.engine.ledger.moment import now, spell
+from windrow.engine.ledger.moment import spell
 from windrow.engine.listed.rest import AGAIN, RestingItem, divide
 from windrow.engine.run import HarvestRun
 from windrow.engine.steps.due import Due, due

@@ -8,9 +8,10 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from windrow.display import show
+from windrow.engine.clock import now
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.attempts import AttemptRow
-from windrow.engine.ledger.moment import now, spell
+from windrow.engine.ledger.moment import spell
 
 if TYPE_CHECKING:
     from windrow.contract import Waits

@@ -7,7 +7,7 @@ from windrow.collections.drops.database.seed import CENTRES
 from windrow.collections.drops.discover import FOLDERS, plan
 from windrow.collections.drops.settings import drops_of
 from windrow.config import Workspace
-from windrow.engine.ledger.moment import now
+from windrow.engine.clock import now
 from windrow.model import ListingEntry, Site, Source
 
 

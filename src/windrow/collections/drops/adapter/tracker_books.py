@@ -13,9 +13,9 @@ from windrow.collections.drops.database.tracker_tables import DATABASE, NATURAL,
 from windrow.collections.drops.settings import drops_of
 from windrow.config import Workspace
 from windrow.config.password import password
+from windrow.engine.clock import now
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.facts import batches
-from windrow.engine.ledger.moment import now
 from windrow.model import Source
 from windrow.stores.projection import ProjectionTables
 

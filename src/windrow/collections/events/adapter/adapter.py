@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -22,13 +21,13 @@ from windrow.collections.events.times import zone_of
 from windrow.config import Workspace
 from windrow.contract import Collection
 from windrow.engine.check import Fault
+from windrow.engine.clock import now
 from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.moment import now
 from windrow.engine.progress import Progress
 from windrow.engine.run import Harvest
 from windrow.engine.session import SessionSettings
 from windrow.errors import StoreError
-from windrow.formats.terminal import escape_json
+from windrow.formats.terminal import json_text
 from windrow.model import Source
 from windrow.record_adapter import RecordAdapter
 from windrow.stores.documents.contract import DocumentStore, Span, Stored
@@ -176,7 +175,7 @@ def _lines(store: DocumentStore, database: str, out: TextIO) -> int:
     """Write a line of JSON for each document, in the order of time."""
     count = 0
     for one in _all(store, database):
-        out.write(escape_json(json.dumps(one, ensure_ascii=False)) + "\n")
+        out.write(json_text(one) + "\n")
         count += 1
     return count
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import escape
 from typing import Any, NamedTuple
@@ -11,7 +10,7 @@ from windrow.collections.events.documents import completed
 from windrow.collections.events.exports.feeds import atom, json_feed, page_of, told
 from windrow.collections.events.exports.icalendar import icalendar
 from windrow.collections.events.exports.tables import csv_rows, ocd_events
-from windrow.formats.terminal import escape_json
+from windrow.formats.terminal import json_text
 
 Writer = Callable[[Iterable[Mapping[str, Any]]], Iterator[str]]
 
@@ -29,7 +28,7 @@ def legacy_json(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         one["_id"]: {name: value for name, value in one.items() if name[0] != "_" and name != "source_text"}
         for one in events
     }
-    yield escape_json(json.dumps({"count": len(results), "results": results}, ensure_ascii=False))
+    yield json_text({"count": len(results), "results": results})
 
 
 def html(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from windrow.formats.terminal import escape_json
+from windrow.formats.terminal import json_text
 
 COLUMNS = (
     "_id", "uid", "datetime", "end_datetime", "all_day", "title", "description", "location", "status", "branch",
@@ -49,7 +48,7 @@ def ocd_events(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield a list of events as Open Civic Data has them (OCDEP 4)."""
     first = True
     for one in events:
-        yield ("[\n" if first else ",\n") + escape_json(json.dumps(ocd_event(one), ensure_ascii=False))
+        yield ("[\n" if first else ",\n") + json_text(ocd_event(one))
         first = False
     yield "[]\n" if first else "\n]\n"
 

@@ -15,7 +15,7 @@ from windrow.collections.news.standard import FIELDS
 from windrow.config import Workspace
 from windrow.errors import MissingExtra
 from windrow.formats.markdown import read as rendered
-from windrow.formats.terminal import escape_json
+from windrow.formats.terminal import json_text
 
 NEWEST = 200
 """Articles of the feed."""
@@ -40,7 +40,7 @@ def jsonl(tree: Path, out: TextIO) -> int:
     """Write a line of JSON for each article."""
     count = 0
     for one in articles(tree):
-        out.write(escape_json(json.dumps(one, ensure_ascii=False)) + "\n")
+        out.write(json_text(one) + "\n")
         count += 1
     return count
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TextIO
 
 from windrow.adapter import Export
@@ -10,7 +9,7 @@ from windrow.collections.pages.adapter.lookup import when
 from windrow.collections.pages.adapter.open_summary import summaries
 from windrow.collections.pages.database.plain import copy, generations
 from windrow.config import Workspace
-from windrow.formats.terminal import escape_json
+from windrow.formats.terminal import json_text
 from windrow.json_form import plain
 
 TIMES = ("first_seen", "last_seen", "ended", "created", "updated")
@@ -30,7 +29,7 @@ def pages(workspace: Workspace, form: str, out: TextIO) -> int:
     with summaries(workspace) as engine:
         for one in generations(engine):
             told = one._asdict() | {name: when(getattr(one, name)) for name in TIMES}
-            out.write(escape_json(json.dumps(plain(told), ensure_ascii=False)) + "\n")
+            out.write(json_text(plain(told)) + "\n")
             count += 1
     return count
 

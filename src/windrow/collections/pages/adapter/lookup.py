@@ -17,7 +17,7 @@ from windrow.collections.pages.search.rank import ScorePart
 from windrow.collections.pages.search.result import Result, ResultPage
 from windrow.collections.pages.settings import pages_of
 from windrow.config import Workspace
-from windrow.engine.ledger.moment import now
+from windrow.engine.clock import now
 from windrow.query.snippet import Piece
 from windrow.stores.index.fulltext_index import there
 

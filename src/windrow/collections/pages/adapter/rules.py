@@ -9,8 +9,8 @@ from windrow.collections.pages.discover import site
 from windrow.collections.pages.policy import PolicyVerdict, by_robots, told
 from windrow.collections.pages.settings import pages_of
 from windrow.config import Workspace
+from windrow.engine.clock import now
 from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.moment import now
 from windrow.errors import WindrowError
 from windrow.formats.coding import plain
 from windrow.formats.robots import CAP

@@ -13,9 +13,9 @@ from windrow.collections.pages.adapter.page_story import Tombstone, tombstones
 from windrow.collections.pages.adapter.rules import standing
 from windrow.collections.pages.database.page_versions import Counted, Versions
 from windrow.config import Workspace
+from windrow.engine.clock import now
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.addresses import HostState
-from windrow.engine.ledger.moment import now
 from windrow.model import Source
 from windrow.politeness.robots_standing import RobotsState
 

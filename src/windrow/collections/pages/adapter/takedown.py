@@ -19,8 +19,8 @@ from windrow.collections.pages.settings import pages_of
 from windrow.config import Workspace
 from windrow.config.place import REPLAY, replay_folder
 from windrow.digest import number
+from windrow.engine.clock import now
 from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.moment import now
 from windrow.engine.ledger.takedowns import TargetCount
 from windrow.engine.replay import SCRATCH
 from windrow.engine.takedown import TakedownTarget, kept_by_reader

@@ -22,7 +22,7 @@ from windrow.collections.papers.slug import matched_slug
 from windrow.collections.papers.stubs import STUBS
 from windrow.config import Workspace
 from windrow.errors import MissingExtra
-from windrow.formats.terminal import escape_json
+from windrow.formats.terminal import json_text
 
 Where = Callable[[Workspace], Places]
 Writer = Callable[[Workspace, str, TextIO], int]
@@ -72,7 +72,7 @@ def _papers(where: Places, form: str, out: TextIO) -> int:
         return _parquet(where, out.buffer)
     count = 0
     for told in _told(where):
-        out.write(escape_json(json.dumps(told, ensure_ascii=False, sort_keys=True)) + "\n")
+        out.write(json_text(told, sort_keys=True) + "\n")
         count += 1
     return count
 
