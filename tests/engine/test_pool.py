@@ -3,6 +3,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from threading import Thread
 from time import monotonic
+from types import MappingProxyType
 
 import pytest
 
@@ -16,18 +17,24 @@ from windrow.reasons import Reason
 from windrow.stores.archive import ArchiveWriter, CaptureSink
 
 
+def kept(folder, words, *, retakes=0, **options):
+    """Keep words in an archive; return the jobs of reading them."""
+    keeper = ArchiveWriter(folder, "test", Limits(), 1 << 30, "test")
+    jobs = []
+    for number, word in enumerate(words):
+        deposit = CaptureSink(keeper, FetchRequest(number, "x"), f"file:///{number}", datetime.now(UTC))
+        deposit.write(word.encode())
+        jobs.append(Job(0, Item(number, "toy", "thing", word), deposit.finish().place, options, retakes=retakes))
+    keeper.close()
+    return jobs
+
+
 @pytest.fixture
 def read(tmp_path):
     """Keep words in an archive and read them in a pool with tight limits."""
 
-    def run(words, pulse=None, *, retakes=0, **limits):
-        keeper = ArchiveWriter(tmp_path, "test", Limits(), 1 << 30, "test")
-        jobs = []
-        for number, word in enumerate(words):
-            deposit = CaptureSink(keeper, FetchRequest(number, "x"), f"file:///{number}", datetime.now(UTC))
-            deposit.write(word.encode())
-            jobs.append(Job(0, Item(number, "toy", "thing", word), deposit.finish().place, {}, retakes=retakes))
-        keeper.close()
+    def run(words, pulse=None, *, retakes=0, options=MappingProxyType({}), **limits):
+        jobs = kept(tmp_path, words, retakes=retakes, **options)
         pool = Pool(WorkerConfig(TOY, tmp_path, Limits(**limits), {}), size=2, batch=4)
         try:
             return [(job.item.key, done.result) for job, done in pool.run(iter(jobs), pulse=pulse)]
@@ -62,6 +69,32 @@ def test_a_worker_that_dies_twice_over_a_document_gives_it_up(read):
     results = read(["a", "b", "die", "c", "d", "die"])
     for word, reading in results:
         assert reading.reason == (Reason.WORKER_DIED if word == "die" else None)
+
+
+def test_of_batches_that_a_dying_worker_had_ahead_only_the_one_at_fault_fails(read):
+    words = [f"word{number}" for number in range(200)]
+    for number in (50, 51, 97, 150, 199):
+        words[number] = "die"
+    results = read(words)
+    assert [word for word, _ in results] == words
+    for word, reading in results:
+        assert (reading.reason, reading.count) == (Reason.WORKER_DIED, 0) if word == "die" else (None, len(word))
+
+
+def test_jobs_larger_than_what_a_pipe_holds_are_sent_to_who_waits_for_them(read):
+    words = [f"word{number}" for number in range(60)]
+    results = read(words, options={"long": "x" * 200_000})
+    assert [(word, reading.done) for word, reading in results] == [(word, True) for word in words]
+
+
+def test_a_pool_whose_results_are_left_serves_the_next_run(tmp_path):
+    jobs = kept(tmp_path, [f"word{number}" for number in range(100)])
+    pool = Pool(WorkerConfig(TOY, tmp_path, Limits(), {}), size=2, batch=4)
+    left = pool.run(iter(jobs))
+    assert next(left)[0].item.key == "word0"
+    left.close()
+    assert [job.item.key for job, _ in pool.run(iter(jobs[50:]))] == [job.item.key for job in jobs[50:]]
+    pool.close()
 
 
 def test_memory_is_bounded(read):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import signal
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
 from multiprocessing.connection import Connection as Pipe
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
-from typing import Any, TypeVar
+from multiprocessing.reduction import ForkingPickler
+from typing import Any, NamedTuple, TypeVar
 
 from windrow.engine.fetchers.message import Done, Job
 from windrow.engine.runtime import CONTEXT, start
@@ -24,6 +26,10 @@ STOPPED = frozenset({Reason.TIME_LIMIT, Reason.MEMORY_LIMIT, Reason.WORKER_DIED,
 """Why a step was ended that may be taken once more, doing less."""
 AHEAD = 4
 """Batches in hand per worker, at most: what memory holds stays the same however long the run."""
+QUICK = 0.2
+"""Seconds of a batch after which its worker is given no other before it is idle: another one may be sooner."""
+UNREAD = 1 << 15
+"""Bytes of jobs that wait for a worker in its pipe, at most: it takes them without anybody reading."""
 
 
 class _Batch:
@@ -69,15 +75,68 @@ def _failed(reason: Reason, message: str, seconds: float) -> Done:
     return Done(Reading(reason, (Finding(reason.name.title().replace("_", ""), message),)), seconds)
 
 
+class _Sent(NamedTuple):
+    """A batch on its way: which of its jobs were sent, and the number of the first among all that the worker got."""
+
+    batch: _Batch
+    jobs: list[int]
+    first: int
+    size: int  # bytes
+
+
 class _Worker:
+    """A worker process, and the batches that it has in hand: it takes them in their order."""
+
     def __init__(self, config: worker.WorkerConfig) -> None:
         self.pipe, theirs = CONTEXT.Pipe()
         self.at = worker.counter()
         self.process: BaseProcess = CONTEXT.Process(target=worker.main, args=(theirs, config, self.at), daemon=True)
         start(self.process)
         theirs.close()
-        self.batch: _Batch | None = None
-        self.sent: list[int] = []
+        self.hand: deque[_Sent] = deque()
+        self.is_quick = False
+        self._count = 0  # jobs sent so far
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether the worker may be sent more: an idle one always, a quick one some batches ahead."""
+        return not self.hand or (self.is_quick and len(self.hand) < AHEAD)
+
+    def has_room(self, message: bytes) -> bool:
+        """Tell whether the message can wait in the pipe: an idle worker reads it at once."""
+        return not self.hand or sum(one.size for one in self.hand) + len(message) <= UNREAD
+
+    def send(self, batch: _Batch, jobs: list[int], message: bytes) -> None:
+        """Send jobs of a batch; that the worker is dead is noticed when its results are asked for."""
+        self.hand.append(_Sent(batch, jobs, self._count, len(message)))
+        self._count += len(jobs)
+        with suppress(OSError):
+            self.pipe.send_bytes(message)
+
+    def receive(self) -> _Batch:
+        """Receive the results of the oldest batch in hand; raises EOFError or OSError where the worker died."""
+        batch, jobs, _, _ = self.hand[0]
+        results = worker.received(self.pipe, len(jobs))
+        self.hand.popleft()
+        for at, done in zip(jobs, results, strict=True):
+            batch.end(at, done)
+        self.is_quick = sum(done.seconds for done in results) < QUICK
+        return batch
+
+    def bury(self, limit: float) -> list[_Batch]:
+        """Note the worker's death at the job that it was at; return the batches that it had in hand."""
+        self.pipe.close()
+        self.process.join()
+        if self.hand:
+            batch, jobs, first, _ = self.hand[0]
+            batch.blame(jobs, self.at.value - first, self.process.exitcode, limit)
+        return [one.batch for one in self.hand]
+
+    def end(self) -> None:
+        """End the process, whatever it is at."""
+        self.process.kill()
+        self.process.join()
+        self.pipe.close()
 
 
 class Pool:
@@ -102,82 +161,74 @@ class Pool:
         ready: dict[int, list[tuple[AnyJob, Done]]] = {}
         drawn = given = 0
         ended = False
-        while True:
-            while not ended and drawn - given < self._size * AHEAD:
-                part = tuple(islice(stream, batch or self._batch))
-                ended = not part
-                if part:
-                    waiting.append(_Batch(drawn, part))
-                    drawn += 1
-            self._hand_out(waiting)
-            while given in ready:
-                yield from ready.pop(given)
-                given += 1
-            if ended and given == drawn:
-                return
-            if given not in ready:
-                if pulse is not None:
-                    pulse()
-                for whole in self._collect(waiting):
-                    ready[whole.number] = [(job, whole.done[index]) for index, job in enumerate(whole.jobs)]
+        try:
+            while True:
+                while not ended and drawn - given < self._size * AHEAD:
+                    part = tuple(islice(stream, batch or self._batch))
+                    ended = not part
+                    if part:
+                        waiting.append(_Batch(drawn, part))
+                        drawn += 1
+                self._hand_out(waiting)
+                while given in ready:
+                    yield from ready.pop(given)
+                    given += 1
+                if ended and given == drawn:
+                    return
+                if given not in ready:
+                    if pulse is not None:
+                        pulse()
+                    for whole in self._collect(waiting):
+                        ready[whole.number] = [(job, whole.done[index]) for index, job in enumerate(whole.jobs)]
+        finally:
+            self._abandon()
 
     def _hand_out(self, waiting: deque[_Batch]) -> None:
+        """Send batches to the workers that have the fewest in hand, starting those that are not there yet."""
         while waiting:
-            idle = next((one for one in self._workers.values() if one.batch is None), None)
-            if idle is None:
-                if len(self._workers) >= self._size:
-                    return
-                idle = _Worker(self._config)
-                self._workers[idle.pipe] = idle
-            batch = waiting.popleft()
-            idle.batch, idle.sent, idle.at.value = batch, batch.next(), 0
-            try:
-                idle.pipe.send([batch.jobs[index] for index in idle.sent])
-            except OSError:
-                continue  # its death is noticed by `_collect`, which gives the batch back
+            chosen = min(self._workers.values(), key=lambda one: len(one.hand), default=None)
+            if (chosen is None or chosen.hand) and len(self._workers) < self._size:
+                chosen = _Worker(self._config)
+                self._workers[chosen.pipe] = chosen
+            if chosen is None or not chosen.is_open:
+                return
+            jobs = waiting[0].next()
+            message = bytes(ForkingPickler.dumps([waiting[0].jobs[index] for index in jobs]))
+            if not chosen.has_room(message):
+                return
+            chosen.send(waiting.popleft(), jobs, message)
 
     def _collect(self, waiting: deque[_Batch]) -> Iterator[_Batch]:
         """Yield batches that are complete; the others go back to the front of `waiting`."""
         for pipe in wait(list(self._workers), 1.0):
             one = self._workers[pipe]  # type: ignore[index]
-            batch, one.batch = one.batch, None
             try:
-                results = worker.received(one.pipe, len(one.sent))
+                batches = [one.receive()]
             except (EOFError, OSError):
-                self._remove_dead(one, batch)
-            else:
-                if batch is not None:
-                    for at, done in zip(one.sent, results, strict=True):
-                        batch.end(at, done)
-            if batch is None:
-                continue
-            if len(batch.done) == len(batch.jobs):
-                yield batch
-            else:
-                waiting.appendleft(batch)
+                del self._workers[one.pipe]
+                batches = one.bury(self._config.limits.seconds)
+            for batch in reversed(batches):
+                if len(batch.done) == len(batch.jobs):
+                    yield batch
+                else:
+                    waiting.appendleft(batch)
 
-    def _remove_dead(self, one: _Worker, batch: _Batch | None) -> None:
-        """Remove a dead worker, and note its death at the job that it had in hand."""
-        del self._workers[one.pipe]
-        one.pipe.close()
-        one.process.join()
-        if batch is not None:
-            batch.blame(one.sent, one.at.value, one.process.exitcode, self._config.limits.seconds)
+    def _abandon(self) -> None:
+        """End the workers that are at what nobody waits for any more."""
+        for one in [one for one in self._workers.values() if one.hand]:
+            del self._workers[one.pipe]
+            one.end()
 
     def close(self, *, at_once: bool = False) -> None:
         """End the workers; with `at_once`, whatever they are at."""
+        self._abandon()
         for one in self._workers.values():
             if at_once:
                 one.process.kill()
                 continue
-            try:
+            with suppress(OSError):
                 one.pipe.send(None)
-            except OSError:
-                continue
         for one in self._workers.values():
             one.process.join(timeout=5)
-            if one.process.is_alive():
-                one.process.kill()
-                one.process.join()
-            one.pipe.close()
+            one.end()
         self._workers.clear()

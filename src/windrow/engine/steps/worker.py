@@ -220,8 +220,8 @@ def main(pipe: Pipe, config: WorkerConfig, at: Any) -> None:
         if jobs is None:
             return
         outbox = Outbox(config)
-        for number, job in enumerate(jobs):
-            at.value = number
+        for job in jobs:
+            at.value += 1
             began = time.monotonic()
             signal.setitimer(signal.ITIMER_REAL, config.limits.seconds)
             outbox.add(run_job(config, reader, job), began)
@@ -252,5 +252,5 @@ def _address_space() -> int:
 
 
 def counter() -> Any:
-    """Make the shared number that shows which job of a batch is in hand."""
+    """Make the shared number that shows which of all the jobs that a worker gets is in hand."""
     return CONTEXT.Value(c_longlong, -1, lock=False)
