@@ -209,6 +209,26 @@ LINKS = [
 ]  # fmt: skip
 
 
+def test_where_a_redirect_leads_in_raw_utf_8_and_where_a_refresh_header_leads_is_asked_next(workspace, windrow) -> None:
+    moved = answer(status="302 Found", more="Location: WHERE\r\n").replace(b"WHERE", "/z\u00fcrich/\u6771".encode())
+    sent_on = answer(b"<p>Wait.", more="Refresh: 3; url=WHERE\r\n").replace(b"WHERE", "/b\u00e2le".encode())
+    answers = {
+        (GOOD, "/"): answer(b"<a href=/moved>x</a><a href=/sent-on>y</a> The front page."),
+        (GOOD, "/moved"): moved,
+        (GOOD, "/sent-on"): sent_on,
+        (GOOD, "/z%C3%BCrich/%E6%9D%B1"): answer(b"<p>All about lakes."),
+        (GOOD, "/b%C3%A2le"): answer(b"<p>All about rivers."),
+    }
+    with answering(answers) as server:
+        workspace(f"{server.origin(GOOD)}/")
+        assert windrow("run").code == 0
+        asked = {path for _, path in server.asked} - {"/robots.txt", "/sitemap.xml"}
+        assert asked == {path for _, path in answers}
+        assert ", to /z\u00fcrich/\u6771;" in windrow("why", f"{server.origin(GOOD)}/moved").out
+    assert "lakes" in windrow("search", "lakes").out
+    assert "rivers" in windrow("search", "rivers").out
+
+
 def hostile() -> Answers:
     html = {"kind": "text/html; charset=utf-8"}
     pages = {f"/t{at}": title for at, title in enumerate(TITLES)}

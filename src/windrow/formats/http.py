@@ -79,6 +79,25 @@ def joined(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     return fields
 
 
+def as_utf_8(value: str) -> str:
+    """Return a field's value as its server meant it: fields are read as Latin-1, and letters are mostly UTF-8.
+
+    >>> as_utf_8("/caf\u00c3\u00a9"), as_utf_8("/caf\u00e9")
+    ('/caf\u00e9', '/caf\u00e9')
+    """
+    if value.isascii():
+        return value
+    try:
+        return value.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return value
+
+
+def location(fields: Mapping[str, str]) -> str:
+    """Return where a response says that its page is, as it is put on record; empty where it says nothing."""
+    return as_utf_8(fields.get("location", ""))[:2048]
+
+
 def validator(fields: Mapping[str, str]) -> str:
     """Return what If-Range may name: a strong ETag, else a Last-Modified that is strong; else nothing.
 

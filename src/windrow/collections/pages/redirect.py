@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from windrow.collections.pages.code import InformationSource
+from windrow.formats.http import as_utf_8
 from windrow.formats.url import normalise, parts
 from windrow.reasons import Reason
 
@@ -50,24 +51,10 @@ def move(base: str, status: int, location: str) -> RedirectTarget | None:
     permanent = status in PERMANENT
     if not location.strip():
         return RedirectTarget("", permanent=permanent, reason=Reason.BAD_ADDRESS)
-    found = normalise(spelt(location), base)
+    found = normalise(as_utf_8(location), base)  # older ledgers have it as it was read
     if found.reason or found.url == base:
         return RedirectTarget("", None, permanent, reason=found.reason or Reason.REDIRECTED)
     return RedirectTarget(found.url, found.fragment, permanent)
-
-
-def spelt(value: str) -> str:
-    """Return a header's value as its server meant it: fields are read as Latin-1, and letters are mostly UTF-8.
-
-    >>> spelt("/caf\u00c3\u00a9"), spelt("/caf\u00e9")
-    ('/caf\u00e9', '/caf\u00e9')
-    """
-    if value.isascii():
-        return value
-    try:
-        return value.encode("latin-1").decode("utf-8")
-    except UnicodeError:
-        return value
 
 
 def refreshed(value: str) -> str:
@@ -128,7 +115,7 @@ def linked(header: str, relation: str) -> list[str]:
     ['/b', 'c']
     """
     found: list[str] = []
-    text = spelt(header[:_LONGEST])
+    text = as_utf_8(header[:_LONGEST])
     place = 0
     for _ in range(_LINKS):
         one = _TARGET.match(text, place)

@@ -12,11 +12,13 @@ from windrow.collections.pages import parameter, recrawl
 from windrow.collections.pages.assets import assets
 from windrow.collections.pages.code import ASSET, CrawlType, mime
 from windrow.collections.pages.policy import Policy, PolicyVerdict, by_robots, told
+from windrow.collections.pages.redirect import refreshed
 from windrow.collections.pages.references import LinkMemo, Read
 from windrow.collections.pages.trap import NoveltyCount
 from windrow.contract.discoveries import BEHIND
 from windrow.digest import number
 from windrow.formats.directive import header
+from windrow.formats.http import as_utf_8
 from windrow.formats.url import Resolver, normalise, parts
 from windrow.formats.url_hints import HintKind, read
 from windrow.model import CrawlRequest, FoundUrl, LeftOut, Visit
@@ -181,14 +183,16 @@ class SiteRules:
         return endless
 
     def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
-        """Return the base of a page and those of its references that no page before it had.
+        """Return the base of a page and those of its references that no page before it had; where it sends readers on.
 
         There are none where its header asks not to follow them.
         """
         asked = fields.get("x-robots-tag", "")
         if asked and header(asked.split("\n"), self._manner.agent).nofollow:
             return url, []
-        return self._met(url, fields, body)
+        base, references = self._met(url, fields, body)
+        onward = refreshed(as_utf_8(fields["refresh"])) if "refresh" in fields else ""
+        return base, [*references, normalise(onward, url).url] if onward else references
 
     def hints(self, call: CrawlRequest, fields: Mapping[str, str], body: bytes) -> list[FoundUrl] | None:
         """Return what a sitemap or a feed names; None where the answer is a page, or only looks like a hint."""

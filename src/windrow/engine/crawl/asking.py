@@ -16,6 +16,7 @@ from windrow.engine.clock import now
 from windrow.engine.requests.answers import body_of
 from windrow.errors import ArchiveError, StepError, TransportError
 from windrow.formats.coding import plain
+from windrow.formats.http import location
 from windrow.formats.url import parts
 from windrow.model import CrawlRequest, FetchRequest, HeldAnswer, HttpRequest, Limits, Source, Visit
 from windrow.reasons import Reason
@@ -237,7 +238,7 @@ class Asker:
         except TransportError as error:
             return _failed(visit, deposit, error)
         validators = (fields.get("etag", "")[:256], fields.get("last-modified", "")[:64])
-        told = (reply.status, kept, reason, message, validators, fields.get("location", "")[:2048])
+        told = (reply.status, kept, reason, message, validators, location(fields))
         visit = Visit(*visit[:6], *told)
         return CrawlResult(visit, fields, body, reply.status, reply.wait)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from windrow.contract import NOT_MODIFIED
 from windrow.digest import number, spelled_alike
-from windrow.formats.http import media_type, read_head
+from windrow.formats.http import location, media_type, read_head
 from windrow.formats.url import normalise, parts
 from windrow.model import ArchivePlace, Finding, KeptResponse, Level, Visit
 from windrow.reasons import Reason
@@ -120,7 +120,7 @@ def _visit(one: WarcRecord, warc: str, url: str, at: datetime, kind: int) -> Imp
         kept = KeptResponse(one.digest, one.size, ArchivePlace(warc, one.offset, one.length), at=at, mime=kind_)
     visit = Visit(
         number(url), url, kind, True, at, 0.0, status, kept, one.reason, one.message,
-        (fields.get("etag", "")[:256], fields.get("last-modified", "")[:64]), fields.get("location", "")[:2048],
+        (fields.get("etag", "")[:256], fields.get("last-modified", "")[:64]), location(fields),
     )  # fmt: skip
     return ImportedRecord(visit, payload=spelled_alike(one.fields.get("warc-payload-digest", "")[:160]), refers=refers)
 
