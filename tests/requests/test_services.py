@@ -1,11 +1,19 @@
 """Services that steps ask: what is sent, what counts as an answer, how many are asked at a time, what is kept."""
 
+import gzip
 import hashlib
+import io
 import os
 import time
 from dataclasses import replace
+from typing import ClassVar
+
+import pytest
 
 from tests.requests.workshop import SERVICE, Workshop, ask_range, collection, documents, send_form, send_parts
+from windrow.engine.requests.answers import body_of
+from windrow.errors import StepError
+from windrow.model import Limits
 from windrow.reasons import Reason
 
 MARK = b"%PDF-1.5 a mark that is nowhere else"
@@ -133,3 +141,20 @@ def test_a_service_is_asked_by_as_many_requests_at_a_time_as_it_declares(tmp_pat
     shop.run()
     assert len(shop.records()) == 12
     assert service.most == 4
+
+
+def test_a_packed_answer_is_read_without_memory_for_all_that_it_might_be():
+    class Asked(io.BytesIO):
+        sizes: ClassVar[list[int]] = []
+
+        def read(self, size=-1, /):
+            self.sizes.append(size)
+            return super().read(size)
+
+    packed = gzip.compress(b"tea" * 99)
+    made = body_of(Asked(packed), {"content-encoding": "gzip"}, Limits(member=1 << 40))
+    assert made.read() == b"tea" * 99
+    assert max(Asked.sizes) <= len(packed)
+    with pytest.raises(StepError) as refused:
+        body_of(Asked(packed), {"content-encoding": "gzip"}, Limits(member=len(packed) - 1))
+    assert refused.value.reason is Reason.TOO_LARGE

@@ -106,6 +106,9 @@ def test_the_tei_of_a_real_server_is_good_marginal_or_bad_by_the_written_rule(sh
         (answer(200, b"<html/>"), "fail", "wrong_root", False),
         (answer(200, b"<TEI" + b" " * MOST_TEI), "oversize", "TOO_LARGE", False),
         (answer(200, b"", Reason.TOO_LARGE), "oversize", "TOO_LARGE", False),
+        (answer(200, b"", Reason.BOMB_RATIO), "oversize", "BOMB_RATIO", False),
+        (answer(500, b"", Reason.BOMB_TOTAL), "oversize", "BOMB_TOTAL", False),
+        (answer(500, b"", Reason.CORRUPT), "error", "HTTP_500", True),
         (answer(0, b"", Reason.TIMEOUT), "error", "TIMEOUT", False),
     ],
 )  # fmt: skip

@@ -130,6 +130,9 @@ BOMBS = {
     "nul": (200, HEAD + b"\0" + TAIL, XML),
     "large": (200, HEAD + b"x" * 5_000_000 + TAIL, XML),
     "packed": (200, b"\x1f\x8b" + bytes(99), {**XML, "Content-Encoding": "gzip"}),
+    "bomb": (200, gzip.compress(HEAD + bytes(64 << 20) + TAIL), {**XML, "Content-Encoding": "gzip"}),
+    "bomb-error": (500, gzip.compress(b"[TAGGING_ERROR] " + bytes(64 << 20)), {**XML, "Content-Encoding": "gzip"}),
+    "packed-error": (500, b"\x1f\x8b" + bytes(99), {**XML, "Content-Encoding": "gzip"}),
     "html": (200, b"<html><body>proxy error</body></html>", {"Content-Type": "text/html"}),
     "empty": (200, b"", XML),
     "error": (500, b"[TAGGING_ERROR] " + b"\x1b[31m\0" * 9_000, XML),
@@ -162,6 +165,8 @@ def test_hostile_answers_of_grobid_end_in_a_reason_each_and_the_run_goes_on(tmp_
             assert rows[name]["text0:tinfo"]["title"] == f"The paper called {name} by everybody"
     assert BOMBS["letters"][1] in rows["letters"].values(), "the bytes are kept as they came"
     assert rows["large"]["grobid0:status"]["status"] == "oversize"
+    for name in ("bomb", "bomb-error"):
+        assert rows[name]["grobid0:status"] == {"status": "oversize", "reason": "BOMB_RATIO"}
     assert rows["html"]["grobid0:status"]["reason"] == "wrong_root"
     assert rows["teapot"]["grobid0:status_code"] == 418
     for name in ("entities", "file"):

@@ -40,6 +40,7 @@ _COORDINATES = ("ref", "figure", "persName", "formula", "biblStruct")
 _CODE = re.compile(r"\s*\[([A-Z_]+)\]")
 _OF_DOCUMENT = {"BAD_INPUT_DATA", "NO_BLOCKS", "TOO_MANY_BLOCKS", "TOO_MANY_TOKENS", "TAGGING_ERROR", "PARSING_ERROR"}
 _OCR = "NO_BLOCKS"
+_OVERSIZE = frozenset({Reason.TOO_LARGE, Reason.BOMB_RATIO, Reason.BOMB_TOTAL})
 _NO_GROBID = frozenset({404, 405})
 """Statuses of a server that has no such service: the address is wrong, whatever the document is."""
 
@@ -109,8 +110,8 @@ def extracted(answer: Answer, limits: Limits) -> Extracted:  # noqa: PLR0911 one
     """
     if answer.reason is Reason.TIMEOUT:
         return Extracted(TIMED_OUT, {"status": "error", "reason": "TIMEOUT", "description": "no answer in time"})
-    if answer.reason is Reason.TOO_LARGE:
-        return Extracted(answer.status, {"status": "oversize", "reason": "TOO_LARGE"})
+    if answer.reason in _OVERSIZE:
+        return Extracted(answer.status, {"status": "oversize", "reason": answer.reason.name})
     if answer.status != 200:
         return _error(answer)
     content = answer.view.read(MOST_TEI + 1)

@@ -80,15 +80,13 @@ def body_of(view: BinaryIO, fields: Mapping[str, str], limits: Limits) -> Binary
     """Return a body without its codings; raises StepError for one that is larger than a document may be."""
     # Chunks are in the files of other makers alone: what is kept here has none, and its head does not tell of any.
     codings = {name: fields[name] for name in ("content-encoding", "transfer-encoding") if name in fields}
-    if not codings:
-        if view.seek(0, io.SEEK_END) > limits.member:
-            raise StepError(f"more than {limits.member} bytes", Reason.TOO_LARGE)
-        view.seek(0)
-        return view
-    raw = view.read(limits.member + 1)
-    if len(raw) > limits.member:
+    # Its size is asked for first: who reads as much as there may be is given memory for all of that.
+    if view.seek(0, io.SEEK_END) > limits.member:
         raise StepError(f"more than {limits.member} bytes", Reason.TOO_LARGE)
-    return cast(BinaryIO, io.BytesIO(plain(raw, codings, most=limits.member, ratio=limits.ratio)))
+    view.seek(0)
+    if not codings:
+        return view
+    return cast(BinaryIO, io.BytesIO(plain(view.read(), codings, most=limits.member, ratio=limits.ratio)))
 
 
 def packed(request: Request, hops: int = 0) -> str:

@@ -27,6 +27,9 @@ BUSY = 8
 LAST_ATTEMPTS = 50
 """Attempts at a request that are looked at, the latest first, for one that is its answer."""
 
+_OVERSIZE = frozenset({Reason.TOO_LARGE, Reason.BOMB_RATIO, Reason.BOMB_TOTAL})
+"""What says of an answer that it is more than is read: asked again, it would be as large."""
+
 _MINUTE, _DAY = 60, 86_400
 _REFUSAL = 90  # seconds after which who was refused asks again: longer than a run waits for a service
 _REFUSED = frozenset({401, 403, 407})
@@ -165,9 +168,11 @@ def is_answer(service: Service, status: int | None, reason: Reason | None = None
     [True, True, True, False, True, False]
     >>> [is_answer(grobid, None, Reason.TIMEOUT, tries) for tries in (1, 2, 3)]
     [False, False, True]
+    >>> is_answer(grobid, 200, Reason.BOMB_RATIO), is_answer(grobid, 200, Reason.CORRUPT)
+    (True, False)
     """
     if reason is not None:
-        return reason is Reason.TOO_LARGE or (reason in service.final and tries >= service.tries)
+        return reason in _OVERSIZE or (reason in service.final and tries >= service.tries)
     if status is None:
         return False
     return status in service.final or (status < 500 and status not in _UNANSWERED and not 300 <= status < 400)

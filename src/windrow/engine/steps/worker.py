@@ -18,7 +18,7 @@ from windrow.contract import NOT_MODIFIED, Answer, Captures, Collection, Derive,
 from windrow.engine.fetchers.message import Done, Job
 from windrow.engine.requests.answers import FollowedAnswer, FollowJob, KeptAnswer, body_of, follow
 from windrow.engine.runtime import CONTEXT
-from windrow.errors import WindrowError
+from windrow.errors import StepError, WindrowError
 from windrow.model import ArchivePlace, Finding, Level, Limits, Reading, Resource
 from windrow.reasons import Reason
 from windrow.stores.archive import Capture, open_response
@@ -138,12 +138,17 @@ def _take_step(config: WorkerConfig, reader: CaptureReader, job: Job) -> Any:
 
 
 def _answered(config: WorkerConfig, reader: CaptureReader, kept: KeptAnswer) -> Answer:
-    """Open what a service answered, apart from what is opened next."""
-    if kept.place is None:
-        return Answer(kept.request, kept.status, {}, cast(BinaryIO, io.BytesIO()), kept.at, reason=kept.reason)
-    view, fields, _ = reader.open(kept.place)
-    content = io.BytesIO(body_of(view, fields, config.limits).read(config.limits.member))
-    return Answer(kept.request, kept.status, fields, cast(BinaryIO, content), kept.at, reason=kept.reason)
+    """Open what a service answered, apart from what is opened next; the body of one with a reason is not read."""
+    content, reason = io.BytesIO(), kept.reason
+    fields: Mapping[str, str] = {}
+    if kept.place is not None:
+        view, fields, _ = reader.open(kept.place)
+        try:
+            if reason is None:
+                content = io.BytesIO(body_of(view, fields, config.limits).read())
+        except StepError as error:  # the answer's fault is not the document's
+            reason = error.reason
+    return Answer(kept.request, kept.status, fields, cast(BinaryIO, content), kept.at, reason=reason)
 
 
 class Outbox:

@@ -223,7 +223,7 @@ class RunLogs:
         try:
             answer = open_response(self._archive, place)
             with answer.view as view:
-                content = body_of(view, answer.fields, self._limits).read(self._limits.member)
+                content = body_of(view, answer.fields, self._limits).read()
         except (ArchiveError, StepError):
             return ""
         return text_of(content, answer.fields.get("content-type", ""))
