@@ -90,6 +90,25 @@ def test_what_is_wrong_is_found_and_the_rest_goes_on(tmp_path):
     assert "5 records wrong" in told(tmp_path)[0]
 
 
+def test_dates_of_less_precision_and_of_fourteen_digits_are_times(tmp_path):
+    dates = ["2024", "2024-03", "2024-03-01", "2024-03-01T12:30Z", "20240301123059", "2024-03-01T12:30:59.5Z", "202"]
+    one = write(
+        tmp_path / "x.warc", *(page(f"http://a.example/{at}", b"x", date=date) for at, date in enumerate(dates))
+    )
+    assert take(tmp_path, one) == 0
+    assert [row[3][:19] for row in ask(tmp_path, VISITS)] == [
+        "2024-01-01T00:00:00", "2024-03-01T00:00:00", "2024-03-01T00:00:00", "2024-03-01T12:30:00",
+        "2024-03-01T12:30:59", "2024-03-01T12:30:59",
+    ]  # fmt: skip
+    assert told(tmp_path)[0] == "them: 1 file, 6 captures; 1 record wrong: bad_date 1"
+
+
+def test_kinds_of_records_that_a_line_does_not_name_are_counted(tmp_path):
+    others = (record(f"kind{at}") for at in range(11))
+    assert take(tmp_path, write(tmp_path / "x.warc", page("http://a.example/", b"x"), *others)) == 0
+    assert told(tmp_path)[0].endswith("kind6 1, kind7 1, of other kinds 3")
+
+
 def test_twice_is_once(tmp_path):
     one = write(tmp_path / "one.warc.gz", page("http://a.example/", b"x"))
     other = write(tmp_path / "other.warc.gz", page("http://a.example/", b"x"))

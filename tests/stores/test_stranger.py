@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from warcio.archiveiterator import ArchiveIterator
 
-from tests.stores.letter import again, info, packed, page, record
+from tests.stores.letter import HTML, again, info, packed, page, record
 from windrow.digest import digest
 from windrow.errors import ArchiveError
 from windrow.model import ArchivePlace, Limits
@@ -167,6 +167,14 @@ ARC = [
 ]  # fmt: skip
 
 
+def arc_two(one):
+    """Write a record of ARC as version 2 does, its media type with a parameter."""
+    line, _, rest = one.partition(b"\n")
+    begun, length = line.rsplit(b" ", 1)
+    begun = begun.replace(b"text/html", b"text/html; charset=utf-8")
+    return begun + b" 200 3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ - 1234 x.arc " + length + b"\n" + rest
+
+
 def zstd(content, words=b""):
     zstandard = pytest.importorskip("zstandard")
     if not words:
@@ -189,9 +197,11 @@ def zstd(content, words=b""):
         lambda: packed(ARC),
         lambda: b"".join(RECORDS).replace(b"WARC/1.0", b"WARC/0.18"),
         lambda: packed([one.replace(b"WARC/1.0", b"WARC/0.17") for one in RECORDS]),
+        lambda: b"".join(map(arc_two, ARC)),
+        lambda: packed(map(arc_two, ARC)),
     ],
     ids=["one-gzip", "two-gzip", "zstd", "zstd-frames", "zstd-dictionary", "arc", "arc-one-gzip", "arc-gzip",
-         "warc-0.18", "warc-0.17-gzip"],
+         "warc-0.18", "warc-0.17-gzip", "arc-2", "arc-2-gzip"],
 )  # fmt: skip
 def test_arc_old_warc_one_gzip_stream_and_zstandard_are_read(tmp_path, made):
     path, archive = tmp_path / "x.bin", tmp_path / "archive"
@@ -300,3 +310,37 @@ def test_records_within_records_that_lie_are_given_up(tmp_path):
 def test_a_record_without_a_body(write):
     found = read(write([again("http://a.example/", b"x"), record("metadata", b"", content_type="x/y")]))
     assert [(one.kind, one.size, bool(one.head)) for one in found] == [("revisit", 0, True), ("metadata", 0, False)]
+
+
+def test_headers_whose_lines_end_in_a_line_feed_alone_are_read(write):
+    bare = []
+    for one in RECORDS:
+        head, _, block = one.partition(b"\r\n\r\n")
+        folded = head.replace(b"WARC-Date: ", b"WARC-Date:\r\n ")
+        bare.append(folded.replace(b"\r\n", b"\n") + b"\n\n" + block[:-4] + b"\n\n")
+    path = write(bare)
+    found = read(path)
+    assert [one.reason for one in found] == [None] * 9
+    assert [record_of(one, path) for one in found[1:]] == BODIES
+    assert found[1].fields["warc-date"] == "2024-03-01T12:00:00Z"
+    assert [one.digest for one in read(write([*bare[:3], RECORDS[3]], "both"))] == [one.digest for one in found[:4]]
+
+
+@pytest.mark.parametrize("content_type", [None, "text/html", "message/http"])
+def test_an_answer_of_http_is_told_by_how_it_begins_where_its_type_does_not_say_so(write, content_type):
+    told = {"target_uri": "http://a.example/"} | ({"content_type": content_type} if content_type else {})
+    path = write(
+        [
+            record("response", HTML + b"body", **told),
+            record("Response", HTML + b"body", **told),
+            record("resource", HTML + b"body", **told),
+            record("response", b"no head", **told),
+            record("response", **told),
+        ]
+    )
+    found = read(path)
+    assert [(one.kind, one.head, one.reason) for one in found] == [
+        ("response", HTML, None), ("response", HTML, None), ("resource", b"", None), ("response", b"", None),
+        ("response", b"", None),
+    ]  # fmt: skip
+    assert [record_of(one, path) for one in found] == [b"body", b"body", HTML + b"body", b"no head", b""]

@@ -1,7 +1,8 @@
 """ARC records, the format before WARC: a line that says what follows, then the answer as it came.
 
 The Internet Archive wrote two versions of it from 1996 on, Heritrix to 2009 and later: a line has the address, the IP
-address, a time of 14 digits, the media type and the length, and in version 2 five fields between the last two.
+address, a time of 14 digits, the media type and the length, and in version 2 five fields between the last two. Blanks
+stand in some addresses, and before a parameter of the media type.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from windrow.formats.warc import Header
 
 BEGIN = re.compile(
     rb"[\r\n]*+([A-Za-z][A-Za-z0-9+.-]{0,30}:[^\r\n]{1,8192}?) ([0-9A-Fa-f.:-]{1,45}) (\d{8,17}) ([^ \r\n]{0,256})"
-    rb"(?: [^ \r\n]{0,4096}){0,5}? (\d{1,15})\r?\n"
+    rb"(?: [^ \r\n]{0,4096}){0,9}? (\d{1,15})\r?\n"
 )
 """How a record begins: its line, after the blank lines that part it from the one before."""
 

@@ -16,8 +16,10 @@ REVISIT = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 NOT_MODIFIED = "urn:not-modified:"
 """What stands before the address of metadata that is an answer 304."""
 END = b"\r\n\r\n"
-BEGIN = re.compile(rb"[\r\n]*+WARC/(?:1\.[0-9]|0\.1[78])\r\n")
-"""How a record begins, of every version that is read."""
+HTTP = b"HTTP/"
+"""How a block begins that holds an answer of HTTP."""
+BEGIN = re.compile(rb"[\r\n]*+WARC/(?:1\.[0-9]|0\.1[78])(\r?\n)")
+"""How a record begins, of every version that is read; some makers end the lines of headers with a line feed alone."""
 
 _LENGTH_ROOM = 20
 _LEGAL = re.compile(r"[A-Za-z0-9_./:?#\[\]@!$&'()*+,;=%~-]*")
@@ -108,11 +110,34 @@ def read_header(data: bytes) -> Header:
     'b c'
     """
     begin = BEGIN.match(data)
-    end = data.find(END, begin.end() - 2) if begin else -1
+    line = begin[1] if begin else b""
+    end = data.find(line * 2, begin.end() - len(line)) if begin else -1
     if begin is None or end < 0:
         raise ArchiveError("no WARC record here")
     fields = {}
-    for line in unfold(data[begin.end() : end].decode("utf-8", "surrogateescape")).split("\r\n"):
-        name, _, value = line.partition(":")
+    text = data[begin.end() : end].decode("utf-8", "surrogateescape")
+    for told in unfold(text if line == b"\r\n" else text.replace("\n", "\r\n")).split("\r\n"):
+        name, _, value = told.partition(":")
         fields[name.strip().lower()] = value.strip()
-    return Header(fields.get("warc-type", ""), fields, end + len(END))
+    return Header(fields.get("warc-type", "").lower(), fields, end + 2 * len(line))
+
+
+def header_ends(data: bytes) -> bool:
+    r"""Tell whether the header that `data` begins with ends in it.
+
+    >>> header_ends(b"WARC/1.0\nA: b\n\n"), header_ends(b"WARC/1.0\r\nA: b\n\n")
+    (True, False)
+    """
+    begin = BEGIN.match(data)
+    return END in data or bool(begin and begin[1] == b"\n" and b"\n\n" in data)
+
+
+def holds_http(told: Header, begun: bytes) -> bool:
+    """Tell whether a record's block, which begins so, is an HTTP message: some makers leave out its type, or err in it.
+
+    >>> holds_http(Header("response", {}, 0), b"HTTP/1.1 200"), holds_http(Header("resource", {}, 0), b"HTTP/1.1 200")
+    (True, False)
+    """
+    if told.fields.get("content-type", "").lower().startswith("application/http"):
+        return True
+    return told.kind in {"response", "revisit"} and begun.startswith(HTTP)

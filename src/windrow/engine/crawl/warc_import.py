@@ -35,6 +35,7 @@ FINDINGS = 1_000
 
 KIND = "warc"
 _ORIGINS = 10_000  # hosts remembered
+_NAMED = 8  # kinds of records that a line names
 
 
 _Batch = list[tuple[WarcRecord, str]]
@@ -93,7 +94,14 @@ class _Tally:
 
 
 def _counted(words: Counter[str]) -> str:
-    return ", ".join(f"{word} {count}" for word, count in words.most_common(8))
+    """Name the most frequent, and count the rest together.
+
+    >>> _counted(Counter({str(number): 9 - number for number in range(9)} | {"x": 0}))
+    '0 9, 1 8, 2 7, 3 6, 4 5, 5 4, 6 3, 7 2, of other kinds 1'
+    """
+    rest = words.total() - sum(count for _, count in words.most_common(_NAMED))
+    named = [f"{word} {count}" for word, count in words.most_common(_NAMED)]
+    return ", ".join([*named, f"of other kinds {rest}"] if rest else named)
 
 
 class WarcImporter:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -19,6 +20,8 @@ _TOLD = frozenset({"response", "resource", "revisit"})
 _UNMODIFIED = "server-not-modified"
 _OK = 200
 _ROBOTS = "/robots.txt"
+_LESS = re.compile(r"\d{4}(?:-\d\d)?")
+_DIGITS = re.compile(r"\d{14}")
 
 
 class ImportedRecord(NamedTuple):
@@ -126,7 +129,18 @@ def _visit(one: WarcRecord, warc: str, url: str, at: datetime, kind: int) -> Imp
 
 
 def _moment(written: str) -> datetime | None:
-    """Read a WARC-Date; a time without a zone is UTC."""
+    """Read a WARC-Date; a time without a zone is UTC.
+
+    WARC/1.1 allows dates of less precision, down to the year (ISO 28500:2017, section 5.4), which stand for their first
+    moment. Some makers write 14 digits, as ARC does.
+
+    >>> str(_moment("2024-03")), str(_moment("20240301120000")), _moment("2024-13")
+    ('2024-03-01 00:00:00+00:00', '2024-03-01 12:00:00+00:00', None)
+    """
+    if _LESS.fullmatch(written):
+        written = f"{written}-01-01"[:10]
+    elif _DIGITS.fullmatch(written):
+        written = f"{written[:8]}T{written[8:]}"
     try:
         at = datetime.fromisoformat(written)
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)

@@ -14,7 +14,7 @@ from isal.igzip_lib import error as IsalError  # noqa: N812
 
 from windrow.errors import ArchiveError
 from windrow.formats.http import HttpHead, body_at, read_head
-from windrow.formats.warc import read_header
+from windrow.formats.warc import HTTP, holds_http, read_header
 from windrow.model import ArchivePlace
 
 _HEAD = 1 << 16
@@ -118,7 +118,7 @@ def _body(record: bytes) -> tuple[int, int, HttpHead]:
     """Return where the body begins, past the record's header and an HTTP head, its length, and that head."""
     found = read_header(record)
     kind, size = found.fields.get("content-type", ""), int(found.fields["content-length"])
-    if not kind.lower().startswith("application/http"):
+    if not holds_http(found, record[found.length : found.length + len(HTTP)]):
         return found.length, size, HttpHead(None, {"content-type": kind} if kind else {})
     length = max(0, body_at(record[found.length : found.length + size]))
     start = found.length + length

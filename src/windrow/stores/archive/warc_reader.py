@@ -22,7 +22,6 @@ from windrow.digest import Hasher
 from windrow.errors import ArchiveError
 from windrow.formats import arc, warc
 from windrow.formats.http import body_at
-from windrow.formats.warc import END
 from windrow.model import Limits
 from windrow.reasons import Reason
 
@@ -74,6 +73,11 @@ class _Form(NamedTuple):
     begin: re.Pattern[bytes]
     header: Callable[[bytes], warc.Header]
     line: bool  # the header is one line
+
+    def ended(self, text: bytes) -> bool:
+        """Tell whether a record's header, which begins so, ends in what was read."""
+        begun = _BLANK.sub(b"", text, count=1)
+        return b"\n" in begun if self.line else warc.header_ends(begun)
 
 
 class _Trouble(Exception):
@@ -290,8 +294,8 @@ _Taking = tuple[Callable[[bytes], object], tuple[str, ...]]
 
 def _record(source: _Plain | _Gzip, at: int, limits: Limits, form: _Form, taking: _Taking | None = None) -> WarcRecord:
     """Read one record; `taking` is given its payload, and names more digests of it."""
-    text, end = b"", b"\n" if form.line else END
-    while end not in _BLANK.sub(b"", text, count=1):
+    text = b""
+    while not form.ended(text):
         block = source.read(_HEAD) if len(text) < _HEAD else b""
         if not block:
             begun = text.lstrip(b"\r\n").startswith(b"WARC/")
@@ -308,7 +312,7 @@ def _record(source: _Plain | _Gzip, at: int, limits: Limits, form: _Form, taking
     body = _Block(source, text[found.length :], int(written))
     source.vet(int(written) - len(text) + found.length, form)
     head = b""
-    if found.fields.get("content-type", "").lower().startswith("application/http"):
+    if warc.holds_http(found, body.begin(len(warc.HTTP))):
         head = body.head(_HEAD - found.length)
     take, algorithms = taking or (None, ())
     hasher = Hasher(*algorithms)
@@ -336,6 +340,12 @@ class _Block:
         self._begun = begun[:size]
         self.rest = begun[size:]
         self.left = size
+
+    def begin(self, count: int) -> bytes:
+        """Return the first bytes of the block, which stay in it."""
+        while len(self._begun) < min(count, self.left):
+            self._begun += self._more(self.left - len(self._begun))
+        return self._begun[:count]
 
     def head(self, most: int) -> bytes:
         """Take an HTTP head of at most so many bytes from the block's beginning; empty where it has none."""
