@@ -11,9 +11,8 @@ from windrow.engine.run import WarcFile
 from windrow.errors import ArchiveError, UsageError
 from windrow.registry import capable
 from windrow.registry import names as installed
-from windrow.stores.archive.warc_reader import vet
+from windrow.stores.archive.warc_reader import ENDINGS, vet
 
-ENDINGS = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz")
 _LIST = 1 << 26  # bytes
 _OTHER = re.compile(r"[^\w-]+", re.ASCII)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")

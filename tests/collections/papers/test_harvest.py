@@ -30,6 +30,7 @@ from windrow.config import load
 from windrow.engine.ledger import Ledger
 from windrow.engine.progress import Progress
 from windrow.engine.session import Session, SessionSettings
+from windrow.formats.warc import END, header
 from windrow.registry import adapter as adapter_of
 from windrow.stores.wide import Put, open_table
 
@@ -151,6 +152,33 @@ def test_the_index_that_wget_writes_whose_legend_names_no_key_is_read(tmp_path):
     ((key, row),) = made.rows().items()
     place = decoded(row)["file:cdx"]
     assert (key, place["surt"], place["url"]) == (f"sha1:{sha1(GOOD)}", "org,example)/b/a.pdf?q=1", url)
+
+
+def test_papers_of_warc_and_arc_files_without_digests_and_without_an_index_are_taken(tmp_path):
+    names = ("none", "sha256", "md5", "arc")
+    papers = {name: pdf(f"Found in a file of {name}") for name in names}
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\n\r\n"
+    (tmp_path / "warcs").mkdir()
+    told = {
+        "none": [],
+        "sha256": [("WARC-Payload-Digest", f"sha256:{hashlib.sha256(papers['sha256']).hexdigest()}")],
+        "md5": [("WARC-Payload-Digest", f"md5:{hashlib.md5(papers['md5']).hexdigest()}")],
+    }
+    for name, digest in told.items():
+        fields = [("WARC-Date", "2020-01-02T03:04:05Z"), ("WARC-Target-URI", f"http://{name}.example/a.pdf"), *digest]
+        block = head + papers[name]
+        record = header("response", [*fields, ("Content-Type", "application/http; msgtype=response")], len(block))
+        (tmp_path / "warcs" / f"{name}.warc").write_bytes(record + block + END)
+    block = head + papers["arc"]
+    line = b"http://arc.example/a.pdf 192.0.2.1 20200102030405 application/pdf %d\n" % len(block)
+    begin = b"filedesc://x.arc 0.0.0.0 20200102030405 text/plain 9\n1 0 test\n\n\n"
+    (tmp_path / "warcs" / "one.arc").write_bytes(begin + line + block + b"\n")
+    for wanted, more in ((names, ""), (("arc", "none"), f"digests = {[sha1(papers[x]) for x in ('arc', 'none')]}")):
+        root = tmp_path / str(len(wanted))
+        root.mkdir()
+        made = Library(root, "", f'warc = ["{tmp_path}/warcs"]\n{more}')
+        made.run()
+        assert set(made.rows()) == {f"sha1:{sha1(papers[name])}" for name in wanted}
 
 
 def test_what_is_no_paper_has_a_reason_each(harvested):

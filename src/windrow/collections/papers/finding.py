@@ -85,7 +85,8 @@ def _pattern(name: str) -> Callable[[str], bool]:
     return lambda key: found(key) is not None
 
 
-_OTHER_DIGESTS = ("sha256:", "sha512:", "sha1:", "blake2b:")  # of what is kept here: the step makes its own SHA-1
+# Of what is kept here, and of WARC files: the step makes its own SHA-1.
+_OTHER_DIGESTS = ("sha256:", "sha384:", "sha512:", "sha1:", "blake2b:", "md5:")
 _NO_TYPE = Skip(Reason.NOT_WANTED, message="media type")
 _STATUS = Skip(Reason.NOT_WANTED, message="status")
 _DIGEST = Skip(Reason.BAD_LINE, message="digest is no SHA-1 in base 32")

@@ -29,9 +29,9 @@ from windrow.formats.url import normalise
 from windrow.model import ArchivePlace, CdxLine, Finding, KeptResponse, Reading, Visit
 from windrow.reasons import Reason
 from windrow.stores.archive import ArchiveWriter, read_blocks
+from windrow.stores.archive.warc_reader import ENDINGS
 
 CDX_NAMES = (".cdx", ".cdx.gz", ".cdxj", ".cdxj.gz")
-WARC_NAMES = (".warc", ".warc.gz")
 
 PASSING = (
     *(Reason.NOT_FOUND, Reason.DISK_FAILED, Reason.NO_ORIGINAL, Reason.PERMISSION_DENIED),
@@ -102,11 +102,11 @@ class ForeignCapturing:
             self._look(inputs)
 
     def _look(self, inputs: Inputs) -> None:
-        files = [*self._found(inputs.warc, WARC_NAMES)]
+        files = [*self._found(inputs.warc, ENDINGS)]
         piped = [path for path in inputs.cdx if path.is_fifo()]
         indexes = [*self._found([path for path in inputs.cdx if path not in piped], CDX_NAMES)]
         indexes += self._piped(piped) if piped else ()
-        beside = [*self._found({path.parent for path in indexes}, WARC_NAMES)] if indexes else []
+        beside = [*self._found({path.parent for path in indexes}, ENDINGS)] if indexes else []
         for path in (*beside, *files):
             self._files[path.name] = path
         self._try_again()

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from windrow.contract import CAPTURED, Captures, Skip
-from windrow.digest import spelled_alike
+from windrow.digest import spelled_alike, warc
 from windrow.engine.captures.rules import IndexRules, LeftOutLines
 from windrow.engine.crawl.warc_record import ImportedRecord, look, with_methods
 from windrow.formats.cdx import CaptureColumns, CdxFault, Layout, parse_lines
@@ -18,6 +18,8 @@ from windrow.stores.archive.warc_reader import WarcRecord, met
 
 SCAN = 256
 """Records of a WARC file that are looked at together."""
+
+_INDEXED = "sha1"  # the digest of payloads that indexes have
 
 REVISIT = "warc/revisit"
 """The media type by which an index says that a record repeats known bytes."""
@@ -107,7 +109,7 @@ def scan(captures: Captures, job: ScanJob, limits: Limits) -> ChosenLines:
     rules = IndexRules(captures, job.source, job.options)
     wanted: list[CdxLine] = []
     count, after = 0, job.start
-    for one, method in with_methods(met(job.path, job.start, limits)):
+    for one, method in with_methods(met(job.path, job.start, limits, _INDEXED)):
         count, after = count + 1, one.next
         told = look(one, job.path.name, CAPTURED, method)
         if told.visit is None:
@@ -125,12 +127,13 @@ def scan(captures: Captures, job: ScanJob, limits: Limits) -> ChosenLines:
 
 
 def _line(one: WarcRecord, told: ImportedRecord, path: Path) -> CdxLine:
-    """Return the index line of a record."""
+    """Return the index line of a record; where it names no digest of its payload, as in ARC, with that of its bytes."""
     visit = told.visit
     assert visit is not None
     mime = REVISIT if told.refers else visit.kept.mime if visit.kept else ""
     stamp = visit.started.strftime("%Y%m%d%H%M%S")
-    return CdxLine("", stamp, told.url, mime, visit.status, told.payload, one.length, one.offset, path.name)
+    digest = told.payload or ("" if told.refers else warc(f"{_INDEXED}:{one.digests[_INDEXED]}"))
+    return CdxLine("", stamp, told.url, mime, visit.status, digest, one.length, one.offset, path.name)
 
 
 def read_record(job: RecordJob, limits: Limits) -> VerifiedRecord:

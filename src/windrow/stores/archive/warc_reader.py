@@ -25,6 +25,8 @@ from windrow.formats.http import body_at
 from windrow.model import Limits
 from windrow.reasons import Reason
 
+ENDINGS = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz")
+"""How the names of files of WARC and ARC end."""
 GZIP = b"\x1f\x8b\x08"
 ZSTD = (b"\x28\xb5\x2f\xfd", b"\x5d\x2a\x4d\x18")
 """How a Zstandard file begins: with a frame, or with the dictionary of all that follow."""
@@ -200,16 +202,16 @@ def vet(path: Path) -> WarcForm:
         raise ArchiveError(f"it cannot be read: {error.strerror}") from error
 
 
-def met(path: Path, start: int, limits: Limits) -> Iterator[WarcRecord]:
+def met(path: Path, start: int, limits: Limits, *algorithms: str) -> Iterator[WarcRecord]:
     """Yield the records of a file from the place `start` on, which must be 0 or a record's `next`.
 
-    A payload above `limits.transfer` is passed over. Raises `ArchiveError` where the file is no WARC file or the
-    disk cannot be read.
+    A payload above `limits.transfer` is passed over. `digests` of a record has those by the `algorithms` that are
+    named. Raises `ArchiveError` where the file is no WARC file or the disk cannot be read.
     """
     try:
         with path.open("rb", buffering=0) as raw:
             file = cast(BinaryIO, raw)
-            yield from _met(file, start, limits)
+            yield from _met(file, start, limits, algorithms)
     except OSError as error:
         raise ArchiveError(f"{path} cannot be read: {error.strerror}") from error
 
@@ -240,14 +242,14 @@ def _reason(error: OSError) -> Reason:
     return Reason.NOT_FOUND if isinstance(error, FileNotFoundError) else Reason.DISK_FAILED
 
 
-def _met(file: BinaryIO, start: int, limits: Limits) -> Iterator[WarcRecord]:
+def _met(file: BinaryIO, start: int, limits: Limits, algorithms: tuple[str, ...] = ()) -> Iterator[WarcRecord]:
     form, size = _form(file), os.fstat(file.fileno()).st_size
     make = _Gzip if form.packed else _Plain
     at, wasted = start, 0
     while at < size:
         source = make(file, at, limits.ratio)
         try:
-            one = _record(source, at, limits, form)
+            one = _record(source, at, limits, form, (_pass, algorithms))
         except _Trouble as trouble:
             wasted += source.fed
             if wasted > _WASTE + _WASTED * size:
@@ -286,13 +288,18 @@ def _form(file: BinaryIO) -> _Form:
         return _Form(packed, arc.BEGIN, arc.read_line, line=True)
     if packed or not head or warc.BEGIN.match(head):
         return _Form(packed, warc.BEGIN, warc.read_header, line=False)
-    raise ArchiveError("it is no WARC file, nor one of ARC", hint="see docs/howto/read-warc-files.md")
+    what = "it is Zstandard, which has to be taken in" if head[:4] in ZSTD else "it is no WARC file, nor one of ARC"
+    raise ArchiveError(what, hint="see docs/howto/read-warc-files.md", reason=Reason.UNSUPPORTED)
+
+
+def _pass(_piece: bytes) -> None:
+    """Take nothing of a payload."""
 
 
 _Taking = tuple[Callable[[bytes], object], tuple[str, ...]]
 
 
-def _record(source: _Plain | _Gzip, at: int, limits: Limits, form: _Form, taking: _Taking | None = None) -> WarcRecord:
+def _record(source: _Plain | _Gzip, at: int, limits: Limits, form: _Form, taking: _Taking) -> WarcRecord:
     """Read one record; `taking` is given its payload, and names more digests of it."""
     text = b""
     while not form.ended(text):
@@ -314,14 +321,13 @@ def _record(source: _Plain | _Gzip, at: int, limits: Limits, form: _Form, taking
     head = b""
     if warc.holds_http(found, body.begin(len(warc.HTTP))):
         head = body.head(_HEAD - found.length)
-    take, algorithms = taking or (None, ())
+    take, algorithms = taking
     hasher = Hasher(*algorithms)
     large = body.left > limits.transfer
     for piece in body.pieces():
         if not large:
             hasher.update(piece)
-            if take is not None:
-                take(piece)
+            take(piece)
     after = source.end(body.rest)
     reason, message = (Reason.TOO_LARGE, f"more than {limits.transfer} bytes") if large else (None, "")
     size = 0 if large else hasher.size
