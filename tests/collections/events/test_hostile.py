@@ -7,6 +7,7 @@ import pytest
 
 from tests.collections.events.place import calendar, event
 from tests.collections.events.reader import read
+from windrow.collections.events.readers.decoded import text_of
 from windrow.errors import StepError
 from windrow.reasons import Reason
 
@@ -74,3 +75,9 @@ def test_a_calendar_with_an_event_in_each_second_has_a_bound_and_costs_no_other(
     found, unread = read(calendar(every, event("b", ":20260915T090000Z", "Budget")), "icalendar")
     assert (len(found), unread) == (10_001, [])
     assert found[-1].value["title"] == "Budget"
+
+
+@pytest.mark.parametrize("charset", ["undefined", "idna", "punycode", "unicode_escape", "bz2", "hex", "no-such"])
+def test_a_charset_that_only_python_knows_is_passed_over(charset):
+    text = "é-b9" * 300
+    assert text_of(text.encode(), f"text/calendar; charset={charset}") == text
