@@ -101,6 +101,32 @@ def test_a_changed_row_of_the_tracker(root):
     assert tables(root)["zip_action"] == before["zip_action"]
 
 
+@pytest.mark.parametrize("table", ["session_task", "crawling_session", "file_source_has_zip", "zip_download"])
+def test_a_table_of_the_tracker_that_was_emptied_is_told_and_mended(root, table):
+    before = tables(root)
+    change(root / "tracker.sqlite", f"DELETE FROM {table}")
+    found = faults(root)
+    assert [one.where for one in found] == [f"tracker, {table}"]
+    assert "windrow run" in found[0].hint
+    for path in root.glob("tracker.sqlite*"):
+        path.unlink()
+    assert finish(root) == 0
+    assert faults(root) == []
+    assert tables(root)["zip_download"] == before["zip_download"]
+
+
+def test_a_table_of_the_tracker_that_was_dropped_is_told(root):
+    with sqlite3.connect(root / "tracker.sqlite") as tracker:
+        tracker.execute("DROP TABLE xml_log")
+    tracker.close()
+    assert [(one.where, one.what) for one in faults(root)] == [("tracker, xml_log", "is not there")]
+
+
+def test_a_row_that_a_person_deleted_from_a_log_of_the_tracker_is_no_fault(root):
+    change(root / "tracker.sqlite", "DELETE FROM session_task WHERE id = 1")
+    assert faults(root) == []
+
+
 def test_a_store_of_another_version_is_told_and_mended(root):
     before = tables(root)
     change(root / "drops.sqlite", "DELETE FROM context")

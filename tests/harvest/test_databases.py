@@ -82,6 +82,18 @@ def test_the_same_rows(tmp_path, url, expected):
     assert read(url) == expected
 
 
+def test_a_table_of_the_tracker_that_was_emptied_is_told(tmp_path, url):
+    root = place(tmp_path, url)
+    assert finish(root) == 0
+    workspace = windrow.open(root)
+    assert check(workspace.config, workspace.ledger()).faults == []
+    engine = connect(url)
+    with engine.begin() as connection:
+        connection.execute(sa.text("DELETE FROM session_task"))
+    engine.dispose()
+    assert [one.where for one in check(workspace.config, workspace.ledger()).faults] == ["tracker, session_task"]
+
+
 @pytest.mark.parametrize("step", ["xsd", "upload", "data"])
 def test_the_same_rows_after_kill_9(tmp_path, url, expected, step):
     root = place(tmp_path, url)

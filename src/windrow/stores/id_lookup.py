@@ -67,14 +67,27 @@ def _tables(kind: str) -> tuple[sa.Table, sa.Table]:
     return link, checkpoint
 
 
+def _of_database(engine: sa.Engine, name: str) -> str:
+    """Name the books of one database: the `windrow` database of a MariaDB serves all others of its server."""
+    return f"{name}@{engine.url.database}" if engine.dialect.name in MARIADB else name
+
+
+def tables_with_rows(connection: sa.Connection, name: str) -> set[str]:
+    """Return the tables of books in which rows were written once, whether any is left or not; makes nothing."""
+    link, _ = _tables(connection.dialect.name)
+    if not sa.inspect(connection).has_table(link.name, schema=link.schema):
+        return set()
+    mine = (link.c.books == _of_database(connection.engine, name), link.c.id != LEFT_OUT)
+    return set(connection.scalars(sa.select(link.c.table_name).where(*mine).distinct()))
+
+
 class IdLookup:
     """The ids behind the keys of one book; what was looked up lately is remembered."""
 
     def __init__(self, engine: sa.Engine, name: str) -> None:
         """Make the two tables where they are missing."""
         self._kind = engine.dialect.name
-        # One server's `windrow` database serves the books of all its other databases.
-        self._name = f"{name}@{engine.url.database}" if self._kind in MARIADB else name
+        self._name = _of_database(engine, name)
         self.link, self.checkpoint = _tables(self._kind)
         self._known: dict[str, dict[str, int]] = {}
         self._next: dict[str, int] = {}

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from windrow.collections.drops.collection import COLLECTION
 from windrow.collections.drops.database.table_store import TableStore
-from windrow.collections.drops.database.tracker_tables import DATABASE, TRACKER
+from windrow.collections.drops.database.tracker_tables import BOOKS, DATABASE, TRACKER
 from windrow.collections.drops.element import SUMMARY, TABLES
 from windrow.collections.drops.phase import PHASES
 from windrow.collections.drops.settings import drops_of
@@ -20,6 +20,7 @@ from windrow.engine.check import Fault
 from windrow.engine.ledger import Ledger
 from windrow.model import Status
 from windrow.stores.connect import READS, connect, guarded, named
+from windrow.stores.id_lookup import tables_with_rows
 
 AGAIN = "drop the tracker's tables, or empty all of them (an SQLite file: move it away), then: windrow run"
 
@@ -54,9 +55,14 @@ def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
         return
     engine = connect(named(drops.tracker.url, DATABASE), password(drops.tracker))
     with guarded(engine), engine.connect().execution_options(**READS) as connection:
-        if not sa.inspect(connection).has_table("zip_action"):
+        there = set(sa.inspect(connection).get_table_names())
+        if "zip_action" not in there:
             yield Fault("tracker", "has no tables yet; windrow run makes them")
             return
+        if lost := sorted(TRACKER.tables.keys() - there):
+            yield from (Fault(f"tracker, {name}", "is not there", AGAIN) for name in lost)
+            return
+        emptied = list(_emptied(connection))
         books = {}
         for kind, name in (("zip", "zip_action"), ("xml", "xml_file")):
             table = TRACKER.tables[name]
@@ -64,7 +70,15 @@ def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
             for phase, status, count in connection.execute(sa.select(*state, sa.func.count()).group_by(*state)):
                 books[kind, phase, status] = count
     engine.dispose()
+    yield from (Fault(f"tracker, {name}", "has no rows, although some were written", AGAIN) for name in emptied)
     yield from _compared(books, told)
+
+
+def _emptied(connection: sa.Connection) -> Iterator[str]:
+    """Yield the tables whose rows are all gone; single rows that a person deleted stay away, and are no fault."""
+    for name in sorted(tables_with_rows(connection, BOOKS) & TRACKER.tables.keys()):
+        if connection.scalar(sa.select(sa.literal(1)).select_from(TRACKER.tables[name]).limit(1)) is None:
+            yield name
 
 
 def _compared(books: Mapping[Count, int], told: Mapping[Count, int]) -> Iterator[Fault]:

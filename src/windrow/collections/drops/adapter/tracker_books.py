@@ -9,7 +9,7 @@ from windrow.collections.drops import name as names
 from windrow.collections.drops.database.declared import Declared, declare
 from windrow.collections.drops.database.projection import grown, project
 from windrow.collections.drops.database.seed import seeds
-from windrow.collections.drops.database.tracker_tables import DATABASE, NATURAL, TRACKER
+from windrow.collections.drops.database.tracker_tables import BOOKS, DATABASE, NATURAL, TRACKER
 from windrow.collections.drops.settings import drops_of
 from windrow.config import Workspace
 from windrow.config.password import password
@@ -34,7 +34,7 @@ class Tracker:
         """Open the tracker's database, making what is missing of it."""
         drops = drops_of(workspace.sections)
         self.books = ProjectionTables(
-            drops.tracker.url, TRACKER, "drops", adopt=NATURAL, database=DATABASE, password=password(drops.tracker)
+            drops.tracker.url, TRACKER, BOOKS, adopt=NATURAL, database=DATABASE, password=password(drops.tracker)
         )
         self._declared = declared(workspace, sources)
         self._at: int | None = None

@@ -17,6 +17,9 @@ from windrow.stores.column import MARIADB, OTHERS, guard, last_update, moment, n
 DATABASE = "phenodcc_tracker"
 """What the database is called on a server unless configured otherwise."""
 
+BOOKS = "drops"
+"""What its books are called beside others in one place."""
+
 TRACKER = sa.MetaData()
 """The 17 tables."""
 
