@@ -325,3 +325,28 @@ def test_a_server_that_is_away_and_one_that_is_none_are_said(tmp_path, monkeypat
     with pytest.raises(ConfigError):
         CouchDocuments(str(Path("a.db")), [DocumentDatabase("a")])
     assert issubclass(StoreUnreachable, StoreError)
+
+
+@pytest.mark.parametrize("body", [b"[]", b"null", b"7", b"[" * 100_000, b"<html>", b'{"rows": 7, "doc_count": "many"}'])
+def test_an_answer_that_is_none_of_a_couchdb_is_said(body):
+    class Handler(BaseHTTPRequestHandler):
+        def answer(self):
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            is_design = self.path.endswith(DESIGN) and body.startswith(b"{")
+            content = b"{}" if is_design else body
+            self.send_response(201 if self.command == "PUT" and is_design else 200)
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_GET = do_PUT = do_POST = answer  # noqa: N815 as the library calls them
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as there:
+        threading.Thread(target=there.serve_forever, daemon=True).start()
+        with pytest.raises(StoreError) as refused:
+            CouchDocuments(f"http://127.0.0.1:{there.server_port}/", [DocumentDatabase("a", VIEWS)]).count("a")
+        there.shutdown()
+    assert "CouchDB" in str(refused.value)

@@ -65,7 +65,7 @@ class CouchDocuments:
         # Without a reduce: a client that asks for a view, and says no more, means its rows.
         wanted = {"language": "javascript", "views": {view.name: {"map": _map(view)} for view in database.views}}
         for _ in range(_TRIES):
-            found = self._ask("GET", f"/{database.name}/{DESIGN}", good=(200, 404))
+            found = self._ask("GET", f"/{database.name}/{DESIGN}", good=(200, 404), shape=dict)
             known = found.value if found.status == 200 else {}
             if all(known.get(name) == value for name, value in wanted.items()):
                 return
@@ -77,8 +77,10 @@ class CouchDocuments:
 
     # The line to the server.
 
-    def _ask(self, method: str, path: str, value: Any = None, *, good: tuple[int, ...] = (200,)) -> _Answered:
-        """Make one request; one that the server could not take now is made again."""
+    def _ask(
+        self, method: str, path: str, value: Any = None, *, good: tuple[int, ...] = (200,), shape: type = object
+    ) -> _Answered:
+        """Make one request; one that the server could not take now is made again. `shape` is that of a good answer."""
         # CouchDB refuses a whole request for half of a surrogate pair, which JSON of a source may have.
         body = None if value is None else json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
         told = ""
@@ -92,13 +94,34 @@ class CouchDocuments:
                 told = str(error) or type(error).__name__
                 continue
             if status in good:
-                return _Answered(status, _json(content))
+                said = _json(content)
+                if status < 300 and not isinstance(said, shape):
+                    raise self._strange()
+                return _Answered(status, said)
             told = f"{method} {path[:200]}: status {status}, {content[:300].decode('utf-8', 'replace')}"
             if status in {401, 403}:
                 raise StoreError(f"{self._url}: {told}", hint="look at events.documents_secret")
             if status < 500 and status not in {408, 425, 429}:
                 raise StoreError(f"{self._url}: {told}")
         raise StoreUnreachable(f"{self._url}: {told}")
+
+    def _rows_of(self, method: str, path: str, value: Any = None) -> list[dict[str, Any]]:
+        """Make one request whose answer has rows."""
+        rows = self._ask(method, path, value, shape=dict).value.get("rows")
+        if not isinstance(rows, list) or not all(isinstance(one, dict) for one in rows):
+            raise self._strange()
+        return rows
+
+    def _number(self, path: str, name: str, *, good: tuple[int, ...] = (200,)) -> int:
+        """Ask for an object, and return a number in it; 0 where there is none."""
+        found = self._ask("GET", path, good=good, shape=dict)
+        number = found.value.get(name, 0) if found.status == 200 else 0
+        if not isinstance(number, int):
+            raise self._strange()
+        return number
+
+    def _strange(self) -> StoreError:
+        return StoreError(f"{self._url}: its answer is none of a CouchDB's", hint="look at events.documents")
 
     def _once(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
         if self._connection is None:
@@ -116,15 +139,14 @@ class CouchDocuments:
 
     def checkpoint(self) -> int:
         """Return the number that was last written with documents, 0 at first."""
-        found = self._ask("GET", f"/{self._first}/{_LOCAL}", good=(200, 404))
-        return int(found.value.get("checkpoint", 0)) if found.status == 200 else 0
+        return self._number(f"/{self._first}/{_LOCAL}", "checkpoint", good=(200, 404))
 
     def _set_checkpoint(self, value: int) -> None:
         for _ in range(_TRIES):
-            found = self._ask("GET", f"/{self._first}/{_LOCAL}", good=(200, 404))
+            found = self._ask("GET", f"/{self._first}/{_LOCAL}", good=(200, 404), shape=dict)
             told = {"_id": _LOCAL, "checkpoint": value}
             if found.status == 200:
-                told["_rev"] = found.value["_rev"]
+                told["_rev"] = found.value.get("_rev")
             if self._ask("PUT", f"/{self._first}/{_LOCAL}", told, good=(201, 202, 409)).status != 409:
                 return
         raise StoreError(f"{self._url}: somebody else writes the checkpoint of {self._first}")
@@ -173,7 +195,7 @@ class CouchDocuments:
         """Write documents at once; return those that somebody else wrote meanwhile."""
         if not told:
             return {}
-        answer = self._ask("POST", f"/{database}/_bulk_docs", {"docs": told}, good=(201, 202, 413))
+        answer = self._ask("POST", f"/{database}/_bulk_docs", {"docs": told}, good=(201, 202, 413), shape=list)
         if answer.status == 413:
             return self._large(database, told, wanted)
         conflicts: dict[str, Mapping[str, Any] | None] = {}
@@ -199,7 +221,7 @@ class CouchDocuments:
 
     def _known(self, database: str, ids: Sequence[str]) -> dict[str, Stored]:
         path = f"/{database}/_all_docs?include_docs=true&conflicts=true"
-        rows = self._ask("POST", path, {"keys": list(ids)}).value["rows"]
+        rows = self._rows_of("POST", path, {"keys": list(ids)})
         return {one["doc"]["_id"]: one["doc"] for one in rows if one.get("doc") and not _gone(one)}
 
     def get(self, database: str, ids: Sequence[str]) -> dict[str, Stored]:
@@ -225,7 +247,7 @@ class CouchDocuments:
         skip = 0
         while True:
             path = f"/{database}/{DESIGN}/_view/{quote(view.name)}?{urlencode({**asked, 'skip': skip})}"
-            rows = self._ask("GET", path).value["rows"]
+            rows = self._rows_of("GET", path)
             for one in rows:
                 if one.get("doc") and not (span.end and one["key"] == high):
                     yield _plain(one["doc"])
@@ -236,15 +258,15 @@ class CouchDocuments:
     def count(self, database: str) -> int:
         """Count the documents of a database, those of its design apart."""
         between = urlencode({"startkey": '"_design/"', "endkey": '"_design0"'})
-        designs = self._ask("GET", f"/{database}/_all_docs?{between}").value["rows"]
-        return int(self._ask("GET", f"/{database}").value["doc_count"]) - len(designs)
+        designs = self._rows_of("GET", f"/{database}/_all_docs?{between}")
+        return self._number(f"/{database}", "doc_count") - len(designs)
 
     def ids(self, database: str) -> Iterator[str]:
         """Yield the ids of all documents of a database."""
         last = ""
         while True:
             asked = {"limit": _PAGE + 1, "startkey": json.dumps(last)} if last else {"limit": _PAGE + 1}
-            rows = self._ask("GET", f"/{database}/_all_docs?{urlencode(asked)}").value["rows"]
+            rows = self._rows_of("GET", f"/{database}/_all_docs?{urlencode(asked)}")
             names = [one["id"] for one in rows if one["id"] != last]
             yield from (name for name in names if not name.startswith("_"))
             if len(rows) <= _PAGE:
@@ -310,6 +332,6 @@ def _plain(document: Mapping[str, Any]) -> Stored:
 
 def _json(content: bytes) -> Any:
     try:
-        return json.loads(content) if content else None
-    except ValueError:
+        return json.loads(content) if content else {}
+    except (ValueError, RecursionError):
         raise StoreError("the server's answer is no JSON: is this a CouchDB?") from None
