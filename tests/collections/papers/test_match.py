@@ -6,6 +6,7 @@ import gzip
 import json
 import random
 from collections import Counter
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -174,6 +175,26 @@ def test_records_of_three_catalogues_are_read(shared):
 def test_lines_that_are_no_records_are_refused(line):
     with pytest.raises(StepError):
         parse(line)
+
+
+ODD = (None, True, 1, 1e300, "x", "\ud800", [], {}, [[]], [None], {"date-parts": 7}, {"date-parts": [["x"]]})
+
+
+@pytest.mark.parametrize("record", [CROSSREF, FATCAT, {"message-type": "work", "message": CROSSREF}])
+def test_a_record_of_a_catalogue_with_values_of_other_kinds_is_read_or_refused(tmp_path, record):
+    index = CatalogueIndex(tmp_path / "catalogue.db", stubs=STUBS)
+    lines = [json.dumps(record | {name: odd}).encode() for name in (*record, "issued", "published") for odd in ODD]
+    imported = index.take(lines)
+    assert imported.taken + imported.refused.total() == len(lines)
+    index.close()
+
+
+def test_a_packed_catalogue_that_is_damaged_is_told_as_such(tmp_path):
+    content = gzip.compress(b"".join(b'{"number": %d}\n' % at for at in range(5_000)), mtime=0)
+    for at in range(20, len(content), len(content) // 50):
+        (tmp_path / "lines.gz").write_bytes(content[:at] + bytes([content[at] ^ 255]) + content[at + 1 :])
+        with suppress(UsageError):
+            list(read_lines(tmp_path / "lines.gz"))
 
 
 def test_numbers_of_a_catalogue_that_no_year_and_no_pmid_has_leave_its_record_without_them():

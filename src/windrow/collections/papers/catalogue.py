@@ -45,7 +45,7 @@ def parse(line: bytes) -> CatalogueRecord:
         raise StepError("the line is not JSON", Reason.BAD_LINE) from None
     if not isinstance(told, dict):
         raise StepError("the line is no object", Reason.BAD_LINE)
-    told = told.get("message", told) if "message-type" in told else told
+    told = _object(told.get("message", told)) if "message-type" in told else told
     made = _made(told)
     if not made.title:
         raise StepError("the record has no title", Reason.NOT_WANTED)
@@ -73,7 +73,7 @@ def _crossref(told: Mapping[str, Any]) -> CatalogueRecord:
     if not names:
         raise StepError("the record has no author with a family name", Reason.NOT_WANTED)
     title, subtitle = _first(told.get("title")), _first(told.get("subtitle"))
-    parts = (told.get("published") or told.get("issued") or told.get("created") or {}).get("date-parts")
+    parts = _object(told.get("published") or told.get("issued") or told.get("created")).get("date-parts")
     doi = _text(told.get("DOI")).lower()
     return CatalogueRecord(
         doi, f"{title}:{subtitle}" if subtitle else title, tuple(names[:_AUTHORS]), _year(_first_of(_first_of(parts))),
@@ -82,12 +82,10 @@ def _crossref(told: Mapping[str, Any]) -> CatalogueRecord:
 
 
 def _fatcat(told: Mapping[str, Any]) -> CatalogueRecord:
-    ids = told.get("ext_ids") if isinstance(told.get("ext_ids"), dict) else {}
-    assert isinstance(ids, dict)
+    ids = _object(told.get("ext_ids"))
     title, subtitle = _text(told.get("title")), _text(told.get("subtitle"))
     names = [name for one in _objects(told.get("contribs")) if (name := _text(one.get("raw_name")))]
-    container = told.get("container") if isinstance(told.get("container"), dict) else {}
-    assert isinstance(container, dict)
+    container = _object(told.get("container"))
     return CatalogueRecord(
         f"release_{_text(told.get('ident'))}", f"{title}:{subtitle}" if subtitle else title, tuple(names[:_AUTHORS]),
         _year(told.get("release_year")), _text(container.get("name")), _text(told.get("release_type")),
@@ -96,14 +94,12 @@ def _fatcat(told: Mapping[str, Any]) -> CatalogueRecord:
 
 
 def _openalex(told: Mapping[str, Any]) -> CatalogueRecord:
-    ids = told.get("ids") if isinstance(told.get("ids"), dict) else {}
-    assert isinstance(ids, dict)
-    place = told.get("primary_location") or {}
-    journal = (place.get("source") or {}) if isinstance(place, dict) else {}
+    ids = _object(told.get("ids"))
+    journal = _object(_object(told.get("primary_location")).get("source"))
     names = [
         name
         for one in _objects(told.get("authorships"))
-        if isinstance(one.get("author"), dict) and (name := _text(one["author"].get("display_name")))
+        if (name := _text(_object(one.get("author")).get("display_name")))
     ]
     pmid = _text(ids.get("pmid")).rstrip("/").rpartition("/")[2]
     return CatalogueRecord(
@@ -156,7 +152,12 @@ def arxiv_of(written: str) -> str:
 
 
 def _text(value: Any) -> str:
-    return " ".join(value.split()) if isinstance(value, str) else ""
+    """Return a text without halves of pairs, which no database takes; empty where it is none."""
+    return " ".join(value.encode("utf-8", "replace").decode().split()) if isinstance(value, str) else ""
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _objects(value: Any) -> Sequence[Mapping[str, Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
 from isal import igzip
+from isal.igzip_lib import error as IsalError  # noqa: N812
 
 from windrow.collections.papers.catalogue import CatalogueRecord, parse
 from windrow.collections.papers.slug import matched_slug
@@ -145,7 +147,7 @@ def read_lines(path: Path) -> Iterator[bytes]:
         with _open_packed(path) if packed else path.open("rb") as file:
             while line := file.readline(_LONGEST):
                 yield line
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error, IsalError) as error:  # type: ignore[misc]
         raise UsageError(f"{path} cannot be read: {error}") from None
 
 
