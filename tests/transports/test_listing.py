@@ -38,6 +38,10 @@ PAGE = "https://h/drop/add/"
         ("-rw-r--r-- 1 u g 1,441,792 Nov 21 11:35 commas.zip", "commas.zip", 1441792, True),
         ("11-21-26  11:35AM  1,441 dos.zip", "dos.zip", 1441, True),
         ("2026-11-21  11:35  1441 dos.zip", "dos.zip", 1441, True),
+        ("-rw-r--r-- 1 u g 5 21 Nov 11:35 day first.zip", "day first.zip", 5, True),
+        ("-rw-r--r-- 1 u g 5 21. Nov  2025 day first.zip", "day first.zip", 5, True),
+        ("-rw-r--r-- 1 20 5 11 Nov 21 2025 numbers.zip", "numbers.zip", 11, True),
+        ("-rw-r--r-- 1 u g 5 2026-11-21 no hour.zip", "no hour.zip", 5, True),
     ],
 )
 def test_list(line: str, name: str, size: int | None, is_file: bool) -> None:
@@ -74,8 +78,16 @@ def test_a_line_of_list_that_cannot_be_read_is_told_beside_the_others() -> None:
     ],
 )
 def test_mlsd(line: str, expected: tuple[str, int | None, bool]) -> None:
-    (entry,) = ftp_listing.facts("add", [line, "type=cdir; .", "type=pdir; ..", "type=dir; ..", "garbage"])
+    (entry,) = ftp_listing.facts("add", [line, "type=cdir; .", "type=pdir; ..", "type=dir; ..", ""])
     assert (entry.name, entry.size, entry.is_file) == expected
+
+
+def test_a_line_of_mlsd_that_cannot_be_read_is_told_beside_the_others() -> None:
+    lines = ["type=file;size=3; a", "b.zip", "rest of a name.zip", "type=file;size=3;", *["garbage"] * 1000]
+    entry, *strange = ftp_listing.facts("add", lines)
+    assert (entry.name, entry.size, entry.reason) == ("a", 3, None)
+    assert [one.name for one in strange] == [*lines[1:4], *["garbage"] * (ftp_listing.STRANGE - 3)]
+    assert {one.reason for one in strange} == {Reason.PROTOCOL_ERROR}
 
 
 @given(st.lists(st.text(alphabet="-drwx 0123456789:NovabJan<DIR>;=\t\x00", max_size=80)))
@@ -85,7 +97,15 @@ def test_no_line_breaks_the_reading(lines: list[str]) -> None:
     ftp_listing.names(lines)
 
 
-@pytest.mark.parametrize("line", ["-" + "r" * 9 + " " * 8000, "-rw-r--r-- " + "1 " * 4000, "-rwxr-xr-x " + "a " * 4000])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "-" + "r" * 9 + " " * 8000,
+        "-rw-r--r-- " + "1 " * 4000,
+        "-rwxr-xr-x " + "a " * 4000,
+        "-rw-r--r-- " + "1 1 Nov " * 1000,
+    ],
+)
 def test_a_hostile_line_takes_no_time(line: str) -> None:
     begun = time.monotonic()
     ftp_listing.columns("", [line] * 50)

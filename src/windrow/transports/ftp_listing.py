@@ -21,8 +21,9 @@ WHOLE = 64 * 2**20
 
 _UNIX = re.compile(
     r"(?P<kind>[-dlbcpsD])[-rwxsStTlL+.@]{9,11}\s++(?:\S++\s++){1,7}?(?P<size>\d[\d,]*+|-)\s++"
-    r"(?:[^\W\d]{3,4}+\.?\s++\d{1,2}\s++(?:\d{4}|\d{1,2}:\d{2})"
-    r"|(?:\d{4}-)?\d{2}-\d{2}[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?: [+-]\d{4})?) (?P<name>.+)"
+    r"(?:(?:[^\W\d]{3,4}+\.?\s++\d{1,2}|\d{1,2}\.?\s++[^\W\d]{3,4}+\.?)\s++(?:\d{4}|\d{1,2}:\d{2})"
+    r"|(?:\d{4}-)?\d{2}-\d{2}[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?: [+-]\d{4})?"
+    r"|\d{4}-\d{2}-\d{2}) (?P<name>.+)"
 )
 _DOS = re.compile(
     r"(?:\d{2}-\d{2}-\d{2,4}|\d{4}-\d{2}-\d{2})\s++\d{2}:\d{2}(?:[AP]M)?"
@@ -57,13 +58,18 @@ def stamp(text: str) -> datetime | None:
 def facts(folder: str, lines: Iterable[str]) -> list[ListingEntry]:
     """Read the lines of MLSD (RFC 3659, section 7): `fact=value;... name`.
 
+    A line that is none, such as the rest of a name with a line feed, is an entry with the reason PROTOCOL_ERROR.
+
     >>> facts("add", ["type=file;size=3;modify=20260102030405; a b.zip", "type=cdir; ."])[0].name
     'a b.zip'
     """
-    found = []
+    found: list[ListingEntry] = []
+    strange: list[ListingEntry] = []
     for line in lines:
         told, _, name = line.partition(" ")
-        if not name:
+        if not name or (told and "=" not in told):
+            if line.strip():
+                strange.append(ListingEntry(folder, line[:SHOWN], reason=Reason.PROTOCOL_ERROR))
             continue
         fact = {key.lower(): value for key, _, value in (one.partition("=") for one in told.split(";"))}
         kind = fact.get("type", "file").lower()
@@ -71,7 +77,7 @@ def facts(folder: str, lines: Iterable[str]) -> list[ListingEntry]:
             continue
         size = fact.get("size", "")
         found.append(ListingEntry(folder, name, _number(size), stamp(fact.get("modify", "")), kind == "file"))
-    return found
+    return found + strange[:STRANGE]
 
 
 def columns(folder: str, lines: Iterable[str]) -> list[ListingEntry] | None:
