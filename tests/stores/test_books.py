@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from windrow.errors import ConfigError, StoreError, StoreUnreachable
 from windrow.stores.column import guard, last_update, nocase, unsigned
 from windrow.stores.connect import connect
-from windrow.stores.projected_rows import LateReference, RowMaking, RowPut, Seed
+from windrow.stores.projected_rows import LateReference, RowMaking, RowPut, SameValues, Seed
 from windrow.stores.projection import ProjectionTables
 
 
@@ -87,6 +87,18 @@ def author(key, name=None, **values):
 
 def book(key, by, state=1, **values):
     return RowPut("book", key, {"title": key, "state": state, **values}, {"author_id": ("author", by)})
+
+
+def test_many_rows_get_the_same_values_where_they_are_there_and_nobody_has_taken_them_over(books):
+    books.apply([author("x"), *(book(f"b{number}", "x") for number in range(9))], 1)
+    run_sql(books, "UPDATE book SET copies = 7 WHERE title = 'b4'")
+    run_sql(books, "DELETE FROM book WHERE title = 'b6'")
+    told = ["b3", "b1", "b2", "b4", "b6", "b7", "never made", "new"]
+    books.apply([SameValues("book", told, {"state": 5}, ("copies", 7)), book("new", "x", 2)], 2)
+    assert rows(books, "book", "title", "state") == [
+        ("b0", 1), ("b1", 5), ("b2", 5), ("b3", 5), ("b4", 1), ("b5", 1), ("b7", 5), ("b8", 1), ("new", 5),
+    ]  # fmt: skip
+    assert books.checkpoint() == 2
 
 
 def test_rows_are_made_in_order_with_their_checkpoint(books):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import sqlalchemy as sa
 
 from windrow.stores.id_lookup import LEFT_OUT, IdLookup, chunks
-from windrow.stores.projected_rows import RowMaking, RowValues, among, follow
+from windrow.stores.projected_rows import RowMaking, RowValues, SameValues, among, follow
 
 FEW = 4
 """Rows to get the same values that are still written one by one."""
@@ -55,6 +55,20 @@ class RowBatch:
             late = {key: row for key, row in tables.get(table.name, {}).items() if row.late}
             if late:
                 self._refer_late(table, late)
+
+    def write_same(self, groups: Iterable[SameValues]) -> None:
+        """Write what many rows have in common, into those that are there."""
+        for one in groups:
+            table = self._metadata.tables[one.table]
+            ids = self._links.ids(self._connection, table.name, one.keys)
+            self._change(table, [ids[key] for key in one.keys if ids.get(key, LEFT_OUT)], one.values, one.unless)
+
+    def _change(
+        self, table: sa.Table, numbers: Iterable[int], values: Mapping[str, Any], unless: tuple[str, object] | None
+    ) -> None:
+        for part in chunks(sorted(numbers)):
+            change = table.update().where(among(table.c.id, part)).values(dict(values))
+            self._connection.execute(_guarded(change, table, unless))
 
     def _write(self, table: sa.Table, rows: Mapping[str, RowValues]) -> None:
         again = self._deleted(table, rows)
@@ -202,9 +216,7 @@ class RowBatch:
                 shape = (tuple(name for name, _ in values), unless)
                 single.setdefault(shape, []).extend({**dict(values), "its_id": number} for number in numbers)
                 continue
-            for part in chunks(numbers):
-                change = table.update().where(among(table.c.id, part)).values(dict(values))
-                self._connection.execute(_guarded(change, table, unless))
+            self._change(table, numbers, dict(values), unless)
         for (names, unless), some_rows in single.items():
             change = table.update().where(table.c.id == sa.bindparam("its_id"))
             change = _guarded(change.values({name: sa.bindparam(name) for name in names}), table, unless)

@@ -50,6 +50,18 @@ class RowPut(NamedTuple):
     late: Mapping[str, LateReference] = _NONE
 
 
+class SameValues(NamedTuple):
+    """The rows of `table` known by `keys`, those that are there, have the same values at the end of a batch.
+
+    That is what a `RowPut` which never makes a row says of one row, for many at once.
+    """
+
+    table: str
+    keys: Sequence[str]
+    values: Mapping[str, object]
+    unless: tuple[str, object] | None = None
+
+
 class RowValues:
     """Everything that one batch says of one row; of each column the last word."""
 
@@ -106,10 +118,14 @@ def fold(puts: Iterable[RowPut]) -> dict[str, dict[str, RowValues]]:
 
 
 def among(column: sa.ColumnElement[int], numbers: Sequence[int]) -> sa.ColumnElement[bool]:
-    """Return the condition that a column has one of some numbers, which are written into the statement.
+    """Return the condition that a column has one of some numbers: as a span where they are all that are in it.
 
-    To bind each of them by a name of its own takes longer than the statement itself.
+    Others are written into the statement: to bind each of them by a name of its own takes longer than the statement
+    itself.
     """
+    wanted = set(numbers)
+    if wanted and max(wanted) - min(wanted) + 1 == len(wanted):
+        return column.between(min(wanted), max(wanted))
     written = sa.bindparam(None, [*map(int, numbers)], type_=sa.BigInteger(), expanding=True, literal_execute=True)
     return column.in_(written)
 

@@ -1,8 +1,8 @@
 """A standard's own bookkeeping, projected from the ledger.
 
-A projection says what it knows as `RowPut`s; `ProjectionTables` finds or makes the rows, gives them ids, and
-writes a batch and its checkpoint in one transaction. Projecting the same facts into empty tables
-gives the same rows with the same ids, however the facts were cut into batches.
+A projection says what it knows as `RowPut`s and `SameValues`; `ProjectionTables` finds or makes the
+rows, gives them ids, and writes a batch and its checkpoint in one transaction. Projecting the same
+facts into empty tables gives the same rows with the same ids, however the facts were cut into batches.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from windrow.errors import StoreError
 from windrow.stores.batch import RowBatch
 from windrow.stores.connect import guarded, named, reach, where
 from windrow.stores.id_lookup import IdLookup
-from windrow.stores.projected_rows import RowPut, Seed, fold, plant
+from windrow.stores.projected_rows import RowPut, SameValues, Seed, fold, plant
 
 _NONE: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
@@ -88,7 +88,7 @@ class ProjectionTables:
         with guarded(self.engine), self.engine.begin() as connection:
             return self.links.keys(connection, table)
 
-    def apply(self, puts: Iterable[RowPut], checkpoint: int) -> None:
+    def apply(self, puts: Iterable[RowPut | SameValues], checkpoint: int) -> None:
         """Write a batch and the seq up to which it tells the facts: all of it or nothing."""
         self._write(list(puts), checkpoint)
 
@@ -96,7 +96,7 @@ class ProjectionTables:
         """Write what is no fact of the ledger, such as a transfer's progress; the checkpoint stays."""
         self._write(list(puts), None)
 
-    def _write(self, puts: Sequence[RowPut], checkpoint: int | None) -> None:
+    def _write(self, puts: Sequence[RowPut | SameValues], checkpoint: int | None) -> None:
         with guarded(self.engine):
             try:
                 self._once(puts, checkpoint, careful=False)
@@ -104,11 +104,12 @@ class ProjectionTables:
                 # Somebody else deleted or added rows: look which are there, and try once more.
                 self._once(puts, checkpoint, careful=True)
 
-    def _once(self, puts: Sequence[RowPut], checkpoint: int | None, *, careful: bool) -> None:
+    def _once(self, puts: Sequence[RowPut | SameValues], checkpoint: int | None, *, careful: bool) -> None:
         try:
             with self.engine.begin() as connection:
                 batch = RowBatch(connection, self.metadata, self.links, self.adopt, careful=careful)
-                batch.write(fold(puts))
+                batch.write(fold(one for one in puts if type(one) is RowPut))
+                batch.write_same(one for one in puts if type(one) is SameValues)
                 if checkpoint is not None:
                     self.links.reach(connection, checkpoint)
         except BaseException:

@@ -263,15 +263,16 @@ _PARAMETERS = tuple(
 )
 
 # A record holds one procedure at most and begins its entity, so that both are found by the entity's
-# id from any depth: a parameter, or a metadata of a media file within it.
+# id from any depth: a parameter, or a metadata of a media file within it. The records of a document are few and looked
+# at first; SQLite keeps to the order of a CROSS JOIN.
 _OF_PARAMETERS = """
-    SELECT t.submission_id, t.entity_id, c.centre_id AS centre, c.pipeline AS pipeline,
-      p.procedure_id AS "procedure", t.parameter_id AS parameter
-    FROM {table} t
-    JOIN {record} r ON r.id = t.entity_id
-    JOIN "procedure" p ON p.parent_id = r.id
-    JOIN centre_procedure c ON c.id = r.parent_id
-    WHERE {{chosen}}"""
+    SELECT t.submission_id, t.id AS entity_id, c.centre_id AS centre, c.pipeline AS pipeline,
+      p.procedure_id AS "procedure", v.parameter_id AS parameter
+    FROM {record} t
+    CROSS JOIN {table} v
+    JOIN "procedure" p ON p.parent_id = t.id
+    JOIN centre_procedure c ON c.id = t.parent_id
+    WHERE v.entity_id = t.id AND {{chosen}}"""
 
 _OF_SPECIMENS = """
     SELECT t.submission_id, t.entity_id, c.centre_id AS centre, t.pipeline AS pipeline,

@@ -17,7 +17,7 @@ from windrow.collections.drops.database.seed import action
 from windrow.collections.drops.phase import phase
 from windrow.model import Status
 from windrow.reasons import Reason
-from windrow.stores.projected_rows import LateReference, RowMaking, RowPut
+from windrow.stores.projected_rows import LateReference, RowMaking, RowPut, SameValues
 
 COLLECTION = "drops"
 ZIP, XML = "zip", "xml"
@@ -37,22 +37,27 @@ _MOST_RETRIES = 2**8 - 1
 _Write = Callable[[Any, Declared, Callable[[RowPut], None]], None]
 
 
-def project(facts: Iterable[ledger_facts.Fact], declared: Declared) -> list[RowPut]:
+def project(facts: Iterable[ledger_facts.Fact], declared: Declared) -> list[RowPut | SameValues]:
     """Return what the facts say of the tracker's rows, in their order.
 
     The rows of centres and sources come from `declare`, which goes before.
     """
     puts: list[RowPut] = []
-    given = list(facts)
-    # A document passes through many states within a batch; its row is told the last one.
-    last = {one.item: one.seq for one in given if type(one) is ledger_facts.Moved and _is(one.subject, XML)}
-    for one in given:
-        if type(one) is ledger_facts.Moved and last.get(one.item, one.seq) != one.seq:
-            continue
-        write = _WRITE.get(type(one))
-        if write is not None:
+    documents: dict[int, tuple[int, int]] = {}  # where each XML file came to last: its phase and status
+    for one in facts:
+        if type(one) is ledger_facts.Moved and _is(one.subject, XML):
+            documents[one.item] = (one.phase, int(one.status))
+        elif write := _WRITE.get(type(one)):
             write(one, declared, puts.append)
-    return puts
+    alike: dict[tuple[int, int], list[str]] = {}
+    for item, state in documents.items():
+        alike.setdefault(state, []).append(str(item))
+    told = [SameValues("xml_file", keys, _state(*state), _QC) for state, keys in alike.items()]
+    return [*puts, *told]
+
+
+def _state(phase: int, status: int) -> dict[str, object]:
+    return {"phase_id": phase, "status_id": status}
 
 
 def grown(sizes: Mapping[int, int]) -> list[RowPut]:
@@ -166,10 +171,7 @@ def _read(one: ledger_facts.DocumentRead, _declared: Declared, put: Callable[[Ro
 
 
 def _moved(one: ledger_facts.Moved, declared: Declared, put: Callable[[RowPut], None]) -> None:
-    state = {"phase_id": one.phase, "status_id": int(one.status)}
-    if _is(one.subject, XML):
-        put(RowPut("xml_file", str(one.item), state, unless=_QC, make=RowMaking.NEVER))
-        return
+    state = _state(one.phase, int(one.status))
     fetch = one.subject.fetch
     if not _is(one.subject, ZIP) or (fetch is not None and one.reason is Reason.RETRIED):
         return  # asked to try again: the action shows its latest download until the next one begins
