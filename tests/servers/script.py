@@ -64,10 +64,13 @@ def http(answer: bytes, *, linger: bool = False) -> Talk:
     return talk
 
 
-def ftp(replies: Mapping[str, bytes], content: bytes = b"", *, cut: bool = False) -> Talk:
+def ftp(
+    replies: Mapping[str, bytes], content: bytes = b"", *, cut: bool = False, later: Mapping[str, bytes] | None = None
+) -> Talk:
     """Speak FTP: `replies` stand for the usual ones, by verb; `content` goes out for every transfer.
 
-    The reply that follows a transfer is that of `226`. With `cut` the lines break off in mid-transfer.
+    The reply that follows a transfer is that of `226`. With `cut` the lines break off in mid-transfer. The replies of
+    `later` stand for the usual ones after the first transfer.
     """
     usual = {
         "": b"220 hello\r\n",
@@ -106,6 +109,7 @@ def ftp(replies: Mapping[str, bytes], content: bytes = b"", *, cut: bool = False
                 if cut:
                     return
                 line.sendall(usual["226"])
+                usual.update(later or {})
 
     return talk
 

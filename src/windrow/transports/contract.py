@@ -82,6 +82,13 @@ class Connection(Protocol):
         """Get one file below the site's base into the sink, from `sink.start` on."""
         ...
 
+    def expect(self, path: str) -> None:
+        """Take note of the file that is got next, all of it.
+
+        A connection may ask for it at once, while the file before it is kept. What goes wrong is told by its `get`.
+        """
+        del path
+
     async def close(self) -> None:
         """Say goodbye if that is quick."""
         ...

@@ -9,7 +9,7 @@ import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
 from windrow.model import ListingEntry, Site
@@ -70,6 +70,14 @@ def failure(error: BaseException, where: str) -> TransportError:
     return kind(text, reason)
 
 
+class _Expected(NamedTuple):
+    """A file that was asked for already: its size if that was asked, where it comes, or why it does not."""
+
+    path: str
+    size: int | None
+    source: socket.socket | Exception
+
+
 class FtpConnection(Connection):
     """A session that comes back: after a break the next call opens a new one by itself."""
 
@@ -80,6 +88,7 @@ class FtpConnection(Connection):
         self._session: FtpSession | None = None
         self._mlsd = True
         self._telling = False  # the reply before the bytes tells their number
+        self._expected: _Expected | None = None
 
     def open(self) -> FtpSession:
         """Connect and log in, unless there is a session."""
@@ -95,11 +104,16 @@ class FtpConnection(Connection):
     def _drop(self) -> None:
         """Close at once: after a break nobody knows what the server says next."""
         session, self._session = self._session, None
+        expected, self._expected = self._expected, None
         if session:
             session.control.close()
+        if expected and isinstance(expected.source, socket.socket):
+            expected.source.close()
 
     @contextmanager
-    def _line(self, path: str) -> Iterator[FtpSession]:
+    def _line(self, path: str, expected: str = "") -> Iterator[FtpSession]:
+        if self._expected and self._expected.path != expected:
+            self._drop()  # its bytes are on the way, and nobody wants them
         session = self.open()
         try:
             yield session
@@ -121,16 +135,8 @@ class FtpConnection(Connection):
         file may be growing.
         """
         whole = wire(self.open().site, path)
-        with self._line(path) as session:
-            start, size = self._resume(session, whole, sink)
-            try:
-                data, reply = session.data(f"RETR {whole}")
-            except Refused as error:
-                if not start or not str(error).startswith("554"):
-                    raise
-                sink.restart()  # the file is shorter than what is held (RFC 3659 leaves 554 for this)
-                start = 0
-                data, reply = session.data(f"RETR {whole}")
+        with self._line(path, "" if sink.start else path) as session:
+            start, size, (data, reply) = self._begin(session, whole, sink)
             with data:
                 if not start:
                     told = _TOLD.search(reply)
@@ -144,6 +150,38 @@ class FtpConnection(Connection):
                 f"{at(self._site, path)}: {received:,} bytes came, {size:,} were announced", Reason.SIZE_MISMATCH
             )
         return TransferEnd(code)
+
+    def expect(self, path: str) -> None:
+        """Ask for the file that is got next: the server sends it while the one before it is kept."""
+        session, size = self._session, None
+        if session is None or self._expected is not None:
+            return
+        source: socket.socket | Exception
+        try:
+            whole = wire(session.site, path)
+            size = None if self._telling else session.size(whole)
+            source = session.ask_data(f"RETR {whole}")
+        except TransportError:
+            return  # the name is unsafe, as `get` finds too
+        except (ftplib.Error, *Foreign) as error:
+            source = error
+        self._expected = _Expected(path, size, source)
+
+    def _begin(self, session: FtpSession, whole: str, sink: Sink) -> tuple[int, int | None, tuple[socket.socket, str]]:
+        """Have a file sent; return where it begins, its size if that was asked, and what `FtpSession.data` returns."""
+        expected, self._expected = self._expected, None
+        if expected is not None:
+            if isinstance(expected.source, Exception):
+                raise expected.source
+            return 0, expected.size, session.begun(expected.source)
+        start, size = self._resume(session, whole, sink)
+        try:
+            return start, size, session.data(f"RETR {whole}")
+        except Refused as error:
+            if not start or not str(error).startswith("554"):
+                raise
+            sink.restart()  # the file is shorter than what is held (RFC 3659 leaves 554 for this)
+            return 0, size, session.data(f"RETR {whole}")
 
     def _resume(self, session: FtpSession, whole: str, sink: Sink) -> tuple[int, int | None]:
         """Agree on where to begin, and ask for the size where no later reply will tell it."""

@@ -70,10 +70,22 @@ class FtpSession:
 
     def data(self, verb: str) -> tuple[socket.socket, str]:
         """Send a command that brings data; return the data line and the reply that precedes it."""
-        control = self.control
-        source = self._passive() if self.site.passive else control.makeport()
+        return self.begun(self.ask_data(verb))
+
+    def ask_data(self, verb: str) -> socket.socket:
+        """Send a command that brings data; return the socket for `begun`, before which nothing else may be sent."""
+        source = self._passive() if self.site.passive else self.control.makeport()
         try:
-            control.putline(verb)
+            self.control.putline(verb)
+        except BaseException:
+            source.close()
+            raise
+        return source
+
+    def begun(self, source: socket.socket) -> tuple[socket.socket, str]:
+        """Wait for the data that were asked for; return the data line and the reply that precedes it."""
+        control = self.control
+        try:
             reply = control.getmultiline()
             if reply[:1] == "2":  # some servers answer twice, the first time too early
                 reply = control.getmultiline()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from enum import Enum, auto
@@ -27,6 +27,7 @@ from windrow.formats.checksum import read_checksum
 from windrow.model import TAIL, Fetched, FetchRequest, ListingEntry, Site
 from windrow.reasons import Reason
 from windrow.stores.archive import ArchiveWriter, CaptureSink
+from windrow.stores.archive.capture_sink import SMALL
 from windrow.transports import Connection, Transport
 
 LONG = 0.5
@@ -150,7 +151,7 @@ async def _runner(
     """Take requests until none is left, or until the connection is of no more use; tell which of the two."""
     while rest:
         request = rest.popleft()
-        got = await fetch(request, batch, connection, archive, report, rate=rate)
+        got = await fetch(request, batch, connection, archive, report, rate=rate, rest=rest)
         if rested and got.reason in _STALE and not got.received:
             rest.appendleft(request)
             return _End.STALE
@@ -171,9 +172,9 @@ _BREAKING |= {Reason.DISK_FULL, Reason.TOO_LARGE}
 
 async def fetch(
     request: FetchRequest, batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
-    *, rate: _Rate | None = None,
+    *, rate: _Rate | None = None, rest: Sequence[FetchRequest] = (),
 ) -> Fetched:  # fmt: skip
-    """Make one attempt at one request; never raises, whatever a server or disk may do."""
+    """Make one attempt at one request; never raises, whatever a server or disk may do. `rest` comes after it."""
     started, clock = now(), time.monotonic()
     sink: CaptureSink | None = None
     try:
@@ -200,6 +201,8 @@ async def fetch(
             checksum, message = await _sidecar(request.sidecar, connection, batch.site)
         if checksum:
             sink.verify(checksum)
+        if rest and _is_small(rest[0]):
+            connection.expect(rest[0].path)
         kept = sink.finish()
         seconds = time.monotonic() - clock
         return Fetched(
@@ -217,6 +220,11 @@ async def fetch(
         with suppress(WindrowError, OSError):
             sink.leave()
     return Fetched(request.number, started, time.monotonic() - clock, None, received, None, *why)
+
+
+def _is_small(request: FetchRequest) -> bool:
+    """Tell whether a request is for all of a file that its listing told to be small: it may wait on the line."""
+    return not request.compared and request.size is not None and request.size <= SMALL
 
 
 class _Rate:

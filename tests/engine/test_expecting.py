@@ -1,0 +1,93 @@
+"""While one file is kept, its connection is told of the next: a small one, over a connection without a pace."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from windrow.engine.fetchers.message import Event, TransferBatch
+from windrow.engine.listed.connection_pool import ConnectionPool
+from windrow.engine.listed.transfer import run_batch
+from windrow.model import Fetched, FetchRequest, Limits, ListingEntry, Site
+from windrow.stores.archive import ArchiveWriter
+from windrow.stores.archive.capture_sink import SMALL
+from windrow.transports.contract import Connection, Sink, TransferEnd
+
+
+class Told(Connection):
+    """A connection that notes what it is told; it halts its pool after the file of that name."""
+
+    def __init__(self, pool: ConnectionPool) -> None:
+        self.calls: list[str] = []
+        self._pool = pool
+
+    async def list(self, folder: str) -> list[ListingEntry] | None:
+        raise AssertionError(folder)
+
+    async def get(self, path: str, sink: Sink) -> TransferEnd:
+        self.calls.append(f"get {path}")
+        sink.open(sink.listed)
+        sink.write(bytes(sink.listed or 0))
+        if path == "halt":
+            self._pool.halt()
+        return TransferEnd()
+
+    def expect(self, path: str) -> None:
+        self.calls.append(f"expect {path}")
+
+    async def close(self) -> None:
+        self.calls.append("close")
+
+
+class Toy:
+    """A transport with that one connection."""
+
+    schemes: ClassVar[frozenset[str]] = frozenset({"toy"})
+    blocking: ClassVar[bool] = False
+    parallel: ClassVar[int] = 1
+
+    def __init__(self, connection: Told) -> None:
+        self.connection = connection
+
+    async def connect(self, site: Site) -> Told:
+        del site
+        return self.connection
+
+
+def calls(folder: Path, *requests: FetchRequest, pace: float = 0.0) -> list[str]:
+    """Return what a connection is told in a batch."""
+    pool, events = ConnectionPool(), list[Event]()
+    toy = Toy(Told(pool))
+    archive = ArchiveWriter(folder, "toy", Limits(), 1 << 30, "toy")
+    batch = TransferBatch(1, Site("toy", "host"), requests, pace=pace)
+    asyncio.run(run_batch(batch, toy, archive, pool, events.append))
+    archive.close()
+    assert not [event for event in events if isinstance(event, Fetched) and event.reason]
+    return toy.connection.calls
+
+
+def test_the_next_small_file_is_expected_before_the_last_is_kept(tmp_path: Path) -> None:
+    made = [FetchRequest(number, f"{number}", size) for number, size in enumerate((5, SMALL, 0))]
+    assert calls(tmp_path, *made) == ["get 0", "expect 1", "get 1", "expect 2", "get 2"]
+
+
+@pytest.mark.parametrize("second", [FetchRequest(2, "b", None), FetchRequest(2, "b", SMALL + 1)])
+def test_what_may_be_large_is_not_expected(second: FetchRequest, tmp_path: Path) -> None:
+    assert calls(tmp_path, FetchRequest(1, "a", 5), second) == ["get a", "get b"]
+
+
+def test_what_is_only_compared_is_not_expected(tmp_path: Path) -> None:
+    compared = FetchRequest(2, "b", 5, compared=True)
+    assert calls(tmp_path, FetchRequest(1, "a", 5), compared) == ["get a", "get b"]
+
+
+def test_nothing_is_expected_over_a_connection_with_a_pace(tmp_path: Path) -> None:
+    made = [FetchRequest(number, f"{number}", 5) for number in range(2)]
+    assert calls(tmp_path, *made, pace=0.001) == ["get 0", "get 1"]
+
+
+def test_nothing_is_expected_once_the_batch_is_halted(tmp_path: Path) -> None:
+    assert calls(tmp_path, FetchRequest(1, "halt", 5), FetchRequest(2, "b", 5)) == ["get halt"]
