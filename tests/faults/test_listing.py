@@ -1,9 +1,7 @@
 """Listings that lie, cannot be read, or show nothing at all: told, and never taken for more than they say."""
 
 import shutil
-from types import SimpleNamespace
 
-import asyncssh
 import pytest
 
 from tests.faults.place import DAY, put
@@ -13,6 +11,7 @@ from windrow.collections.drops.discover import plan
 from windrow.demo.document import drop
 from windrow.model import Offer, Site, Source
 from windrow.reasons import Reason
+from windrow.transports.sftp_client import Attributes
 from windrow.transports.sftp_session import _entry
 
 NAME, CONTENT = drop("H", DAY, 5)
@@ -40,8 +39,7 @@ def test_a_size_that_no_integer_column_holds_is_refused_and_the_run_goes_on(plac
 
 @pytest.mark.parametrize("size", [2**63, 2**64 - 1])
 def test_a_size_of_64_bits_in_sftp_attributes_is_refused(size):
-    attrs = asyncssh.SFTPAttrs(type=asyncssh.FILEXFER_TYPE_REGULAR, size=size, permissions=0o100644, mtime=2**63)
-    entry = _entry("add", SimpleNamespace(filename=NAME, attrs=attrs))
+    entry = _entry("add", NAME.encode(), Attributes(size, permissions=0o100644, mtime=2**63))
     assert (entry.size, entry.modified) == (size, None)
     offer = plan(Source("s", "drops", Site("sftp")), [entry], {"centres": "H"})[0]
     assert offer == Offer(KEY, KEY, reason=Reason.TOO_LARGE, unkeyed=True)

@@ -7,7 +7,7 @@ import math
 import socket
 import stat
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, cast
@@ -22,13 +22,13 @@ from windrow.transports.dial import dial
 from windrow.transports.ftp_listing import ENTRIES
 from windrow.transports.path import at, shown, wire
 from windrow.transports.secret import reveal
+from windrow.transports.sftp_client import Attributes, SftpClient
 from windrow.transports.trouble import Foreign, network
 
 # The fastest ciphers first (AES with hardware, which authenticate in the same pass).
 _CIPHERS = "^aes128-gcm@openssh.com,aes256-gcm@openssh.com"
 # A server may own a key of each kind, of which one is pinned.
 _KINDS = ("default", "ssh-ed25519", "ecdsa-sha2-*", "rsa-sha2-*")
-_LEAST, _MOST = 32 * 2**10, 256 * 2**10
 
 Alien = (asyncssh.Error, asyncssh.KeyImportError, asyncssh.KeyEncryptionError, *Foreign)
 """What asyncssh raises while a session lives: all of these `failure` knows."""
@@ -74,11 +74,10 @@ def failure(error: BaseException, where: str) -> TransportError:
 
 @dataclass(slots=True)
 class SftpChannel:
-    """An SSH connection with its SFTP session; `block` is what one read may ask for, in bytes."""
+    """An SSH connection with its SFTP session."""
 
     connection: asyncssh.SSHClientConnection
-    sftp: asyncssh.SFTPClient
-    block: int
+    sftp: SftpClient
 
     def drop(self) -> None:
         """Close at once."""
@@ -217,15 +216,17 @@ async def _start(
         sock.close()
         raise
     try:
-        sftp = await connection.start_sftp_client(path_errors="surrogateescape")
+        made = await connection.create_session(SftpClient, subsystem="sftp", encoding=None)
+        channel, sftp = made[0], cast("SftpClient", made[1])
+        await sftp.begin()
     except BaseException:
         connection.abort()
         raise
-    _spare(connection, sftp)
-    return SftpChannel(connection, sftp, min(max(sftp.limits.max_read_len, _LEAST), _MOST))
+    _spare(connection, channel)
+    return SftpChannel(connection, sftp)
 
 
-def _spare(connection: Any, sftp: Any) -> None:
+def _spare(connection: Any, channel: Any) -> None:
     """Leave out what asyncssh does for each packet and nobody needs: a fifth of the work for small files.
 
     It puts an empty packet before each one, which guards ciphers that chain blocks (RFC 4251, section 9.3.1), and
@@ -239,11 +240,8 @@ def _spare(connection: Any, sftp: Any) -> None:
 
     if "gcm" in connection.get_extra_info("send_cipher", ""):
         connection.send_packet = send_packet
-    handler = getattr(sftp, "_handler", None)
-    for one in (connection, handler, getattr(getattr(handler, "_writer", None), "channel", None)):
-        if one is not None:
-            one._log_packet = _nothing  # noqa: SLF001
-    sftp.logger.log = _nothing
+    for one in (connection, channel):
+        one._log_packet = _nothing  # noqa: SLF001
 
 
 _IGNORE = 2  # SSH_MSG_IGNORE (RFC 4253)
@@ -293,7 +291,6 @@ class SftpConnection(Connection):
         self._site = site
         self._line: SftpChannel | None = None
         self._opening = asyncio.Lock()
-        self._farewells: set[asyncio.Future[Any]] = set()
 
     async def open(self) -> SftpChannel:
         """Connect and log in, unless there is a line that lives."""
@@ -316,18 +313,20 @@ class SftpConnection(Connection):
 
     async def list(self, folder: str) -> Entries | None:
         """List a folder; links are there, but not as files (attributes are the link's own)."""
-        whole = wire(self._site, folder)
+        whole = _spelled(self._site, folder)
         line = await self.open()
         entries: Entries = []
         with self._mapped(line, folder):
             try:
                 end = asyncio.get_running_loop().time() + self._site.listing_timeout
                 async with asyncio.timeout(self._site.timeout) as bound:
-                    async for found in line.sftp.scandir(whole):
-                        entries.append(_entry(folder, found))
+                    handle = await line.sftp.open_folder(whole)
+                    while found := await line.sftp.names(handle):
+                        entries += [_entry(folder, *one) for one in found]
                         if len(entries) > ENTRIES + 2:
                             break
                         self._alive(bound, end)
+                    line.sftp.close(handle)
             except (asyncssh.SFTPNoSuchFile, asyncssh.SFTPNoSuchPath):
                 return None
         if len(entries) > ENTRIES + 2:
@@ -335,7 +334,10 @@ class SftpConnection(Connection):
         return [entry for entry in entries if entry.name not in {".", ".."}]
 
     def _alive(self, bound: asyncio.Timeout, end: float = math.inf) -> None:
-        bound.reschedule(min(asyncio.get_running_loop().time() + self._site.timeout, end))
+        """Give the server its time anew, and a quarter more: then not every block of a file has to set an alarm."""
+        now = asyncio.get_running_loop().time()
+        if (bound.when() or 0.0) - now < self._site.timeout:
+            bound.reschedule(min(now + 1.25 * self._site.timeout, end))
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
         """Get one file, in order, from `sink.start` on.
@@ -343,17 +345,16 @@ class SftpConnection(Connection):
         Bytes that are not as many as the server announced are a SIZE_MISMATCH, which may pass: the
         file may be growing.
         """
-        whole = wire(self._site, path)
+        whole = _spelled(self._site, path)
         line = await self.open()
         with self._mapped(line, path):
-            async with asyncio.timeout(self._site.timeout) as bound:
-                # block_size 0: a read is one request, and the order of requests is ours
-                file = await line.sftp.open(whole, "rb", encoding=None, block_size=0)
+            async with asyncio.timeout(1.25 * self._site.timeout) as bound:
+                handle = await line.sftp.open(whole)
                 try:
                     self._alive(bound)
-                    received, size = await self._pump(file, sink, bound, line.block)
+                    received, size = await self._pump(line.sftp, handle, sink, bound)
                 finally:
-                    self._farewell(file.close())
+                    line.sftp.close(handle)
         if size is not None and received != size:
             raise TransientFailure(
                 f"{at(self._site, path)}: {received:,} bytes came, {size:,} were announced", Reason.SIZE_MISMATCH
@@ -361,76 +362,58 @@ class SftpConnection(Connection):
         return TransferEnd()
 
     async def _pump(
-        self, file: asyncssh.SFTPClientFile, sink: Sink, bound: asyncio.Timeout, block: int
-    ) -> tuple[int, int | None]:
+        self, sftp: SftpClient, handle: bytes, sink: Sink, bound: asyncio.Timeout
+    ) -> tuple[int, int | None]:  # fmt: skip
         """Read to the end; return where that was, and the size that the server told."""
-        waiting: deque[asyncio.Future[bytes]] = deque()
-        try:
-            # The first read travels beside the question for the size: a small file is one round trip.
-            waiting.append(_task(file.read(block, sink.start)))
-            if sink.listed and sink.listed < block and not sink.start and len(await waiting[0]) == sink.listed:
+        # The first read travels beside the question for the size: a small file is one round trip.
+        block, waiting = sftp.block, deque([sftp.ask_read(handle, sftp.block, sink.start)])
+        if sink.listed and sink.listed < block and not sink.start:
+            content = sftp.read(await waiting[0])
+            if len(content) == sink.listed:
                 # More was asked for than the listing told, and just that came: this is the whole file, and needs no
                 # question more. Of a thousand small files, most are got so.
                 sink.open(sink.listed)
                 self._alive(bound)
-                sink.write(await waiting[0])
+                sink.write(content)
                 return sink.listed, sink.listed
-            told = await file.stat()
-            size, modified = told.size, moment(told.mtime)
-            if (size is not None and sink.start > size) or replaced(sink, modified):
-                sink.restart()
-                waiting.append(_task(file.read(block, 0)))
-                waiting.popleft().cancel()
-            sink.open(size)
-            where, asked = sink.start, sink.start + block
-            while waiting:
-                while (size is None or asked < size) and len(waiting) * block < AHEAD:
-                    waiting.append(_task(file.read(block, asked)))
-                    asked += block
-                content = await waiting.popleft()
-                end = where + block
-                while content:
-                    self._alive(bound)
-                    sink.write(content)
-                    where += len(content)
-                    if where >= end or where == size:
-                        break
-                    content = await file.read(end - where, where)  # a server may send less than asked
-                else:
+        told = await sftp.stat(handle)
+        size = told.size
+        if (size is not None and sink.start > size) or replaced(sink, moment(told.mtime)):
+            sink.restart()
+            waiting = deque([sftp.ask_read(handle, block, 0)])
+        sink.open(size)
+        where, asked = sink.start, sink.start + block
+        while waiting:
+            while (size is None or asked < size) and len(waiting) * block < AHEAD:
+                waiting.append(sftp.ask_read(handle, block, asked))
+                asked += block
+            content = sftp.read(await waiting.popleft())
+            end = where + block
+            while content:
+                self._alive(bound)
+                sink.write(content)
+                where += len(content)
+                if where >= end or where == size:
                     break
-            return where, size
-        finally:
-            for one in waiting:
-                one.cancel()
-
-    def _farewell(self, work: Coroutine[Any, Any, None]) -> None:
-        """Close a file without waiting for the server to agree."""
-        task = _task(work)
-        self._farewells.add(task)
-        task.add_done_callback(self._farewells.discard)
+                # a server may send less than asked
+                content = sftp.read(await sftp.ask_read(handle, end - where, where))
+            else:
+                break
+        return where, size
 
     async def close(self) -> None:
         """Say goodbye, for a second at most."""
         line, self._line = self._line, None
         if line:
-            if self._farewells and not line.connection.is_closed():
-                await asyncio.wait(self._farewells, timeout=1)
             await line.end()
 
 
-def _task(work: Coroutine[Any, Any, Any]) -> asyncio.Future[Any]:
-    """Start work whose failure nobody may be left to see."""
-    task = asyncio.ensure_future(work)
-    task.add_done_callback(lambda done: done.cancelled() or done.exception())
-    return task
+def _spelled(site: Site, path: str) -> bytes:
+    """Return a whole path as requests spell it."""
+    return wire(site, path).encode("utf-8", "surrogateescape")
 
 
-def _entry(folder: str, found: asyncssh.SFTPName) -> ListingEntry:
-    told = found.attrs
-    name = found.filename
-    text = name if isinstance(name, str) else name.decode("utf-8", "surrogateescape")
-    if told.permissions is not None:
-        is_file = stat.S_ISREG(told.permissions)
-    else:
-        is_file = told.type == asyncssh.FILEXFER_TYPE_REGULAR
+def _entry(folder: str, name: bytes, told: Attributes) -> ListingEntry:
+    text = name.decode("utf-8", "surrogateescape")
+    is_file = told.permissions is not None and stat.S_ISREG(told.permissions)
     return ListingEntry(folder, text, told.size if is_file else None, moment(told.mtime), is_file)

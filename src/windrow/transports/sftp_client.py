@@ -1,0 +1,243 @@
+"""SFTP, version 3 (draft-ietf-secsh-filexfer-02), over a channel of asyncssh: what listing and getting files take.
+
+asyncssh has a client of its own, which does far more. For small files it takes more of the processor than the
+encryption does, so that it, and not the server, bounds how many come in a second.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import asyncssh
+
+_INIT, _OPEN, _CLOSE, _READ, _FSTAT, _OPENDIR, _READDIR, _EXTENDED = 1, 3, 4, 5, 8, 11, 12, 200
+_VERSION, _STATUS, _HANDLE, _DATA, _NAME, _ATTRS, _EXTENDED_REPLY = 2, 101, 102, 103, 104, 105, 201
+_SPOKEN = 3
+_LOST = -1  # the kind of an answer that will not come any more
+
+_LARGEST = 4 * 2**20
+"""Bytes of an answer at most; what is asked for is far less."""
+
+_LEAST, _MOST = 32 * 2**10, 256 * 2**10
+"""Bytes that one read asks for: every server gives the least, and OpenSSH's takes no more than the most."""
+
+_LIMITS = b"limits@openssh.com"
+_EOF = 1
+_ERRORS: dict[int, Callable[[str], asyncssh.SFTPError]] = {
+    2: asyncssh.SFTPNoSuchFile,
+    3: asyncssh.SFTPPermissionDenied,
+    5: asyncssh.SFTPBadMessage,
+    6: asyncssh.SFTPNoConnection,
+    7: asyncssh.SFTPConnectionLost,
+    8: asyncssh.SFTPOpUnsupported,
+    # version 3 ends here, and servers tell the codes of later ones nevertheless
+    10: asyncssh.SFTPNoSuchPath,
+    19: asyncssh.SFTPNotADirectory,
+    20: asyncssh.SFTPInvalidFilename,
+    21: asyncssh.SFTPLinkLoop,
+    24: asyncssh.SFTPFileIsADirectory,
+}
+
+Answer = tuple[int, memoryview]
+"""The kind of a packet, and what stands behind its number."""
+
+
+class Attributes(NamedTuple):
+    """What a server tells of a file: bytes, mode, seconds since 1970; None where it does not."""
+
+    size: int | None = None
+    permissions: int | None = None
+    mtime: int | None = None
+
+
+class SftpClient(asyncssh.SSHClientSession[bytes]):
+    """An SFTP session; many requests may be under way at once.
+
+    `block` is what one read may ask for, in bytes. What the server refuses is raised as an `asyncssh.SFTPError`.
+    """
+
+    def __init__(self) -> None:
+        """Wait for the channel."""
+        self.block = _LEAST
+        self._loop = asyncio.get_running_loop()
+        self._waiting: dict[int, asyncio.Future[Answer]] = {}
+        self._number = 0
+        self._greeting: asyncio.Future[Answer] = self._loop.create_future()
+        self._parts: list[bytes] = []  # of a packet that is not whole yet
+        self._held = self._wanted = 0  # their bytes, and how many are needed
+        self._lost: Exception | None = None
+
+    def connection_made(self, chan: Any) -> None:
+        """Take the channel."""
+        self.channel = chan
+
+    def data_received(self, data: bytes, datatype: Any) -> None:
+        """Take what came, and give each answer to who waits for it."""
+        del datatype
+        if self._lost is not None:
+            return
+        self._parts.append(data)
+        self._held += len(data)
+        if self._held < self._wanted:
+            return
+        data = b"".join(self._parts) if len(self._parts) > 1 else data
+        view, at, end = memoryview(data), 0, len(data)
+        self._wanted = 4
+        while end - at >= 4:
+            size = int.from_bytes(view[at : at + 4], "big")
+            if not 5 <= size <= _LARGEST:
+                self._fail(asyncssh.SFTPBadMessage(f"a packet of {size:,} bytes"))
+                return
+            if end - at < size + 4:
+                self._wanted = size + 4
+                break
+            self._take(view[at + 4 : at + 4 + size])
+            at += size + 4
+        self._parts, self._held = [data[at:]] if at < end else [], end - at
+
+    def _take(self, packet: memoryview) -> None:
+        kind = packet[0]
+        waiter = self._greeting if kind == _VERSION else self._waiting.pop(int.from_bytes(packet[1:5], "big"), None)
+        if waiter is None:
+            self._fail(asyncssh.SFTPBadMessage("an answer to nothing that was asked"))
+        elif not waiter.done():
+            waiter.set_result((kind, packet[1:] if kind == _VERSION else packet[5:]))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell all who wait that nothing more comes."""
+        self._fail(exc or asyncssh.SFTPConnectionLost("the server closed the connection"))
+
+    def _fail(self, why: Exception) -> None:
+        self._lost = self._lost or why
+        waiting, self._waiting = [self._greeting, *self._waiting.values()], {}
+        for one in waiting:
+            if not one.done():
+                one.set_result((_LOST, memoryview(b"")))
+
+    def _ask(self, kind: int, content: bytes) -> asyncio.Future[Answer]:
+        """Send a request; the future of its answer never fails, so that nobody has to wait for it."""
+        self._number = number = (self._number + 1) & 0xFFFFFFFF
+        waiter: asyncio.Future[Answer] = self._loop.create_future()
+        if self._lost is not None or self.channel.is_closing():
+            waiter.set_result((_LOST, memoryview(b"")))
+            return waiter
+        self._waiting[number] = waiter
+        self.channel.write(struct.pack(">IBI", len(content) + 5, kind, number) + content)
+        return waiter
+
+    def _content(self, answer: Answer, kind: int) -> memoryview:
+        """Return what an answer of some kind holds; raise what it says instead."""
+        if answer[0] == kind:
+            return answer[1]
+        if answer[0] == _STATUS:
+            code = int.from_bytes(answer[1][:4], "big")
+            message = str(_text(answer[1], 4)[0], "utf-8", "replace") if len(answer[1]) > 4 else ""
+            raise _ERRORS.get(code, asyncssh.SFTPFailure)(message or f"error {code}")
+        if answer[0] == _LOST:
+            raise self._lost or asyncssh.SFTPConnectionLost("the connection is closed")
+        raise asyncssh.SFTPBadMessage(f"an answer of kind {answer[0]}, not {kind}")
+
+    async def begin(self) -> None:
+        """Agree on the version, and learn how much one read may ask for."""
+        self.channel.write(struct.pack(">IBI", 5, _INIT, _SPOKEN))
+        told = self._content(await self._greeting, _VERSION)
+        version = int.from_bytes(told[:4], "big")
+        if version != _SPOKEN:
+            raise asyncssh.SFTPBadMessage(f"version {version} of SFTP, not {_SPOKEN}")
+        at, extensions = 4, []
+        while at < len(told):
+            name, at = _text(told, at)
+            kind, at = _text(told, at)
+            extensions.append((bytes(name), bytes(kind)))
+        if (_LIMITS, b"1") in extensions:
+            limits = self._content(await self._ask(_EXTENDED, _string(_LIMITS)), _EXTENDED_REPLY)
+            self.block = min(max(int.from_bytes(limits[8:16], "big"), _LEAST), _MOST)
+
+    async def open(self, path: bytes) -> bytes:
+        """Open a file to read it, and return its handle."""
+        return await self._handle(self._ask(_OPEN, _string(path) + b"\0\0\0\1\0\0\0\0"))
+
+    async def open_folder(self, path: bytes) -> bytes:
+        """Open a folder to list it, and return its handle."""
+        return await self._handle(self._ask(_OPENDIR, _string(path)))
+
+    async def _handle(self, asked: asyncio.Future[Answer]) -> bytes:
+        """Return a handle as requests spell it."""
+        return _string(bytes(_text(self._content(await asked, _HANDLE), 0)[0]))
+
+    def ask_read(self, handle: bytes, size: int, start: int) -> asyncio.Future[Answer]:
+        """Ask for a piece of a file; `read` returns it."""
+        return self._ask(_READ, handle + struct.pack(">QI", start, size))
+
+    def read(self, answer: Answer) -> memoryview:
+        """Return the bytes that an answer to `ask_read` brings; none at the end of the file."""
+        if answer[0] == _STATUS and int.from_bytes(answer[1][:4], "big") == _EOF:
+            return answer[1][:0]
+        return _text(self._content(answer, _DATA), 0)[0]
+
+    async def stat(self, handle: bytes) -> Attributes:
+        """Ask what the server knows of an open file."""
+        return _attributes(self._content(await self._ask(_FSTAT, handle), _ATTRS), 0)[0]
+
+    async def names(self, handle: bytes) -> list[tuple[bytes, Attributes]]:
+        """Return the next names of a folder, and what is told of them; none at its end."""
+        answer = await self._ask(_READDIR, handle)
+        if answer[0] == _STATUS and int.from_bytes(answer[1][:4], "big") == _EOF:
+            return []
+        told = self._content(answer, _NAME)
+        at, found = 4, []
+        for _ in range(int.from_bytes(told[:4], "big")):
+            name, at = _text(told, at)
+            _, at = _text(told, at)  # a line for people
+            attributes, at = _attributes(told, at)
+            found.append((bytes(name), attributes))
+        return found
+
+    def close(self, handle: bytes) -> None:
+        """Close a file or a folder, without waiting for the server to agree."""
+        self._ask(_CLOSE, handle)
+
+    def exit(self) -> None:
+        """End the session."""
+        self.channel.close()
+
+
+def _string(text: bytes) -> bytes:
+    return len(text).to_bytes(4, "big") + text
+
+
+def _text(packet: memoryview, at: int) -> tuple[memoryview, int]:
+    """Return the string at a place of a packet, and where it ends."""
+    end = at + 4 + int.from_bytes(packet[at : at + 4], "big")
+    if end > len(packet):
+        raise asyncssh.SFTPBadMessage("a packet that ends too early")
+    return packet[at + 4 : end], end
+
+
+def _attributes(packet: memoryview, at: int) -> tuple[Attributes, int]:
+    """Return the attributes at a place of a packet, and where they end."""
+    try:
+        (flags,) = struct.unpack_from(">I", packet, at)
+        at += 4
+        size = permissions = modified = None
+        if flags & 1:
+            (size,) = struct.unpack_from(">Q", packet, at)
+            at += 8
+        at += 8 if flags & 2 else 0  # user and group
+        if flags & 4:
+            (permissions,) = struct.unpack_from(">I", packet, at)
+            at += 4
+        if flags & 8:
+            _, modified = struct.unpack_from(">II", packet, at)
+            at += 8
+        if flags & 0x80000000:
+            (count,) = struct.unpack_from(">I", packet, at)
+            at += 4
+            for _ in range(2 * count):
+                _, at = _text(packet, at)
+    except struct.error as error:
+        raise asyncssh.SFTPBadMessage("attributes that end too early") from error
+    return Attributes(size, permissions, modified), at

@@ -1,0 +1,198 @@
+"""The packets of SFTP: in pieces, in any order, too long, too short, and never."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from tests.servers.daemon import driver
+
+STATUS, HANDLE, DATA, NAME, ATTRS, EXTENDED_REPLY = 101, 102, 103, 104, 105, 201
+HELLO = struct.pack(">IBI", 5, 2, 3)
+
+
+def text(content: bytes) -> bytes:
+    return len(content).to_bytes(4, "big") + content
+
+
+class Channel:
+    """A channel on which answers are put: each by the kind of a request, the last one again and again."""
+
+    def __init__(self, answers: dict[int, list[tuple[int, bytes]]], size: int = 1 << 20) -> None:
+        self.asked: list[tuple[int, bytes]] = []
+        self.closed = False
+        self._answers = answers
+        self._size = size
+        self.client: Any = None
+
+    def write(self, packet: bytes) -> None:
+        kind, number, content = packet[4], packet[5:9], packet[9:]
+        self.asked.append((kind, content))
+        if kind == 1:
+            self.send(HELLO)
+        elif kind in self._answers:
+            row = self._answers[kind]
+            answer, told = row.pop(0) if len(row) > 1 else row[0]
+            self.send(text(bytes([answer]) + number + told))
+
+    def send(self, packet: bytes) -> None:
+        for at in range(0, len(packet), self._size):
+            asyncio.get_running_loop().call_soon(self.client.data_received, packet[at : at + self._size], None)
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def talk(channel: Channel, work: Callable[[Any], Awaitable[Any]]) -> Any:
+    """Begin a session, and do some work in it; what does not end in time fails."""
+    client_of = driver("windrow.transports.sftp_client").SftpClient
+
+    async def all_of_it() -> Any:
+        async with asyncio.timeout(20):
+            channel.client = client = client_of()
+            client.connection_made(channel)
+            await client.begin()
+            return await work(client)
+
+    return asyncio.run(all_of_it())
+
+
+async def whole(client: Any) -> bytes:
+    handle = await client.open(b"x")
+    asked = [client.ask_read(handle, 4, 0), client.ask_read(handle, 4, 4), client.ask_read(handle, 4, 8)]
+    content = b"".join([bytes(client.read(await one)) for one in asked])
+    client.close(handle)
+    return content
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 1 << 20])
+def test_packets_come_in_pieces_of_any_size(size: int) -> None:
+    reads = [(DATA, text(b"abcd")), (DATA, text(b"ef")), (STATUS, struct.pack(">I", 1))]
+    channel = Channel({3: [(HANDLE, text(b"h"))], 5: reads}, size)
+    assert talk(channel, whole) == b"abcdef"
+    assert [kind for kind, _ in channel.asked] == [1, 3, 5, 5, 5, 4]
+    assert channel.asked[3] == (5, text(b"h") + struct.pack(">QI", 4, 4))
+
+
+def test_names_come_with_what_is_told_of_them() -> None:
+    told = [
+        (b"a", struct.pack(">IQIIIII", 1 | 2 | 4 | 8, 2**63, 7, 7, 0o100644, 5, 6), (2**63, 0o100644, 6)),
+        (b"\xff", struct.pack(">II", 0x80000000, 1) + text(b"kind") + text(b"value"), (None, None, None)),
+        (b"c", struct.pack(">II", 4, 0o40755), (None, 0o40755, None)),
+    ]
+    packet = struct.pack(">I", 3) + b"".join(
+        text(name) + text(b"for people") + attributes for name, attributes, _ in told
+    )
+    channel = Channel({11: [(HANDLE, text(b"h"))], 12: [(NAME, packet), (STATUS, struct.pack(">I", 1))]})
+
+    async def work(client: Any) -> Any:
+        handle = await client.open_folder(b"f")
+        return await client.names(handle), await client.names(handle)
+
+    assert talk(channel, work) == ([(name, found) for name, _, found in told], [])
+
+
+@pytest.mark.parametrize(
+    "packet",
+    [
+        struct.pack(">I", 1),
+        struct.pack(">II", 1, 9) + b"short",
+        struct.pack(">I", 2**32 - 1) + text(b"a") + text(b"") + struct.pack(">I", 0),
+        struct.pack(">I", 1) + text(b"a") + text(b"") + struct.pack(">II", 1, 7),
+        struct.pack(">I", 1) + text(b"a") + text(b"") + struct.pack(">II", 0x80000000, 2**32 - 1),
+        struct.pack(">I", 1) + text(b"a") + text(b""),
+    ],
+)
+def test_a_list_of_names_that_ends_too_early_is_refused(packet: bytes) -> None:
+    channel = Channel({12: [(NAME, packet)]})
+    with pytest.raises(driver("asyncssh").SFTPBadMessage):
+        talk(channel, lambda client: client.names(b""))
+
+
+@pytest.mark.parametrize(
+    ("status", "name", "told"),
+    [
+        (struct.pack(">I", 2) + text(b"gone") + text(b"en"), "SFTPNoSuchFile", "gone"),
+        (struct.pack(">I", 3) + text(b"\xff") + text(b""), "SFTPPermissionDenied", "\ufffd"),
+        (struct.pack(">I", 24) + text(b"") + text(b""), "SFTPFileIsADirectory", "error 24"),
+        (struct.pack(">I", 4711), "SFTPFailure", "error 4711"),
+        (struct.pack(">II", 2, 99) + b"short", "SFTPBadMessage", "too early"),
+        (b"", "SFTPFailure", "error 0"),
+    ],
+)
+def test_a_refusal_is_raised_as_what_it_says(status: bytes, name: str, told: str) -> None:
+    with pytest.raises(getattr(driver("asyncssh"), name), match=told):
+        talk(Channel({3: [(STATUS, status)]}), lambda client: client.open(b"x"))
+
+
+@pytest.mark.parametrize(
+    ("packet", "told"),
+    [
+        (struct.pack(">IBI", 2**31, DATA, 1), "bytes"),
+        (struct.pack(">IB", 1, STATUS) + bytes(8), "bytes"),
+        (struct.pack(">IBI", 5, DATA, 4711), "nothing that was asked"),
+    ],
+)
+def test_after_a_packet_against_the_protocol_every_request_fails(packet: bytes, told: str) -> None:
+    channel = Channel({})
+
+    async def work(client: Any) -> None:
+        waiting = [asyncio.ensure_future(client.open(b"x")) for _ in range(2)]
+        await asyncio.sleep(0)
+        channel.send(packet + packet)
+        for one in [*waiting, client.open(b"y")]:
+            with pytest.raises(driver("asyncssh").SFTPBadMessage, match=told):
+                await one
+        client.close(text(b"h"))
+
+    talk(channel, work)
+
+
+def test_an_answer_of_another_kind_is_refused() -> None:
+    with pytest.raises(driver("asyncssh").SFTPBadMessage, match="kind 103"):
+        talk(Channel({3: [(DATA, text(b"h"))]}), lambda client: client.open(b"x"))
+
+
+def test_who_waits_is_told_that_the_connection_is_lost() -> None:
+    async def work(client: Any) -> None:
+        left = client.ask_read(text(b"h"), 4, 0)  # nobody waits for it
+        left.cancel()
+        waiting = asyncio.ensure_future(client.open(b"x"))
+        await asyncio.sleep(0)
+        client.connection_lost(None)
+        for one in (waiting, client.open(b"y"), client.stat(text(b"h"))):
+            with pytest.raises(driver("asyncssh").SFTPConnectionLost):
+                await one
+
+    talk(Channel({}), work)
+
+
+def test_a_read_asks_for_what_the_server_allows_and_never_for_less_than_all_servers_give() -> None:
+    async def block(client: Any) -> int:
+        return int(client.block)
+
+    for most, asked in ((1, 1 << 15), (261_120, 261_120), (2**63, 1 << 18)):
+        channel = Channel({200: [(EXTENDED_REPLY, struct.pack(">QQQQ", 1 << 18, most, 1, 1))]})
+        limited = struct.pack(">IBI", 5 + 4 + 18 + 4 + 1, 2, 3) + text(b"limits@openssh.com") + text(b"1")
+        channel.send = _greeting(channel, limited)  # type: ignore[method-assign]
+        assert talk(channel, block) == asked
+    assert talk(Channel({}), block) == 1 << 15
+
+
+def _greeting(channel: Channel, hello: bytes) -> Callable[[bytes], None]:
+    send = channel.send
+    return lambda packet: send(hello if packet == HELLO else packet)
+
+
+def test_another_version_of_the_protocol_is_refused() -> None:
+    channel = Channel({})
+    channel.send = _greeting(channel, struct.pack(">IBI", 5, 2, 2))  # type: ignore[method-assign]
+    with pytest.raises(driver("asyncssh").SFTPBadMessage, match="version 2"):
+        talk(channel, whole)
