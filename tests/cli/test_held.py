@@ -6,6 +6,9 @@ import gzip
 import json
 import os
 import sqlite3
+import subprocess
+import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -164,3 +167,18 @@ def test_what_else_a_file_tells_of_an_address_goes_too(root, held, windrow):
 
 def _plain(path):
     return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+
+
+def test_a_wacz_file_is_told_with_the_lines_that_unpack_it_and_take_it_in(root, held, windrow, monkeypatch):
+    monkeypatch.chdir(root)
+    with zipfile.ZipFile(root / "all.wacz", "w") as packed:
+        packed.write(held / "one.warc.gz", "archive/one.warc.gz")
+        packed.writestr("pages/pages.jsonl", "{}")
+    said = windrow("run", "all.wacz")
+    assert (said.code, "WACZ" in said.err) == (2, True)
+    unpack, _, again = said.err.partition("try: ")[2].strip().partition("; ")
+    subprocess.run([sys.executable, *unpack.split()[1:]], cwd=root, check=True)
+    assert windrow(*again.split()[1:]).code == 0
+    link = sqlite3.connect(root / "ledger.sqlite")
+    assert link.execute("SELECT source FROM intake").fetchall() == [("one",)]
+    link.close()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from zipfile import is_zipfile
 
 from windrow.config import Workspace
 from windrow.engine.run import WarcFile
@@ -61,6 +63,11 @@ def _files(path: Path) -> Iterator[Path]:
         raise UsageError(f"there is no file {path}")
     elif path.name.endswith(ENDINGS) or _is_warc(path):
         yield path
+    elif is_zipfile(path):
+        raise UsageError(
+            f"{path} is a zip, as WACZ files are: the WARC files in it are read once they are unpacked",
+            hint=f"python3 -m zipfile -e {shlex.quote(str(path))} unpacked; windrow run unpacked",
+        )
     else:
         yield from _listed(path)
 
