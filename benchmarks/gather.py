@@ -1,12 +1,19 @@
-"""One harvest of one site in a process of its own: `python -m benchmarks.gather FOLDER` reads FOLDER/site.json."""
+"""One harvest of one site in a process of its own: `python -m benchmarks.gather FOLDER` reads FOLDER/site.json.
+
+FOLDER/spent.json then tells the seconds, by the clock, that the listing and the ledger's transactions took.
+"""
 
 from __future__ import annotations
 
 import json
 import sqlite3
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 
 def write(site: object, into: Path) -> list[str]:
@@ -22,6 +29,47 @@ def kept(into: Path) -> tuple[int, int]:
             "SELECT count(*), sum(size) FROM attempt WHERE warc <> '' AND reason IS NULL"
         ).fetchone()
     return int(count), int(size or 0)
+
+
+def spent(into: Path) -> dict[str, float]:
+    """Return the seconds of a finished harvest's parts."""
+    found: dict[str, float] = json.loads((into / "spent.json").read_text())
+    return found
+
+
+class Spent:
+    """Seconds by the clock in the listing and in the ledger: what a listing writes there counts as the ledger's."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self.seconds = {"listing": 0.0, "ledger": 0.0}
+
+    def watch(self, database: Any) -> None:
+        """Take the time of a ledger's transactions and of the listing from now on."""
+        from windrow.engine.listed import listing  # noqa: PLC0415
+
+        inner_list, inner_transaction = listing.list_all, database.transaction
+
+        def list_all(run: Any) -> set[str]:
+            before, began = self.seconds["ledger"], time.perf_counter()
+            down = inner_list(run)
+            self.seconds["listing"] += time.perf_counter() - began - (self.seconds["ledger"] - before)
+            return down
+
+        def transaction() -> AbstractContextManager[None]:
+            return self._counted(inner_transaction())
+
+        listing.list_all = list_all
+        database.transaction = transaction
+
+    @contextmanager
+    def _counted(self, transaction: AbstractContextManager[None]) -> Iterator[None]:
+        began = time.perf_counter()
+        try:
+            with transaction:
+                yield
+        finally:
+            self.seconds["ledger"] += time.perf_counter() - began
 
 
 def main() -> int:
@@ -41,9 +89,12 @@ def main() -> int:
         said[name] = Secret(**said[name]) if said[name] else None
     site = Site(**said | {"host_keys": tuple(said["host_keys"])})
     session = Session(SessionSettings(into / "ledger.sqlite", into / "archive", Limits()), "benchmark")
+    parts = Spent()
+    parts.watch(session.ledger.database)
     session.harvest(Harvest(EMPTY, (Source("partner", "empty", site),)))
     code = session.close()
     session.ledger.close()
+    (into / "spent.json").write_text(json.dumps(parts.seconds))
     return code
 
 

@@ -24,7 +24,7 @@ from typing import NamedTuple
 from benchmarks.comparison import Comparison, median_of, spread
 from benchmarks.cpu import Meter, Taken
 from benchmarks.daemon import Missing, find, place, scratch
-from benchmarks.gather import kept, write
+from benchmarks.gather import kept, spent, write
 from benchmarks.server import Server, sshd, vsftpd
 
 TURNS = 5
@@ -91,8 +91,8 @@ def ours(server: Server, load: Load, into: Path) -> list[str]:
     return write(server.at(f"{server.base.rstrip('/')}/{load.folder}"), into)
 
 
-def timed(make: Peer, server: Server, load: Load, into: Path) -> Taken:
-    """Run one client to its end, check that all is there, and return its seconds."""
+def timed(make: Peer, server: Server, load: Load, into: Path) -> tuple[Taken, dict[str, float]]:
+    """Run one client to its end, check that all is there; return its seconds, and those of its parts if it is ours."""
     into.mkdir()
     command = make(server, load, into)
     with Meter() as meter:
@@ -101,13 +101,14 @@ def timed(make: Peer, server: Server, load: Load, into: Path) -> Taken:
         seconds = time.monotonic() - began
     assert ended.returncode == 0, (command[0], ended.returncode, ended.stderr[-1000:])
     if make is ours:
-        got = kept(into)
+        got, parts = kept(into), spent(into)
     else:
+        parts = {}
         found = [path.stat().st_size for path in into.rglob("*.bin")]
         got = (len(found), sum(found))
     assert got == (load.files, load.files * load.size), got
     shutil.rmtree(into)
-    return Taken(seconds, meter.seconds)
+    return Taken(seconds, meter.seconds), parts
 
 
 class Clock:
@@ -118,11 +119,14 @@ class Clock:
         self.client = client
         self.whole: list[Taken] = []
         self.bare: list[Taken] = []
+        self.parts: tuple[list[dict[str, float]], list[dict[str, float]]] = [], []  # of ours, in the same order
 
     def turn(self, server: Server, load: Load, into: Path) -> None:
         """Run the client over the load, and over nothing."""
-        for one, taken in ((load, self.whole), (load.idle, self.bare)):
-            taken.append(timed(self.client, server, one, into))
+        for one, taken, parts in zip((load, load.idle), (self.whole, self.bare), self.parts, strict=True):
+            seconds, spent_on = timed(self.client, server, one, into)
+            taken.append(seconds)
+            parts.append(spent_on)
 
     def rates(self, load: Load, kind: str = "clock") -> list[float]:
         """Return the rate of each run, without what the client takes to start, log in and end."""
@@ -132,7 +136,13 @@ class Clock:
     def told(self, load: Load) -> str:
         """Say what a whole process comes to, and how much of it is not the work."""
         rate = load.rate(median_of([one.clock for one in self.whole]))
-        return f"{rate:,.0f} with its {median_of([one.clock for one in self.bare]):.2f} s of start and end"
+        told = f"{rate:,.0f} with its {median_of([one.clock for one in self.bare]):.2f} s of start and end"
+        if self.client is ours and not load.is_one:
+            whole, bare = self.parts
+            for part in whole[0]:
+                more = median_of([one[part] for one in whole]) - median_of([one[part] for one in bare])
+                told += f", {1e6 * more / load.files:,.0f} us a file for the {part}"
+        return told
 
 
 def compare(

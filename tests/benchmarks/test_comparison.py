@@ -106,3 +106,4 @@ def test_a_transfer_comparison_runs():
         return
     assert by_clock.ours > 0 and by_cpu.ours > 0
     assert by_clock.theirs is None or by_clock.theirs > 0
+    assert "us a file for the listing" in by_clock.note and "us a file for the ledger" in by_clock.note
