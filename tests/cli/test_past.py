@@ -234,6 +234,8 @@ def test_changes_of_text_title_and_presence_are_listed_once_and_bytes_alone_are_
     ]
     (town,) = (one for one in summary["sources"] if one["source"] == "town")
     assert (town["new"], town["changed"], town["gone"], town["same_text"]) == (0, 1, 0, 1)
+    state = next(one for one in windrow("status", "--json").messages[0]["sources"] if one["source"] == "town")
+    assert state["same"] == town["same"] + 1, "bytes alone are no change"
     gone = windrow("changes", "--since", "2020-01-01", "--kind", "gone").out
     assert gone.count("/lost.html") == 1
     assert "/back.html" not in gone, "one 404 is not the end of a page"

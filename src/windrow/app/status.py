@@ -218,7 +218,7 @@ def _crawled(state: SourceState, frontier: Frontier, count: SourceCount | None) 
     following = (now() if frontier.due else frontier.next) if state.state == "available" else None
     return state._replace(
         items=frontier.known if state.state == HELD else frontier.pages,
-        same=count.same if count else 0,
+        same=count.same + count.same_text if count else 0,
         failed=frontier.failing,
         next_due=following,
     )
