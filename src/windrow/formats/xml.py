@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import re
+from functools import lru_cache
 from typing import Any, NamedTuple
 from xml.parsers import expat
 
@@ -47,6 +48,7 @@ SHAPES = (
     (b"<\0", "utf-16-le"),
     (b"\0<", "utf-16-be"),
 )  # what a first `<` looks like without a mark (XML 1.0, appendix F)
+PLAIN = re.compile(rb"[^\0\xef\xfe\xff][^\0]")  # none of the marks and shapes begins so
 DECLARED = re.compile(rb"""<\?xml\s[^>]*?\sencoding\s*=\s*["']([^"']{1,40})["']""")
 PROLOG = re.compile(rb"(?:\s+|<\?.*?\?>|<!--.*?-->)*+", re.DOTALL)
 ROOT = re.compile(rb"<(?:[^\s/>:]*:)?([^\s/>:]+)")
@@ -174,8 +176,7 @@ def _bound_texts(text: bytes) -> None:
 
 def _utf8(content: bytes) -> bytes:
     """Bring a document to UTF-8 without a mark, or say why its bytes do not fit what it announces."""
-    mark, family = next(((mark, name) for mark, name in MARKS if content.startswith(mark)), (b"", ""))
-    family = family or next((name for shape, name in SHAPES if content.startswith(shape)), "")
+    mark, family = (b"", "") if PLAIN.match(content) else _mark(content)
     body = content[len(mark) :] if mark else content
     head = body[:1024].decode(family, "replace").encode() if family else body[:1024]
     found = DECLARED.match(head)
@@ -194,6 +195,13 @@ def _utf8(content: bytes) -> bytes:
         raise StepError(f"not {announced or codec}: {error}"[:300], Reason.WRONG_ENCODING, line=line) from None
 
 
+def _mark(content: bytes) -> tuple[bytes, str]:
+    """Return the byte order mark and the encoding that it tells, or that the shape of the first character tells."""
+    mark, family = next(((mark, name) for mark, name in MARKS if content.startswith(mark)), (b"", ""))
+    return mark, family or next((name for shape, name in SHAPES if content.startswith(shape)), "")
+
+
+@lru_cache(maxsize=64)
 def _codec(announced: str) -> str:
     """Return the plain name of an encoding that documents may be written in."""
     try:

@@ -24,6 +24,7 @@ from windrow.reasons import Reason
 
 ROOTS = {DocumentKind.SPECIMEN: "centreSpecimenSet", DocumentKind.EXPERIMENT: "centreProcedureSet"}
 _KINDS = {one.value: one for one in DocumentKind}
+_VALID = Reading()  # one for all, which pickle sends once for a batch of documents
 HARMLESS = (Reason.NOT_A_FILE, Reason.UNSAFE_NAME)
 """What is wrong with one entry alone; any other fault is one of the whole zip."""
 
@@ -64,7 +65,7 @@ def check_xsd(task: Task) -> Reading:
         findings = xsd.check(text, schema(task, kind))
     except StepError as error:
         return Reading(error.reason, _refused(error, []))
-    return Reading(Reason.NOT_VALID if findings else None, tuple(findings))
+    return Reading(Reason.NOT_VALID, tuple(findings)) if findings else _VALID
 
 
 def open_member(view: BinaryIO, name: str, limits: Limits) -> BinaryIO:

@@ -14,7 +14,7 @@ from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol, cast
 
-from windrow.contract import NOT_MODIFIED, Answer, Captures, Collection, Derive, Settle, Summarise, Task
+from windrow.contract import NOT_MODIFIED, Answer, Captures, Collection, Derive, Settle, Step, Summarise, Task
 from windrow.engine.fetchers.message import Done, Job
 from windrow.engine.requests.answers import FollowedAnswer, FollowJob, KeptAnswer, body_of, follow
 from windrow.engine.runtime import CONTEXT
@@ -76,79 +76,90 @@ class CaptureReader:
         return {**before, **answer.fields} if answer.status == NOT_MODIFIED else answer.fields
 
 
-def run_job(config: WorkerConfig, reader: CaptureReader, job: AnyJob) -> Any:
-    """Run one step on one document, or follow one answer; whatever goes wrong becomes a reading with a reason."""
-    try:
-        if isinstance(job, Job):
-            return _take_step(config, reader, job)
-        return _follow(config, reader, job) if isinstance(job, FollowJob) else _look_at_captures(config, job)
-    except WindrowError as error:
-        return Reading(error.reason or Reason.STEP_FAILED, (_finding(error),))
-    except MemoryError:
-        return _too_much(config)
-    except RecursionError as error:
-        return Reading(Reason.STEP_FAILED, (_finding(error),))
-    except Exception as error:  # noqa: BLE001 a step's own fault must not end the run, nor be silent
-        return Reading(Reason.STEP_FAILED, (_finding(error),))
+class JobRunner:
+    """Runs jobs one by one; what is the same for all of them is looked up once."""
 
+    def __init__(self, config: WorkerConfig) -> None:
+        """Serve one collection."""
+        self._config = config
+        self._reader = CaptureReader(config.folder)
+        self._takes_answers = config.collection.takes_answers
+        self._resources = [_resources_of(step, config.resources) for step in config.collection.steps]
 
-def _look_at_captures(config: WorkerConfig, job: CaptureJob) -> Any:
-    assert config.collection.captures is not None
-    return job.run(config.collection.captures, config.limits)
-
-
-def _follow(config: WorkerConfig, reader: CaptureReader, job: FollowJob) -> FollowedAnswer:
-    kept = job.answer
-    assert kept.place is not None
-    view, fields, _ = reader.open(kept.place)
-    if kept.head is not None:  # the same bytes may lead elsewhere than before: where the next page is, a field may say
-        fields = reader.fields(kept.head, fields)
-    return follow(config.collection, job, view, fields, config.limits)
-
-
-def _take_step(config: WorkerConfig, reader: CaptureReader, job: Job) -> Any:
-    step = config.collection.steps[job.step]
-    answers = {name: _answered(config, reader, kept) for name, kept in job.answers.items()}
-    view, fields, _ = reader.open(job.place)
-    if job.head is not None:
-        fields = reader.fields(job.head, fields)
-    if job.item.member:
-        view = config.collection.members.open(view, job.item.member, config.limits)
-    if config.collection.takes_answers:
-        view = body_of(view, fields, config.limits)
-    assert not isinstance(step, Summarise | Derive)
-    names = () if isinstance(step, Settle) else step.resources
-    resources = {name: config.resources[name] for name in names if name in config.resources}
-    return step.run(
-        Task(
-            job.item,
-            view,
-            config.limits,
-            resources,
-            job.options,
-            fields=fields,
-            source=job.source,
-            visited=job.visited,
-            offers=job.offers,
-            answers=answers,
-            request=job.request,
-            stopped=job.stopped,
-        )
-    )
-
-
-def _answered(config: WorkerConfig, reader: CaptureReader, kept: KeptAnswer) -> Answer:
-    """Open what a service answered, apart from what is opened next; the body of one with a reason is not read."""
-    content, reason = io.BytesIO(), kept.reason
-    fields: Mapping[str, str] = {}
-    if kept.place is not None:
-        view, fields, _ = reader.open(kept.place)
+    def run(self, job: AnyJob) -> Any:
+        """Run one step on one document, or follow one answer; whatever goes wrong becomes a reading with a reason."""
         try:
-            if reason is None:
-                content = io.BytesIO(body_of(view, fields, config.limits).read())
-        except StepError as error:  # the answer's fault is not the document's
-            reason = error.reason
-    return Answer(kept.request, kept.status, fields, cast(BinaryIO, content), kept.at, reason=reason)
+            if isinstance(job, Job):
+                return self._take_step(job)
+            return self._follow(job) if isinstance(job, FollowJob) else self._look_at_captures(job)
+        except WindrowError as error:
+            return Reading(error.reason or Reason.STEP_FAILED, (_finding(error),))
+        except MemoryError:
+            return _too_much(self._config)
+        except RecursionError as error:
+            return Reading(Reason.STEP_FAILED, (_finding(error),))
+        except Exception as error:  # noqa: BLE001 a step's own fault must not end the run, nor be silent
+            return Reading(Reason.STEP_FAILED, (_finding(error),))
+
+    def _look_at_captures(self, job: CaptureJob) -> Any:
+        assert self._config.collection.captures is not None
+        return job.run(self._config.collection.captures, self._config.limits)
+
+    def _follow(self, job: FollowJob) -> FollowedAnswer:
+        kept = job.answer
+        assert kept.place is not None
+        view, fields, _ = self._reader.open(kept.place)
+        if kept.head is not None:  # the same bytes may lead elsewhere than before: a field may say where the next is
+            fields = self._reader.fields(kept.head, fields)
+        return follow(self._config.collection, job, view, fields, self._config.limits)
+
+    def _take_step(self, job: Job) -> Any:
+        collection, limits = self._config.collection, self._config.limits
+        step = collection.steps[job.step]
+        answers = {name: self._answered(kept) for name, kept in job.answers.items()}
+        view, fields, _ = self._reader.open(job.place)
+        if job.head is not None:
+            fields = self._reader.fields(job.head, fields)
+        if job.item.member:
+            view = collection.members.open(view, job.item.member, limits)
+        if self._takes_answers:
+            view = body_of(view, fields, limits)
+        assert not isinstance(step, Summarise | Derive)
+        return step.run(
+            Task(
+                job.item,
+                view,
+                limits,
+                self._resources[job.step],
+                job.options,
+                fields=fields,
+                source=job.source,
+                visited=job.visited,
+                offers=job.offers,
+                answers=answers,
+                request=job.request,
+                stopped=job.stopped,
+            )
+        )
+
+    def _answered(self, kept: KeptAnswer) -> Answer:
+        """Open what a service answered, apart from what is opened next; the body of one with a reason is not read."""
+        content, reason = io.BytesIO(), kept.reason
+        fields: Mapping[str, str] = {}
+        if kept.place is not None:
+            view, fields, _ = self._reader.open(kept.place)
+            try:
+                if reason is None:
+                    content = io.BytesIO(body_of(view, fields, self._config.limits).read())
+            except StepError as error:  # the answer's fault is not the document's
+                reason = error.reason
+        return Answer(kept.request, kept.status, fields, cast(BinaryIO, content), kept.at, reason=reason)
+
+
+def _resources_of(step: Step, resources: Mapping[str, Resource]) -> Mapping[str, Resource]:
+    """Return the files that a step names; one that takes visits, or many documents at once, names none."""
+    names = () if isinstance(step, Settle | Summarise | Derive) else step.resources
+    return {name: resources[name] for name in names if name in resources}
 
 
 class Outbox:
@@ -214,7 +225,7 @@ def main(pipe: Pipe, config: WorkerConfig, at: Any) -> None:
     mine = _address_space()
     resource.setrlimit(resource.RLIMIT_AS, (mine + config.limits.memory, resource.RLIM_INFINITY))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    reader = CaptureReader(config.folder)
+    runner = JobRunner(config)
     gc.freeze()
     gc.set_threshold(_RARELY)
     while True:
@@ -226,11 +237,11 @@ def main(pipe: Pipe, config: WorkerConfig, at: Any) -> None:
             return
         outbox = Outbox(config)
         for job in jobs:
-            at.value += 1
             began = time.monotonic()
             signal.setitimer(signal.ITIMER_REAL, config.limits.seconds)
-            outbox.add(run_job(config, reader, job), began)
-            signal.setitimer(signal.ITIMER_REAL, 0)
+            at.value += 1  # after the time of the one before can no more run out
+            outbox.add(runner.run(job), began)
+        signal.setitimer(signal.ITIMER_REAL, 0)
         try:
             for message in outbox.messages():
                 pipe.send_bytes(message)
