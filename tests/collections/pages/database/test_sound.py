@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,9 +10,11 @@ import pytest
 
 from tests.collections.pages.database.test_near import prose
 from tests.collections.pages.database.test_wording import NOW, crawl
+from windrow.collections.pages.database.fulltext_table import fill, recount
 from windrow.collections.pages.database.sound import faults
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.collections.pages.reading import Pile
+from windrow.query.word import counted
 
 URLS = [f"https://{name}.example/" for name in "abc"]
 
@@ -60,3 +63,29 @@ def test_what_a_stopped_run_left_is_no_fault(store: SummaryStore) -> None:
     spoil(store, "UPDATE windrow_near_duplicate SET other_id = 99")
     spoil(store, "INSERT INTO windrow_touched VALUES (1)")
     assert found(store) == []
+
+
+@pytest.mark.parametrize(
+    ("sql", "told"),
+    [
+        ("DELETE FROM crawl_summary", "have a version that no crawl saw"),
+        ("DELETE FROM http_summary", "have a crawl without its answer"),
+        ("DELETE FROM file_summary", "have a version that is neither a file nor a redirect"),
+        ("DELETE FROM document_description", "have a text without a description"),
+        ("UPDATE windrow_observation SET linked = x'01'", "have lost their links"),
+    ],
+)
+def test_a_table_that_was_emptied_is_found(store: SummaryStore, sql: str, told: str) -> None:
+    with sqlite3.connect(str(store.engine.url.database)) as link:  # which looks no references up
+        link.execute(sql)
+    link.close()
+    assert f"{', '.join(URLS)} {told}" in found(store)
+
+
+def test_words_whose_tokens_were_deleted_are_told_as_other_words(store: SummaryStore) -> None:
+    fill(store.engine, counted)
+    assert recount(store.engine, counted) == []
+    with sqlite3.connect(str(store.engine.url.database)) as link:
+        link.execute("DELETE FROM token WHERE token_id = 1")
+    link.close()
+    assert any("other words" in line for line in recount(store.engine, counted))

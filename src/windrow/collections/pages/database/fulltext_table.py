@@ -192,6 +192,9 @@ def _miscounted(link: sa.Connection, count: Count, spelling: Spelling) -> Iterat
         told: Counter[str] = Counter()
         if head is not None and head[0] == pile:
             for _, word, times in head[1]:
+                if word is None:  # its token was deleted
+                    told[""] += times
+                    continue
                 for spelt in count(spelling.write(word)) if not word.isascii() else (word,):
                     told[spelt] += times
             head = next(stated, None)

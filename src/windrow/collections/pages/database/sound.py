@@ -6,12 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 
 import sqlalchemy as sa
 
+from windrow.collections.pages.database.entries import hash_of_links
 from windrow.stores.connect import READS, guarded
 
 Digest = Callable[[Sequence[str]], bytes]
 """The digest of a text pile's six fields."""
 
 _FEW = 5  # examples of one kind of fault
+
+_NONE = "NOT EXISTS (SELECT 1 FROM {} n WHERE n.entity_generation_id = g.entity_generation_id)"
 
 _RULES = {
     "have two versions open at once": """
@@ -37,6 +40,19 @@ _RULES = {
         SELECT u.str_url FROM crawl_summary c
         JOIN entity_generation g ON g.entity_generation_id = c.entity_generation_id JOIN url u ON u.url_id = g.url_id
         GROUP BY c.crawl_uuid, g.url_id, g.url_fragment HAVING count(*) > 1""",
+    "have a version that no crawl saw": """
+        SELECT u.str_url FROM entity_generation g JOIN url u ON u.url_id = g.url_id WHERE NOT EXISTS (
+          SELECT 1 FROM crawl_summary c WHERE c.entity_generation_id = g.entity_generation_id)""",
+    "have a crawl without its answer": """
+        SELECT u.str_url FROM crawl_summary c
+        JOIN entity_generation g ON g.entity_generation_id = c.entity_generation_id JOIN url u ON u.url_id = g.url_id
+        WHERE NOT EXISTS (SELECT 1 FROM http_summary h WHERE h.crawl_summary_id = c.crawl_summary_id)""",
+    "have a version that is neither a file nor a redirect": f"""
+        SELECT u.str_url FROM entity_generation g JOIN url u ON u.url_id = g.url_id WHERE {_NONE.format("file_summary")}
+          AND (g.text_pile_id IS NOT NULL OR {_NONE.format("redirect_summary")})""",
+    "have a text without a description": f"""
+        SELECT u.str_url FROM entity_generation g JOIN url u ON u.url_id = g.url_id
+        WHERE g.text_pile_id IS NOT NULL AND {_NONE.format("document_description")}""",
 }
 
 _OPEN = """
@@ -46,6 +62,14 @@ _SETTLED = "NOT EXISTS (SELECT 1 FROM windrow_touched)"  # else a run was stoppe
 _NAMED = "SELECT coalesce(u.str_url, 'a version that is gone') FROM {} n"
 _NAMED += " LEFT JOIN entity_generation g ON g.entity_generation_id = n.generation_id LEFT JOIN url u USING (url_id)"
 _BESIDE = {
+    "windrow_observation": {
+        "have lost their links": f"""
+            SELECT u.str_url FROM windrow_observation o JOIN url u ON u.url_id = o.url_id
+            JOIN entity_generation g ON g.entity_generation_id = o.entity_generation_id
+            WHERE o.linked NOT IN (x'', x'{hash_of_links(()).hex()}') AND {_NONE.format("link_summary")}
+              AND o.at = (SELECT max(p.at) FROM windrow_observation p WHERE p.url_id = o.url_id AND p.linked <> x''
+                AND p.entity_generation_id = o.entity_generation_id)"""
+    },
     "windrow_near_duplicate": {
         "are near-duplicates of what has ended, or is one itself": f"""
             {_NAMED.format("windrow_near_duplicate")} WHERE {_SETTLED} AND NOT (
