@@ -140,4 +140,5 @@ class Reason(StrEnum):
     RETRIED = "retried", "an operator asked for another attempt"
     FORGOTTEN = "forgotten", "it was taken down: what came is gone, and it is not asked for again"
     STOPPED = "stopped", "the run was stopped before it was done"
+    RESTING = "resting", "it failed in session after session and is left alone for a while"
     CLOCK_WENT_BACK = "clock_went_back", "the machine's clock stood earlier than the last entry"

@@ -5,6 +5,7 @@ from datetime import timedelta
 from tests.faults.place import DAY, put
 from tests.faults.server import rogue
 from windrow.app.workspace import Windrow
+from windrow.cli.summary import meaning
 from windrow.collections.drops.collection import COLLECTION
 from windrow.demo.document import drop, pack, specimens
 from windrow.engine.clock import now
@@ -28,6 +29,7 @@ def test_a_zip_that_failed_in_five_sessions_rests_which_status_and_why_tell_and_
         (note,) = summary.notes
         assert KEY in note
         assert "windrow retry" in note
+        assert meaning(summary) == "done, 1 warning"
         (one,) = window.status().resting
         assert (one.key, one.sessions, one.reason) == (KEY, SESSIONS, "not_found")
         assert timedelta(hours=5) < one.until - now() < timedelta(hours=6)

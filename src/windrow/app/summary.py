@@ -111,6 +111,7 @@ class SessionSummary:
     changes: tuple[SourceChange, ...] = ()  # what came, changed or went; the first 1,000
     changes_left_out: bool = False
     archive: str = ""
+    warnings: int = 0  # how many of its notes tell of something that went wrong
 
     @property
     def kept_all(self) -> bool:
@@ -148,11 +149,12 @@ def summarise(
         reasons=count_reasons(whys),
         findings=tuple(FindingCount(*one) for one in ledger.items.found_between(span)),
         troubles=tuple(one.comment or one.reason or "" for one in tasks if one.failed),
-        notes=tuple(_note(one) for one in tasks if not one.failed and not one.source and one.comment),
+        notes=tuple(_note(one) for one in tasks if _is_note(one)),
         mended=mended,
         left_out=left_out(tasks),
         outcomes=_outcomes(crawled.outcomes, span, was_read),
         archive=f"windrow-{row.seq:06}",
+        warnings=sum(1 for one in tasks if _is_note(one) and one.reason),
     )
 
 
@@ -164,6 +166,10 @@ def left_out(tasks: Iterable[TaskRow]) -> tuple[RuleCount, ...]:
         if one.source and one.reason and one.comment and not one.failed
     )
     return tuple(one for one in told if one)
+
+
+def _is_note(task: TaskRow) -> bool:
+    return bool(task.comment) and not task.failed and not task.source
 
 
 def _note(task: TaskRow) -> str:

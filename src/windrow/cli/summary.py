@@ -70,7 +70,7 @@ def left_out(rules: Sequence[RuleCount]) -> list[str]:
 
 
 def meaning(summary: SessionSummary) -> str:
-    """Say how a session ended: all well only where nothing failed; what a rule left out is no failure."""
+    """Say how a session ended: all well only where nothing failed or rests; what a rule left out is no failure."""
     code = summary.exit_code or 0
     if code == SOURCES_FAILED:
         broken = sum(bool(one.trouble) for one in summary.sources)
@@ -81,4 +81,5 @@ def meaning(summary: SessionSummary) -> str:
     failed = max(sum(one.items for one in summary.reasons) - refused, sum(one.failed for one in summary.sources))
     told = [f"{refused:,} refused"] if refused else []
     told += [f"{failed:,} failed"] if failed else []
+    told += [counted(summary.warnings, "warning")] if summary.warnings else []
     return f"done, {', '.join(told)}" if told else EXITS[0]

@@ -127,10 +127,10 @@ class Fetching:
             if resting := self._queue.resting:
                 soonest = min(one.until for one in resting)
                 names = ", ".join(one.key for one in resting[:NAMED]) + (", ..." if len(resting) > NAMED else "")
-                comment = f"{len(resting)} rest, having failed in session after session: {names}; the first is asked"
+                comment = f"{names}, {len(resting)} in all; the first is asked"
                 comment += f" for again after {soonest:%Y-%m-%d %H:%M} UTC, at once with: windrow retry NAME"
                 task = writer.sessions.open_task(run.session, run.collection.name, "", phase)
-                run.close_task(task, comment, writer=writer)
+                run.close_task(task, comment, Reason.RESTING, writer=writer)
 
     def _leave(self, within: float) -> None:
         """Put it on record which sources are left behind: what they had in hand goes on in the next run."""
