@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from windrow.formats.html import Outline, PageLocation, read
+from windrow.formats.html.mark import hides
+from windrow.formats.html.unseen import unseen
 from windrow.formats.html.walk import meaning
 
 
@@ -73,6 +75,27 @@ def test_signs_that_point_at_a_headline_are_not_part_of_it() -> None:
     )
     assert found.blocks.text == ["Tea", "Cups", "see †"]
     assert [each.href for each in found.anchors] == ["#tea", "/e", "#n"]
+
+
+@pytest.mark.parametrize(
+    ("style", "hidden"),
+    [
+        ("display:none", True),
+        (" DISPLAY : None !important ; color: red", True),
+        ("color:red;display:none!important", True),
+        ("display: block; display: none", True),
+        ("display: none; display: block", False),
+        ("--display: none", False),
+        ("-x-display:none", False),
+        ("background: url(display:none.png)", False),
+        ("display: none-such", False),
+        ("", False),
+    ],
+)
+def test_a_style_hides_by_its_declaration_of_display_alone(style: str, hidden: bool) -> None:
+    assert hides(style.encode()) is hidden
+    page = outline(f"<p>shown</p><div style='{style}'>perhaps</div>")
+    assert ("perhaps" in [page.blocks.text[at] for at in unseen(page)]) is hidden
 
 
 def test_what_is_hidden_in_the_line_is_no_text_and_its_links_stay() -> None:

@@ -90,7 +90,8 @@ _BY_ROLE: dict[bytes, int] = {
     b"button": int(PageLocation.BUTTON),
 }
 _UNSEEN, _UNSAID, _HIDDEN = int(PageLocation.UNSEEN), int(PageLocation.UNSAID), int(PageLocation.UNSTYLED)
-_UNSTYLED = re.compile(rb"display\s*:\s*none", re.IGNORECASE)
+_DISPLAY = re.compile(rb"(?:\A|;)\s*+display\s*+:\s*+([a-z-]++)\s*+(?![^;!\s])", re.IGNORECASE)
+"""A whole declaration, and no part of another one's name or value."""
 
 
 def told(attribute: bytes, value: bytes) -> int:
@@ -109,9 +110,10 @@ def told(attribute: bytes, value: bytes) -> int:
 
 
 def hides(style: bytes) -> bool:
-    """Tell whether a style takes an element out of what is shown.
+    """Tell whether a style takes an element out of what is shown: by its last word on it.
 
-    >>> hides(b"color: red; display:none")
-    True
+    >>> hides(b"color: red; display:none"), hides(b"--display: none"), hides(b"display: none; display: block")
+    (True, False, False)
     """
-    return _UNSTYLED.search(style) is not None
+    told = _DISPLAY.findall(style)
+    return bool(told) and told[-1].lower() == b"none"
