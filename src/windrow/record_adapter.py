@@ -38,13 +38,12 @@ from windrow.config import Workspace
 from windrow.config.place import replay_folder
 from windrow.contract import Answer, Ask, Collection, FollowResult, Observation, Request, Settle, Skip, Task, results_of
 from windrow.digest import digest, number
-from windrow.display import counted
+from windrow.display import counted, show
 from windrow.engine.captures.rules import stories
 from windrow.engine.check import Fault
 from windrow.engine.clock import now
 from windrow.engine.ledger import Ledger
 from windrow.engine.ledger.addresses import ELSEWHERE, AddressRow
-from windrow.engine.ledger.moment import spell
 from windrow.engine.progress import Progress
 from windrow.engine.rebuild import rebuild
 from windrow.engine.requests.answers import allowed_origins, body_of
@@ -282,7 +281,7 @@ class RecordAdapter:
         captures, lines, messages = self._captures, [], []
         for source in workspace.of(self._collection.name) if captures and url else ():
             for one in stories(ledger, captures, source, self._options(workspace), number(url)) if captures else ():
-                left_out, at = one.left_out, spell(one.recorded.visit.started)
+                left_out, at = one.left_out, show(one.recorded.visit.started)
                 why = f"{left_out.reason}: {left_out.rule}" if left_out else "wanted; the next run takes it"
                 lines.append(f"  {source.name} looks at what {one.found_in} kept at {at}: {why}")
                 told = {"source": source.name, "from": one.found_in, "visit": one.recorded.seq}
@@ -300,7 +299,7 @@ class RecordAdapter:
         history = store.history(key)
         lines = [f"{key}: a record of {self._collection.name}, {standing(history[-1])}"]
         for one in [one for one in history if one.change != "same"][-_SHOWN:]:
-            lines.append(f"  {spell(one.at)}  {one.change}  {one.url}")
+            lines.append(f"  {show(one.at)}  {one.change}  {one.url}")
             found = ledger.attempts.visits_named([one.visit])
             if found and (kept := found[0].visit.kept):
                 lines.append(
@@ -311,7 +310,7 @@ class RecordAdapter:
         again = [one.at for one in history if one.change == "same"]
         same = len(again)
         if again:
-            lines.append(f"  seen without a change {counted(same, 'time')}, last {spell(again[-1])}")
+            lines.append(f"  seen without a change {counted(same, 'time')}, last {show(again[-1])}")
         messages = [
             Message("record", {"key": key, "collection": self._collection.name, "versions": len(history) - same})
         ]
@@ -334,7 +333,7 @@ class RecordAdapter:
             came = f"status {visit.status}" if visit.status else "no answer"
             why = f"; {visit.reason}: {visit.message}" if visit.reason else ""
             lines.append(
-                f"  {spell(visit.started)}  {came}{why}" + (f"  {visit.warc} at {visit.offset}" if visit.warc else "")
+                f"  {show(visit.started)}  {came}{why}" + (f"  {visit.warc} at {visit.offset}" if visit.warc else "")
             )
             messages.append(Message("visit", visit, omit_empty=True))
             if captured := captures[visit.seq]:
@@ -363,7 +362,7 @@ class RecordAdapter:
                 messages.append(Message("skipped", one))
         if row.due is not None:
             lines.append(
-                "  due next" if row.due <= 1 else f"  due again at {spell(datetime.fromtimestamp(row.due, UTC))}"
+                "  due next" if row.due <= 1 else f"  due again at {show(datetime.fromtimestamp(row.due, UTC))}"
             )
         return Explanation(row, tuple(messages), tuple(lines))
 

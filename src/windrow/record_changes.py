@@ -18,6 +18,8 @@ from windrow.stores.records import RecordStore
 
 _SHOWN = 60
 """Letters of a value that are shown of what changed."""
+_BEFORE = 20
+"""Letters that are shown before the first that differs, where that comes late in a long value."""
 _FIELDS = 4
 """Fields of a record that are shown of what changed; of others the number is told."""
 
@@ -69,20 +71,37 @@ def difference(before: Any, after: Any) -> str:
 
     >>> difference({"start": "2026-11-24", "title": "Budget"}, {"start": "2026-11-25", "title": "Budget"})
     'start 2026-11-24 -> 2026-11-25'
+
+    Of long texts that begin alike, the part is shown in which they differ.
+
+    >>> difference({"text": "The old pump. " * 9 + "It works."}, {"text": "The old pump. " * 9 + "It leaks."})
+    'text …p. The old pump. It works. -> …p. The old pump. It leaks.'
     """
     if not isinstance(before, Mapping) or not isinstance(after, Mapping):
-        return f"{_spelled(before)} -> {_spelled(after)}"
+        return _turned(before, after)
     names = [name for name in dict.fromkeys((*before, *after)) if before.get(name) != after.get(name)]
-    told = [f"{name} {_spelled(before.get(name))} -> {_spelled(after.get(name))}" for name in names[:_FIELDS]]
+    told = [f"{name} {_turned(before.get(name), after.get(name))}" for name in names[:_FIELDS]]
     return "; ".join((*told, *([f"{len(names) - _FIELDS} more fields"] if len(names) > _FIELDS else [])))
+
+
+def _turned(before: Any, after: Any) -> str:
+    """Spell what a value was and is; of long ones that begin alike, from shortly before the first difference on."""
+    old, new = _spelled(before), _spelled(after)
+    alike = next((at for at, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
+    start = alike - _BEFORE if max(len(old), len(new)) > _SHOWN and alike > _BEFORE else 0
+    return f"{_cut(old, start)} -> {_cut(new, start)}"
 
 
 def _spelled(value: Any) -> str:
     if value is None or value == "":
         return "nothing"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
-    text = " ".join(text.split())
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}\u2026"
+    return " ".join(text.split())
+
+
+def _cut(text: str, start: int) -> str:
+    head = "\u2026" if start else ""
+    return head + (text[start:] if len(text) - start <= _SHOWN else f"{text[start : start + _SHOWN]}\u2026")
 
 
 def _since(ledger: Ledger, since: datetime | None) -> tuple[int, int]:

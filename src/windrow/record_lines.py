@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from windrow.display import show
 from windrow.engine.ledger.addresses import AddressRow
-from windrow.engine.ledger.moment import spell
 from windrow.engine.ledger.takedowns import TombstoneRow
 from windrow.stores.records import RecordVersion
 
@@ -49,8 +49,8 @@ def made_lines(keys: Sequence[str], most: int) -> Iterator[str]:
 def takedown_lines(one: TombstoneRow) -> Iterator[str]:
     """Tell of a takedown of an address, or of all of its origin."""
     why = f": {one.reason}" if one.reason else ""
-    yield f"  {spell(one.at)}  {one.target} taken down by {one.holder}{why}"
+    yield f"  {show(one.at)}  {one.target} taken down by {one.holder}{why}"
     if one.lifted is not None:
-        yield f"  {spell(one.lifted)}  lifted: it may be asked for again"
+        yield f"  {show(one.lifted)}  lifted: it may be asked for again"
     elif one.done is None:
         yield f"  taking {one.target} down was cut short: windrow forget finishes it"

@@ -41,8 +41,8 @@ def other(setting: Setting) -> tuple[str, str]:
     """Return a value that is not the default, as TOML and as the environment spell it."""
     noun = setting.kind.noun
     words = [word.strip() for word in noun.replace(" or ", ",").split(",")]
-    if setting.default in words:  # a choice: any other of its words
-        word = next(word for word in words if word != setting.default)
+    if setting.default in words or "empty" in words:  # a choice: any other of its words
+        word = next(word for word in words if word not in {setting.default, "empty"})
         return f'"{word}"', word
     if setting.default is False:
         return "true", "yes"

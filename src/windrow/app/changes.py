@@ -12,6 +12,7 @@ from itertools import islice
 from windrow.adapter import CHANGED, GONE, NEW, Compared, SourceChange, Window, harvested_collections
 from windrow.app.summary import WhatWasRead
 from windrow.config import Workspace
+from windrow.display import counted
 from windrow.engine.ledger import Ledger
 from windrow.engine.requests.origin_rules import walked
 from windrow.errors import UsageError, WindrowError
@@ -55,9 +56,9 @@ def was_read(workspace: Workspace, ledger: Ledger) -> WhatWasRead:
             found |= one.content(workspace, ledger, facts) or {}
         return found
 
-    def outcomes(name: str, facts: tuple[int, int], counted: Counter[str]) -> Counter[str]:
+    def outcomes(name: str, facts: tuple[int, int], visited: Counter[str]) -> Counter[str]:
         able = capable("outcomes", {name})
-        found: Counter[str] = able[name].outcomes(workspace, ledger, facts, counted) if able else counted
+        found: Counter[str] = able[name].outcomes(workspace, ledger, facts, visited) if able else visited
         return found
 
     return WhatWasRead(changes, outcomes)
@@ -77,7 +78,7 @@ def of_listings(ledger: Ledger, collection: str, window: Window) -> Iterator[Sou
         if window.since is not None and one.at < window.since:
             continue
         kind = NEW if one.event == "listed" else one.event
-        said = f"{one.size:,} bytes" if one.size is not None else ""
+        said = counted(one.size, "byte") if one.size is not None else ""
         if kind == CHANGED and one.before != one.size:
             said = f"size {_bytes(one.before)} -> {_bytes(one.size)}"
         elif kind == CHANGED:
@@ -86,7 +87,7 @@ def of_listings(ledger: Ledger, collection: str, window: Window) -> Iterator[Sou
 
 
 def _bytes(size: int | None) -> str:
-    return "unknown" if size is None else f"{size:,} bytes"
+    return "unknown" if size is None else counted(size, "byte")
 
 
 def compare(workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Compared:

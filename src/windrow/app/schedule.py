@@ -200,9 +200,10 @@ def walk(
         seconds = max((many * max(delay, pace.get(origin, 0.0)) for origin, many in mine.items()), default=0.0)
         why_not = _why_not(source)
         address = source.site.address()
+        listed = ROBOTS if source.site.scheme else ()  # without a scheme it takes captures of others alone
         asked.append(
             PlannedSource(
-                source.name, collection.name, address, ROBOTS, source.active, why_not, bound, 0, round(seconds, 1)
+                source.name, collection.name, address, listed, source.active, why_not, bound, 0, round(seconds, 1)
             )
         )
         if source.active:

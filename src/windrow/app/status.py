@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -23,7 +24,7 @@ from windrow.model import Site, Source
 from windrow.registry import capable, installed
 
 HELD = "held"
-"""The state of a source that is asked nothing: what is known of it came in WARC files."""
+"""The state of a source that is asked nothing: WARC files or zips came in by it, or it is not declared any more."""
 
 
 class SourceState(NamedTuple):
@@ -77,16 +78,19 @@ class WorkspaceState:
 
 def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> WorkspaceState:
     """Return how the workspace stands."""
+    sources = (*workspace.sources, *_held(workspace, ledger))
+    known = {source.name: source for source in sources}
     sessions_by_source: dict[str, list[SourceSession]] = {}
     for one in ledger.sessions.by_source():
-        sessions_by_source.setdefault(one.source, []).append(one)
+        if _asked(known.get(one.source), one):
+            sessions_by_source.setdefault(one.source, []).append(one)
     last = ledger.sessions.latest()
     return WorkspaceState(
         workspace.name,
         workspace.root,
         holder(ledger),
         summarise(ledger, last, phases, was_read=was_read(workspace, ledger)) if last else None,
-        _sources(workspace, ledger, sessions_by_source, phases),
+        _sources(workspace, ledger, sources, sessions_by_source, phases),
         tuple(
             StateCount(
                 one.collection, one.kind, phase_name(phases, one.collection, one.phase), one.status.name.lower(),
@@ -144,7 +148,11 @@ def holder(ledger: Ledger) -> str:
 
 
 def _sources(
-    workspace: Workspace, ledger: Ledger, sessions_by_source: dict[str, list[SourceSession]], phases: Phases
+    workspace: Workspace,
+    ledger: Ledger,
+    sources: Iterable[Source],
+    sessions_by_source: dict[str, list[SourceSession]],
+    phases: Phases,
 ) -> tuple[SourceState, ...]:
     offered = ledger.listings.count()
     missed = ledger.captures.failed_by_source()
@@ -154,7 +162,7 @@ def _sources(
     walked = frontiers(ledger)
     summaries: dict[int, SessionSummary] = {}
     found = []
-    for source in (*workspace.sources, *_held(workspace, ledger)):
+    for source in sources:
         sessions = sessions_by_source.get(source.name, [])
         count = None
         if sessions:
@@ -183,13 +191,22 @@ def _sources(
 
 
 def _held(workspace: Workspace, ledger: Ledger) -> list[Source]:
-    """Return the sources that WARC files came in by, and that nothing is declared of."""
+    """Return the sources that WARC files or adopted zips came in by, and that nothing is declared of."""
     declared = {source.name for source in workspace.sources}
+    offered = {name: ledger.sessions.collection_of(name) for name in sorted(ledger.listings.count())}
     return [
         Source(name, collection, Site("warc"), active=False, options={"state": HELD})
-        for name, collection in ledger.imports.sources()
+        for name, collection in {**offered, **dict(ledger.imports.sources())}.items()
         if name not in declared
     ]
+
+
+def _asked(source: Source | None, session: SourceSession) -> bool:
+    """Tell whether a session asked a source: one that only reads again what is kept says no more, unless it fails."""
+    made = installed().get(source.collection) if source else None
+    if made is None or session.failed:
+        return True
+    return session.first_phase <= (made.listing.refused[0] if walked(made) is None else 1)
 
 
 def _listed_or_crawled(

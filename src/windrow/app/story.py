@@ -135,6 +135,8 @@ def _elsewhere(workspace: Workspace, ledger: Ledger, question: Question, what: s
             return StoryAnswer(what, _source(ledger, what, name, ""))
     if owned := question.owned(what):
         return StoryAnswer(what, candidates=question.candidates(owned), more=max(0, question.total - len(owned)))
+    if collection := ledger.sessions.collection_of(what):  # it is not declared, or not any more
+        return StoryAnswer(what, _source(ledger, what, collection, ""))
     raise WindrowError(f"nothing is known of {what!r}{clue(workspace, what)}", hint="windrow status")
 
 
@@ -309,10 +311,12 @@ def _source(ledger: Ledger, name: str, kind: str, owner: str) -> Story:
 
 
 def _doing(kind: str, phase: int) -> str:
-    """Say what a task of a phase does: what is listed is fetched in its first state's phase, and listed before."""
+    """Say what a task of a phase does: of what is listed, it lists, fetches, or takes the step of that phase."""
     made = installed().get(kind)
     if made is None:
         return "listing"
     if walked(made) is not None:
+        return phase_name(phases(), kind, phase)
+    if phase in {made.phase(step.phase) for step in made.steps}:
         return phase_name(phases(), kind, phase)
     return "fetching" if phase == made.listing.first[0] else "listing"

@@ -29,6 +29,8 @@ def command(voice: Voice) -> int:
         return 0
     voice.talk(_head(standing))
     voice.data(_parts(standing))
+    if failing := [one.source for one in standing.sources if one.failed]:
+        voice.talk(f"try: windrow why NAME ({', '.join(failing)}), for what failed there")
     return 0
 
 

@@ -82,4 +82,6 @@ def meaning(summary: SessionSummary) -> str:
     told = [f"{refused:,} refused"] if refused else []
     told += [f"{failed:,} failed"] if failed else []
     told += [counted(summary.warnings, "warning")] if summary.warnings else []
+    troubled = sum(bool(one.trouble) for one in summary.sources)
+    told += [f"trouble at {counted(troubled, 'source')}"] if troubled else []
     return f"done, {', '.join(told)}" if told else EXITS[0]

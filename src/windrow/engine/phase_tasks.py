@@ -15,6 +15,7 @@ class _Task:
     done: int = 0
     refused: int = 0
     broken: int = 0
+    why: str = ""
 
 
 @dataclass(slots=True)
@@ -31,19 +32,22 @@ class PhaseTasks:
             seq = writer.sessions.open_task(self.run.session, self.run.collection.name, source, self.phase)
             self._tasks[source] = _Task(seq)
 
-    def count(self, writer: LedgerWriter, source: str, *, done: bool, broken: bool = False) -> None:
-        """Count a document; `broken` where the fault is ours and not the document's."""
+    def count(self, writer: LedgerWriter, source: str, *, done: bool, broken: bool = False, why: str = "") -> None:
+        """Count a document; `broken` where the fault is ours and not the document's, and `why` what it is."""
         self.open(writer, source)
         task = self._tasks[source]
         task.done += done
         task.refused += not done
         task.broken += broken
+        if broken and not task.why:
+            task.why = why
 
     def close(self, error: Exception | None = None, reason: Reason | None = None) -> None:
         """Put the end of every task on record; with an error all of them have failed."""
         with self.run.ledger.writing() as writer:
             for source, task in self._tasks.items():
                 comment = f"{source}: {task.done} done, {task.refused} refused"
+                comment += f"; {task.why}" if task.why else ""
                 comment += f"; {error}" if error else ""
                 failed = bool(error or task.broken)
                 self.run.close_task(task.seq, comment, reason, failed=failed, writer=writer)

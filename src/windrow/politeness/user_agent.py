@@ -27,8 +27,9 @@ def user_agent(operator: str, contact: str, text: str = "") -> str:
         return _own(text)
     if not _PROJECT.fullmatch(operator):
         raise ConfigError("operator: wanted a name of letters, digits, - . and _ for the user agent", hint=_HINT)
-    if not _reachable(contact):
-        raise ConfigError("contact: wanted the address of a web page or of a mailbox", hint=_HINT)
+    if not _reachable(contact.removeprefix("mailto:")):
+        given = f", not {contact!r}" if contact else ""
+        raise ConfigError(f"contact: wanted the address of a web page or of a mailbox{given}", hint=_HINT)
     return f"{operator}-crawler (for {contact})"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -152,11 +153,13 @@ def count(least: int, most: int) -> ValueKind:
 
 def choice(*words: str) -> ValueKind:
     """Return the kind of a word from a list."""
-    noun = ", ".join(words[:-1]) + f" or {words[-1]}"
+    spelled = [word for word in words if word] + (["empty"] if "" in words else [])
+    noun = ", ".join(spelled[:-1]) + f" or {spelled[-1]}"
 
     def read(value: Any, _root: Path) -> str:
         if value not in words:
-            raise ConfigError(f"wanted {noun}")
+            near = get_close_matches(str(value), [word for word in words if word], 1)
+            raise ConfigError(f"wanted {noun}" + (f"; did you mean {near[0]}?" if near else ""))
         return str(value)
 
     return ValueKind(noun, read)

@@ -13,7 +13,7 @@ from tests.collections.papers.library import Library, Shelf, pdf, sha1
 from tests.requests.workshop import Server
 from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.columns import decoded
-from windrow.collections.papers.extract import extract
+from windrow.collections.papers.extract import extract, is_declined
 from windrow.collections.papers.grobid import MOST_TEI, extracted, quality
 from windrow.contract import Answer, Ask, Request, Task
 from windrow.engine.clock import now
@@ -353,3 +353,11 @@ def test_papers_whose_grobid_is_down_have_the_row_of_a_file_that_was_not_asked_a
     (row,) = made.rows().values()
     assert decoded(row)["text0:tinfo"]["title"] == "The paper that waits for its server"
     assert waits(made) is None
+
+
+def test_a_pdf_without_its_extra_says_the_command_and_is_counted_as_unread(monkeypatch):
+    monkeypatch.setattr("windrow.formats.pdf.known", lambda: False)
+    task = Task(Item(1, "papers", "visit", "http://x/"), io.BytesIO(pdf("A paper that nobody reads")), Limits(), {}, {})
+    (found,) = extract(task)
+    assert is_declined(found.value)
+    assert found.value["text"]["status"]["reason"] == "reading PDF needs the extra 'pdf': pip install 'windrow[pdf]'"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Mapping
 from typing import Any
 
 from windrow.collections.papers.embedded import PRODUCER, guessed
@@ -114,8 +115,8 @@ def _take_embedded(task: Task, value: dict[str, Any], aside: dict[str, Any]) -> 
     task.view.seek(0)
     try:
         found = guessed(pdf.read_pages(task.view.read()))
-    except MissingExtra:
-        value["text"] = {"status": {"status": "declined", "reason": "the extra 'pdf' is not installed"}}
+    except MissingExtra as error:
+        value["text"] = {"status": {"status": "declined", "reason": f"{error}: {error.hint}"}}
         return ""
     except StepError as error:
         value["text"] = {"status": {"status": "error", "reason": str(error.reason), "description": str(error)}}
@@ -124,6 +125,11 @@ def _take_embedded(task: Task, value: dict[str, Any], aside: dict[str, Any]) -> 
     value |= _known(found.info["title"], found.info["authors"], found.info["doi"])
     aside["pages"] = found.pages
     return "\n".join(filter(None, (found.info["title"], *found.info["authors"], found.pages)))
+
+
+def is_declined(value: Mapping[str, Any]) -> bool:
+    """Tell whether the embedded extractor did not look at a paper, since its extra is not installed."""
+    return bool((value.get("text") or {}).get("status", {}).get("status") == "declined")
 
 
 def _known(title: str | None, authors: list[str], doi: str | None) -> dict[str, Any]:

@@ -67,7 +67,10 @@ class SourceTask(NamedTuple):
 
 
 class SourceSession(NamedTuple):
-    """What a session did at one source: how many of its tasks failed or never ended, and when the last one did."""
+    """What a session did at one source: how many of its tasks failed or never ended, and when the last one did.
+
+    `first_phase` is the first phase of its tasks: a session that only read what is kept has none of those that ask.
+    """
 
     source: str
     session: int
@@ -75,6 +78,7 @@ class SourceSession(NamedTuple):
     ended: datetime | None
     failed: int
     reason: Reason | None
+    first_phase: int
 
 
 class LeaseRow(NamedTuple):
@@ -148,6 +152,10 @@ class SessionQueries:
     def tasks_of_source(self, source: str) -> list[SourceTask]:
         """Return every task of a source, in their order."""
         return self._database.rows(SourceTask, "source_tasks", source)
+
+    def collection_of(self, source: str) -> str:
+        """Return the collection that a source was last harvested for, declared or not; empty for an unknown one."""
+        return self._database.value("source_collection", source) or ""
 
     def collections(self) -> set[str]:
         """Return the collections that were harvested here ever, or took what others kept."""

@@ -56,10 +56,14 @@ FROM task t LEFT JOIN task_end e ON e.task = t.seq AND e.seq BETWEEN ?1 AND ?2
 WHERE t.seq BETWEEN ?1 AND ?2 ORDER BY t.seq;
 
 -- name: source_sessions
--- Every session of every source: whether all its tasks ended well, and when it was listed.
-SELECT t.source, t.session, min(t.at), max(e.at), sum(coalesce(e.failed, 1)), max(e.reason)
+-- Every session of every source: whether all its tasks ended well, when it was listed, and its first phase.
+SELECT t.source, t.session, min(t.at), max(e.at), sum(coalesce(e.failed, 1)), max(e.reason), min(t.phase)
 FROM task t LEFT JOIN task_end e ON e.task = t.seq WHERE t.source <> '' GROUP BY t.source, t.session
 ORDER BY t.session;
+
+-- name: source_collection
+-- The collection that a source was last harvested for.
+SELECT collection FROM task WHERE source = ? ORDER BY seq DESC LIMIT 1;
 
 -- name: source_tasks
 SELECT t.seq, t.session, t.phase, t.at, e.at, e.failed, e.reason, e.comment

@@ -12,7 +12,7 @@ from windrow.engine.ledger import LedgerWriter
 from windrow.engine.phase_tasks import PhaseTasks
 from windrow.engine.run import HarvestRun, Store
 from windrow.engine.steps.due import Due, count, due
-from windrow.engine.steps.stepping import OWN_FAULTS, jobs, step_version
+from windrow.engine.steps.stepping import OWN_FAULTS, first_finding, jobs, step_version
 from windrow.errors import StoreError
 from windrow.model import Finding, Level, Reading, Status
 from windrow.reasons import Reason
@@ -193,7 +193,8 @@ def _record(run: HarvestRun, step: Load | Judge | Summarise, page: list[Result],
         parents = set()
         for one, reading in page:
             _move(run, writer, step, one, reading, version)
-            tasks.count(writer, one.source, done=reading.done, broken=reading.reason in OWN_FAULTS)
+            broken = reading.reason in OWN_FAULTS
+            tasks.count(writer, one.source, done=reading.done, broken=broken, why=first_finding(reading))
             parents.add(one.item.parent or 0)
         run.update_parents(writer, parents - {0})
     run.progress.step(len(page), sum(not reading.done for _, reading in page))

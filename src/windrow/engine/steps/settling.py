@@ -36,7 +36,7 @@ from windrow.engine.requests.services import ServiceRequests
 from windrow.engine.requests.waiting import service_wait
 from windrow.engine.run import Derived, HarvestRun, ValueStore, VersionedStore, VersionStore, WaitingStore
 from windrow.engine.runtime import rare_gc
-from windrow.engine.steps.stepping import OWN_FAULTS
+from windrow.engine.steps.stepping import OWN_FAULTS, first_finding
 from windrow.errors import ArchiveError, StoreError, WindrowError
 from windrow.model import ArchivePlace, Finding, Item, Reading, Recorded, Source, Status, Visit
 from windrow.reasons import Reason
@@ -365,7 +365,10 @@ class Settling:
             for one in page:
                 reason = self._fault(one.result)
                 failed += reason is not None
-                self._tasks.count(writer, one.recorded.source, done=reason is None, broken=reason in OWN_FAULTS)
+                self._tasks.count(
+                    writer, one.recorded.source, done=reason is None, broken=reason in OWN_FAULTS,
+                    why=first_finding(one.result),
+                )  # fmt: skip
         run.progress.step(len(page), failed)
         run.tick()
 

@@ -20,7 +20,7 @@ PAGE = 256
 
 OWN_FAULTS = frozenset({
     Reason.TIME_LIMIT, Reason.MEMORY_LIMIT, Reason.WORKER_DIED, Reason.STEP_FAILED, Reason.NO_SCHEMA,
-    Reason.DISK_FAILED, Reason.DISK_FULL,
+    Reason.DISK_FAILED, Reason.DISK_FULL, Reason.NO_TRANSPORT,
 })  # fmt: skip
 """Outcomes that say more about us than about the bytes: never remembered, and the task has failed."""
 
@@ -31,6 +31,11 @@ class StepOutcome(NamedTuple):
     due: Due
     reading: Reading
     remembered: bool = False
+
+
+def first_finding(result: object) -> str:
+    """Say what was found first in a document of which nothing was made; empty for any other result."""
+    return result.findings[0].message if isinstance(result, Reading) and result.reason and result.findings else ""
 
 
 def places(run: HarvestRun, digests: Iterable[str]) -> dict[str, ArchivePlace]:
@@ -146,7 +151,7 @@ def _record_page(run: HarvestRun, step: Read, page: list[StepOutcome], own_versi
             # What has members now is a parent itself.
             parents |= {one.due.item.parent or 0, one.due.item.id if one.reading.done and one.reading.members else 0}
             broken = one.reading.reason in OWN_FAULTS
-            tasks.count(writer, one.due.source, done=one.reading.done, broken=broken)
+            tasks.count(writer, one.due.source, done=one.reading.done, broken=broken, why=first_finding(one.reading))
         run.update_parents(writer, parents - {0})
     run.progress.step(len(page), sum(not one.reading.done for one in page))
     run.tick()

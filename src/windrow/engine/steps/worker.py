@@ -18,7 +18,7 @@ from windrow.contract import NOT_MODIFIED, Answer, Captures, Collection, Derive,
 from windrow.engine.fetchers.message import Done, Job
 from windrow.engine.requests.answers import FollowedAnswer, FollowJob, KeptAnswer, body_of, follow
 from windrow.engine.runtime import CONTEXT
-from windrow.errors import StepError, WindrowError
+from windrow.errors import MissingExtra, StepError, WindrowError
 from windrow.model import ArchivePlace, Finding, Level, Limits, Reading, Resource
 from windrow.reasons import Reason
 from windrow.stores.archive import Capture, open_response
@@ -211,7 +211,8 @@ def _too_much(config: WorkerConfig) -> Reading:
 
 
 def _finding(error: BaseException) -> Finding:
-    return Finding(type(error).__name__, str(error)[:2000], Level.ERROR)
+    said = f"{error}: {error.hint}" if isinstance(error, MissingExtra) else str(error)
+    return Finding(type(error).__name__, said[:2000], Level.ERROR)
 
 
 def main(pipe: Pipe, config: WorkerConfig, at: Any) -> None:

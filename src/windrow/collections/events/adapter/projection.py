@@ -63,7 +63,9 @@ class EventProjection:
 
     def _said(self) -> str:
         events, logs = counted(self._written["new"], "event"), counted(self._logs.written, "log")
-        return f"{events} new, {self._written['changed']:,} changed, {logs}"
+        unread = self._logs.rejected
+        told = f"; {counted(unread, 'event')} could not be read: windrow why ADDRESS says why" if unread else ""
+        return f"{events} new, {self._written['changed']:,} changed, {logs}{told}"
 
     def _remove_stale(self, database: str, known: set[str], mark: str) -> None:
         """Remove what windrow wrote and would not write now; what has no `mark` is somebody else's, and stays."""

@@ -65,6 +65,7 @@ class RunLogs:
         self._archive = archive
         self._limits = limits
         self.written = 0
+        self.rejected = 0  # parts of calendars that could not be read, of the logs written
 
     def write(self, after: int, upto: int, kept: set[str] | None, pulse: Callable[[], bool]) -> bool:
         """Write the logs of the sessions with visits after one, up to another; False where `pulse` ended that.
@@ -97,6 +98,7 @@ class RunLogs:
                 self.show_trouble(document)
             self._store.write(self._database, [document])
             self.written += 1
+            self.rejected += document.get("rejected", 0)
 
     def show_trouble(self, document: Mapping[str, Any]) -> None:
         """Let `windrow status` show a source that drifts or failed as one that could not be read.

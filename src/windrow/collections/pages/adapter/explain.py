@@ -168,7 +168,7 @@ def _origin(one: SiteOrigin) -> Iterator[str]:
         lifted = f", lifted {show(grave.lifted)}" if grave.lifted else ""
         yield f"  {show(grave.at)} {_grave(grave)}{lifted}"
     yield from _graves(one.tombstones)
-    told = f"{one.pages:,} gave something, {one.failing:,} fail, {one.due:,} are due"
+    told = f"{one.pages:,} gave something at some time, {one.failing:,} failed when last asked, {one.due:,} are due"
     yield f"  {counted(one.addresses, 'address')}: {told}"
     if one.next_due is not None:
         yield f"  the next one is due {show(one.next_due)}"

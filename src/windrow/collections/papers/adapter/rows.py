@@ -12,6 +12,7 @@ from windrow.collections.papers import row
 from windrow.collections.papers.columns import FAMILIES
 from windrow.collections.papers.database.index import CatalogueIndex, read_lines
 from windrow.collections.papers.database.store import PaperRecord, PaperStore, RowBook
+from windrow.collections.papers.extract import is_declined
 from windrow.collections.papers.key import KeyForm, named, row_key
 from windrow.collections.papers.slug import matched_slug
 from windrow.collections.papers.stubs import STUBS
@@ -85,12 +86,13 @@ def bring_up_to_date(where: Places, pulse: Callable[[], bool]) -> str:
             return "all rows are as they should be"
         table = stack.enter_context(opened(where))
         ledger = stack.enter_context(closing(Ledger(where.ledger)))
-        written = removed = 0
+        written = removed = unread = 0
         while pulse() and (keys := store.unwritten(_PAGE)):
-            made, gone = _write(keys, where, _Open(store, book, table, index, ledger))
+            made, gone, declined = _write(keys, where, _Open(store, book, table, index, ledger))
             store.written(keys)
-            written, removed = written + made, removed + gone
-    return f"{counted(written, 'row')} written, {removed:,} removed"
+            written, removed, unread = written + made, removed + gone, unread + declined
+    told = f"; {counted(unread, 'PDF')} not read: pip install 'windrow[pdf]', then: windrow replay" if unread else ""
+    return f"{counted(written, 'row')} written, {removed:,} removed{told}"
 
 
 class _Open(NamedTuple):
@@ -103,8 +105,8 @@ class _Open(NamedTuple):
     ledger: Ledger
 
 
-def _write(keys: Sequence[str], where: Places, at: _Open) -> tuple[int, int]:
-    """Write the rows of some papers; return how many, and how many were removed."""
+def _write(keys: Sequence[str], where: Places, at: _Open) -> tuple[int, int, int]:
+    """Write the rows of some papers; return how many, how many were removed, and of how many no text could be read."""
     store, book, table, index, ledger = at
     found = {key: store.paper(key) for key in keys}
     gone = [key for key, one in found.items() if one is None]
@@ -125,7 +127,7 @@ def _write(keys: Sequence[str], where: Places, at: _Open) -> tuple[int, int]:
     dropped = [key for key in gone if key in owned]
     table.delete([by_key[key] for key in dropped])
     book.drop(dropped)
-    return len(puts), len(dropped)
+    return len(puts), len(dropped), sum(is_declined(one.value) for one in present.values())
 
 
 def _found(papers: Iterable[PaperRecord], where: Places, ledger: Ledger) -> dict[str, row.FoundCapture]:

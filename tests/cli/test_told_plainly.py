@@ -1,0 +1,138 @@
+"""What `run`, `status` and `why` say of sources that are not read in whole, and whether they agree."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.collections.events.place import calendar, configured, event, serving
+from windrow.record_changes import difference
+
+MEETING = ";TZID=America/New_York:20270115T100000"
+
+
+@pytest.fixture
+def site():
+    with serving() as one:
+        yield one
+
+
+def bare(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command where the extra `events` is not installed."""
+    without = folder / "without"
+    without.mkdir(exist_ok=True)
+    (without / "icalendar.py").write_text("raise ImportError\n")
+    env = {**os.environ, "PYTHONPATH": str(without)}
+    command = [sys.executable, "-m", "windrow", *words]
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=120)
+
+
+def test_a_missing_extra_fails_its_source_and_the_run_names_the_command_that_brings_it(tmp_path, site, windrow) -> None:
+    site.put("/a.ics", calendar(event("a@x", MEETING, "Board")))
+    configured(tmp_path, f"{site.url}/a.ics", every="1s")
+    said = bare(tmp_path, "run")
+    assert said.returncode == 3
+    assert "1 of 1 source failed" in said.stderr
+    assert "reading iCalendar needs the extra 'events': pip install 'windrow[events]'" in said.stderr
+    assert "pip install 'windrow[events]'" in windrow("status", "--workspace", tmp_path).out
+
+
+def test_a_run_does_not_call_all_well_what_it_tells_as_trouble(tmp_path, site, windrow) -> None:
+    site.put("/a.ics", "<html>Sorry, moved.</html>")
+    configured(tmp_path, f"{site.url}/a.ics", every="1s")
+    said = windrow("run", "--workspace", tmp_path).err
+    assert "this is no iCalendar" in said
+    assert "all well" not in said
+    assert "trouble at 1 source" in said
+
+
+def test_a_run_counts_the_events_that_could_not_be_read(tmp_path, site, windrow) -> None:
+    site.put("/a.ics", calendar("UID:bad\r\nSUMMARY:Without a time", event("a@x", MEETING)))
+    configured(tmp_path, f"{site.url}/a.ics", every="1s")
+    said = windrow("run", "--workspace", tmp_path).err
+    assert "1 event new, 0 changed, 1 log; 1 event could not be read: windrow why ADDRESS says why" in said
+
+
+def test_a_replay_is_no_good_session_of_a_source_that_could_not_be_read(tmp_path, site, windrow) -> None:
+    site.put("/a.ics", "<html>Sorry, moved.</html>")
+    configured(tmp_path, f"{site.url}/a.ics", every="6h")
+    windrow("run", "--workspace", tmp_path)
+    before = windrow("status", "--workspace", tmp_path).out
+    assert "this is no iCalendar" in before
+    assert windrow("replay", "--workspace", tmp_path).code == 0
+    assert windrow("status", "--workspace", tmp_path).out == before
+
+
+def test_why_tells_the_times_of_an_address_of_records_as_all_other_times(tmp_path, site, windrow) -> None:
+    site.put("/a.ics", calendar(event("a@x", MEETING)))
+    configured(tmp_path, f"{site.url}/a.ics", every="6h")
+    windrow("run", "--workspace", tmp_path)
+    told = windrow("why", f"{site.url}/a.ics", "--workspace", tmp_path).out
+    visit, due = (line for line in told.splitlines() if "status 200" in line or "due again" in line)
+    assert "T" not in visit.split("  status")[0]
+    assert due.endswith(":" + due[-2:])
+    assert "Z" not in due
+
+
+def test_why_of_a_source_of_drops_names_each_phase_that_took_its_documents(workspace, windrow) -> None:
+    windrow("run")
+    doing = [line.split("task     ")[1].split(":")[0] for line in windrow("why", "harwell").out.splitlines()[4:]]
+    assert doing[:4] == ["listing", "fetching", "unzip", "xsd"]
+    assert doing.count("listing") == 1
+
+
+def test_adopted_zips_have_their_source_in_status_and_why(workspace, partner, windrow) -> None:
+    (workspace / "sources" / "harwell.toml").unlink()
+    windrow("run", "--from", "unzip", partner)
+    (row,) = [one for one in windrow("status", "--json").of("status")[0]["sources"] if one["source"] == "adopted"]
+    assert (row["state"], row["collection"]) == ("held", "drops")
+    assert row["items"] > 0
+    assert "adopted (drops source)" in windrow("why", "adopted").out
+
+
+def test_a_dry_run_does_not_say_that_papers_would_ask_for_a_robots_txt(tmp_path, windrow) -> None:
+    windrow("init", tmp_path)
+    (tmp_path / "sources" / "library.toml").write_text('collection = "papers"\nwarc = ["warcs"]\n')
+    assert "robots.txt" not in windrow("run", "--dry-run", "--workspace", tmp_path).out
+
+
+def test_a_wrong_choice_is_guessed_and_an_empty_one_is_called_so(tmp_path, windrow) -> None:
+    windrow("init", tmp_path)
+    (tmp_path / "sources" / "council.toml").write_text('collection = "events"\nreader = "icalender"\n')
+    said = windrow("config", "--workspace", tmp_path)
+    assert said.code == 4
+    assert "wanted icalendar, feed" in said.err
+    assert "legistar or empty; did you mean icalendar?" in said.err
+
+
+def test_a_long_text_that_changed_late_is_shown_where_it_differs() -> None:
+    old, new = "The same words. " * 20 + "Open until six.", "The same words. " * 20 + "Open until ten."
+    told = difference({"text": old}, {"text": new})
+    before, after = told.removeprefix("text ").split(" -> ")
+    assert before != after
+    assert before.endswith("six.")
+    assert after.endswith("ten.")
+
+
+@pytest.mark.parametrize("contact", ["me@example.org", "mailto:me@example.org"])
+def test_a_mailbox_is_a_contact_with_or_without_its_scheme(tmp_path, windrow, contact) -> None:
+    windrow("init", tmp_path)
+    toml = f'[pages]\noperator = "me"\ncontact = "{contact}"\n[source.a]\ncollection = "pages"\nseeds = ["http://a.example/"]\n'
+    (tmp_path / "windrow.toml").write_text(toml)
+    assert windrow("run", "--dry-run", "--workspace", tmp_path).code == 0
+
+
+def test_a_contact_that_is_none_is_shown(tmp_path, windrow) -> None:
+    windrow("init", tmp_path)
+    toml = '[pages]\noperator = "me"\ncontact = "my phone"\n[source.a]\ncollection = "pages"\nseeds = ["http://a.example/"]\n'
+    (tmp_path / "windrow.toml").write_text(toml)
+    assert "not 'my phone'" in windrow("run", "--workspace", tmp_path).err
+
+
+def test_status_names_the_command_that_tells_what_failed(crawled, windrow) -> None:
+    said = windrow("status")
+    assert "try: windrow why NAME (one" in said.err
