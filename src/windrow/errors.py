@@ -11,7 +11,8 @@
     ├── ArchiveError            the archive cannot be read or written
     │   └── DiskFull            there is no room for the bytes
     ├── StoreError              a store refused the rows
-    │   └── StoreUnreachable    a store's server does not answer                  transient
+    │   ├── StoreUnreachable    a store's server does not answer                  transient
+    │   └── StoreDamaged        a store's file is no database any more
     ├── StepError               a step cannot read what it was given
     └── TransportError          a fetch did not succeed
         ├── TransientFailure    may succeed when tried again                      transient
@@ -117,6 +118,13 @@ class StoreUnreachable(StoreError):
 
     retry = True
     hint = "start the database, then: windrow run"
+
+
+class StoreDamaged(StoreError):
+    """A store's file is no database any more."""
+
+    reason = Reason.DISK_FAILED
+    hint = "move that file elsewhere, and those that begin with its name; then: windrow run, which makes it anew"
 
 
 class StepError(WindrowError):

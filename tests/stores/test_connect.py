@@ -53,7 +53,10 @@ def test_a_database_that_is_not_there(postgresql_url: str, mariadb_url: str, tmp
 
 def test_what_is_no_database(tmp_path: Path) -> None:
     (tmp_path / "x.db").write_text("this is not a database, but long enough to be taken for one" * 20)
-    assert fails(f"sqlite:///{tmp_path}/x.db").reason is Reason.DISK_FAILED
+    error = fails(f"sqlite:///{tmp_path}/x.db")
+    assert error.reason is Reason.DISK_FAILED
+    assert error.hint is not None
+    assert "windrow run" in error.hint, "status and replay would only say the same again"
     for url in ("nonsense", "oracle9+x://h/d", "sqlite+nothing:///x"):
         with pytest.raises(ConfigError):
             connect(url)

@@ -13,8 +13,9 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import exc
 
-from windrow.errors import ConfigError, MissingExtra, StoreError, StoreUnreachable, WindrowError
+from windrow.errors import ConfigError, MissingExtra, StoreDamaged, StoreError, StoreUnreachable, WindrowError
 from windrow.reasons import Reason
+from windrow.stores.sqlite_file import is_damaged
 
 EXTRAS = {"postgresql": "postgresql", "mariadb": "mariadb", "mysql": "mariadb"}
 """Which extra brings a database's driver."""
@@ -120,6 +121,8 @@ def mapped(error: BaseException, place: str) -> StoreError:
     lost = isinstance(error, exc.DBAPIError) and error.connection_invalidated
     origin = error.orig if isinstance(error, exc.DBAPIError) and error.orig else error
     code, text = _code(origin), " ".join(str(origin).split())[:_LONGEST]
+    if is_damaged(origin):
+        return StoreDamaged(f"{place}: {text}")
     for codes, phrase, reason in _REASONS:
         if code.startswith(codes) or (connecting and phrase and phrase in text):
             return StoreError(f"{place}: {text}", reason=reason)
@@ -145,7 +148,7 @@ _REASONS: tuple[tuple[tuple[str, ...], str, Reason], ...] = (
     (("3D000", "1049"), '" does not exist', Reason.NOT_FOUND),
     (("53100", "1021", "1114", "SQLITE_FULL"), "", Reason.DISK_FULL),
     (("42501", "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM"), "", Reason.PERMISSION_DENIED),
-    (("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_IOERR"), "", Reason.DISK_FAILED),
+    (("SQLITE_IOERR",), "", Reason.DISK_FAILED),
 )
 """Codes, what psycopg says instead while it connects, and the reason."""
 

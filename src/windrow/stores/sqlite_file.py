@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from time import monotonic, sleep
 
-from windrow.errors import DiskFull, StoreError
+from windrow.errors import DiskFull, StoreDamaged, StoreError
 
 SIDECARS = ("-wal", "-shm", "-journal")
 """What SQLite puts behind a database's name for the files beside it."""
@@ -22,7 +22,12 @@ def store_errors(path: Path) -> Iterator[None]:
     except sqlite3.Error as error:
         if "disk is full" in str(error):
             raise DiskFull(f"no room for {path}") from error
-        raise StoreError(f"{path}: {error}") from error
+        raise (StoreDamaged if is_damaged(error) else StoreError)(f"{path}: {error}") from error
+
+
+def is_damaged(error: BaseException) -> bool:
+    """Tell whether SQLite says that a file is broken, or no database."""
+    return str(getattr(error, "sqlite_errorname", None) or "").startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
 
 
 def open_database(path: Path, *, read_only: bool = False) -> sqlite3.Connection:

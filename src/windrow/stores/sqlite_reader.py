@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from windrow.errors import StoreError, StoreUnreachable
+from windrow.errors import StoreDamaged, StoreError, StoreUnreachable
 from windrow.reasons import Reason
+from windrow.stores.sqlite_file import is_damaged
 
 _WAIT = 30_000  # milliseconds that SQLite waits for another writer
 _PRAGMAS = (f"busy_timeout = {_WAIT}", "cache_size = -16384", "temp_store = MEMORY", "query_only = ON")
@@ -19,8 +20,6 @@ _REASONS = {
     "SQLITE_READONLY": Reason.PERMISSION_DENIED,
     "SQLITE_PERM": Reason.PERMISSION_DENIED,
     "SQLITE_FULL": Reason.DISK_FULL,
-    "SQLITE_CORRUPT": Reason.DISK_FAILED,
-    "SQLITE_NOTADB": Reason.DISK_FAILED,
     "SQLITE_IOERR": Reason.DISK_FAILED,
 }
 
@@ -78,5 +77,7 @@ class SqliteReader:
             code = str(getattr(error, "sqlite_errorname", None) or "")
             if code.startswith(_PASSING):
                 raise StoreUnreachable(f"{self.path}: {error}") from error
+            if is_damaged(error):
+                raise StoreDamaged(f"{self.path}: {error}") from error
             reason = next((one for name, one in _REASONS.items() if code.startswith(name)), None)
             raise StoreError(f"{self.path}: {error}", reason=reason) from error

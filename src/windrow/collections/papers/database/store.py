@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from windrow.collections.papers.grobid import earlier
-from windrow.errors import StoreError
 from windrow.stores.records import RecordStore
+from windrow.stores.sqlite_file import store_errors
 
 # Triggers note what changed where it changes, so that no path of writing can be forgotten and no kill comes between.
 _SCHEMA = """
@@ -154,12 +154,8 @@ class RowBook:
             self._connection.execute("PRAGMA journal_mode = WAL").fetchall()
             self._connection.executescript(_ROWS)
 
-    @contextmanager
-    def _guarded(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise StoreError(f"{self.path}: {error}") from error
+    def _guarded(self) -> AbstractContextManager[None]:
+        return store_errors(self.path)
 
     def owns(self, keys: Sequence[str]) -> dict[str, bool]:
         """Return of those rows that are known whether they were made here."""
