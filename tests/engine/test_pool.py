@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from threading import Thread
 from time import monotonic
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
 
 import pytest
 
@@ -146,3 +146,12 @@ def test_a_result_that_no_memory_is_left_to_send_is_that_documents_failure(tmp_p
         outbox.add(result, 0.0)
     (message,) = outbox.messages()
     assert [done.result.reason for done in pickle.loads(message)] == [None, Reason.MEMORY_LIMIT, None]
+
+
+def test_twice_as_many_jobs_travel_together_while_every_worker_is_quick(tmp_path):
+    pool = Pool(WorkerConfig(TOY, tmp_path, Limits(), {}), size=2, batch=4)
+    assert pool._together() == 4
+    pool._workers = {number: SimpleNamespace(is_quick=True) for number in range(2)}
+    assert pool._together() == 8
+    pool._workers[1].is_quick = False
+    assert pool._together() == 4

@@ -157,6 +157,8 @@ class Pool:
         `pulse` is called at least once a second while results are waited for: a document may take its time.
         """
         stream = iter(jobs)
+        for one in self._workers.values():
+            one.is_quick = False  # these may be of another kind
         waiting: deque[_Batch] = deque()
         ready: dict[int, list[tuple[AnyJob, Done]]] = {}
         drawn = given = 0
@@ -164,7 +166,7 @@ class Pool:
         try:
             while True:
                 while not ended and drawn - given < self._size * AHEAD:
-                    part = tuple(islice(stream, batch or self._batch))
+                    part = tuple(islice(stream, batch or self._together()))
                     ended = not part
                     if part:
                         waiting.append(_Batch(drawn, part))
@@ -182,6 +184,11 @@ class Pool:
                         ready[whole.number] = [(job, whole.done[index]) for index, job in enumerate(whole.jobs)]
         finally:
             self._abandon()
+
+    def _together(self) -> int:
+        """Return how many jobs travel together: twice as many while they are quick, since a message costs as much."""
+        are_quick = bool(self._workers) and all(one.is_quick for one in self._workers.values())
+        return 2 * self._batch if are_quick else self._batch
 
     def _hand_out(self, waiting: deque[_Batch]) -> None:
         """Send batches to the workers that have the fewest in hand, starting those that are not there yet."""
