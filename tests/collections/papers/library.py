@@ -137,10 +137,11 @@ class Library:
     root: Path
     section: str = ""
     source: str = ""
+    seconds: int = 5  # for one reading
 
     def workspace(self):
         (self.root / "windrow.toml").write_text(
-            f'[limits]\nseconds = "5 s"\n[papers]\n{self.section}\n[source.shelf]\ncollection = "papers"\n{self.source}\n'
+            f'[limits]\nseconds = "{self.seconds} s"\n[papers]\n{self.section}\n[source.shelf]\ncollection = "papers"\n{self.source}\n'
         )
         return load(self.root, environ={}, collections={"papers": COLLECTION})
 
