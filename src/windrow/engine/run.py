@@ -25,6 +25,8 @@ COMMENT = 2000
 
 TICK = 1.0
 """Seconds between two looks at the lease, the books and the progress line."""
+BOOKS, LATE = 20, 2.0
+"""While nothing is transferred the books take a twentieth of the time, unless that leaves them seconds behind."""
 
 
 class Store(Protocol):
@@ -211,6 +213,7 @@ class HarvestRun:
     failed: int = 0  # tasks that failed
     grown: dict[int, int] = field(default_factory=dict)
     _ticked: float = 0.0
+    _books_due: float = 0.0
     _batches: int = 0
 
     @property
@@ -232,10 +235,12 @@ class HarvestRun:
             return
         self._ticked = at
         self.lease.beat()
-        if self.harvest.books:
+        if self.harvest.books and (force or self.grown or at >= self._books_due):
             self.harvest.books.catch_up(self.ledger)
             if self.grown:
                 self.harvest.books.grow(self.grown)
+            # What happened since is written together: the longer that takes, the longer more is gathered.
+            self._books_due = at + min(BOOKS * (time.monotonic() - at), LATE)
         self.progress.show()
 
     def open_task(self, phase: int, source: str = "") -> int:

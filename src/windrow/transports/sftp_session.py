@@ -8,7 +8,7 @@ import socket
 import stat
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -87,9 +87,12 @@ class SftpChannel:
         """Close, waiting a second at most for the goodbye."""
         self.sftp.exit()
         self.connection.close()
-        with suppress(TimeoutError):
+        try:
             async with asyncio.timeout(1):
                 await self.connection.wait_closed()
+        except TimeoutError:
+            self.drop()
+            await asyncio.sleep(0)  # the socket is closed in the loop's next turn
 
 
 class _Client(asyncssh.SSHClient):
