@@ -104,16 +104,22 @@ async def relay(line: socket.socket, target: int, after: int) -> None:
     async def there() -> None:
         while block := await near_in.read(65536):
             far_out.write(block)
+        far_out.close()
 
     task = asyncio.ensure_future(there())
     passed = 0
-    while passed < after and (block := await far_in.read(65536)):
-        near_out.write(block)
-        await near_out.drain()
-        passed += len(block)
-    task.cancel()
-    far_out.close()
-    near_out.transport.abort()
+    try:
+        while passed < after and (block := await far_in.read(65536)):
+            near_out.write(block)
+            await near_out.drain()
+            passed += len(block)
+    except ConnectionError:
+        pass  # who asked has gone
+    finally:
+        task.cancel()
+        for one in (far_out, near_out):
+            one.transport.abort()
+        await asyncio.sleep(0)
 
 
 @pytest.mark.parametrize("name", ["sshd", "nginx_shut"])
