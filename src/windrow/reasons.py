@@ -142,3 +142,7 @@ class Reason(StrEnum):
     STOPPED = "stopped", "the run was stopped before it was done"
     RESTING = "resting", "it failed in session after session and is left alone for a while"
     CLOCK_WENT_BACK = "clock_went_back", "the machine's clock stood earlier than the last entry"
+
+
+OVERSIZE = frozenset({Reason.TOO_LARGE, Reason.BOMB_RATIO, Reason.BOMB_TOTAL})
+"""What says of an answer that it is more than is read: asked again, it would be as large."""

@@ -22,7 +22,12 @@ def store_errors(path: Path) -> Iterator[None]:
     except sqlite3.Error as error:
         if "disk is full" in str(error):
             raise DiskFull(f"no room for {path}") from error
-        raise (StoreDamaged if is_damaged(error) else StoreError)(f"{path}: {error}") from error
+        raise store_error(error, f"{path}: {error}") from error
+
+
+def store_error(error: BaseException, told: str) -> StoreError:
+    """Return what an error of SQLite becomes: another where the file is broken, which has to be made anew."""
+    return StoreDamaged(told) if is_damaged(error) else StoreError(told)
 
 
 def is_damaged(error: BaseException) -> bool:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from windrow.collections.pages.code import InformationSource
 from windrow.formats.http import as_utf_8
-from windrow.formats.url import normalise, parts
+from windrow.formats.url import Resolved, normalise, parts
 from windrow.reasons import Reason
 
 PERMANENT = frozenset({301, 308})
@@ -66,6 +66,16 @@ def refreshed(value: str) -> str:
     before, mark, rest = value[:_LONGEST].partition("=")
     named = before.rpartition(";")[2].rpartition(",")[2].strip().lower() == "url"
     return rest.strip().strip("'\"").strip() if mark and named else ""
+
+
+def sent_on(header: str, base: str) -> Resolved | None:
+    """Return where a page's `Refresh` header sends its readers on to, None where it does not.
+
+    >>> sent_on("0; url=/caf\u00c3\u00a9", "http://a.example/").url, sent_on("", "http://a.example/")
+    ('http://a.example/caf%C3%A9', None)
+    """
+    where = refreshed(as_utf_8(header))
+    return normalise(where, base) if where else None
 
 
 class Claim(StrEnum):

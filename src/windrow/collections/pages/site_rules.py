@@ -12,13 +12,12 @@ from windrow.collections.pages import parameter, recrawl
 from windrow.collections.pages.assets import assets
 from windrow.collections.pages.code import ASSET, CrawlType, mime
 from windrow.collections.pages.policy import Policy, PolicyVerdict, by_robots, told
-from windrow.collections.pages.redirect import refreshed
+from windrow.collections.pages.redirect import sent_on
 from windrow.collections.pages.references import LinkMemo, Read
 from windrow.collections.pages.trap import NoveltyCount
 from windrow.contract.discoveries import BEHIND
 from windrow.digest import number
 from windrow.formats.directive import header
-from windrow.formats.http import as_utf_8
 from windrow.formats.url import Resolver, normalise, parts
 from windrow.formats.url_hints import HintKind, read
 from windrow.model import CrawlRequest, FoundUrl, LeftOut, Visit
@@ -191,8 +190,8 @@ class SiteRules:
         if asked and header(asked.split("\n"), self._manner.agent).nofollow:
             return url, []
         base, references = self._met(url, fields, body)
-        onward = refreshed(as_utf_8(fields["refresh"])) if "refresh" in fields else ""
-        return base, [*references, normalise(onward, url).url] if onward else references
+        onward = sent_on(fields.get("refresh", ""), url)
+        return base, [*references, onward.url] if onward is not None else references
 
     def hints(self, call: CrawlRequest, fields: Mapping[str, str], body: bytes) -> list[FoundUrl] | None:
         """Return what a sitemap or a feed names; None where the answer is a page, or only looks like a hint."""

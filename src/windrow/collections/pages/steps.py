@@ -24,16 +24,14 @@ from windrow.collections.pages.database.entries import MimeEntry as Type
 from windrow.collections.pages.database.versions import Sighted
 from windrow.collections.pages.outcome import became
 from windrow.collections.pages.reading import PageDocument, read
-from windrow.collections.pages.redirect import MOVED, canonical, linked, move, refreshed
+from windrow.collections.pages.redirect import MOVED, canonical, linked, move, sent_on
 from windrow.collections.pages.scope import Scope, scope
 from windrow.contract import Task
 from windrow.errors import StepError
 from windrow.formats import directive
 from windrow.formats.coding import plain
 from windrow.formats.directive import Directives
-from windrow.formats.http import as_utf_8
 from windrow.formats.moment import moment
-from windrow.formats.url import normalise
 from windrow.model import Reading, Recorded, Source, Visit
 from windrow.reasons import Reason
 
@@ -148,7 +146,7 @@ def _page(found: PageDocument, task: Task, size: int) -> TextSummary:
 
 def _onward(found: PageDocument, url: str, header: str) -> RedirectEntry | None:
     """Return where a page sends its readers on to: by its `Refresh` header, or else by its `meta` element."""
-    to = normalise(refreshed(as_utf_8(header)), url) if refreshed(header) else None
+    to = sent_on(header, url)
     if to is not None and to.url and to.url != url:
         return RedirectEntry(to.url, to.fragment, int(InformationSource.RESPONSE_HEADER))
     on = found.refresh

@@ -16,7 +16,7 @@ from windrow.contract import Answer, Ask, DocumentPart, FormField
 from windrow.errors import StepError
 from windrow.formats.tei import later_shape, read, table_shape
 from windrow.model import Limits
-from windrow.reasons import Reason
+from windrow.reasons import OVERSIZE, Reason
 
 MOST_TEI = 4_000_000
 """Bytes of an answer that are stored."""
@@ -40,7 +40,6 @@ _COORDINATES = ("ref", "figure", "persName", "formula", "biblStruct")
 _CODE = re.compile(r"\s*\[([A-Z_]+)\]")
 _OF_DOCUMENT = {"BAD_INPUT_DATA", "NO_BLOCKS", "TOO_MANY_BLOCKS", "TOO_MANY_TOKENS", "TAGGING_ERROR", "PARSING_ERROR"}
 _OCR = "NO_BLOCKS"
-_OVERSIZE = frozenset({Reason.TOO_LARGE, Reason.BOMB_RATIO, Reason.BOMB_TOTAL})
 _NO_GROBID = frozenset({404, 405})
 """Statuses of a server that has no such service: the address is wrong, whatever the document is."""
 
@@ -110,7 +109,7 @@ def extracted(answer: Answer, limits: Limits) -> Extracted:  # noqa: PLR0911 one
     """
     if answer.reason is Reason.TIMEOUT:
         return Extracted(TIMED_OUT, {"status": "error", "reason": "TIMEOUT", "description": "no answer in time"})
-    if answer.reason in _OVERSIZE:
+    if answer.reason in OVERSIZE:
         return Extracted(answer.status, {"status": "oversize", "reason": answer.reason.name})
     if answer.status != 200:
         return _error(answer)

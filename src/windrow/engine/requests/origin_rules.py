@@ -12,7 +12,7 @@ from windrow.formats.url import normalise
 from windrow.model import CrawlRequest, FoundUrl, LeftOut, Source, Visit
 from windrow.politeness import pace, private, robots_standing
 from windrow.politeness.private import AllowedNetworks, named
-from windrow.reasons import Reason
+from windrow.reasons import OVERSIZE, Reason
 from windrow.settings.configuration import Service
 
 DELAY = 1.0
@@ -26,9 +26,6 @@ BUSY = 8
 
 LAST_ATTEMPTS = 50
 """Attempts at a request that are looked at, the latest first, for one that is its answer."""
-
-_OVERSIZE = frozenset({Reason.TOO_LARGE, Reason.BOMB_RATIO, Reason.BOMB_TOTAL})
-"""What says of an answer that it is more than is read: asked again, it would be as large."""
 
 _MINUTE, _DAY = 60, 86_400
 _REFUSAL = 90  # seconds after which who was refused asks again: longer than a run waits for a service
@@ -172,7 +169,7 @@ def is_answer(service: Service, status: int | None, reason: Reason | None = None
     (True, False)
     """
     if reason is not None:
-        return reason in _OVERSIZE or (reason in service.final and tries >= service.tries)
+        return reason in OVERSIZE or (reason in service.final and tries >= service.tries)
     if status is None:
         return False
     return status in service.final or (status < 500 and status not in _UNANSWERED and not 300 <= status < 400)

@@ -13,9 +13,8 @@ from typing import BinaryIO, NamedTuple, cast
 import sqlalchemy as sa
 
 from windrow.collections.pages.database.join import BESIDE, ORIGINAL, versions
-from windrow.errors import StoreDamaged, StoreError
 from windrow.stores.connect import READS, guarded
-from windrow.stores.sqlite_file import is_damaged
+from windrow.stores.sqlite_file import store_error
 
 BLOCK = 1 << 20
 
@@ -107,6 +106,4 @@ def compare(old: Path, new: Path) -> tuple[int, int, int]:
             apart = f"{_IDENTITIES.format(base='main')} EXCEPT {_IDENTITIES.format(base='before')}"
             return counts[0], counts[1], link.execute(f"SELECT count(*) FROM ({apart})").fetchone()[0]
     except sqlite3.Error as error:
-        raise (StoreDamaged if is_damaged(error) else StoreError)(
-            f"{old} and {new} cannot be compared: {error}"
-        ) from error
+        raise store_error(error, f"{old} and {new} cannot be compared: {error}") from error
