@@ -1,8 +1,9 @@
-"""What all tests share: the folder of shared data, and the servers that tests start."""
+"""What all tests share: where their files and their bytecode go, the folder of shared data, the servers they start."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -11,6 +12,18 @@ import pytest
 HERE = Path(__file__).parent
 if str(HERE.parent) not in sys.path:  # so that `tests.servers` can be imported however pytest is started
     sys.path.insert(0, str(HERE.parent))
+
+MEMORY = Path("/dev/shm")
+ENOUGH = 4 << 30
+"""Bytes that must be free in memory: what all tests of a run need together, thrice."""
+
+# Thousands of processes are started: the bytecode of what they import is made once, and not in each of them.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+os.environ.setdefault("PYTHONPYCACHEPREFIX", str(HERE.parent / "build" / "bytecode"))
+sys.dont_write_bytecode, sys.pycache_prefix = False, os.environ["PYTHONPYCACHEPREFIX"]
+# Files of tests and of servers lie in memory where there is room; `tests/crash` keeps a disk.
+if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ENOUGH:
+    os.environ.setdefault("TMPDIR", str(MEMORY))
 
 pytest.register_assert_rewrite("tests.faults.place")  # its assertions are to tell what they saw
 

@@ -64,7 +64,7 @@ def drop_root(user: str) -> list[str]:
 @contextmanager
 def home(user: str) -> Iterator[Path]:
     """Make a folder that `user` owns; short, since socket paths are."""
-    folder = Path(tempfile.mkdtemp(prefix="wr-", dir="/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix="wr-"))
     try:
         folder.chmod(0o755)
         if os.getuid() == 0:
