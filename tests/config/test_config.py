@@ -120,7 +120,9 @@ KNOWN_NAMES = {
 
 
 @pytest.mark.parametrize(
-    ("kind", "setting"), [(kind, one) for kind, known in SOURCE_SETTINGS.items() for one in known.values()], ids=str
+    ("kind", "setting"),
+    [(kind, setting) for kind, known in SOURCE_SETTINGS.items() for setting in known.values()],
+    ids=lambda value: getattr(value, "name", value),
 )
 def test_every_setting_of_a_source(root: Path, kind: str, setting: Setting) -> None:
     in_file, in_environment = other(setting)
