@@ -15,13 +15,11 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @cache
 def tracked() -> tuple[Path, ...]:
-    """Return the files that git knows or would take; without git, all but what is built."""
-    asked = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        check=False,
-    )
+    """Return the files that git knows; without git, all but what is built.
+
+    What lies there besides is not looked at: another test or a person may write or remove it meanwhile.
+    """
+    asked = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
     if asked.returncode:
         found = [path for path in ROOT.rglob("*") if not _LEFT_OUT & set(path.relative_to(ROOT).parts)]
         found = [path for path in found if not any(part.endswith("_cache") for part in path.parts)]
