@@ -1,12 +1,12 @@
 """Lines of CDX and CDXJ: captures, legends, junk."""
 
-import time
 from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.cpu import cpu_seconds
 from windrow.formats.cdx import (
     CDX_9,
     CDX_11,
@@ -126,13 +126,7 @@ def test_a_line_costs_no_more_than_a_few_times_its_splitting():
     lines = [ELEVEN.encode()] * 20_000
 
     def least(what):
-        took = []
-        for _ in range(5):
-            began = time.process_time()
-            for each in lines:
-                what(each)
-            took.append(time.process_time() - began)
-        return min(took)
+        return min(cpu_seconds(lambda: [what(each) for each in lines]) for _ in range(5))
 
     assert least(parse_line) < 10 * least(lambda each: each.decode().split())
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
 
 from tests.collections.events.reader import read as read_events
+from tests.cpu import cpu_seconds
 from windrow.collections.news import discover
 from windrow.collections.news import feed as section
 from windrow.collections.news.article import FoundArticle, article_observation
@@ -209,10 +209,11 @@ CASES = {
 
 
 def seconds(make, n):
-    began = time.process_time()
-    with suppress(WindrowError, ftp_control.Broken):
-        make(n)
-    return time.process_time() - began
+    def read():
+        with suppress(WindrowError, ftp_control.Broken):
+            make(n)
+
+    return cpu_seconds(read)
 
 
 @pytest.mark.parametrize("name", CASES)
