@@ -1,7 +1,6 @@
 """The directory of a run: its raw replies are valid JSON, and its summary says how every site did."""
 
 import json
-import socket
 from pathlib import Path
 
 import pytest
@@ -9,6 +8,7 @@ import pytest
 from tests.collections.news.paper import article, rss
 from tests.collections.news.press import Press
 from tests.collections.news.workspace import articles, configured, run, summaries
+from tests.servers.daemon import free_port
 from windrow.collections.news import standard
 
 
@@ -116,14 +116,8 @@ def test_several_replies_of_a_site_are_one_list_however_the_first_is_wrapped(tmp
     assert len(json.loads(path.read_text())) == 23
 
 
-def closed_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
-
-
 def test_hosts_that_answer_nothing_at_all_are_in_the_summary_with_their_error(tmp_path, press):
-    dead, name = closed_port(), "nothing.invalid"
+    dead, name = free_port(), "nothing.invalid"
     sites = {
         "press": {"url": press.url, "kind": "wordpress"}, "dead": {"url": f"http://127.0.0.1:{dead}/", "kind": "wordpress"},
         "unknown": {"url": f"http://{name}/"},
