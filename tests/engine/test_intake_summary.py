@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.clock import pass_time, real_clock  # noqa: F401
 from tests.engine.summarising import PAGES, gather
 from tests.stores.letter import again, info, packed, page, record
 from windrow.collections.pages.database.page_versions import Versions
@@ -91,7 +92,7 @@ def kept(nginx, tmp_path):
     root.mkdir()
     origin, where = f"http://127.0.0.1:{nginx.plain.port}", f"/drop/{tmp_path.name}/"
     assert gather(root, origin, where) == 0
-    time.sleep(1.1)  # times of the Summary Database are in seconds
+    pass_time(1.1)  # times of the Summary Database are in seconds
     for path in folder.glob("*.html"):
         path.write_text(path.read_text().replace("number 1", "number 9"))
         os.utime(path, (time.time() + 60, time.time() + 60))  # so that nothing is answered with a 304

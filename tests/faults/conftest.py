@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.clock import real_clock  # noqa: F401
 from tests.faults.place import Place
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Callable[..., Place]:
-    """Return what makes the workspace of a test."""
-    return lambda settings="", run="", **more: Place(tmp_path / "w", settings, run, **more)
+def place(tmp_path: Path) -> Iterator[Callable[..., Place]]:
+    """Return what makes the workspace of a test; the runs that it starts end with the test."""
+    with ExitStack() as ends:
+
+        def make(settings: str = "", run: str = "") -> Place:
+            made = Place(tmp_path / "w", settings, run)
+            ends.callback(made.end)
+            return made
+
+        yield make
 
 
 @pytest.fixture(scope="module")

@@ -5,12 +5,11 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tests.crash.place import TRACKER, reached
+from tests.waiting import PATIENCE
 from windrow.app.checkup import check
 from windrow.app.workspace import Windrow
 from windrow.collections.drops.collection import COLLECTION
@@ -76,6 +75,7 @@ class Ground(Files):
     def __init__(self, root: Path, settings: str = "", run: str = "") -> None:
         """Make the workspace; `settings` are further tables of windrow.toml, `run` lines of [run]."""
         self.root = root
+        self._started: list[subprocess.Popen[bytes]] = []
         root.mkdir(parents=True, exist_ok=True)
         (root / "sources").mkdir()
         self.configure(settings, run)
@@ -136,12 +136,20 @@ class Ground(Files):
             ledger.close()
 
     def start(self) -> subprocess.Popen[bytes]:
-        """Start a run in a process of its own."""
-        return subprocess.Popen([sys.executable, "-c", RUN, str(self.root)], stderr=subprocess.PIPE)
+        """Start a run in a process of its own, which `end` ends if it is still there."""
+        process = subprocess.Popen([sys.executable, "-c", RUN, str(self.root)], stderr=subprocess.PIPE)
+        self._started.append(process)
+        return process
 
-    def finish(self, process: subprocess.Popen[bytes], patience: float = 60.0) -> int:
+    def end(self) -> None:
+        """End the runs that were started and are not over, as after a test that failed."""
+        for process in self._started:
+            process.kill()
+            process.communicate()
+
+    def finish(self, process: subprocess.Popen[bytes]) -> int:
         """Wait for a run's end, and return its exit code; the workspace is whole afterwards."""
-        _, errors = process.communicate(timeout=patience)
+        _, errors = process.communicate(timeout=PATIENCE)
         assert process.returncode in {0, 3}, errors.decode()
         assert self.wrong() == []
         return process.returncode
@@ -262,11 +270,3 @@ def put(folder: Path, name: str, content: bytes, action: str = "add") -> str:
     """Drop a file and return its key."""
     (folder / action / name).write_bytes(content)
     return f"{action}/{name}"
-
-
-def until(true: Callable[[], bool], patience: float = 20.0) -> None:
-    """Wait until something is so."""
-    end = time.monotonic() + patience
-    while not true():
-        assert time.monotonic() < end, "it did not come to that"
-        time.sleep(0.01)

@@ -2,15 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
+from tests.faults.conftest import place, real_clock
 
-import pytest
-
-from tests.faults.place import Place
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Callable[..., Place]:
-    """Return what makes the workspace of a test."""
-    return lambda settings="", run="": Place(tmp_path / "w", settings, run)
+__all__ = ["place", "real_clock"]

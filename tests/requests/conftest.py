@@ -5,8 +5,10 @@ import sys
 
 import pytest
 
+from tests.clock import real_clock  # noqa: F401
 from tests.requests.installed import ROOT, UV, build
 from tests.requests.workshop import Server
+from tests.waiting import PATIENCE
 from windrow.app.new_collection import add_collection
 
 
@@ -38,10 +40,10 @@ def environment(tmp_path_factory, scaffolded):
     for toy in ("toy_collection", "toy_quotes"):
         build(ROOT / "tests" / toy, folder)
     build(scaffolded.folder, folder)
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "env")], check=True, timeout=120)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "env")], check=True, timeout=PATIENCE)
     install = [*UV, "pip", "install", "--quiet", "--python", str(folder / "env" / "bin" / "python")]
     install += ["--constraint", str(ROOT / "requirements" / "demo.txt"), *map(str, sorted(folder.glob("*.whl")))]
-    done = subprocess.run(install, check=False, cwd=folder, capture_output=True, text=True, timeout=280)
+    done = subprocess.run(install, check=False, cwd=folder, capture_output=True, text=True, timeout=PATIENCE)
     if done.returncode:
         pytest.skip(f"what the wheels need cannot be installed here: {done.stderr[-300:]}")
     return folder / "env"

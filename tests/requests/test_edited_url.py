@@ -1,9 +1,8 @@
 """A source whose address is edited is asked at the new one alone; put back, it is asked at the old one again."""
 
-import time
-
 import pytest
 
+from tests.clock import pass_time
 from tests.requests.glossary import ADAPTER, configured, opened, run
 from tests.toy_collection.server import Glossary
 
@@ -26,7 +25,7 @@ def asked(server):
 def edit(root, old, new):
     path = root / "windrow.toml"
     path.write_text(path.read_text().replace(f'"{old}"', f'"{new}"'))
-    time.sleep(1.1)  # all that was asked before is due again
+    pass_time(1.1)  # all that was asked before is due again
     run(opened(root))
 
 

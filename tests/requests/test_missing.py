@@ -1,10 +1,10 @@
 """What a whole listing of a source does not have any more: told to the step, which says what that means."""
 
-import time
 from dataclasses import replace
 
 import pytest
 
+from tests.clock import pass_time
 from tests.requests.glossary import COLLECTION, configured, setup_of
 from tests.requests.glossary import run as run_toy
 from tests.toy_collection.server import Glossary
@@ -63,7 +63,7 @@ def server():
 
 def run(workspace):
     """Ask for all pages, which are due again by then; return the keys of what is gone."""
-    time.sleep(1.1)
+    pass_time(1.1)
     run_toy(workspace, collection=MISSING)
     return {key for key, _, change in versions(workspace) if change == "gone"}
 
@@ -113,7 +113,7 @@ def test_a_source_whose_first_request_the_server_fails_to_answer_has_failed_and_
     server.broken = "page=1"
     assert ended(workspace) == 3
     server.broken = ""
-    time.sleep(1.1)
+    pass_time(1.1)
     assert ended(workspace) == 0
 
 
@@ -138,7 +138,7 @@ NAMED = replace(MISSING, discovery=Requests(begin, pages))
 
 def asked(workspace, server, collection=NAMED):
     """Run when the first page is due again; return the pages that were asked."""
-    time.sleep(1.1)
+    pass_time(1.1)
     before = len(server.asked)
     run_toy(workspace, collection=collection)
     return [int(one.partition("page=")[2]) for one in server.asked[before:] if "page=" in one]

@@ -1,9 +1,8 @@
 """Finding by requests, from end to end in this process: paging, what is known already, asks by POST, versions."""
 
-import time
-
 import pytest
 
+from tests.clock import pass_time
 from tests.requests.glossary import ADAPTER, NAMING, configured, opened, run
 from tests.requests.killed import killed_at_each_kind
 from tests.toy_collection.server import Glossary
@@ -43,7 +42,7 @@ def test_a_second_run_pages_only_until_what_is_known_and_asks_the_service_only_f
     run(workspace)
     server.asked.clear()
     server.add(11)
-    time.sleep(1.1)
+    pass_time(1.1)
     run(workspace)
     assert [one for one in server.asked if "terms" in one] == ["GET /terms?page=1", "GET /terms?page=2"]
     assert len([one for one in server.asked if one.startswith("POST")]) == 1
@@ -75,7 +74,6 @@ def test_a_back_fill_that_is_limited_goes_on_in_its_middle(tmp_path, server):
     assert len(records(workspace)) == 10
 
 
-@pytest.mark.timeout(300)
 def test_a_run_killed_at_a_commit_of_each_kind_is_gone_on_with_and_tells_the_same(tmp_path, server):
     (tmp_path / "template").mkdir()
     configured(tmp_path / "template", server, every="1h")

@@ -4,10 +4,10 @@ import json
 import os
 import secrets
 import subprocess
-import time
 
 import pytest
 
+from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving, setup_of
 from tests.stores.documents.pouchdb import NPM, couchdb
 from windrow.collections.events.adapter.databases import opened
@@ -41,7 +41,7 @@ def test_events_are_written_to_a_couchdb_as_to_sqlite_and_replicated_unchanged(t
         (first, day), (log,) = events(workspace), logs(workspace)
         assert (first["title"], day["all_day"], log["insert_count"]) == ("Bürger 😀", True, 2)
         site.put("/a.ics", calendar(event("a@x", ":20270120T150000Z", "Moved"), both[1]))
-        time.sleep(1.05)
+        pass_time(1.05)
         run(workspace)
         found = {one["uid"]: one for one in events(workspace)}
         assert len(found) == 2

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, calendar, event, events, logs, run, serving
 from tests.stores.documents.pouchdb import couchdb
 from windrow.collections.events.adapter.databases import opened
@@ -201,12 +202,12 @@ def test_what_vanished_in_a_session_whose_documents_were_not_written_is_told_whe
         for path in tmp_path.glob("votersdaily.db*"):
             shutil.copy(path, tmp_path / "kept")
         site.put("/council.ics", calendar(*FIRST[1:]))
-        time.sleep(1.05)
+        pass_time(1.05)
         run(workspace)
         for path in (tmp_path / "kept").iterdir():  # as after a kill before anything was written
             shutil.copy(path, tmp_path)
         site.put("/council.ics", calendar(*FIRST))
-        time.sleep(1.05)
+        pass_time(1.05)
         run(workspace)
         told = events(workspace)
         assert [change["fields"]["status"] for change in told[0]["history"]] == [
@@ -224,7 +225,7 @@ def test_an_event_of_several_days_that_began_already_is_missing_too_when_its_cal
         workspace = configured(tmp_path, site, every="1s")
         run(workspace)
         site.put("/council.ics", calendar(FIRST[0]))
-        time.sleep(1.05)
+        pass_time(1.05)
         run(workspace)
         told = events(workspace)
         assert [(one["title"], one["status"]) for one in told] == [("Recess", "missing"), ("Event 1", "scheduled")]

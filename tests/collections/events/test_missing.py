@@ -1,10 +1,10 @@
 """What a whole listing of a source leaves out is missing; what cannot be read is listed, where it is known what it is."""
 
 import json
-import time
 
 import pytest
 
+from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving, setup_of
 from windrow.adapter import Window
 from windrow.collections.events.exports.icalendar import _span
@@ -23,7 +23,7 @@ def site():
 
 def again(workspace):
     """Run when the second has passed in which the address was asked."""
-    time.sleep(1.05)
+    pass_time(1.05)
     return run(workspace)
 
 
@@ -130,7 +130,7 @@ def test_a_listing_of_several_pages_is_whole_when_all_of_them_came_and_can_be_re
     again(workspace)
     assert set(statuses(workspace).values()) == {"scheduled"}
     page(site, 2, {"C": "2099-01-03"}, last=False)
-    time.sleep(3)  # a page that failed is put off
+    pass_time(3)  # a page that failed is put off
     again(workspace)
     assert statuses(workspace) == dict.fromkeys("ACEF", "scheduled") | dict.fromkeys("BD", "missing")
 

@@ -1,7 +1,6 @@
 """A source that is taken out of the configuration is asked no more; its events, logs and parser stay, after a replay too."""
 
-import time
-
+from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving, setup_of
 from windrow.collections.events.adapter.remembered import remember_parsers, removed_sources
 from windrow.engine.ledger import Ledger
@@ -18,7 +17,7 @@ def test_replay_keeps_the_events_and_logs_of_a_source_that_is_configured_no_more
         workspace = configured(tmp_path, f"{site.url}/a.json", name="board", every="1s", **rules)
         run(workspace)
         site.put("/a.json", "[]", "application/json")
-        time.sleep(1.05)
+        pass_time(1.05)
         run(workspace)
         before = (events(workspace), logs(workspace))
         assert [(one["title"], one["status"], one["parser_version"]) for one in before[0]] == [("A", "missing", "2.5")]

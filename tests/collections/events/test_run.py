@@ -3,12 +3,12 @@
 import io
 import json
 import re
-import time
 from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
 
+from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving, setup_of
 from windrow.app.status import current_state
 from windrow.app.takedown import take_down
@@ -36,7 +36,7 @@ def site():
 
 def waited(workspace):
     """Run again, when the second has passed in which the address was asked."""
-    time.sleep(1.05)
+    pass_time(1.05)
     return run(workspace)
 
 

@@ -1,7 +1,6 @@
 """A source that failed is shown as one, by `windrow status`, and not as one that was read well."""
 
-import time
-
+from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, calendar, configured, event, run, serving, setup_of
 from windrow.engine.ledger import Ledger
 from windrow.engine.progress import Progress
@@ -22,11 +21,11 @@ def test_a_source_that_answers_with_an_error_is_shown_as_trouble_in_its_first_ru
         said = f"{site.url}/a.ics: the server answers 500; ask it again with windrow retry --source council"
         assert troubles(workspace) == [said]
         site.put("/a.ics", calendar(event("a@x", ":20990115T150000Z")))
-        time.sleep(1.05)
+        pass_time(1.05)
         run(workspace)
         assert troubles(workspace) == [said]
         site.put("/a.ics", "away", status=500)
-        time.sleep(1.05)
+        pass_time(1.05)
         run(workspace)
         ADAPTER.replay(workspace, setup_of(workspace), Progress(quiet=True))
         assert troubles(workspace) == [said] * 2

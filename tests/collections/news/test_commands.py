@@ -7,6 +7,7 @@ import time
 import pytest
 
 from tests.cli.test_forget import remains
+from tests.clock import pass_time
 from tests.collections.news import paper
 from tests.collections.news.press import Press
 from tests.collections.news.workspace import articles, summaries
@@ -106,12 +107,12 @@ def test_a_static_site_of_nginx_gives_its_articles_whatever_names_them(tmp_path,
     configured(tmp_path, monkeypatch, gazette={"url": f"{town.origin(0)}/"} | told)
     assert windrow("run", "news")[0] == 0
     assert titles(tmp_path) == THREE
-    time.sleep(1.1)  # nginx tells files apart by their second and their size
+    pass_time(1.1)  # nginx tells files apart by their second and their size
     town.put(0, "news/the-quay-story-4.html", paper.article(town.origin(0), 4))
     for name, text in {"index.html": paper.front((4, 3, 2)), "rss.xml": paper.rss(town.origin(0), (4, 3)),
                        "sitemap.xml": paper.sitemap(town.origin(0), (1, 2, 3, 4))}.items():  # fmt: skip
         town.put(0, name, text)
-    time.sleep(1.1)
+    pass_time(1.1)
     since = town.mark()
     assert windrow("run", "news")[0] == 0
     assert titles(tmp_path) == [*THREE, "The quay 4"]
@@ -132,7 +133,7 @@ def test_an_article_that_pages_finds_gone_is_told_by_why_changes_and_search_and_
     assert windrow("run")[0] == 0
     url = f"{town.origin(0)}/news/the-quay-story-2.html"
     (town.roots[0] / "news/the-quay-story-2.html").unlink()
-    time.sleep(1.1)
+    pass_time(1.1)
     assert windrow("run", "pages", "--again")[0] == 0
     assert windrow("run", "news")[0] == 0
     assert titles(tmp_path) == THREE
@@ -162,7 +163,7 @@ def test_forgetting_an_article_leaves_nothing_of_it_and_it_does_not_come_back(tm
     (url,) = (url for url, one in articles(tmp_path).items() if SECRET in one["article_text"])
     assert windrow("forget", url, "--yes", "--reason", "asked by its author")[0] == 0
     assert remains(tmp_path, SECRET) == []
-    time.sleep(1.1)
+    pass_time(1.1)
     for command in (["run"], ["replay"], ["run", "--again"], ["run"]):
         assert windrow(*command)[0] == 0, command
         assert titles(tmp_path) == ["The quay 1", "The quay 3"], command
@@ -209,14 +210,14 @@ def test_forgetting_one_article_of_a_list_keeps_the_others_and_its_site_goes_on(
     assert articles(tmp_path).keys() == others
     publish(9)
     press.edit(2, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime()), title={"rendered": "Again"})
-    time.sleep(1.1)
+    pass_time(1.1)
     for command in (["run"], ["replay"], ["run"]):
         assert windrow(*command)[0] == 0
         assert articles(tmp_path).keys() == others | {press.posts[9]["link"]}, command
     assert len(hits(windrow, "story")) == 3
     assert hits(windrow, SECRET) == []
     assert windrow("forget", url, "--lift")[0] == 0
-    time.sleep(1.1)
+    pass_time(1.1)
     press.edit(2, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime()), title={"rendered": "Again, and again"})
     press.put(
         "/search/?f=json&l=100&s=start_time&sd=desc&t=article&o=0",
@@ -301,7 +302,7 @@ def test_an_article_at_several_spellings_of_its_address_is_one_record_that_searc
     assert windrow("replay")[0] == 0
     assert len(hits(windrow, "harbour")) == 1
     assert windrow("forget", f"{first}/", "--yes")[0] == 0
-    time.sleep(1.1)
+    pass_time(1.1)
     for command in (["run"], ["run", "--again"], ["replay"]):
         assert windrow(*command)[0] == 0
         assert (articles(tmp_path), hits(windrow, "harbour"), remains(tmp_path, SECRET)) == ({}, [], []), command

@@ -1,10 +1,10 @@
 """What a site offers is found out where its front page does not tell; an address that is none of that fails."""
 
 import json
-import time
 
 import pytest
 
+from tests.clock import pass_time
 from tests.collections.news.paper import article, rss, sitemap
 from tests.collections.news.press import Press
 from tests.collections.news.workspace import ADAPTER, articles, configured, run, setup_of, summaries
@@ -55,7 +55,7 @@ def test_a_site_without_a_front_page_that_names_articles_is_read_by_its_sitemap_
     press.put("/news/the-quay-story-3.html", article(press.url, 3))
     put(press, path, (1, 2, 3))
     press.asked.clear()
-    time.sleep(1.1)
+    pass_time(1.1)
     assert code_of(workspace) == 0
     assert {*press.asked} == {"/robots.txt", "/", f"/{path}", "/news/the-quay-story-3.html"}  # it is known from now on
     assert len(articles(tmp_path)) == 3
@@ -68,7 +68,7 @@ def test_a_site_that_offers_nothing_at_all_fails_and_says_so(tmp_path):
     (result,) = summaries(tmp_path, "_collection_summary.json")[-1]["results"]
     assert (result["status"], result["error_message"]) == ("error", "status 404")
     asked = len(bare.asked)
-    time.sleep(1.1)
+    pass_time(1.1)
     assert code_of(workspace) == 3
     assert len(bare.asked) - asked <= 2  # usual addresses are tried once a day
     bare.close()

@@ -15,6 +15,7 @@ from tests.collections.news.press import Press
 from tests.collections.news.workspace import COLLECTION, articles, configured, run, setup_of, summaries
 from tests.crash.deadly import kill_at
 from tests.house.tree import ROOT
+from tests.waiting import PATIENCE
 from windrow.collections.news.adapter import ADAPTER
 from windrow.collections.news.adapter.adapter import NewsAdapter
 from windrow.collections.news.adapter.tree_index import TreeIndex
@@ -110,7 +111,7 @@ def test_a_run_that_is_killed_while_it_asks_is_gone_on_with_and_leaves_the_same_
             command = [sys.executable, "-m", "tests.collections.news.workspace", str(root)]
             child = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
             press.before = lambda path, page=page, child=child: f"page={page}&" in path and child.kill()
-            assert child.wait(timeout=120) == -signal.SIGKILL
+            assert child.wait(timeout=PATIENCE) == -signal.SIGKILL
         press.before = lambda path: None
         run(workspace)
         found = {url: one | {"first_seen_timestamp_gmt": 0} for url, one in articles(root).items()}

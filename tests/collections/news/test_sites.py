@@ -1,12 +1,12 @@
 """Sites of other kinds: BLOX searches, feeds, sitemaps and section pages, found out or told, and what their pages say."""
 
 import json
-import time
 import unittest.mock
 from contextlib import closing
 
 import pytest
 
+from tests.clock import pass_time
 from tests.collections.news.press import Press
 from tests.collections.news.workspace import articles, configured, run, summaries
 from windrow.collections.news import standard
@@ -84,7 +84,7 @@ def test_a_feed_is_asked_again_and_only_new_articles_are(tmp_path, press):
     run(workspace)
     press.asked.clear()
     rss(press, (3, 2, 1))
-    time.sleep(1.1)
+    pass_time(1.1)
     run(workspace)
     assert [one for one in press.asked if "quay" in one] == ["/news/the-quay-story-3.html?utm_source=rss"]
     assert len(articles(tmp_path)) == 3
@@ -181,7 +181,7 @@ def test_a_blox_search_is_paged_to_its_oldest_row_and_later_until_a_known_one(tm
     assert [one["uuid"] for one in json.loads(raw.read_text())["rows"]] == [f"u{n}" for n in range(9, 0, -1)]
     blox(press, [row(press, 10), *rows])
     press.asked.clear()
-    time.sleep(1.1)
+    pass_time(1.1)
     run(workspace)
     assert len([one for one in press.asked if "search" in one]) == 2
     assert len(articles(tmp_path)) == 9
@@ -231,7 +231,7 @@ def test_a_blox_site_that_moves_rows_between_pages_while_they_are_read_hides_non
     workspace = configured(tmp_path, {"g": {"url": press.url, "kind": "townnews"}})
     run(workspace)
     assert len(articles(tmp_path)) == 6
-    time.sleep(1.1)
+    pass_time(1.1)
     run(workspace)
     assert len(articles(tmp_path)) == 7
 
@@ -339,7 +339,7 @@ def test_an_article_whose_page_is_not_there_any_more_is_gone_and_keeps_its_file(
     assert before.keys() == {*urls}
     press.put("/news/the-quay-story-2.html", "<h1>Gone</h1>", status=status)
     sitemap(21)
-    time.sleep(1.1)
+    pass_time(1.1)
     run(workspace)
     assert articles(tmp_path) == before
     assert summaries(tmp_path)[-1]["details"]["gone"] == 1
@@ -349,7 +349,7 @@ def test_an_article_whose_page_is_not_there_any_more_is_gone_and_keeps_its_file(
         assert not store.known(missing)
     page(press, 2)
     sitemap(22)
-    time.sleep(1.1)
+    pass_time(1.1)
     run(workspace)
     with closing(RecordStore(tmp_path / "news.db", read_only=True)) as store:
         assert store.history(urls[1])[-1].change != "gone"

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 import pytest
 from lxml import etree
 
+from tests.clock import pass_time
 from tests.collections.news.paper import PROSE, article
 from tests.collections.news.press import Press
 from tests.collections.news.workspace import articles, configured, run, summaries
@@ -102,7 +103,7 @@ def test_with_updates_a_changed_article_keeps_its_file_and_first_seen_and_tells_
     for number, text in enumerate(("Corrected.", "Corrected again."), 1):
         now = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() + number))
         press.edit(2, now, content={"rendered": f"<p>{text}</p>"})
-        time.sleep(1.1)
+        pass_time(1.1)
         run(workspace)
     last = articles(tmp_path)[url]
     assert last["article_text"] == "Corrected again."
@@ -276,16 +277,16 @@ def test_with_updates_an_article_is_changed_by_its_own_site_and_by_no_other_that
         tell(press, "What the paper wrote.", "2025-11-01T10:00:00")
         tell(other, "What another site makes of it.", "2025-11-01T10:00:00")
         run(configured(tmp_path, owner if first == "its own site" else stranger, "update = true"))
-        time.sleep(1.1)
+        pass_time(1.1)
         workspace = configured(tmp_path, owner | stranger, "update = true")
         run(workspace)
         assert article() == "What the paper wrote."
-        time.sleep(1.1)
+        pass_time(1.1)
         now = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() + 2))
         other.edit(1, now, content={"rendered": "<p>Something else again.</p>", "protected": False})
         run(workspace)
         assert article() == "What the paper wrote."
-        time.sleep(1.1)
+        pass_time(1.1)
         press.edit(1, now, content={"rendered": "<p>What the paper corrected.</p>", "protected": False})
         run(workspace)
         assert article() == "What the paper corrected."

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from tests.clock import pass_time
 from tests.collections.news.press import Press
 from tests.collections.news.workspace import articles, configured, run, summaries
 from windrow.collections.news import standard
@@ -80,7 +81,7 @@ def test_later_runs_ask_for_windows_and_find_new_edited_back_dated_and_scheduled
     press.post(103, "2019-01-02T00:00:00")  # back-dated: WordPress says that it was changed then, too
     press.post(102, now, modified="2020-01-01T00:00:00", modified_gmt="2020-01-01T00:00:00")  # was scheduled
     press.edit(3, now, content={"rendered": "<p>Corrected.</p>"})
-    time.sleep(1.1)
+    pass_time(1.1)
     run(workspace)
     found = articles(tmp_path)
     assert sorted(int(url.split("-")[-1][:-1]) for url in found.keys() - first.keys()) == [100, 101, 102, 103]
@@ -185,7 +186,7 @@ def test_posts_that_were_trashed_or_made_private_are_told_as_gone_and_keep_their
     press.posts.pop(23)
     press.posts.pop(1)
     press.posts[12]["status"] = "private"
-    time.sleep(1.1)
+    pass_time(1.1)
     run(workspace)
     assert articles(tmp_path) == first
     assert summaries(tmp_path)[-1]["details"]["gone"] == 3
@@ -193,7 +194,7 @@ def test_posts_that_were_trashed_or_made_private_are_told_as_gone_and_keep_their
     assert len(hits) == 20
     press.posts[12]["status"] = "publish"
     press.asked.clear()
-    time.sleep(1.1)
+    pass_time(1.1)
     run(workspace)
     assert len([one for one in press.asked if "include=" in one]) == 1  # only the one that is there again is asked for
     assert "gone" not in summaries(tmp_path)[-1]["details"]
@@ -206,7 +207,7 @@ def test_a_post_that_every_window_missed_is_found_by_its_number(tmp_path, press)
     run(workspace)
     assert len(articles(tmp_path)) == 22
     press.posts[12]["status"] = "publish"  # an old number, and old dates
-    time.sleep(1.1)
+    pass_time(1.1)
     run(workspace)
     assert len(articles(tmp_path)) == 23
 

@@ -7,9 +7,9 @@ back.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping
 
+from windrow.engine.clock import now
 from windrow.engine.ledger.addresses import DueAddress
 from windrow.engine.requests.following import place_of
 from windrow.engine.run import HarvestRun
@@ -39,7 +39,7 @@ class SharedAnswers:
     def wait(self, source: Source, origin: str) -> float:
         """Return for how many seconds an origin is still to be left alone, since another collection asked it."""
         at = self._before.get(origin, 0.0)
-        return max(0.0, at + float(source.options.get("delay", source.pace or 0.0)) - time.time()) if at else 0.0
+        return max(0.0, at + float(source.options.get("delay", source.pace or 0.0)) - now().timestamp()) if at else 0.0
 
     def last(self, origin: str) -> float:
         """Return when another collection asked an origin last, 0 where none did."""

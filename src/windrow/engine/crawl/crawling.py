@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -113,11 +112,11 @@ class Crawling:
                 self._hosts[host.seq] = _Host(host.seq, self._sources[host.source], host.origin)
         self._shared = SharedAnswers(run)
         self._redirects = RedirectChains()
-        self._rests = run.ledger.addresses.rests(int(time.time()))
+        self._rests = run.ledger.addresses.rests(int(now().timestamp()))
         self._part()
         self._hungry = set(self._hosts)  # hosts to look at: they may be short of addresses
         self._following = AnswerFollower(run, self._begun()) if run.collection.requests else None
-        self._began = int(time.time())
+        self._began = int(now().timestamp())
         self._out = 0  # addresses in hand, of all hosts
         self._given = 0
         self._halted = False
@@ -159,7 +158,7 @@ class Crawling:
 
     def _await_services(self) -> bool:
         """Tell whether a service that declined is to be asked again soon; its hosts are looked at when it is time."""
-        at, soonest = int(time.time()), None
+        at, soonest = int(now().timestamp()), None
         for host in self._hosts.values():
             if not host.given_up and service_of(host.source) is not None:
                 due = self._run.ledger.addresses.next_due(host.seq)
@@ -252,7 +251,9 @@ class Crawling:
             if not told:
                 return []
             found.append(told)
-        if found and any(one.source == name and one.pages for one in run.ledger.addresses.by_source(int(time.time()))):
+        if found and any(
+            one.source == name and one.pages for one in run.ledger.addresses.by_source(int(now().timestamp()))
+        ):
             return []
         return found
 
@@ -296,7 +297,7 @@ class Crawling:
         room = share if run.limit is None else min(share, run.limit - self._given)
         room = min(room, most - tally.given) if most else room
         # What is asked by requests may be due again every second: a run asks what was due when it began.
-        at = self._began if self._following and not service_of(host.source) else int(time.time())
+        at = self._began if self._following and not service_of(host.source) else int(now().timestamp())
         below = BEHIND if host.endless else EVERY
         rows = run.ledger.addresses.due(host.seq, at, room + len(host.handed_out), below) if room > 0 else []
         fresh = [row for row in rows if row.digest not in host.handed_out][:room]
@@ -334,7 +335,7 @@ class Crawling:
 
     def _begin(self, host: _Host) -> bool:
         """Have a host walked, or leave it where it asked to be left alone for longer than a run waits."""
-        wait = max(0.0, self._rests.get(host.origin, 0) - time.time())
+        wait = max(0.0, self._rests.get(host.origin, 0) - now().timestamp())
         if wait > LONGEST:
             host.given_up = True
             told = f"{host.origin} asked to be left alone for {wait:.0f} seconds more"

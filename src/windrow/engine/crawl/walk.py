@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from array import array
 from collections.abc import Callable
 from contextlib import suppress
@@ -133,7 +132,7 @@ class Walker:
 
     async def _turn(self, visitor: CrawlClient, known: CrawlRequest) -> BatchBroken | None:
         """Ask one address, if that is allowed; tell why the host may not be asked again."""
-        at = time.time()
+        at = now().timestamp()
         due = self._guide.robots(at) or self._guide.robots_wait(at)
         if why := self._stopped() or (await self._rules(visitor) if due else None):
             return why
@@ -204,7 +203,7 @@ class Walker:
         guide = self._guide
         while True:
             answered = True
-            if rules := guide.robots(time.time()):
+            if rules := guide.robots(now().timestamp()):
                 if self._take_rules(rules):
                     continue
                 came = await self._moved(visitor, rules)
@@ -218,7 +217,7 @@ class Walker:
                     return self._left(Reason.PRIVATE_ADDRESS, came.visit.message)
                 if why := await self._rest(pause):
                     return why
-            wait = guide.robots_wait(time.time())
+            wait = guide.robots_wait(now().timestamp())
             if not wait:
                 return None
             if not answered or wait > self._walk.options.get("patience", PATIENCE):
@@ -235,7 +234,7 @@ class Walker:
             return False
         visit, named = self._taken_rules(came)
         pause = self._guide.pause(held.visit.seconds, came.status, None) or 0.0
-        self._line.rest(max(0.0, self._walk.last + pause - time.time()))
+        self._line.rest(max(0.0, self._walk.last + pause - now().timestamp()))
         self._report(Visited(self._walk.host, visit, named, held=held.seq))
         return True
 
@@ -245,10 +244,10 @@ class Walker:
         if visit.reason in {None, Reason.TOO_LARGE}:
             try:
                 with self._asker.reading(0):
-                    return visit, self._fresh(guide.take_robots(time.time(), came.status, came.body))
+                    return visit, self._fresh(guide.take_robots(now().timestamp(), came.status, came.body))
             except Exception as error:  # noqa: BLE001 a fault of ours must not let the host be asked without rules
                 visit = _unread(visit, error)
-        return visit, self._fresh(guide.take_robots(time.time(), None, b""))
+        return visit, self._fresh(guide.take_robots(now().timestamp(), None, b""))
 
     async def _moved(self, visitor: CrawlClient, rules: str) -> CrawlResult | BatchBroken:
         """Ask for the host's rules, wherever they have moved to; each question is a visit of its own."""

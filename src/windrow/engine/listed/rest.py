@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import random
-import time
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from windrow.contract import Collection
+from windrow.engine.clock import now
 from windrow.engine.ledger import Ledger, LedgerWriter
 from windrow.engine.listed.connection_pool import SHORTEST
 from windrow.engine.steps.due import Due, due
@@ -91,18 +91,18 @@ class OriginPauses:
 
     def __init__(self, ledger: Ledger) -> None:
         """Take those that still do."""
-        self._until: dict[str, float] = {**ledger.addresses.rests(int(time.time()))}
+        self._until: dict[str, float] = {**ledger.addresses.rests(int(now().timestamp()))}
 
     def left(self, site: Site) -> float:
         """Return for how many seconds the origin of a site is still to be left alone."""
-        return max(0.0, self._until.get(_origin(site), 0.0) - time.time())
+        return max(0.0, self._until.get(_origin(site), 0.0) - now().timestamp())
 
     def note(self, writer: LedgerWriter, site: Site, seconds: float | None) -> None:
         """Put on record that the origin of a site asked for a pause from now on."""
         if not seconds or seconds < SHORTEST:
             return
         origin = _origin(site)
-        until = math.ceil(time.time() + min(seconds, MOST))
+        until = math.ceil(now().timestamp() + min(seconds, MOST))
         self._until[origin] = max(self._until.get(origin, 0.0), until)
         writer.addresses.rest(origin, until)
 

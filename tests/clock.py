@@ -1,0 +1,59 @@
+"""The engine's clock: a test moves it on where it would else wait, and it is right again after the test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, tzinfo
+from functools import partial
+from typing import Any
+
+import pytest
+
+from windrow.engine import clock
+from windrow.engine.fetchers import crew
+
+_fetch = crew._fetch
+_ahead = timedelta()
+
+
+class Clock:
+    """What the engine has in the place of `datetime`: it is wrong by what a function returns, and reads times as ever."""
+
+    fromisoformat = staticmethod(datetime.fromisoformat)
+
+    def __init__(self, wrong: Callable[[], timedelta]) -> None:
+        self.wrong = wrong
+
+    def now(self, zone: tzinfo) -> datetime:
+        """Return the present time, and what it is wrong by."""
+        return datetime.now(zone) + self.wrong()
+
+
+def pass_time(seconds: float) -> None:
+    """Move the engine's clock on, in this process and in the fetchers that it starts from now on."""
+    _set(_ahead + timedelta(seconds=seconds))
+
+
+def present() -> datetime:
+    """Return the present time by the engine's clock."""
+    return clock.now()
+
+
+def _set(ahead: timedelta) -> None:
+    global _ahead  # noqa: PLW0603
+    _ahead = ahead
+    clock.datetime = Clock(lambda: ahead) if ahead else datetime
+    crew._fetch = partial(_fetch_ahead, ahead) if ahead else _fetch
+
+
+def _fetch_ahead(ahead: timedelta, *words: Any) -> None:
+    """Be a fetcher process whose clock is ahead."""
+    _set(ahead)
+    _fetch(*words)
+
+
+@pytest.fixture(autouse=True)
+def real_clock() -> Iterator[None]:
+    """Put the clock right again after each test."""
+    yield
+    _set(timedelta())

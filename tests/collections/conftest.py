@@ -1,0 +1,5 @@
+"""What the tests of collections share."""
+
+from tests.clock import real_clock
+
+__all__ = ["real_clock"]
