@@ -8,14 +8,19 @@ import gzip
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from tests.clock import real_clock  # noqa: F401
+from tests.servers.village import Village
+from windrow.app import Windrow as App
 from windrow.app.scaffold import NewSource, add_source, prepare
 from windrow.cli import main
 from windrow.demo.document import drop
@@ -76,18 +81,29 @@ def windrow(capfd: pytest.CaptureFixture[str]) -> Iterator[Windrow]:
     gc.enable()
 
 
-def start(*words: object, cwd: Path, **more: object) -> subprocess.Popen[str]:
-    """Start a command in a process group of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "windrow", *map(str, words)],
-        cwd=cwd, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, **more,
-    )  # fmt: skip
+Start = Callable[..., subprocess.Popen[str]]
 
 
 @pytest.fixture
-def partner(tmp_path: Path) -> Path:
-    """A partner's folder: two good zips, one that is none, a name with a bad date, one too long, a left-out file."""
-    folder = tmp_path / "partner"
+def start() -> Iterator[Start]:
+    """Start commands in process groups of their own; they end with the test."""
+    with ExitStack() as ends:
+
+        def call(*words: object, cwd: Path, **more: object) -> subprocess.Popen[str]:
+            process = ends.enter_context(
+                subprocess.Popen(
+                    [sys.executable, "-m", "windrow", *map(str, words)],
+                    cwd=cwd, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True, **more,
+                )
+            )  # fmt: skip
+            ends.callback(process.kill)
+            return process
+
+        yield call
+
+
+def lay_out_partner(folder: Path) -> None:
+    """Lay out a partner: two good zips, one that is none, a name with a bad date, one too long, a left-out file."""
     for number in (1, 2):
         name, content = drop("H", "2026-01-12", number)
         put(folder, f"add/{name}", content)
@@ -95,7 +111,20 @@ def partner(tmp_path: Path) -> Path:
     put(folder, "add/H.2026-02-31.1.impc.zip", b"PK")
     put(folder, f"add/{'X' * 200}.zip", b"PK")
     put(folder, "add/readme.txt", b"hello")
-    return folder
+
+
+@pytest.fixture(scope="session")
+def place_of_drops(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return where partner and workspace of each test lie in turn: a harvest keeps the addresses of both."""
+    return tmp_path_factory.mktemp("drops") / "place"
+
+
+@pytest.fixture
+def partner(place_of_drops: Path) -> Path:
+    """Lay out the partner's folder anew."""
+    shutil.rmtree(place_of_drops, ignore_errors=True)
+    lay_out_partner(place_of_drops / "partner")
+    return place_of_drops / "partner"
 
 
 def put(folder: Path, name: str, content: bytes) -> Path:
@@ -105,14 +134,39 @@ def put(folder: Path, name: str, content: bytes) -> Path:
     return path
 
 
-@pytest.fixture
-def workspace(tmp_path: Path, partner: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A workspace that knows the partner as `harwell`; it is the current folder."""
-    root = tmp_path / "workspace"
+def lay_out_workspace(root: Path, partner: Path) -> None:
+    """Make a workspace that knows the partner as `harwell`."""
     prepare(root)
     add_source(root, NewSource("harwell", f"file://{partner}", "drops", {"centre": "H"}))
+
+
+@pytest.fixture
+def workspace(partner: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A workspace that knows the partner as `harwell`; it is the current folder."""
+    root = partner.parent / "workspace"
+    lay_out_workspace(root, partner)
     monkeypatch.chdir(root)
     return root
+
+
+@pytest.fixture(scope="session")
+def drops_of_all(place_of_drops: Path) -> Path:
+    """Harvest the partner once; return a copy of it and of the workspace."""
+    shutil.rmtree(place_of_drops, ignore_errors=True)
+    lay_out_partner(place_of_drops / "partner")
+    lay_out_workspace(place_of_drops / "workspace", place_of_drops / "partner")
+    assert App(place_of_drops / "workspace").run().exit_code == 0
+    return place_of_drops.rename(place_of_drops.with_name("harvested"))
+
+
+@pytest.fixture
+def harvested(drops_of_all: Path, workspace: Path) -> Path:
+    """The workspace after a first run, as the current folder; the partner is the one that was harvested."""
+    for each in (workspace, workspace.parent / "partner"):
+        shutil.rmtree(each)
+    shutil.copytree(drops_of_all, workspace.parent, dirs_exist_ok=True)
+    os.chdir(workspace)  # the one before is gone
+    return workspace
 
 
 def setting(root: Path, text: str) -> None:
@@ -126,8 +180,7 @@ def page(title: str, *links: str, head: str = "") -> str:
     return f"<!doctype html><title>{title}</title>{head}<main><h1>{title}</h1><p>All about {title}.</p>{anchors}</main>"
 
 
-@pytest.fixture
-def small(village):
+def lay_out_sites(village: Village) -> None:
     """Lay out a site that links to all kinds of things, and a second one beside it."""
     village.clear()
     other = village.origin(1)
@@ -148,28 +201,48 @@ def small(village):
     village.put(0, "packed.html", gzip.compress(page("packed").encode()))
     village.put(1, "robots.txt", "User-agent: tester-crawler\nDisallow: /\n\nUser-agent: *\nAllow: /\n")
     village.put(1, "index.html", page("other"))
+
+
+def know_sites(folder: Path, village: Village) -> None:
+    """Make a workspace that knows both sites."""
+    prepare(folder)
+    (folder / "windrow.toml").write_text(
+        f'{OPERATOR}delay = "1 ms"\n'
+        f'[source.one]\ncollection = "pages"\nurl = "{village.origin(0)}/"\n'
+        f'[source.two]\ncollection = "pages"\nseeds = ["{village.origin(1)}/"]\n'
+    )
+
+
+@pytest.fixture
+def small(village: Village) -> Village:
+    """Lay out both sites."""
+    lay_out_sites(village)
     return village
 
 
 @pytest.fixture
-def root(tmp_path: Path, small, monkeypatch) -> Path:
+def root(tmp_path: Path, small: Village, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Make a workspace that knows both sites; it is the current folder."""
     folder = tmp_path / "workspace"
-    prepare(folder)
-    (folder / "windrow.toml").write_text(
-        f'{OPERATOR}delay = "1 ms"\n'
-        f'[source.one]\ncollection = "pages"\nurl = "{small.origin(0)}/"\n'
-        f'[source.two]\ncollection = "pages"\nseeds = ["{small.origin(1)}/"]\n'
-    )
+    know_sites(folder, small)
     monkeypatch.chdir(folder)
     return folder
 
 
+@pytest.fixture(scope="session")
+def crawl_of_all(tmp_path_factory: pytest.TempPathFactory, village: Village) -> Path:
+    """Crawl both sites once; return the workspace."""
+    folder = tmp_path_factory.mktemp("crawled") / "workspace"
+    lay_out_sites(village)
+    know_sites(folder, village)
+    assert App(folder).run(["pages"]).exit_code == 0
+    return folder
+
+
 @pytest.fixture
-def crawled(root, small, windrow) -> Path:
-    """Crawl both sites."""
-    said = windrow("run", "pages")
-    assert said.code == 0, said.err
+def crawled(crawl_of_all: Path, root: Path) -> Path:
+    """A workspace after both sites were crawled, as the current folder."""
+    shutil.copytree(crawl_of_all, root, dirs_exist_ok=True)
     return root
 
 

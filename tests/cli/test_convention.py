@@ -200,8 +200,7 @@ def test_every_error_names_the_next_command(words, workspace, windrow) -> None:
 
 
 @pytest.mark.parametrize("words", [["config"], ["status"], ["export", "tracker", "--as", "sqlite"], ["why", "harwell"]])
-def test_a_full_disk_behind_the_output_is_told(words, workspace, windrow) -> None:
-    windrow("run")
+def test_a_full_disk_behind_the_output_is_told(words, harvested, windrow) -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "windrow", *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False
@@ -219,8 +218,7 @@ def closed(words: str) -> subprocess.CompletedProcess:
 
 
 @pytest.mark.parametrize("words", ["config", "status", "export tracker --as sqlite", "--help"])
-def test_a_standard_output_that_is_closed_is_told(words, workspace, windrow) -> None:
-    windrow("run")
+def test_a_standard_output_that_is_closed_is_told(words, harvested, windrow) -> None:
     done = closed(f"{words} >&-")
     assert done.returncode == 1
     assert "Traceback" not in done.stderr

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-import time
 from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from tests.clock import pass_time, present
 from tests.collections.pages.database.test_near import prose
 from windrow.app import Windrow
 from windrow.app.scaffold import prepare
@@ -40,9 +39,9 @@ def told(tmp_path_factory: pytest.TempPathFactory, village) -> tuple[Path, str]:
         village.put(1, "index.html", page("Home", "Hello.", "copy.html"))
         village.put(1, "copy.html", page("Copy", f"{TEXT} Printed on Friday, 17 copies."))
         assert Windrow(root).run(["town0", "town1"], again=bool(between)).exit_code == 0
-        time.sleep(1.1)
-        between = between or datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S")
-        time.sleep(1.1)
+        pass_time(1.1)
+        between = between or present().strftime("%Y-%m-%dT%H:%M:%S")
+        pass_time(1.1)
     return root, between
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from datetime import UTC, datetime
 
 import pytest
 from click.shell_completion import ShellComplete
 from tools.reference import codes
 
-from tests.cli.conftest import OPERATOR, start
+from tests.cli.conftest import OPERATOR
+from tests.waiting import PATIENCE, until
 from windrow.cli.root import root as command_line
 from windrow.collections.pages.discover import why_no_page
 from windrow.collections.pages.policy import policy
@@ -29,8 +29,7 @@ def completed(*words: str) -> set[str]:
     return {one.value for one in made.get_completions(before, begun)}
 
 
-def test_again_in_a_dry_run_counts_all_that_a_listed_source_would_be_asked_for(workspace, windrow) -> None:
-    windrow("run")
+def test_again_in_a_dry_run_counts_all_that_a_listed_source_would_be_asked_for(harvested, windrow) -> None:
     assert [one["waiting"] for one in windrow("run", "--dry-run", "--json").of("would_ask")] == [0]
     said = windrow("run", "--again", "--dry-run", "--json")
     assert [one["waiting"] for one in said.of("would_ask")] == [3]
@@ -81,15 +80,13 @@ def test_a_contact_that_reaches_nobody_is_called_wrong_and_not_missing(root, sma
     assert "missing" not in said.err
 
 
-def test_status_after_a_kill_does_not_say_running_now(root, small, windrow) -> None:
+def test_status_after_a_kill_does_not_say_running_now(root, small, windrow, start) -> None:
     text = (root / "windrow.toml").read_text()
     (root / "windrow.toml").write_text(text.replace('"1 ms"', '"2 s"'))
     run = start("run", "one", cwd=root)
-    deadline = time.monotonic() + 60
-    while "running now" not in windrow("status").err and time.monotonic() < deadline:
-        time.sleep(0.05)
+    until(lambda: "running now" in windrow("status").err)
     os.kill(run.pid, signal.SIGKILL)
-    run.communicate(timeout=30)
+    run.communicate(timeout=PATIENCE)
     told = windrow("status").err
     assert "running now" not in told
     assert "session 1 was cut short" in told

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import time
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from tests.clock import pass_time, present
 from windrow.app import Windrow
 from windrow.app.scaffold import prepare
 
@@ -51,8 +50,8 @@ def past(tmp_path_factory: pytest.TempPathFactory, village) -> tuple[Path, list[
         lay(village, turn)
         summary = Windrow(root).run(["town"], again=turn > 0)
         assert (summary.exit_code, summary.troubles) == (0, ())
-        moments.append(datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S"))
-        time.sleep(1.1)
+        moments.append(present().strftime("%Y-%m-%dT%H:%M:%S"))
+        pass_time(2)  # versions are told apart by seconds
     return root, moments
 
 
@@ -200,7 +199,7 @@ def test_dates_and_addresses_that_make_no_sense_are_told(here, windrow, village)
 
 def test_a_new_title_alone_is_a_version_in_why_diff_export_and_search(why, here, windrow, village) -> None:
     text = (village.roots[0] / "new.html").read_text()
-    time.sleep(1.1)  # versions are told apart by seconds
+    pass_time(10)  # after all that was crawled before
     village.put(0, "new.html", text.replace("<title>New place", "<title>Newer place"))
     assert windrow("run", "town", "--again").code == 0
     url = f"{village.origin(0)}/new.html"
@@ -220,7 +219,7 @@ def test_a_new_title_alone_is_a_version_in_why_diff_export_and_search(why, here,
 def test_changes_of_text_title_and_presence_are_listed_once_and_bytes_alone_are_not(here, windrow, village) -> None:
     origin = village.origin(0)
     text = (village.roots[0] / "new.html").read_text()
-    time.sleep(1.1)
+    pass_time(20)  # after all that was crawled before
     village.put(0, "new.html", text.replace("<title>New", "<title>Brand new"))
     old = text.partition("<title>")[2].partition("<")[0]
     village.put(0, "mayor.html", page("Mayor", "<p>The mayor is Jones.</p><p>It rains.</p><!-- token -->"))

@@ -32,20 +32,18 @@ def test_the_summary_is_by_source_and_by_reason(workspace, windrow) -> None:
     assert "try: windrow why NAME" in said.err
 
 
-def test_running_again_does_nothing_again(workspace, windrow) -> None:
-    windrow("run")
-    fetches = count(workspace, "attempt")
+def test_running_again_does_nothing_again(harvested, windrow) -> None:
+    fetches = count(harvested, "attempt")
     said = windrow("run")
     assert said.code == 0
-    assert count(workspace, "attempt") == fetches == 3
+    assert count(harvested, "attempt") == fetches == 3
     assert "harwell        4    0        0     0        0        0" in said.err
 
 
-def test_again_fetches_once_more(workspace, windrow) -> None:
-    windrow("run")
+def test_again_fetches_once_more(harvested, windrow) -> None:
     said = windrow("run", "--again", "--json")
     assert said.code == 0
-    assert count(workspace, "attempt") == 6
+    assert count(harvested, "attempt") == 6
     (summary,) = said.of("summary")
     assert summary["sources"][0]["same"] == 3
     assert windrow("run", "--again", "--from", "xsd").code == 2

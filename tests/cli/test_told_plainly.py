@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.collections.events.place import calendar, configured, event, serving
+from tests.waiting import PATIENCE
 from windrow.record_changes import difference
 
 MEETING = ";TZID=America/New_York:20270115T100000"
@@ -28,7 +29,7 @@ def bare(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     (without / "icalendar.py").write_text("raise ImportError\n")
     env = {**os.environ, "PYTHONPATH": str(without)}
     command = [sys.executable, "-m", "windrow", *words]
-    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, check=False, timeout=PATIENCE)
 
 
 def test_a_missing_extra_fails_its_source_and_the_run_names_the_command_that_brings_it(tmp_path, site, windrow) -> None:
@@ -78,8 +79,7 @@ def test_why_tells_the_times_of_an_address_of_records_as_all_other_times(tmp_pat
     assert "Z" not in due
 
 
-def test_why_of_a_source_of_drops_names_each_phase_that_took_its_documents(workspace, windrow) -> None:
-    windrow("run")
+def test_why_of_a_source_of_drops_names_each_phase_that_took_its_documents(harvested, windrow) -> None:
     doing = [line.split("task     ")[1].split(":")[0] for line in windrow("why", "harwell").out.splitlines()[4:]]
     assert doing[:4] == ["listing", "fetching", "unzip", "xsd"]
     assert doing.count("listing") == 1

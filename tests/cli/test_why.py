@@ -18,12 +18,6 @@ from windrow.stores.archive import open_capture
 ZIP = "H.2026-01-12.1.impc.zip"
 
 
-@pytest.fixture
-def harvested(workspace, windrow):
-    assert windrow("run").code == 0
-    return workspace
-
-
 def test_a_zip_tells_all_in_order(harvested, windrow) -> None:
     said = windrow("why", ZIP)
     assert said.code == 0
