@@ -82,11 +82,28 @@ class Crawl:
         )  # fmt: skip
 
 
+class PieceByPiece(CrawlerBooks):
+    """Books that write a line to stdout for each piece that is done."""
+
+    def _crawls(self, ledger: Ledger) -> bool:
+        return self._tell(super()._crawls(ledger))
+
+    def _describe(self) -> bool:
+        return self._tell(super()._describe())
+
+    def _offers(self, ledger: Ledger) -> bool:
+        return self._tell(super()._offers(ledger))
+
+    @staticmethod
+    def _tell(more: bool) -> bool:
+        sys.stdout.write("a piece is done\n")
+        sys.stdout.flush()
+        return more
+
+
 def main(ledger: str, database: str) -> None:
-    """Project a whole ledger in small pieces, and say so when the first is done."""
-    books = CrawlerBooks(Path(database), "test-crawler", piece=20)
-    sys.stdout.write("begun\n")
-    sys.stdout.flush()
+    """Project a whole ledger in small pieces."""
+    books = PieceByPiece(Path(database), "test-crawler", piece=20)
     books.catch_up(Ledger(Path(ledger)))
     books.close()
 

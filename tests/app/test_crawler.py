@@ -9,7 +9,6 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-import time
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -158,8 +157,8 @@ def test_killed_it_goes_on_where_it_was(tmp_path: Path) -> None:
         with subprocess.Popen(command, cwd=HERE, env=os.environ | {"PYTHONPATH": f"{HERE / 'src'}:{HERE}"},
                               stdout=subprocess.PIPE) as started:  # fmt: skip
             assert started.stdout is not None
-            started.stdout.readline()
-            time.sleep(chance.random() * 0.25)
+            for _ in range(chance.randrange(1, 40)):
+                started.stdout.readline()
             kills += started.poll() is None
             started.send_signal(signal.SIGKILL)
     assert kills > 3

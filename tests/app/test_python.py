@@ -18,6 +18,7 @@ from tools.python_api import RESULTS
 
 import windrow
 from tests.house.tree import ROOT
+from tests.waiting import PATIENCE
 from windrow import errors
 from windrow.cli.root import COMMANDS
 from windrow.demo.document import drop
@@ -101,7 +102,11 @@ def test_a_script_without_a_main_guard_runs_once(farm, tmp_path: Path) -> None:
         "print(summary.exit_code, sum(source.fetched for source in summary.sources))\n"
     )
     done = subprocess.run(
-        [sys.executable, str(script), str(farm.config.root)], capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, str(script), str(farm.config.root)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
     )
     assert (done.returncode, done.stdout) == (0, "begun\n0 2\n"), done.stderr
 
@@ -114,7 +119,7 @@ def test_other_processes_of_multiprocessing_still_know_their_script(tmp_path: Pa
         "if __name__ == '__main__':\n"
         "    print(multiprocessing.get_context('forkserver').Pool(1).map(double, [1, 2]))\n"
     )
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert (done.returncode, done.stdout) == (0, "[2, 4]\n"), done.stderr
 
 

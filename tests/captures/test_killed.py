@@ -1,7 +1,5 @@
 """Captures that are taken by a run that is killed: the next one goes on, and the tables are the same."""
 
-import pytest
-
 from tests.captures import test_foreign as foreign
 from tests.captures.quotes import ADAPTER, configured, opened, run_pages
 from tests.requests.killed import killed_at_each_kind
@@ -26,7 +24,6 @@ def told(workspace):
     return versions, sorted(indexes)
 
 
-@pytest.mark.timeout(300)
 def test_captures_of_a_run_killed_at_a_commit_of_each_kind_are_gone_on_with_and_tell_the_same(tmp_path):
     site = Site({"/": page("home", "/article1.html"), "/article1.html": page("one", body="<p><q>once</q></p>")})
     made = [foreign.Made(tmp_path / f"{name}.warc.gz") for name in ("read", "pointed")]

@@ -11,6 +11,7 @@ from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
 
 from tests.engine.test_intake_summary import digest_in, says
+from tests.waiting import PATIENCE
 
 
 @pytest.fixture
@@ -46,7 +47,9 @@ def test_wget(pages, tmp_path, more):
         *more,
         f"{pages}index.html",
     ]
-    subprocess.run(command, cwd=tmp_path, timeout=60, check=False)  # it ends with 8 for the page that is not there
+    subprocess.run(
+        command, cwd=tmp_path, timeout=PATIENCE, check=False
+    )  # it ends with 8 for the page that is not there
     files = sorted(path for path in tmp_path.glob("got*.warc*") if "meta" not in path.name)
     assert files
     root = tmp_path / "root"

@@ -12,8 +12,6 @@ from warcio import ArchiveIterator
 from tests.engine.roaming import change, faults, roam, source, told
 from tests.servers.sites import HOSTS
 
-pytestmark = pytest.mark.timeout(600)
-
 
 @pytest.fixture(scope="module")
 def crawled(sites, tmp_path_factory):

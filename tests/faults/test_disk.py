@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from tests.faults.place import DAY, RUN, Place, put
+from tests.waiting import PATIENCE
 from windrow.demo.document import drop, pack, specimens
 
 MB = 1 << 20
@@ -59,7 +60,7 @@ class Bounded:
 
 def finish(made, before=None):
     command = [sys.executable, "-c", RUN, str(made.root)]
-    done = subprocess.run(command, stderr=subprocess.PIPE, preexec_fn=before, check=False, timeout=120)
+    done = subprocess.run(command, stderr=subprocess.PIPE, preexec_fn=before, check=False, timeout=PATIENCE)
     assert b"Traceback" not in done.stderr, done.stderr.decode()
     return done.returncode, done.stderr.decode()
 

@@ -5,6 +5,7 @@ import time
 import pytest
 
 from tests.faults.place import DAY, put
+from tests.waiting import PATIENCE
 from windrow.demo.document import pack, specimens
 
 GOOD = specimens("H", 1, 3)
@@ -95,7 +96,7 @@ def test_ten_million_elements_are_refused_in_little_time_and_memory(place):
     began = time.monotonic()
     made.configure("[limits]\nratio = 2000\n")
     assert made.run().code == 0
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - began < PATIENCE
     assert made.item(f"{key}/{name(1)}") == ("xsd", "failed", "too_many_elements")
     assert made.xml_log(name(1))[0][0] == "TooManyElements"
     made.whole(good)

@@ -4,13 +4,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.waiting import PATIENCE
+
 ROOT = Path(__file__).parent.parent.parent
 UV = [sys.executable, str(ROOT / "tools" / "mirror.py"), str(Path(sys.executable).parent / "uv")]
 
 
 def build(project, into):
     command = [*UV, "build", "--quiet", "--wheel", "--no-build-isolation", "--python", sys.executable]
-    subprocess.run([*command, "--out-dir", str(into), str(project)], check=True, cwd=ROOT, timeout=120)
+    subprocess.run([*command, "--out-dir", str(into), str(project)], check=True, cwd=ROOT, timeout=PATIENCE)
 
 
 class Place:
@@ -28,6 +30,6 @@ class Place:
 
     def __call__(self, *words, code=0):
         process = self.start(*words)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=PATIENCE)
         assert process.returncode == code, f"{words}: {process.returncode}\n{out}\n{err}"
         return out + err if code else out

@@ -20,6 +20,7 @@ from multiprocessing import forkserver
 from pathlib import Path
 from typing import ClassVar
 
+from tests.waiting import PATIENCE
 from windrow.engine import runtime
 from windrow.engine.ledger import database
 from windrow.stores import sqlite_file
@@ -34,7 +35,7 @@ ROOT = Path(__file__).parent.parent.parent
 def killed_at_each_kind(module, template, into):
     """Kill a run at a commit of each kind and run it again; yield the kind and when, and the workspace."""
     command = [sys.executable, "-m", "tests.requests.killed", module, str(template), str(into)]
-    done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, timeout=280)
+    done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, timeout=PATIENCE)
     assert done.returncode == 0, done.stderr.decode()
     for one in json.loads(done.stdout):
         yield one["kind"], one["when"], Path(one["root"])

@@ -6,22 +6,21 @@ import shutil
 import subprocess
 import sys
 
-import pytest
-
 from tests.requests.installed import Place
+from tests.waiting import PATIENCE
 
 
-@pytest.mark.timeout(600)
 def test_a_new_collection_passes_its_own_test_where_it_is_installed(environment, scaffolded, tmp_path):
     tests = shutil.copytree(scaffolded.folder / "tests", tmp_path / "tests")
     command = [environment / "bin" / "python", "-m", "unittest", "discover", "-v", "-s", tests]
     environ = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "LANG": "C.UTF-8"}
-    done = subprocess.run(command, check=False, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        command, check=False, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=PATIENCE
+    )
     assert done.returncode == 0, done.stderr
     assert "Ran 2 tests" in done.stderr
 
 
-@pytest.mark.timeout(600)
 def test_a_new_collection_is_run_searched_and_replayed_by_the_commands_that_it_names(
     environment, scaffolded, tmp_path, monkeypatch
 ):

@@ -35,7 +35,6 @@ def configure(windrow, site):
     )
 
 
-@pytest.mark.timeout(600)
 def test_a_collection_of_captures_in_a_wheel_of_its_own_works_with_every_command(environment, site, tmp_path):
     windrow = Place(environment, tmp_path)
     configure(windrow, site)

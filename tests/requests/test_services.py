@@ -4,13 +4,14 @@ import gzip
 import hashlib
 import io
 import os
-import time
+import threading
 from dataclasses import replace
 from typing import ClassVar
 
 import pytest
 
 from tests.requests.workshop import SERVICE, Workshop, ask_range, collection, documents, send_form, send_parts
+from tests.waiting import PATIENCE
 from windrow.engine.requests.answers import body_of
 from windrow.errors import StepError
 from windrow.model import Limits
@@ -69,15 +70,15 @@ def test_a_byte_range_is_asked_for_and_its_206_is_the_answer(tmp_path, serve):
     assert shop.records()["a"] == {"status": 206, "body": "0123456789", "reason": None}
 
 
-def scripted(script, calls):
-    """Answer each document by the next line of its script, the last one ever after."""
+def scripted(script, calls, late=None):
+    """Answer each document by the next line of its script, the last one ever after; `late` is waited for."""
 
     def answer(asked):
         lines = script[asked.body.decode()]
         made = lines[min(calls.get(asked.body, 0), len(lines) - 1)]
         calls[asked.body] = calls.get(asked.body, 0) + 1
         if made == "late":
-            time.sleep(3)
+            late.wait(PATIENCE)
             return 200, b"too late", {}
         return (*made, {})
 
@@ -96,12 +97,13 @@ SCRIPT = {
 
 
 def test_answers_of_a_service_are_told_apart_and_nothing_transient_is_stored(tmp_path, serve):
-    calls = {}
-    service = replace(SERVICE, final=(500, Reason.TIMEOUT), tries=2, seconds=1.0, largest=1000, connections=2)
+    calls, late = {}, threading.Event()
+    service = replace(SERVICE, final=(500, Reason.TIMEOUT), tries=2, seconds=3.0, largest=1000, connections=2)
     api = serve(documents({name: name.encode() for name in SCRIPT}))
-    asked = serve(scripted(SCRIPT, calls))
+    asked = serve(scripted(SCRIPT, calls, late))
     shop = Workshop(tmp_path, api, asked, collection(send_parts, service))
     shop.run()
+    late.set()
     found = {name: (one["status"], one["body"], one["reason"]) for name, one in shop.records().items()}
     assert found == {
         "fine": (200, "good", None),
@@ -131,8 +133,10 @@ def test_answers_of_a_service_are_told_apart_and_nothing_transient_is_stored(tmp
 
 
 def test_a_service_is_asked_by_as_many_requests_at_a_time_as_it_declares(tmp_path, serve):
+    four = threading.Barrier(4)
+
     def slow(_asked):
-        time.sleep(0.3)
+        four.wait(PATIENCE)
         return 200, b"done", {}
 
     api = serve(documents({f"d{number}": b"%d" % number for number in range(12)}))

@@ -30,7 +30,6 @@ def configure(windrow, server):
         file.write(f'\n[glossary]\ndefiner = "{server.definer}"\nlanguage = "la"\n')
 
 
-@pytest.mark.timeout(600)
 def test_a_collection_in_a_wheel_of_its_own_works_with_every_command(environment, server, tmp_path):
     windrow = Place(environment, tmp_path)
     configure(windrow, server)
@@ -62,7 +61,6 @@ def test_a_collection_in_a_wheel_of_its_own_works_with_every_command(environment
     assert '"key": "t2"' not in windrow("export", "glossary", "--as", "jsonl")
 
 
-@pytest.mark.timeout(600)
 def test_a_run_of_an_installed_collection_that_is_killed_goes_on(environment, server, tmp_path):
     windrow = Place(environment, tmp_path)
     configure(windrow, server)
@@ -76,7 +74,6 @@ def test_a_run_of_an_installed_collection_that_is_killed_goes_on(environment, se
     windrow("check")
 
 
-@pytest.mark.timeout(600)
 def test_a_collection_that_cannot_be_loaded_is_named_with_exit_code_4_and_the_others_go_on(
     environment, server, tmp_path
 ):

@@ -37,7 +37,7 @@ def test_a_silent_server_is_given_up(scheme: str) -> None:
     with listening(silence) as port:
         begun = time.monotonic()
         fails(lambda: got(site(scheme, port), "add/x.zip"), TransientFailure, Reason.TIMEOUT)
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < 30  # its timeout is 1, the usual one is 60
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

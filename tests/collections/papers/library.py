@@ -137,7 +137,7 @@ class Library:
     root: Path
     section: str = ""
     source: str = ""
-    seconds: int = 5  # for one reading
+    seconds: int = 60  # for one reading, on a machine that is busy with other things
 
     def workspace(self):
         (self.root / "windrow.toml").write_text(

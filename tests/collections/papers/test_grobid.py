@@ -11,6 +11,7 @@ import pytest
 
 from tests.collections.papers.library import Library, Shelf, pdf, sha1
 from tests.requests.workshop import Server
+from tests.waiting import PATIENCE
 from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.columns import decoded
 from windrow.collections.papers.extract import extract, is_declined
@@ -188,7 +189,7 @@ def test_papers_go_through_a_server_that_misbehaves(tmp_path):
         "nothing is sent twice that was done"
     )
     server.close()
-    assert time.monotonic() - began < 120
+    assert time.monotonic() - began < PATIENCE
     rows = {name: decoded(made.rows()[f"sha1:{sha1(content)}"]) for name, content in papers.items()}
     for name in ("good", "busy", "half", "bibtex"):
         row = rows[name]

@@ -7,7 +7,6 @@ import hashlib
 import json
 from pathlib import Path
 
-import pytest
 from benchmarks.pages.quality import score
 
 from windrow.formats.html import main_content, read
@@ -81,7 +80,6 @@ def test_headlines_code_and_quotations_of_a_short_page_are_main_content() -> Non
     assert found == ["Tea", "Pour.", "pour()", "Cup", "Hot!"]
 
 
-@pytest.mark.timeout(300)
 def test_the_score_on_the_samples_does_not_fall(shared: Path) -> None:
     folder = shared / "data" / "extraction"
     scores = []
