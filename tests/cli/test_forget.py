@@ -18,33 +18,46 @@ import pytest
 
 from tests.cli.test_past import page
 from tests.house.tree import ROOT
+from windrow.app import Windrow
 from windrow.app.scaffold import prepare
 
 SECRET = "zanzibarite"
 SHARED = "quadrilobite"
 
 
-@pytest.fixture
-def root(tmp_path: Path, village, windrow, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A site crawled twice: a page with a secret that changes, two pages with one text, and others."""
+def lay_out(village, turn: str) -> None:
+    """Lay out a page with a secret that changes, two pages with one text, and others."""
     village.clear()
     links = ("secret.html", "one.html", "two.html", "calm.html")
     village.put(0, "index.html", page("Home", "<p>Welcome to all.</p>", *links))
     village.put(0, "calm.html", page("Calm", "<p>Nothing happens here, and that is good.</p>", "secret.html"))
     for name in ("one.html", "two.html"):
         village.put(0, name, page("Shared", f"<p>Two pages speak of {SHARED} with the same words.</p>"))
-    root = tmp_path / "workspace"
+    text = f"<p>The {turn} word of {SECRET} is {SECRET}{turn}, which nobody else says.</p>"
+    village.put(0, "secret.html", page(f"The {turn} {SECRET}", text, f"https://elsewhere.example/{SECRET}"))
+
+
+@pytest.fixture(scope="module")
+def crawled_twice(tmp_path_factory: pytest.TempPathFactory, village) -> Path:
+    """Crawl the site before and after the page with the secret changed."""
+    root = tmp_path_factory.mktemp("forget") / "workspace"
     prepare(root)
     (root / "windrow.toml").write_text(
         '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate = ["127.0.0.1"]\ndelay = "1 ms"\n'
         f'[source.town]\ncollection = "pages"\nurl = "{village.origin(0)}/"\n'
     )
-    monkeypatch.chdir(root)
     for turn in ("first", "second"):
-        text = f"<p>The {turn} word of {SECRET} is {SECRET}{turn}, which nobody else says.</p>"
-        village.put(0, "secret.html", page(f"The {turn} {SECRET}", text, f"https://elsewhere.example/{SECRET}"))
-        assert windrow("run", "town", *(["--again"] if turn == "second" else [])).code == 0
+        lay_out(village, turn)
+        assert Windrow(root).run(["town"], again=turn == "second").exit_code == 0
     return root
+
+
+@pytest.fixture
+def root(tmp_path: Path, village, crawled_twice: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The site, and a copy of the workspace that crawled it twice, as the current folder."""
+    lay_out(village, "second")
+    monkeypatch.chdir(shutil.copytree(crawled_twice, tmp_path / "workspace"))
+    return tmp_path / "workspace"
 
 
 def remains(root: Path, word: str) -> list[str]:

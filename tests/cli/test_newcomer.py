@@ -10,7 +10,7 @@ import pytest
 from click.shell_completion import ShellComplete
 from tools.reference import codes
 
-from tests.cli.conftest import OPERATOR
+from tests.cli.conftest import OPERATOR, lay_out_workspace
 from tests.waiting import PATIENCE, until
 from windrow.cli.root import root as command_line
 from windrow.collections.pages.discover import why_no_page
@@ -231,7 +231,8 @@ def test_why_of_a_source_names_an_address_that_failed(crawled, small, windrow) -
     assert [line for line in said.splitlines() if " 200" in line and "the latest" in line] == []
 
 
-def test_a_dry_run_sets_the_collections_apart(root, workspace, small, windrow) -> None:
+def test_a_dry_run_sets_the_collections_apart(root, partner, small, windrow) -> None:
+    lay_out_workspace(root, partner)
     lines = windrow("run", "--dry-run").out.splitlines()
     heads = [number for number, line in enumerate(lines) if line.startswith("source ")]
     assert len(heads) == 2

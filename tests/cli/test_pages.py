@@ -112,15 +112,13 @@ def test_pages_that_lead_on_come_back_or_let_themselves_be_found_again_are_told_
     assert "nothing that is compared" not in story
 
 
-def test_running_again_asks_nobody_until_something_is_due(root, small, windrow) -> None:
-    assert windrow("run", "pages").code == 0
+def test_running_again_asks_nobody_until_something_is_due(crawled, small, windrow) -> None:
     mark = small.mark()
     assert windrow("run", "pages").code == 0
     assert small.asked(mark) == []
 
 
-def test_again_is_conditional_and_tells_what_changed(root, small, windrow) -> None:
-    assert windrow("run", "pages").code == 0
+def test_again_is_conditional_and_tells_what_changed(crawled, small, windrow) -> None:
     small.put(0, "b.html", page("b, but longer than before", "missing.html"))
     (small.roots[0] / "a.html").unlink()
     mark = small.mark()
