@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -23,13 +24,21 @@ os.environ.setdefault("PYTHONPYCACHEPREFIX", str(HERE.parent / "build" / "byteco
 sys.dont_write_bytecode, sys.pycache_prefix = False, os.environ["PYTHONPYCACHEPREFIX"]
 # Files of tests and of servers lie in memory where there is room; `tests/crash` keeps a disk.
 if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ENOUGH:
-    os.environ.setdefault("TMPDIR", str(MEMORY))
+    tempfile.tempdir = os.environ.setdefault("TMPDIR", str(MEMORY))
 
 pytest.register_assert_rewrite("tests.faults.place")  # its assertions are to tell what they saw
 
 # a file stands after those it imports
 SERVERS = ("tls", "ftp", "sftp", "web", "village", "sites", "mariadb", "postgresql", "hbase", "s3", "wordpress")
 pytest_plugins = [f"tests.servers.{name}" for name in SERVERS if (HERE / "servers" / f"{name}.py").exists()]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _preloaded() -> None:
+    """Start one server of processes for all runs in this process."""
+    from tests.warm import preload  # noqa: PLC0415 it loads windrow, and where bytecode goes is said above
+
+    preload()
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ import click
 import pytest
 from tools.command import MESSAGES, shape, verbs
 
-from tests.house.tree import at, parsed, python
+from tests.house.tree import at, nodes, python
 from windrow import errors
 from windrow.adapter import Part
 from windrow.cli.verb import DOCS, EXITS, Branch
@@ -114,7 +114,7 @@ def documented() -> dict[str, set[str]]:
 def made_messages() -> Iterator[tuple[str, ast.expr, ast.expr | None]]:
     """Yield where in the source a message is made, with its type and its value."""
     for path in python("src"):
-        for node in ast.walk(parsed(path)):
+        for node in nodes(path):
             if not isinstance(node, ast.Call) or not node.args:
                 continue
             called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")

@@ -4,13 +4,12 @@ import os
 import shutil
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from hashlib import md5
 from pathlib import Path
 
+from tests import warm
 from windrow.app.checkup import check
 from windrow.config import load
 from windrow.demo.document import drop, pack
@@ -68,11 +67,9 @@ def make(root: Path, zips: int = 6, documents: int = 4) -> Path:
     return root
 
 
-def start(root: Path) -> subprocess.Popen[bytes]:
+def start(root: Path) -> warm.Process:
     """Start a run in a process group of its own."""
-    return subprocess.Popen(
-        [sys.executable, "-c", RUN, str(root)], start_new_session=True, stderr=subprocess.PIPE, stdout=subprocess.PIPE
-    )
+    return warm.start("-c", RUN, root)
 
 
 def finish(root: Path) -> int:
@@ -83,7 +80,7 @@ def finish(root: Path) -> int:
     return process.returncode
 
 
-def kill(process: subprocess.Popen[bytes]) -> None:
+def kill(process: warm.Process) -> None:
     """Kill the run as a power cut would: the engine, and whatever it started shortly after."""
     os.kill(process.pid, signal.SIGKILL)
     process.communicate(timeout=30)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from tests.house.tree import ROOT, at, parsed, python
+from tests.house.tree import ROOT, at, nodes, python
 from windrow.registry import names
 
 FIELDS = {("src/windrow/cli/why.py", "events"), ("src/windrow/formats/tei.py", "pages")}
@@ -13,18 +13,18 @@ FIELDS = {("src/windrow/cli/why.py", "events"), ("src/windrow/formats/tei.py", "
 ROOMS = ("app", "cli", "config", "engine", "settings", "stores", "transports", "formats")
 
 
-def nodes():
+def rooms():
     """Yield the syntax of all rooms that know no collection, each node with its file."""
     for path in python("src"):
         parts = path.relative_to(ROOT / "src" / "windrow").parts
         if len(parts) == 1 or parts[0] in ROOMS:
-            yield from ((path, node) for node in ast.walk(parsed(path)))
+            yield from ((path, node) for node in nodes(path))
 
 
 def test_no_other_room_spells_a_collections_name() -> None:
     """Texts for people may give one as an example; a value of the program may not."""
     found = []
-    for path, node in nodes():
+    for path, node in rooms():
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             if (at(path), node.value) in FIELDS:
                 continue
@@ -35,7 +35,7 @@ def test_no_other_room_spells_a_collections_name() -> None:
 def test_no_other_room_imports_a_collection_not_even_for_its_types() -> None:
     """The layers leave out what is imported for types alone; an annotation binds a verb to one collection as well."""
     found = []
-    for path, node in nodes():
+    for path, node in rooms():
         named = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
         named += [one.name for one in node.names] if isinstance(node, ast.Import) else []
         found += [at(path, node) for one in named if one.startswith("windrow.collections")]

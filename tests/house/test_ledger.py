@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from windrow.engine.ledger.database import queries
 
-from .tree import ROOT, at, parsed, python
+from .tree import ROOT, at, nodes, python
 
 INSIDE = {"windrow.engine.ledger.database", "windrow.engine.ledger.batch"}
 """Modules that only the ledger's own import; `schema` and `newest_schema` tell others the number of the last migration."""
@@ -30,7 +31,7 @@ def outside() -> list[Path]:
 
 def reached(path: Path) -> Iterator[ast.AST]:
     """Yield where a module reaches into the ledger."""
-    for node in ast.walk(parsed(path)):
+    for node in nodes(path):
         if isinstance(node, ast.ImportFrom) and node.module in INSIDE:
             if {one.name for one in node.names} - {"schema", "newest_schema"}:
                 yield node
@@ -52,13 +53,18 @@ def test_the_engine_has_no_sql_outside_the_ledger() -> None:
         at(path, node)
         for path in outside()
         if path.relative_to(ROOT / "src" / "windrow").parts[0] == "engine" and path.name not in OWN_DATABASE
-        for node in ast.walk(parsed(path))
+        for node in nodes(path)
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and STATEMENT.search(node.value)
     ]
     assert found == [], "SQL stands in the .sql files of the ledger"
 
 
+@cache
+def package_text() -> str:
+    """Return the source of the ledger's package."""
+    return "".join(path.read_text() for path in sorted(PACKAGE.glob("*.py")))
+
+
 @pytest.mark.parametrize("name", sorted(queries()))
 def test_every_query_is_run_somewhere(name: str) -> None:
-    texts = [path.read_text() for path in sorted(PACKAGE.glob("*.py"))]
-    assert any(f'"{name}"' in text for text in texts), "delete it, or ask it"
+    assert f'"{name}"' in package_text(), "delete it, or ask it"

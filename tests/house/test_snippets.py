@@ -12,7 +12,9 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -71,16 +73,24 @@ def test_a_page_that_shows_what_is_not_printed_is_found_out() -> None:
     assert not is_shown("zip  zip_name  failed  1", ["zip  zip_name  failed  2"])
 
 
-@pytest.mark.parametrize("page", TOLD, ids=name)
-def test_the_commands_of_a_page_exist(page: Path, tmp_path: Path) -> None:
-    for verb in sorted({words[1] for line in shell(page) if not (words := line.split())[1].startswith("-")}):
-        done = subprocess.run(
-            [str(Path(sys.executable).parent / "windrow"), verb, "--help"],
-            cwd=tmp_path,
-            env=surroundings(tmp_path),
+@cache
+def help_of(verb: str) -> subprocess.CompletedProcess[str]:
+    """Ask a command for its help: once, however many pages show it."""
+    windrow = str(Path(sys.executable).parent / "windrow")
+    with TemporaryDirectory() as home:
+        return subprocess.run(
+            [windrow, verb, "--help"],
+            cwd=home,
+            env=surroundings(Path(home)),
             capture_output=True,
             text=True,
             timeout=60,
             check=False,
         )
-        assert done.returncode == 0, f"windrow {verb}: {done.stderr}"
+
+
+@pytest.mark.parametrize("page", TOLD, ids=name)
+def test_the_commands_of_a_page_exist(page: Path) -> None:
+    for verb in sorted({words[1] for line in shell(page) if not (words := line.split())[1].startswith("-")}):
+        help_page = help_of(verb)
+        assert help_page.returncode == 0, f"windrow {verb}: {help_page.stderr}"

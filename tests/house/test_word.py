@@ -11,7 +11,7 @@ from pathlib import Path
 
 import windrow.collections
 import windrow.formats
-from tests.house.tree import ROOT, at, parsed, python, tracked
+from tests.house.tree import ROOT, at, nodes, python, tracked
 
 BANNED = tuple(
     "".join(parts)
@@ -55,7 +55,7 @@ def test_errors_are_our_own() -> None:
     """A foreign class may be raised by nobody but the protocols of Python themselves."""
     found = []
     for path in python("src"):
-        for node in ast.walk(parsed(path)):
+        for node in nodes(path):
             if not isinstance(node, ast.Raise) or node.exc is None:
                 continue
             raised = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
@@ -69,7 +69,7 @@ def test_only_the_loop_catches_everything() -> None:
     for path in python("src"):
         if any(fnmatch(at(path), loop) for loop in LOOPS):
             continue
-        handlers = (node for node in ast.walk(parsed(path)) if isinstance(node, ast.ExceptHandler))
+        handlers = (node for node in nodes(path) if isinstance(node, ast.ExceptHandler))
         found += [at(path, one) for one in handlers if _everything(one) and not _raises_again(one)]
     assert found == []
 
@@ -91,7 +91,7 @@ def test_pure_parts_read_no_disk_clock_or_environment() -> None:
             continue
         if any(fnmatch(at(path), room) for room in IMPURE_ROOMS):
             continue
-        for node in ast.walk(parsed(path)):
+        for node in nodes(path):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in IMPURE_CALLS:
                 found.append(f"{at(path, node)}: {node.func.id}")
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in IMPURE_METHODS:

@@ -39,14 +39,20 @@ def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text(), str(path))
 
 
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """Return all nodes of a file's syntax tree."""
+    return tuple(ast.walk(parsed(path)))
+
+
 def functions(path: Path) -> Iterator[Function]:
     """Return all functions and methods of a file."""
-    return (node for node in ast.walk(parsed(path)) if isinstance(node, Function))
+    return (node for node in nodes(path) if isinstance(node, Function))
 
 
 def classes(path: Path) -> Iterator[ast.ClassDef]:
     """Return all classes of a file."""
-    return (node for node in ast.walk(parsed(path)) if isinstance(node, ast.ClassDef))
+    return (node for node in nodes(path) if isinstance(node, ast.ClassDef))
 
 
 def at(path: Path, node: ast.AST | None = None) -> str:

@@ -153,7 +153,7 @@ class Service:
     connections: int | str = 1
     seconds: float | str = 120.0
     largest: int | str = 1 << 30
-    busy: float = 5.0
+    busy: float | str = 5.0
     final: tuple[int | Reason, ...] = ()
     tries: int = 3
     archived: bool = True

@@ -15,7 +15,7 @@ TABLE, LATER = "table", "later"
 GROBID = "grobid"
 SERVICE = Service(
     GROBID, "papers.grobid", ("POST",), connections="papers.grobid_connections", seconds="papers.grobid_timeout",
-    largest=64 << 20, busy=5.0, final=(500, Reason.TIMEOUT), tries=2,
+    largest=64 << 20, busy="papers.grobid_pause", final=(500, Reason.TIMEOUT), tries=2,
 )  # fmt: skip
 """What is asked for TEI; a status of 500 says something of the document, and is its answer."""
 
@@ -30,6 +30,7 @@ CONFIGURATION = Configuration(
         Setting("papers.grobid", OPEN, "", "where a GROBID server is; without one the embedded extractor is used"),
         Setting("papers.grobid_connections", count(1, 64), 2, "documents that are sent to GROBID at a time"),
         Setting("papers.grobid_timeout", DURATION, 180.0, "how long GROBID may take for a document"),
+        Setting("papers.grobid_pause", DURATION, 5.0, "pause after GROBID was busy or failed; twice as long each time"),
         Setting("papers.coordinates", SWITCH, False, "ask GROBID for the places of things on their pages"),
         Setting("papers.thumbnails", SWITCH, False, "draw the first page of each PDF (extra `pictures`)"),
         Setting("papers.catalogue", TEXTS, [], "JSON lines of Crossref, fatcat, OpenAlex: files or folders"),

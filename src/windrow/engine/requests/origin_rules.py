@@ -107,7 +107,7 @@ class OriginRules:
         self._busy += 1
         if self._busy >= BUSY:
             return None
-        return max(self._delay, wait or (0.0 if status is None else service.busy))
+        return max(self._delay, wait or (0.0 if status is None else float(service.busy)))
 
     def endless(self, call: CrawlRequest, body: bytes) -> bool:
         """Return False: where a source ends its discovery says."""
@@ -201,7 +201,7 @@ def retry_at(source: Source, visit: Visit, every: int, failures: int) -> tuple[i
             return None, every
         if visit.status in _REFUSED:
             return at + _REFUSAL, every
-        wait = min(service.busy * 2 ** min(max(failures - 1, 0), 20), _DAY)
+        wait = min(float(service.busy) * 2 ** min(max(failures - 1, 0), 20), _DAY)
         return math.ceil(visit.started.timestamp() + visit.seconds + wait), every
     if visit.reason is Reason.ROBOTS_DENIED:
         return at + (every or _DAY), every

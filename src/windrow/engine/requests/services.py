@@ -41,7 +41,7 @@ def service_sources(collection: Collection, values: Mapping[str, Any], root: Pat
             raise ConfigError(f"{one.setting}: wanted an address of the web", hint="windrow config")
         numbers = {
             name: values[told] if isinstance(told := getattr(one, name), str) else told
-            for name in ("connections", "seconds", "largest")
+            for name in ("connections", "seconds", "largest", "busy")
         }
         site = Site(**where._asdict(), agent=agent)
         secret = values.get(one.secret) if one.secret else None

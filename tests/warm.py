@@ -1,0 +1,225 @@
+"""Python programs that begin with windrow loaded: forked from one process that has it, and its server of processes.
+
+To load windrow and to start the server takes longer than most programs of the tests do. `start` and `run` take the words
+that would stand behind `python`, which are `-c CODE` or `-m MODULE`, and their arguments.
+"""
+
+from __future__ import annotations
+
+import atexit
+import io
+import json
+import os
+import runpy
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from multiprocessing import forkserver
+from pathlib import Path
+from types import ModuleType
+from typing import IO, Any
+
+from windrow.engine import runtime, session
+from windrow.registry import installed
+
+ROOT = Path(__file__).parent.parent
+
+
+class Process:
+    """A program that was started, in a session of its own: `subprocess.Popen` as far as the tests need it."""
+
+    def __init__(self, server: Server, words: list[str], pid: int, out: IO[bytes], err: IO[bytes]) -> None:
+        """Know how to ask for its end."""
+        self.args, self.pid, self.returncode = words, pid, None
+        self._server, self._files = server, (out, err)
+
+    def poll(self) -> int | None:
+        """Return its exit code (negative: the signal that killed it); None while it runs."""
+        if self.returncode is None:
+            self.returncode = self._server.ask({"poll": self.pid})
+            if self.returncode is not None:
+                self.output = [self._read(file) for file in self._files]
+                for file in self._files:
+                    file.close()
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end, and return its exit code; TimeoutExpired after so many seconds."""
+        until = time.monotonic() + (timeout or float("inf"))
+        while (code := self.poll()) is None:
+            if time.monotonic() > until:
+                raise subprocess.TimeoutExpired(self.args, timeout or 0.0)
+            time.sleep(0.005)
+        return code
+
+    def communicate(self, timeout: float | None = None) -> tuple[bytes, bytes]:
+        """Wait for its end, and return all that it wrote to standard output and standard error."""
+        self.wait(timeout)
+        out, err = self.output
+        return out, err
+
+    def send_signal(self, number: int) -> None:
+        """Send it a signal, where it still runs."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """Kill it."""
+        self.send_signal(signal.SIGKILL)
+
+    @staticmethod
+    def _read(file: IO[bytes]) -> bytes:
+        return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0)
+
+
+class Server:
+    """The process that programs are forked from."""
+
+    def __init__(self) -> None:
+        """Start it; it loads windrow while the tests go on."""
+        command = [sys.executable, "-m", "tests.warm"]
+        self._process = subprocess.Popen(
+            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+        )
+        atexit.register(self.close)
+
+    def ask(self, question: dict[str, Any], files: tuple[IO[bytes], ...] = ()) -> Any:
+        """Ask it for one thing, and return its answer."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        question["files"] = [f"/proc/{os.getpid()}/fd/{file.fileno()}" for file in files]
+        self._process.stdin.write(f"{json.dumps(question)}\n".encode())
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        assert answer, "the process that programs are forked from has ended"
+        return json.loads(answer)
+
+    def close(self) -> None:
+        """End it, and what it started."""
+        self._process.stdin.close()  # type: ignore[union-attr]
+        self._process.wait()
+
+
+@cache
+def server() -> Server:
+    """Return the server of this process."""
+    return Server()
+
+
+def start(*words: object, cwd: Path | None = None, env: dict[str, str] | None = None) -> Process:
+    """Start a program: the words that stand behind `python`."""
+    told = [str(word) for word in words]
+    out, err = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 they live as long as the process
+    question = {"words": told, "cwd": str(cwd or Path.cwd()), "env": dict(os.environ if env is None else env)}
+    return Process(server(), told, server().ask(question, (out, err)), out, err)
+
+
+def run(
+    *words: object, cwd: Path | None = None, env: dict[str, str] | None = None, timeout: float = 120.0
+) -> subprocess.CompletedProcess[str]:
+    """Run a program to its end; what it wrote is text."""
+    process = start(*words, cwd=cwd, env=env)
+    try:
+        out, err = process.communicate(timeout)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
+    return subprocess.CompletedProcess(process.args, process.wait(), out.decode(), err.decode())
+
+
+def preload() -> None:
+    """Start the server of processes of this process, with all that any of its fetchers and readers will need."""
+    runtime.warm_up(
+        runtime.TRANSPORT_MODULES, {module for each in installed().values() for module in session._modules(each)}
+    )
+
+
+def revive() -> None:
+    """See that the server of processes answers: it ends where a program is killed while it asks for a process."""
+    while True:
+        try:
+            runtime.start(process := runtime.CONTEXT.Process(target=int))
+        except (EOFError, OSError):
+            time.sleep(0.01)  # it is about to end; `start` begins it anew
+        else:
+            process.join()
+            return
+
+
+def _execute(words: list[str]) -> None:
+    kind, program, *arguments = words
+    if kind == "-m":
+        sys.argv = [program, *arguments]
+        runpy.run_module(program, run_name="__main__", alter_sys=True)
+        return
+    sys.argv = ["-c", *arguments]
+    sys.modules["__main__"] = main_module = ModuleType("__main__")
+    exec(compile(program, "<string>", "exec"), vars(main_module))  # noqa: S102 what `python -c` does
+
+
+def _become(question: dict[str, Any]) -> None:
+    """Be the program, in a forked process, and end with its exit code."""
+    code = 1
+    try:
+        os.setsid()
+        for number, path in enumerate([os.devnull, *question["files"]]):
+            os.dup2(os.open(path, os.O_RDWR), number)
+        os.chdir(question["cwd"])
+        os.environ.clear()
+        os.environ.update(question["env"])
+        sys.stdin, sys.stdout, sys.stderr = (
+            io.TextIOWrapper(io.FileIO(number, mode), write_through=True, encoding="utf-8")
+            for number, mode in enumerate(("rb", "wb", "wb"))
+        )
+        _execute(question["words"])
+        code = 0
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            sys.stderr.write(f"{end.code}\n")
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:  # noqa: BLE001 a program of Python ends so, too
+        traceback.print_exc()
+    finally:
+        with suppress(Exception):
+            atexit._run_exitfuncs()
+        os._exit(code)
+
+
+def main() -> None:
+    """Fork programs as they are asked for, until nobody asks any more."""
+    import_module("windrow.app.workspace")
+    import_module("windrow.cli.root")
+    preload()
+    questions, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
+    children = set()
+    for line in questions:
+        question = json.loads(line)
+        if pid := question.get("poll"):
+            ended, status = os.waitpid(pid, os.WNOHANG)
+            answer = os.waitstatus_to_exitcode(status) if ended else None
+            children -= {ended}
+            if answer is not None and answer < 0:
+                revive()
+        elif not (answer := os.fork()):
+            # The server of processes runs for all programs, and is none of this one's.
+            forkserver.ensure_running = forkserver._forkserver.ensure_running = lambda: None
+            questions.close()
+            answers.close()
+            _become(question)
+        else:
+            children.add(answer)
+        answers.write(f"{json.dumps(answer)}\n")
+        answers.flush()
+    for pid in children:
+        with suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()
