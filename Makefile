@@ -11,6 +11,7 @@ UV     := $(BIN)/python tools/mirror.py $(BIN)/uv
 COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
           --no-emit-index-url --no-emit-find-links --no-annotate \
           --custom-compile-command 'make lock' $(UPGRADE)
+PROCESSES = $(if $(TESTS),2,6)
 PAGES  := README.md $(shell find docs -name '*.md' 2>/dev/null | sort)
 
 .DEFAULT_GOAL := help
@@ -30,8 +31,8 @@ $(VENV)/dev.stamp: tools/provision.py tools/mirror.py pyproject.toml requirement
 demo: $(VENV)/demo.stamp  ## harvest a small internet made on this machine, into build/demo
 	$(BIN)/windrow demo build/demo
 
-test: $(VENV)/dev.stamp  ## run all tests; those that need a server which is not installed say so
-	$(BIN)/pytest $(TESTS)
+test: $(VENV)/dev.stamp  ## run all tests (TESTS=tests/app those of one room); who lacks a server says so
+	$(BIN)/pytest --numprocesses $(PROCESSES) $(TESTS)
 
 servers:  ## install the real servers of the tests from Debian packages; needs root, starts none
 	apt-get -o DPkg::Lock::Timeout=300 update

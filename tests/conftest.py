@@ -28,17 +28,30 @@ if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).
 
 pytest.register_assert_rewrite("tests.faults.place")  # its assertions are to tell what they saw
 
+from tests import distribution  # noqa: E402 `tests` can be imported now
+
 # a file stands after those it imports
 SERVERS = ("tls", "ftp", "sftp", "web", "village", "sites", "mariadb", "postgresql", "hbase", "s3", "wordpress")
 pytest_plugins = [f"tests.servers.{name}" for name in SERVERS if (HERE / "servers" / f"{name}.py").exists()]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest, so that no process is left alone with it at the end."""
+    items.sort(key=lambda item: distribution.rank(item.nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config) -> distribution.FileScheduling:
+    """Hand out whole files of tests."""
+    return distribution.FileScheduling(config)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _preloaded() -> None:
-    """Start one server of processes for all runs in this process."""
-    from tests.warm import preload  # noqa: PLC0415 it loads windrow, and where bytecode goes is said above
+    """Have one server of processes for all runs in this process."""
+    from tests.warm import preload_all  # noqa: PLC0415 it loads windrow, and where bytecode goes is said above
 
-    preload()
+    preload_all()
 
 
 @pytest.fixture(scope="session")

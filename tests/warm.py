@@ -133,11 +133,18 @@ def run(
     return subprocess.CompletedProcess(process.args, process.wait(), out.decode(), err.decode())
 
 
-def preload() -> None:
-    """Start the server of processes of this process, with all that any of its fetchers and readers will need."""
-    runtime.warm_up(
-        runtime.TRANSPORT_MODULES, {module for each in installed().values() for module in session._modules(each)}
-    )
+def preload_all() -> None:
+    """Let the server of processes, when it starts, load what fetchers and readers of any collection need.
+
+    In a program it loads what one harvest needs; a process of the tests makes harvests of all kinds, and has one server.
+    """
+    preload = runtime.CONTEXT.set_forkserver_preload
+
+    def add_all(modules: list[str]) -> None:
+        all_modules = {module for each in installed().values() for module in session._modules(each)}
+        preload([*modules, *sorted((all_modules | {*runtime.TRANSPORT_MODULES.values()}) - {*modules})])
+
+    runtime.CONTEXT.set_forkserver_preload = add_all  # type: ignore[method-assign]
 
 
 def revive() -> None:
@@ -160,7 +167,7 @@ def _execute(words: list[str]) -> None:
         return
     sys.argv = ["-c", *arguments]
     sys.modules["__main__"] = main_module = ModuleType("__main__")
-    exec(compile(program, "<string>", "exec"), vars(main_module))  # noqa: S102 what `python -c` does
+    exec(compile(program, "<string>", "exec"), vars(main_module))
 
 
 def _become(question: dict[str, Any]) -> None:
@@ -195,7 +202,8 @@ def main() -> None:
     """Fork programs as they are asked for, until nobody asks any more."""
     import_module("windrow.app.workspace")
     import_module("windrow.cli.root")
-    preload()
+    preload_all()
+    runtime.warm_up()
     questions, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
     children = set()
     for line in questions:

@@ -1,0 +1,36 @@
+"""How tests are handed to the processes that run them: by whole files, since a module's harvest is made once."""
+
+from __future__ import annotations
+
+from xdist.scheduler import LoadScopeScheduling
+
+TOGETHER = {
+    "tests/requests/test_toy_wheel.py": "wheels",
+    "tests/requests/test_quotes_wheel.py": "wheels",
+    "tests/requests/test_new_collection_wheel.py": "wheels",
+    "tests/stores/wide/test_wide.py": "hbase",
+    "tests/collections/papers/test_harvest.py": "hbase",
+    "tests/captures/test_remote_records.py": "s3",
+    "tests/collections/papers/test_remote.py": "s3",
+}
+"""Files of one process, as what their session has is dear: an environment, or a server in Java."""
+
+LONGEST = (
+    "tests/requests/test_quotes_wheel.py",
+    "tests/crash/test_kill.py",
+)
+"""Files that take longest, by the clock. A file may be missing here: then a run takes a little longer."""
+
+
+def rank(nodeid: str) -> int:
+    """Return the place of a test's file among those that take longest."""
+    path = nodeid.partition("::")[0]
+    return LONGEST.index(path) if path in LONGEST else len(LONGEST)
+
+
+class FileScheduling(LoadScopeScheduling):
+    """Hands out the tests of a file, or of files that belong together, to one process."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = nodeid.partition("::")[0]
+        return TOGETHER.get(path, path)
