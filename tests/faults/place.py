@@ -145,7 +145,9 @@ class Ground(Files):
         """End the runs that were started and are not over, as after a test that failed."""
         for process in self._started:
             process.kill()
-            process.communicate()
+            process.wait()
+            if process.stderr:
+                process.stderr.close()
 
     def finish(self, process: subprocess.Popen[bytes]) -> int:
         """Wait for a run's end, and return its exit code; the workspace is whole afterwards."""

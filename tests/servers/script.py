@@ -114,9 +114,9 @@ def ftp(
     return talk
 
 
-def site(scheme: str, port: int, **more: object) -> Site:
-    """Return a site on loopback whose waits are short."""
-    return Site(scheme, "127.0.0.1", port, timeout=1.0, **more)  # type: ignore[arg-type]
+def site(scheme: str, port: int, *, timeout: float = 30.0, **more: object) -> Site:
+    """Return a site on loopback; where silence is what is tested, its `timeout` is short."""
+    return Site(scheme, "127.0.0.1", port, timeout=timeout, **more)  # type: ignore[arg-type]
 
 
 def env(name: str) -> Secret:

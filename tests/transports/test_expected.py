@@ -103,7 +103,7 @@ def test_a_refusal_is_told_of_the_file_that_was_expected(told: bytes, reason: Re
         return failure.value.reason
 
     with listening(ftp({}, b"four", later={verb: told})) as port:
-        assert on(site("ftp", port), work) is reason
+        assert on(site("ftp", port, timeout=30.0 if told else 1.0), work) is reason
 
 
 @pytest.mark.parametrize("size", [3, 5])

@@ -36,7 +36,7 @@ def fails(work: object, kind: type[TransportError], *reasons: Reason) -> Transpo
 def test_a_silent_server_is_given_up(scheme: str) -> None:
     with listening(silence) as port:
         begun = time.monotonic()
-        fails(lambda: got(site(scheme, port), "add/x.zip"), TransientFailure, Reason.TIMEOUT)
+        fails(lambda: got(site(scheme, port, timeout=1.0), "add/x.zip"), TransientFailure, Reason.TIMEOUT)
         assert time.monotonic() - begun < 30  # its timeout is 1, the usual one is 60
 
 

@@ -141,7 +141,7 @@ def test_a_body_that_ends_too_early(told: bytes) -> None:
 
 def test_a_body_that_stops() -> None:
     with listening(http(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf", linger=True)) as port:
-        fails(lambda: got(site("http", port), "x"), TransientFailure, Reason.TIMEOUT)
+        fails(lambda: got(site("http", port, timeout=1.0), "x"), TransientFailure, Reason.TIMEOUT)
 
 
 def test_closed_without_a_word() -> None:
@@ -161,8 +161,7 @@ def test_not_http_at_all(told: bytes) -> None:
 def test_a_listing_too_long() -> None:
     many = b"".join(b'<a href="%d">' % n for n in range(200_001))
     with listening(http(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(many) + many)) as port:
-        slow = replace(site("http", port), timeout=30)
-        fails(lambda: entries(slow, "add"), TerminalFailure, Reason.TOO_LARGE)
+        fails(lambda: entries(site("http", port), "add"), TerminalFailure, Reason.TOO_LARGE)
 
 
 def test_a_page_that_is_no_index() -> None:

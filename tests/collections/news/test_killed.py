@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import windrow
 from tests.cli.test_forget import remains
+from tests.clock import pass_time
 from tests.collections.news.press import Press
 from tests.collections.news.workspace import COLLECTION, articles, configured, run, setup_of, summaries
 from tests.crash.deadly import kill_at
@@ -76,7 +77,7 @@ def test_the_trees_are_the_same_whichever_file_was_touched_last_when_writing_the
         press.edit(2, now, content={"rendered": "<p>Corrected.</p>"})
         press.edit(3, now, link=f"{press.url}/2025/11/moved/")
         press.post(9, now)
-        time.sleep(1.1)
+        pass_time(1.1)
         harvest_only(workspace)
     finally:
         press.close()
