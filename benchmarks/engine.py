@@ -20,7 +20,7 @@ from benchmarks.comparison import Comparison, show
 from benchmarks.web import make_site, nginx
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, SessionSettings
-from windrow.model import Limits, Site, Source
+from windrow.model import Allowed, Limits, Site, Source
 
 PAGES = 20_000
 HOSTS = 8
@@ -38,6 +38,7 @@ class Web:
 def harvest(web: Web, into: Path) -> float:
     """Harvest everything with windrow; return pages a second, and check that every page is there."""
     site = {"scheme": "http", "port": PORT, "base": "/", "manifest": "manifest.txt", "agent": "windrow-benchmark"}
+    site["allowed"] = Allowed(everything=True)
     sources = tuple(
         Source(address, "empty", Site(host=address, **site), connections=1)
         for address in web.roots  # type: ignore[arg-type]

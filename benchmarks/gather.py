@@ -83,11 +83,11 @@ def main() -> int:
     from benchmarks.collection import EMPTY  # noqa: PLC0415
     from windrow.engine.run import Harvest  # noqa: PLC0415
     from windrow.engine.session import Session, SessionSettings  # noqa: PLC0415
-    from windrow.model import Limits, Secret, Site, Source  # noqa: PLC0415
+    from windrow.model import Allowed, Limits, Secret, Site, Source  # noqa: PLC0415
 
     for name in ("secret", "key"):
         said[name] = Secret(**said[name]) if said[name] else None
-    site = Site(**said | {"host_keys": tuple(said["host_keys"])})
+    site = Site(**said | {"host_keys": tuple(said["host_keys"]), "allowed": Allowed(everything=True)})
     session = Session(SessionSettings(into / "ledger.sqlite", into / "archive", Limits()), "benchmark")
     parts = Spent()
     parts.watch(session.ledger.database)

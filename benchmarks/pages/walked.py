@@ -13,13 +13,12 @@ from windrow.collections.pages.references import References
 from windrow.collections.pages.site_rules import CrawlOptions, SiteRules
 from windrow.contract import Collection
 from windrow.formats.url import parts
-from windrow.model import Site, Source
-from windrow.politeness.private import named
+from windrow.model import Allowed, Site, Source
 
 AGENT = "windrow-benchmark (+https://bench.example/)"
 OPTIONS = {
     "hosts": (), "paths": (), "do_not_crawl": (), "url_query_parameters": (), "sitemaps": (), "feeds": (),
-    "read_sitemaps": True, "read_feeds": True, "private": ("127.0.0.0/8",), "delay": 0.0, "recrawl_interval": 28 * DAY,
+    "read_sitemaps": True, "read_feeds": True, "delay": 0.0, "recrawl_interval": 28 * DAY,
 }  # fmt: skip
 
 
@@ -27,13 +26,18 @@ def source(seed: str) -> Source:
     """Declare the site that a seed stands for."""
     where = parts(seed)
     options: Any = OPTIONS | {"seeds": (seed,)}
-    return Source(where.host, "walked", Site(where.scheme, where.host, where.port, agent=AGENT), options=options)
+    return Source(
+        where.host,
+        "walked",
+        Site(where.scheme, where.host, where.port, agent=AGENT, allowed=Allowed(everything=True)),
+        options=options,
+    )
 
 
 def rules(source: Source, origin: str, options: Mapping[str, Any]) -> SiteRules:
     """Walk by the collection's own rules, but as fast as answers come."""
     told: Any = source.options
-    manner = CrawlOptions(site(source), AGENT, told["delay"], polite=False, named=named(told["private"]))
+    manner = CrawlOptions(site(source), AGENT, told["delay"], polite=False)
     return SiteRules(manner, origin, References(AGENT))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import IntEnum, StrEnum
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -66,6 +67,18 @@ class Credential(NamedTuple):
     prefix: str = ""
 
 
+class Allowed(NamedTuple):
+    """What may be talked to though it is no public number: hosts (`wiki.example`, `.lan.example`), networks, or all."""
+
+    hosts: tuple[str, ...] = ()
+    networks: tuple[IPv4Network | IPv6Network, ...] = ()
+    everything: bool = False
+
+
+NOTHING = Allowed()
+"""Public numbers alone."""
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
     """Where a source lives and how to talk to it. Times in seconds, empty text means none."""
@@ -87,7 +100,7 @@ class Site:
     host_keys: tuple[str, ...] = ()
     manifest: str = ""
     agent: str = "windrow"
-    private: bool = True
+    allowed: Allowed = NOTHING  # what `windrow.politeness.guard` lets pass beside public numbers
 
     def address(self, path: str = "") -> str:
         """Return the public spelling of a path here: a URL without the user's secret; empty for nowhere."""

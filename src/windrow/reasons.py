@@ -63,7 +63,7 @@ class Reason(StrEnum):
     ADDRESS_TOO_LONG = "address_too_long", "the address is longer than 2,048 characters"
     PRIVATE_ADDRESS = (
         "private_address",
-        "the host lies in a private network, and no `private` of the workspace names it",
+        "the host lies in a private network, and its source does not allow that",
     )
     OUT_OF_SCOPE = "out_of_scope", "the address belongs to none of the sites of this workspace"
     QUERY_DENIED = "query_denied", "no rule of the site allows these query parameters"

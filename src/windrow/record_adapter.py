@@ -57,6 +57,7 @@ from windrow.errors import UsageError, WindrowError
 from windrow.formats.terminal import json_text
 from windrow.formats.url import normalise, parts
 from windrow.model import Item, Level, Limits, Site, Source
+from windrow.politeness.guard import read_allowed
 from windrow.query import parse
 from windrow.query.snippet import pattern
 from windrow.query.tree import wanted
@@ -477,9 +478,9 @@ class RecordAdapter:
         mine = [one for one in workspace.of(self._collection.name) if origin in self._origins(one)] if workspace else []
         if mine:  # of several at one origin the one whose address is nearest to this
             return max(mine, key=lambda one: len(one.site.base) if url.startswith(one.site.address("")) else 0)
-        where = parts(url)
-        agent = workspace.agent if workspace else "windrow"
-        site = Site(where.scheme, where.host.strip("[]"), where.port, agent=agent)
+        where, agent = parts(url), workspace.agent if workspace else "windrow"
+        allowed = read_allowed((), where.host)
+        site = Site(where.scheme, where.host.strip("[]"), where.port, agent=agent, allowed=allowed)
         return Source("try", self._collection.name, site)
 
     def _open_store(self, path: Path) -> RecordStore:

@@ -29,7 +29,7 @@ from windrow.engine.ledger.moment import parse
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, SessionSettings
 from windrow.formats.url import parts
-from windrow.model import Limits, Site, Source
+from windrow.model import Allowed, Limits, Site, Source
 
 HERE = Path(__file__).parents[2]
 TOLD = {
@@ -221,7 +221,12 @@ def test_a_real_crawl_is_in_the_books(nginx: Any, tmp_path: Path, texts: bool) -
     origin = f"http://127.0.0.1:{nginx.plain.port}"
     where = parts(f"{origin}/")
     seed = {"seed": f"{origin}/drop/books/index.html", "below": "/drop/books/*"}
-    source = Source("site", "pages", Site(where.scheme, where.host, where.port, timeout=10), options=seed)
+    source = Source(
+        "site",
+        "pages",
+        Site(where.scheme, where.host, where.port, timeout=10, allowed=Allowed(everything=True)),
+        options=seed,
+    )
     session = Session(SessionSettings(tmp_path / "ledger.sqlite", tmp_path / "archive", Limits()), "test")
     archive = tmp_path / "archive" if texts else None
     books = CrawlerBooks(tmp_path / "crawler.sqlite", "test-crawler", archive=archive)

@@ -115,7 +115,7 @@ def test_a_secret_is_read_from_its_place_and_sent_over_https_only(drop, tmp_path
 
 def test_private_addresses_are_refused_unless_the_source_allows_them(drop, tmp_path):
     at = f"http://127.0.0.1:{drop.plain.port}/drop/"
-    assert fetched(tmp_path, ASKED[:1], at, warc_private=False) == [Reason.POLICY_DENIED]
+    assert fetched(tmp_path, ASKED[:1], at, warc_private=False) == [Reason.PRIVATE_ADDRESS]
 
 
 def test_the_second_folder_is_asked_for_what_the_first_does_not_have(drop, tmp_path):

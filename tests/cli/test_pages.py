@@ -16,6 +16,7 @@ from tests.cli.conftest import AGENT, OPERATOR, WHOLE, page, paths
 from tests.servers.hostile import GOOD, answer, answering
 from tests.waiting import PATIENCE, until
 from windrow.app.scaffold import prepare
+from windrow.reasons import Reason
 
 
 def test_what_is_asked_is_exactly_what_may_be_asked(root, small, windrow) -> None:
@@ -242,6 +243,24 @@ def test_try_reads_one_page_and_writes_nothing(root, small, windrow) -> None:
     assert windrow("try", "ftp://a.example/x", "--as", "pages").code == 2
     hidden = windrow("try", f"{small.origin(0)}/hidden.html", "--as", "pages")
     assert (hidden.code, "asks not to be indexed" in hidden.out) == (1, True)
+
+
+def test_try_refuses_a_private_number_that_a_run_refuses(root, small, windrow, monkeypatch, tmp_path) -> None:
+    text, address = (root / "windrow.toml").read_text(), f"{small.origin(0)}/b.html"
+    unnamed = text.replace('private = ["127.0.0.1"]\n', "")
+    (root / "windrow.toml").write_text(unnamed)
+    mark = small.mark()
+    said = windrow("try", address, "--as", "pages")
+    assert (said.code, 'private = ["127.0.0.1"]' in said.err) == (1, True)
+    said = windrow("try", address.replace("127.0.0.1", "0x7f.1"), "--as", "pages")
+    assert (said.code, Reason.PRIVATE_ADDRESS.meaning in said.err) == (1, True)
+    monkeypatch.chdir(tmp_path)  # without a workspace nothing is allowed
+    said = windrow("try", address, "--as", "pages")
+    assert (said.code, Reason.PRIVATE_ADDRESS.meaning in said.err) == (1, True)
+    assert small.asked(mark) == []
+    monkeypatch.chdir(root)  # a source's own line holds for its hosts, as in a run
+    (root / "windrow.toml").write_text(unnamed.replace("[source.one]\n", '[source.one]\nprivate = ["127.0.0.1"]\n'))
+    assert windrow("try", address, "--as", "pages").code == 0
 
 
 def test_try_reads_a_file(tmp_path, windrow, monkeypatch) -> None:

@@ -8,6 +8,8 @@ import pytest
 
 from windrow.config import load
 from windrow.errors import ConfigError
+from windrow.model import NOTHING
+from windrow.politeness.guard import read_allowed
 
 WEEK = 7 * 86_400
 
@@ -25,7 +27,7 @@ def told(root: Path, text: str, site: str = 'url = "https://example.org/"') -> o
 def test_a_url_alone_is_one_seed(root: Path) -> None:
     (site,) = told(root, "").sources
     assert site.options["seeds"] == ("https://example.org/",)
-    assert (site.site.scheme, site.site.host, site.site.private) == ("https", "example.org", False)
+    assert (site.site.scheme, site.site.host, site.site.allowed) == ("https", "example.org", NOTHING)
     assert site.connections == 1
 
 
@@ -42,7 +44,7 @@ def test_what_is_in_force_for_a_site(root: Path) -> None:
     (site,) = told(root, text, own).sources
     assert (site.options["delay"], site.options["recrawl_interval"]) == (0, WEEK)
     assert site.options["do_not_crawl"] == ("/tag/", "/x/")
-    assert site.options["private"] == ("127.0.0.1",)
+    assert site.site.allowed == read_allowed(["127.0.0.1"])
 
 
 def test_the_contact_of_the_workspace_is_that_of_the_crawl(root: Path) -> None:

@@ -14,6 +14,7 @@ from windrow.engine.ledger import Ledger
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, SessionSettings
 from windrow.model import Limits, Site, Source
+from windrow.politeness.guard import read_allowed
 
 ROAM = Collection(name="roam", phases=("get",), discovery=CRAWL, steps=())
 AGENT = "sites-crawler (for https://example.org/)"
@@ -24,10 +25,10 @@ def source(seeds, **options):
     """Make a site of seeds; its private hosts are those that the tests' servers have."""
     told = {
         "seeds": tuple(seeds), "hosts": (), "paths": (), "do_not_crawl": (), "url_query_parameters": ("page",),
-        "sitemaps": (), "feeds": (), "private": ("127.0.0.0/27",), "delay": 0.0, "recrawl_interval": 7 * 86_400.0,
+        "sitemaps": (), "feeds": (), "delay": 0.0, "recrawl_interval": 7 * 86_400.0,
         "read_sitemaps": True, "read_feeds": True,
     }  # fmt: skip
-    site = Site("http", "127.0.0.2", timeout=1.0, agent=AGENT, private=False)
+    site = Site("http", "127.0.0.2", timeout=1.0, agent=AGENT, allowed=read_allowed(["127.0.0.0/27"]))
     return Source("site", "roam", site, connections=1, options=told | options)
 
 

@@ -14,8 +14,7 @@ from windrow.digest import number
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, SessionSettings
 from windrow.formats.url import parts
-from windrow.model import FoundUrl, Limits, Site, Source
-from windrow.politeness.private import named
+from windrow.model import Allowed, FoundUrl, Limits, Site, Source
 
 HREF = re.compile(rb'href="([^"]*)"')
 WEEK = 7 * 86_400
@@ -33,9 +32,7 @@ def seeds(source, options):
 
 def rules(source, origin, options):
     told = policy(scope([source.options["seed"]], paths=[source.options["below"]]), do_not_crawl=["/drop/*/private/*"])
-    manner = CrawlOptions(
-        told, "windrow-test", float(options.get("delay", 0)), polite=False, named=named(["127.0.0.1"])
-    )
+    manner = CrawlOptions(told, "windrow-test", float(options.get("delay", 0)), polite=False)
     return SiteRules(manner, origin, references)
 
 
@@ -63,7 +60,7 @@ STROLL = Collection(
 def stroll(root: Path, origin: str, folder: str, delay: float = 0.0) -> int:
     """Crawl a folder of a server in a workspace, and return the exit code."""
     where = parts(f"{origin}/")
-    site = Site(where.scheme, where.host, where.port, timeout=10)
+    site = Site(where.scheme, where.host, where.port, timeout=10, allowed=Allowed(everything=True))
     below = f"{folder}*"
     source = Source("site", "stroll", site, options={"seed": f"{origin}{folder}index.html", "below": below})
     session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", Limits()), "test")

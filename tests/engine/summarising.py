@@ -11,7 +11,7 @@ from windrow.collections.pages.database.store import SummaryStore
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, SessionSettings
 from windrow.formats.url import parts
-from windrow.model import Limits, Site, Source
+from windrow.model import Allowed, Limits, Site, Source
 
 PAGES = replace(COLLECTION, discovery=STROLL.discovery)
 
@@ -19,7 +19,7 @@ PAGES = replace(COLLECTION, discovery=STROLL.discovery)
 def gather(root: Path, origin: str, folder: str, *, fetch: bool = True, limits: Limits | None = None) -> int:
     """Crawl a folder of a server in a workspace, summarise it, and return the exit code."""
     where = parts(f"{origin}/")
-    site = Site(where.scheme, where.host, where.port, timeout=10)
+    site = Site(where.scheme, where.host, where.port, timeout=10, allowed=Allowed(everything=True))
     options = {"seed": f"{origin}{folder}index.html", "below": f"{folder}*"}
     source = Source("site", "pages", site, options=options)
     session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", limits or Limits()), "test")

@@ -20,6 +20,7 @@ from windrow.engine.fetchers.message import Visited, WalkEnded, WalkOrigin
 from windrow.engine.listed.connection_pool import HostQueue
 from windrow.model import CrawlRequest
 from windrow.politeness import robots_standing
+from windrow.politeness.guard import read_allowed
 from windrow.reasons import Reason
 from windrow.stores.archive import ArchiveWriter
 from windrow.transports.http_client import visitor
@@ -59,13 +60,26 @@ async def server(answers, port=0):
         yield serving.sockets[0].getsockname()[1], asked
 
 
-def walk(tmp_path, answers, paths=("/a",), *, halt=None, host="127.0.0.9", limits=LIMITS, patience=2.0, crawl=CRAWL):
+def walk(
+    tmp_path,
+    answers,
+    paths=("/a",),
+    *,
+    halt=None,
+    host="127.0.0.9",
+    limits=LIMITS,
+    patience=2.0,
+    crawl=CRAWL,
+    allowed=None,
+):
     """Walk a host until it is left, or all addresses were asked; return the events and what the server was asked."""
 
     async def go():
         async with server(answers) as (port, asked):
             origin = f"http://{host}:{port}"
-            told = WalkOrigin(1, source([f"{origin}/"]), origin, crawl, {"patience": patience})
+            seed = source([f"{origin}/"])
+            seed = seed if allowed is None else replace(seed, site=replace(seed.site, allowed=allowed))
+            told = WalkOrigin(1, seed, origin, crawl, {"patience": patience})
             events = []
             keeper = ArchiveWriter(tmp_path / "archive", "windrow-1-1", limits, 1 << 30, "test")
             walker = Walker(
@@ -152,13 +166,7 @@ def test_rules_that_moved_somewhere_private_allow_nothing(tmp_path):
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.77", "[::ffff:127.0.0.9]", "[::1]", "0.0.0.0"])
 def test_a_name_is_judged_by_where_it_leads(tmp_path, host):
-    crawl = replace(
-        CRAWL,
-        rules=lambda origin, *more: CRAWL.rules(
-            replace(origin, options=dict(origin.options) | {"private": ("127.0.0.8",)}), *more
-        ),
-    )
-    events, asked = walk(tmp_path, {}, host=host, crawl=crawl)
+    events, asked = walk(tmp_path, {}, host=host, allowed=read_allowed(["127.0.0.8"]))
     assert asked == []
     assert ended(events) == (Reason.PRIVATE_ADDRESS, 1)
 
@@ -171,8 +179,7 @@ def test_a_private_number_is_not_asked_through_a_proxy(tmp_path):
             asker = Asker(keeper, CRAWL.robots, CRAWL.large, unlimited)
             for host in ("127.0.0.77", "127.0.0.8"):
                 site = replace(source(["http://a.example/"]).site, host=host, proxy=f"http://127.0.0.9:{port}")
-                guide = CRAWL.rules(source([f"http://{host}/"]), f"http://{host}", {})
-                async with visitor(site, guide.private) as line:
+                async with visitor(site) as line:
                     found.append((await asker.ask(line, CrawlRequest(1, f"http://{host}/a"))).visit)
             keeper.close()
             return found, asked
@@ -220,10 +227,8 @@ def test_a_server_that_falls_silent_is_told_from_one_that_is_slow(tmp_path):
             origin = f"http://127.0.0.9:{serving.sockets[0].getsockname()[1]}"
             keeper = ArchiveWriter(tmp_path / "archive", "windrow-1-1", limits, 1 << 30, "test")
             asker = Asker(keeper, CRAWL.robots, CRAWL.large, unlimited)
-            guide = CRAWL.rules(source([f"{origin}/"]), origin, {})
-            async with visitor(
-                replace(source([origin]).site, port=int(origin.rpartition(":")[2]), host="127.0.0.9"), guide.private
-            ) as line:
+            there = replace(source([origin]).site, port=int(origin.rpartition(":")[2]), host="127.0.0.9")
+            async with visitor(there) as line:
                 found = [
                     (await asker.ask(line, CrawlRequest(1, f"{origin}/{path}"))).visit for path in ("silent", "slow")
                 ]

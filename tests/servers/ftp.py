@@ -17,7 +17,7 @@ from tests.servers.account import account
 from tests.servers.daemon import driver, find, free_port, home, running
 from tests.servers.tls import Papers
 from tests.servers.tree import Served, fill
-from windrow.model import Secret, Site
+from windrow.model import Allowed, Secret, Site
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def vsftpd(user: Account, folder: Path, *more: str) -> Iterator[Served]:
     ]
     config = folder / "vsftpd.conf"
     config.write_text("\n".join(settings) + "\n")
-    site = Site("ftp", "127.0.0.1", port, user.name, user.word, timeout=10)
+    site = Site("ftp", "127.0.0.1", port, user.name, user.word, timeout=10, allowed=Allowed(everything=True))
     with running([find("vsftpd"), str(config)], folder / "log", lambda: listens(port)):
         yield Served(site, replace(site, secret=user.wrong), user.root)
 
@@ -118,7 +118,15 @@ def pyftpd(root: Path, folder: Path, *lacking: str, host: str = "127.0.0.1", **s
     thread.start()
     (folder / "word").write_text("open sesame\n")
     (folder / "wrong").write_text("open barley")
-    site = Site("ftp", host, server.address[1], "windrow", Secret(f"file:{folder / 'word'}"), timeout=10)
+    site = Site(
+        "ftp",
+        host,
+        server.address[1],
+        "windrow",
+        Secret(f"file:{folder / 'word'}"),
+        timeout=10,
+        allowed=Allowed(everything=True),
+    )
     try:
         yield Served(site, replace(site, secret=Secret(f"file:{folder / 'wrong'}")), root)
     finally:

@@ -6,8 +6,9 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from typing import Any
 
-from windrow.model import Secret, Site
+from windrow.model import Allowed, Secret, Site
 
 Talk = Callable[[socket.socket], None]
 
@@ -115,8 +116,9 @@ def ftp(
 
 
 def site(scheme: str, port: int, *, timeout: float = 30.0, **more: object) -> Site:
-    """Return a site on loopback; where silence is what is tested, its `timeout` is short."""
-    return Site(scheme, "127.0.0.1", port, timeout=timeout, **more)  # type: ignore[arg-type]
+    """Return a site on loopback, which may be dialled; where silence is what is tested, its `timeout` is short."""
+    settings: dict[str, Any] = {"allowed": Allowed(everything=True), **more}
+    return Site(scheme, "127.0.0.1", port, timeout=timeout, **settings)
 
 
 def env(name: str) -> Secret:

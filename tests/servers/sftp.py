@@ -19,7 +19,7 @@ from tests.servers.account import account
 from tests.servers.daemon import driver, drop_root, find, free_port, home, running
 from tests.servers.ftp import listens
 from tests.servers.tree import Served, fill
-from windrow.model import Secret, Site
+from windrow.model import Allowed, Secret, Site
 
 
 def private(folder: Path, name: str, user: str, passphrase: str | None = None) -> Any:
@@ -61,6 +61,7 @@ def sshd() -> Iterator[Served]:
             base=str(root),
             host_keys=(host.get_fingerprint("sha256"),),
             timeout=10,
+            allowed=Allowed(everything=True),
         )
         stack.enter_context(running(command, folder / "log", lambda: listens(port)))
         yield Served(site, replace(site, key=Secret(f"file:{folder}/stranger")), root)
@@ -112,6 +113,7 @@ def asyncssh_server(root: Path, folder: Path, sftp: Any = None, keys: Sequence[A
         Secret(f"file:{folder / 'word'}"),
         host_keys=(host.get_fingerprint("sha256"),),
         timeout=10,
+        allowed=Allowed(everything=True),
     )
     try:
         yield Served(site, replace(site, secret=Secret(f"file:{folder / 'wrong'}")), root)

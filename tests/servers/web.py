@@ -13,7 +13,7 @@ from tests.servers.daemon import find, free_port, home, running
 from tests.servers.ftp import listens
 from tests.servers.tls import Papers
 from tests.servers.tree import Served, fill
-from windrow.model import Secret, Site
+from windrow.model import Allowed, Secret, Site
 
 CONFIG = """
 daemon off; worker_processes 1; pid {folder}/pid; error_log {folder}/error.log;
@@ -67,7 +67,15 @@ def nginx(papers: Papers, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
                 folder=folder, plain=plain, secure=secure, papers=papers, root=root, user=owner and f"user {owner};"
             )
         )
-        site = Site("https", "127.0.0.1", secure, base="/drop/", ca_bundle=str(papers.authority), timeout=10)
+        site = Site(
+            "https",
+            "127.0.0.1",
+            secure,
+            base="/drop/",
+            ca_bundle=str(papers.authority),
+            timeout=10,
+            allowed=Allowed(everything=True),
+        )
         with running(
             [program, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", str(folder / "error.log")],
             folder / "log",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -19,6 +19,7 @@ from tests.transports.bag import Bag, entries, got, on
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
 from windrow.formats.http import read_head, validator
 from windrow.model import Secret, Site
+from windrow.politeness.guard import read_allowed
 from windrow.reasons import Reason
 
 SCHEMES = ["ftp", "ftps", "sftp", "http", "https"]
@@ -51,10 +52,76 @@ def test_a_name_that_nobody_knows(scheme: str) -> None:
     fails(lambda: got(lost, "x"), TransientFailure, Reason.DNS_FAILED)
 
 
+@contextmanager
+def resolving(monkeypatch: pytest.MonkeyPatch, numbers: Sequence[str]) -> Iterator[tuple[int, list[int]]]:
+    """Let a.example be at some numbers; yields the port of a silent server at 127.0.0.1, and a list of who connected."""
+    connected: list[int] = []
+    known = socket.getaddrinfo
+
+    def resolve(host: str, port: int, *more: object, **named: object) -> list[object]:
+        hosts = numbers if host == "a.example" else [host]
+        return [row for number in hosts for row in known(number, port, *more, **named)]  # type: ignore[arg-type]
+
+    def talk(line: socket.socket) -> None:
+        connected.append(line.fileno())
+        silence(line)
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    with listening(talk) as port:
+        yield port, connected
+
+
+PRIVATE = [["127.0.0.1"], ["::ffff:127.0.0.1"], ["127.0.0.1", "127.0.0.2"], ["127.0.0.1", "::1", "10.0.0.1"]]
+
+
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_private_addresses_are_refused_where_the_site_must_be_public(scheme: str) -> None:
+@pytest.mark.parametrize("numbers", PRIVATE, ids=" ".join)
+def test_private_numbers_are_not_dialled(scheme: str, numbers: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    with resolving(monkeypatch, numbers) as (port, connected):
+        there = Site(scheme, "a.example", port, timeout=1.0)
+        failure = fails(lambda: got(there, "x"), TerminalFailure, Reason.PRIVATE_ADDRESS)
+        assert 'private = ["a.example"]' in str(failure)
+        there = replace(there, host="127.0.0.1")
+        fails(lambda: got(there, "x"), TerminalFailure, Reason.PRIVATE_ADDRESS)
+        assert connected == []
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("numbers", [["127.0.0.1", "127.0.0.2"], ["127.0.0.2", "10.0.0.1", "127.0.0.1"]], ids=" ".join)
+def test_a_private_number_beside_others_is_passed_over(
+    scheme: str, numbers: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with resolving(monkeypatch, numbers) as (port, connected):
+        there = Site(scheme, "a.example", port, timeout=0.3, allowed=read_allowed(["127.0.0.1"]))
+        # aiohttp names the last number only.
+        reasons = (Reason.TIMEOUT, Reason.CONNECT_FAILED) if scheme == "https" else (Reason.TIMEOUT,)
+        fails(lambda: got(there, "x"), TransientFailure, *reasons)
+        assert connected
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_number_however_it_is_spelled_is_not_dialled(scheme: str) -> None:
     with listening(silence) as port:
-        fails(lambda: got(site(scheme, port, private=False), "x"), TerminalFailure, Reason.POLICY_DENIED)
+        for host in ("2130706433", "0x7f000001", "0177.0.0.1", "127.1", "::ffff:127.0.0.1", "localhost"):
+            with pytest.raises(TransportError) as failure:
+                got(Site(scheme, host, port, timeout=1.0), "x")
+            # aiohttp takes no number but in four decimal parts.
+            expected = (
+                {Reason.PRIVATE_ADDRESS, Reason.UNSAFE_NAME} if scheme.startswith("http") else {Reason.PRIVATE_ADDRESS}
+            )
+            assert failure.value.reason in expected
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize("host", ["127.0.0.77", "::1", "2130706433", "localhost", "64:ff9b::a9fe:a9fe"])
+def test_a_proxy_is_not_asked_to_connect_to_a_private_number(scheme: str, host: str) -> None:
+    with listening(silence) as port:
+        connected: list[socket.socket] = []
+        with listening(connected.append) as proxy:
+            there = Site(scheme, host, port, timeout=1.0, proxy=f"http://127.0.0.1:{proxy}")
+            fails(lambda: got(there, "x"), TerminalFailure, Reason.PRIVATE_ADDRESS)
+            fails(lambda: entries(there, ""), TerminalFailure, Reason.PRIVATE_ADDRESS)
+        assert connected == []
 
 
 @pytest.mark.parametrize("scheme", ["ftp", "ftps", "sftp"])

@@ -13,22 +13,20 @@ import pytest
 from tests.servers.tls import Papers
 from tests.transports.bag import Bag
 from windrow.errors import TransportError
-from windrow.model import Secret, Site
+from windrow.model import Allowed, Secret, Site
+from windrow.politeness.guard import read_allowed
 from windrow.reasons import Reason
 from windrow.transports.http_client import HttpClient, visitor
 from windrow.transports.reply import Reply, ReplyLimits
 
 HOST = "127.0.0.9"
+HERE = Site("http", HOST, timeout=2.0, allowed=Allowed(everything=True))
 BOUNDS = ReplyLimits(1 << 20, 10.0)
 OK = b"HTTP/1.1 200 OK\r\n"
 HELLO = OK + b"Content-Length: 5\r\n\r\nhello"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
 
 Work = Callable[[Any, str], Awaitable[Any]]
-
-
-def allow(host: str, number: str) -> None:
-    """Let every number be asked."""
 
 
 class Server:
@@ -58,7 +56,7 @@ class Server:
             writer.close()
 
 
-def on(server: Server, work: Work, site: Site = Site("http", HOST, timeout=2.0), papers: Papers | None = None) -> Any:  # noqa: B008
+def on(server: Server, work: Work, site: Site = HERE, papers: Papers | None = None) -> Any:
     """Run the server, and work on a session with it."""
 
     async def all_of_it() -> Any:
@@ -69,7 +67,7 @@ def on(server: Server, work: Work, site: Site = Site("http", HOST, timeout=2.0),
         serving = await asyncio.start_server(server.talk, site.host, 0, ssl=context)
         async with serving:
             there = replace(site, port=serving.sockets[0].getsockname()[1])
-            async with visitor(there, allow) as line:
+            async with visitor(there) as line:
                 return await work(line, replace(there, base="").address())
 
     return asyncio.run(asyncio.wait_for(all_of_it(), 30))
@@ -225,7 +223,7 @@ def test_an_address_cannot_say_more_than_its_path(path: str, reason: Reason, pro
         return await ask(line, origin + path)
 
     with pytest.raises(TransportError) as caught:
-        on(server, work, Site("http", HOST, timeout=2.0, proxy=proxy))
+        on(server, work, replace(HERE, proxy=proxy))
     assert (caught.value.reason, server.asked, server.lines) == (reason, [], 0)
 
 
@@ -243,14 +241,13 @@ def test_a_field_cannot_say_more_than_its_value() -> None:
 
 def test_a_host_by_its_number_of_ipv6() -> None:
     server = Server((HELLO,))
-    judged: list[tuple[str, str]] = []
 
     async def work(line: HttpClient, origin: str) -> tuple[Reply, Bag]:
-        line._judge = lambda *told: judged.append(told)  # type: ignore[func-returns-value]
         return await ask(line, f"{origin}/a")
 
-    reply, bag = on(server, work, Site("http", "::1", timeout=2.0))
-    assert (reply.status, bytes(bag.content), judged) == (200, b"hello", [("::1", "::1")])
+    here = Site("http", "::1", timeout=2.0, allowed=read_allowed(["[::1]"]))
+    reply, bag = on(server, work, here)
+    assert (reply.status, bytes(bag.content)) == (200, b"hello")
     assert b"\r\nHost: [::1]:" in bag.request
 
 
@@ -258,7 +255,7 @@ def test_a_certificate_must_be_of_the_host(papers: Papers, tmp_path: Any) -> Non
     async def work(line: HttpClient, origin: str) -> int:
         return (await ask(line, f"{origin}/a"))[0].status
 
-    trusting = Site("https", "127.0.0.1", timeout=5.0, ca_bundle=str(papers.authority))
+    trusting = Site("https", "127.0.0.1", timeout=5.0, ca_bundle=str(papers.authority), allowed=HERE.allowed)
     assert on(Server((HELLO,)), work, trusting, papers) == 200
     strangers = (replace(trusting, host=HOST), replace(trusting, ca_bundle=str(papers.stranger)))
     for site in strangers:
@@ -276,7 +273,15 @@ def test_a_password_is_sent_and_not_kept(papers: Papers, tmp_path: Any) -> None:
         return (await ask(line, f"{origin}/a"))[1]
 
     secret = Secret(f"file:{tmp_path}/word")
-    site = Site("https", "127.0.0.1", username="u", secret=secret, timeout=5.0, ca_bundle=str(papers.authority))
+    site = Site(
+        "https",
+        "127.0.0.1",
+        username="u",
+        secret=secret,
+        timeout=5.0,
+        ca_bundle=str(papers.authority),
+        allowed=HERE.allowed,
+    )
     bag = on(server, work, site, papers)
     assert b"\r\nAuthorization: Basic " in server.asked[0]
     assert b"uthorization" not in bag.request
@@ -284,10 +289,10 @@ def test_a_password_is_sent_and_not_kept(papers: Papers, tmp_path: Any) -> None:
 
 
 def test_only_a_proxy_is_asked_in_another_way() -> None:
-    assert type(visitor(Site("http", HOST), allow)) is HttpClient
+    assert type(visitor(Site("http", HOST))) is HttpClient
 
     async def through_a_proxy() -> str:
-        async with visitor(Site("http", HOST, proxy="http://127.0.0.9:9"), allow) as line:
+        async with visitor(Site("http", HOST, proxy="http://127.0.0.9:9")) as line:
             return type(line).__name__
 
     assert asyncio.run(through_a_proxy()) == "ProxyClient"

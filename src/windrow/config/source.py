@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from windrow.config.file import ConfigFiles
 from windrow.contract import Collection
 from windrow.errors import ConfigError
-from windrow.model import Site, Source
+from windrow.model import Allowed, Site, Source
+from windrow.politeness.guard import read_allowed
 from windrow.registry import names as installed
 from windrow.registry import trouble
 from windrow.settings.configuration import SourceTable, Surroundings
@@ -68,7 +70,18 @@ def build(
     prefix = f"source.{one.name}."
     layers = Layers({}, around.environ, flatten(one.tree, known[kind], one.file, prefix), prefix)
     values = settle(known[kind].values(), layers, around.root)
-    return collections[kind].configuration.build(one, values, around), tuple(values.values())
+    source = collections[kind].configuration.build(one, values, around)
+    if collections[kind].takes_answers:
+        source = replace(source, site=replace(source.site, allowed=_allowed(source, one.file)))
+    return source, tuple(values.values())
+
+
+def _allowed(source: Source, file: str) -> Allowed:
+    """Return what a source asked by requests allows beside public numbers: its `private`, and its own number."""
+    try:
+        return read_allowed(source.options.get("private", ()), source.site.host)
+    except ConfigError as error:
+        raise ConfigError(f"{file}: source.{source.name}.{error}", hint=f"edit {file}") from None
 
 
 def refuse_unknown_origins(collections: Mapping[str, Collection], sources: Sequence[Source]) -> None:

@@ -12,6 +12,7 @@ from windrow.contract.answers import Answer, FollowResult, Request, Skip
 from windrow.contract.steps import State
 from windrow.errors import ConfigError
 from windrow.model import (
+    Allowed,
     CdxLine,
     CrawlRequest,
     Fetched,
@@ -63,9 +64,6 @@ class CrawlRules(Protocol):
 
     def robots_wait(self, at: float) -> float:
         """Return for how many seconds nothing may be asked but robots.txt once more; 0 where something may."""
-
-    def private(self, host: str, number: str) -> Reason | None:
-        """Tell why a host may not be talked to at the number that its name resolved to."""
 
     def refusal(self, url: str, kind: int = 0) -> Reason | None:
         """Tell why an address may not be asked now."""
@@ -246,7 +244,8 @@ def _remote(source: Source, address: str) -> RemoteFolder:
     site = Site(
         url.scheme, url.hostname, port, base=f"{base.rstrip('/')}/", timeout=float(told.get("timeout") or 60.0),
         proxy=str(told.get("proxy") or ""), ca_bundle=str(told.get("ca_bundle") or ""),
-        family=str(told.get("family") or "any"), agent=source.site.agent, private=bool(told.get("warc_private")),
+        family=str(told.get("family") or "any"), agent=source.site.agent,
+        allowed=Allowed(everything=bool(told.get("warc_private"))),
     )  # fmt: skip
     return RemoteFolder(site, secret, region)
 

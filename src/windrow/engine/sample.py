@@ -55,7 +55,7 @@ def sample_answer(folder: Path, source: Source, url: str, limits: Limits) -> tup
     async def go() -> CrawlResult:
         secrets = partial(secrets_of, source, origin)
         asker = Asker(archive, 0, {1: limits.transfer}, lambda _: nullcontext(), secrets=secrets)
-        async with visitor(site, lambda _host, _number: None) as visiting:
+        async with visitor(site) as visiting:
             return await asker.ask(visiting, CrawlRequest(1, url, kind=1))
 
     try:

@@ -21,14 +21,13 @@ from windrow.formats.answer import AnswerHead, AnswerReader
 from windrow.formats.coding import ASKED
 from windrow.formats.http import read_head
 from windrow.model import HttpRequest, Site
-from windrow.politeness.private import refused
 from windrow.reasons import Reason
 from windrow.transports.contract import Sink
-from windrow.transports.dial import FAMILY, context
+from windrow.transports.dial import FAMILY, allowed_addresses, context
 from windrow.transports.head import fields_of, pause
 from windrow.transports.http_connection import EnoughRead, HttpConnection, StaleConnection
 from windrow.transports.path import at, behind, shown
-from windrow.transports.reply import BARE, GET, CrawlClient, Judge, Reply, ReplyLimits, RequestBody
+from windrow.transports.reply import BARE, GET, CrawlClient, Reply, ReplyLimits, RequestBody
 from windrow.transports.secret_sending import HidingSink, SentSecrets
 from windrow.transports.trouble import Foreign, network
 
@@ -41,10 +40,9 @@ _PORT = {"http": 80, "https": 443}
 class HttpClient:
     """A session with one origin over one line at a time."""
 
-    def __init__(self, site: Site, judge: Judge) -> None:
-        """Prepare; the line is opened when it is needed, to a number that `judge` does not refuse."""
+    def __init__(self, site: Site) -> None:
+        """Prepare; the line is opened when it is needed."""
         self._site = site
-        self._judge = judge
         self._origin = replace(site, base="").address()
         fields = {"Host": self._origin.partition("://")[2], **fields_of(site), "Accept-Encoding": ASKED}
         self._fields = _lines(fields)
@@ -129,14 +127,12 @@ class HttpClient:
         site, loop = self._site, asyncio.get_running_loop()
         port = site.port or _PORT[site.scheme]
         try:
-            found = await loop.getaddrinfo(site.host, port, family=FAMILY[site.family], type=socket.SOCK_STREAM)
+            resolved = await loop.getaddrinfo(site.host, port, family=FAMILY[site.family], type=socket.SOCK_STREAM)
         except UnicodeError as error:
             raise network(error, at(site), open_line=False) from error
         last: BaseException = OSError("the name has no address")
-        for family, kind, number, _, address in found:
-            if reason := self._judge(site.host, str(address[0])):
-                raise TerminalFailure(f"{at(site)}: {address[0]}: {refused(site.host, reason)}", reason)
-            line = socket.socket(family, kind, number)
+        for family, kind, protocol, _, address in allowed_addresses(site, resolved):
+            line = socket.socket(family, kind, protocol)
             try:
                 async with asyncio.timeout(site.timeout):
                     line.setblocking(False)
@@ -190,13 +186,13 @@ class _Taken:
         raise TerminalFailure(told, Reason.TOO_LARGE)
 
 
-def visitor(site: Site, judge: Judge) -> CrawlClient:
+def visitor(site: Site) -> CrawlClient:
     """Return a session with an origin: over a line of our own, or through the site's proxy."""
     if not site.proxy:
-        return HttpClient(site, judge)
+        return HttpClient(site)
     from windrow.transports.proxy_client import ProxyClient  # noqa: PLC0415 its library takes long to load
 
-    return ProxyClient(site, judge)
+    return ProxyClient(site)
 
 
 @lru_cache(maxsize=16)

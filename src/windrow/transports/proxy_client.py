@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncIterator, Iterable, Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 import aiohttp
 from yarl import URL
@@ -15,13 +12,13 @@ from yarl import URL
 from windrow.errors import TerminalFailure, TransientFailure
 from windrow.formats.coding import ASKED
 from windrow.formats.http import joined
-from windrow.model import HttpRequest, Site
-from windrow.politeness.private import refused
+from windrow.model import HttpRequest
 from windrow.reasons import Reason
 from windrow.transports.contract import Sink
+from windrow.transports.dial import refuse_behind_proxy
 from windrow.transports.head import pause, request_head, response_head
-from windrow.transports.path import at, behind, shown
-from windrow.transports.reply import BARE, GET, Judge, Reply, ReplyLimits, RequestBody
+from windrow.transports.path import behind, shown
+from windrow.transports.reply import BARE, GET, Reply, ReplyLimits, RequestBody
 from windrow.transports.secret_sending import HidingSink, SentSecrets
 from windrow.transports.web_session import Alien, WebConnection, failure
 
@@ -31,26 +28,14 @@ class ProxyClient(WebConnection):
 
     stale = 0  # its library asks once
 
-    def __init__(self, site: Site, judge: Judge) -> None:
-        """Prepare; every connection is opened to a number that `judge` does not refuse."""
-        self._judge = judge
-        super().__init__(replace(site, private=False))
-
-    def _socket(self, found: tuple[Any, ...]) -> socket.socket:
-        family, kind, number, _, address = found
-        if reason := self._judge(self._site.host, str(address[0])):
-            raise TerminalFailure(f"{at(self._site)}: {address[0]}: {refused(self._site.host, reason)}", reason)
-        return socket.socket(family, kind, number)
-
     async def visit(
         self, url: str, asked: Mapping[str, str], sink: Sink, bounds: ReplyLimits, request: HttpRequest = GET,
         *, body: RequestBody | None = None, secrets: SentSecrets | None = None,
     ) -> Reply:  # fmt: skip
         """Ask for a URL of this origin and put the answer's body into the sink, as it comes."""
-        where, host = shown(url, 1000), self._site.host
+        where = shown(url, 1000)
         behind(self._origin, url)
-        if self._proxy and self._judge(host, host) is Reason.PRIVATE_ADDRESS:  # of names the proxy knows the number
-            raise TerminalFailure(f"{where}: {refused(host, Reason.PRIVATE_ADDRESS)}", Reason.PRIVATE_ADDRESS)
+        refuse_behind_proxy(self._site)
         headers = {"Accept-Encoding": ASKED, **asked}
         if body:
             headers["Content-Length"] = str(body.size)

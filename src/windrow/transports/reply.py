@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import NamedTuple, Protocol, Self
 
 from windrow.model import HttpRequest
-from windrow.reasons import Reason
 from windrow.transports.contract import Sink
 from windrow.transports.secret_sending import SentSecrets
 
@@ -16,9 +15,6 @@ BARE = frozenset({204, 304})
 
 GET = HttpRequest()
 """A plain GET."""
-
-Judge = Callable[[str, str], Reason | None]
-"""Host and the number that it resolved to -> why it may not be talked to there."""
 
 
 class ReplyLimits(NamedTuple):

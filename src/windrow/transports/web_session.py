@@ -19,7 +19,7 @@ from windrow.model import ListingEntry, Site
 from windrow.reasons import Reason
 from windrow.transports import index
 from windrow.transports.contract import Connection, Sink, TransferEnd
-from windrow.transports.dial import FAMILY, check, context
+from windrow.transports.dial import FAMILY, ResolvedAddress, allowed_addresses, context, refuse_behind_proxy
 from windrow.transports.ftp_listing import WHOLE
 from windrow.transports.head import fields_of, refusal, request_head, response_head, span, total
 from windrow.transports.path import at, shown, wire
@@ -54,9 +54,23 @@ _CONNECTING: tuple[tuple[type[BaseException], type[TransportError], Reason], ...
 )
 
 
+class RefusedNumber(OSError):
+    """A number that the guard refuses, as an error of a kind at which aiohttp tries the next address.
+
+    All have the same text: of several errors aiohttp keeps the first only where all their texts are equal.
+    """
+
+    def __init__(self, failure: TransportError) -> None:
+        """Take what is raised where no address is left."""
+        super().__init__("a number that may not be dialled")
+        self.failure = failure
+
+
 def failure(error: BaseException, where: str) -> TransportError:
     """Map what aiohttp, sockets and TLS raise."""
     if type(error) is aiohttp.ClientConnectorError:
+        if isinstance(error.os_error, RefusedNumber):
+            return error.os_error.failure
         # Its own words name a TLS setting, for plain connections too; those of the socket say what happened.
         return TransientFailure(f"{where}: {shown(str(error.os_error))}", Reason.CONNECT_FAILED)
     known = _REASONS if isinstance(error, aiohttp.ClientSSLError | TimeoutError) else _REASONS + _CONNECTING
@@ -74,11 +88,12 @@ class WebConnection(Connection):
         self._site = site
         self._origin = replace(site, base="").address()
         self._proxy = site.proxy or None
+        self._has_allowed_number = False
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=site.timeout, sock_read=site.timeout)
         connector: dict[str, Any] = {"family": FAMILY[site.family], "limit": 100}
         if site.scheme == "https":
             connector["ssl"] = context(site)
-        if not site.private and not site.proxy:
+        if not site.proxy:
             connector["socket_factory"] = self._socket
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(**connector),
@@ -90,13 +105,20 @@ class WebConnection(Connection):
             trust_env=False,
         )
 
-    def _socket(self, found: tuple[Any, ...]) -> socket.socket:
-        family, kind, number, _, address = found
-        check(self._site, address[0])
-        return socket.socket(family, kind, number)
+    def _socket(self, resolved: ResolvedAddress) -> socket.socket:
+        try:
+            allowed_addresses(self._site, [resolved])
+        except TerminalFailure as failure:
+            if self._has_allowed_number:  # which did not answer: it may the next time
+                raise RefusedNumber(TransientFailure(str(failure), Reason.CONNECT_FAILED)) from failure
+            raise RefusedNumber(failure) from failure
+        self._has_allowed_number = True
+        return socket.socket(*resolved[:3])
 
     def _url(self, path: str) -> URL:
         """Return the address of a path; one that is a whole URL of this server is taken as it is."""
+        if self._proxy:
+            refuse_behind_proxy(self._site)
         if path.startswith(("http://", "https://")):
             if not path.startswith(f"{self._origin}/"):
                 raise TerminalFailure(f"{shown(path, 1000)} is not at {self._origin}", Reason.POLICY_DENIED)

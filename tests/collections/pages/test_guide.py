@@ -8,7 +8,6 @@ from windrow.collections.pages.scope import scope
 from windrow.collections.pages.site_rules import CrawlOptions, SiteRules, again
 from windrow.digest import number
 from windrow.model import ArchivePlace, CrawlRequest, KeptResponse, Visit
-from windrow.politeness.private import named
 from windrow.reasons import Reason
 
 HOME = "https://example.org/"
@@ -229,25 +228,6 @@ def test_flukes_are_tried_once_more():
     assert not guide.again(Reason.CONNECT_FAILED, 2)
     assert not guide.again(Reason.TIMEOUT, 1)
     assert not guide.again(None, 1)
-
-
-def test_private_numbers_are_refused():
-    guide = make()
-    for inside in (
-        "127.0.0.1",
-        "10.1.2.3",
-        "::1",
-        "::ffff:10.0.0.1",
-        "64:ff9b::10.0.0.1",
-        "2002:0a00:0001::1",
-        "fe80::1%eth0",
-    ):
-        assert guide.private("example.org", inside) is Reason.PRIVATE_ADDRESS
-    assert guide.private("example.org", "93.184.215.14") is None
-    allowed = CrawlOptions(policy(scope([HOME])), AGENT, named=named(["10.1.0.0/16"]))
-    guide = SiteRules(allowed, "https://example.org", lambda url, fields, body: (url, []))
-    assert guide.private("example.org", "10.1.2.3") is None
-    assert guide.private("example.org", "10.2.2.3") is Reason.PRIVATE_ADDRESS
 
 
 def test_a_sitemap_is_looked_at_every_day():

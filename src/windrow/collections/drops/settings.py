@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from windrow.errors import ConfigError
-from windrow.model import Site, Source
+from windrow.model import Allowed, Site, Source
 from windrow.settings.configuration import (
     Configuration,
     DatabaseAddress,
@@ -100,6 +100,9 @@ SETTINGS = (
 )
 
 _SITE = Site("")
+ALLOWED = Allowed(everything=True)
+"""What a source of drops allows unless it says otherwise: who runs a drop often has it in a network of its own."""
+
 _KNOWN = Source("", "", _SITE)
 SOURCE = (
     Setting("centre", TEXT, "", "short name of the centre that runs it", "--centre"),
@@ -113,7 +116,7 @@ SOURCE = (
     Setting("passive", SWITCH, _SITE.passive, "FTP: we open the data connection"),
     Setting("host_keys", TEXTS, [], "SFTP: pinned host keys, beside those that were trusted"),
     Setting("manifest", TEXT, _SITE.manifest, "HTTPS: path of a list of names, in place of an index page"),
-    Setting("private", SWITCH, _SITE.private, "it may live at an address of a private network"),
+    Setting("private", SWITCH, ALLOWED.everything, "it may live at an address of a private network"),
 )
 
 CENTRE = (
@@ -126,7 +129,7 @@ CENTRE = (
     Setting("is_active", SWITCH, True, "its sources are asked"),
 )
 
-_ON_SITE = ("secret", "key", "passive", "manifest", "private", "listing_timeout", "least_rate")
+_ON_SITE = ("secret", "key", "passive", "manifest", "listing_timeout", "least_rate")
 
 
 def source(table: SourceTable, values: Mapping[str, Value], around: Surroundings) -> Source:
@@ -134,6 +137,7 @@ def source(table: SourceTable, values: Mapping[str, Value], around: Surroundings
     made = source_at_url(table, values, around)
     keys = dict.fromkeys((*values["host_keys"].value, *around.keys.get(table.name, ())))
     site = replace(made.site, **{name: values[name].value for name in _ON_SITE}, host_keys=tuple(keys))
+    site = replace(site, allowed=Allowed(everything=values["private"].value))
     told = around.values["drops.attempts"]
     attempts = values["attempts"].value
     if not attempts or told.origin.startswith("flag"):

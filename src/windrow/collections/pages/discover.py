@@ -1,8 +1,7 @@
 """How pages are found: the sites' seeds, the rules of each origin, and when an address is due again.
 
 All of it is what a source's options say, as the configuration has put them together: `seeds`, `hosts`,
-`paths`, `do_not_crawl`, `url_query_parameters`, `sitemaps`, `feeds`, `private`, `delay` and `recrawl_interval` in
-seconds.
+`paths`, `do_not_crawl`, `url_query_parameters`, `sitemaps`, `feeds`, `delay` and `recrawl_interval` in seconds.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from windrow.contract import Look
 from windrow.digest import number
 from windrow.formats.url import normalise, parts
 from windrow.model import FoundUrl, Source, Visit
-from windrow.politeness.private import named
 from windrow.reasons import Reason
 
 NOT_MODIFIED = 304
@@ -63,7 +61,7 @@ def rules(source: Source, origin: str, options: Mapping[str, Any]) -> SiteRules:
     agent = source.site.agent
     told = source.options
     manner = CrawlOptions(
-        site(source), agent, told["delay"], named=named(told["private"]), sitemaps=told["read_sitemaps"],
+        site(source), agent, told["delay"], sitemaps=told["read_sitemaps"],
         hints=not told.get("every"), assets=told.get("assets", False),
     )  # fmt: skip
     return SiteRules(manner, origin, References(agent, feeds=source.options["read_feeds"]))

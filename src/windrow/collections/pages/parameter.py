@@ -25,7 +25,7 @@ _NAME = re.compile(r"[^\s&=*?#/]+\*?|\*")
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
+class AllowedParameters:
     """One rule: the parameters that may stand together on addresses of a pattern; `text` as written."""
 
     text: str
@@ -38,7 +38,7 @@ class Allowed:
         return all(name in self.names or name.startswith(self.beginnings) for name in names)
 
 
-def rule(text: str) -> Allowed:
+def rule(text: str) -> AllowedParameters:
     """Read a rule of `url_query_parameters`: names, and before them a path's pattern if it is for some only.
 
     >>> rule("/search q page").allows(["q"]), rule("id").allows(["id", "x"]), rule("/w/ *").allows(["any"])
@@ -50,7 +50,7 @@ def rule(text: str) -> Allowed:
         raise ConfigError(f"url_query_parameters: {text[:200]!r} is not a rule: [/path] name name ...")
     where = path_pattern(path, "url_query_parameters")
     plain = frozenset(name for name in names if not name.endswith("*"))
-    return Allowed(text, where, plain, tuple(name[:-1] for name in names if name.endswith("*")))
+    return AllowedParameters(text, where, plain, tuple(name[:-1] for name in names if name.endswith("*")))
 
 
 def names(query: str | None) -> list[str]:

@@ -13,8 +13,8 @@ from windrow.collections.pages.trap import GUARD, TrapRules, trapped
 from windrow.formats.pattern import Pattern
 from windrow.formats.robots import Robots
 from windrow.formats.url import Parts, parts
+from windrow.politeness.guard import describe_refusal
 from windrow.politeness.host import host_fits, host_pattern
-from windrow.politeness.private import refused
 from windrow.reasons import Reason
 
 
@@ -51,7 +51,7 @@ def told(verdict: PolicyVerdict) -> str:
         Reason.QUERY_DENIED: f"query parameters that no rule allows: {verdict.rule}",
         Reason.TRAP: f"it looks like a trap: {verdict.rule}",
         Reason.OUT_OF_SCOPE: "none of the source's paths fits it" if verdict.rule else "",
-        Reason.PRIVATE_ADDRESS: refused(verdict.rule, Reason.PRIVATE_ADDRESS),
+        Reason.PRIVATE_ADDRESS: describe_refusal(verdict.rule, Reason.PRIVATE_ADDRESS),
         Reason.UNSUPPORTED: f"files that end in .{verdict.rule} are not read",
     }
     return (words.get(verdict.reason) or verdict.reason.meaning) if verdict.reason else ""
@@ -71,7 +71,7 @@ class Policy:
 
     scope: Scope
     denied: tuple[Denied, ...] = ()
-    queries: tuple[parameter.Allowed, ...] = ()
+    queries: tuple[parameter.AllowedParameters, ...] = ()
     skipped: frozenset[str] = field(default=SKIPPED, repr=False)
     guard: TrapRules = GUARD
 

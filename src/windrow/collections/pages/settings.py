@@ -14,8 +14,8 @@ from windrow.collections.pages.scope import path_pattern, scope
 from windrow.errors import ConfigError
 from windrow.formats.url import normalise, parts
 from windrow.model import Limits, Site, Source
+from windrow.politeness.guard import read_allowed
 from windrow.politeness.host import host_pattern
-from windrow.politeness.private import named
 from windrow.settings.configuration import Configuration, Given, SourceTable, Surroundings
 from windrow.settings.kinds import DURATION, MAYBE, PATH, SIZE, SWITCH, TEXT, TEXTS, ValueKind, count
 from windrow.settings.setting import Setting, Value
@@ -32,6 +32,7 @@ class Pages:
     operator: str
     contact: str
     user_agent: str
+    private: tuple[str, ...]
     summary: Path
     crawler: Path
     file_text: bool
@@ -86,7 +87,7 @@ HOSTS = _list("hosts", lambda text: host_pattern(text, "hosts"))
 PATHS = _list("paths", lambda text: path_pattern(text, "paths"))
 DENIED = _list("paths and hosts", lambda text: policy(scope(["http://a.example/"]), do_not_crawl=[text]))
 QUERIES = _list("rules for query parameters", rule)
-PRIVATE = _list("hosts and networks", lambda text: named([text]))
+PRIVATE = _list("hosts and networks", lambda text: read_allowed([text]))
 
 LIMITS = Limits(transfer=16 * 2**20, member=64 * 2**20, total=256 * 2**20, seconds=30.0)
 """What one page may take, unless the workspace says otherwise."""
@@ -133,7 +134,7 @@ SOURCE = (
     Setting("private", PRIVATE, [], "beside those of pages.private"),
 )
 
-_BOTH = ("do_not_crawl", "url_query_parameters", "private")
+_BOTH = ("do_not_crawl", "url_query_parameters")
 _OWN = ("seeds", "hosts", "paths", "sitemaps", "feeds")
 _LIMITS = "pages.limits."
 _ON_SITE = ("timeout", "proxy", "family")
@@ -165,7 +166,7 @@ def source(one: SourceTable, values: Mapping[str, Value], around: Surroundings) 
         **{name: values[name].value for name in _ON_SITE},
         ca_bundle=str(bundle) if bundle else "",
         agent=around.agent,
-        private=False,
+        allowed=read_allowed(dict.fromkeys((*of("private"), *values["private"].value))),
     )
     active = values["state"].value == "available"
     most = values["max_commands_per_run"].value or of("max_commands_per_run")

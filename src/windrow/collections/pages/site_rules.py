@@ -21,8 +21,7 @@ from windrow.formats.directive import header
 from windrow.formats.url import Resolver, normalise, parts
 from windrow.formats.url_hints import HintKind, read
 from windrow.model import CrawlRequest, FoundUrl, LeftOut, Visit
-from windrow.politeness import pace, private, robots_standing
-from windrow.politeness.private import AllowedNetworks
+from windrow.politeness import pace, robots_standing
 from windrow.reasons import Reason
 
 SITEMAP = CrawlType.METADATA_CRAWL
@@ -46,7 +45,6 @@ FEEDS = frozenset((
 ))  # fmt: skip
 """Media types of feeds, and those under which they come too."""
 
-_NONE = AllowedNetworks()
 _ROOM = 256  # judgements remembered, and links resolved: there may be thousands of origins
 _HOUR = 3600.0
 _NO_YEAR = 9998  # before any time is told no date is too late
@@ -61,16 +59,15 @@ class CrawlOptions:
     """How a site is walked: what is allowed, as whom, and how fast.
 
     `delay` is the least delay in seconds where robots.txt names none; without `polite` the duration of
-    requests does not count for it. `named` are the private hosts and networks that may be talked to;
-    without `sitemaps` those that robots.txt names are passed over; without `hints` nobody's word that a page changed
-    makes it due. With `assets` what pages need to be shown is kept, from any host whose robots.txt allows it.
+    requests does not count for it. Without `sitemaps` those that robots.txt names are passed over; without `hints`
+    nobody's word that a page changed makes it due. With `assets` what pages need to be shown is kept, from any host
+    whose robots.txt allows it.
     """
 
     policy: Policy
     agent: str
     delay: float = 1.0
     polite: bool = True
-    named: AllowedNetworks = _NONE
     sitemaps: bool = True
     hints: bool = True
     assets: bool = False
@@ -128,10 +125,6 @@ class SiteRules:
         """Return the seconds until robots.txt is tried again while it cannot be had; 0 where one is in force."""
         standing = self._standing
         return max(standing.due - at, 0.001) if standing.robots.refusal else 0.0
-
-    def private(self, host: str, number: str) -> Reason | None:
-        """Tell why a host may not be talked to at the number that its name resolved to."""
-        return private.refusal(host, number, self._manner.named)
 
     def verdict(self, url: str, kind: int = CrawlType.FILE_CRAWL) -> PolicyVerdict:
         """Judge an address by all rules, and tell the one that decided.

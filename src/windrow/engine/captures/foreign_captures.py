@@ -37,7 +37,7 @@ PASSING = (
     *(Reason.NOT_FOUND, Reason.DISK_FAILED, Reason.NO_ORIGINAL, Reason.PERMISSION_DENIED),
     *(Reason.DNS_FAILED, Reason.CONNECT_FAILED, Reason.TLS_FAILED, Reason.TIMEOUT, Reason.INTERRUPTED),
     *(Reason.SERVER_ERROR, Reason.RATE_LIMITED, Reason.SITE_GIVEN_UP),
-    *(Reason.WRONG_PASSWORD, Reason.NO_SECRET, Reason.POLICY_DENIED),
+    *(Reason.WRONG_PASSWORD, Reason.NO_SECRET, Reason.POLICY_DENIED, Reason.PRIVATE_ADDRESS),
 )
 """Why a record could not be had, where every later run tries again; for others an operator has to ask."""
 

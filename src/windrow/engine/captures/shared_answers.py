@@ -81,7 +81,7 @@ class SharedAnswers:
 def alike(one: Source, other: Source) -> bool:
     """Tell whether two sources would get the same answer, and may: neither has secrets, both go the same way.
 
-    A source is not given what another one got from a host that it names as private and this one does not.
+    A source is not given what another one got from a host that it allows and this one does not.
     """
 
     def way(source: Source) -> tuple[object, ...]:
@@ -89,5 +89,8 @@ def alike(one: Source, other: Source) -> bool:
         secrets = (site.username, site.secret, site.key, source.credentials)
         return (any(secrets), site.proxy, site.ca_bundle, site.family)
 
-    private = {*other.options.get("private", ())} - {one.site.host, other.site.host}
-    return not way(one)[0] and way(one) == way(other) and private <= {*one.options.get("private", ())}
+    mine, others = one.site.allowed, other.site.allowed
+    within = mine.everything or (
+        not others.everything and {*others.hosts} <= {*mine.hosts} and {*others.networks} <= {*mine.networks}
+    )
+    return within and not way(one)[0] and way(one) == way(other)

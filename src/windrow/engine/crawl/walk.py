@@ -99,7 +99,7 @@ class Walker:
         """Ask over one connection until the walk is over; return the address that was asked last."""
         known: CrawlRequest | None = None
         try:
-            async with visitor_of(_site(self._walk, self._walk.origin), self._guide.private) as visitor:
+            async with visitor_of(_site(self._walk, self._walk.origin)) as visitor:
                 why = await self._pause(self._walk.wait)
                 while not why:
                     known = await self._waiting.get()
@@ -266,7 +266,7 @@ class Walker:
             if origin == self._walk.origin:
                 came = await self._ask(visitor, call._replace(url=target))
                 continue
-            async with visitor_of(_site(self._walk, origin), self._guide.private) as other:
+            async with visitor_of(_site(self._walk, origin)) as other:
                 came = await self._ask(other, call._replace(url=target))
         return came
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,8 +9,7 @@ from typing import Any
 from windrow.contract import ASK, REQUEST, ROBOTS, Collection, Crawl
 from windrow.formats.url import normalise
 from windrow.model import CrawlRequest, FoundUrl, LeftOut, Source, Visit
-from windrow.politeness import pace, private, robots_standing
-from windrow.politeness.private import AllowedNetworks, named
+from windrow.politeness import pace, robots_standing
 from windrow.reasons import OVERSIZE, Reason
 from windrow.settings.configuration import Service
 
@@ -46,7 +44,6 @@ class OriginRules:
         self._is_service = self._service is not None
         delay = self._service.delay if self._service else source.options.get("delay", source.pace or DELAY)
         self._delay = float(delay)
-        self._named = _named(source)
         self._pace = pace.Pace()
         self._standing = robots_standing.NEW
         self._busy = 0  # requests in a row that the service did not answer
@@ -70,10 +67,6 @@ class OriginRules:
         if self._is_service or not self._standing.robots.refusal:
             return 0.0
         return max(self._standing.due - at, 0.001)
-
-    def private(self, host: str, number: str) -> Reason | None:
-        """Tell why a host may not be talked to at the number that its name resolved to."""
-        return private.refusal(host, number, self._named)
 
     def refusal(self, url: str, kind: int = REQUEST) -> Reason | None:  # noqa: ARG002 the shape of CrawlRules
         """Tell why an address may not be asked now."""
@@ -137,18 +130,6 @@ class OriginRules:
         """Return none."""
         del call, fields, body
         return []
-
-
-def _named(source: Source) -> AllowedNetworks:
-    """Return what may be private: what the source lists, and its own host where that is a number or this machine."""
-    host = source.site.host.strip("[]")
-    told = named(source.options.get("private", ()))
-    if host == "localhost":
-        return AllowedNetworks((*told.hosts, host), told.networks)
-    try:
-        return AllowedNetworks(told.hosts, (*told.networks, ipaddress.ip_network(host)))
-    except ValueError:
-        return told
 
 
 def service_of(source: Source) -> Service | None:

@@ -13,7 +13,7 @@ from windrow.collections.drops.adapter.options import options
 from windrow.collections.drops.adapter.resources import resources, schema
 from windrow.collections.drops.collection import COLLECTION
 from windrow.collections.drops.element import TABLES
-from windrow.collections.drops.settings import SHIPPED
+from windrow.collections.drops.settings import ALLOWED, SHIPPED
 from windrow.config import Workspace
 from windrow.contract import Check, Collection, Judge, Load, Read, Rows, Step
 from windrow.engine.fetchers.message import Job
@@ -101,7 +101,9 @@ def _where(what: TrialSetup, address: str) -> tuple[Site, str, str]:
     folder, _, name = found.base.rpartition("/")
     if not name:
         raise UsageError(f"{address} is a folder; name a file in it")
-    site = Site(found.scheme, found.host, found.port, found.username, base=f"{folder}/", agent=what.agent)
+    site = Site(
+        found.scheme, found.host, found.port, found.username, base=f"{folder}/", agent=what.agent, allowed=ALLOWED
+    )
     return site, name, name
 
 

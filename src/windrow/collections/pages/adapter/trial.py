@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ from windrow.adapter import Document, Got, Note, Part, Record, refuse_without_co
 from windrow.collections.pages.adapter.harvest import agent_known, agent_of
 from windrow.collections.pages.adapter.lookup import when
 from windrow.collections.pages.code import Destination, Locality
+from windrow.collections.pages.discover import site as site_of
 from windrow.collections.pages.reading import PageDocument as Page
 from windrow.collections.pages.reading import read
 from windrow.collections.pages.settings import LIMITS, pages_of
@@ -23,6 +25,7 @@ from windrow.errors import UsageError
 from windrow.formats.coding import plain
 from windrow.formats.url import normalise, parts
 from windrow.model import Level, Limits, Site
+from windrow.politeness.guard import read_allowed
 from windrow.stores.archive import open_response
 from windrow.transports.dial import loopback
 
@@ -77,14 +80,23 @@ def _fetched(workspace: Workspace | None, address: str, limits: Limits) -> _Byte
     url = normalise(address).url
     if not url:
         raise UsageError(f"{address[:200]!r} is not an address of the web", hint="windrow try --help")
-    where = parts(url)
-    agent = _agent(workspace, where.host)
-    site = Site(where.scheme, where.host.strip("[]"), where.port, agent=agent, timeout=limits.seconds)
+    agent = _agent(workspace, parts(url).host)
+    site = replace(_site_at(workspace, url), agent=agent, timeout=limits.seconds)
     with tempfile.TemporaryDirectory(prefix="windrow-try-") as folder:
         kept, seconds = sample(Path(folder), site, url, url, limits)
         answer = open_response(Path(folder), kept.place)
         with answer.view as view:
             return _Bytes(url, url, view.read(), answer.fields, seconds)
+
+
+def _site_at(workspace: Workspace | None, url: str) -> Site:
+    """Return where an address lies, as a run talks to it: as the source says that has its host, or else as [pages]."""
+    where = parts(url)
+    sources = workspace.of("pages") if workspace else ()
+    private = pages_of(workspace.sections).private if workspace else ()
+    site = next((source.site for source in sources if site_of(source).scope.owns(where)), None)
+    site = site or Site(where.scheme, allowed=read_allowed(private))
+    return replace(site, scheme=where.scheme, host=where.host.strip("[]"), port=where.port, base="/")
 
 
 def _agent(workspace: Workspace | None, host: str) -> str:

@@ -1,0 +1,146 @@
+"""Which numbers of machines may be dialled: public ones, and what a source allows beside them.
+
+Whoever opens a connection asks here for each number just before it is dialled, never for a name: a name that resolves
+to a public number now and to a private one later (DNS rebinding) gains nothing. The tables are our own: `is_global` of
+Python's `ipaddress` differs from one Python to the next, calls multicast and what nobody was given global, and does not
+look into the IPv6 numbers that stand for an IPv4 one.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+
+from windrow.errors import ConfigError
+from windrow.formats.url import normalise, parts
+from windrow.model import NOTHING, Allowed
+from windrow.politeness.host import host_fits, host_pattern
+from windrow.reasons import Reason
+
+_CLOSED_IPV4 = tuple(map(IPv4Network, (
+    "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
+    "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
+    "224.0.0.0/3",  # multicast, reserved, broadcast
+)))  # fmt: skip
+"""IANA's registry of special-purpose IPv4 numbers, whole blocks: no documents live at its exceptions."""
+
+_OPEN_IPV6 = IPv6Network("2000::/3")
+"""All that IANA gives to networks. Outside are loopback, local and multicast numbers, and what nobody was given."""
+
+_CLOSED_IPV6 = tuple(map(IPv6Network, ("2001::/23", "2001:db8::/32", "3fff::/20")))
+"""Within that: protocols' own numbers such as Teredo and ORCHID, and numbers for documentation."""
+
+_WRAPPERS = (
+    (IPv6Network("::ffff:0:0/96"), 0),  # mapped (RFC 4291)
+    (IPv6Network("::ffff:0:0:0/96"), 0),  # translated by SIIT (RFC 2765)
+    (IPv6Network("64:ff9b::/96"), 0),  # translated by NAT64 (RFC 6052)
+    (IPv6Network("::/96"), 0),  # compatible (RFC 4291)
+    (IPv6Network("2002::/16"), 80),  # 6to4 (RFC 3056)
+)
+"""IPv6 numbers that stand for an IPv4 one, and the bits to the right of it."""
+
+_NO_WRAPPERS = frozenset({IPv6Address("::"), IPv6Address("::1")})
+
+
+def refusal(host: str, number: str, allowed: Allowed = NOTHING) -> Reason | None:
+    """Return why a host may not be dialled at a number that it resolved to; None where it may.
+
+    >>> refusal("example.org", "93.184.215.14"), refusal("example.org", "10.0.0.1")
+    (None, <Reason.PRIVATE_ADDRESS: 'private_address'>)
+    >>> refusal("example.org", "10.0.0.1", read_allowed(["10.0.0.0/8"]))
+    """
+    try:
+        given = ipaddress.ip_address(number.partition("%")[0].strip("[]"))
+    except ValueError:
+        return Reason.BAD_ADDRESS
+    inner = _unwrap(given)
+    if allowed.everything or _is_public(inner):
+        return None
+    if any(host_fits(pattern, host) for pattern in allowed.hosts):
+        return None
+    if any(given in network or inner in network for network in allowed.networks):
+        return None
+    return Reason.PRIVATE_ADDRESS
+
+
+def refusal_behind_proxy(host: str, allowed: Allowed = NOTHING) -> Reason | None:
+    """Return why a proxy may not be asked to connect to a host; None for a name, whose number only the proxy knows.
+
+    >>> str(refusal_behind_proxy("2130706433")), str(refusal_behind_proxy("localhost"))
+    ('private_address', 'private_address')
+    >>> refusal_behind_proxy("example.org"), str(refusal_behind_proxy("0x7f.0.0.0.1"))
+    (None, 'bad_address')
+    """
+    name = _normal(host)
+    if allowed.everything or not name:
+        return None if allowed.everything else Reason.BAD_ADDRESS
+    number = _number_of(name)
+    return refusal(host, number, allowed) if number else None
+
+
+def read_allowed(written: Iterable[str], own_host: str = "") -> Allowed:
+    """Read the list `private`: networks (`10.1.0.0/16`, `127.0.0.1`, `fd00::/8`) and hosts (`.intranet.example`).
+
+    A source's `own_host` is allowed too where it is a number or this machine: who names it knows where it leads.
+
+    >>> read_allowed(["127.0.0.1", "wiki.example"], "localhost").hosts
+    ('wiki.example', 'localhost')
+    """
+    hosts, networks = [], []
+    for text in written:
+        try:
+            networks.append(ipaddress.ip_network(text.strip("[]")))
+        except ValueError:
+            if text == "*" or "/" in text or text.rpartition(".")[2].isdecimal():
+                raise ConfigError(f"private: {text[:200]!r} is neither a network nor a host") from None
+            hosts.append(host_pattern(text, "private"))
+    if own_host == "localhost":
+        hosts.append(own_host)
+    elif number := _number_of(_normal(own_host)):
+        networks.append(ipaddress.ip_network(number))
+    return Allowed(tuple(hosts), tuple(networks))
+
+
+def describe_refusal(host: str, reason: Reason) -> str:
+    """Say why a host is not talked to and, where a person may allow it, the line that does.
+
+    >>> describe_refusal("[fd00::1]", Reason.PRIVATE_ADDRESS).partition("; ")[2].partition(" (")[0]
+    'if it may be asked, the line of its source: private = ["fd00::1"]'
+    """
+    if reason is not Reason.PRIVATE_ADDRESS:
+        return reason.meaning
+    line = f'private = ["{host.strip("[]")}"] (listed files: private = true; warc_at: warc_private = true)'
+    return f"{reason.meaning}; if it may be asked, the line of its source: {line}"
+
+
+def _is_public(number: IPv4Address | IPv6Address) -> bool:
+    if isinstance(number, IPv4Address):
+        return not any(number in network for network in _CLOSED_IPV4)
+    return number in _OPEN_IPV6 and not any(number in network for network in _CLOSED_IPV6)
+
+
+def _unwrap(number: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    """Return the IPv4 number that an IPv6 one stands for; any other as it is."""
+    if isinstance(number, IPv6Address) and number not in _NO_WRAPPERS:
+        for network, shift in _WRAPPERS:
+            if number in network:
+                return IPv4Address(int(number) >> shift & 0xFFFFFFFF)
+    return number
+
+
+def _normal(host: str) -> str:
+    """Return the normal spelling of a host, so that `0x7f.1` and 2130706433 are 127.0.0.1; empty for what is none."""
+    bare = host.strip("[]")
+    url = normalise(f"http://[{bare.partition('%')[0]}]/" if ":" in bare else f"http://{bare}/").url
+    return parts(url).host.strip("[]") if url else ""
+
+
+def _number_of(name: str) -> str:
+    """Return the number that a normal host is; empty for a name that has to be resolved."""
+    if name == "localhost" or name.endswith(".localhost"):  # loopback, whoever resolves it (RFC 6761)
+        return "127.0.0.1"
+    try:
+        return str(ipaddress.ip_address(name))
+    except ValueError:
+        return ""
