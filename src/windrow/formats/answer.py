@@ -1,7 +1,8 @@
 """An HTTP/1.1 answer taken apart as it arrives (RFC 9112): its head once, then its body without framing.
 
-Servers are strangers: a bare line feed ends a line too, a folded line is joined, a line without a colon
-is passed over. What cannot be understood, or would have no end, is refused.
+Servers are strangers: a bare line feed ends a line too, a folded line is read as one, a line without a colon
+is passed over. What cannot be understood, or would have no end, is refused. An answer that others may read in another
+way is read once, kept as it came, and the line is closed behind it.
 """
 
 from __future__ import annotations
@@ -16,11 +17,17 @@ from windrow.reasons import Reason
 HEAD = 1 << 16
 """Most bytes of a head, of the trailers, and of all heads before the last."""
 
+_LINES = 16
+"""Bytes of chunks' own lines that may come for each byte of a body, beyond the first `HEAD`."""
+
 _LINE = 4096  # most bytes of a line that tells a chunk's size
 _NAME = b"HTTP/"  # with which an answer begins
 _STATUS = re.compile(rb"HTTP/(\d)\.(\d) ++(\d{3})(?:[ \t][^\r\n]*+)?\r?\n")
 _END = re.compile(rb"\n\r?\n")
 _FRAMING = re.compile(rb"\n(content-length|transfer-encoding|connection)[ \t]*+:[ \t]*+([^\r\n]*+)", re.IGNORECASE)
+_BLANK = b" \t"  # what may stand around a value: `bytes.strip()` alone takes off vertical tabs and form feeds too
+_CONTROLS = bytes({*range(32)} - {*b"\t\r\n"})
+_SPACED_NAME = re.compile(rb"\n[^\r\n:]*+(?<=[ \t]):")
 _NOTHING: frozenset[bytes] = frozenset()
 _FOLD = re.compile(rb"\r?\n[ \t]++")
 _SIZE = re.compile(rb"[ \t]*+([0-9A-Fa-f]{1,16})[ \t]*+(?:;[^\n]*+\n|\r?\n)")
@@ -29,7 +36,7 @@ _TINY = 1024  # bytes of a chunk that is handed on together with others'
 
 
 class AnswerHead(NamedTuple):
-    """The head of an answer: `text` is all of it as it came, but for folded lines, which are joined.
+    """The head of an answer: `text` is all of it as it came.
 
     `size` is that of the body, where it is told before; `stays` says that the line outlives the answer.
     """
@@ -51,7 +58,19 @@ class AnswerReader:
     (200, [b'hel', b'lo'], True, True)
     """
 
-    __slots__ = ("_before", "_begin", "_chunks", "_head", "_left", "_where", "_write", "begun", "done", "keep")
+    __slots__ = (
+        "_before",
+        "_begin",
+        "_chunks",
+        "_head",
+        "_left",
+        "_stays",
+        "_where",
+        "_write",
+        "begun",
+        "done",
+        "keep",
+    )
 
     def __init__(self, where: str, begin: Callable[[AnswerHead], None], write: Callable[[memoryview], None]) -> None:
         """Give the head to `begin` and pieces of the body to `write`; a piece is valid for the call only.
@@ -65,6 +84,7 @@ class AnswerReader:
         self._before = 0  # bytes of blank lines and interim heads that came before the last head
         self._left = 0  # bytes of the body that are to come; -1: all until the line ends
         self._chunks: _Chunks | None = None
+        self._stays = True  # as far as interim heads tell
         self.begun = False  # something came
         self.done = False
         self.keep = False  # the line may be used again
@@ -126,10 +146,13 @@ class AnswerReader:
             head = read_head(bytes(held[at:end]), self._where)
             if head.status >= 200:
                 break
+            self._stays = self._stays and head.stays
             if head.status == 101:
                 raise TerminalFailure(f"{self._where}: another protocol, unasked", Reason.PROTOCOL_ERROR)
             at = end
         self._head = None
+        if not self._stays:
+            head = head._replace(stays=False)
         self._frame(head)
         self._begin(head)
         return block[end - start :]
@@ -149,7 +172,7 @@ class AnswerReader:
 class _Chunks:
     """A chunked body (RFC 9112, section 7.1)."""
 
-    __slots__ = ("_behind", "_left", "_line", "_trailer", "_where", "_write", "done")
+    __slots__ = ("_behind", "_left", "_line", "_room", "_trailer", "_where", "_write", "done")
 
     def __init__(self, where: str, write: Callable[[memoryview], None]) -> None:
         self._where = where
@@ -158,6 +181,7 @@ class _Chunks:
         self._line: bytearray | None = bytearray()  # of the size, or None within a chunk
         self._behind = False  # a chunk is through, but for the end of its line
         self._trailer: int | None = None  # bytes of trailers so far
+        self._room = HEAD  # bytes of lines that may still come
         self.done = False
 
     def feed(self, block: memoryview) -> int:
@@ -174,6 +198,7 @@ class _Chunks:
                     self._write(block[at : at + size])
                 at += size
                 self._left -= size
+                self._room += _LINES * size
                 if not self._left:
                     at = self._next(block, at)
                 continue
@@ -199,9 +224,16 @@ class _Chunks:
         found = _NEXT.match(block, at)
         if found and (size := int(found[1], 16)):
             self._left = size
+            self._pass(found.end() - at)
             return found.end()
         self._line, self._behind = bytearray(), True
         return at
+
+    def _pass(self, size: int) -> None:
+        """Count the bytes of a line; many that are each of a lawful size may not take far more than the body."""
+        self._room -= size
+        if self._room < 0:
+            raise TerminalFailure(f"{self._where}: a chunked body that is mostly lines", Reason.PROTOCOL_ERROR)
 
     def _told(self, line: bytes) -> None:
         """Take a whole line: the end of a chunk, the size of the next, or a trailer."""
@@ -210,9 +242,10 @@ class _Chunks:
             self._trailer += len(line)
             if self._trailer > HEAD:
                 raise TerminalFailure(f"{self._where}: endless trailers", Reason.PROTOCOL_ERROR)
-            self.done = not line.strip()
+            self.done = not line.strip(b" \t\r\n")
             return
-        if self._behind and not line.strip():
+        self._pass(len(line))
+        if self._behind and not line.strip(b" \t\r\n"):
             self._behind = False
             return
         found = _SIZE.fullmatch(line)
@@ -230,30 +263,46 @@ def read_head(text: bytes, where: str) -> AnswerHead:
     first = _STATUS.match(text)
     if not first:
         raise TerminalFailure(f"{where}: no answer in HTTP/1.1", Reason.PROTOCOL_ERROR)
+    joined, odd = text, False
     if b"\n " in text or b"\n\t" in text:
-        text = _FOLD.sub(b" ", text)
+        joined = _FOLD.sub(b" ", text)
+        odd = text[first.end()] in _BLANK  # there is no field yet that it could go on with
     said: dict[bytes, bytes] = {}
-    for name, value in _FRAMING.findall(text):
+    for name, value in _FRAMING.findall(joined):
         known = name.lower()
         said[known] = said[known] + b"," + value if known in said else value
     status, old = int(first[3]), first[1] == b"1" and first[2] == b"0"
-    words = {one.strip() for one in said[b"connection"].lower().split(b",")} if b"connection" in said else _NOTHING
-    stays = b"keep-alive" in words if old else b"close" not in words
+    words = {*_words(said[b"connection"])} if b"connection" in said else _NOTHING
+    stays = (b"keep-alive" in words if old else b"close" not in words) and not odd and not _is_odd(joined)
     if status in {204, 304} or status < 200:
         return AnswerHead(status, text, 0, chunked=False, stays=stays)
     told = said.get(b"content-length")
     if b"transfer-encoding" in said:
-        chunked = said[b"transfer-encoding"].rpartition(b",")[2].strip().lower() == b"chunked"
-        return AnswerHead(status, text, None, chunked, stays and chunked and told is None)
+        codings = _words(said[b"transfer-encoding"])
+        chunked = codings[-1] == b"chunked"
+        certain = told is None and codings.count(b"chunked") == 1 and not old
+        return AnswerHead(status, text, None, chunked, stays and chunked and certain)
     size = None if told is None else _length(told, where)
     return AnswerHead(status, text, size, chunked=False, stays=stays and size is not None)
+
+
+def _words(value: bytes) -> list[bytes]:
+    """Return the words of a field's value, which commas part, in lower case."""
+    return [word.strip(_BLANK) for word in value.lower().split(b",")]
+
+
+def _is_odd(head: bytes) -> bool:
+    """Tell whether a head holds what some read in another way: control characters, lone CR, a blank before a colon."""
+    if head.translate(None, _CONTROLS) != head or head.count(b"\r") != head.count(b"\r\n"):
+        return True
+    return (b" :" in head or b"\t:" in head) and _SPACED_NAME.search(head) is not None
 
 
 def _length(told: bytes, where: str) -> int:
     """Read Content-Length; one that is told twice must agree with itself."""
     if told.isdigit() and len(told) < 19:
         return int(told)
-    one, *more = {one.strip() for one in told.split(b",")}
+    one, *more = {*_words(told)}
     if not more and one.isdigit() and len(one) < 19:
         return int(one)
     raise TerminalFailure(f"{where}: no telling how long the answer is", Reason.PROTOCOL_ERROR)
