@@ -13,6 +13,7 @@ import pytest
 from tests.servers.tls import Papers
 from tests.transports.bag import Bag
 from windrow.errors import TransportError
+from windrow.formats.http import as_utf_8
 from windrow.model import Allowed, Secret, Site
 from windrow.politeness.guard import read_allowed
 from windrow.reasons import Reason
@@ -144,6 +145,26 @@ def test_what_no_server_should_say_is_refused_while_the_line_is_open(answer: byt
 )
 def test_a_line_that_ends_too_early_is_told_from_a_whole_answer(answer: bytes) -> None:
     assert refused(answer, close=True) is Reason.INTERRUPTED
+
+
+def test_a_folded_head_is_read_as_one_line_and_kept_as_it_came() -> None:
+    head = (
+        OK + b"Content-Type: text/html;\r\n\tcharset=utf-8\r\nX: a\r\n Content-Length: 3\r\nContent-Length: 5\r\n\r\n"
+    )
+    reply, bag = told(head + b"hello")
+    assert (bag.head, bytes(bag.content)) == (head, b"hello")
+    assert (reply.fields["content-type"], reply.fields["x"]) == ("text/html; charset=utf-8", "a Content-Length: 3")
+
+
+def test_a_folded_coding_is_kept_under_another_name_like_any_other() -> None:
+    reply, bag = told(OK + b"Transfer-Encoding:\r\n chunked\r\nX: a\r\n b\r\n\r\n5\r\nhello\r\n0\r\n\r\n")
+    assert (reply.status, bytes(bag.content)) == (200, b"hello")
+    assert bag.head == OK + b"x-orig-transfer-encoding:\r\n chunked\r\nX: a\r\n b\r\n\r\n"
+
+
+def test_a_value_keeps_its_last_letter() -> None:
+    reply, _ = told(OK + "Location: /citt\u00e0 \r\nContent-Length: 5\r\n\r\nhello".encode())
+    assert as_utf_8(reply.fields["location"]) == "/citt\u00e0"
 
 
 def test_an_error_without_a_length_ends_with_its_line() -> None:

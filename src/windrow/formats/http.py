@@ -14,6 +14,9 @@ _LISTS = dict.fromkeys(("content-encoding", "content-language", "link", "transfe
 _LISTS["x-robots-tag"] = "\n"
 """Fields that may come in several lines (RFC 9110, section 5.3), and what stands between their values."""
 
+_AROUND = " \t\r"
+"""What may stand around a name or a value: `str.strip()` alone takes off half a letter of UTF-8 too, as of à."""
+
 _FOLD = re.compile(r"\r\n[ \t]++")
 _BLANK = re.compile(rb"[\r\n]*+")  # some servers begin with it (RFC 9112, section 2.2)
 _HEAD_END = re.compile(rb"\r\n\r\n|\n\n")
@@ -58,7 +61,9 @@ def read_head(head: bytes) -> HttpHead:
     word = first.split(" ")[1:2]
     status = int(word[0]) if word and word[0].isascii() and word[0].isdecimal() and len(word[0]) == 3 else None
     split = (line.partition(":") for line in lines)
-    return HttpHead(status, joined((name.strip(), value.strip()) for name, colon, value in split if colon))
+    return HttpHead(
+        status, joined((name.strip(_AROUND), value.strip(_AROUND)) for name, colon, value in split if colon)
+    )
 
 
 def joined(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

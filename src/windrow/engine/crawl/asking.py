@@ -265,7 +265,7 @@ def _strange(status: int, fields: Mapping[str, str], *, ranged: bool) -> tuple[R
     if "transfer-encoding" not in fields:
         return None
     told = fields["transfer-encoding"].lower().split(",")
-    strange = [one.strip() for one in told if one.strip() not in {"", "chunked", "identity"}]
+    strange = [one for word in told if (one := word.strip(" \t")) not in {"", "chunked", "identity"}]
     return (Reason.UNSUPPORTED, f"sent in {', '.join(strange)[:200]}, unasked") if strange else None
 
 
