@@ -14,6 +14,7 @@
     │   ├── StoreUnreachable    a store's server does not answer                  transient
     │   └── StoreDamaged        a store's file is no database any more
     ├── StepError               a step cannot read what it was given
+    ├── ReaderFailed            a process that reads documents ends before its first one
     └── TransportError          a fetch did not succeed
         ├── TransientFailure    may succeed when tried again                      transient
         └── TerminalFailure     will fail again
@@ -143,6 +144,12 @@ class StepError(WindrowError):
         self.reason: Reason = reason
         self.line = line
         self.column = column
+
+
+class ReaderFailed(WindrowError):
+    """A process that reads documents ends before its first one: that is no document's fault."""
+
+    hint = "let it have more memory (`ulimit -v`, the limit of its container), then: windrow run"
 
 
 class TransportError(WindrowError):

@@ -467,7 +467,7 @@ class Limits:
     total: int = 8 * 2**30
     ratio: int = 200
     elements: int = 5_000_000
-    seconds: float = 120.0
+    seconds: float = 120.0  # of CPU time: a machine that is busy or pauses changes nothing
     memory: int = 2 * 2**30
     spare: int = 256 * 2**20  # room that must stay free on the disk
     answer: float = 120.0  # seconds for the whole answer to one question of a crawl

@@ -111,7 +111,7 @@ class Reason(StrEnum):
     WRONG_ROOT = "wrong_root", "the root element is not the one its name announces"
     NO_SCHEMA = "no_schema", "no schema is named for this kind of document"
     TOO_MANY_ELEMENTS = "too_many_elements", "the document has more elements than the limit"
-    TIME_LIMIT = "time_limit", "reading it took longer than the limit"
+    TIME_LIMIT = "time_limit", "reading it took more CPU time than the limit, or slept for ten times as long"
     MEMORY_LIMIT = "memory_limit", "reading it took more memory than the limit"
     WORKER_DIED = "worker_died", "the worker process died while reading it, twice"
     STEP_FAILED = "step_failed", "the reader itself failed; the finding has the details"

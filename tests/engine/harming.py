@@ -68,8 +68,8 @@ def rules(*told):
 HARM = replace(ROAM, discovery=replace(CRAWL, rules=rules))
 
 
-def harm(root: Path, *seeds: str, patience: float = 2.0) -> int:
-    """Crawl sites, one a seed, in a workspace; the engine waits `patience` seconds for one reading."""
+def harm(root: Path, *seeds: str, patience: float = 1.0) -> int:
+    """Crawl sites, one a seed, in a workspace; one reading may take `patience` seconds of CPU time."""
     heartbeat.READING = patience
     limits = replace(LIMITS, memory=256 << 20)
     sources = [replace(source([seed]), name=f"site{number}") for number, seed in enumerate(seeds)]

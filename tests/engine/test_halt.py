@@ -16,6 +16,10 @@ from tests.engine.roaming import faults, roam, source, told
 from tests.servers.sites import HOSTS
 
 HERE = Path(__file__).parents[2]
+PATIENCE = 120
+"""Seconds that a busy machine has for anything."""
+FEW = 60
+"""Requests that a crawl does not make any more: with its delay they would take three seconds."""
 
 
 @pytest.fixture
@@ -24,7 +28,7 @@ def begun(sites, tmp_path):
     seed = f"{sites.origin('tree')}/p/0.html"
     command = [sys.executable, "-m", "tests.engine.roaming", str(tmp_path), "0.05", seed]
     process = subprocess.Popen(command, cwd=HERE, start_new_session=True, stderr=subprocess.DEVNULL)
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENCE
     while visits(tmp_path) < 10:
         assert process.poll() is None
         assert time.monotonic() < until
@@ -49,10 +53,10 @@ def asked(sites, before):
 
 
 def test_the_first_wish_to_stop_finishes_what_is_in_hand(sites, begun, tmp_path):
+    before = len(sites.lines())
     begun.send_signal(signal.SIGINT)
-    at = time.monotonic()
-    assert begun.wait(20) == 130
-    assert time.monotonic() - at < 5, "the rest of the addresses in hand is not asked"
+    assert begun.wait(PATIENCE) == 130
+    assert len(asked(sites, before)) < FEW, "the rest of the addresses in hand is not asked"
     done = told(tmp_path, "SELECT count(*) FROM attempt WHERE kind = 0")[0][0]
     assert 10 <= done < 128
     assert told(tmp_path, "SELECT count(*) FROM address WHERE due = 0")[0][0] > 10
@@ -61,13 +65,13 @@ def test_the_first_wish_to_stop_finishes_what_is_in_hand(sites, begun, tmp_path)
 
 
 def test_the_second_wish_stops_at_once(sites, begun, tmp_path):
+    before = len(sites.lines())
     begun.send_signal(signal.SIGINT)
     begun.send_signal(signal.SIGINT)
     time.sleep(0.01)
     begun.send_signal(signal.SIGINT)
-    at = time.monotonic()
-    assert begun.wait(20) != 0
-    assert time.monotonic() - at < 5
+    assert begun.wait(PATIENCE) != 0
+    assert len(asked(sites, before)) < FEW
     assert told(tmp_path, "SELECT count(*) FROM address WHERE due = 0")[0][0] > 0
 
 
@@ -79,13 +83,13 @@ def test_a_fetcher_that_dies_loses_nothing(sites, begun, tmp_path):
     assert len(working) == 1, "one process walks the host"
     os.kill(working[0], signal.SIGKILL)
     known = visits(tmp_path)
-    until = time.monotonic() + 30
+    until = time.monotonic() + PATIENCE
     while visits(tmp_path) < known + 20:
         assert begun.poll() is None
         assert time.monotonic() < until, "the walk goes on in another process"
         time.sleep(0.05)
     begun.send_signal(signal.SIGINT)
-    assert begun.wait(20) == 130
+    assert begun.wait(PATIENCE) == 130
     paths = asked(sites, before)
     assert len(paths) - len(set(paths)) <= 6, "what it had not told of yet is asked again"
     lost = told(
@@ -118,7 +122,7 @@ def connected(pid, port):
 
 def test_the_next_run_goes_on(sites, begun, tmp_path):
     begun.send_signal(signal.SIGTERM)
-    assert begun.wait(20) == 130
+    assert begun.wait(PATIENCE) == 130
     before = len(sites.lines())
     first = {url for (url,) in told(tmp_path, "SELECT a.url FROM attempt v JOIN address a ON a.digest = v.address")}
     assert roam(tmp_path, source([f"{sites.origin('tree')}/p/0.html"])) == 0

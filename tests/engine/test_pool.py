@@ -1,8 +1,13 @@
+import os
 import pickle
+import signal
+import sys
 from datetime import UTC, datetime
 from itertools import pairwise
+from pathlib import Path
+from subprocess import PIPE, Popen, run
 from threading import Thread
-from time import monotonic
+from time import monotonic, sleep
 from types import MappingProxyType, SimpleNamespace
 
 import pytest
@@ -15,6 +20,8 @@ from windrow.engine.steps.worker import Outbox, WorkerConfig, received
 from windrow.model import FetchRequest, Finding, Item, Limits, Reading
 from windrow.reasons import Reason
 from windrow.stores.archive import ArchiveWriter, CaptureSink
+
+HERE = Path(__file__).parents[2]
 
 
 def kept(folder, words, *, retakes=0, **options):
@@ -29,17 +36,23 @@ def kept(folder, words, *, retakes=0, **options):
     return jobs
 
 
+def pooled(folder, words, pulse=None, *, retakes=0, options=MappingProxyType({}), batch=4, **limits):
+    """Keep words in an archive and read them in a pool with tight limits."""
+    jobs = kept(folder, words, retakes=retakes, **options)
+    pool = Pool(WorkerConfig(TOY, folder, Limits(**limits), {}), size=2, batch=batch)
+    try:
+        for job, done in pool.run(iter(jobs), pulse=pulse):
+            yield job.item.key, done.result
+    finally:
+        pool.close()
+
+
 @pytest.fixture
 def read(tmp_path):
-    """Keep words in an archive and read them in a pool with tight limits."""
+    """Return what reads words in a pool."""
 
-    def run(words, pulse=None, *, retakes=0, options=MappingProxyType({}), **limits):
-        jobs = kept(tmp_path, words, retakes=retakes, **options)
-        pool = Pool(WorkerConfig(TOY, tmp_path, Limits(**limits), {}), size=2, batch=4)
-        try:
-            return [(job.item.key, done.result) for job, done in pool.run(iter(jobs), pulse=pulse)]
-        finally:
-            pool.close()
+    def run(words, pulse=None, **options):
+        return [*pooled(tmp_path, words, pulse, **options)]
 
     return run
 
@@ -51,16 +64,76 @@ def test_results_come_in_order(read):
     assert all(reading.done and reading.count == len(word) for word, reading in results)
 
 
-def test_a_hanging_document_is_stopped_and_the_others_are_read(read):
-    results = read(["a", "sleep", "b", "c", "sleep", "d", "e"], seconds=0.5)
-    assert [word for word, _ in results] == ["a", "sleep", "b", "c", "sleep", "d", "e"]
-    for word, reading in results:
-        assert reading.reason == (Reason.TIME_LIMIT if word == "sleep" else None)
+@pytest.mark.parametrize(
+    ("word", "said"), [("spin", "after 0.5 seconds of CPU time"), ("sleep", "after 5 seconds by the clock: it sleeps")]
+)
+def test_a_hanging_document_is_stopped_and_the_others_are_read(read, word, said):
+    words = ["a", word, "b", "c", word, "d", "e"]
+    results = read(words, seconds=0.5)
+    assert [name for name, _ in results] == words
+    for name, reading in results:
+        assert reading.reason == (Reason.TIME_LIMIT if name == word else None)
+        assert [one.message for one in reading.findings] == ([f"stopped {said}"] if name == word else [])
+
+
+STOPPED = """
+import sys
+from pathlib import Path
+from tests.engine.test_pool import kept, pooled
+for _, reading in pooled(Path(sys.argv[1]), ["spin for a second"] * 4, batch=1, seconds=2):
+    print(reading.reason, reading.count, flush=True)
+"""
+
+
+def test_a_pause_of_all_processes_is_not_the_document_that_was_read(tmp_path):
+    """As with a machine that is suspended: the clock goes on, and no CPU time passes."""
+    command = [sys.executable, "-c", STOPPED, str(tmp_path)]
+    with Popen(command, cwd=HERE, start_new_session=True, stdout=PIPE, text=True) as process:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        os.killpg(process.pid, signal.SIGSTOP)
+        sleep(3)  # longer than a document may take
+        os.killpg(process.pid, signal.SIGCONT)
+        assert [first, *process.stdout] == ["None 17\n"] * 4
+
+
+LIMITED = """
+import resource, sys
+from multiprocessing import forkserver
+from pathlib import Path
+from tests.engine.test_pool import pooled
+folder, room = Path(sys.argv[1]), int(sys.argv[2])
+assert [reading.reason for _, reading in pooled(folder / "before", ["a"])] == [None]
+server = forkserver._forkserver._forkserver_pid
+most = int(Path(f"/proc/{server}/statm").read_text().split()[0]) * resource.getpagesize() + room
+resource.prlimit(server, resource.RLIMIT_AS, (most, most))
+for key, reading in pooled(folder / "after", ["a", "eat", "b"]):
+    print(key, reading.reason, flush=True)
+"""
+
+
+def limited(folder, room):
+    """Read words where readers may have so many bytes of memory beside what they begin with, by a hard limit."""
+    command = [sys.executable, "-c", LIMITED, str(folder), str(room)]
+    return run(command, cwd=HERE, capture_output=True, text=True, check=False)
+
+
+def test_a_hard_limit_of_memory_that_is_there_is_kept(tmp_path):
+    done = limited(tmp_path, 256 << 20)
+    assert done.stdout.splitlines() == ["a None", "eat memory_limit", "b None"]
+    assert done.returncode == 0
+
+
+def test_a_reader_that_ends_before_its_first_document_is_no_documents_fault(tmp_path):
+    done = limited(tmp_path, 8 << 20)
+    assert "a process that reads documents may have" in done.stderr
+    assert "ReaderFailed: a process that reads documents ended with 1 before its first document" in done.stderr
+    assert (done.stdout, done.returncode) == ("", 1)
 
 
 def test_while_a_document_takes_its_time_the_lease_can_be_renewed(read):
     beats = []
-    read(["sleep"], pulse=lambda: beats.append(monotonic()), seconds=3.5)
+    read(["spin"], pulse=lambda: beats.append(monotonic()), seconds=3.5)
     assert beats[-1] - beats[0] > 2
     assert max(later - earlier for earlier, later in pairwise(beats)) < 2
 
@@ -110,14 +183,14 @@ def test_a_steps_own_fault_is_a_finding(read):
 
 def test_a_step_that_was_stopped_is_taken_again_and_told_why(read):
     words = ["a", "sleep unless stopped", "b", "die unless stopped", "eat unless stopped", "fail unless stopped", "c"]
-    results = read(words, retakes=1, seconds=2, memory=256 << 20)
+    results = read(words, retakes=1, seconds=0.3, memory=256 << 20)
     assert [word for word, _ in results] == words
     told = {word.split()[0]: reading.findings[0].message for word, reading in results if reading.findings}
     assert told == {"sleep": "time_limit", "die": "worker_died", "eat": "memory_limit", "fail": "step_failed"}
 
 
 def test_a_step_that_is_stopped_each_time_has_its_first_end_as_its_reason(read):
-    results = read(["a", "sleep, then die", "b", "die", "sleep"], retakes=2, seconds=1)
+    results = read(["a", "sleep, then die", "b", "die", "sleep"], retakes=2, seconds=0.2)
     found = [reading.reason for _, reading in results]
     assert found == [None, Reason.TIME_LIMIT, None, Reason.WORKER_DIED, Reason.TIME_LIMIT]
 

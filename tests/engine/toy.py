@@ -1,12 +1,33 @@
-"""A tiny collection whose steps do what a test tells them: sleep, eat memory, die, fail."""
+"""A tiny collection whose steps do what a test tells them: sleep, spin, eat memory, die, fail."""
 
 import os
+import re
 import signal
 import time
 
 from windrow.contract import Collection, Listing, Members, Read
 from windrow.model import Finding, Member, Offer, OfferingHost, Reading, Status
 from windrow.reasons import Reason
+
+
+def spin_for_a_second():
+    until = time.process_time() + 1
+    while time.process_time() < until:
+        pass
+
+
+def fail():
+    raise KeyError("a fault of the step's own")
+
+
+ACTS = {
+    "sleep": lambda: time.sleep(60),
+    "spin": lambda: re.match(r"(a+)+b", "a" * 60),  # in a library, and without an end
+    "spin for a second": spin_for_a_second,
+    "die": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "eat": lambda: bytearray(8 << 30),
+    "fail": fail,
+}
 
 
 def obey(task):
@@ -17,14 +38,7 @@ def obey(task):
         word = word.split()[0]
     if word == "sleep, then die":
         word = "die" if task.stopped else "sleep"
-    if word == "sleep":
-        time.sleep(60)
-    if word == "die":
-        os.kill(os.getpid(), signal.SIGKILL)
-    if word == "eat":
-        bytearray(8 << 30)
-    if word == "fail":
-        raise KeyError("a fault of the step's own")
+    ACTS.get(word, int)()
     return Reading(count=len(word))
 
 

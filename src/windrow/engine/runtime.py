@@ -1,14 +1,18 @@
-"""Signals, garbage collection, and the server that child processes are forked from."""
+"""Signals, limits, garbage collection, and the server that child processes are forked from."""
 
 from __future__ import annotations
 
+import fcntl
 import gc
 import multiprocessing
+import os
+import resource
 import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from multiprocessing import forkserver, resource_tracker, spawn
+from multiprocessing import forkserver, parent_process, resource_tracker, spawn
+from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from threading import local
 from types import FrameType
@@ -47,6 +51,30 @@ def rare_gc() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*before)
+
+
+def lower_limit(kind: int, wanted: int) -> int:
+    """Set a limit of this process (a `resource.RLIMIT_...`), and return it: never above the limits that it has."""
+    limits = resource.getrlimit(kind)
+    allowed = min([wanted, *(one for one in limits if one != resource.RLIM_INFINITY)])
+    resource.setrlimit(kind, (allowed, limits[1]))
+    return allowed
+
+
+def end_with_parent() -> None:
+    """Have the kernel kill this process when the one that started it ends, however that ends.
+
+    The parent alone holds the other end of its sentinel, a pipe to which nothing is written any more. So its end is
+    the only event there, and its signal ends a process that is in a library, too. What is forked from the server would
+    else keep the server alive, which ends when no process of the run is left.
+    """
+    parent = parent_process()
+    assert parent is not None
+    fcntl.fcntl(parent.sentinel, fcntl.F_SETOWN, os.getpid())
+    fcntl.fcntl(parent.sentinel, fcntl.F_SETSIG, signal.SIGKILL)
+    fcntl.fcntl(parent.sentinel, fcntl.F_SETFL, os.O_ASYNC)
+    if wait([parent.sentinel], 0):  # it ended before
+        os._exit(1)
 
 
 CONTEXT = multiprocessing.get_context("forkserver")

@@ -90,7 +90,7 @@ WORKSPACE = (
     Setting("limits.total", SIZE, _LIMITS.total, "most bytes of all members of an archive, inflated"),
     Setting("limits.ratio", count(1, 10**5), _LIMITS.ratio, "most bytes that one packed byte may become"),
     Setting("limits.elements", count(1, 10**10), _LIMITS.elements, "most elements of one document"),
-    Setting("limits.seconds", DURATION, _LIMITS.seconds, "longest time to read one document"),
+    Setting("limits.seconds", DURATION, _LIMITS.seconds, "CPU time to read one document"),
     Setting("limits.memory", SIZE, _LIMITS.memory, "most memory to read one document"),
     Setting("limits.spare", SIZE, _LIMITS.spare, "room that must stay free on the disk"),
     Setting("limits.answer", DURATION, _LIMITS.answer, "longest time for the whole answer to one request of a crawl"),

@@ -114,7 +114,7 @@ SETTINGS = (
     Setting("pages.limits.member", SIZE, LIMITS.member, "most bytes of one answer, inflated"),
     Setting("pages.limits.ratio", count(1, 10**5), LIMITS.ratio, "most bytes that one packed byte may become"),
     Setting("pages.limits.answer", DURATION, LIMITS.answer, "longest time for one whole answer"),
-    Setting("pages.limits.seconds", DURATION, LIMITS.seconds, "longest time to read one page"),
+    Setting("pages.limits.seconds", DURATION, LIMITS.seconds, "CPU time to read one page"),
     Setting("pages.limits.memory", SIZE, LIMITS.memory, "most memory to read one page"),
 )
 

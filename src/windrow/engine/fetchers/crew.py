@@ -54,7 +54,8 @@ class _Member:
         self.watch = Watch()
         told = (theirs, prefix, keep, self.watch.board)
         self.process: BaseProcess = CONTEXT.Process(target=_fetch, args=told, daemon=True)
-        self.overdue = False  # it was ended since it did not report any more
+        self.killed = False  # since it did not report any more
+        self.overdue = False  # for what it read: the run was not to stop
         start(self.process)
         theirs.close()
         self._outbox: SimpleQueue[FetcherMessage] = SimpleQueue()
@@ -153,8 +154,8 @@ class Crew:
         """Return what happened, after at most `timeout` seconds; a process that does not report is ended."""
         found: list[Event] = []
         for member in self._members.values():
-            if not member.overdue and member.watch.overdue(stopping=self._halted):
-                member.overdue = True
+            if not member.killed and member.watch.overdue(member.process.pid or 0, stopping=self._halted):
+                member.killed, member.overdue = True, not self._halted
                 member.process.kill()
         for pipe in wait(list(self._members), timeout) if self._members else []:
             member = self._members[pipe]  # type: ignore[index]

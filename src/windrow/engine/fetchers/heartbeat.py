@@ -2,35 +2,35 @@
 
 A fetcher reads what strangers sent in its only loop. While it does, it shows of which address the bytes are. A reading
 that takes too long is ended from within where Python or its `re` is at work. A library cannot be ended so: then there
-is no beat any more, and the engine ends the process, which costs what it had in hand and nothing else.
+is no beat any more, and the engine ends the process, which costs what it had in hand and nothing else. What counts is
+CPU time: a machine that is busy or pauses ends no reading.
 """
 
 from __future__ import annotations
 
 import resource
 import signal
-import time
 from ctypes import c_longlong
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-from windrow.engine.runtime import CONTEXT
+from windrow.engine.runtime import CONTEXT, lower_limit
+from windrow.engine.stillness import ASLEEP, Stillness
 from windrow.errors import StepError
 from windrow.reasons import Reason
 
 READING = 20.0
-"""Seconds that a process may spend on one reading before the engine ends it, whatever library it is in."""
+"""Seconds of CPU time that a reading may take before the engine ends the process, whatever library it is in."""
 
 STOPPING = 3.0
-"""The same once the run is to stop."""
+"""Seconds by the clock without a beat after which a process that reads is ended once the run is to stop."""
 
 SILENT = 60.0
 """Seconds without a beat after which it is ended though it reads nothing: it starts, or waits for a slow disk."""
 
 _CPU = 4.0  # seconds of CPU time after which a reading is ended from within
 _TICK = 0.5  # seconds of CPU time between two looks at it
-_GAP = 1.0  # seconds between two looks of the engine that count: it may itself have been stopped meanwhile
 _BEATS, _HOST, _ADDRESS = range(3)
 
 
@@ -44,7 +44,7 @@ class Overdue(StepError):
 
     def __init__(self) -> None:
         """Say so."""
-        super().__init__(f"stopped after {_CPU:g} seconds", Reason.TIME_LIMIT)
+        super().__init__(f"stopped after {_CPU:g} seconds of CPU time", Reason.TIME_LIMIT)
 
 
 class Heartbeat:
@@ -98,17 +98,14 @@ class Watch:
     def __init__(self) -> None:
         """Begin with a new board."""
         self.board = board()
-        self._beats = 0
-        self._silent = 0.0
-        self._looked = time.monotonic()
+        self._stillness = Stillness()
 
-    def overdue(self, *, stopping: bool) -> bool:
+    def overdue(self, pid: int, *, stopping: bool) -> bool:
         """Tell whether the process is to be ended; called often."""
-        at, beats = time.monotonic(), self.board[_BEATS]
-        passed, self._looked = min(at - self._looked, _GAP), at
-        self._silent = self._silent + passed if beats == self._beats else 0.0
-        self._beats = beats
-        return self._silent > ((STOPPING if stopping else READING) if self.board[_HOST] else SILENT)
+        self._stillness.look(pid, self.board[_BEATS])
+        if not self.board[_HOST]:
+            return self._stillness.still > SILENT
+        return self._stillness.busy > READING or self._stillness.still > (STOPPING if stopping else READING * ASLEEP)
 
     def reading(self) -> tuple[int, int] | None:
         """Return host and address of what it reads, None where it reads nothing."""
@@ -125,6 +122,4 @@ def limit_memory(most: int) -> None:
         mine = int(status.partition("VmData:")[2].split(None, 1)[0]) * 1024
     except (OSError, IndexError, ValueError):
         mine = 1 << 30
-    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    wanted = mine + most
-    resource.setrlimit(resource.RLIMIT_DATA, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
+    lower_limit(resource.RLIMIT_DATA, mine + most)

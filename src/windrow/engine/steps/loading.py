@@ -13,7 +13,7 @@ from windrow.engine.phase_tasks import PhaseTasks
 from windrow.engine.run import HarvestRun, Store
 from windrow.engine.steps.due import Due, count, due
 from windrow.engine.steps.stepping import OWN_FAULTS, first_finding, jobs, step_version
-from windrow.errors import StoreError
+from windrow.errors import ReaderFailed, StoreError
 from windrow.model import Finding, Level, Reading, Status
 from windrow.reasons import Reason
 
@@ -36,7 +36,7 @@ def load_step(run: HarvestRun, step: Load | Judge | Summarise) -> None:
             _record(run, step, page, tasks)
             if run.stopping():
                 break
-    except StoreError as error:
+    except (StoreError, ReaderFailed) as error:
         # What is not loaded stays due: the next run goes on here.
         tasks.close(error, error.reason)
         raise

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple, TypeVar
 from windrow.engine.fetchers.message import Done, Job
 from windrow.engine.runtime import CONTEXT, start
 from windrow.engine.steps import worker
+from windrow.engine.stillness import ASLEEP, Stillness
+from windrow.errors import ReaderFailed
 from windrow.model import Finding, Reading
 from windrow.reasons import Reason
 
@@ -61,10 +63,13 @@ class _Batch:
         self.done[at] = done
 
     def blame(self, sent: list[int], at: int, code: int | None, limit: float) -> None:
-        """Note the death of a worker over the `at`-th job sent: `code` is its exit code."""
+        """Note the death of a worker over the `at`-th job sent: `code` is its exit code, None where it was overdue."""
         culprit = sent[max(0, min(at, len(sent) - 1))]
-        if code == -signal.SIGALRM:
-            self.end(culprit, _failed(Reason.TIME_LIMIT, f"stopped after {limit:g} seconds", limit))
+        if code == -signal.SIGPROF:
+            self.end(culprit, _failed(Reason.TIME_LIMIT, f"stopped after {limit:g} seconds of CPU time", limit))
+        elif code is None:
+            asleep = f"stopped after {limit * ASLEEP:g} seconds by the clock: it sleeps"
+            self.end(culprit, _failed(Reason.TIME_LIMIT, asleep, limit * ASLEEP))
         elif sent == [culprit] and culprit == self.suspect:
             self.end(culprit, _failed(Reason.WORKER_DIED, f"its process ended twice, with {code}", 0.0))
         else:
@@ -96,6 +101,8 @@ class _Worker:
         self.hand: deque[_Sent] = deque()
         self.is_quick = False
         self._count = 0  # jobs sent so far
+        self._stillness = Stillness()
+        self._overdue = False  # it was killed for it
 
     @property
     def is_open(self) -> bool:
@@ -113,8 +120,17 @@ class _Worker:
         with suppress(OSError):
             self.pipe.send_bytes(message)
 
+    def watch(self, limit: float) -> None:
+        """Kill the worker where it sleeps over a job: no CPU time passes then."""
+        self._stillness.look(self.process.pid or 0, self.at.value)
+        if self.hand and self.at.value >= 0 and self._stillness.still > limit * ASLEEP:
+            self._overdue = True
+            self.process.kill()
+
     def receive(self) -> _Batch:
         """Receive the results of the oldest batch in hand; raises EOFError or OSError where the worker died."""
+        if not self.hand:
+            raise EOFError
         batch, jobs, _, _ = self.hand[0]
         results = worker.received(self.pipe, len(jobs))
         self.hand.popleft()
@@ -124,12 +140,18 @@ class _Worker:
         return batch
 
     def bury(self, limit: float) -> list[_Batch]:
-        """Note the worker's death at the job that it was at; return the batches that it had in hand."""
+        """Note the worker's death at the job that it was at; return the batches that it had in hand.
+
+        Raises ReaderFailed where it was at none yet: another worker would end as this one did.
+        """
         self.pipe.close()
         self.process.join()
+        code = self.process.exitcode
+        if self.at.value < 0 and self.hand:
+            raise ReaderFailed(f"a process that reads documents ended with {code} before its first document")
         if self.hand:
             batch, jobs, first, _ = self.hand[0]
-            batch.blame(jobs, self.at.value - first, self.process.exitcode, limit)
+            batch.blame(jobs, self.at.value - first, None if self._overdue else code, limit)
         return [one.batch for one in self.hand]
 
     def end(self) -> None:
@@ -207,6 +229,8 @@ class Pool:
 
     def _collect(self, waiting: deque[_Batch]) -> Iterator[_Batch]:
         """Yield batches that are complete; the others go back to the front of `waiting`."""
+        for one in self._workers.values():
+            one.watch(self._config.limits.seconds)
         for pipe in wait(list(self._workers), 1.0):
             one = self._workers[pipe]  # type: ignore[index]
             try:

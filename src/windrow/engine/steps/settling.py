@@ -37,7 +37,7 @@ from windrow.engine.requests.waiting import service_wait
 from windrow.engine.run import Derived, HarvestRun, ValueStore, VersionedStore, VersionStore, WaitingStore
 from windrow.engine.runtime import rare_gc
 from windrow.engine.steps.stepping import OWN_FAULTS, first_finding
-from windrow.errors import ArchiveError, StoreError, WindrowError
+from windrow.errors import ArchiveError, ReaderFailed, StoreError, WindrowError
 from windrow.model import ArchivePlace, Finding, Item, Reading, Recorded, Source, Status, Visit
 from windrow.reasons import Reason
 from windrow.stores.archive import open_response
@@ -94,7 +94,7 @@ class Settling:
             self._read_again()
             if not run.stopping():
                 self._finish()
-        except StoreError as error:
+        except (StoreError, ReaderFailed) as error:
             # The checkpoint stays where it was: the next run goes on here.
             self._tasks.close(error, error.reason)
             raise

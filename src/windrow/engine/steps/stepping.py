@@ -12,6 +12,7 @@ from windrow.engine.ledger import LedgerWriter
 from windrow.engine.phase_tasks import PhaseTasks
 from windrow.engine.run import HarvestRun
 from windrow.engine.steps.due import Due, count, due
+from windrow.errors import ReaderFailed
 from windrow.model import ArchivePlace, Item, Reading, Status
 from windrow.reasons import Reason
 
@@ -103,13 +104,17 @@ def take_step(run: HarvestRun, step: Read) -> None:
     tasks = PhaseTasks(run, phase)
     run.progress.begin(step.phase, total)
     own_version = step_version(run, step)
+    failed = None
     try:
         for page in _results(run, step, states, own_version, tasks):
             _record_page(run, step, page, own_version, tasks)
             if run.stopping():
                 break
+    except ReaderFailed as error:
+        failed = error  # what is not read stays due
+        raise
     finally:
-        tasks.close()
+        tasks.close(failed)
         run.progress.end()
 
 

@@ -7,9 +7,11 @@ import io
 import pickle
 import resource
 import signal
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from ctypes import c_longlong
+from dataclasses import replace
 from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol, cast
@@ -17,7 +19,7 @@ from typing import Any, BinaryIO, NamedTuple, Protocol, cast
 from windrow.contract import NOT_MODIFIED, Answer, Captures, Collection, Derive, Settle, Step, Summarise, Task
 from windrow.engine.fetchers.message import Done, Job
 from windrow.engine.requests.answers import FollowedAnswer, FollowJob, KeptAnswer, body_of, follow
-from windrow.engine.runtime import CONTEXT
+from windrow.engine.runtime import CONTEXT, end_with_parent, lower_limit
 from windrow.errors import MissingExtra, StepError, WindrowError
 from windrow.model import ArchivePlace, Finding, Level, Limits, Reading, Resource
 from windrow.reasons import Reason
@@ -39,6 +41,10 @@ _FEW = 64
 """Findings, members and questions of a result that is small."""
 _RARELY = 20_000
 """Objects made between two collections of cyclic garbage: there is little of it, and a collection costs time."""
+
+
+LEAST = 32 << 20
+"""Bytes of memory beside its own without which a worker does not begin: every document would fail."""
 
 
 class WorkerConfig(NamedTuple):
@@ -218,13 +224,13 @@ def _finding(error: BaseException) -> Finding:
 def main(pipe: Pipe, config: WorkerConfig, at: Any) -> None:
     """Run batches of jobs until the pipe ends; `at` shows the engine which job is in hand.
 
-    The time limit is the kernel's alarm, which ends the process whatever library it is in; the
-    memory limit is the kernel's too. Either way the engine sees which document it was.
+    The time limit is the kernel's, of CPU time: it ends the process whatever library it is in, and a machine that is
+    busy or pauses ends none. The memory limit is the kernel's too. Either way the engine sees which document it was.
     """
+    end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    mine = _address_space()
-    resource.setrlimit(resource.RLIMIT_AS, (mine + config.limits.memory, resource.RLIM_INFINITY))
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    config = config._replace(limits=replace(config.limits, memory=_limit_memory(config.limits.memory)))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     runner = JobRunner(config)
     gc.freeze()
@@ -239,10 +245,10 @@ def main(pipe: Pipe, config: WorkerConfig, at: Any) -> None:
         outbox = Outbox(config)
         for job in jobs:
             began = time.monotonic()
-            signal.setitimer(signal.ITIMER_REAL, config.limits.seconds)
+            signal.setitimer(signal.ITIMER_PROF, config.limits.seconds)
             at.value += 1  # after the time of the one before can no more run out
             outbox.add(runner.run(job), began)
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         try:
             for message in outbox.messages():
                 pipe.send_bytes(message)
@@ -261,11 +267,16 @@ def received(pipe: Pipe, count: int) -> list[Done]:
     return results
 
 
-def _address_space() -> int:
-    try:
-        return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    except OSError:
-        return 1 << 30
+def _limit_memory(most: int) -> int:
+    """Let this process have so many bytes beside what it has now, or fewer where its limit allows no more.
+
+    Returns how many. Ends the process where that is too little to read anything with.
+    """
+    mine = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    room = lower_limit(resource.RLIMIT_AS, mine + most) - mine
+    if room < min(most, LEAST):
+        sys.exit(f"windrow: a process that reads documents may have {max(0, room) >> 20} MB of memory for them")
+    return room
 
 
 def counter() -> Any:
