@@ -31,6 +31,7 @@ from windrow.engine.fetchers.message import (
 from windrow.engine.listed.connection_pool import REST, ConnectionPool, HostQueue
 from windrow.engine.listed.transfer import run_batch
 from windrow.engine.requests.origin_rules import service_of
+from windrow.engine.runtime import end_with_parent
 from windrow.formats.url import parts
 from windrow.stores.archive import ArchiveWriter
 from windrow.transports.registry import transport_for
@@ -168,6 +169,7 @@ async def _serve(pipe: Pipe, archive: ArchiveWriter, unarchived: ArchiveWriter, 
 
 def main(pipe: Pipe, prefix: str, keep: ArchiveSettings, board: Any) -> None:
     """Run a fetcher; the engine starts this in a process of its own, and watches its `board`."""
+    end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     archive = ArchiveWriter(keep.folder, prefix, keep.limits, keep.rotate, keep.agent)
     unarchived = ArchiveWriter(keep.folder, prefix, keep.limits, keep.rotate, keep.agent, archived=False)
