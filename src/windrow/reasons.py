@@ -144,5 +144,16 @@ class Reason(StrEnum):
     CLOCK_WENT_BACK = "clock_went_back", "the machine's clock stood earlier than the last entry"
 
 
+PASSING = frozenset({
+    Reason.TIME_LIMIT, Reason.MEMORY_LIMIT, Reason.WORKER_DIED, Reason.DISK_FAILED, Reason.DISK_FULL,
+})  # fmt: skip
+"""Why a document was not read that may be otherwise the next time: by themselves later runs read it again."""
+
+OWN_FAULTS = PASSING | {Reason.STEP_FAILED, Reason.NO_SCHEMA, Reason.NO_TRANSPORT}
+"""Outcomes of steps that say more about us than about the bytes: never remembered, and the task has failed.
+
+A document with one of the others is read again by another version of the step.
+"""
+
 OVERSIZE = frozenset({Reason.TOO_LARGE, Reason.BOMB_RATIO, Reason.BOMB_TOTAL})
 """What says of an answer that it is more than is read: asked again, it would be as large."""

@@ -9,6 +9,7 @@ from typing import Self
 
 from tests.engine.summarising import PAGES
 from windrow.collections.pages.database.store import SummaryStore
+from windrow.contract import Collection
 from windrow.digest import digest, number
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.run import Harvest
@@ -84,12 +85,17 @@ class Visits:
         self._rows.append(Visit(number(url), url, 0, True, started, 0.25, status, None, reason))
 
 
-def summarise(root: Path, store: type[SummaryStore] = SummaryStore, limits: Limits | None = None) -> int:
+def summarise(
+    root: Path,
+    store: type[SummaryStore] = SummaryStore,
+    limits: Limits | None = None,
+    made: Collection = PAGES,
+) -> int:
     """Summarise what is on record, and return the exit code."""
     session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", limits or Limits()), "test")
     try:
         version_store = store(f"sqlite:///{root / 'summary.sqlite'}")
-        session.harvest(Harvest(PAGES, (), version_store=version_store), fetch=False)
+        session.harvest(Harvest(made, (), version_store=version_store), fetch=False)
         return session.close()
     finally:
         session.ledger.close()

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from tests.crash.place import TRACKER, reached
 from tests.waiting import PATIENCE
 from windrow.app.checkup import check
+from windrow.app.status import WorkspaceState
 from windrow.app.workspace import Windrow
 from windrow.collections.drops.collection import COLLECTION
 from windrow.collections.drops.phase import PHASES
@@ -118,6 +119,10 @@ class Ground(Files):
             return Went(error.exit_code, error)
         assert self.wrong() == []
         return Went(summary.exit_code or 0, None, summary.troubles, summary.notes)
+
+    def status(self) -> WorkspaceState:
+        """Return what `windrow status` tells."""
+        return Windrow(self.root).status()
 
     def wrong(self) -> list[Fault]:
         """Return what `windrow check` finds wrong: captures, standings and tracker must agree."""

@@ -106,14 +106,17 @@ def test_a_zip_that_hangs(place):
     assert made.run().code == 3
     assert time.monotonic() - began < PATIENCE
     assert made.item(key) == ("unzip", "failed", "time_limit")
-    assert made.zip_log(key) == [("TimeLimit", "stopped after 1.5 seconds")]
+    assert made.zip_log(key) == [("TimeLimit", "stopped after 1.5 seconds of CPU time")]
     assert made.tasks("own")[-1][0] == 1
     made.whole(good)
-    assert made.run().code == 0  # what was refused is not tried again unasked
+    assert [made.run().code, made.run().code] == [3, 0]  # it is tried once more, and then it rests
+    (count,) = made.status().unread
+    assert (count.phase, count.reason, count.documents) == ("unzip", "time_limit", 1)
 
     made.configure()
     made.retry(key)
     assert made.run().code == 0
+    assert made.status().unread == ()
     assert made.item(f"{key}/{SOUND}") == ("overview", "done", None)
     assert made.action(key) == ("xml_name", "failed")
     made.whole(good)

@@ -20,6 +20,7 @@ from windrow.engine.ledger.sessions import SourceSession
 from windrow.engine.listed.rest import RestingItem, resting
 from windrow.engine.requests.origin_rules import walked
 from windrow.engine.requests.waiting import ServiceWait
+from windrow.engine.steps.retaking import UnreadCount, count_unread
 from windrow.model import Site, Source
 from windrow.registry import capable, installed
 
@@ -72,6 +73,7 @@ class WorkspaceState:
     states: tuple[StateCount, ...]
     reasons: tuple[ReasonCount, ...]
     resting: tuple[RestingItem, ...] = ()  # what failed in session after session, and when it is asked for again
+    unread: tuple[UnreadCount, ...] = ()  # documents that were not read, and not by their fault
     waits: tuple[ServiceWait, ...] = ()  # documents that wait for answers of services
     left_out: tuple[RuleCount, ...] = ()  # what rules left out of each source, in the last session that met such links
 
@@ -100,6 +102,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
         ),
         count_reasons([*ledger.items.by_reason(), *_crawl_reasons(ledger, sessions_by_source, phases)]),
         _resting(workspace, ledger),
+        tuple(one for made in installed().values() for one in count_unread(ledger, made)),
         _waits(workspace, ledger),
         _left_out(workspace, ledger),
     )  # fmt: skip

@@ -11,7 +11,7 @@ from windrow.cli.kind import reasons, sources
 from windrow.cli.verb import option, verb
 from windrow.cli.voice import Voice
 
-_SAID = {"retry": ("put back to be fetched again", "windrow run"), "cancel": ("ended", "windrow status")}
+_SAID = {"retry": ("put back to be fetched or read again", "windrow run"), "cancel": ("ended", "windrow status")}
 
 
 def _decide(act: str, voice: Voice, names: tuple[str, ...], **narrowed: Any) -> int:
@@ -44,7 +44,7 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
 @verb("retry", examples=["windrow retry https://example.org/a/page", "windrow retry --reason timeout --dry-run"])
 @_options
 def retry(voice: Voice, names: tuple[str, ...], **narrowed: Any) -> int:
-    """Put failed or cancelled work back: the next run fetches it again.
+    """Put failed or cancelled work back: the next run fetches it again, or reads it where a reader failed.
 
     NAME is a file's name, `add/NAME` where it is offered for several actions, or the address of a page.
     Without names, what failed of a source or for a reason is meant. What was loaded before stays.

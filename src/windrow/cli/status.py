@@ -48,6 +48,12 @@ def _head(standing: WorkspaceState) -> str:
     return text
 
 
+def _unread(standing: WorkspaceState) -> list[tuple[object, ...]]:
+    """Return a row for what was not read, and not by its own fault, with when a run reads it again."""
+    told = ((*one[:4], one.due or f"a mended version; windrow retry --reason {one.reason}") for one in standing.unread)
+    return [*told]
+
+
 def _parts(standing: WorkspaceState) -> list[str]:
     head = ["source", "owner", "state", "last good", "items", "new", "changed", "same", "gone", "failed", "next due"]
     rows = [
@@ -77,6 +83,8 @@ def _parts(standing: WorkspaceState) -> list[str]:
         parts += ["", table(["collection", "item", "phase", "status", "items"], standing.states)]
     if standing.reasons:
         parts += ["", table(["reason", "items", "meaning"], standing.reasons)]
+    if standing.unread:
+        parts += ["", table(["collection", "phase", "not read", "documents", "read again after"], _unread(standing))]
     if standing.resting:
         rests = [(one.key, one.sessions, one.until, f"windrow retry {one.key}") for one in standing.resting[:RESTING]]
         parts += ["", table(["rests", "failed in sessions", "asked for again after", "at once with"], rests)]

@@ -10,6 +10,7 @@ from windrow.digest import number
 from windrow.engine.ledger import Lease, Ledger, LedgerWriter
 from windrow.engine.ledger.addresses import ChosenAddress
 from windrow.engine.ledger.lease import holder
+from windrow.engine.ledger.unread import UnreadAddress
 from windrow.engine.requests.origin_rules import walked
 from windrow.model import Finding, Level, Status
 from windrow.reasons import Reason
@@ -21,7 +22,11 @@ RETRY, CANCEL = "retry", "cancel"
 
 
 class Chosen(NamedTuple):
-    """An item as it stands, and the children of its latest fetch; or an address, by its number."""
+    """An item as it stands, and the children of its latest fetch; or an address, by its number.
+
+    The children of an address are its visits that a step did not read, and not by their fault. One that was chosen only
+    for these stands at the phase of that step, not at the first one.
+    """
 
     item: int
     key: str
@@ -36,7 +41,8 @@ def choose(ledger: Ledger, collection: Collection, names: Iterable[str]) -> list
     """
     if crawl := walked(collection):
         digests = [number(url) for name in names if (url := crawl.normal(name))]
-        return [_address(row) for row in ledger.addresses.chosen(collection.name, digests)]
+        known = ledger.addresses.chosen(collection.name, digests)
+        return _addresses(known, ledger.unread.addresses(collection.name, among=digests))
     listing = collection.listing
     wanted = sorted({spelled for key in names for spelled in (key, *(f"{one}/{key}" for one in listing.folders))})
     found = []
@@ -51,19 +57,35 @@ def choose_for(ledger: Ledger, collection: Collection, act: str, source: str, re
     """Find what failed (for `retry`) or waits (for `cancel`), of a source and for a reason; empty means any."""
     if walked(collection):
         rows = ledger.addresses.failing if act == RETRY else ledger.addresses.waiting
-        return [_address(row) for row in rows(collection.name, source, reason)]
+        unread = ledger.unread.addresses(collection.name, source, reason)
+        return _addresses(rows(collection.name, source, reason), unread)
     statuses = (Status.FAILED, Status.CANCELLED) if act == RETRY else (Status.PENDING, Status.RUNNING)
     keys = ledger.items.keys_by_status(collection.name, collection.listing.kind, statuses, source, reason)
     return choose(ledger, collection, keys)
 
 
-def _address(row: ChosenAddress) -> Chosen:
-    status = Status.FAILED if row.failures else Status.PENDING if (row.due or 0) <= 1 else Status.DONE
-    return Chosen(row.digest, row.url, (1, Status.CANCELLED if row.due is None else status), ())
+def _addresses(rows: Iterable[ChosenAddress], unread: Iterable[UnreadAddress]) -> list[Chosen]:
+    """Join addresses with their visits that were not read; those that have nothing but such visits come last."""
+    visits: dict[int, list[UnreadAddress]] = {}
+    for one in unread:
+        visits.setdefault(one.address, []).append(one)
+    found = []
+    for row in rows:
+        status = Status.FAILED if row.failures else Status.PENDING if (row.due or 0) <= 1 else Status.DONE
+        state = (1, Status.CANCELLED if row.due is None else status)
+        found.append(Chosen(row.digest, row.url, state, _visits(visits.pop(row.digest, ()))))
+    rest = [(some[0].address, some[0].url, (some[0].phase, Status.FAILED), some) for some in visits.values()]
+    return found + [Chosen(address, url, state, _visits(some)) for address, url, state, some in rest]
+
+
+def _visits(unread: Iterable[UnreadAddress]) -> tuple[tuple[int, State], ...]:
+    return tuple((one.visit, (one.phase, Status.FAILED)) for one in unread)
 
 
 def retry(ledger: Ledger, collection: Collection, chosen: Iterable[Chosen]) -> int:
     """Have the next run fetch items or addresses again, and return how many; what was loaded of items stays.
+
+    Visits to addresses that a step did not read are read again by it, whatever their pause.
 
     Documents of an item's earlier fetch that are not through yet are ended: those of the new one take
     their place. A cancelled item comes back too.
@@ -92,7 +114,9 @@ def _decide(ledger: Ledger, act: str, collection: Collection, chosen: Sequence[C
             session = writer.sessions.open(holder(), f"{act} {collection.name} {named}")
             if walked(collection):
                 due = 1 if act == RETRY else None
-                writer.addresses.due_at(collection.name, [one.item for one in chosen], due)
+                writer.addresses.due_at(collection.name, [one.item for one in chosen if one.state[0] == 1], due)
+                visits = [visit for one in chosen for visit, _ in one.children]
+                (writer.unread.ask if act == RETRY else writer.unread.remove)(visits)
             else:
                 for one in chosen:
                     _move(writer, session, act, collection, one)

@@ -26,9 +26,10 @@ from windrow.engine.release import Close, release, released
 from windrow.engine.requests.origin_rules import walked
 from windrow.engine.run import Harvest, HarvestRun, Projection, SessionAnswers
 from windrow.engine.runtime import signals_to, warm_up
+from windrow.engine.steps.deriving import derive_step
 from windrow.engine.steps.loading import load_step
 from windrow.engine.steps.pool import Pool
-from windrow.engine.steps.settling import derive_step, settle_step
+from windrow.engine.steps.settling import settle_step
 from windrow.engine.steps.stepping import take_step
 from windrow.engine.steps.worker import WorkerConfig
 from windrow.errors import Stopped, WindrowError

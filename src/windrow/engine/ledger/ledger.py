@@ -17,6 +17,7 @@ from windrow.engine.ledger.listings import ListingQueries, ListingWriter
 from windrow.engine.ledger.requests import RequestQueries, RequestWriter
 from windrow.engine.ledger.sessions import SessionQueries, SessionWriter
 from windrow.engine.ledger.takedowns import TakedownQueries, TakedownWriter
+from windrow.engine.ledger.unread import UnreadQueries, UnreadWriter
 from windrow.engine.ledger.warc_imports import ImportQueries, ImportWriter
 
 
@@ -35,6 +36,7 @@ class LedgerWriter:
         self.captures = CaptureWriter(batch)
         self.takedowns = TakedownWriter(batch)
         self.imports = ImportWriter(batch)
+        self.unread = UnreadWriter(batch)
 
     @property
     def at(self) -> datetime:
@@ -70,6 +72,7 @@ class Ledger:
         self.requests = RequestQueries(self.database)
         self.takedowns = TakedownQueries(self.database)
         self.imports = ImportQueries(self.database)
+        self.unread = UnreadQueries(self.database)
 
     @contextmanager
     def writing(self) -> Iterator[LedgerWriter]:

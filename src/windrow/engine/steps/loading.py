@@ -12,10 +12,10 @@ from windrow.engine.ledger import LedgerWriter
 from windrow.engine.phase_tasks import PhaseTasks
 from windrow.engine.run import HarvestRun, Store
 from windrow.engine.steps.due import Due, count, due
-from windrow.engine.steps.stepping import OWN_FAULTS, first_finding, jobs, step_version
+from windrow.engine.steps.stepping import first_finding, jobs, step_version, take_alone, unread_items
 from windrow.errors import ReaderFailed, StoreError
 from windrow.model import Finding, Level, Reading, Status
-from windrow.reasons import Reason
+from windrow.reasons import OWN_FAULTS, Reason
 
 FEW = 64
 """Documents that are written together, into the store and then on the ledger: a crash between is done again."""
@@ -26,13 +26,14 @@ ROWS = 20_000
 def load_step(run: HarvestRun, step: Load | Judge | Summarise) -> None:
     """Take a Load, Judge or Summarise step: read in the pool, ahead; written here, in order."""
     states = [(run.collection.phase(name), status) for name, status in step.due]
-    total = count(run.ledger, run.collection, step.kind, states)
+    again = [] if isinstance(step, Summarise) else unread_items(run, step, step_version(run, step))
+    total = count(run.ledger, run.collection, step.kind, states) + len(again)
     if not total or run.harvest.store is None:
         return
     tasks = PhaseTasks(run, run.collection.phase(step.phase))
     run.progress.begin(step.phase, total)
     try:
-        for page in _pages(_results(run, step, run.harvest.store, states, tasks)):
+        for page in _pages(_results(run, step, run.harvest.store, states, again, tasks)):
             _record(run, step, page, tasks)
             if run.stopping():
                 break
@@ -49,13 +50,18 @@ def load_step(run: HarvestRun, step: Load | Judge | Summarise) -> None:
 Result = tuple[Due, Reading]
 
 
-def _results(
-    run: HarvestRun, step: Load | Judge | Summarise, store: Store, states: list[State], tasks: PhaseTasks
+def _results(  # noqa: PLR0917
+    run: HarvestRun,
+    step: Load | Judge | Summarise,
+    store: Store,
+    states: list[State],
+    again: list[Due],
+    tasks: PhaseTasks,
 ) -> Iterator[Result]:
     if isinstance(step, Load):
-        return _stage(run, step, store, states, tasks)
+        return _stage(run, store, _in_order(run, step, states, again, tasks))
     if isinstance(step, Judge):
-        return _judge(run, step, store, states, tasks)
+        return _judge(run, store, _in_order(run, step, states, again, tasks))
     return _summarise(run, step, store, states)
 
 
@@ -71,9 +77,10 @@ def _pages(results: Iterator[Result]) -> Iterator[list[Result]]:
 
 
 def _in_order(
-    run: HarvestRun, step: Load | Judge, states: list[State], tasks: PhaseTasks
+    run: HarvestRun, step: Load | Judge, states: list[State], again: list[Due], tasks: PhaseTasks
 ) -> Iterator[tuple[Due, Done]]:
-    """Read documents in the pool, and give them back in order."""
+    """Read documents in the pool, and give them back in order: first those that were not read by an earlier run."""
+    yield from take_alone(run, step, sorted(again, key=lambda one: (one.item.rank, one.item.id)), tasks)
     kept: dict[int, Due] = {}
 
     def drawn() -> Iterator[Job]:
@@ -100,8 +107,8 @@ def _ordered(run: HarvestRun, step: ItemStep, states: list[State]) -> Iterator[D
         heads = list(alive)
 
 
-def _stage(run: HarvestRun, step: Load, store: Store, states: list[State], tasks: PhaseTasks) -> Iterator[Result]:
-    for page in _groups(_in_order(run, step, states, tasks)):
+def _stage(run: HarvestRun, store: Store, results: Iterator[tuple[Due, Done]]) -> Iterator[Result]:
+    for page in _groups(results):
         made = [(one.item, done.result) for one, done in page if isinstance(done.result, Rows)]
         _together(lambda some: store.stage(some, run.clock()), made)
         for one, done in page:
@@ -167,12 +174,12 @@ class _Case:
         return self.due, Reading(self._fatal, findings, count=self._reading.count)
 
 
-def _judge(run: HarvestRun, step: Judge, store: Store, states: list[State], tasks: PhaseTasks) -> Iterator[Result]:
+def _judge(run: HarvestRun, store: Store, results: Iterator[tuple[Due, Done]]) -> Iterator[Result]:
     def act(some: list[_Case]) -> None:
         for case, findings in zip(some, store.judge(some, run.clock()), strict=True):
             case.published = findings
 
-    for page in _groups(_in_order(run, step, states, tasks)):
+    for page in _groups(results):
         cases = [_Case(one, done.result) for one, done in page]
         _together(act, cases)
         for case in cases:

@@ -1,7 +1,4 @@
-"""Settle: every visit after the checkpoint is read where needed, and what came of it written to the version store.
-
-Derive: what is made from the store's own tables, such as an index, is brought up to date with them.
-"""
+"""Settle: every visit after the checkpoint is read where needed, and what came of it written to the version store."""
 
 from __future__ import annotations
 
@@ -16,7 +13,6 @@ from windrow import model
 from windrow.contract import (
     ASK,
     Ask,
-    Derive,
     Observation,
     Observed,
     Settle,
@@ -34,12 +30,13 @@ from windrow.engine.requests.answers import KeptAnswer, request_of
 from windrow.engine.requests.following import place_of
 from windrow.engine.requests.services import ServiceRequests
 from windrow.engine.requests.waiting import service_wait
-from windrow.engine.run import Derived, HarvestRun, ValueStore, VersionedStore, VersionStore, WaitingStore
+from windrow.engine.run import HarvestRun, ValueStore, VersionedStore, VersionStore, WaitingStore
 from windrow.engine.runtime import rare_gc
-from windrow.engine.steps.stepping import OWN_FAULTS, first_finding
+from windrow.engine.steps.retaking import UnreadVisits
+from windrow.engine.steps.stepping import first_finding
 from windrow.errors import ArchiveError, ReaderFailed, StoreError, WindrowError
 from windrow.model import ArchivePlace, Finding, Item, Reading, Recorded, Source, Status, Visit
-from windrow.reasons import Reason
+from windrow.reasons import OWN_FAULTS, Reason
 from windrow.stores.archive import open_response
 
 PAGE = 256
@@ -80,16 +77,20 @@ class Settling:
         self._sources = {source.name: source for source in run.harvest.sources}
         self._options = {name: str(value) for name, value in run.harvest.options.items()}
         self._taken_down = run.ledger.takedowns.addresses()
+        self._unread = UnreadVisits(run.ledger, run.collection.name, self._tasks.phase, step.version)
         self._answered_for = 0  # visits whose step was taken with answers, and asked for nothing more
 
     def run(self) -> None:
         """Settle all visits, then those whose services answered; read again what must be; let the store finish."""
         run, version_store = self._run, self._version_store
-        run.progress.begin(self._step.phase, run.ledger.attempts.count_after(version_store.checkpoint()))
+        again = self._unread.due()
+        count = run.ledger.attempts.count_after(version_store.checkpoint()) + len(again)
+        run.progress.begin(self._step.phase, count)
         try:
             self._refuse_older_ledger()
             self._compare_versions()
             self._settle_all()
+            self._settle_unread(again)
             self._settle_answered()
             self._read_again()
             if not run.stopping():
@@ -153,6 +154,26 @@ class Settling:
                 self._settle(page)
             if not page:
                 return
+
+    def _settle_unread(self, visits: list[int]) -> None:
+        """Read again what was not read by an earlier run, one document after the other."""
+        for start in range(0, len(visits), PAGE):
+            left = [one for one in visits[start : start + PAGE] if one in self._unread]  # not settled by this run
+            for page in _pages(self._read_alone(self._run.ledger.attempts.visits_named(left))):
+                self._settle_page(page, self._version_store.checkpoint())
+
+    def _read_alone(self, visits: list[Recorded]) -> Iterator[SettledVisit]:
+        """Read visits while the pool does nothing else; what was taken down meanwhile has no bytes any more."""
+        for one in visits:
+            if self._run.stopping():
+                return
+            kept = one.visit.kept
+            if kept is None:
+                yield SettledVisit(one, None)
+                continue
+            job = self._job(one, self._place(one.visit, kept))
+            for _, done in self._run.pool.run([job], batch=1, pulse=self._run.tick):
+                yield SettledVisit(one, done.result)
 
     def _visits(self) -> Iterator[Recorded]:
         """Yield visits after the checkpoint, `PAGE` of them per query, until a stop."""
@@ -332,6 +353,8 @@ class Settling:
 
     def _settle_page(self, page: list[SettledVisit], upto: int) -> None:
         entries = self._entries(page)
+        # First what was not read: the store is told that it is settled.
+        self._unread.note({one.recorded.seq: reason for one in page if (reason := self._own_fault(one.result))})
         self._version_store.settle([entry for entry in entries if entry is not None], upto)
         self._set_due(page)
         self._count(page)
@@ -362,6 +385,7 @@ class Settling:
     def _count(self, page: list[SettledVisit]) -> None:
         run, failed = self._run, 0
         with run.ledger.writing() as writer:
+            self._unread.remove(writer, [one.recorded.seq for one in page if self._is_read(one.result)])
             for one in page:
                 reason = self._fault(one.result)
                 failed += reason is not None
@@ -376,8 +400,19 @@ class Settling:
         """Return why nothing, or not all, was made of a document: a step that was ended, and taken again, tells it."""
         if isinstance(result, Reading):
             return result.reason
-        told = results_of(result) if self._run.collection.takes_answers else ()
+        if not self._run.collection.takes_answers:
+            reason = getattr(result, "reason", None)
+            return Reason(reason) if reason in OWN_FAULTS else None
+        told = results_of(result)
         return next((one.reason for one in told if isinstance(one, Skip) and one.reason in OWN_FAULTS), None)
+
+    def _own_fault(self, result: Any) -> Reason | None:
+        reason = self._fault(result)
+        return reason if reason in OWN_FAULTS else None
+
+    def _is_read(self, result: Any) -> bool:
+        """Tell whether a step came to its end: what asks services is taken again with their answers, and may fail."""
+        return self._own_fault(result) is None and not any(isinstance(one, Ask) for one in results_of(result))
 
     def _read_again(self) -> None:
         """Read once more what stands for another version than it did, and could not be had then."""
@@ -407,34 +442,6 @@ def settle_step(run: HarvestRun, step: Settle) -> None:
     if run.harvest.version_store is not None:
         with rare_gc():
             Settling(run, step, run.harvest.version_store).run()
-
-
-def derive_step(run: HarvestRun, step: Derive) -> None:
-    """Bring up to date what the harvest derives in that phase; it is a task of its own."""
-    derivation = run.harvest.derivations.get(step.phase)
-    if derivation is None:
-        return
-    task = run.open_task(run.collection.phase(step.phase))
-    run.progress.begin(step.phase)
-
-    def pulse() -> bool:
-        run.tick()
-        return not run.stopping()
-
-    try:
-        with rare_gc():
-            made = derivation(pulse)
-            told, failed = made if isinstance(made, Derived) else (made, {})
-    except WindrowError as error:
-        # What it had committed stays, and the next run goes on from there.
-        run.close_task(task, f"{step.phase}: {error}", error.reason, failed=True)
-        raise
-    else:
-        run.close_task(task, told)
-        for source, why in failed.items():
-            run.close_task(run.open_task(run.collection.phase(step.phase), source), f"{source}: {why}", failed=True)
-    finally:
-        run.progress.end()
 
 
 def _whole_listing(

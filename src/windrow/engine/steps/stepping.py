@@ -7,23 +7,18 @@ from itertools import islice
 from typing import NamedTuple
 
 from windrow.contract import ItemStep, Judge, Load, Read, State
-from windrow.engine.fetchers.message import Job
+from windrow.engine.fetchers.message import Done, Job
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.phase_tasks import PhaseTasks
 from windrow.engine.run import HarvestRun
 from windrow.engine.steps.due import Due, count, due
+from windrow.engine.steps.retaking import is_due
 from windrow.errors import ReaderFailed
 from windrow.model import ArchivePlace, Item, Reading, Status
-from windrow.reasons import Reason
+from windrow.reasons import OWN_FAULTS
 
 PAGE = 256
 """Items moved in one transaction."""
-
-OWN_FAULTS = frozenset({
-    Reason.TIME_LIMIT, Reason.MEMORY_LIMIT, Reason.WORKER_DIED, Reason.STEP_FAILED, Reason.NO_SCHEMA,
-    Reason.DISK_FAILED, Reason.DISK_FULL, Reason.NO_TRANSPORT,
-})  # fmt: skip
-"""Outcomes that say more about us than about the bytes: never remembered, and the task has failed."""
 
 
 class StepOutcome(NamedTuple):
@@ -89,27 +84,52 @@ def step_version(run: HarvestRun, step: Read | Load | Judge) -> str:
     return "+".join([step.version, *names])
 
 
-def _version_for(step: Read, item: Item, own_version: str) -> str:
+def _version_for(step: Read | Load | Judge, item: Item, own_version: str) -> str:
     """Return a step's version for one item: with what its reading depends on beside the bytes."""
-    return f"{own_version}+{step.by(item)}" if step.by else own_version
+    return f"{own_version}+{step.by(item)}" if isinstance(step, Read) and step.by else own_version
+
+
+def unread_items(run: HarvestRun, step: Read | Load | Judge, own_version: str) -> list[Due]:
+    """Return the items that the step did not read before, and not by their fault, and that it takes again now."""
+    collection, phase = run.collection, run.collection.phase(step.phase)
+    failed = run.ledger.unread.items(collection.name, step.kind, phase, step.phase)
+    before, at = {one.number: one for one in failed}, run.clock()
+    standing = due(run.ledger, collection, step.kind, [(phase, Status.FAILED)]) if before else ()
+    return [
+        one
+        for one in standing
+        if (last := before.get(one.item.id)) and is_due(last, _version_for(step, one.item, own_version), at)
+    ]
+
+
+def take_alone(
+    run: HarvestRun, step: Read | Load | Judge, items: Iterable[Due], tasks: PhaseTasks
+) -> Iterator[tuple[Due, Done]]:
+    """Take a step on items one after the other, while the pool does nothing else."""
+    for one, job in jobs(run, step, items, tasks):
+        for _, done in run.pool.run([job], batch=1, pulse=run.tick):
+            yield one, done
 
 
 def take_step(run: HarvestRun, step: Read) -> None:
     """Take a Read or Check step for every item that is due."""
     phase = run.collection.phase(step.phase)
     states = [(run.collection.phase(name), status) for name, status in step.due]
-    total = count(run.ledger, run.collection, step.kind, states)
+    own_version = step_version(run, step)
+    again = unread_items(run, step, own_version)
+    total = count(run.ledger, run.collection, step.kind, states) + len(again)
     if not total:
         return
     tasks = PhaseTasks(run, phase)
     run.progress.begin(step.phase, total)
-    own_version = step_version(run, step)
     failed = None
     try:
         for page in _results(run, step, states, own_version, tasks):
             _record_page(run, step, page, own_version, tasks)
             if run.stopping():
                 break
+        for one, done in take_alone(run, step, again, tasks):
+            _record_page(run, step, [StepOutcome(one, done.result)], own_version, tasks)
     except ReaderFailed as error:
         failed = error  # what is not read stays due
         raise

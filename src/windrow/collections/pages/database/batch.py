@@ -23,14 +23,15 @@ from windrow.collections.pages.database.versions import (
     versions,
 )
 from windrow.collections.pages.database.wording import PastVersion, WordingSeen, keep, known_past, past, record, said
+from windrow.reasons import OWN_FAULTS
 
 _OBSERVE = f"""
 INSERT INTO windrow_observation (url_id, at, crawl_uuid, sight, identity, payload, reason, visit, entity_generation_id,
   agent_uuid, crawl_type, was_robotstxt_approved, exit_code, request_duration_ms, status_code, etag, said, linked)
 VALUES ({",".join("?" * 18)})
 ON CONFLICT (url_id, at, crawl_uuid) DO UPDATE SET sight = excluded.sight, identity = excluded.identity,
-payload = excluded.payload, reason = excluded.reason, visit = excluded.visit, said = excluded.said,
-linked = excluded.linked
+payload = excluded.payload, reason = excluded.reason, exit_code = excluded.exit_code,
+visit = excluded.visit, said = excluded.said, linked = excluded.linked
 """
 _SEEN = """
 SELECT url_id, at, crawl_uuid, sight, identity, entity_generation_id, visit, agent_uuid, crawl_type,
@@ -50,7 +51,8 @@ SELECT entity_generation_id, visit FROM windrow_reading WHERE entity_generation_
 """
 _PAYLOAD = """
 SELECT identity, reason, said, linked FROM windrow_observation
-WHERE url_id = ? AND payload = ? AND sight = 'content' AND identity <> x'' ORDER BY at, crawl_uuid LIMIT 1
+WHERE url_id = ?1 AND payload = ?2 AND sight = 'content' AND identity <> x''
+ORDER BY reason IN (SELECT value FROM json_each(?3)), at, crawl_uuid LIMIT 1
 """
 _CRAWL = """
 INSERT INTO crawl_summary (crawl_summary_id, entity_generation_id, was_robotstxt_approved, crawl_type, crawl_uuid,
@@ -60,6 +62,9 @@ _UNANSWERED = """
 DELETE FROM http_summary WHERE crawl_summary_id IN
   (SELECT crawl_summary_id FROM crawl_summary WHERE crawl_uuid = ? AND entity_generation_id = ?)
 """
+
+NOT_READ = json.dumps(sorted(OWN_FAULTS))
+"""Why bytes were not read though nothing is wrong with them: they are not known by that."""
 
 Row = tuple[Any, ...]
 
@@ -161,7 +166,7 @@ class SummaryBatch:
                 # The rows before it must be there: what it repeats may be in this very batch.
                 self._link.executemany(_OBSERVE, rows)
                 rows.clear()
-                found = self._link.execute(_PAYLOAD, (url_id, crawl.payload)).fetchone()
+                found = self._link.execute(_PAYLOAD, (url_id, crawl.payload, NOT_READ)).fetchone()
                 identity, reason, words, links = found or (b"", "", b"", b"")
                 sight = Sighted.CONTENT if found else Sighted.UNKNOWN
             rows.append((*_row(url_id, crawl, sight, identity, reason), words, links))

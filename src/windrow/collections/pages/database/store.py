@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 
-from windrow.collections.pages.database.batch import SummaryBatch
+from windrow.collections.pages.database.batch import NOT_READ, SummaryBatch
 from windrow.collections.pages.database.entries import HEADED, SummaryEntry
 from windrow.collections.pages.database.near_duplicates import detect, follow
 from windrow.collections.pages.database.past_links import keep_present, prune
@@ -28,7 +28,7 @@ _PRAGMAS = ("cache_size = -65536", "wal_autocheckpoint = 4096", "foreign_keys = 
 
 _SAME = """
 SELECT 1 FROM windrow_observation WHERE url_id = (SELECT url_id FROM url WHERE str_url = ?) AND payload = ?
-AND sight = 'content' AND identity <> x'' LIMIT 1
+AND sight = 'content' AND identity <> x'' AND reason NOT IN (SELECT value FROM json_each(?)) LIMIT 1
 """
 
 
@@ -65,11 +65,11 @@ class SummaryStore(SummaryWriter):
 
     def same(self, url: str, payload: str) -> bool:
         """Tell whether these bytes were read at this address before."""
-        return bool(self._ask(_SAME, url, payload))
+        return bool(self._ask(_SAME, url, payload, NOT_READ))
 
     def is_temporary(self, url: str, payload: str) -> bool:
         """Tell whether what these bytes said at this address holds for some time only, or was said by their head."""
-        return bool(self._ask(_SAME, url, f"{payload} {HEADED}"))
+        return bool(self._ask(_SAME, url, f"{payload} {HEADED}", NOT_READ))
 
     def changes(self, urls: Iterable[str]) -> dict[str, list[Look]]:
         """Return of addresses what each visit after the first with a content found, oldest first.

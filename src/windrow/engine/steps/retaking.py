@@ -1,0 +1,106 @@
+"""What a step did not read, and not by its own fault, is read again by later runs: when, and by which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from windrow.contract import Collection, Judge, Load, Read, Settle
+from windrow.engine.clock import now
+from windrow.engine.ledger import Ledger, LedgerWriter
+from windrow.engine.ledger.unread import Unread
+from windrow.reasons import PASSING, Reason
+
+FIRST = timedelta(hours=1)
+LONGEST = timedelta(days=30)
+
+
+def pause(times: int) -> timedelta:
+    """Return how long a document is left alone after it was not read so many times in a row: not at all at first.
+
+    >>> [str(pause(times)) for times in (1, 2, 4, 99)]
+    ['0:00:00', '1:00:00', '4:00:00', '30 days, 0:00:00']
+    """
+    return min(LONGEST, FIRST * (1 << min(times - 2, 16))) if times > 1 else timedelta()
+
+
+def next_try(one: Unread) -> datetime | None:
+    """Return from when on a run reads a document again; None where only another version of its step does."""
+    return one.at + pause(one.times) if one.reason in PASSING or not one.version else None
+
+
+def is_due(one: Unread, version: str, at: datetime) -> bool:
+    """Tell whether a run that has this version of the step reads a document again at a time."""
+    due = next_try(one)
+    return one.version != version or (due is not None and due <= at)
+
+
+class UnreadCount(NamedTuple):
+    """How many documents of a collection a step did not read, and not by their fault, and why.
+
+    `due` is when a run reads the first of them again; None where only another version of the step, or an operator,
+    has them read.
+    """
+
+    collection: str
+    phase: str
+    reason: Reason
+    documents: int
+    due: datetime | None
+
+
+def count_unread(ledger: Ledger, collection: Collection) -> list[UnreadCount]:
+    """Return what later runs read again, by the phase and reason."""
+    found: dict[tuple[str, Reason], list[Unread]] = {}
+    for step in collection.steps:
+        phase = collection.phase(step.phase)
+        rows: list[Unread] = []
+        if isinstance(step, Settle):
+            rows = ledger.unread.visits(collection.name, phase)
+        elif isinstance(step, Read | Load | Judge):
+            rows = ledger.unread.items(collection.name, step.kind, phase, step.phase)
+        for one in rows:
+            found.setdefault((step.phase, one.reason), []).append(one)
+    return [
+        UnreadCount(collection.name, phase, reason, len(rows), min(filter(None, map(next_try, rows)), default=None))
+        for (phase, reason), rows in found.items()
+    ]
+
+
+class UnreadVisits:
+    """The visits that a step did not read, and not by their fault, in earlier runs and in this one."""
+
+    def __init__(self, ledger: Ledger, collection: str, phase: int, version: str) -> None:
+        """Take those of earlier runs."""
+        self._ledger = ledger
+        self._collection = collection
+        self._phase = phase
+        self._version = version
+        self._known = {one.number: one for one in ledger.unread.visits(collection, phase)}
+
+    def __contains__(self, visit: int) -> bool:
+        """Tell whether a visit is still to be read."""
+        return visit in self._known
+
+    def due(self) -> list[int]:
+        """Return those that are to be read again now."""
+        at = now()
+        return [one.number for one in self._known.values() if is_due(one, self._version, at)]
+
+    def note(self, reasons: Mapping[int, Reason]) -> None:
+        """Put on record that visits were not read; another version of the step begins to count anew."""
+        failed, at = [], now()
+        for visit, reason in reasons.items():
+            before = self._known.get(visit)
+            times = before.times + 1 if before is not None and before.version == self._version else 1
+            failed.append(Unread(visit, self._version, reason, times, at))
+        if failed:
+            with self._ledger.writing() as writer:
+                writer.unread.put(self._collection, self._phase, failed)
+            self._known |= {one.number: one for one in failed}
+
+    def remove(self, writer: LedgerWriter, visits: Iterable[int]) -> None:
+        """Put on record that visits are read."""
+        read = [one for one in visits if self._known.pop(one, None) is not None]
+        writer.unread.remove(read)

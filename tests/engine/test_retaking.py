@@ -1,0 +1,194 @@
+"""What a step did not read, and not by its fault, is read again by later runs, shown till then, and known to retry."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from tests.engine.roaming import change, told
+from tests.engine.summarising import PAGES
+from tests.engine.test_visited import A, generations, page, reasons
+from tests.engine.unsteady import note_unsteadily, summarise_unsteadily
+from tests.engine.visited import Visits, summarise
+from tests.requests.workshop import Server, Workshop, collection, documents
+from windrow.contract import Collection, Settle
+from windrow.engine.clock import now
+from windrow.engine.ledger import Ledger
+from windrow.engine.ledger.moment import spell
+from windrow.engine.operator import choose, choose_for, retry
+from windrow.engine.steps.retaking import UnreadCount, count_unread
+from windrow.model import Limits
+from windrow.reasons import Reason
+
+LIMITS = Limits(seconds=1.5)
+
+
+def steady(version: str = "1") -> Collection:
+    """Return the collection of pages with a step that fails as long as a page says."""
+    settle, *rest = PAGES.steps
+    assert isinstance(settle, Settle)
+    return replace(PAGES, steps=(replace(settle, run=summarise_unsteadily, version=version), *rest))
+
+
+def settle(root: Path, version: str = "1") -> int:
+    """Take the step by a run of its own, and return the exit code."""
+    return summarise(root, limits=LIMITS, made=steady(version))
+
+
+@contextmanager
+def ledger_of(root: Path) -> Iterator[Ledger]:
+    """Open the ledger."""
+    with closing(Ledger(root / "ledger.sqlite")) as ledger:
+        yield ledger
+
+
+def unread(root: Path) -> list[UnreadCount]:
+    """Return what `windrow status` says of pages that were not read."""
+    with ledger_of(root) as ledger:
+        return count_unread(ledger, PAGES)
+
+
+def times(root: Path) -> list[tuple[object, ...]]:
+    """Return why and how often pages were not read."""
+    return told(root, "SELECT reason, times FROM unread ORDER BY visit")
+
+
+@pytest.fixture
+def cause(tmp_path: Path) -> Path:
+    """Return a file as long as which a page is not read."""
+    path = tmp_path / "cause"
+    path.touch()
+    return path
+
+
+@pytest.mark.parametrize(("word", "reason"), [("spin", "time_limit"), ("die", "worker_died"), ("eat", "memory_limit")])
+def test_a_page_that_was_not_read_is_read_by_the_next_run(tmp_path: Path, cause: Path, word: str, reason: str) -> None:
+    with Visits(tmp_path) as visits:
+        visits.answer(A, page(f"({word} while {cause})"), at=10)
+        visits.answer(A + "b", page("other"), at=11)
+    assert settle(tmp_path) == 3
+    assert reasons(tmp_path) == [(A, reason), (A + "b", "")]
+    (count,) = unread(tmp_path)
+    assert (count.collection, count.phase, count.reason, count.documents) == ("pages", "summarise", reason, 1)
+    assert count.due is not None
+    assert count.due <= now(), "the next run does it"
+    cause.unlink()
+    assert settle(tmp_path) == 0
+    assert reasons(tmp_path) == [(A, ""), (A + "b", "")]
+    assert [row[1] for row in generations(tmp_path)] == [f"({word} while {cause})", "other"]
+    assert unread(tmp_path) == []
+
+
+def test_a_page_that_is_not_read_again_and_again_is_left_alone_for_longer_each_time(
+    tmp_path: Path, cause: Path
+) -> None:
+    with Visits(tmp_path) as visits:
+        visits.answer(A, page(f"(spin while {cause})"), at=10)
+    assert [settle(tmp_path) for _ in range(3)] == [3, 3, 0], "the third one leaves it alone"
+    assert times(tmp_path) == [("time_limit", 2)]
+    (count,) = unread(tmp_path)
+    assert count.due is not None
+    assert timedelta(minutes=55) < count.due - now() <= timedelta(hours=1)
+    change(tmp_path, "UPDATE unread SET at = ?", spell(now() - timedelta(hours=1)))
+    assert settle(tmp_path) == 3
+    assert times(tmp_path) == [("time_limit", 3)]
+    assert settle(tmp_path) == 0
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_an_operator_has_what_was_not_read_read_at_once(tmp_path: Path, cause: Path, named: bool) -> None:
+    with Visits(tmp_path) as visits:
+        visits.answer(A, page(f"(spin while {cause})"), at=10)
+    assert [settle(tmp_path) for _ in range(3)] == [3, 3, 0]
+    cause.unlink()
+    due = told(tmp_path, "SELECT due FROM address")
+    with ledger_of(tmp_path) as ledger:
+        assert choose_for(ledger, PAGES, "retry", "", "worker_died") == []
+        chosen = choose(ledger, PAGES, [A]) if named else choose_for(ledger, PAGES, "retry", "", "time_limit")
+        assert [one.key for one in chosen] == [A]
+        assert retry(ledger, PAGES, chosen) == 1
+    assert (told(tmp_path, "SELECT due FROM address") == due) == (not named), "it is asked again only where it is named"
+    assert settle(tmp_path) == 0
+    assert reasons(tmp_path) == [(A, "")]
+
+
+def test_a_step_that_failed_by_itself_is_taken_again_when_it_is_mended(tmp_path: Path, cause: Path) -> None:
+    with Visits(tmp_path) as visits:
+        visits.answer(A, page(f"(fail while {cause})"), at=10)
+    assert [settle(tmp_path), settle(tmp_path)] == [3, 0], "the same step would fail again"
+    (count,) = unread(tmp_path)
+    assert (count.reason, count.documents, count.due) == (Reason.STEP_FAILED, 1, None)
+    cause.unlink()
+    assert settle(tmp_path) == 0
+    assert reasons(tmp_path) == [(A, "step_failed")]
+    assert settle(tmp_path, version="2") == 0
+    assert reasons(tmp_path) == [(A, "")]
+    assert unread(tmp_path) == []
+
+
+def test_a_step_that_failed_by_itself_is_taken_again_when_an_operator_says_so(tmp_path: Path, cause: Path) -> None:
+    with Visits(tmp_path) as visits:
+        visits.answer(A, page(f"(fail while {cause})"), at=10)
+    assert settle(tmp_path) == 3
+    cause.unlink()
+    with ledger_of(tmp_path) as ledger:
+        assert retry(ledger, PAGES, choose_for(ledger, PAGES, "retry", "", "step_failed")) == 1
+    assert settle(tmp_path) == 0
+    assert reasons(tmp_path) == [(A, "")]
+
+
+def test_bytes_that_were_not_read_are_not_known_when_they_come_again(tmp_path: Path, cause: Path) -> None:
+    body = page(f"(spin while {cause})")
+    with Visits(tmp_path) as visits:
+        visits.answer(A, body, at=10)
+    assert [settle(tmp_path), settle(tmp_path)] == [3, 3]
+    cause.unlink()
+    with Visits(tmp_path) as visits:
+        visits.answer(A, body, at=20)
+    assert settle(tmp_path) == 0, "the first visit rests"
+    assert reasons(tmp_path) == [(A, "time_limit"), (A, "")]
+    with Visits(tmp_path) as visits:
+        visits.answer(A, body, at=30)
+    assert settle(tmp_path) == 0
+    assert reasons(tmp_path) == [(A, "time_limit"), (A, ""), (A, "")]
+    assert [row[1] for row in generations(tmp_path)][-1] == f"(spin while {cause})"
+
+
+def test_a_page_that_was_taken_down_meanwhile_is_not_read_again(tmp_path: Path, cause: Path) -> None:
+    with Visits(tmp_path) as visits:
+        visits.answer(A, page(f"(spin while {cause})"), at=10)
+    assert settle(tmp_path) == 3
+    change(
+        tmp_path, "UPDATE attempt SET status = NULL, reason = 'forgotten', digest = '', warc = '' WHERE address <> 0"
+    )
+    settle(tmp_path)
+    assert unread(tmp_path) == []
+
+
+def test_a_record_that_was_not_read_is_made_by_the_next_run(tmp_path: Path, cause: Path) -> None:
+    api = Server(
+        documents({"one": f"(die while {cause})".encode(), "two": f"(fail while {cause})".encode(), "three": b"3"})
+    )
+    service = Server(lambda asked: (200, b"", {}))
+    made = collection(note_unsteadily)
+    shop = Workshop(tmp_path, api, service, made)
+    shop.run()
+    assert set(shop.records()) == {"three"}
+    assert [(one.reason, one.documents) for one in count_unread(shop.ledger(), made)] == [
+        (Reason.WORKER_DIED, 1), (Reason.STEP_FAILED, 1)]  # fmt: skip
+    cause.unlink()
+    shop.run()
+    assert set(shop.records()) == {"one", "three"}
+    mended = replace(made, steps=(replace(made.steps[0], version="2"),))
+    shop = Workshop.opened(tmp_path, mended)
+    shop.run()
+    assert set(shop.records()) == {"one", "two", "three"}
+    assert count_unread(shop.ledger(), made) == []
+    assert shop.records()["two"] == {"body": f"(fail while {cause})"}
+    api.close()
+    service.close()
