@@ -13,7 +13,7 @@ import pytest
 from tests.engine.roaming import change, told
 from tests.engine.summarising import PAGES
 from tests.engine.test_visited import A, generations, page, reasons
-from tests.engine.unsteady import note_unsteadily, summarise_unsteadily
+from tests.engine.unsteady import follow_unsteadily, note, note_unsteadily, summarise_unsteadily
 from tests.engine.visited import Visits, summarise
 from tests.requests.workshop import Server, Workshop, collection, documents
 from windrow.contract import Collection, Settle
@@ -190,5 +190,26 @@ def test_a_record_that_was_not_read_is_made_by_the_next_run(tmp_path: Path, caus
     assert set(shop.records()) == {"one", "two", "three"}
     assert count_unread(shop.ledger(), made) == []
     assert shop.records()["two"] == {"body": f"(fail while {cause})"}
+    api.close()
+    service.close()
+
+
+def test_an_answer_that_was_not_followed_is_followed_by_the_next_run_and_its_record_made(
+    tmp_path: Path, cause: Path
+) -> None:
+    api = Server(documents({"one": f"(die while {cause})".encode(), "two": b"2"}))
+    service = Server(lambda asked: (200, b"", {}))
+    made = collection(note, follow=follow_unsteadily)
+    shop = Workshop(tmp_path, api, service, made)
+    shop.run()
+    assert set(shop.records()) == {"two"}
+    (count,) = count_unread(shop.ledger(), made)
+    assert (count.phase, count.reason, count.documents) == ("ask", "worker_died", 1)
+    cause.unlink()
+    asked = len(api.paths())
+    shop.run()
+    assert set(shop.records()) == {"one", "two"}
+    assert count_unread(shop.ledger(), made) == []
+    assert "/one" not in api.paths()[asked:]
     api.close()
     service.close()

@@ -3,30 +3,44 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from tests.engine.toy import ACTS
+from tests.requests.workshop import follow
 from windrow.collections.pages.steps import summarise
-from windrow.contract import Observation, Task
+from windrow.contract import Answer, FollowResult, Observation, Task
+from windrow.model import Source
 
 _FAILS = re.compile(rb"\((\w+) while (\S+)\)")
 
 
-def _fail(task: Task) -> None:
-    word = _FAILS.search(task.view.read())
-    task.view.seek(0)
+def _fail(view: BinaryIO) -> None:
+    word = _FAILS.search(view.read())
+    view.seek(0)
     if word and Path(word[2].decode()).exists():
         ACTS[word[1].decode()]()
 
 
 def summarise_unsteadily(task: Task) -> Any:
     """Summarise a page."""
-    _fail(task)
+    _fail(task.view)
     return summarise(task)
 
 
 def note_unsteadily(task: Task) -> list[Observation]:
     """Make a record of each offer."""
-    _fail(task)
+    _fail(task.view)
+    return note(task)
+
+
+def note(task: Task) -> list[Observation]:
+    """Make a record of each offer, whatever it says."""
     return [Observation(offer.key, {"body": task.part(offer).decode()}) for offer in task.offers]
+
+
+def follow_unsteadily(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
+    """Offer each document of an index."""
+    _fail(answer.view)
+    return cast("FollowResult", follow(source, learned, answer))

@@ -25,7 +25,7 @@ class Chosen(NamedTuple):
     """An item as it stands, and the children of its latest fetch; or an address, by its number.
 
     The children of an address are its visits that a step did not read, and not by their fault. One that was chosen only
-    for these stands at the phase of that step, not at the first one.
+    for these stands at the phase of the first step, not at that of requests.
     """
 
     item: int
@@ -42,7 +42,7 @@ def choose(ledger: Ledger, collection: Collection, names: Iterable[str]) -> list
     if crawl := walked(collection):
         digests = [number(url) for name in names if (url := crawl.normal(name))]
         known = ledger.addresses.chosen(collection.name, digests)
-        return _addresses(known, ledger.unread.addresses(collection.name, among=digests))
+        return _addresses(collection, known, ledger.unread.addresses(collection.name, among=digests))
     listing = collection.listing
     wanted = sorted({spelled for key in names for spelled in (key, *(f"{one}/{key}" for one in listing.folders))})
     found = []
@@ -58,13 +58,13 @@ def choose_for(ledger: Ledger, collection: Collection, act: str, source: str, re
     if walked(collection):
         rows = ledger.addresses.failing if act == RETRY else ledger.addresses.waiting
         unread = ledger.unread.addresses(collection.name, source, reason)
-        return _addresses(rows(collection.name, source, reason), unread)
+        return _addresses(collection, rows(collection.name, source, reason), unread)
     statuses = (Status.FAILED, Status.CANCELLED) if act == RETRY else (Status.PENDING, Status.RUNNING)
     keys = ledger.items.keys_by_status(collection.name, collection.listing.kind, statuses, source, reason)
     return choose(ledger, collection, keys)
 
 
-def _addresses(rows: Iterable[ChosenAddress], unread: Iterable[UnreadAddress]) -> list[Chosen]:
+def _addresses(collection: Collection, rows: Iterable[ChosenAddress], unread: Iterable[UnreadAddress]) -> list[Chosen]:
     """Join addresses with their visits that were not read; those that have nothing but such visits come last."""
     visits: dict[int, list[UnreadAddress]] = {}
     for one in unread:
@@ -74,8 +74,9 @@ def _addresses(rows: Iterable[ChosenAddress], unread: Iterable[UnreadAddress]) -
         status = Status.FAILED if row.failures else Status.PENDING if (row.due or 0) <= 1 else Status.DONE
         state = (1, Status.CANCELLED if row.due is None else status)
         found.append(Chosen(row.digest, row.url, state, _visits(visits.pop(row.digest, ()))))
-    rest = [(some[0].address, some[0].url, (some[0].phase, Status.FAILED), some) for some in visits.values()]
-    return found + [Chosen(address, url, state, _visits(some)) for address, url, state, some in rest]
+    rest = [(some[0].address, some[0].url, some) for some in visits.values()]
+    state = (collection.phase(collection.steps[0].phase), Status.FAILED) if rest else (1, Status.FAILED)
+    return found + [Chosen(address, url, state, _visits(some)) for address, url, some in rest]
 
 
 def _visits(unread: Iterable[UnreadAddress]) -> tuple[tuple[int, State], ...]:
@@ -115,7 +116,7 @@ def _decide(ledger: Ledger, act: str, collection: Collection, chosen: Sequence[C
             if walked(collection):
                 due = 1 if act == RETRY else None
                 writer.addresses.due_at(collection.name, [one.item for one in chosen if one.state[0] == 1], due)
-                visits = [visit for one in chosen for visit, _ in one.children]
+                visits = [(phase, visit) for one in chosen for visit, (phase, _) in one.children]
                 (writer.unread.ask if act == RETRY else writer.unread.remove)(visits)
             else:
                 for one in chosen:

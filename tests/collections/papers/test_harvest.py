@@ -198,7 +198,9 @@ def test_what_is_no_paper_has_a_reason_each(harvested):
     taken = r"nobody was asked: it was taken from .*/one\.warc\.gz at \d+\n"
     assert re.search(taken, harvested.why("http://example.org/lie.pdf"))
     told = harvested.why("http://example.org/slow.pdf")
-    assert re.search(r"skipped sha1:\w{32}: time_limit the extractor was ended: stopped after 5 seconds of CPU time", told)
+    assert re.search(
+        r"skipped sha1:\w{32}: time_limit the extractor was ended: stopped after 5 seconds of CPU time", told
+    )
     assert f"sha1:{sha1(b'<html>not found</html>')}" not in harvested.rows()
     ledger = Ledger(harvested.workspace().ledger)
     (index,) = ledger.captures.indexes("papers", "shelf")

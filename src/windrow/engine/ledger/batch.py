@@ -59,7 +59,7 @@ _WRITE |= {
     "rest": "INSERT INTO rest VALUES (?, ?) ON CONFLICT (origin) DO UPDATE SET until = max(until, excluded.until)",
     "request": "INSERT INTO request VALUES (?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING",
     "asked": "INSERT INTO asked VALUES (?,?,?) ON CONFLICT DO NOTHING",
-    "followed": "INSERT INTO followed VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING",
+    "followed": "INSERT OR REPLACE INTO followed VALUES (?,?,?,?,?,?,?,?,?,?)",
     "learned": "INSERT INTO learned VALUES (?,?,?,?,?)"
     " ON CONFLICT DO UPDATE SET value = excluded.value, visit = excluded.visit",
     "whole_listing": "INSERT INTO whole_listing VALUES (?,?,?,?) ON CONFLICT DO NOTHING",

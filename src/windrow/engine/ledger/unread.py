@@ -68,10 +68,10 @@ class UnreadWriter:
         told = [(one.number, collection, phase, *one[1:4], spell(one.at)) for one in rows]
         self._batch.database.execute_many("unread_put", told)
 
-    def remove(self, visits: Iterable[int]) -> None:
-        """Note that visits are read."""
-        self._batch.database.execute_many("unread_remove", [(one,) for one in visits])
+    def remove(self, visits: Iterable[tuple[int, int]]) -> None:
+        """Note that steps have read visits: the numbers of their phases, and of the visits."""
+        self._batch.database.execute_many("unread_remove", visits)
 
-    def ask(self, visits: Iterable[int]) -> None:
-        """Have visits read by the next run, whatever came of them."""
-        self._batch.database.execute_many("unread_ask", [(one,) for one in visits])
+    def ask(self, visits: Iterable[tuple[int, int]]) -> None:
+        """Have visits read by the next run, whatever came of them: the numbers of phases, and of the visits."""
+        self._batch.database.execute_many("unread_ask", visits)

@@ -24,8 +24,8 @@ AND (?4 = '' OR v.address IN (SELECT value FROM json_each(?4))) ORDER BY u.visit
 INSERT OR REPLACE INTO unread VALUES (?, ?, ?, ?, ?, ?, ?);
 
 -- name: unread_remove
-DELETE FROM unread WHERE visit = ?;
+DELETE FROM unread WHERE phase = ? AND visit = ?;
 
 -- name: unread_ask
 -- By another version of its step than this, which is none, it is read without a pause.
-UPDATE unread SET version = '', times = 0 WHERE visit = ?;
+UPDATE unread SET version = '', times = 0 WHERE phase = ? AND visit = ?;

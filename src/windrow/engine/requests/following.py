@@ -10,9 +10,10 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from windrow.contract import CAPTURED, NOT_MODIFIED, OK, REQUEST, FollowResult
+from windrow.contract import CAPTURED, NOT_MODIFIED, OK, REQUEST, FollowResult, Settle
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.requests import Followed, WholeListingRow
+from windrow.engine.ledger.unread import Unread
 from windrow.engine.requests.answers import (
     FollowedAnswer,
     FollowJob,
@@ -25,8 +26,9 @@ from windrow.engine.requests.answers import (
     source_address,
 )
 from windrow.engine.run import HarvestRun
+from windrow.engine.steps.retaking import FOLLOWING, UnreadVisits
 from windrow.model import ArchivePlace, Finding, FoundUrl, Reading, Recorded, Source, Visit
-from windrow.reasons import Reason
+from windrow.reasons import OWN_FAULTS, Reason
 
 PAGE = 64
 """Answers of a source that are looked up at a time."""
@@ -69,6 +71,12 @@ class AnswerFollower:
         self._listings = {one: queries.listing_begun(name, one) for one in self._sources}
         self._waiting: dict[str, deque[Recorded]] = {one: deque() for one in self._sources}
         self._with_answers = set(self._sources)
+        steps = [one.version for one in run.collection.steps if isinstance(one, Settle)]
+        self._unread = UnreadVisits(run.ledger, name, FOLLOWING, "+".join(steps))
+        self._again = set(self._unread.due())
+        for one in run.ledger.attempts.visits_named(sorted(self._again)):
+            if one.source in self._waiting:
+                self._waiting[one.source].append(one)
 
     def note_answers(self, source: str) -> None:
         """Note that there may be new answers of a source."""
@@ -147,6 +155,10 @@ class AnswerFollower:
             findings = lead.findings if lead else ()
             told = Followed(one.seq, 0, 0, 0, reason, "", _spelled(findings), seconds)
             writer.requests.follow(name, one.source, told)
+            if reason in OWN_FAULTS:
+                self._unread.note(writer, {one.seq: reason})
+            else:
+                self._unread.remove(writer, [one.seq])
             if reason is not None or one.visit.reason is not None:
                 self._list(writer, one, FollowResult(skip=reason or one.visit.reason))
             return FollowOutcome(one.source, 0, reason, "")
@@ -175,10 +187,25 @@ class AnswerFollower:
             _spelled(result.findings), seconds,
         )  # fmt: skip
         writer.requests.follow(name, one.source, told)
+        if one.seq in self._again:
+            self._take_steps_again(writer, one.seq)
         return FollowOutcome(one.source, len(found), result.skip, result.end)
 
+    def _take_steps_again(self, writer: LedgerWriter, visit: int) -> None:
+        """Have the steps taken for a visit that an earlier run did not follow: they did not know what it offers."""
+        self._unread.remove(writer, [visit])
+        for step in self._run.collection.steps:
+            if isinstance(step, Settle):
+                asked = Unread(visit, "", Reason.STEP_FAILED, 0, writer.at)
+                writer.unread.put(self._run.collection.name, self._run.collection.phase(step.phase), [asked])
+
     def _list(self, writer: LedgerWriter, one: Recorded, result: FollowResult) -> None:
-        """Note where a listing of all that a source has begins and ends; one with an answer of no use is not whole."""
+        """Note where a listing of all that a source has begins and ends; one with an answer of no use is not whole.
+
+        An answer that an earlier run did not follow belongs to no listing that is under way.
+        """
+        if one.seq in self._again:
+            return
         name, before = self._run.collection.name, self._listings[one.source]
         began = one.seq if result.begins_listing else before
         if result.skip is None and result.ends_listing and began:

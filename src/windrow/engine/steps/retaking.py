@@ -12,6 +12,9 @@ from windrow.engine.ledger import Ledger, LedgerWriter
 from windrow.engine.ledger.unread import Unread
 from windrow.reasons import PASSING, Reason
 
+FOLLOWING = 1
+"""The phase of looking for what an answer leads to: it is no step, and belongs to the requests."""
+
 FIRST = timedelta(hours=1)
 LONGEST = timedelta(days=30)
 
@@ -53,6 +56,8 @@ class UnreadCount(NamedTuple):
 def count_unread(ledger: Ledger, collection: Collection) -> list[UnreadCount]:
     """Return what later runs read again, by the phase and reason."""
     found: dict[tuple[str, Reason], list[Unread]] = {}
+    for one in ledger.unread.visits(collection.name, FOLLOWING):
+        found.setdefault((collection.phases[0], one.reason), []).append(one)
     for step in collection.steps:
         phase = collection.phase(step.phase)
         rows: list[Unread] = []
@@ -73,7 +78,6 @@ class UnreadVisits:
 
     def __init__(self, ledger: Ledger, collection: str, phase: int, version: str) -> None:
         """Take those of earlier runs."""
-        self._ledger = ledger
         self._collection = collection
         self._phase = phase
         self._version = version
@@ -88,19 +92,17 @@ class UnreadVisits:
         at = now()
         return [one.number for one in self._known.values() if is_due(one, self._version, at)]
 
-    def note(self, reasons: Mapping[int, Reason]) -> None:
+    def note(self, writer: LedgerWriter, reasons: Mapping[int, Reason]) -> None:
         """Put on record that visits were not read; another version of the step begins to count anew."""
         failed, at = [], now()
         for visit, reason in reasons.items():
             before = self._known.get(visit)
             times = before.times + 1 if before is not None and before.version == self._version else 1
             failed.append(Unread(visit, self._version, reason, times, at))
-        if failed:
-            with self._ledger.writing() as writer:
-                writer.unread.put(self._collection, self._phase, failed)
-            self._known |= {one.number: one for one in failed}
+        writer.unread.put(self._collection, self._phase, failed)
+        self._known |= {one.number: one for one in failed}
 
     def remove(self, writer: LedgerWriter, visits: Iterable[int]) -> None:
         """Put on record that visits are read."""
         read = [one for one in visits if self._known.pop(one, None) is not None]
-        writer.unread.remove(read)
+        writer.unread.remove((self._phase, one) for one in read)

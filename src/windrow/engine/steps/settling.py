@@ -354,7 +354,10 @@ class Settling:
     def _settle_page(self, page: list[SettledVisit], upto: int) -> None:
         entries = self._entries(page)
         # First what was not read: the store is told that it is settled.
-        self._unread.note({one.recorded.seq: reason for one in page if (reason := self._own_fault(one.result))})
+        failed = {one.recorded.seq: reason for one in page if (reason := self._own_fault(one.result))}
+        if failed:
+            with self._run.ledger.writing() as writer:
+                self._unread.note(writer, failed)
         self._version_store.settle([entry for entry in entries if entry is not None], upto)
         self._set_due(page)
         self._count(page)

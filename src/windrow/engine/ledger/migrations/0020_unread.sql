@@ -2,6 +2,7 @@
 -- often in a row this version of the step failed so, and when last; the version is empty where an operator asked for
 -- another attempt.
 CREATE TABLE unread (
-    visit BIGINT PRIMARY KEY, collection VARCHAR(32) NOT NULL, phase INTEGER NOT NULL, version VARCHAR(128) NOT NULL,
-    reason VARCHAR(32) NOT NULL, times INTEGER NOT NULL, at VARCHAR(32) NOT NULL
+    visit BIGINT NOT NULL, collection VARCHAR(32) NOT NULL, phase INTEGER NOT NULL, version VARCHAR(128) NOT NULL,
+    reason VARCHAR(32) NOT NULL, times INTEGER NOT NULL, at VARCHAR(32) NOT NULL,
+    PRIMARY KEY (visit, phase)
 );
