@@ -50,7 +50,8 @@ from windrow.engine.takedown import TakedownResult
 from windrow.model import CdxLine, DiffLine, TextChange
 from windrow.record_hit import RecordHit
 from windrow.record_lines import RecordAddress
-from windrow.stores.records import RecordVersion, Skipped
+from windrow.stores.record_versions import RecordVersion
+from windrow.stores.records import Skipped
 
 Shape = type | dict[str, str]
 """A class whose fields are told, or the fields of a message by name with what they hold."""

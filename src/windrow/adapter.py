@@ -208,7 +208,10 @@ NEW, CHANGED, GONE = "new", "changed", "gone"
 
 
 class Window(NamedTuple):
-    """Which changes are meant: those seen since a time, or those that the facts between two numbers tell of."""
+    """Which changes are meant: what the sessions between two facts wrote, and with a time what was seen since then.
+
+    A session writes what earlier ones asked for, too, where they were stopped before they wrote it.
+    """
 
     since: datetime | None = None
     facts: tuple[int, int] | None = None
@@ -269,10 +272,14 @@ class TellsChanges(Protocol):
         """Yield what came, changed or went at the collection's sources."""
         ...
 
-    def content(
+    def content(self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
+        """Count what `changes` yields of the sessions between two facts, by source and kind."""
+        ...
+
+    def content_of_visits(
         self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]
     ) -> Mapping[str, Counter[str]] | None:
-        """Count what `changes` yields between two facts, by source and kind; None where that is not known yet."""
+        """Count what visits between two facts found, by source and kind; None where that is not known yet."""
         ...
 
 

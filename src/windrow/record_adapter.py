@@ -222,10 +222,20 @@ class RecordAdapter:
                 yield from record_changes.changes(store, ledger, self._collection.name, window, self._away)
 
     def content(self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
-        """Count the records of each source that came, changed or went between two facts."""
+        """Count the records of each source that came, changed or went, as sessions between two facts wrote it."""
         del ledger
+        return self._content(workspace, facts, visited=False)
+
+    def content_of_visits(
+        self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]
+    ) -> Mapping[str, Counter[str]]:
+        """Count the records of each source that came, changed or went, as visits between two facts said it."""
+        del ledger
+        return self._content(workspace, facts, visited=True)
+
+    def _content(self, workspace: Workspace, facts: tuple[int, int], *, visited: bool) -> Mapping[str, Counter[str]]:
         with self._store(workspace) as store:
-            told = record_changes.content(store, facts, self._away) if store is not None else {}
+            told = record_changes.content(store, facts, self._away, visited=visited) if store is not None else {}
         return {one.name: told.get(one.name, Counter()) for one in workspace.of(self._collection.name)}
 
     def _away(self, value: Any) -> str:

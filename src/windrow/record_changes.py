@@ -31,28 +31,38 @@ Away = Callable[[Any], str]
 def changes(
     store: RecordStore, ledger: Ledger, collection: str, window: Window, away: Away = lambda _: ""
 ) -> Iterator[SourceChange]:
-    """Yield the records that came, changed or went, in no order: each at the time of the visit that said so."""
+    """Yield the records that came, changed or went, in no order: each at the time of the visit that said so.
+
+    Where a time is asked for, the window begins with the first session after it: the one before may have been at work.
+    """
 
     @lru_cache(maxsize=1_000)  # one answer may tell of many records
     def seen(visit: int) -> datetime | None:
         found = ledger.attempts.visits_named([visit])
         return max(found[0].opened, found[0].visit.started) if found else None
 
-    for before, one in store.changed_versions(window.facts or _since(ledger, window.since)):
-        at = seen(one.visit) or one.at
-        if window.since is not None and at < window.since:
-            continue
-        shown = one.value or (before.value if before else None)
-        told = difference(before.value, one.value) if one.change == CHANGED and before else ""
-        gone = away(one.value) if one.value is not None else ""
-        kind = GONE if gone else one.change
-        yield SourceChange(at, one.source, collection, kind, one.key, title_of(shown, ""), gone or told)
+    first, last = window.facts or (1, 2**62)
+    for sessions in ((first, last), *([] if window.since is None else [(first - 1, first - 1)])):
+        for before, one in store.written_versions(sessions):
+            at = seen(one.visit) or one.at
+            if sessions[0] < first and window.since is not None and at < window.since:
+                continue
+            shown = one.value or (before.value if before else None)
+            told = difference(before.value, one.value) if one.change == CHANGED and before else ""
+            gone = away(one.value) if one.value is not None else ""
+            kind = GONE if gone else one.change
+            yield SourceChange(at, one.source, collection, kind, one.key, title_of(shown, ""), gone or told)
 
 
-def content(store: RecordStore, facts: tuple[int, int], away: Away = lambda _: "") -> dict[str, Counter[str]]:
-    """Count by source the records that came, changed or went between two facts."""
+def content(
+    store: RecordStore, facts: tuple[int, int], away: Away = lambda _: "", *, visited: bool = False
+) -> dict[str, Counter[str]]:
+    """Count by source the records that came, changed or went, as sessions between two facts wrote it.
+
+    With `visited`, as the visits between them said it, whichever session wrote that.
+    """
     found: dict[str, Counter[str]] = {}
-    for _, one in store.changed_versions(facts):
+    for _, one in store.changed_versions(facts) if visited else store.written_versions(facts):
         gone = one.value is not None and away(one.value)
         found.setdefault(one.source, Counter())[GONE if gone else one.change] += 1
     return found
@@ -102,11 +112,3 @@ def _spelled(value: Any) -> str:
 def _cut(text: str, start: int) -> str:
     head = "\u2026" if start else ""
     return head + (text[start:] if len(text) - start <= _SHOWN else f"{text[start : start + _SHOWN]}\u2026")
-
-
-def _since(ledger: Ledger, since: datetime | None) -> tuple[int, int]:
-    """Return the facts in which what was seen since a time is told."""
-    if since is None:
-        return 0, 2**62
-    later = [one.session for one in ledger.sessions.by_source() if one.ended is None or one.ended >= since]
-    return min(later, default=2**62), 2**62

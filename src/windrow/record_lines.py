@@ -9,7 +9,7 @@ from typing import NamedTuple
 from windrow.display import show
 from windrow.engine.ledger.addresses import AddressRow
 from windrow.engine.ledger.takedowns import TombstoneRow
-from windrow.stores.records import RecordVersion
+from windrow.stores.record_versions import RecordVersion
 
 
 class RecordAddress(NamedTuple):

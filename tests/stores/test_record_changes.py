@@ -26,7 +26,7 @@ def store(tmp_path: Path):
     for visit, source, said in told:
         results = [Observation(key, value) for key, value in said]
         at = BEGIN + timedelta(days=visit)
-        made.settle([Observed(visit, at, f"https://{source}.example/", source, tuple(results))], visit)
+        made.settle([Observed(visit, at, f"https://{source}.example/", source, tuple(results))], visit, visit)
     yield made
     made.close()
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from itertools import islice
 
 from windrow.adapter import CHANGED, GONE, NEW, Compared, SourceChange, Window, harvested_collections
@@ -49,11 +50,18 @@ def _answers(name: str, workspace: Workspace, ledger: Ledger, window: Window) ->
 
 def was_read(workspace: Workspace, ledger: Ledger) -> WhatWasRead:
     """Return what counts by what was read, for the collections whose bytes do not say all."""
+    used = harvested_collections(workspace, ledger)
 
-    def changes(facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
+    def visited(facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
         found: dict[str, Counter[str]] = {}
-        for one in capable("content", harvested_collections(workspace, ledger)).values():
-            found |= one.content(workspace, ledger, facts) or {}
+        for one in capable("content_of_visits", used).values():
+            found |= one.content_of_visits(workspace, ledger, facts) or {}
+        return found
+
+    def written(facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
+        found: dict[str, Counter[str]] = {}
+        for one in capable("content", used).values():
+            found |= one.content(workspace, ledger, facts)
         return found
 
     def outcomes(name: str, facts: tuple[int, int], visited: Counter[str]) -> Counter[str]:
@@ -61,20 +69,24 @@ def was_read(workspace: Workspace, ledger: Ledger) -> WhatWasRead:
         found: Counter[str] = able[name].outcomes(workspace, ledger, facts, visited) if able else visited
         return found
 
-    return WhatWasRead(changes, outcomes)
+    return WhatWasRead(visited, written, outcomes)
 
 
 def of_session(workspace: Workspace, ledger: Ledger, session: int) -> tuple[SourceChange, ...]:
-    """Return the first changes that a session saw, `MOST` of them and one where there are more."""
-    row = ledger.sessions.get(session)
-    if row is None:
-        return ()
-    return tuple(islice(changes(workspace, ledger, Window(facts=row.span)), MOST + 1))
+    """Return the first changes that a session tells, `MOST` of them and one where there are more."""
+    window = Window(facts=ledger.sessions.telling(session))
+    return tuple(islice(changes(workspace, ledger, window), MOST + 1))
+
+
+def since_window(ledger: Ledger, since: datetime) -> Window:
+    """Return what was seen since a time, and what sessions that began later wrote of what was seen before."""
+    return Window(since, (ledger.sessions.last_before(since) + 1, 2**62))
 
 
 def of_listings(ledger: Ledger, collection: str, window: Window) -> Iterator[SourceChange]:
     """Yield what the listings of a collection's sources said."""
-    for one in ledger.listings.changes(collection, window.facts or (0, 2**62)):
+    facts = window.facts if window.facts and window.since is None else (0, 2**62)
+    for one in ledger.listings.changes(collection, facts):
         if window.since is not None and one.at < window.since:
             continue
         kind = NEW if one.event == "listed" else one.event

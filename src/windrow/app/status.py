@@ -150,6 +150,13 @@ def holder(ledger: Ledger) -> str:
     return lease.holder if lease and lease.expires > now() and not is_dead(lease.holder) else ""
 
 
+def cut_off(ledger: Ledger) -> int:
+    """Return the number of the last session if it was killed: it has not ended, and nobody runs it any more; else 0."""
+    last = ledger.sessions.latest()
+    row = ledger.sessions.get(last) if last and not holder(ledger) else None
+    return row.number if row is not None and row.ended is None else 0
+
+
 def _sources(
     workspace: Workspace,
     ledger: Ledger,
@@ -171,7 +178,7 @@ def _sources(
         if sessions:
             number = sessions[-1].session
             summary = summaries.setdefault(
-                number, summarise(ledger, number, phases, was_read=was_read(workspace, ledger))
+                number, summarise(ledger, number, phases, was_read=was_read(workspace, ledger), until_now=True)
             )
             count = next((one for one in summary.sources if one.source == source.name), None)
         state = _listed_or_crawled(workspace, source, sessions, count or SourceCount(source.name))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from windrow.adapter import SourceChange
+from windrow.adapter import CHANGED, GONE, NEW, SourceChange
 from windrow.app.crawled import OutcomeCount, Visits, attempts, frontiers, visits
 from windrow.engine.crawl.left_out import RuleCount
 from windrow.engine.ledger import Ledger
@@ -24,15 +24,19 @@ Phases = Mapping[str, tuple[str, ...]]
 class WhatWasRead(NamedTuple):
     """Counts between two facts, by what was read, what the ledger knows by bytes and names alone.
 
-    `changes` counts by source and kind what came, changed or went; `outcomes` takes how the questions of a collection
-    ended as the ledger counts them, and returns how they did.
+    `visited` counts by source and kind what came, changed or went at the visits between them, `written` what the
+    sessions between them wrote of it, whichever session made the visit. `outcomes` takes how the questions of a
+    collection ended as the ledger counts them, and returns how they did.
     """
 
-    changes: Callable[[tuple[int, int]], Mapping[str, Counter[str]]] = lambda _: {}
+    visited: Callable[[tuple[int, int]], Mapping[str, Counter[str]]] = lambda _: {}
+    written: Callable[[tuple[int, int]], Mapping[str, Counter[str]]] = lambda _: {}
     outcomes: Callable[[str, tuple[int, int], Counter[str]], Counter[str]] = lambda _, _facts, counted: counted
 
 
 NOTHING_READ = WhatWasRead()
+
+_KINDS = (NEW, CHANGED, GONE)
 
 
 class SourceCount(NamedTuple):
@@ -120,20 +124,23 @@ class SessionSummary:
 
 
 def summarise(
-    ledger: Ledger, session: int, phases: Phases, mended: tuple[str, ...] = (), *, was_read: WhatWasRead = NOTHING_READ
-) -> SessionSummary:
+    ledger: Ledger, session: int, phases: Phases, mended: tuple[str, ...] = (), *,
+    was_read: WhatWasRead = NOTHING_READ, until_now: bool = False,
+) -> SessionSummary:  # fmt: skip
     """Return what is on record of a session, which must be there.
 
-    `was_read` counts what the bytes do not say.
+    `was_read` counts what the bytes do not say. With `until_now` what later sessions wrote counts too: they write what
+    this one asked for where it was stopped.
     """
     row = ledger.sessions.get(session)
     assert row is not None
-    span = row.span
+    span, telling = row.span, ledger.sessions.telling(session)
+    telling = (telling[0], 2**62) if until_now else telling
     tasks = ledger.sessions.tasks(span)
     moves = ledger.items.moved_between(span)
     refusals = ledger.listings.refused_between(span)
     crawled = visits(ledger, span, phases)
-    read = crawled._replace(sources=_read(crawled, was_read.changes(span)))
+    read = crawled._replace(sources=_read(crawled, was_read.visited(span), was_read.written(telling)))
     whys: list[tuple[str, int]] = [(one.reason, one.number) for one in moves if one.reason]
     whys += [(one.reason, one.number) for one in refusals]
     whys += crawled.reasons
@@ -144,7 +151,7 @@ def summarise(
         began=row.began,
         ended=row.ended,
         exit_code=row.outcome,
-        sources=_sources(ledger, span, tasks, refusals, read),
+        sources=_sources(ledger, (span, telling), tasks, refusals, read),
         phases=_phases(moves, phases),
         reasons=count_reasons(whys),
         findings=tuple(FindingCount(*one) for one in ledger.items.found_between(span)),
@@ -187,13 +194,15 @@ def count_reasons(rows: Iterable[tuple[str, int]]) -> tuple[ReasonCount, ...]:
 
 def _sources(
     ledger: Ledger,
-    span: tuple[int, int],
+    facts: tuple[tuple[int, int], tuple[int, int]],
     tasks: Sequence[TaskRow],
     refusals: Sequence[RefusalCount],
     crawled: Visits,
 ) -> tuple[SourceCount, ...]:
+    """Count at each source what the session did, and what it tells: both are between two facts."""
+    span, telling = facts
     counts: dict[str, Counter[str]] = {one.source: Counter() for one in tasks if one.source}
-    for listed in ledger.listings.listed_between(span):
+    for listed in ledger.listings.listed_between(telling):
         counts.setdefault(listed.source, Counter())[{"listed": "new"}.get(listed.event, listed.event)] += listed.number
     for got in (one for one in attempts(ledger, *span) if one.listed):
         mine = counts.setdefault(got.source, Counter())
@@ -220,19 +229,23 @@ def _sources(
     )
 
 
-def _read(crawled: Visits, contents: Mapping[str, Counter[str]]) -> dict[str, Counter[str]]:
+def _read(
+    crawled: Visits, visited: Mapping[str, Counter[str]], written: Mapping[str, Counter[str]]
+) -> dict[str, Counter[str]]:
     """Let what was read of pages say what came, changed and went, in place of their bytes."""
-    found = dict(crawled.sources)
-    for source, became in crawled.sources.items():
-        if source in contents:
-            told, mine = contents[source], Counter(became)
+    found = {source: Counter(became) for source, became in crawled.sources.items()}
+    for source, mine in found.items():
+        if source in visited:
+            told = visited[source]
             bytes_differ = mine["new"] + mine["changed"]
             mine["failed"] += max(0, mine["gone"] - told["gone"])
             mine.update({"same_text": max(0, bytes_differ - told["new"] - told["changed"] - told["moved"])})
             mine["moved"] += told["moved"]
-            for kind in ("new", "changed", "gone"):
+    for source, told in written.items():
+        if source in found or any(told[kind] for kind in _KINDS):
+            mine = found.setdefault(source, Counter())
+            for kind in _KINDS:
                 mine[kind] = told[kind]
-            found[source] = mine
     return found
 
 

@@ -242,10 +242,13 @@ class Windrow:
     def changes(self, since: Day | None = None, *, source: str = "", kind: str = "") -> list[SourceChange]:
         """Return what came, changed or went at the sources, in the order of time: since a time, or in the last session.
 
+        A session tells what it wrote, whichever session asked for it. One that was killed tells nothing once it does
+        not run any more: the next one tells what both wrote.
         `kind` is new, changed or gone.
         """
         from windrow.adapter import CHANGED, GONE, NEW, Window
-        from windrow.app.changes import changes
+        from windrow.app.changes import changes, since_window
+        from windrow.app.status import cut_off
 
         if kind not in {"", NEW, CHANGED, GONE}:
             raise UsageError(f"there is no kind {kind!r} of changes; there are {NEW}, {CHANGED} and {GONE}")
@@ -253,10 +256,21 @@ class Windrow:
         ledger = self.ledger()
         try:
             last = ledger.sessions.latest()
-            row = ledger.sessions.get(last) if last and since is None else None
-            window = Window(since, row.span if row else None)
-            found = changes(self.config, ledger, window, source=source, kind=kind) if last else ()
+            if last is None or (since is None and cut_off(ledger)):
+                return []
+            window = since_window(ledger, since) if since else Window(facts=ledger.sessions.telling(last))
+            found = changes(self.config, ledger, window, source=source, kind=kind)
             return sorted(found, key=lambda one: (one.at, one.source, one.key))
+        finally:
+            ledger.close()
+
+    def cut_off(self) -> int:
+        """Return the number of the last session if it was killed: the next one tells what it saw; else 0."""
+        from windrow.app.status import cut_off
+
+        ledger = self.ledger()
+        try:
+            return cut_off(ledger)
         finally:
             ledger.close()
 

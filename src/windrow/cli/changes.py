@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     "changes",
     examples=["windrow changes --since 2026-11-01", "windrow changes --source blog --kind changed --as atom"],
 )
-@option("--since", type=Day(), metavar="WHEN", help="What was seen since then (UTC); else what the last session saw.")
+@option("--since", type=Day(), metavar="WHEN", help="What was seen since then (UTC); else what the last session tells.")
 @option("--source", default="", metavar="NAME", shell_complete=sources, help="At this source only.")
 @option("--kind", type=click.Choice(["new", "changed", "gone"]), help="Of this kind only.")
 @option("--as", "form", type=click.Choice(["text", "atom", "html"]), default="text", help="text, atom or html.")
@@ -28,7 +28,8 @@ def command(voice: Voice, since: datetime | None, source: str, kind: str | None,
     """List what came, changed or went at the sources, with a line that says what is other than before.
 
     A page has changed when its text did, or what it says of itself (title, description, language); its bytes alone do
-    not count. It is gone after a 410, or the second 404 in a row.
+    not count. It is gone after a 410, or the second 404 in a row. A session tells what it wrote, whichever session
+    asked for it: what a run that was stopped or killed had not written is told by the next one.
     """
     opened = voice.open()
     found = opened.changes(since, source=source, kind=kind or "")
@@ -37,6 +38,8 @@ def command(voice: Voice, since: datetime | None, source: str, kind: str | None,
             voice.message("source_change", one)
     elif form == "text":
         voice.data(lines(found) or ["nothing changed"])
+        if since is None and (session := opened.cut_off()):
+            voice.talk(f"session {session} was killed before its end: the next run tells what it saw")
     else:
         from windrow.app.changes_page import atom, html  # noqa: PLC0415 `--help` needs no feeds
 

@@ -64,8 +64,12 @@ class VersionStore(Protocol):
         """Tell whether what these bytes said at this address was not for all times."""
         ...
 
-    def settle(self, entries: Sequence[Any], checkpoint: int) -> None:
-        """Take what visits told, up to the visit that the checkpoint names."""
+    def note_earlier_sessions(self, read: Callable[[], Mapping[int, int]]) -> None:
+        """Note up to which visit earlier sessions wrote, as `read` says it, where no session is known here."""
+        ...
+
+    def settle(self, entries: Sequence[Any], checkpoint: int, session: int = 0) -> None:
+        """Take what visits told, up to the visit that the checkpoint names; what changed belongs to the session."""
         ...
 
     def changes(self, urls: Iterable[str]) -> Mapping[str, list[Look]]:

@@ -34,6 +34,15 @@ CREATE TABLE IF NOT EXISTS skipped (
 ) WITHOUT ROWID;
 -- Visits whose step asked services, and what it waits for.
 CREATE TABLE IF NOT EXISTS waiting (visit INTEGER PRIMARY KEY, asks TEXT NOT NULL);
+-- Up to which visit each session wrote: what changed belongs to it, whichever session asked.
+CREATE TABLE IF NOT EXISTS windrow_settled (session INTEGER PRIMARY KEY, upto INTEGER NOT NULL);
+-- What a session wrote of records by visits that an earlier one had settled, since their services had answered:
+-- `before` is what the visit had said until then, as JSON; empty for gone, NULL where it had said nothing.
+CREATE TABLE IF NOT EXISTS completed (
+    visit INTEGER NOT NULL, record INTEGER NOT NULL, session INTEGER NOT NULL, before TEXT,
+    PRIMARY KEY (visit, record, session)
+) WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS completed_by_session ON completed (session);
 -- Visits that were taken down, and of which records they told: numbers of their keys, which may tell of their content.
 CREATE TABLE IF NOT EXISTS taken_down (
     key INTEGER NOT NULL, visit INTEGER NOT NULL, PRIMARY KEY (key, visit)
@@ -99,6 +108,7 @@ def forget_names(connection: sqlite3.Connection, record: int) -> None:
     connection.execute("DELETE FROM record WHERE id = ?", (record,))
     connection.execute("DELETE FROM other_name WHERE record = ?", (record,))
     connection.execute("DELETE FROM alias WHERE record = ?", (record,))
+    connection.execute("DELETE FROM completed WHERE record = ?", (record,))
 
 
 def keyed(value: Mapping[str, Any], own: str, key: str) -> Mapping[str, Any]:

@@ -23,6 +23,16 @@ from windrow.reasons import Reason
 from windrow.stores import record_index
 from windrow.stores.record_index import FoundEntries
 from windrow.stores.record_tables import SCHEMA, forget_names, key_of, key_of_alias, keyed, record_of, rename
+from windrow.stores.record_versions import (
+    Change,
+    RecordVersion,
+    changed_versions,
+    note_completed,
+    said_by,
+    versions,
+    written_versions,
+)
+from windrow.stores.settled import adopt_sessions, note_earlier_sessions, note_sessions
 from windrow.stores.sqlite_file import empty_wal, open_database, store_errors, transaction
 
 _LATEST = """
@@ -31,28 +41,6 @@ SELECT o.value FROM observation o WHERE o.record = ? ORDER BY o.at DESC, o.visit
 
 _ORPHANS = "DELETE FROM value WHERE NOT EXISTS (SELECT 1 FROM observation o WHERE o.value = value.id)"
 _CHUNK = 400
-
-
-class RecordVersion(NamedTuple):
-    """What a source said of a record at a time: `change` is new, changed, same or gone; `json` is empty for gone.
-
-    `aside` is what stood beside the value when it was first seen, as JSON; empty where there was nothing.
-    """
-
-    key: str
-    at: datetime
-    visit: int
-    source: str
-    url: str
-    change: str
-    digest: str
-    json: str
-    aside: str = ""
-
-    @property
-    def value(self) -> Any:
-        """The record, None where it is gone."""
-        return json.loads(self.json) if self.json else None
 
 
 class Skipped(NamedTuple):
@@ -84,6 +72,7 @@ class RecordStore:
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         """Open the file, making its tables."""
         self.path = path
+        self._writer = 0, 0  # a session, and up to which visit others had written before it
         with self._guarded():
             self._connection = open_database(path, read_only=read_only)
             if not read_only:
@@ -140,12 +129,27 @@ class RecordStore:
         del url, payload
         return False
 
-    def settle(self, entries: Sequence[Any], checkpoint: int) -> None:
-        """Write what visits said, up to a visit; what one of them said before is replaced."""
+    def note_earlier_sessions(self, read: Callable[[], Mapping[int, int]]) -> None:
+        """Note up to which visit earlier sessions wrote, as `read` says it, where no session is known here."""
+        with self._writing():
+            note_earlier_sessions(self._connection, read)
+
+    def settle(self, entries: Sequence[Any], checkpoint: int, session: int = 0) -> None:
+        """Write what visits said, up to a visit; what one of them said before is replaced.
+
+        What changed by it belongs to the session; with number 0, to the one that writes next.
+        """
         with self._writing():
             touched: set[int] = set()
+            if session != self._writer[0]:
+                self._writer = session, self.checkpoint() if session else 0
             for entry in entries:
+                is_earlier = entry.visit <= self._writer[1]
+                before = said_by(self._connection, entry.visit) if is_earlier else {}
                 touched |= self._settle_one(entry)
+                if is_earlier:
+                    note_completed(self._connection, entry.visit, session, before)
+            note_sessions(self._connection, {session: checkpoint})
             for record in touched:
                 self._update_full_text(record)
             self._connection.execute(
@@ -273,26 +277,18 @@ class RecordStore:
         return self._versions("WHERE change <> 'same' ORDER BY key, at, visit")
 
     def _versions(self, rest: str, *values: Any) -> Iterator[RecordVersion]:
-        text = f"""
-            SELECT key, at, visit, source, url, change, coalesce(digest, ''), coalesce(json, ''), coalesce(aside, '')
-            FROM history {rest}
-        """
         with self._guarded():
-            for row in self._connection.execute(text, values):
-                yield RecordVersion(row[0], datetime.fromisoformat(row[1]), *row[2:])
+            yield from versions(self._connection, rest, *values)
 
-    def changed_versions(self, visits: tuple[int, int]) -> Iterator[tuple[RecordVersion | None, RecordVersion]]:
+    def changed_versions(self, visits: tuple[int, int]) -> Iterator[Change]:
         """Yield what visits from one number to another said that is other than before, and what was said before it."""
-        first, last = visits
-        touched = "SELECT record FROM observation WHERE visit BETWEEN ? AND ?"
-        before: RecordVersion | None = None
-        for one in self._versions(f"WHERE record IN ({touched}) ORDER BY record, at, visit", first, last):
-            if before is not None and before.key != one.key:
-                before = None
-            if one.change != "same":
-                if first <= one.visit <= last:
-                    yield before, one
-                before = one
+        with self._guarded():
+            yield from changed_versions(self._connection, visits)
+
+    def written_versions(self, sessions: tuple[int, int]) -> Iterator[Change]:
+        """Yield what sessions from one number to another wrote that is other than before, and what was said before."""
+        with self._guarded():
+            yield from written_versions(self._connection, sessions)
 
     def count_by_source(self) -> dict[str, int]:
         """Count the records that are there now, by the source that said so last."""
@@ -328,6 +324,7 @@ class RecordStore:
         How it is to be read their configuration said, which is not there any more.
         """
         with self._writing():
+            adopt_sessions(self._connection, before._connection)
             gone = before._connection.execute("SELECT key, visit FROM taken_down")
             self._connection.executemany("INSERT OR IGNORE INTO taken_down VALUES (?, ?)", gone)
         told = before.told_for_others(sources)
@@ -466,7 +463,7 @@ class RecordStore:
                                        [(number(key), visit) for key, visit in told])  # fmt: skip
                 touched |= {one for (one,) in self._connection.execute(
                     f"SELECT record FROM observation WHERE visit IN ({marks})", part)}  # fmt: skip
-                for table in ("observation", "skipped", "waiting"):
+                for table in ("observation", "skipped", "waiting", "completed"):
                     gone = self._connection.execute(f"DELETE FROM {table} WHERE visit IN ({marks})", part)
                     count += gone.rowcount if table == "observation" else 0
             for record in touched:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from windrow.engine.ledger.batch import LedgerBatch
 from windrow.engine.ledger.database import LedgerDatabase
+from windrow.engine.ledger.moment import spell
 from windrow.reasons import Reason
 
 
@@ -152,6 +153,27 @@ class SessionQueries:
     def tasks_of_source(self, source: str) -> list[SourceTask]:
         """Return every task of a source, in their order."""
         return self._database.rows(SourceTask, "source_tasks", source)
+
+    def ends_of_phase(self, collection: str, phase: int, before: int) -> dict[int, int]:
+        """Return of the sessions before one those that ended tasks of a phase, and the last fact that ended one."""
+        query = "session_phase_ends"
+        return dict(self._database.mapped(lambda row: (int(row[0]), int(row[1])), query, collection, phase, before))
+
+    def last_before(self, at: datetime) -> int:
+        """Return the last session that began before a time, by its number among the facts; 0 for none."""
+        return int(self._database.value("session_before", spell(at)))
+
+    def telling(self, session: int) -> tuple[int, int]:
+        """Return the first and the last fact of whose changes a session tells: of none, the last is less.
+
+        It tells its own, and those of the sessions right before it that were killed: these never ended, and what
+        they wrote was told by nobody. A session that was killed tells nothing when another one follows.
+        """
+        row = self.get(session)
+        assert row is not None
+        first: int = self._database.value("session_telling", session)
+        last = row.last if row.ended or session == self.latest() else first - 1
+        return first, last
 
     def collection_of(self, source: str) -> str:
         """Return the collection that a source was last harvested for, declared or not; empty for an unknown one."""

@@ -61,6 +61,18 @@ SELECT t.source, t.session, min(t.at), max(e.at), sum(coalesce(e.failed, 1)), ma
 FROM task t LEFT JOIN task_end e ON e.task = t.seq WHERE t.source <> '' GROUP BY t.source, t.session
 ORDER BY t.session;
 
+-- name: session_phase_ends
+-- When sessions before one ended tasks of a phase of a collection.
+SELECT t.session, max(e.seq) FROM task t JOIN task_end e ON e.task = t.seq
+WHERE t.collection = ? AND t.phase = ? AND t.session < ? GROUP BY t.session ORDER BY t.session;
+
+-- name: session_before
+SELECT coalesce(max(seq), 0) FROM session WHERE at < ?;
+
+-- name: session_telling
+-- The first fact after the end of the last session that ended before one.
+SELECT coalesce(max(seq), 0) + 1 FROM session_end WHERE seq < ?;
+
 -- name: source_collection
 -- The collection that a source was last harvested for.
 SELECT collection FROM task WHERE source = ? ORDER BY seq DESC LIMIT 1;

@@ -89,6 +89,7 @@ class Settling:
         try:
             self._refuse_older_ledger()
             self._compare_versions()
+            version_store.note_earlier_sessions(self._earlier_sessions)
             self._settle_all()
             self._settle_unread(again)
             self._settle_answered()
@@ -127,6 +128,12 @@ class Settling:
                 f"what visits told is on record up to visit {checkpoint}, and the ledger ends with visit {last}",
                 hint="put back the ledger that belongs to these books, or remove them: the next run makes them anew",
             )
+
+    def _earlier_sessions(self) -> Mapping[int, int]:
+        """Return up to which visit earlier sessions settled, by the ledger: a store that was lost is made anew."""
+        run = self._run
+        phase = run.collection.phase(self._step.phase)
+        return run.ledger.sessions.ends_of_phase(run.collection.name, phase, run.session)
 
     def _compare_versions(self) -> None:
         """Say so where what is held was read by another version of the step: a replay reads it by this one."""
@@ -358,7 +365,7 @@ class Settling:
         if failed:
             with self._run.ledger.writing() as writer:
                 self._unread.note(writer, failed)
-        self._version_store.settle([entry for entry in entries if entry is not None], upto)
+        self._version_store.settle([entry for entry in entries if entry is not None], upto, self._run.session)
         self._set_due(page)
         self._count(page)
 

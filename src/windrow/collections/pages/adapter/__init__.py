@@ -13,6 +13,7 @@ ADAPTER = LazyAdapter(
         "clue": "harvest",
         "compare": "compare",
         "content": "changes",
+        "content_of_visits": "changes",
         "explain": "explain",
         "harvest": "harvest",
         "outcomes": "changes",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ from windrow.adapter import CHANGED, GONE, NEW, SourceChange, Window
 from windrow.collections.pages.adapter.editions import contents
 from windrow.collections.pages.adapter.open_summary import there
 from windrow.collections.pages.code import ExitCode
-from windrow.collections.pages.database.page_versions import PageVersion, Timeline, Versions, ended, timelines
+from windrow.collections.pages.database.page_versions import NONE, PageVersion, Timeline, Versions, ended, timelines
 from windrow.collections.pages.database.sound import reached
 from windrow.collections.pages.difference import difference
 from windrow.config import Workspace
@@ -40,8 +40,8 @@ def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[So
         if engine is None:
             return
         reader = Versions(engine)
-        since = int(window.since.timestamp()) if window.since else None
-        for line in timelines(engine, since=since, visits=window.facts):
+        since = int(window.since.timestamp()) if window.since else None if window.facts else 0
+        for line in timelines(engine, since=since, sessions=window.facts or NONE):
             for turn in turns(line):
                 shown = turn.after or turn.before
                 assert shown is not None
@@ -102,23 +102,34 @@ def _is_read(engine: sa.Engine, ledger: Ledger, facts: tuple[int, int]) -> bool:
     return reached(engine) >= min(facts[1], ledger.attempts.last_visit())
 
 
-def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]] | None:
-    """Count the pages of each source that came, changed, went or moved, by what was read of them.
+def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
+    """Count the pages of each source that came, changed or went, as sessions between two facts wrote it."""
+    with there(workspace) as engine:
+        return {} if engine is None else _count(ledger, timelines(engine, sessions=facts))
+
+
+def content_of_visits(
+    workspace: Workspace, ledger: Ledger, facts: tuple[int, int]
+) -> Mapping[str, Counter[str]] | None:
+    """Count the pages of each source that came, changed, went or moved, by what was read of visits between two facts.
 
     None where not all that was asked for in that time has been read yet.
     """
-    sources = {host.origin: host.source for host in ledger.addresses.hosts(COLLECTION)}
-    found: dict[str, Counter[str]] = {name: Counter() for name in sources.values()}
     with there(workspace) as engine:
         if engine is None or not _is_read(engine, ledger, facts):
             return None
-        for line in timelines(engine, visits=facts):
-            source = sources.get(parts(line.url).origin)
-            if source is not None:
-                found[source].update(turn.kind for turn in turns(line))
-                # a page may send its readers on by itself: it moved, though its answer is one of a page
-                found[source][MOVED] += sum(
-                    one.redirect is not None and one.kind is not None and one.first in line.visited
-                    for one in line.versions
-                )
+        return _count(ledger, timelines(engine, visits=facts))
+
+
+def _count(ledger: Ledger, lines: Iterable[Timeline]) -> Mapping[str, Counter[str]]:
+    sources = {host.origin: host.source for host in ledger.addresses.hosts(COLLECTION)}
+    found: dict[str, Counter[str]] = {name: Counter() for name in sources.values()}
+    for line in lines:
+        source = sources.get(parts(line.url).origin)
+        if source is not None:
+            found[source].update(turn.kind for turn in turns(line))
+            # a page may send its readers on by itself: it moved, though its answer is one of a page
+            found[source][MOVED] += sum(
+                one.redirect is not None and one.kind is not None and one.first in line.visited for one in line.versions
+            )
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
 
 from windrow.adapter import Replayed, RereadCount
@@ -9,6 +10,7 @@ from windrow.collections.pages.adapter.harvest import harvest
 from windrow.collections.pages.adapter.indexing import follower
 from windrow.collections.pages.database.fulltext_table import go_on
 from windrow.collections.pages.database.plain import compare
+from windrow.collections.pages.database.store import SummaryStore
 from windrow.collections.pages.settings import pages_of
 from windrow.config import Workspace
 from windrow.config.place import replay_folder
@@ -36,6 +38,8 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
             if made.books:
                 made.books.close()
             session.harvest(replace(made, books=None, reread=True), phases=frozenset({"summarise"}), fetch=False)
+            with closing(SummaryStore(f"sqlite:///{new}")) as after:
+                after.adopt_sessions(old)
 
         told = rebuild(session, old, new, build, lambda: compare(old, new))
         remove_index(pages_of(workspace.sections).index)

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from windrow.collections.pages.database.join import BESIDE, LATEST, ORIGINAL, PAST, versions
 from windrow.stores.connect import READS, guarded
+from windrow.stores.settled import VISITS
 
 
 class PageVersion(NamedTuple):
@@ -181,7 +182,11 @@ _SEEN = """
 SELECT o.url_id, u.str_url, o.at FROM windrow_observation o JOIN url u ON u.url_id = o.url_id
 WHERE {where} ORDER BY o.url_id
 """
-_PAST = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_past'"
+_SETTLED = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_settled'"
+
+
+NONE = (1, 0)
+"""The numbers of no visit, and of no session."""
 
 
 class Timeline(NamedTuple):
@@ -193,17 +198,19 @@ class Timeline(NamedTuple):
 
 
 def timelines(
-    engine: sa.Engine, *, since: int | None = None, visits: tuple[int, int] | None = None
+    engine: sa.Engine, *, since: int | None = None, visits: tuple[int, int] = NONE, sessions: tuple[int, int] = NONE
 ) -> Iterator[Timeline]:
     """Yield the addresses that were visited since a time (UNIX seconds), or by visits between two numbers.
 
+    With `sessions` those count as visited, too, whose visits sessions between two numbers wrote.
     A database of an earlier version tells nothing: the next run brings it up to date.
     """
     with guarded(engine), engine.connect().execution_options(**READS, stream_results=True) as link, link.begin():
-        if not link.exec_driver_sql(_PAST).scalar():
+        if not link.exec_driver_sql(_SETTLED).scalar():
             return
-        where = "o.at >= ?" if visits is None else "o.visit BETWEEN ? AND ?"
-        values = (since or 0,) if visits is None else visits
+        written = link.exec_driver_sql(VISITS, sessions).one()
+        values = (*visits, *written, *(() if since is None else (since,)))
+        where = "o.visit BETWEEN ? AND ? OR o.visit BETWEEN ? AND ?" + ("" if since is None else " OR o.at >= ?")
         groups = groupby(link.exec_driver_sql(_SEEN.format(where=where), values), itemgetter(0))
         found = ((number, [(row[1], row[2]) for row in rows]) for number, rows in groups)
         while some := dict(islice(found, _CHUNK)):

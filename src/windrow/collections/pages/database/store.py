@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from itertools import groupby
 from operator import itemgetter
+from pathlib import Path
 
 from windrow.collections.pages.database.batch import NOT_READ, SummaryBatch
 from windrow.collections.pages.database.entries import HEADED, SummaryEntry
@@ -16,6 +18,8 @@ from windrow.collections.pages.database.upgrade import upgrade
 from windrow.collections.pages.database.wording import HALF
 from windrow.collections.pages.database.writer import VISIT, SummaryWriter
 from windrow.contract import Look
+from windrow.stores.settled import adopt_sessions, note_earlier_sessions, note_sessions
+from windrow.stores.sqlite_file import open_database
 
 GROUPS = 500
 """Text piles whose duplicates are looked for in one transaction."""
@@ -52,16 +56,28 @@ class SummaryStore(SummaryWriter):
         with self._writing():
             upgrade(self._link, self._catalogue, self._readings)
 
-    def settle(self, entries: Sequence[SummaryEntry], checkpoint: int) -> None:
+    def note_earlier_sessions(self, read: Callable[[], Mapping[int, int]]) -> None:
+        """Note up to which visit earlier sessions wrote, as `read` says it, where no session is known here."""
+        with self._writing():
+            note_earlier_sessions(self._link, read)
+
+    def adopt_sessions(self, path: Path) -> None:
+        """Let this store, which replaces the one in a file, say of earlier sessions what that one said."""
+        with closing(open_database(path, read_only=True)) as before, self._writing():
+            adopt_sessions(self._link, before)
+
+    def settle(self, entries: Sequence[SummaryEntry], checkpoint: int, session: int = 0) -> None:
         """Put a batch of crawls on record, and the ledger's number of the last visit that is told by it.
 
-        All that was ever seen of each address is folded again, so that neither the order of batches nor
-        telling something twice makes a difference.
+        What changed by it belongs to the session; with number 0, to the one that writes next. All that was ever seen
+        of each address is folded again, so that neither the order of batches nor telling something twice makes a
+        difference.
         """
         with self._writing():
             if entries:
                 SummaryBatch(self._link, self._catalogue, self._readings).settle(entries)
             self._come(VISIT, checkpoint)
+            note_sessions(self._link, {session: checkpoint})
 
     def same(self, url: str, payload: str) -> bool:
         """Tell whether these bytes were read at this address before."""

@@ -30,6 +30,12 @@ CREATE TABLE IF NOT EXISTS windrow_observation (
 -- What a session saw is found by its visits.
 CREATE INDEX IF NOT EXISTS windrow_observation_by_visit ON windrow_observation (visit);
 
+-- Up to which visit each session wrote: what changed belongs to it, whichever session asked.
+CREATE TABLE IF NOT EXISTS windrow_settled (
+  session INTEGER PRIMARY KEY,
+  upto INTEGER NOT NULL
+);
+
 -- The links of pages as crawls before the present one saw them, by the hash that `windrow_observation.linked` has: only
 -- sets that differ from those in `link_summary`.
 CREATE TABLE IF NOT EXISTS windrow_past_link (

@@ -1,0 +1,126 @@
+"""Versions of records, as the observations of each say in the order of time, and which of them a session wrote."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from windrow.stores.settled import visits_of_sessions
+
+_TOUCHED = """
+WHERE record IN (
+    SELECT record FROM observation WHERE visit BETWEEN ? AND ?
+    UNION SELECT record FROM completed WHERE session BETWEEN ? AND ?
+) ORDER BY record, at, visit
+"""
+_COMPLETED = """
+SELECT c.visit, r.key, c.before FROM completed c JOIN record r ON r.id = c.record
+WHERE c.session BETWEEN ? AND ? ORDER BY c.session DESC
+"""
+# Of what a visit said first with its answers, a session that settled it without them says nothing.
+_FIRST_LATER = """
+SELECT c.visit, r.key FROM completed c JOIN record r ON r.id = c.record
+WHERE c.session > ? AND c.before IS NULL AND c.visit BETWEEN ? AND ?
+"""
+_SAID = """
+SELECT o.record, o.at, o.value, v.json FROM observation o LEFT JOIN value v ON v.id = o.value WHERE o.visit = ?
+"""
+
+
+class RecordVersion(NamedTuple):
+    """What a source said of a record at a time: `change` is new, changed, same or gone; `json` is empty for gone.
+
+    `aside` is what stood beside the value when it was first seen, as JSON; empty where there was nothing.
+    """
+
+    key: str
+    at: datetime
+    visit: int
+    source: str
+    url: str
+    change: str
+    digest: str
+    json: str
+    aside: str = ""
+
+    @property
+    def value(self) -> Any:
+        """The record, None where it is gone."""
+        return json.loads(self.json) if self.json else None
+
+
+Change = tuple[RecordVersion | None, RecordVersion]
+"""What was said before, None for nothing, and what is said."""
+
+
+def versions(connection: sqlite3.Connection, rest: str, *values: Any) -> Iterator[RecordVersion]:
+    """Yield the rows of the view `history` that the end of a query chooses."""
+    text = f"""
+        SELECT key, at, visit, source, url, change, coalesce(digest, ''), coalesce(json, ''), coalesce(aside, '')
+        FROM history {rest}
+    """
+    for row in connection.execute(text, values):
+        yield RecordVersion(row[0], datetime.fromisoformat(row[1]), *row[2:])
+
+
+def changed_versions(connection: sqlite3.Connection, visits: tuple[int, int]) -> Iterator[Change]:
+    """Yield what visits from one number to another said that is other than before, and what was said before it."""
+    first, last = visits
+    before: RecordVersion | None = None
+    for version in versions(connection, _TOUCHED, first, last, 1, 0):
+        if before is not None and before.key != version.key:
+            before = None
+        if version.change != "same":
+            if first <= version.visit <= last:
+                yield before, version
+            before = version
+
+
+def written_versions(connection: sqlite3.Connection, sessions: tuple[int, int]) -> Iterator[Change]:
+    """Yield what sessions from one number to another wrote that is other than before, and what was said before it.
+
+    Where a visit was settled by an earlier session and completed by one of these, with the answers of services, what
+    the earlier one wrote of it is what was said before.
+    """
+    first, last = visits_of_sessions(connection, sessions)
+    completed = {(visit, key): said for visit, key, said in connection.execute(_COMPLETED, sessions)}
+    later = {(visit, key) for visit, key in connection.execute(_FIRST_LATER, (sessions[1], first, last))}
+    before: RecordVersion | None = None
+    for version in versions(connection, _TOUCHED, first, last, *sessions):
+        if before is not None and before.key != version.key:
+            before = None
+        place = (version.visit, version.key)
+        if first <= version.visit <= last:
+            if version.change != "same" and place not in later:
+                yield before, version
+        elif completed.get(place):
+            change = "changed" if version.json else "gone"
+            yield version._replace(json=completed[place]), version._replace(change=change)
+        elif place in completed and version.change != "same":
+            yield before, version
+        before = version if version.change != "same" else before
+
+
+Said = dict[tuple[int, str], tuple[int | None, str]]
+"""The number and the JSON of what a visit said, by record and time; None and nothing for what is gone."""
+
+
+def said_by(connection: sqlite3.Connection, visit: int) -> Said:
+    """Return what a visit said."""
+    rows = connection.execute(_SAID, (visit,)).fetchall()
+    return {(record, at): (value, spelled or "") for record, at, value, spelled in rows}
+
+
+def note_completed(connection: sqlite3.Connection, visit: int, session: int, before: Said) -> None:
+    """Note what a session says of records by a visit that an earlier one settled, where it is other than `before`."""
+    connection.executemany(
+        "INSERT INTO completed VALUES (?,?,?,?) ON CONFLICT DO NOTHING",
+        [
+            (visit, place[0], session, before[place][1] if place in before else None)
+            for place, (value, _) in said_by(connection, visit).items()
+            if place not in before or before[place][0] != value
+        ],
+    )

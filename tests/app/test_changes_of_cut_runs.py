@@ -1,0 +1,129 @@
+"""What runs that were killed or stopped saw is told once: in the list of changes, in summaries, and to `run.notify`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.collections.events.place import Site, calendar, event
+from tests.requests.killed import ROOT
+from windrow.app import Windrow
+
+DAY = ":20990115T150000Z"
+NAMES = ("a", "b", "c", "d")
+CUTS = (
+    ("before", "SIGKILL"), ("amid", "SIGKILL"), ("before", "SIGINT"), ("amid", "SIGINT"), ("amid", "SIGKILL"),
+    ("after", "SIGKILL"),
+)  # fmt: skip
+CONFIGURED = """
+name = "both"
+[pages]
+operator = "tester"
+contact = "https://example.org/bot"
+private = ["127.0.0.1"]
+delay = "1 ms"
+[run]
+notify = ["tee", "-a", "told.jsonl"]
+[source.web]
+collection = "pages"
+url = "{url}/"
+every = "1s"
+"""
+COUNCIL = """
+[source.{name}]
+collection = "events"
+reader = "icalendar"
+url = "{url}/{name}.ics"
+branch = "Legislative"
+entity = "Senate"
+timezone = "America/New_York"
+delay = "0s"
+every = "1s"
+"""
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    made = Site()
+    yield made
+    made.close()
+
+
+def write(site: Site, edition: str, names: tuple[str, ...] = NAMES) -> None:
+    """Have the site serve an edition of each page and calendar."""
+    links = "".join(f'<a href="/{name}.html">{name}</a> ' for name in NAMES)
+    site.put("/", f"<html><body><p>The front page. {links}</p></body></html>", "text/html")
+    for name in NAMES:
+        site.put(f"/{name}.html", f"<html><body><p>Page {name}, the {edition}.</p></body></html>", "text/html")
+        site.put(f"/{name}.ics", calendar(event(f"{name}@x", DAY, f"Event {name}, the {edition}")))
+
+
+def configure(root: Path, site: Site) -> Path:
+    text = CONFIGURED.format(url=site.url) + "".join(COUNCIL.format(name=name, url=site.url) for name in NAMES)
+    (root / "windrow.toml").write_text(text)
+    return root
+
+
+class Told:
+    """All that was told of a workspace's sessions, looked at after each of them."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.listed: Counter[tuple[str, str]] = Counter()
+        self.counted: Counter[tuple[str, str]] = Counter()
+
+    def look(self) -> None:
+        self.listed.update((one.kind, one.key) for one in Windrow(self.root).changes())
+
+    def run(self, **arguments: str) -> None:
+        Windrow(self.root).run(**arguments)
+        self.look()
+
+    def cut(self, collection: str, point: str, ended: str) -> None:
+        command = [sys.executable, "-m", "tests.app.cut_run", str(self.root), collection, point, ended]
+        done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, timeout=60)
+        assert done.returncode == (-9 if ended == "SIGKILL" else 0), done.stderr.decode()
+        self.look()
+
+    def notified(self) -> tuple[Counter[tuple[str, str]], Counter[str]]:
+        """Return the changes that `run.notify` was told, and how many its tables counted."""
+        changes: Counter[tuple[str, str]] = Counter()
+        counts: Counter[str] = Counter()
+        for line in (self.root / "told.jsonl").read_text().splitlines():
+            summary = json.loads(line)
+            changes.update((one["kind"], one["key"]) for one in summary["changes"])
+            counts.update({kind: sum(one[kind] for one in summary["sources"]) for kind in ("new", "changed")})
+        return changes, counts
+
+
+def expected(site: Site, kind: str) -> dict[tuple[str, str], int]:
+    keys = [f"{site.url}/{name}.html" for name in NAMES] + [f"{name}/{name}@x" for name in NAMES]
+    return {(kind, key): 1 for key in (*keys, *([f"{site.url}/"] if kind == "new" else []))}
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("collection", ["pages", "events"])
+def test_each_change_is_told_once_however_often_and_wherever_runs_were_cut(
+    tmp_path: Path, site: Site, collection: str
+) -> None:
+    told = Told(configure(tmp_path, site))
+    write(site, "first")
+    for point, ended in CUTS:
+        told.cut(collection, point, ended)
+    told.run()
+    assert told.listed == expected(site, "new")
+    write(site, "second")
+    time.sleep(1.1)  # the addresses are due again
+    told.cut(collection, "before", "SIGINT")
+    told.run(first={"pages": "summarise", "events": "read"}[collection], names=collection)
+    told.run()
+    both = expected(site, "new") | expected(site, "changed")
+    assert told.listed == both
+    assert told.notified() == (both, {"new": 9, "changed": 8})
