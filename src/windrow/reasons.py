@@ -115,6 +115,7 @@ class Reason(StrEnum):
     MEMORY_LIMIT = "memory_limit", "reading it took more memory than the limit"
     WORKER_DIED = "worker_died", "the worker process died while reading it, twice"
     STEP_FAILED = "step_failed", "the reader itself failed; the finding has the details"
+    ALREADY_EXTRACTED = "already_extracted", "the table has what another extractor made of it, and that stays"
 
     # articles of news sites
     BOT_WALL = "bot_wall", "a page for people came where data was asked for: the site keeps programs out"

@@ -10,13 +10,14 @@ import io
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
-from windrow import record_changes
+from windrow import record_changes, record_lines
 from windrow.adapter import (
     Document,
     Explanation,
@@ -54,7 +55,6 @@ from windrow.engine.sample import sample, sample_answer
 from windrow.engine.session import Session, SessionSettings
 from windrow.engine.takedown import TakedownTarget, kept_by_reader
 from windrow.errors import UsageError, WindrowError
-from windrow.formats.terminal import json_text
 from windrow.formats.url import normalise, parts
 from windrow.model import Item, Level, Limits, Site, Source
 from windrow.politeness.guard import read_allowed
@@ -62,7 +62,6 @@ from windrow.query import parse
 from windrow.query.snippet import pattern
 from windrow.query.tree import wanted
 from windrow.record_hit import RecordSearchEnd, result_of
-from windrow.record_lines import address_told, made_lines, standing, takedown_lines
 from windrow.stores.archive import open_response
 from windrow.stores.records import RecordStore
 from windrow.stores.sqlite_file import remove_scratch
@@ -96,6 +95,7 @@ class RecordAdapter:
             options=self._options(workspace),
             version_store=self._open_store(self._path(workspace)),
             services=self._services(workspace),
+            extracted=self._extracted(workspace),
         )
 
     def ready(self, workspace: Workspace) -> None:
@@ -148,6 +148,7 @@ class RecordAdapter:
                     self._collection, sources, options=self._options(workspace),
                     version_store=RecordStore(new),
                     services=self._services(workspace),
+                    extracted=self._extracted(workspace),
                 )  # fmt: skip
                 # Asks were answered already: nobody is asked again but for answers that are not archived.
                 services = tuple(replace(one, active=not is_archived(one)) for one in made.services)
@@ -190,7 +191,7 @@ class RecordAdapter:
         results = results_of(self._step.run(task))
         if result.skip and any(isinstance(one, Observation) for one in results):
             result = FollowResult()  # a document that leads to nothing, and is one by itself, such as an article
-        yield from self._follow_notes(url, result)
+        yield from record_lines.follow_notes(url, self._collection.phases[0], result)
         count = 0
         for one in results:
             if isinstance(one, Observation):
@@ -202,16 +203,6 @@ class RecordAdapter:
                 told = f"{one.name}: {one.method} {one.path} to {one.service}; a run asks it"
                 yield Note(url, self._step.phase, Level.NOTE, "Ask", told)
         yield Document(url, self._collection.name, len(content), digest(content), self._step.phase, result.skip, count)
-
-    def _follow_notes(self, url: str, result: FollowResult) -> Iterator[Part]:
-        """Tell what following an answer led to."""
-        phase = self._collection.phases[0]
-        for finding in result.findings:
-            yield Note(url, phase, finding.level, finding.kind, finding.message)
-        for one in result.requests:
-            yield Note(url, phase, Level.NOTE, "Request", f"{one.method} {one.url}")
-        if result.end:
-            yield Note(url, phase, Level.NOTE, "End", result.end)
 
     # What it can besides.
 
@@ -282,7 +273,7 @@ class RecordAdapter:
         for url in dict.fromkeys(one.visit.url for one in found):
             row = ledger.addresses.get(self._collection.name, number(url))
             for grave in ledger.takedowns.of(number(url), row.host if row else -1):
-                lines += takedown_lines(grave)
+                lines += record_lines.takedown_lines(grave)
                 messages.append(Message("tombstone", grave, omit_empty=True))
         return Explanation(key, tuple(messages), tuple(dict.fromkeys(lines))) if messages else None
 
@@ -292,12 +283,9 @@ class RecordAdapter:
         captures, lines, messages = self._captures, [], []
         for source in workspace.of(self._collection.name) if captures and url else ():
             for one in stories(ledger, captures, source, self._options(workspace), number(url)) if captures else ():
-                left_out, at = one.left_out, show(one.recorded.visit.started)
-                why = f"{left_out.reason}: {left_out.rule}" if left_out else "wanted; the next run takes it"
-                lines.append(f"  {source.name} looks at what {one.found_in} kept at {at}: {why}")
-                told = {"source": source.name, "from": one.found_in, "visit": one.recorded.seq}
-                rule = {"reason": left_out.reason, "rule": left_out.rule} if left_out else {}
-                messages.append(Message("capture", told | rule))
+                line, told = record_lines.capture_told(source.name, one)
+                lines.append(line)
+                messages.append(Message("capture", told))
         if not lines:
             return None
         return Explanation(url, tuple(messages), (f"{url}: nothing of it is in {self._collection.name}", *lines))
@@ -308,7 +296,7 @@ class RecordAdapter:
 
     def _explain_record(self, ledger: Ledger, store: RecordStore, key: str) -> Explanation:
         history = store.history(key)
-        lines = [f"{key}: a record of {self._collection.name}, {standing(history[-1])}"]
+        lines = [f"{key}: a record of {self._collection.name}, {record_lines.standing(history[-1])}"]
         for one in [one for one in history if one.change != "same"][-_SHOWN:]:
             lines.append(f"  {show(one.at)}  {one.change}  {one.url}")
             found = ledger.attempts.visits_named([one.visit])
@@ -337,8 +325,8 @@ class RecordAdapter:
         lines = [f"{row.url}: {'taken' if taken else 'asked'} for {self._collection.name}, source {row.source}"]
         if row.via_url:
             lines.append(f"  found at {row.via_url}")
-        messages = [Message("address", address_told(row))]
-        lines += [line for grave in graves for line in takedown_lines(grave)]
+        messages = [Message("address", record_lines.address_told(row))]
+        lines += [line for grave in graves for line in record_lines.takedown_lines(grave)]
         messages += [Message("tombstone", grave, omit_empty=True) for grave in graves]
         for visit in visits:
             came = f"status {visit.status}" if visit.status else "no answer"
@@ -362,7 +350,7 @@ class RecordAdapter:
                 lines += [f"      {one.kind}: {one.message}" for one in followed.told()]
                 messages.append(Message("followed", followed))
             made = store.keys_of(visit.seq, _SHOWN + 1) if store is not None else []
-            lines += made_lines(made, _SHOWN)
+            lines += record_lines.made_lines(made, _SHOWN)
             messages += [Message("made", {"visit": visit.seq, "key": key}) for key in made[:_SHOWN]]
         if store is not None:
             waits = waits_told(ledger, self._collection.name, store.waits_of([one.seq for one in visits]))
@@ -399,14 +387,8 @@ class RecordAdapter:
     def _export(self, workspace: Workspace, form: str, out: TextIO) -> int:
         """Write a line of JSON for each version of each record."""
         del form
-        count = 0
         with self._store(workspace) as store:
-            for one in store.versions() if store else ():
-                told = {"key": one.key, "at": one.at.isoformat(), "change": one.change, "source": one.source,
-                        "url": one.url, "visit": one.visit, "digest": one.digest, "value": one.value}  # fmt: skip
-                out.write(json_text(told) + "\n")
-                count += 1
-        return count
+            return record_lines.write_versions(store.versions(), out) if store else 0
 
     def estimate(self, workspace: Workspace, ledger: Ledger, names: Sequence[str]) -> list[TakedownEstimate]:
         """Count what would be taken down."""
@@ -478,6 +460,11 @@ class RecordAdapter:
 
     def _services(self, workspace: Workspace) -> tuple[Source, ...]:
         return service_sources(self._collection, self._values(workspace), workspace.root, workspace.agent)
+
+    def _extracted(self, workspace: Workspace) -> Callable[[Sequence[str]], AbstractSet[str]] | None:
+        """Return what tells of which records, by their keys, others stored what services would be asked for."""
+        del workspace
+        return None
 
     def _origins(self, source: Source) -> frozenset[str]:
         """Return the origins at which a source is asked; none where it only takes captures."""

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple, TextIO
 
+from windrow.adapter import Note
+from windrow.contract import FollowResult
 from windrow.display import show
+from windrow.engine.captures.rules import CaptureStory
 from windrow.engine.ledger.addresses import AddressRow
 from windrow.engine.ledger.takedowns import TombstoneRow
+from windrow.formats.terminal import json_text
+from windrow.model import Level
 from windrow.stores.record_versions import RecordVersion
 
 
@@ -36,6 +41,36 @@ def address_told(row: AddressRow) -> RecordAddress:
 def standing(last: RecordVersion) -> str:
     """Say how a record stands by its last version."""
     return "gone" if last.change == "gone" or not last.json else "there when it was last looked at"
+
+
+def write_versions(versions: Iterable[RecordVersion], out: TextIO) -> int:
+    """Write a line of JSON for each version; return how many."""
+    count = 0
+    for one in versions:
+        told = {"key": one.key, "at": one.at.isoformat(), "change": one.change, "source": one.source,
+                "url": one.url, "visit": one.visit, "digest": one.digest, "value": one.value}  # fmt: skip
+        out.write(json_text(told) + "\n")
+        count += 1
+    return count
+
+
+def follow_notes(url: str, phase: str, result: FollowResult) -> Iterator[Note]:
+    """Tell what following an answer led to."""
+    for finding in result.findings:
+        yield Note(url, phase, finding.level, finding.kind, finding.message)
+    for one in result.requests:
+        yield Note(url, phase, Level.NOTE, "Request", f"{one.method} {one.url}")
+    if result.end:
+        yield Note(url, phase, Level.NOTE, "End", result.end)
+
+
+def capture_told(source: str, one: CaptureStory) -> tuple[str, dict[str, Any]]:
+    """Tell in a line, and to programs, why a source took a capture that others kept or did not."""
+    left_out, at = one.left_out, show(one.recorded.visit.started)
+    why = f"{left_out.reason}: {left_out.rule}" if left_out else "wanted; the next run takes it"
+    told = {"source": source, "from": one.found_in, "visit": one.recorded.seq}
+    rule = {"reason": left_out.reason, "rule": left_out.rule} if left_out else {}
+    return f"  {source} looks at what {one.found_in} kept at {at}: {why}", told | rule
 
 
 def made_lines(keys: Sequence[str], most: int) -> Iterator[str]:

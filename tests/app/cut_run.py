@@ -10,7 +10,7 @@ import sys
 from windrow.app import Windrow
 from windrow.contract import Derive, Settle
 from windrow.engine import session
-from windrow.engine.steps import settling
+from windrow.engine.steps import deriving, settling
 
 
 def main(root, collection, point, name):
@@ -26,7 +26,7 @@ def main(root, collection, point, name):
 
     def before_deriving(run, step):
         end(run)
-        settling.derive_step(run, step)
+        deriving.derive_step(run, step)
 
     def amid(work, page, upto):
         settle_page(work, page, upto)

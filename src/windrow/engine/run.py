@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -184,6 +185,7 @@ class Harvest:
     limits: Limits | None = None  # where they are not those of the workspace
     reread: bool = False  # what is kept is read anew: when addresses are due stays as it is
     services: tuple[Source, ...] = ()  # what steps may ask, each as a source that has its option `service`
+    extracted: Callable[[Sequence[str]], AbstractSet[str]] | None = None  # of which records others stored the answers
     warc_files: tuple[WarcFile, ...] = ()  # WARC files of other makers, to be taken in
 
 

@@ -43,7 +43,7 @@ def extract(task: Task) -> Results:
             if isinstance(asks, list):
                 return [Observation(key, value), *asks]  # what the file is holds without an answer
             made = asks
-            text = _take_grobid(made, value, aside)
+            text = _take_grobid(made, value, aside) if made else ""
         if made is None or made.word != "success":
             text = _take_embedded(task, value, aside)
         if task.options.get("thumbnails") == "True" and not task.stopped:
@@ -71,8 +71,11 @@ def _types(task: Task) -> frozenset[str]:
     return wanted_types(task.source.options if task.source else {}) - {UNKNOWN}
 
 
-def _answered(task: Task) -> Extracted | list[Ask]:
-    """Return what GROBID said, or what it is asked; one that tells of the server is asked for some times a run."""
+def _answered(task: Task) -> Extracted | list[Ask] | None:
+    """Return what GROBID said, or what it is asked; one that tells of the server is asked for some times a run.
+
+    None where the table has what another extractor made of the document.
+    """
     asks: list[Ask] = []
     made: Extracted | None = None
     before = asked_before(task.answers)
@@ -81,6 +84,8 @@ def _answered(task: Task) -> Extracted | list[Ask]:
         answer = task.answers.get(asks[-1].name)
         if answer is None:
             return asks
+        if answer.reason is Reason.ALREADY_EXTRACTED:
+            return None
         made = unread(answer, _end_of(task)) if len(task.stopped) > 1 else extracted(answer, task.limits)
         if not made.passing:
             break

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
 from windrow.collections.papers.columns import ENCODINGS, encode
@@ -14,8 +15,11 @@ from windrow.formats.url import normalise
 from windrow.model import CdxLine, Recorded
 from windrow.stores.wide.table import CELL
 
-LOCATION = ("f:c", "file:cdx", "file:mime")
-"""Cells that a crawler or an earlier extractor may have written first: theirs stay."""
+EXTRACTED = "grobid0:status_code"
+"""The column that says that a file was extracted: what else `grobid0` has belongs to it."""
+
+SMALL = (("f", "file", "match0"), (EXTRACTED, "grobid0:status", "grobid0:quality", "text0:tstatus"))
+"""Columns that tell whether a row is there and what others wrote in it, without its texts."""
 
 GENERATION = 2
 """Raised where rows are made otherwise than before: the next run writes all of them anew."""
@@ -85,6 +89,30 @@ def _grobid(found: Mapping[str, Any] | None, aside: Mapping[str, Any], shape: st
 def cleared(made: Mapping[str, bytes]) -> tuple[str, ...]:
     """Return the columns that a row must not have any more."""
     return tuple(name for name in ENCODINGS if name not in made)
+
+
+def beside_others(
+    made: Mapping[str, bytes], others: AbstractSet[str], written: AbstractSet[str], *, force: bool = False
+) -> tuple[dict[str, bytes], tuple[str, ...]]:
+    """Return the cells to be set in a row that others wrote before, and the columns to be cleared.
+
+    `others` are columns that it has of them, `written` those that were written from here. What others said stays: of
+    a file and its place each cell, of extracting and matching all that belongs to one result, unless with `force`
+    there is another result to take its place. Nothing else is cleared than what was written from here.
+    """
+    kept = {name for name in made if name in others and name.startswith(("f:", "file:"))}
+    cleared = {*written}
+    for family, is_there, replaces in (
+        ("grobid0:", EXTRACTED in others, EXTRACTED in made),
+        ("match0:", any(name.startswith("match0:") for name in others), "match0:mstatus" in made),
+    ):
+        columns = {name for name in ENCODINGS if name.startswith(family)}
+        if is_there and not (force and replaces):
+            kept |= columns
+        elif is_there:
+            cleared |= columns
+    cells = {name: value for name, value in made.items() if name not in kept}
+    return cells, tuple(name for name in ENCODINGS if name in cleared - kept and name not in cells)
 
 
 def captured_at(recorded: Recorded) -> Mapping[str, Any]:

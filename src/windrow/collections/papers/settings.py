@@ -31,6 +31,7 @@ CONFIGURATION = Configuration(
         Setting("papers.grobid_connections", count(1, 64), 2, "documents that are sent to GROBID at a time"),
         Setting("papers.grobid_timeout", DURATION, 180.0, "how long GROBID may take for a document"),
         Setting("papers.grobid_pause", DURATION, 5.0, "pause after GROBID was busy or failed; twice as long each time"),
+        Setting("papers.force_existing", SWITCH, False, "replace what others extracted and matched, where it can be"),
         Setting("papers.coordinates", SWITCH, False, "ask GROBID for the places of things on their pages"),
         Setting("papers.thumbnails", SWITCH, False, "draw the first page of each PDF (extra `pictures`)"),
         Setting("papers.catalogue", TEXTS, [], "JSON lines of Crossref, fatcat, OpenAlex: files or folders"),

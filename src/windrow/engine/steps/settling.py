@@ -15,6 +15,7 @@ from windrow.contract import (
     Ask,
     Observation,
     Observed,
+    Request,
     Settle,
     Skip,
     Unlisted,
@@ -269,7 +270,9 @@ class Settling:
                 kept = {seq: self._asking.answers(waits) for seq, waits in waiting.items()}
                 ready = {seq: answers for seq, answers in kept.items() if answers is not None}
                 if ready:
-                    self._settle_page(list(self._answered(ready)), store.checkpoint())
+                    page = list(self._answered(ready))
+                    self._answered_for += sum(not _asks(one.result) for one in page)
+                    self._settle_page(page, store.checkpoint())
                     helped = True
             if not after or (not helped and not self._asking.fetch()):
                 self._asking.drop_unarchived(self._waiting(store))
@@ -294,12 +297,26 @@ class Settling:
             jobs.append(self._job(one, place)._replace(answers=ready[one.seq]))
         for job, done in self._run.pool.run(jobs, pulse=self._run.tick):
             one, result = by_seq[job.item.id], done.result
-            again = [ask for ask in results_of(result) if isinstance(ask, Ask)]
+            again = _asks(result)
             if again and all(ask.name in ready[one.seq] for ask in again):
                 finding = Finding("AskedTwice", f"the step asks again for {again[0].name!r}, which is answered")
                 result = Reading(Reason.STEP_FAILED, (finding,))
-            self._answered_for += not again
             yield SettledVisit(one, result)
+
+    def _without_extracted(self, page: list[SettledVisit]) -> list[SettledVisit]:
+        """Take the step again for visits that ask for what others stored: the answer to each ask says so."""
+        extracted = self._run.harvest.extracted
+        asking = {one.recorded.seq: one.result for one in page if extracted and _asks(one.result)}
+        keys = {seq: {one.key for one in results_of(result) if isinstance(one, Observation)}
+                for seq, result in asking.items()}  # fmt: skip
+        there = extracted(sorted(set().union(*keys.values()))) if extracted and asking else set()
+        said = KeptAnswer(Request(""), "", 0, self._run.clock(), None, reason=Reason.ALREADY_EXTRACTED)
+        answers = {
+            seq: {ask.name: said for ask in _asks(result)}
+            for seq, result in asking.items() if keys[seq] and keys[seq] <= there
+        }  # fmt: skip
+        retaken = {one.recorded.seq: one for one in self._answered(answers)} if answers else {}
+        return [retaken.get(one.recorded.seq, one) for one in page]
 
     def _entries(self, page: list[SettledVisit]) -> list[Any]:
         """Return what the version store takes; what steps ask of services is put on the ledger first."""
@@ -308,8 +325,7 @@ class Settling:
         entries, wanted = [], []
         for number, one in enumerate(page):
             try:
-                made = [ask for ask in results_of(one.result) if isinstance(ask, Ask)]
-                asks = [(ask.name, *self._asking.request_for(ask, one.recorded)) for ask in made]
+                asks = [(ask.name, *self._asking.request_for(ask, one.recorded)) for ask in _asks(one.result)]
             except WindrowError as error:
                 failed = Reading(error.reason or Reason.STEP_FAILED, (Finding("BadRequest", str(error)),))
                 page[number] = one = SettledVisit(one.recorded, failed)  # noqa: PLW2901 the fault takes its place
@@ -359,6 +375,7 @@ class Settling:
         self._settle_page(page[start:], page[-1].recorded.seq)
 
     def _settle_page(self, page: list[SettledVisit], upto: int) -> None:
+        page = self._without_extracted(page)
         entries = self._entries(page)
         # First what was not read: the store is told that it is settled.
         failed = {one.recorded.seq: reason for one in page if (reason := self._own_fault(one.result))}
@@ -470,6 +487,11 @@ def _whole_listing(
             counts[key] += 1
     missing = tuple(Unlisted(key, values.get(key), count) for key, count in counts.items())
     return WholeListing(source, at, ledger.requests.listed(listing), missing)
+
+
+def _asks(result: Any) -> list[Ask]:
+    """Return what a step asks of services."""
+    return [] if isinstance(result, Reading) else [one for one in results_of(result) if isinstance(one, Ask)]
 
 
 def _failed(reading: Reading) -> tuple[Skip, ...]:

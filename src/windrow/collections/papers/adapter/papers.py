@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -60,6 +61,10 @@ class PaperAdapter(RecordAdapter):
         """Add what writes the rows."""
         where = self._places(workspace)
         return replace(super().harvest(workspace), derivations={"match": lambda pulse: bring_up_to_date(where, pulse)})
+
+    def _extracted(self, workspace: Workspace) -> Callable[[Sequence[str]], AbstractSet[str]] | None:
+        where = self._places(workspace)
+        return None if where.force else lambda keys: rows.extracted_by_others(where, keys)
 
     def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> Replayed | None:
         """Rebuild the records, then the rows."""

@@ -45,6 +45,7 @@ class Places(NamedTuple):
     ledger: Path
     archive: Path
     roots: tuple[Path, ...]
+    force: bool
 
 
 def places(workspace: Workspace, store: Path, told: Mapping[str, Any], roots: tuple[Path, ...]) -> Places:
@@ -59,7 +60,7 @@ def places(workspace: Workspace, store: Path, told: Mapping[str, Any], roots: tu
         tuple(root / one for one in told["catalogue"]),
         root / str(told["catalogue_index"]),
         store.with_suffix(".rows.db"),
-        workspace.ledger, workspace.archive.folder, roots,
+        workspace.ledger, workspace.archive.folder, roots, bool(told["force_existing"]),
     )  # fmt: skip
 
 
@@ -114,20 +115,48 @@ def _write(keys: Sequence[str], where: Places, at: _Open) -> tuple[int, int, int
     by_key = {key: row_key(named(key), where.form) for key in keys}
     owned = book.owns(keys)
     fresh = [key for key in present if key not in owned]
-    there = table.get_many([by_key[key] for key in [*fresh, *(key for key in present if not owned.get(key, True))]],
-                           row.LOCATION)  # fmt: skip
-    book.note((key, by_key[key] not in there) for key in fresh)
+    there = _others(table, {key: by_key[key] for key in present if not owned.get(key, False)})
+    owned |= {key: key not in there for key in fresh}
+    written = book.written([key for key in (*present, *gone) if not owned.get(key, True)])
     found_at = _found(present.values(), where, ledger)
-    puts = []
+    puts, noted = [], []
     for key, one in present.items():
         cells = row.cells(one.value, one.aside, found_at[key], _match(one, index), where.shape)
-        kept = there.get(by_key[key], {})
-        puts.append(Put(by_key[key], {**cells, **kept}, row.cleared({**cells, **kept})))
+        if owned[key]:
+            puts.append(Put(by_key[key], cells, row.cleared(cells)))
+            continue
+        change = row.beside_others(cells, there.get(key, frozenset()) - written[key], written[key], force=where.force)
+        puts.append(Put(by_key[key], *change))
+        noted += [(key, column) for column in change[0]]
+    book.note(((key, owned[key]) for key in fresh), noted)
     table.put(puts)
     dropped = [key for key in gone if key in owned]
-    table.delete([by_key[key] for key in dropped])
+    left = {key for key in dropped if not owned[key] and not store.taken_down(key)}
+    table.put([Put(by_key[key], {}, tuple(sorted(written[key]))) for key in sorted(left)])
+    table.delete([by_key[key] for key in dropped if key not in left])
     book.drop(dropped)
     return len(puts), len(dropped), sum(is_declined(one.value) for one in present.values())
+
+
+def _others(table: WideTable, by_key: Mapping[str, bytes]) -> dict[str, frozenset[str]]:
+    """Return the columns of rows that there are, but for the large ones."""
+    found: dict[bytes, set[str]] = {}
+    for columns in row.SMALL:
+        for key, cells in table.get_many([*by_key.values()], columns).items():
+            found.setdefault(key, set()).update(cells)
+    return {key: frozenset(found[at]) for key, at in by_key.items() if at in found}
+
+
+def extracted_by_others(where: Places, keys: Sequence[str]) -> set[str]:
+    """Return the papers whose rows have what another extractor said: GROBID need not be asked about them."""
+    by_key = {key: row_key(named(key), where.form) for key in keys}
+    with closing(RowBook(where.book)) as book, opened(where) as table:
+        rows = table.get_many([*by_key.values()], (row.EXTRACTED,))
+        owned, written = book.owns(keys), book.written(keys)
+    return {
+        key for key, at in by_key.items()
+        if at in rows and not owned.get(key, False) and row.EXTRACTED not in written[key]
+    }  # fmt: skip
 
 
 def _found(papers: Iterable[PaperRecord], where: Places, ledger: Ledger) -> dict[str, row.FoundCapture]:

@@ -139,12 +139,16 @@ class PaperStore(RecordStore):
 
 _ROWS = """
 CREATE TABLE IF NOT EXISTS row (key TEXT PRIMARY KEY, own INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS written (key TEXT, column TEXT, PRIMARY KEY (key, column)) STRICT, WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 """
 
 
 class RowBook:
-    """Which rows of the table are written from here, and which of them were there before, of somebody else's making."""
+    """Which rows of the table are written from here, and which of them were there before, of somebody else's making.
+
+    Of those, the columns that were written from here: what else they have is not ours.
+    """
 
     def __init__(self, path: Path) -> None:
         """Open the file, making it."""
@@ -164,19 +168,33 @@ class RowBook:
             rows = self._connection.execute(f"SELECT key, own FROM row WHERE key IN ({marks})", [*keys])
             return {key: bool(own) for key, own in rows}
 
-    def note(self, rows: Iterable[tuple[str, bool]]) -> None:
-        """Note rows before they are written."""
+    def written(self, keys: Sequence[str]) -> dict[str, frozenset[str]]:
+        """Return which columns were written from here of rows that were there before."""
+        marks = ",".join("?" * len(keys))
+        found: dict[str, set[str]] = {key: set() for key in keys}
+        with self._guarded():
+            for key, column in self._connection.execute(
+                f"SELECT key, column FROM written WHERE key IN ({marks})", [*keys]
+            ):
+                found[key].add(column)
+        return {key: frozenset(columns) for key, columns in found.items()}
+
+    def note(self, rows: Iterable[tuple[str, bool]], columns: Iterable[tuple[str, str]] = ()) -> None:
+        """Note rows before they are written, and which columns of them: of rows that were there before."""
         with self._guarded():
             self._connection.execute("BEGIN IMMEDIATE")
             self._connection.executemany("INSERT INTO row VALUES (?, ?) ON CONFLICT DO NOTHING", rows)
+            self._connection.executemany("INSERT INTO written VALUES (?, ?) ON CONFLICT DO NOTHING", columns)
             self._connection.execute("COMMIT")
 
     def drop(self, keys: Iterable[str]) -> None:
         """Forget rows after they were removed."""
+        dropped = [*keys]
         with self._guarded():
             self._connection.execute("PRAGMA secure_delete = ON").fetchall()
             self._connection.execute("BEGIN IMMEDIATE")
-            self._connection.executemany("DELETE FROM row WHERE key = ?", ((key,) for key in keys))
+            for table in ("row", "written"):
+                self._connection.executemany(f"DELETE FROM {table} WHERE key = ?", [(key,) for key in dropped])
             self._connection.execute("COMMIT")
 
     def keys(self) -> list[str]:

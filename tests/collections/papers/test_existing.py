@@ -1,0 +1,189 @@
+"""What an earlier extractor or matcher left in a row stays, and is not asked for again unless that is forced."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import struct
+from pathlib import Path
+
+import pytest
+
+from tests.collections.papers.library import Library, Shelf, pdf, sha1
+from tests.requests.workshop import Server
+from windrow.app.takedown import take_down
+from windrow.collections.papers.adapter import ADAPTER
+from windrow.collections.papers.columns import FAMILIES, decoded
+from windrow.engine.progress import Progress
+from windrow.stores.wide import Put, open_table
+
+TITLE = "A careful measure of the whole thing"
+OLD, NEW = pdf(TITLE), pdf("Another paper that nobody extracted")
+TEI = b"""<TEI xmlns="http://www.tei-c.org/ns/1.0"><teiHeader><fileDesc><titleStmt><title>Ours</title></titleStmt>
+<sourceDesc><biblStruct><analytic><title level="a">Ours</title></analytic></biblStruct></sourceDesc></fileDesc>
+</teiHeader></TEI>"""
+XML = {"Content-Type": "application/xml"}
+EARLIER = {
+    "f:c": b'{"u": "http://first.example/", "d": "2012-02-23T08:27:10Z"}',
+    "file:size": struct.pack("!q", 7),
+    "grobid0:status_code": struct.pack("!q", 200),
+    "grobid0:status": b'{"status": "success"}',
+    "grobid0:tei_xml": b"<TEI>theirs</TEI>",
+    "grobid0:tei_json": b'{"title": "Theirs", "body": "text"}',
+    "grobid0:metadata": b'{"title": "Theirs"}',
+    "grobid0:other": b"of a later version",
+    "match0:doi": b"10.1000/theirs",
+    "match0:minfo": b'{"score": 1}',
+}
+MATCHED = {"doi": "10.1000/m", "title": TITLE, "authors": ["A. Lee", "B. Berg"], "year": 2019}
+
+
+class Shop:
+    """A library with two papers, of one of which the table has a row of somebody else's."""
+
+    def __init__(self, root: Path, table: str, cells: dict[str, bytes] = EARLIER) -> None:
+        (root / "warcs").mkdir(parents=True)
+        shelf = Shelf(root / "warcs" / "one.warc.gz")
+        shelf.put("http://example.org/old.pdf", OLD)
+        shelf.put("http://example.org/new.pdf", NEW)
+        shelf.index(root / "one.cdx")
+        (root / "catalogue.json").write_text(json.dumps(MATCHED) + "\n")
+        self.base = f'table = "{table}"\ntable_env = "t{os.getpid()}"\nkey = "raw"\n'
+        self.library = Library(root, self.base, f'cdx = ["{root}/one.cdx"]\nwarc = ["{root}/warcs"]\n')
+        where = ADAPTER._places(self.library.workspace())
+        self.place = where.table, where.name, FAMILIES
+        self.put(cells)
+
+    def put(self, cells: dict[str, bytes]) -> None:
+        rows = open_table(*self.place)
+        rows.put([Put(base64.b32decode(sha1(OLD)), cells)])
+        rows.close()
+
+    def rows(self) -> dict[bytes, dict[str, bytes]]:
+        rows = open_table(*self.place)
+        found = {key: dict(cells) for key, cells in rows.scan()}
+        rows.close()
+        return found
+
+    def row(self, content: bytes = OLD) -> dict[str, bytes]:
+        return self.rows()[base64.b32decode(sha1(content))]
+
+    def configure(self, section: str = "") -> None:
+        self.library.section = self.base + section
+
+    def replay(self) -> None:
+        ADAPTER.replay(self.library.workspace(), self.library.setup(), Progress(quiet=True))
+
+
+@pytest.fixture(params=["sqlite", "hbase"])
+def shop(request, tmp_path):
+    """Open such a library; what the table has is removed again, since all tests share one HBase."""
+    table = request.getfixturevalue("hbase_gateway") if request.param == "hbase" else f"{tmp_path}/rows.db"
+    made = Shop(tmp_path / "library", table)
+    yield made
+    rows = open_table(*made.place)
+    rows.delete(made.rows())
+    rows.close()
+
+
+class Grobid:
+    """A server whose answer a test sets, and the documents that it was sent."""
+
+    def __init__(self) -> None:
+        self.answer = (200, TEI, XML)
+        self.sent: list[bytes] = []
+        self.server = Server(self)
+
+    def __call__(self, asked):
+        self.sent.append(asked.form()["input"][2])
+        return self.answer
+
+
+@pytest.fixture
+def grobid():
+    made = Grobid()
+    yield made
+    made.server.close()
+
+
+def stays(row: dict[str, bytes]) -> bool:
+    return {name: row.get(name) for name in EARLIER} == EARLIER
+
+
+def test_what_others_extracted_and_matched_stays_without_grobid_and_without_a_catalogue(shop):
+    shop.library.run()
+    row = shop.row()
+    assert stays(row)
+    assert {name for name in row if name.startswith("match0:")} == {"match0:doi", "match0:minfo"}
+    assert decoded(row)["file:meta"]["size"] == len(OLD), "what nobody had said is added"
+    assert decoded(row)["text0:tinfo"]["title"] == TITLE
+    shop.configure('catalogue = ["catalogue.json"]')
+    shop.library.run()
+    assert stays(shop.row())
+    assert "match0:mstatus" not in shop.row(), "one verdict is not mixed with another"
+    shop.replay()
+    assert stays(shop.row())
+
+
+def test_a_pdf_whose_row_has_a_status_is_not_sent_again_unless_that_is_forced(shop, grobid):
+    shop.configure(f'grobid = "{grobid.server.url}"\ncatalogue = ["catalogue.json"]')
+    shop.library.run()
+    assert grobid.sent == [NEW]
+    assert stays(shop.row())
+    assert shop.row(NEW)["grobid0:tei_xml"] == TEI
+    assert decoded(shop.row())["text0:tinfo"]["title"] == TITLE
+    shop.replay()
+    shop.library.run()
+    assert grobid.sent == [NEW]
+    assert stays(shop.row())
+    grobid.answer = (500, b"[BAD_INPUT_DATA] PDF to XML conversion failed", XML)
+    shop.library.section += "\nforce_existing = true"
+    shop.replay()
+    shop.library.run()
+    assert grobid.sent == [NEW, OLD]
+    forced = shop.row()
+    assert decoded(forced)["grobid0:status_code"] == 500
+    assert {name for name in forced if name.startswith("grobid0:")} == {
+        "grobid0:status_code", "grobid0:status", "grobid0:quality", "grobid0:other"
+    }  # fmt: skip
+    assert (forced["match0:mstatus"], forced["match0:doi"]) == (b"strong", b"10.1000/m")
+    assert forced["f:c"] == EARLIER["f:c"], "where a file was first stays"
+    assert shop.row(NEW)["grobid0:tei_xml"] == TEI
+
+
+@pytest.mark.parametrize("answer", [(503, b"", XML), (500, b"[GENERAL] Could not get an engine from the pool", XML)])
+def test_what_others_extracted_stays_where_grobid_fails_though_it_is_forced(tmp_path, grobid, answer):
+    shop = Shop(tmp_path / "library", f"{tmp_path}/rows.db")
+    grobid.answer = answer
+    shop.configure(f'grobid = "{grobid.server.url}"\nforce_existing = true')
+    shop.library.run()
+    assert OLD in grobid.sent
+    assert stays(shop.row())
+
+
+def test_of_a_row_of_others_only_the_cells_that_were_written_from_here_are_removed(shop, grobid):
+    theirs = {name: EARLIER[name] for name in ("f:c", "match0:doi")}
+    rows = open_table(*shop.place)
+    rows.delete([base64.b32decode(sha1(OLD))])
+    rows.close()
+    shop.put(theirs)
+    shop.configure(f'grobid = "{grobid.server.url}"')
+    shop.library.run()
+    assert sorted(grobid.sent) == sorted([OLD, NEW])
+    assert decoded(shop.row())["grobid0:status_code"] == 200
+    shop.configure()
+    shop.replay()
+    row = shop.row()
+    assert not any(name.startswith("grobid0:") for name in row)
+    assert {name: row[name] for name in theirs} == theirs
+    shop.library.source += 'types = ["text/html"]\n'  # it is no paper any more, and nobody asked to take it down
+    shop.configure('tei_json = "later"')  # all rows are made anew
+    shop.replay()
+    assert shop.rows() == {base64.b32decode(sha1(OLD)): theirs}
+
+
+def test_a_takedown_removes_what_others_left_too(shop):
+    shop.library.run()
+    take_down(shop.library.workspace(), shop.library.setup(), [sha1(OLD)], "asked", {"papers": ADAPTER})
+    assert set(shop.rows()) == {base64.b32decode(sha1(NEW))}
