@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from windrow.contract import Collection, Listing, State
 from windrow.model import Fetched, ListingEntry, Offer, OfferingHost, Source, Status
 from windrow.reasons import Reason
 
 
-def plan(source: Source, entries: list[ListingEntry], options: object) -> list[Offer]:
+def plan(source: Source, entries: Sequence[ListingEntry], options: Mapping[str, Any]) -> list[Offer]:
     """Offer everything."""
     return [Offer(f"{source.name}/{one.name}", one.name, one.size, one.modified, one.name) for one in entries]
 
 
-def prefer(owner: str, hosts: list[OfferingHost]) -> list[OfferingHost]:
+def prefer(owner: str, hosts: Sequence[OfferingHost]) -> list[OfferingHost]:
     """Take hosts as they come."""
     return list(hosts)
 

@@ -6,7 +6,7 @@ import argparse
 import json
 import statistics
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from benchmarks.daemon import Missing
@@ -51,7 +51,11 @@ class Comparison(NamedTuple):
         return {name: getattr(self, name) for name in fields}
 
 
-def show(description: str, comparisons: dict[str, Callable[[], Iterator[Comparison]]]) -> None:
+Comparisons = Mapping[str, Callable[[], Iterator[Comparison]]]
+"""What can be run by name; each yields a line for each figure."""
+
+
+def show(description: str, comparisons: Comparisons) -> None:
     """Run the comparisons named on the command line (all by default) and print a line each.
 
     What needs a program that is not here is named on stderr, and the others are run.
@@ -65,9 +69,7 @@ def show(description: str, comparisons: dict[str, Callable[[], Iterator[Comparis
     tell(comparisons, chosen.names, as_json=chosen.json)
 
 
-def tell(
-    comparisons: dict[str, Callable[[], Iterator[Comparison]]], names: Sequence[str] = (), *, as_json: bool
-) -> None:
+def tell(comparisons: Comparisons, names: Sequence[str] = (), *, as_json: bool) -> None:
     """Run comparisons and print a line each."""
     for name, make in comparisons.items():
         if names and name not in names:

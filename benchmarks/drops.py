@@ -7,9 +7,9 @@ on this machine gives "not run". Servers are this machine's own vsftpd and sshd,
 from __future__ import annotations
 
 from benchmarks import pipeline, transfer, validity
-from benchmarks.comparison import show
+from benchmarks.comparison import Comparisons, show
 
-COMPARISONS = {
+COMPARISONS: Comparisons = {
     "small-ftp": transfer.small_ftp,
     "small-sftp": transfer.small_sftp,
     "large-ftp": transfer.large_ftp,

@@ -11,12 +11,13 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.collection import EMPTY
-from benchmarks.comparison import Comparison, show
+from benchmarks.comparison import Comparison, Comparisons, median_of, show
+from benchmarks.daemon import Missing, find, free_port
 from benchmarks.web import make_site, nginx
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, SessionSettings
@@ -24,25 +25,29 @@ from windrow.model import Allowed, Limits, Site, Source
 
 PAGES = 20_000
 HOSTS = 8
-PORT = 58180
+TURNS = 3
 
 
 @dataclass
 class Web:
-    """The site on disk and its addresses."""
+    """The roots of the hosts by their addresses, the port of all of them, and how many pages they have."""
 
-    folder: Path
     roots: dict[str, Path]
+    port: int
+    pages: int
 
 
 def harvest(web: Web, into: Path) -> float:
     """Harvest everything with windrow; return pages a second, and check that every page is there."""
-    site = {"scheme": "http", "port": PORT, "base": "/", "manifest": "manifest.txt", "agent": "windrow-benchmark"}
-    site["allowed"] = Allowed(everything=True)
     sources = tuple(
-        Source(address, "empty", Site(host=address, **site), connections=1)
-        for address in web.roots  # type: ignore[arg-type]
-    )
+        Source(
+            address, "empty",
+            Site("http", address, web.port, base="/", manifest="manifest.txt", agent="windrow-benchmark",
+                 allowed=Allowed(everything=True)),
+            connections=1,
+        )
+        for address in web.roots
+    )  # fmt: skip
     session = Session(SessionSettings(into / "ledger.sqlite", into / "archive", Limits()), "benchmark")
     began = time.monotonic()
     session.harvest(Harvest(EMPTY, sources, listers=8))
@@ -52,45 +57,47 @@ def harvest(web: Web, into: Path) -> float:
         "SELECT count(*), count(DISTINCT item) FROM attempt WHERE warc <> '' AND reason IS NULL"
     ).fetchone()
     session.ledger.close()
-    assert (code, *kept) == (0, PAGES, PAGES), (code, kept)
-    return PAGES / spent
+    assert (code, *kept) == (0, web.pages, web.pages), (code, kept)
+    return web.pages / spent
 
 
 def mirror(web: Web, into: Path) -> float:
     """Mirror everything with wget, host by host as it does; return pages a second."""
-    addresses = [f"http://{address}:{PORT}/" for address in web.roots]
+    program = find("wget")
+    addresses = [f"http://{address}:{web.port}/" for address in web.roots]
     began = time.monotonic()
-    subprocess.run(["wget", "--mirror", "-q", "-e", "robots=off", *addresses], cwd=into, check=False)
+    subprocess.run([program, "--mirror", "-q", "-e", "robots=off", *addresses], cwd=into, check=False)
     spent = time.monotonic() - began
-    found = sum(1 for _ in into.rglob("p/*.html"))
-    assert found == PAGES, found
-    return PAGES / spent
+    kept = sum(1 for _ in into.rglob("p/*.html"))
+    assert kept == web.pages, kept
+    return web.pages / spent
 
 
-def compare() -> Iterator[Comparison]:
-    """Run both three times in turn and compare the medians."""
+def compare(pages: int = PAGES, turns: int = TURNS) -> Iterator[Comparison]:
+    """Run both in turn and compare the medians; `pages` is a multiple of the hosts."""
+    rates: dict[Callable[[Web, Path], float], list[float]] = {harvest: [], mirror: []}
     with tempfile.TemporaryDirectory(prefix="windrow-bench-") as name:
         folder = Path(name)
         roots = {f"127.0.0.{10 + number}": folder / f"host{number}" for number in range(HOSTS)}
         for number, root in enumerate(roots.values()):
-            make_site(root, PAGES // HOSTS, number)
-        web = Web(folder, roots)
-        ours, theirs = [], []
-        has_wget = shutil.which("wget") is not None
-        with nginx(folder, roots, PORT):
-            for turn in range(3):
-                for made, run in ((ours, harvest), (theirs, mirror)):
-                    if run is mirror and not has_wget:
-                        continue
+            make_site(root, pages // HOSTS, number)
+        web = Web(roots, free_port(), pages)
+        with nginx(folder, roots, web.port):
+            for turn in range(turns):
+                for run, reached in rates.items():
                     into = folder / f"{run.__name__}{turn}"
                     into.mkdir()
-                    made.append(run(web, into))
+                    try:
+                        reached.append(run(web, into))
+                    except Missing:
+                        assert run is mirror
                     shutil.rmtree(into)
-        theirs_median = sorted(theirs)[1] if theirs else None
-        yield Comparison("keep 20,000 pages", "pages/s", sorted(ours)[1], "wget --mirror", theirs_median, 1.0)
+        ours, theirs = rates.values()
+        ahead = median_of(ours), median_of(theirs) or None
+        yield Comparison(f"keep {pages:,} pages", "pages/s", ahead[0], "wget --mirror", ahead[1], 1.0)
 
 
-COMPARISONS = {"pages": compare}
+COMPARISONS: Comparisons = {"pages": compare}
 
 if __name__ == "__main__":
     show(__doc__ or "", COMPARISONS)

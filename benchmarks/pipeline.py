@@ -82,8 +82,8 @@ def outcome(folder: Path, zips: int, pairs: int = PAIRS) -> tuple[Outcome, str]:
     with ExitStack() as stack:
         try:
             site = stack.enter_context(vsftpd(root, folder / "server")).site
-            url = f"ftp://{site.username}@{site.host}:{site.port}/"
-            secret, way = f'secret = "{site.secret.place}"', "over FTP"
+            url, way = f"ftp://{site.username}@{site.host}:{site.port}/", "over FTP"
+            secret = f'secret = "{site.secret.place}"' if site.secret else ""
         except Missing:
             url, secret, way = f"file://{root}/", "", "from a folder"
         workspace(folder / "workspace", url, secret)

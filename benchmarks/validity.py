@@ -29,6 +29,7 @@ from benchmarks.comparison import Comparison, median_of, spread
 from benchmarks.cpu import Meter, Taken
 from benchmarks.daemon import Missing, find, place, scratch
 from benchmarks.gather import write
+from benchmarks.shared import shared
 from windrow.collections.drops.settings import SHIPPED
 from windrow.demo.document import experiments
 from windrow.model import Site
@@ -46,23 +47,18 @@ class Batch(NamedTuple):
     times: int
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
         """Return how many documents that makes."""
         return len(self.documents) * self.times
 
 
-def shared() -> Path | None:
-    """Return the folder with real schemas and documents, where there is one."""
-    beside = Path(__file__).resolve().parents[2] / "shared"
-    folder = Path(os.environ.get("WINDROW_SHARED") or beside) / "data" / "drops"
-    return folder if (folder / "examples").is_dir() else None
-
-
 def examples() -> tuple[str, list[bytes]]:
     """Return real documents, or made-up ones where there are none, and which they are."""
-    if folder := shared():
-        return "real", [path.read_bytes() for path in sorted((folder / "examples").glob("*.xml"))]
-    return "made-up", [experiments("H", seed, 4) for seed in range(20)]
+    try:
+        folder = shared("drops/examples")
+    except Missing:
+        return "made-up", [experiments("H", seed, 4) for seed in range(20)]
+    return "real", [path.read_bytes() for path in sorted(folder.glob("*.xml"))]
 
 
 def gathered(documents: list[bytes], size: int) -> bytes:
@@ -123,7 +119,7 @@ def lay_out(batch: Batch, folder: Path) -> list[Path]:
     """Write a batch as files of conforming names."""
     folder.mkdir()
     files = []
-    for number in range(batch.count):
+    for number in range(batch.size):
         path = folder / NAME.format(number)
         path.write_bytes(batch.documents[number % len(batch.documents)])
         files.append(path)
@@ -167,7 +163,7 @@ def compare(room: int = ROOM, turns: int = TURNS) -> Iterator[Comparison]:
     """Compare both batches."""
     cores = os.cpu_count() or 1
     for batch in batches(room):
-        few = min(cores, batch.count // 2)
+        few = min(cores, batch.size // 2)
         mine: list[Taken] = []
         theirs: list[Taken] = []
         idle: list[Taken] = []
@@ -177,17 +173,17 @@ def compare(room: int = ROOM, turns: int = TURNS) -> Iterator[Comparison]:
             (folder / "kept").mkdir()
             subprocess.run(write(Site("file", base=str(folder / "documents")), folder / "kept"), check=True)
             for _ in range(turns):
-                for most, seconds in ((batch.count, mine), (few, idle)):
+                for most, seconds in ((batch.size, mine), (few, idle)):
                     seconds.append(ours(folder / "kept", cores, most))
                 try:
-                    for most, seconds in ((batch.count, theirs), (few, their_idle)):
+                    for most, seconds in ((batch.size, theirs), (few, their_idle)):
                         seconds.append(peer(files[:most], SHIPPED["experiment"], cores))
                 except Missing:
                     continue
-            runs = f"{batch.count:,} documents, {cores} cores, {turns} runs each, {place(folder)}"
+            runs = f"{batch.size:,} documents, {cores} cores, {turns} runs each, {place(folder)}"
         for kind, unit, aim in (("clock", "documents/s", 0.9), ("cpu", "documents a CPU second", None)):
             rates = [
-                _rates(batch.count - few, *([getattr(one, kind) for one in runs] for runs in both))
+                _rates(batch.size - few, *([getattr(one, kind) for one in runs] for runs in both))
                 for both in ((mine, idle), (theirs, their_idle))
             ]
             yield Comparison(

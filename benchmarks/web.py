@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
-import subprocess
-import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from benchmarks.daemon import find, running
 
 WORDS = [
     f"{a}{b}" for a in ("ba", "de", "ki", "lo", "mu", "ra", "si", "to") for b in ("nd", "rk", "lt", "mp", "st", "ve")
@@ -51,17 +49,6 @@ def nginx(folder: Path, roots: dict[str, Path], port: int) -> Iterator[None]:
         f"client_body_temp_path {folder}/b; proxy_temp_path {folder}/p; fastcgi_temp_path {folder}/f;\n"
         f"uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s;\n{servers}}}\n"
     )
-    binary = shutil.which("nginx") or "/usr/sbin/nginx"
-    process = subprocess.Popen([binary, "-c", str(config), "-p", str(folder)], stderr=subprocess.DEVNULL)
-    try:
-        first = next(iter(roots))
-        for _ in range(100):
-            try:
-                urllib.request.urlopen(f"http://{first}:{port}/manifest.txt", timeout=1).close()
-                break
-            except OSError:
-                time.sleep(0.05)
+    command = [find("nginx"), "-c", str(config), "-p", str(folder)]
+    with running(command, folder / "nginx.log", port, next(iter(roots))):
         yield
-    finally:
-        process.terminate()
-        process.wait()

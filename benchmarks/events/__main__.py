@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from benchmarks.comparison import show
+from benchmarks.comparison import Comparisons, show
 from benchmarks.events.documents import queries, written
 
+COMPARISONS: Comparisons = {"written": written, "queries": queries}
+
 if __name__ == "__main__":
-    show(__doc__ or "", {"written": written, "queries": queries})
+    show(__doc__ or "", COMPARISONS)

@@ -112,31 +112,33 @@ def pouchdb(folder: Path) -> Iterator[str]:
         process.wait()
 
 
-def written() -> Iterator[Comparison]:
-    """Documents a second."""
-    events = documents(COUNT)
+def written(count: int = COUNT, bulk: int = BULK, turns: int = TURNS) -> Iterator[Comparison]:
+    """Documents a second; `bulk` is how many the server is given."""
+    events = documents(count)
     ours: list[float] = []
     theirs: list[float] = []
     with scratch() as folder:
-        for turn in range(TURNS):
+        for turn in range(turns):
             store, rate = filled(folder / f"ours{turn}.db", events)
+            held = sum(1 for _ in store.view("vd_events", "all", Span()))
+            assert held == count, held
             store.close()
             ours.append(rate)
             theirs.append(plain(folder / f"plain{turn}.db", events))
             for path in folder.glob("*.db*"):
                 path.unlink()
-        note = f"{COUNT} documents, {place(folder)}; {spread(ours, theirs)}"
+        note = f"{count} documents, {place(folder)}; {spread(ours, theirs)}"
     yield Comparison(
         "events written", "documents/s", median_of(ours), "plain SQLite", median_of(theirs), None, note=note
     )
     rates: list[float] = []
     with scratch() as folder, pouchdb(folder) as url:
-        for turn in range(TURNS):
+        for turn in range(turns):
             store_ = CouchDocuments(url, [DocumentDatabase(f"bench{turn}")])
             began = time.perf_counter()
-            for start in range(0, BULK, 1000):
+            for start in range(0, bulk, 1000):
                 store_._ask("POST", f"/bench{turn}/_bulk_docs", {"docs": events[start : start + 1000]}, good=(201,))  # noqa: SLF001
-            rates.append(BULK / (time.perf_counter() - began))
+            rates.append(bulk / (time.perf_counter() - began))
             store_.close()
     note = f"ours with its views built, theirs without; {spread(ours, rates)}"
     yield Comparison(
@@ -144,11 +146,11 @@ def written() -> Iterator[Comparison]:
     )
 
 
-def queries() -> Iterator[Comparison]:
+def queries(count: int = COUNT, questions: int = ASKED) -> Iterator[Comparison]:
     """Milliseconds in which 99 of 100 questions are answered, of 20 events each, beside the limit."""
     chance = random.Random(11)
     with scratch() as folder:
-        store, _ = filled(folder / "ours.db", documents(COUNT))
+        store, _ = filled(folder / "ours.db", documents(count))
 
         def span(*first: str) -> Span:
             day = f"20{chance.randint(20, 29)}-{chance.randint(1, 12):02}"
@@ -160,18 +162,18 @@ def queries() -> Iterator[Comparison]:
         asked: dict[str, Callable[[], list[Any]]] = {
             "range": lambda: list(store.view("vd_events", "all", span())),
             "branch": lambda: list(store.view("vd_events", "branch", span(chance.choice(_BRANCHES)))),
-            "a rare word": lambda: found(f"{chance.choice(_WORDS)} {chance.randint(0, COUNT)}"),
+            "a rare word": lambda: found(f"{chance.choice(_WORDS)} {chance.randint(0, count)}"),
             "a common word": lambda: found(chance.choice(_WORDS)),
             "three words": lambda: found(" ".join(chance.choices(_WORDS, k=3))),
             "words of a month": lambda: found(" ".join(chance.choices(_WORDS, k=2)), span()),
         }
         for name, ask in asked.items():
             took = []
-            for _ in range(ASKED):
+            for _ in range(questions):
                 began = time.perf_counter()
                 ask()
                 took.append((time.perf_counter() - began) * 1000)
-            note = f"{COUNT} events, median {statistics.median(took):.2f} ms"
+            note = f"{count} events, median {statistics.median(took):.2f} ms"
             worst = statistics.quantiles(took, n=100)[98]
             yield Comparison(f"events by {name}, p99", "ms", worst, "the limit", LIMIT, 1.0, better="less", note=note)
         store.close()

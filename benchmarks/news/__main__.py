@@ -21,15 +21,15 @@ from typing import Any, NamedTuple
 
 from markdown_it import MarkdownIt
 
-from benchmarks.comparison import Comparison, show
+from benchmarks.comparison import Comparison, Comparisons, show
 from benchmarks.daemon import Missing
 from benchmarks.news import extract, fidelity
 from benchmarks.news.constructs import BASE, CONSTRUCTS
 from benchmarks.pages.quality import score
+from benchmarks.shared import shared
 
 GOALS = {"trafilatura": 5.0, "newspaper4k": 5.0}
 READERS = ("trafilatura", "newspaper4k", "news-please")
-_SHARED = Path(os.environ.get("WINDROW_SHARED", "../shared")) / "data" / "extraction"
 _HERE = Path(__file__).parent
 _WORD = re.compile(r"\w+")
 
@@ -43,14 +43,15 @@ class Sample(NamedTuple):
 
 
 def _samples() -> list[Sample]:
-    truths = {path.stem: json.loads(path.read_text()) for path in sorted((_SHARED / "ground-truth").glob("*.json"))}
+    folder = shared("extraction")
+    truths = {path.stem: json.loads(path.read_text()) for path in sorted((folder / "ground-truth").glob("*.json"))}
     names = [name for name, truth in truths.items() if truth["_internal"]["page_type"]["primary"] == "article"]
     if not names:
-        raise Missing(f"there are no pages in {_SHARED}")
+        raise Missing(f"there are no pages in {folder}")
     most = int(os.environ.get("WINDROW_PAGES", "150")) or len(names)
     return [
         Sample(
-            gzip.decompress((_SHARED / "html" / f"{name}.html.gz").read_bytes()),
+            gzip.decompress((folder / "html" / f"{name}.html.gz").read_bytes()),
             truths[name].get("url") or "",
             truths[name]["ground_truth"],
         )
@@ -177,7 +178,7 @@ def _faithful(who: str) -> set[str]:
     }
 
 
-COMPARISONS = {"speed": speed, "accuracy": accuracy, "constructs": constructs}
+COMPARISONS: Comparisons = {"speed": speed, "accuracy": accuracy, "constructs": constructs}
 
 if __name__ == "__main__":
     show(__doc__ or "", COMPARISONS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.comparison import show
+from benchmarks.comparison import Comparisons, show
 from benchmarks.pages.content import content
 from benchmarks.pages.crawl import crawl
 from benchmarks.pages.frontier import frontier
@@ -11,7 +11,7 @@ from benchmarks.pages.reading import reading
 from benchmarks.pages.search import COMPARISONS as SEARCH
 from benchmarks.pages.summary import summary
 
-COMPARISONS = {
+COMPARISONS: Comparisons = {
     "crawl": crawl, "reading": reading, "summary": summary, "content": content, **SEARCH,
     "memory": memory, "frontier": frontier,
 }  # fmt: skip

@@ -6,9 +6,7 @@ never seen is told by `tools/teach.py --check`, and by `python -m benchmarks.pag
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import cast
 
 from benchmarks.comparison import Comparison
@@ -16,14 +14,12 @@ from benchmarks.daemon import Missing
 from benchmarks.pages.extractor import PUBLISHED, WHO, lines
 from benchmarks.pages.quality import measure
 from benchmarks.pages.sample import samples
+from benchmarks.shared import shared
 
 
 def content() -> Iterator[Comparison]:
     """Compare F1 in hundredths."""
-    folder = Path(os.environ.get("WINDROW_SHARED", "../shared")) / "data" / "extraction"
-    if not folder.is_dir():
-        raise Missing(f"{folder} is not here: WINDROW_SHARED names the folder of shared samples")
-    pages = list(samples(folder))
+    pages = list(samples(shared("extraction")))
     given = lines(pages)
     ours = _f1(measure("windrow", pages, given))
     for who in WHO:

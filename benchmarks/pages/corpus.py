@@ -51,12 +51,14 @@ def documents(count: int, *, mean: int = 380, hosts: int = 200, seed: int = 7) -
         url = f"https://{host}/{'/'.join(vocabulary.draw(2))}/{number}"
         if number % 100 or not text:
             text = vocabulary.text(draw.randint(mean // 2, mean * 3 // 2))
-        shape = {"language": LANGUAGES[number % 5], "created": NOW - draw.randint(0, 1_500) * 86_400}
+        language, created = LANGUAGES[number % 5], NOW - draw.randint(0, 1_500) * 86_400
         title = " ".join(vocabulary.draw(draw.randint(3, 8))).title()
         menu = f"Home News About {vocabulary.text(12)}"
         first = 1_650_000_000 + draw.randint(0, 100) * 86_400
         if number % 20 == 0:
-            old = Made(url, f"{vocabulary.text(40)} {text}", title, menu, first=first - 10**7, end=first, **shape)
-            yield old
+            old = f"{vocabulary.text(40)} {text}"
+            yield Made(
+                url, old, title, menu, language=language, created=created, first=first - 10**7, end=first
+            )  # fmt: skip
         links = ((f"https://{host}/", "Home"),)
-        yield Made(url, text, title, menu, title, vocabulary.text(15), first=first, links=links, **shape)
+        yield Made(url, text, title, menu, title, vocabulary.text(15), language, created, first, links=links)

@@ -68,5 +68,7 @@ def extract(who: str, given: bytes) -> list[Found]:
     done = subprocess.run(
         [python(who), str(_SCRIPT), who], input=given, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True
     )
-    rows = map(json.loads, done.stdout.splitlines())
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    asked = len(given.splitlines())
+    assert len(rows) == asked, (who, len(rows), asked)
     return [Found(row["found"], row["spent"]) for row in rows]

@@ -63,8 +63,8 @@ class Filler:
             origin = f"{parts.scheme}://{parts.netloc}"
             if origin not in self._origins:
                 self._origins[origin] = len(self._origins) + 1
-                row = (self._origins[origin], parts.scheme, parts.hostname, origin)
-                self.link.execute("INSERT INTO origin VALUES (?, ?, ?, NULL, ?)", row)
+                named = (self._origins[origin], parts.scheme, parts.hostname, origin)
+                self.link.execute("INSERT INTO origin VALUES (?, ?, ?, NULL, ?)", named)
             self._urls[url] = len(self._urls) + 1
             row = (self._urls[url], self._origins[origin], parts.path, parts.query or None, url)
             self.link.execute("INSERT INTO url VALUES (?, ?, ?, ?, NULL, NULL, ?)", row)

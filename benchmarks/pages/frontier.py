@@ -4,7 +4,7 @@
 
 A process of its own opens the ledger as a run does and puts addresses of some thousand hosts on record
 through the crawl's own writer, in batches of some pages' links, each batch a transaction; one address in
-a hundred is visited. The parent kills it at half of the way. Then it is started again: it reads the
+a hundred is visited. It is killed at half of the way. Then it is started again: it reads the
 hosts as the dispatcher does, asks each for what is due, and goes on. In the end nothing is lost and
 nothing twice. The file is on the disk that temporary files are on.
 """
@@ -18,6 +18,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -88,8 +89,11 @@ def put(ledger: Ledger, session: int, hosts: dict[str, int], batch: int) -> None
                 writer.attempts.visited(session, seq, visit(found[0]), (int(time.time()) + 86_400, 86_400, 0))
 
 
-def child(folder: Path, count: int) -> int:
-    """Go on from where the ledger stands, telling each batch that is on the disk."""
+def child(folder: Path, count: int, last: int) -> int:
+    """Go on from where the ledger stands, telling each batch that is on the disk.
+
+    In the middle of what follows batch `last`, the process kills itself: however busy the machine is, it is not over.
+    """
     began = time.monotonic()
     ledger = Ledger(folder / "ledger.sqlite")
     with ledger.writing() as writer:
@@ -104,6 +108,8 @@ def child(folder: Path, count: int) -> int:
     for batch in range(done // STEP, count // STEP):
         put(ledger, session, hosts, batch)
         print(f"at {batch + 1} {time.monotonic() - began:.3f}", flush=True)
+        if batch + 1 == last:
+            threading.Timer(0.013, os.kill, (os.getpid(), signal.SIGKILL)).start()
     ledger.close()
     print(f"peak {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}", flush=True)
     return 0
@@ -119,9 +125,9 @@ class Told(NamedTuple):
     peak: int
 
 
-def drive(folder: Path, count: int, kill_at: int | None) -> Told:
-    """Run a process, to the end or until it has told a batch and then some more time has passed."""
-    command = [sys.executable, "-m", "benchmarks.pages.frontier", str(folder), str(count)]
+def drive(folder: Path, count: int, last: int = 0) -> Told:
+    """Run a process, to the end or until it has told batch `last` and then some more time has passed."""
+    command = [sys.executable, "-m", "benchmarks.pages.frontier", str(folder), str(count), str(last)]
     batches: dict[int, float] = {}
     opened, fed, due = 0.0, 0.0, 0
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process, Watch(process.pid) as watch:
@@ -132,12 +138,8 @@ def drive(folder: Path, count: int, kill_at: int | None) -> Told:
                 opened, fed, due = float(rest[0]), float(rest[1]), int(rest[2])
             elif word == "at":
                 batches[int(rest[0])] = float(rest[1])
-                if kill_at is not None and int(rest[0]) >= kill_at:
-                    time.sleep(0.013)  # in the middle of a later batch
-                    os.kill(process.pid, signal.SIGKILL)
-                    kill_at = None
         code = process.wait()
-    assert code in {0, -signal.SIGKILL}, code
+    assert code == (-signal.SIGKILL if last else 0), code
     return Told(batches, opened, fed, due, watch.peak)
 
 
@@ -145,7 +147,7 @@ def rate(batches: dict[int, float], share: float = 0.2) -> float:
     """Return addresses a second over the last part of a run."""
     last = max(batches)
     first = max(min(batches), int(last - (last - min(batches)) * share))
-    return (last - first) * STEP / (batches[last] - batches[first])
+    return (last - first) * STEP / max(batches[last] - batches[first], 1e-3)
 
 
 def check(folder: Path, count: int) -> None:
@@ -176,7 +178,7 @@ def frontier(count: int = ADDRESSES) -> Iterator[Comparison]:
         folder = Path(name)
         first = drive(folder, count, count // STEP // 2)
         acknowledged = max(first.batches)
-        second = drive(folder, count, None)
+        second = drive(folder, count)
         assert min(second.batches) in {acknowledged + 1, acknowledged + 2}, (acknowledged, min(second.batches))
         check(folder, count)
         size = (folder / "ledger.sqlite").stat().st_size
@@ -194,4 +196,4 @@ def frontier(count: int = ADDRESSES) -> Iterator[Comparison]:
 
 
 if __name__ == "__main__":
-    sys.exit(child(Path(sys.argv[1]), int(sys.argv[2])))
+    sys.exit(child(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])))

@@ -17,6 +17,9 @@ from benchmarks.pages.corpus import Vocabulary
 from benchmarks.pages.filler import Made
 from windrow.query.word import words
 
+HOSTS = 30
+"""Hosts of the generated web."""
+
 
 class Known(NamedTuple):
     """A query and the URL it should bring."""
@@ -96,7 +99,7 @@ def _called(pages: Sequence[Made]) -> Iterator[Known]:
             yield Known("link text", text, next(iter(urls)))
 
 
-def generated(*, hosts: int = 30, each: int = 60, seed: int = 11) -> Labelled:
+def generated(*, hosts: int = HOSTS, each: int = 60, seed: int = 11) -> Labelled:
     """Make a web: hosts with a home, lists and articles, copies, and links between hosts.
 
     A list names all its articles and has their first words. What other hosts call an article stands in none
@@ -150,9 +153,9 @@ def _lists(host: str, own: Sequence[Made]) -> Iterator[Made]:
     )
 
 
-def mixed(folder: Path | None) -> Labelled:
+def mixed(folder: Path | None, hosts: int = HOSTS) -> Labelled:
     """Return both sets together; without the folder, the generated one."""
-    made = generated()
+    made = generated(hosts=hosts)
     if folder is None:
         return made
     read = real(folder)

@@ -26,7 +26,7 @@ TEXT = "Each of these pages says the same, and that at some length. " * 20
 
 def pages(depth: int) -> int:
     """Return how many pages all trees of a depth have."""
-    return HOSTS * sum(10**level for level in range(depth + 1))
+    return HOSTS * sum(int(10**level) for level in range(depth + 1))
 
 
 def config(folder: Path, port: int, depths: tuple[int, ...]) -> Path:

@@ -11,19 +11,19 @@ from collections.abc import Iterator
 from benchmarks.comparison import Comparison, median_of, spread
 from benchmarks.daemon import Missing
 from benchmarks.pages.extractor import extract, lines
-from benchmarks.pages.sample import shared
+from benchmarks.pages.sample import chosen
 
 TURNS = 3
 PEER = "trafilatura fast"
 
 
-def reading() -> Iterator[Comparison]:
+def reading(turns: int = TURNS) -> Iterator[Comparison]:
     """Compare pages a second of one core."""
-    pages = shared("WINDROW_READING_PAGES", 250)
+    pages = chosen("WINDROW_READING_PAGES", 250)
     given = lines(pages)
     rates: dict[str, list[float]] = {"windrow reading": [], PEER: []}
     told = ""
-    for _ in range(TURNS):
+    for _ in range(turns):
         for who, made in rates.items():
             try:
                 made.append(len(pages) / sum(one.spent for one in extract(who, given)))

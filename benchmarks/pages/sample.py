@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.daemon import Missing
+from benchmarks.shared import shared
 from windrow.errors import UsageError
 
 
@@ -36,11 +36,8 @@ def samples(folder: Path) -> Iterator[Sample]:
         yield Sample(path.stem, kind, truth.get("url") or "", raw, gold)
 
 
-def shared(variable: str, usual: int = 0) -> list[Sample]:
+def chosen(variable: str, usual: int = 0) -> list[Sample]:
     """Return the shared pages, or as many of them, evenly, as an environment variable says; `usual` 0 is all."""
-    folder = Path(os.environ.get("WINDROW_SHARED", "../shared")) / "data" / "extraction"
-    if not folder.is_dir():
-        raise Missing(f"{folder} is not here: WINDROW_SHARED names the folder of shared samples")
-    pages = list(samples(folder))
+    pages = list(samples(shared("extraction")))
     wanted = int(os.environ.get(variable, usual)) or len(pages)
     return pages[:: max(len(pages) // wanted, 1)]

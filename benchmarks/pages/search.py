@@ -19,24 +19,29 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.comparison import Comparison, show
+from benchmarks.comparison import Comparison, Comparisons, show
+from benchmarks.daemon import Missing
 from benchmarks.pages.corpus import NOW, Vocabulary, documents
 from benchmarks.pages.filler import Filler
-from benchmarks.pages.labelled import Known, mixed
+from benchmarks.pages.labelled import HOSTS, Known, mixed
 from benchmarks.pages.peer import Fts5, Tantivy
+from benchmarks.shared import shared
 from windrow.collections.pages.adapter.index_files import open_index
-from windrow.collections.pages.adapter.indexing import index_pages
+from windrow.collections.pages.adapter.indexing import SPELLING, index_pages
 from windrow.collections.pages.adapter.search import Search
 from windrow.collections.pages.database.fulltext_table import fill
 from windrow.stores.connect import connect
 
+DOCUMENTS = int(os.environ.get("WINDROW_DOCUMENTS", "100000"))
 ROUNDS = 5
-_SHARED = Path(os.environ.get("WINDROW_SHARED", "../shared")) / "data" / "extraction"
 
 
-def known() -> Iterator[Comparison]:
+def known(hosts: int = HOSTS) -> Iterator[Comparison]:
     """Mean reciprocal rank at ten of pages that are known to be meant, by kind of query."""
-    labelled = mixed(_SHARED if _SHARED.is_dir() else None)
+    try:
+        labelled = mixed(shared("extraction"), hosts)
+    except Missing:
+        labelled = mixed(None, hosts)
     with tempfile.TemporaryDirectory() as temporary:
         path, folder = Path(temporary) / "summary.sqlite", Path(temporary) / "index"
         with closing(Filler(path)) as filler:
@@ -98,15 +103,14 @@ def questions(seed: int = 5) -> list[Asked]:
     return [one._replace(filters=chance.choice(some)) if number % 3 == 0 else one for number, one in enumerate(made)]
 
 
-def speed() -> Iterator[Comparison]:
+def speed(count: int = DOCUMENTS, rounds: int = ROUNDS) -> Iterator[Comparison]:
     """Half and 99 of a hundred queries are answered within so many milliseconds; and the size of the indexes."""
-    count = int(os.environ.get("WINDROW_DOCUMENTS", "100000"))
     with tempfile.TemporaryDirectory() as temporary:
         path, folder = Path(temporary) / "summary.sqlite", Path(temporary) / "index"
         with closing(Filler(path)) as filler:
             filler.add(documents(count))
         engine = connect(f"sqlite:///{path}", durable=False)
-        fill(engine, lambda *_: {})  # words are not counted here: no search asks for them
+        fill(engine, lambda *_: {}, spelling=SPELLING)  # words are not counted: no search asks for them
         started = time.perf_counter()
         index_pages(engine, folder)
         built = time.perf_counter() - started
@@ -120,7 +124,7 @@ def speed() -> Iterator[Comparison]:
             "Tantivy": lambda one: other.ids(one.text),
         }
         taken: dict[str, list[list[float]]] = {name: [] for name in searches}
-        for _ in range(ROUNDS):
+        for _ in range(rounds):
             for name, search in searches.items():
                 taken[name].append(_times(search, asked))
         yield from _compared(taken, asked, count)
@@ -163,7 +167,7 @@ def _at(times: list[float], share: int) -> float:
     return sorted(times)[min(len(times) - 1, len(times) * share // 100)]
 
 
-COMPARISONS = {"known": known, "speed": speed}
+COMPARISONS: Comparisons = {"known": known, "speed": speed}
 
 if __name__ == "__main__":
     show(__doc__ or "", COMPARISONS)

@@ -20,7 +20,7 @@ class Kept:
     def open_spider(self, spider: Any) -> None:
         self.link = sqlite3.connect(spider.into)
         self.link.execute("CREATE TABLE page (url TEXT PRIMARY KEY, body BLOB)")
-        self.rows = []
+        self.rows: list[tuple[str, bytes]] = []
 
     def process_item(self, item: dict[str, Any], spider: Any) -> dict[str, Any]:
         self.rows.append((item["url"], item["body"]))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.pages.sample import Sample
-from windrow.collections.pages.adapter.indexing import index_pages
+from windrow.collections.pages.adapter.indexing import SPELLING, index_pages
 from windrow.collections.pages.collection import COLLECTION
 from windrow.collections.pages.database.fulltext_table import fill
 from windrow.collections.pages.database.store import SummaryStore
@@ -78,10 +78,9 @@ def summarise(root: Path) -> Spent:
     """Make everything findable, and return the CPU seconds that this and the readers took."""
     place = root / "summary.sqlite"
     session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", Limits()), "benchmark")
-    chronicle = SummaryStore(f"sqlite:///{place}")
+    store = SummaryStore(f"sqlite:///{place}")
     index = _Index(place, root / "index")
-    followers = {"index": index.follow}
-    session.harvest(Harvest(COLLECTION, (), chronicle=chronicle, followers=followers), fetch=False)
+    session.harvest(Harvest(COLLECTION, (), version_store=store, derivations={"index": index.follow}), fetch=False)
     code = session.close()
     session.ledger.close()
     assert code == 0, code
@@ -109,7 +108,7 @@ class _Index:
     def follow(self, pulse: Callable[[], bool]) -> str:
         """Fill the full text of the Summary Database, then, where nothing of that is left to do, the index beside."""
         engine = connect(f"sqlite:///{self._place}", durable=False)
-        fill(engine, counted, pulse)
+        fill(engine, counted, pulse, SPELLING)
         began = time.process_time()
         index_pages(engine, self._folder, pulse)
         self.beside = time.process_time() - began

@@ -19,7 +19,7 @@ from pathlib import Path
 from benchmarks.comparison import Comparison, median_of, spread
 from benchmarks.daemon import Missing
 from benchmarks.pages.extractor import extract, lines
-from benchmarks.pages.sample import Sample, shared
+from benchmarks.pages.sample import Sample, chosen
 from benchmarks.pages.summarised import Spent, keep
 
 TURNS = 3
@@ -27,15 +27,15 @@ FEW = 32
 PEER = "trafilatura fast"
 
 
-def summary() -> Iterator[Comparison]:
+def summary(few: int = FEW, turns: int = TURNS) -> Iterator[Comparison]:
     """Compare pages a second of one core."""
-    pages = [page for page in shared("WINDROW_SUMMARY_PAGES") if page.url]
+    pages = [page for page in chosen("WINDROW_SUMMARY_PAGES") if page.url]
     given = lines(pages)
     ours: list[float] = []
     theirs: list[float] = []
     told, shares = "", ""
-    for _ in range(TURNS):
-        rate, shares = _ours(pages)
+    for _ in range(turns):
+        rate, shares = _ours(pages, few)
         ours.append(rate)
         try:
             theirs.append(len(pages) / sum(one.spent for one in extract(PEER, given)))
@@ -50,15 +50,15 @@ def summary() -> Iterator[Comparison]:
     )  # fmt: skip
 
 
-def _ours(pages: Sequence[Sample]) -> tuple[float, str]:
+def _ours(pages: Sequence[Sample], few: int) -> tuple[float, str]:
     """Return pages a CPU second, and where the time went."""
-    (few, least), (many, spent) = _spent(pages[:FEW]), _spent(pages)
+    (start, least), (whole, spent) = _spent(pages[:few]), _spent(pages)
     beside = spent.beside - least.beside
     own, others = spent.own - least.own - beside, spent.others - least.others
-    count = many - few
+    count = whole - start
     shares = f"{1e3 * others / count:.1f} ms a page in readers, {1e3 * own / count:.1f} ms in the writer"
     shares += f" (not counted: the index beside, {1e3 * beside / count:.1f} ms more)"
-    return count / (own + others), shares
+    return count / max(own + others, 1e-3), shares
 
 
 def _spent(pages: Sequence[Sample]) -> tuple[int, Spent]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from benchmarks.comparison import Comparison
 from benchmarks.daemon import Missing
+from benchmarks.shared import shared
 from windrow.collections.papers.embedded import guessed
 from windrow.formats import pdf
 
@@ -19,15 +20,15 @@ ROUNDS = 10
 
 
 def samples() -> list[Path]:
-    """Return PDFs of the shared data (WINDROW_SHARED, else beside the repository)."""
-    shared = Path(os.environ.get("WINDROW_SHARED", Path(__file__).parents[3] / "shared"))
-    found = [path for path in sorted((shared / "data" / "papers").rglob("*.pdf")) if not path.name.startswith("err-")]
+    """Return PDFs of the shared data."""
+    folder = shared("papers")
+    found = [path for path in sorted(folder.rglob("*.pdf")) if not path.name.startswith("err-")]
     if not found:
-        raise Missing(f"no PDFs at {shared}")
+        raise Missing(f"no PDFs at {folder}")
     return found
 
 
-def extraction() -> Iterator[Comparison]:
+def extraction(rounds: int = ROUNDS) -> Iterator[Comparison]:
     """Read all samples some times."""
     from pypdfium2 import PdfDocument  # noqa: PLC0415 an extra
 
@@ -42,7 +43,7 @@ def extraction() -> Iterator[Comparison]:
 
     # In turns, and the best of each: other work on the machine takes from one round more than from another.
     took = {"ours": float("inf"), "bare": float("inf")}
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for name, run in (("ours", lambda raw: guessed(pdf.read_pages(raw))), ("bare", bare)):
             began = time.process_time()
             for one in contents:
@@ -55,5 +56,6 @@ def extraction() -> Iterator[Comparison]:
     before = os.times()
     for path in samples():
         subprocess.run(["pdftotext", path, os.devnull], check=False, capture_output=True)
-    theirs = pages / (sum(os.times()[:4]) - sum(before[:4]))  # seconds of a core, of these processes too
+    spent = sum(os.times()[:4]) - sum(before[:4])  # seconds of a core, of these processes too, in ticks
+    theirs = pages / max(spent, 1e-3)
     yield Comparison("PDF pages extracted", "pages/s", ours, "pdftotext, a process each", theirs, None)

@@ -19,13 +19,14 @@ from windrow.model import CdxLine, Limits
 
 RECORDS, SIZE = 3_000, 30_000
 """Records, and bytes of the body of each."""
+MEBIBYTES, ROUNDS = 64, 3
 
 
-def library(path: Path) -> list[CdxLine]:
+def library(path: Path, records: int = RECORDS) -> list[CdxLine]:
     """Write a WARC file of bodies that pack to about half, as those of PDFs do; return its index."""
     chance, lines, offset = random.Random(3), [], 0
     with path.open("wb") as file:
-        for number in range(RECORDS):
+        for number in range(records):
             body = chance.randbytes(SIZE // 2) + bytes(SIZE // 2)
             digest = base64.b32encode(hashlib.sha1(body).digest()).decode()
             head = b"HTTP/1.1 200 OK\r\nContent-Type: application/pdf\r\nContent-Length: %d\r\n\r\n" % SIZE
@@ -44,7 +45,7 @@ def library(path: Path) -> list[CdxLine]:
     return lines
 
 
-def fetching() -> Iterator[Comparison]:
+def fetching(records: int = RECORDS, mebibytes: int = MEBIBYTES, rounds: int = ROUNDS) -> Iterator[Comparison]:
     """Read all records, each from its offset as an index has it, and verify them; then the digests of a file alone.
 
     Each record is digested twice: by SHA-1, as its index says, and as the archive names it.
@@ -55,7 +56,7 @@ def fetching() -> Iterator[Comparison]:
     limits = Limits()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "library.warc.gz"
-        lines = library(path)
+        lines = library(path, records)
 
         def ours() -> int:
             return sum(len(read_record(RecordJob(path, line), limits).told.payload) > 0 for line in lines)
@@ -70,23 +71,23 @@ def fetching() -> Iterator[Comparison]:
                 found = WarcioIterator(file)
                 return sum(len(hashlib.sha1(one.content_stream().read()).digest()) > 0 for one in found)
 
-        assert ours() == fastwarc() == warcio() == RECORDS
+        assert ours() == fastwarc() == warcio() == records
         runs = {"ours": ours, "FastWARC and SHA-1, in order": fastwarc, "warcio and SHA-1, in order": warcio}
-        took = {name: RECORDS / _seconds(run) for name, run in runs.items()}
+        took = {name: records / _seconds(run, rounds) for name, run in runs.items()}
     mine = took.pop("ours")
     for name, theirs in took.items():
         yield Comparison("WARC records found and verified", "records/s", mine, name, theirs, None)
 
-    content = random.Random(4).randbytes(64 << 20)
-    meta = 64 / _seconds(lambda: file_meta(io.BytesIO(content), 1 << 30))
-    alone = 64 / _seconds(lambda: [hashlib.new(name, content) for name in ("sha1", "md5", "sha256")])
+    content = random.Random(4).randbytes(mebibytes << 20)
+    meta = mebibytes / _seconds(lambda: file_meta(io.BytesIO(content), 1 << 30), rounds)
+    alone = mebibytes / _seconds(lambda: [hashlib.new(name, content) for name in ("sha1", "md5", "sha256")], rounds)
     yield Comparison("file:meta in one pass", "MiB/s", meta, "hashlib, one digest after the other", alone, None)
 
 
-def _seconds(run: Callable[[], object]) -> float:
-    """Return the best of three, in seconds of a core."""
+def _seconds(run: Callable[[], object], rounds: int) -> float:
+    """Return the best of some rounds, in seconds of a core."""
     best = float("inf")
-    for _ in range(3):
+    for _ in range(rounds):
         began = time.process_time()
         run()
         best = min(best, time.process_time() - began)

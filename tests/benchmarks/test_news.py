@@ -50,15 +50,16 @@ def test_a_reader_of_the_benchmark_reaches_no_network_and_is_stopped_on_a_page_t
 @pytest.fixture
 def shared(tmp_path, monkeypatch):
     """Put a page of an article and one of a shop where the shared pages lie."""
+    folder = tmp_path / "data" / "extraction"
     for name, kind in (("1", "article"), ("2", "product")):
         text = "The council met at the quay. " * 20
         gold = {"title": "Tea", "author": "Ann Lee", "publish_date": "2025-03-04", "main_content": text}
         told = {"url": "", "ground_truth": gold, "_internal": {"page_type": {"primary": kind}}}
-        for folder in ("html", "ground-truth"):
-            (tmp_path / folder).mkdir(exist_ok=True)
-        (tmp_path / "ground-truth" / f"{name}.json").write_text(json.dumps(told))
-        (tmp_path / "html" / f"{name}.html.gz").write_bytes(gzip.compress(PAGE.format("Tea", text).encode()))
-    monkeypatch.setattr(comparisons, "_SHARED", tmp_path)
+        for part in ("html", "ground-truth"):
+            (folder / part).mkdir(parents=True, exist_ok=True)
+        (folder / "ground-truth" / f"{name}.json").write_text(json.dumps(told))
+        (folder / "html" / f"{name}.html.gz").write_bytes(gzip.compress(PAGE.format("Tea", text).encode()))
+    monkeypatch.setenv("WINDROW_SHARED", str(tmp_path))
     monkeypatch.delenv("WINDROW_PEERS", raising=False)
 
 

@@ -15,16 +15,21 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
+from typing import NoReturn
 
 import pytest
 
 
-def absent(what: str) -> None:
+def absent(what: str) -> NoReturn:
     """Skip for want of a server; fail on CI, where all of them must be there."""
-    told = f"{what} is not here: make servers"
+    unavailable(f"{what} is not here: make servers")
+
+
+def unavailable(why: str) -> NoReturn:
+    """Skip, saying what is not here and the command that installs it; fail on CI, where nothing may be missing."""
     if os.environ.get("CI"):
-        pytest.fail(told)
-    pytest.skip(told)
+        pytest.fail(why)
+    pytest.skip(why)
 
 
 def find(name: str, *folders: str) -> str:
@@ -41,7 +46,6 @@ def driver(name: str) -> ModuleType:
         return importlib.import_module(name)
     except ImportError:
         absent(name)
-        raise
 
 
 _HELD: list[socket.socket] = []
