@@ -15,7 +15,7 @@ PROCESSES = $(if $(TESTS),2,6)
 PAGES  := README.md $(shell find docs -name '*.md' 2>/dev/null | sort)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test servers pouchdb format lint types layers spelling docs check lock wheel bench clean
+.PHONY: help demo test servers pouchdb format lint types layers spelling docs check lock wheel bench cost clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -84,6 +84,9 @@ wheel: $(VENV)/dev.stamp  ## build the wheel into dist
 
 bench: $(VENV)/dev.stamp  ## run the benchmarks, each peer beside windrow
 	$(BIN)/python -m benchmarks
+
+cost: $(VENV)/dev.stamp  ## count anew what the work costs, and pin it (benchmarks/cost/pinned.toml)
+	$(BIN)/python -m benchmarks.cost --write
 
 clean:  ## remove what was built (build/demo too) and the environment
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,36 @@
+"""What windrow's work costs beside its pins: `python -m benchmarks.cost [--write]`; `--write` pins it anew."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from benchmarks.cost.pins import PYTHON, ROOMS, START, differences, faults, measured, pinned, write
+
+
+def main() -> int:
+    """Measure and compare, or write the pins; 1 where a figure is not as pinned, or cannot be compared here."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition(":")[0])
+    parser.add_argument("--write", action="store_true", help="pin what it costs now")
+    chosen = parser.parse_args()
+    if strange := differences():
+        print(
+            f"the pins are those of Python {PYTHON} with the versions of requirements/dev.txt; here "
+            f"{', '.join(strange)}: make an environment of them (make .venv/dev.stamp)",
+            file=sys.stderr,
+        )
+        return 1
+    if chosen.write:
+        write()
+    wrong = []
+    for room in (*ROOMS, START):
+        figures = measured(room) if not chosen.write else pinned()[room]
+        for name, figure in figures.items():
+            print(f"{name}: {figure:,}")
+        wrong += list(faults(figures, pinned().get(room, {})))
+    print(*wrong, sep="\n", file=sys.stderr)
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

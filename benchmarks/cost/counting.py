@@ -1,0 +1,88 @@
+"""Count calls of functions, SQL statements and bytes written, while a block runs in this process."""
+
+from __future__ import annotations
+
+import cProfile
+import gc
+import sqlite3
+import types
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import windrow
+
+_OURS = str(Path(windrow.__file__).parent)
+
+
+class Calls:
+    """Calls of windrow's functions, and those that they make of anything else, within `with` blocks.
+
+    What other libraries do among themselves is left out: in Python's own that changes with its smallest versions, and
+    in an event loop with how the kernel parts what comes.
+    """
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._profile = cProfile.Profile()
+
+    def __enter__(self) -> None:
+        """Begin to count; no garbage is collected meanwhile, since that calls what waits for it."""
+        gc.collect()
+        gc.disable()
+        self._profile.enable()
+
+    def __exit__(self, *_: object) -> None:
+        """Count no more."""
+        self._profile.disable()
+        gc.enable()
+
+    @property
+    def count(self) -> int:
+        """Return how many there were."""
+        entries: list[Any] = self._profile.getstats()
+        ours = [entry for entry in entries if _is_ours(entry.code)]
+        others = (call for entry in ours for call in entry.calls or () if not _is_ours(call.code))
+        return sum(int(one.callcount) for one in (*ours, *others))
+
+
+def _is_ours(code: types.CodeType | str) -> bool:
+    """Tell whether code is windrow's; what is built in has a name alone."""
+    return isinstance(code, types.CodeType) and code.co_filename.startswith(_OURS)
+
+
+class Statements(Counter[str]):
+    """SQL statements by the name of the SQLite file that they are run on; those that triggers run are not counted."""
+
+    def count(self, name: str, text: str) -> None:
+        """Take note of a statement."""
+        self[name] += not text.startswith("--")
+
+
+@contextmanager
+def statements() -> Iterator[Statements]:
+    """Count the statements of all connections that are opened within the block."""
+    counted, connect = Statements(), sqlite3.connect
+
+    def watched(database: Any, *args: Any, **named: Any) -> sqlite3.Connection:
+        connection: sqlite3.Connection = connect(database, *args, **named)
+        name = Path(str(database)).name
+        connection.set_trace_callback(lambda text: counted.count(name, text))
+        return connection
+
+    sqlite3.connect = watched  # type: ignore[assignment]
+    dbapi: Any = sqlite3.dbapi2
+    dbapi.connect = watched
+    try:
+        yield counted
+    finally:
+        sqlite3.connect = connect
+        dbapi.connect = connect
+
+
+def bytes_written() -> int:
+    """Return how many bytes this process has written into files so far, wherever they lie; sockets are not counted."""
+    lines = Path("/proc/self/io").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("wchar:"))

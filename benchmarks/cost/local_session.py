@@ -1,0 +1,176 @@
+"""A session of the engine within one process: fetchers and readers do their work in it, in an order that is always one.
+
+Everything but the processes, what they say to each other, and the network is the engine's own. No time passes:
+nothing is done because a second is over. Whatever a host is called, this process answers for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import socket
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from functools import partial
+from typing import Any
+from unittest import mock
+
+from windrow.engine import session
+from windrow.engine.crawl.asking import Asker
+from windrow.engine.crawl.walk import RecentUrls, Walker
+from windrow.engine.fetchers.heartbeat import Heartbeat, board
+from windrow.engine.fetchers.message import (
+    ArchiveSettings,
+    Done,
+    Event,
+    MoreAddresses,
+    Visited,
+    WalkOrigin,
+)
+from windrow.engine.ledger import lease
+from windrow.engine.listed.connection_pool import HostQueue
+from windrow.engine.steps import settling
+from windrow.engine.steps.worker import AnyJob, JobRunner, WorkerConfig
+from windrow.stores.archive import ArchiveWriter
+
+Serve = Callable[[str], bytes]
+"""Returns the answer, head and body, to who asks for a path."""
+
+
+class _Line(asyncio.Transport):
+    """A line to a server within this process: what is asked is answered at the next turn of the loop."""
+
+    def __init__(self, protocol: asyncio.BufferedProtocol, serve: Serve) -> None:
+        super().__init__()
+        self._protocol = protocol
+        self._serve = serve
+
+    def write(self, data: Any) -> None:
+        asked = bytes(data).split(b" ", 2)[1].decode()
+        asyncio.get_running_loop().call_soon(self._answer, self._serve(asked))
+
+    def _answer(self, answer: bytes) -> None:
+        buffer: Any = self._protocol.get_buffer(-1)
+        buffer[: len(answer)] = answer
+        self._protocol.buffer_updated(len(answer))
+
+    def abort(self) -> None:
+        """End; nobody is told, since only who asks ends a line."""
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    """An event loop whose lines lead to a server within this process, and for which no time passes."""
+
+    def __init__(self, serve: Serve) -> None:
+        super().__init__()
+        self._serve = serve
+
+    def time(self) -> float:
+        return 0.0
+
+    async def getaddrinfo(self, host: Any, port: Any, **_: Any) -> list[Any]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", ("127.0.0.1", port))]
+
+    async def sock_connect(self, sock: socket.socket, address: Any) -> None:
+        """Connect nothing."""
+
+    async def create_connection(  # type: ignore[override] # in the one form that is used here
+        self, protocol_factory: Any, *_: Any, sock: Any, **__: Any
+    ) -> Any:
+        sock.close()
+        protocol = protocol_factory()
+        line = _Line(protocol, self._serve)
+        protocol.connection_made(line)
+        return line, protocol
+
+    def end(self) -> None:
+        """Let what is still under way end."""
+        for task in asyncio.all_tasks(self):
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                self.run_until_complete(task)
+        self.close()
+
+
+class _LocalCrew:
+    """Walkers in this process, each asked in turn until it has asked all that it was given."""
+
+    def __init__(self, serve: Serve, keep: ArchiveSettings, _size: int) -> None:
+        self._loop = _Loop(serve)
+        self._archive = ArchiveWriter(keep.folder, f"windrow-{keep.session:06}-1", keep.limits, keep.rotate, keep.agent)
+        self._heartbeat = Heartbeat(board())
+        self._sightings = RecentUrls()
+        self._walkers: dict[int, Walker] = {}
+        self._walks: list[asyncio.Task[None]] = []
+        self._events: list[Event] = []
+        self._given = 0
+        self._changed = asyncio.Event()
+
+    def walk(self, walk: WalkOrigin) -> None:
+        reading = partial(self._heartbeat.reading, walk.host)
+        asker = Asker(self._archive, walk.crawl.robots, walk.crawl.large, reading)
+        walker = self._walkers[walk.host] = Walker(walk, asker, self._sightings, self._report, HostQueue())
+        self._walks.append(self._loop.create_task(walker.run()))
+
+    def feed(self, more: MoreAddresses) -> None:
+        self._given += len(more.known)
+        self._walkers[more.host].feed(more.known)
+
+    def _report(self, event: Event) -> None:
+        self._events.append(event)
+        self._given -= isinstance(event, Visited) and bool(event.visit.digest)
+        if not self._given:
+            self._changed.set()
+
+    def events(self, _timeout: float) -> list[Event]:
+        if self._given:
+            self._changed.clear()
+            self._loop.run_until_complete(self._changed.wait())
+            self._archive.sync()
+        events, self._events = self._events, []
+        return events
+
+    def close(self, *, at_once: bool = False) -> None:
+        del at_once
+        if not self._loop.is_closed():
+            self._loop.end()
+            self._archive.close()
+
+
+class _LocalPool:
+    """Reads in this process."""
+
+    def __init__(self, config: WorkerConfig, _size: int) -> None:
+        self._runner = JobRunner(config)
+
+    def run(self, jobs: Iterable[AnyJob], **_: Any) -> Iterator[tuple[AnyJob, Done]]:
+        for job in jobs:
+            yield job, Done(self._runner.run(job), 0.0)
+
+    def close(self, *, at_once: bool = False) -> None:
+        del at_once
+
+
+def _stopped_clock() -> float:
+    return 0.0
+
+
+def nobody(path: str) -> bytes:
+    """Serve nothing: for sessions that ask nobody."""
+    raise AssertionError(path)
+
+
+@contextmanager
+def local_sessions(serve: Serve = nobody) -> Iterator[None]:
+    """Let the sessions of the block do everything in this process."""
+    with (
+        mock.patch.object(session, "Crew", partial(_LocalCrew, serve)),
+        mock.patch.object(session, "Pool", _LocalPool),
+        mock.patch.object(session, "warm_up"),
+        mock.patch.object(time, "monotonic", _stopped_clock),
+        mock.patch.object(lease, "LENGTH", timedelta(days=365)),  # it goes by the time of day, and is kept by beats
+        mock.patch.object(settling, "SECONDS", math.inf),  # it has the clock from when it was loaded
+    ):
+        yield

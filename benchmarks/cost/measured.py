@@ -1,0 +1,155 @@
+"""The figures of work: a page read, a document checked, an address fetched and kept, a version of a page put on record.
+
+`python -m benchmarks.cost.measured NAME` prints those of one room as JSON. Each room is measured in a process of its
+own, since what one of them leaves in a cache would be spared in the next.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from zlib import crc32
+
+from benchmarks.cost.counting import Calls, bytes_written, statements
+from benchmarks.cost.local_session import local_sessions
+from benchmarks.pages.generated import pages
+from benchmarks.pages.summarised import keep
+from benchmarks.pages.walked import WALKED, source
+from windrow.collections.drops.adapter.resources import schema
+from windrow.collections.drops.rows import rows
+from windrow.collections.drops.settings import SHIPPED
+from windrow.collections.drops.steps import check_xsd
+from windrow.collections.pages.adapter.indexing import SPELLING
+from windrow.collections.pages.collection import COLLECTION
+from windrow.collections.pages.database.fulltext_table import fill
+from windrow.collections.pages.database.store import SummaryStore
+from windrow.collections.pages.steps import summarise
+from windrow.contract import Task
+from windrow.demo.document import experiments, specimens
+from windrow.digest import digest
+from windrow.engine.run import Harvest
+from windrow.engine.session import Session, SessionSettings
+from windrow.model import Item, Limits
+from windrow.query.word import counted
+from windrow.stores.connect import connect
+
+Figures = dict[str, float]
+
+PAGES, WARM = 24, 6
+"""Pages that are counted, after some others: what is loaded or compiled once belongs to no page."""
+DOCUMENTS = 10
+ATTEMPTS = 200
+
+
+def reading() -> Figures:
+    """Read pages as a reader process does: text, description and links."""
+    calls = Calls()
+    for number, page in enumerate(pages(WARM + PAGES)):
+        item = Item(number, "pages", "page", page.url, digest=digest(page.raw))
+        task = Task(item, io.BytesIO(page.raw), Limits(), {}, {}, fields={"content-type": "text/html"})
+        if number < WARM:
+            summarise(task)
+            continue
+        with calls:
+            summary = summarise(task)
+        assert summary.pile is not None, page.kind
+        assert len(summary.links) > 9, page.kind
+    return {"calls per page read": calls.count / PAGES}
+
+
+def checking() -> Figures:
+    """Check documents of both kinds by their schema, and turn them into rows."""
+    schemas = {name: schema(name, path) for name, path in SHIPPED.items()}
+    checks, loads = Calls(), Calls()
+    for number in range(1 + DOCUMENTS):
+        for kind, make in (("specimen", specimens), ("experiment", experiments)):
+            name = f"H.2026-01-12.{number}.{kind}.impc.xml"
+            item = Item(number, "drops", "xml", f"add/H.2026-01-12.1.impc.zip/{name}", member=name)
+            task = Task(item, io.BytesIO(make("H", number)), Limits(), schemas, {"centres": "H", "today": "2026-01-12"})
+            if not number:
+                check_xsd(task)
+                rows(task)
+                continue
+            with checks:
+                verdict = check_xsd(task)
+            assert verdict.done, verdict
+            with loads:
+                rows(task)
+    return {
+        "calls per document checked": checks.count / (2 * DOCUMENTS),
+        "calls per document loaded": loads.count / (2 * DOCUMENTS),
+    }
+
+
+def fetching() -> Figures:
+    """Crawl a site of which every address is a page, and keep each of them."""
+    bodies = [page.raw for page in pages(PAGES)]
+
+    def serve(path: str) -> bytes:
+        rules = path == "/robots.txt"
+        body = b"User-agent: *\nDisallow: /private/\n" if rules else bodies[crc32(path.encode()) % PAGES]
+        head = (
+            f"HTTP/1.1 200 OK\r\nContent-Type: text/{'plain' if rules else 'html'}\r\nContent-Length: {len(body)}\r\n"
+        )
+        return f'{head}ETag: "{crc32(body):08x}"\r\n\r\n'.encode() + body
+
+    sources = (source("http://quay.example/"),)
+    with tempfile.TemporaryDirectory() as name, local_sessions(serve), statements() as asked:
+        root = Path(name)
+        session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", Limits()), "benchmark")
+        session.harvest(Harvest(WALKED, sources), limit=1)
+        before, asked_before = bytes_written(), asked["ledger.sqlite"]
+        calls = Calls()
+        with calls:
+            session.harvest(Harvest(WALKED, sources), limit=ATTEMPTS)
+        written, told = bytes_written() - before, asked["ledger.sqlite"] - asked_before
+        code = session.close()
+        kept = session.ledger.database.connection.execute(
+            "SELECT count(*) FROM attempt WHERE status = 200 AND warc <> '' AND kind = 0"
+        ).fetchone()
+        session.ledger.close()
+    assert (code, *kept) == (0, 1 + ATTEMPTS), (code, kept)
+    return {
+        "calls per attempt": calls.count / ATTEMPTS,
+        "SQL statements per attempt": told / ATTEMPTS,
+        "bytes written per attempt": written / ATTEMPTS,
+    }
+
+
+def summarising() -> Figures:
+    """Put kept pages into a Summary Database as versions, with their full text."""
+    with tempfile.TemporaryDirectory() as name, local_sessions(), statements() as asked:
+        root = Path(name)
+        url = f"sqlite:///{root / 'summary.sqlite'}"
+        count = keep(root, pages(4 * PAGES))
+        session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", Limits()), "benchmark")
+        store = SummaryStore(url)
+        before, asked_before = bytes_written(), asked["summary.sqlite"]
+        calls = Calls()
+        with calls:
+            phases = frozenset({"summarise"})
+            session.harvest(Harvest(COLLECTION, (), version_store=store), fetch=False, phases=phases)
+            engine = connect(url, durable=False)
+            filled = fill(engine, counted, spelling=SPELLING)
+            engine.dispose()
+        written, told = bytes_written() - before, asked["summary.sqlite"] - asked_before
+        code = session.close()
+        session.ledger.close()
+    assert (code, filled.added) == (0, count), (code, filled, count)
+    return {
+        "calls per generation": calls.count / count,
+        "SQL statements per generation": told / count,
+        "bytes written per generation": written / count,
+    }
+
+
+ROOMS: Mapping[str, Callable[[], Figures]] = {
+    "reading": reading, "checking": checking, "fetching": fetching, "summarising": summarising,
+}  # fmt: skip
+
+if __name__ == "__main__":
+    print(json.dumps(ROOMS[sys.argv[1]]()))

@@ -1,0 +1,115 @@
+"""The pinned figures of cost: measured anew, compared, and written; and where they hold at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+Figures = Mapping[str, float]
+
+PYTHON = "3.11"
+"""The Python of CI: another one calls other functions."""
+COMMAND = "make cost"
+"""What writes the pins anew."""
+LESS = 0.05
+"""By so much a figure may be below its pin: what costs less by more than that is to be held."""
+MORE = {"bytes": 0.005}
+"""By so much figures of a kind, their first word, may be above their pins: what is random or a time packs to other
+lengths. All others are the same each time, and must not be above."""
+
+ROOMS = ("reading", "checking", "fetching", "summarising")
+START = "start"
+
+_PINNED = Path(__file__).with_name("pinned.toml")
+_ROOT = Path(__file__).resolve().parents[2]
+_LOCK = _ROOT / "requirements" / "dev.txt"
+_HEAD = f"""\
+# What windrow's work costs, in things that can be counted. `{COMMAND}` writes this file anew. A figure rises only in a
+# commit that says why; docs/howto/measure.md tells what each of them is.
+"""
+
+
+def pinned() -> dict[str, dict[str, float]]:
+    """Return the pinned figures of each room."""
+    rooms = tomllib.loads(_PINNED.read_text())
+    return {name: table for name, table in rooms.items() if name != "environment"}
+
+
+def differences() -> list[str]:
+    """Say in what this environment differs from the one of the pins, which is CI's: empty where they hold."""
+    found = [f"Python is {sys.version.split()[0]}"] if sys.version_info[:2] != _numbers(PYTHON) else []
+    sqlite = tomllib.loads(_PINNED.read_text())["environment"]["sqlite"] if _PINNED.exists() else sqlite3.sqlite_version
+    found += [f"SQLite is {sqlite3.sqlite_version}"] if sqlite3.sqlite_version != sqlite else []
+    locked: dict[str, list[str]] = {}
+    for name, number in re.findall(r"^([\w.-]+)==([^\s;]+)", _LOCK.read_text(), re.MULTILINE):
+        locked.setdefault(name, []).append(number)  # some have one version for this Python and one for others
+    for name, numbers in locked.items():
+        try:
+            here = version(name)
+        except PackageNotFoundError:
+            continue  # the lock is for all systems, and some of it is not for this one
+        found += [f"{name} is {here} and not {' or '.join(numbers)}"] if here not in numbers else []
+    return found
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(map(int, text.split(".")))
+
+
+def measured(room: str) -> dict[str, float]:
+    """Measure the figures of a room, each in processes of its own in which sets have one order."""
+    if room != START:
+        return _asked("measured", room)
+    with tempfile.TemporaryDirectory() as folder:
+        _run("-m", "windrow", "init", folder)
+        commands: tuple[list[str], ...] = ([], ["--help"], ["status", "--workspace", folder])
+        return {name: figure for words in commands for name, figure in _asked("start", *words).items()}
+
+
+def _asked(module: str, *words: str) -> dict[str, float]:
+    figures: dict[str, float] = json.loads(_run("-m", f"benchmarks.cost.{module}", *words))
+    return {name: round(figure, 2) for name, figure in figures.items()}
+
+
+def _run(*words: str) -> str:
+    """Run Python without what a person may have set for it or for windrow; what it compiles it keeps to itself."""
+    theirs = ("PYTHON", "WINDROW", "COV")
+    kept = {name: value for name, value in os.environ.items() if name == "PYTHONPATH" or not name.startswith(theirs)}
+    kept |= {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
+    ended = subprocess.run([sys.executable, *words], cwd=_ROOT, env=kept, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, (words, ended.stderr[-2000:])
+    return ended.stdout
+
+
+def faults(figures: Figures, pins: Figures) -> Iterator[str]:
+    """Say of each figure that is above its pin, or well below it, by how much, and what to do."""
+    for name in {**pins, **figures}:
+        if name not in figures:
+            yield f"{name}: pinned, and not measured any more. Take it out with `{COMMAND}`."
+            continue
+        if name not in pins:
+            yield f"{name}: {figures[name]:,} and not pinned. Pin it with `{COMMAND}`."
+            continue
+        here, pin = figures[name], pins[name]
+        told = f"{name}: {here:,}, pinned at {pin:,} ({here / pin - 1:+.2%})."
+        if here > pin * (1 + MORE.get(name.partition(" ")[0], 0.0)):
+            yield f"{told} Find what costs more. If it must, `{COMMAND}` pins it, and the commit says why."
+        elif here < pin * (1 - LESS):
+            yield f"{told} It costs less: hold that with `{COMMAND}`."
+
+
+def write() -> None:
+    """Measure all rooms and write the pins anew."""
+    lines = [_HEAD, "[environment]", f'sqlite = "{sqlite3.sqlite_version}"']
+    for room in (*ROOMS, START):
+        lines += ["", f"[{room}]", *(f'"{name}" = {figure}' for name, figure in measured(room).items())]
+    _PINNED.write_text("\n".join(lines) + "\n")

@@ -1,0 +1,50 @@
+"""The figures of starting: modules imported, functions and classes made, till a command has said what it says.
+
+Functions and classes of Python itself are left out: they are others in its smallest versions.
+
+`python -m benchmarks.cost.start COMMAND...` prints those of one command as JSON, of `import windrow` without one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import io
+import json
+import sys
+import types
+
+Figures = dict[str, float]
+
+
+def _made() -> int:
+    """Count the functions and classes that are not Python's own."""
+    return sum(isinstance(one, types.FunctionType | type) and _is_foreign(one.__module__) for one in gc.get_objects())
+
+
+def _is_foreign(module: object) -> bool:
+    package = str(module).partition(".")[0]
+    return package not in sys.stdlib_module_names and not package.startswith(("builtins", "namedtuple_"))
+
+
+def measure(words: list[str]) -> Figures:
+    """Run a command, or import the package, in a process that did nothing before."""
+    gc.disable()
+    modules, made = set(sys.modules), _made()
+    import windrow  # noqa: F401, PLC0415 this is measured
+
+    if words:
+        from windrow.cli import main  # noqa: PLC0415 this too
+
+        with contextlib.redirect_stdout(io.StringIO()) as shown, contextlib.suppress(SystemExit):
+            main(words)
+        assert shown.getvalue(), words
+    name = f"windrow {words[0]}" if words else "import windrow"
+    return {
+        f"modules of {name}": len(set(sys.modules) - modules),
+        f"functions and classes of {name}": _made() - made,
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(sys.argv[1:])))
