@@ -6,7 +6,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 DEBIAN := vsftpd openssh-server openssh-client nginx-light mariadb-server postgresql-15 \
           libxml2-utils lftp wget sqlite3 openjdk-17-jre-headless maven \
-          wordpress php-cli php-cgi php-mysql php-xml php-mbstring micro-httpd
+          wordpress wordpress-theme-twentytwentythree php-cli php-cgi php-mysql php-xml php-mbstring micro-httpd
 UV     := $(BIN)/python tools/mirror.py $(BIN)/uv
 COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
           --no-emit-index-url --no-emit-find-links --no-annotate \

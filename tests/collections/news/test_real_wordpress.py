@@ -6,6 +6,7 @@ import urllib.error
 import pytest
 
 from tests.collections.news.workspace import articles, configured, run, summaries
+from tests.servers.wordpress import find_package
 from windrow.collections.news import standard
 from windrow.collections.news.adapter import ADAPTER
 
@@ -14,6 +15,16 @@ TEXT = "<!-- wp:list --><ul><li>one<ul><li>two</li></ul></li></ul><p>Text &amp; 
 
 def gmt(seconds):
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() + seconds))
+
+
+def test_a_wordpress_without_a_theme_has_no_pages_and_is_not_run(tmp_path):
+    themes = tmp_path / "wp-content" / "themes"
+    themes.mkdir(parents=True)
+    with pytest.raises(pytest.skip.Exception, match="a theme of WordPress is not here: make servers"):
+        find_package(tmp_path)
+    (themes / "plain").mkdir()
+    (themes / "plain" / "style.css").touch()
+    find_package(tmp_path)
 
 
 def test_posts_of_a_real_wordpress_are_found_or_told_as_gone_whatever_is_done_to_them_between_runs(tmp_path, wordpress):
