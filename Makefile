@@ -7,6 +7,8 @@ BIN    := $(VENV)/bin
 DEBIAN := vsftpd openssh-server openssh-client nginx-light mariadb-server postgresql-15 \
           libxml2-utils lftp wget sqlite3 openjdk-17-jre-headless maven \
           wordpress wordpress-theme-twentytwentythree php-cli php-cgi php-mysql php-xml php-mbstring micro-httpd
+APT    := DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300
+INSTALL = $(APT) update && $(APT) install --yes --no-install-recommends
 UV     := $(BIN)/python tools/mirror.py $(BIN)/uv
 COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes \
           --no-emit-index-url --no-emit-find-links --no-annotate \
@@ -35,8 +37,7 @@ test: $(VENV)/dev.stamp  ## run all tests (TESTS=tests/app those of one room); w
 	$(BIN)/pytest --numprocesses $(PROCESSES) $(TESTS)
 
 servers:  ## install the real servers of the tests from Debian packages; needs root, starts none
-	apt-get -o DPkg::Lock::Timeout=300 update
-	DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install --yes --no-install-recommends $(DEBIAN)
+	$(INSTALL) $(DEBIAN)
 	$(MAKE) build/hbase build/s3
 
 # from Maven packages: Apache HBase and its Thrift gateway (110 MB), and S3Proxy, an S3-compatible store (43 MB)
@@ -47,6 +48,7 @@ build/hbase build/s3: build/%: tools/%/pom.xml
 	@touch $@
 
 pouchdb:  ## install pouchdb-server from npm into build/npm: the tests' CouchDB API; it is started by the tests alone
+	@command -v npm >/dev/null || { echo "npm is not here: install Debian's, which needs root"; $(INSTALL) npm; }
 	@test -x build/npm/node_modules/.bin/pouchdb-server || \
 	  npm install --prefix build/npm --no-audit --no-fund --loglevel error pouchdb-server@4.2.0 ical.js@2.2.1
 

@@ -1,4 +1,4 @@
-"""What all tests share: where their files and their bytecode go, the folder of shared data, the servers they start."""
+"""What all tests share: where their files lie, the folder of shared data, the servers, and that CI skips nothing else."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,34 @@ from tests import distribution  # noqa: E402 `tests` can be imported now
 SERVERS = ("tls", "ftp", "sftp", "web", "village", "sites", "mariadb", "postgresql", "hbase", "s3", "wordpress")
 pytest_plugins = [f"tests.servers.{name}" for name in SERVERS if (HERE / "servers" / f"{name}.py").exists()]
 
+SHARED = Path(os.environ.get("WINDROW_SHARED", HERE.parent.parent / "shared"))
+NO_SHARED_DATA = f"no shared data at {SHARED}: set WINDROW_SHARED"
+
+
+def fail_if_skipped(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """On CI, where all servers are installed, count a skipped test as failed; only the whole of the shared data may be away."""
+    if os.environ.get("CI") and report.skipped and isinstance(report.longrepr, tuple):
+        path, line, reason = report.longrepr
+        if SHARED.exists() or NO_SHARED_DATA not in reason:
+            report.outcome = "failed"
+            report.longrepr = f"{path}:{line}: on CI no test may be skipped. {reason}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Judge what a test ended with."""
+    report = yield
+    fail_if_skipped(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Judge what the reading of a file of tests ended with."""
+    report = yield
+    fail_if_skipped(report)
+    return report
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with what takes longest, so that no process is left alone with it at the end."""
@@ -57,10 +86,9 @@ def _preloaded() -> None:
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """Return the folder of shared data (WINDROW_SHARED, else beside the repository), or skip."""
-    folder = Path(os.environ.get("WINDROW_SHARED", HERE.parent.parent / "shared"))
-    if not (folder / "data").is_dir():
-        pytest.skip(f"no shared data at {folder}: set WINDROW_SHARED")
-    return folder
+    if not (SHARED / "data").is_dir():
+        pytest.skip(NO_SHARED_DATA)
+    return SHARED
 
 
 @pytest.fixture(params=["sqlite", "postgresql", "mariadb"])

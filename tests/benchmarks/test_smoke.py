@@ -28,7 +28,6 @@ from benchmarks.transfer import Load
 import benchmarks
 from benchmarks import engine, pipeline, transfer, validity
 from tests.collections.papers.library import pdf
-from tests.servers.daemon import unavailable
 
 PAGES = 12
 """Pages where the shared ones lie; a sixth of them are articles."""
@@ -145,7 +144,7 @@ def test_a_comparison_takes_all_of_a_small_input(name: str) -> None:
         rows.extend(smoke.run())
     except Missing as missing:
         if not rows:
-            unavailable(str(missing))
+            pytest.skip(str(missing))
     assert len(rows) >= smoke.lines
     for row in rows:
         assert math.isfinite(row.ours) and row.ours > (20 if "peak memory" in row.work else 0), row
