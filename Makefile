@@ -17,10 +17,10 @@ PROCESSES = $(if $(TESTS),2,6)
 PAGES  := README.md $(shell find docs -name '*.md' 2>/dev/null | sort)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test servers pouchdb format lint types layers spelling docs check lock wheel bench cost clean
+.PHONY: help demo test test-all bare servers pouchdb format lint types layers spelling docs check lock wheel bench cost clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 $(VENV)/demo.stamp: tools/provision.py tools/mirror.py pyproject.toml requirements/build.txt requirements/demo.txt
 	$(PYTHON) tools/provision.py $(VENV) requirements/demo.txt --editable
@@ -35,6 +35,11 @@ demo: $(VENV)/demo.stamp  ## harvest a small internet made on this machine, into
 
 test: $(VENV)/dev.stamp  ## run all tests (TESTS=tests/app those of one room); who lacks a server says so
 	$(BIN)/pytest --numprocesses $(PROCESSES) $(TESTS)
+
+test-all: bare  ## all that must pass before a release; needs root, Debian 12
+
+bare:  ## make a bare Debian 12 and run demo, test, servers, pouchdb and test again in it; needs root, Debian 12
+	tools/bare.sh
 
 servers:  ## install the real servers of the tests from Debian packages; needs root, starts none
 	$(INSTALL) $(DEBIAN)
