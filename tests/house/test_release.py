@@ -22,10 +22,11 @@ def said(*words: str) -> str:
     return done.stdout
 
 
-def test_the_readme_tells_how_to_install_before_all_else() -> None:
-    first, second = re.findall(r"(?ms)^```sh\n(.*?)^```", README)[:2]
-    assert re.findall(r"(?m)^(\S+ install windrow)\b", first) == ["pipx install windrow", "pip install windrow"]
-    assert second == "make demo\n"
+def test_the_readme_begins_with_the_demo_and_the_tests_and_how_to_install() -> None:
+    demo, test, output, install = re.findall(r"(?ms)^```\w*\n(.*?)^```", README)[:4]
+    assert (demo, test) == ("make demo\n", "make test\n")
+    assert output.startswith("workspace demo in ")
+    assert re.findall(r"(?m)^(\S+ install windrow)\b", install) == ["pipx install windrow", "pip install windrow"]
 
 
 def test_links_of_the_readme_hold_on_a_package_index() -> None:
