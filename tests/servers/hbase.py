@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,7 +41,7 @@ def java(folder: Path, program: str, *words: str) -> list[str]:
     """Return the command that runs one of HBase's programs."""
     opened = [f"--add-opens=java.base/{one}=ALL-UNNAMED" for one in OPENED]
     opened.append("--add-exports=java.base/jdk.internal.misc=ALL-UNNAMED")
-    classes = f"{folder}/conf:{JARS}/*"
+    classes = f"{folder}/conf:{folder}/jars/*"
     heap = ["-Xmx512m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
     return [*drop_root("nobody"), find("java"), *opened, *heap, "-cp", classes, program, *words, "start"]
 
@@ -68,6 +69,9 @@ def hbase_gateway() -> Iterator[str]:
     zookeeper, port = free_port(), free_port()
     with home("nobody") as folder:
         (folder / "conf").mkdir(mode=0o755)
+        shutil.copytree(
+            JARS, folder / "jars"
+        )  # the user may not enter the folder that this repository is in, such as /root
         told = "".join(
             f"<property><name>{name}</name><value>{value.format(folder=folder, zookeeper=zookeeper)}</value></property>"
             for name, value in PLACES.items()
