@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,9 +71,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config) -> distribution.FileScheduling:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> distribution.FileScheduling:
     """Hand out whole files of tests."""
-    return distribution.FileScheduling(config)
+    return distribution.FileScheduling(config, log)
 
 
 @pytest.fixture(scope="session", autouse=True)
