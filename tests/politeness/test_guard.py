@@ -60,7 +60,9 @@ def test_of_a_name_the_proxy_knows_the_number():
     assert [refusal_behind_proxy(host) for host in ("example.org", "a_b.Example", "bücher.example", "8.8.8.8")] == [
         None
     ] * 4
-    assert [refusal_behind_proxy(host) for host in ("", "1.2.3.4.5", "a b")] == [Reason.BAD_ADDRESS] * 3
+    assert [refusal_behind_proxy(host) for host in ("", "1.2.3.4.5", "a b", "127.0.0.1@a.example")] == [
+        Reason.BAD_ADDRESS
+    ] * 4
     assert refusal_behind_proxy("0x7f.1", read_allowed(["127.0.0.1"])) is None
 
 

@@ -40,6 +40,9 @@ _WRAPPERS = (
 )
 """IPv6 numbers that stand for an IPv4 one, and the bits to the right of it."""
 
+_DELIMITERS = frozenset("/?#@\\")
+"""What ends a host in an address, or stands before it: a host that holds it is none."""
+
 _NO_WRAPPERS = frozenset({IPv6Address("::"), IPv6Address("::1")})
 
 
@@ -132,6 +135,8 @@ def _unwrap(number: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
 def _normal(host: str) -> str:
     """Return the normal spelling of a host, so that `0x7f.1` and 2130706433 are 127.0.0.1; empty for what is none."""
     bare = host.strip("[]")
+    if not _DELIMITERS.isdisjoint(bare):
+        return ""
     url = normalise(f"http://[{bare.partition('%')[0]}]/" if ":" in bare else f"http://{bare}/").url
     return parts(url).host.strip("[]") if url else ""
 

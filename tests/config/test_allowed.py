@@ -1,0 +1,74 @@
+"""What each kind of source allows beside public numbers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from windrow.config import load
+from windrow.contract import inputs
+from windrow.engine.captures.shared_answers import alike
+from windrow.engine.requests.services import service_sources
+from windrow.errors import ConfigError
+from windrow.model import NOTHING, Allowed, Site, Source
+from windrow.politeness.guard import read_allowed
+from windrow.registry import collection
+
+ALL = Allowed(everything=True)
+HEAD = 'contact = "a@b.example"\n[pages]\nprivate = ["10.0.0.0/8"]\n[events]\nbranches = ["Other"]\n'
+
+
+def allowed(tmp_path: Path, kind: str, lines: str) -> Allowed:
+    """Return what a source with some lines allows."""
+    (tmp_path / "windrow.toml").write_text(f'{HEAD}[source.a]\ncollection = "{kind}"\n{lines}\n')
+    (source,) = load(tmp_path, {}).sources
+    return source.site.allowed
+
+
+@pytest.mark.parametrize(
+    ("kind", "lines", "expected"),
+    [
+        ("pages", 'url = "http://10.0.0.5/"', read_allowed(["10.0.0.0/8"])),
+        ("pages", 'url = "http://a.example/"\nprivate = ["[::1]"]', read_allowed(["10.0.0.0/8", "::1"])),
+        ("drops", 'url = "ftp://10.0.0.5/"', ALL),
+        ("drops", 'url = "ftp://10.0.0.5/"\nprivate = false', NOTHING),
+        ("news", 'url = "https://a.example/"', NOTHING),
+        ("news", 'url = "http://10.0.0.5/"', read_allowed(["10.0.0.5"])),
+        ("news", 'url = "http://localhost/"\nprivate = [".lan.example"]', read_allowed([".lan.example", "localhost"])),
+        ("papers", 'warc = ["a.warc"]', NOTHING),
+    ],
+)
+def test_what_a_source_allows(tmp_path: Path, kind: str, lines: str, expected: Allowed) -> None:
+    assert allowed(tmp_path, kind, lines) == expected
+
+
+def test_a_line_that_cannot_be_read_is_told_with_its_place(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"windrow\.toml: source\.a\.private: '10\.0\.0\.0/99' is neither"):
+        allowed(tmp_path, "news", 'url = "https://a.example/"\nprivate = ["10.0.0.0/99"]')
+
+
+@pytest.mark.parametrize(("private", "expected"), [(True, ALL), (False, NOTHING), (None, NOTHING)])
+def test_warc_files_elsewhere_may_be_private_where_the_source_says_so(private: bool | None, expected: Allowed) -> None:
+    options = {"warc_at": ("https://a.example/", "s3://bucket/x"), "warc_private": private}
+    remote = inputs(Source("a", "papers", Site(""), options=options)).remote
+    assert [folder.site.allowed for folder in remote] == [expected] * 2
+
+
+def test_a_service_may_be_at_the_number_that_its_address_names(tmp_path: Path) -> None:
+    papers = collection("papers")
+    for url, expected in (("http://127.0.0.1:8070/", read_allowed(["127.0.0.1"])), ("http://grobid.example/", NOTHING)):
+        values = {"papers.grobid": url, "papers.grobid_connections": 1, "papers.grobid_timeout": 60.0}
+        names = {setting.name: setting.default for setting in papers.configuration.settings}
+        (source,) = service_sources(papers, {**names, **values}, tmp_path, "windrow")
+        assert source.site.allowed == expected
+
+
+def test_an_answer_is_not_lent_to_a_source_that_may_not_ask_its_host() -> None:
+    lender = Source("a", "events", Site("http", "10.0.0.5", allowed=read_allowed([], "10.0.0.5")))
+    borrower = Source("b", "pages", Site("http", "10.0.0.5"))
+    assert not alike(borrower, lender)
+    assert alike(lender, borrower)
+    assert alike(replace(borrower, site=replace(borrower.site, allowed=read_allowed(["10.0.0.5"]))), lender)
+    assert alike(replace(borrower, site=replace(borrower.site, allowed=ALL)), lender)
