@@ -149,6 +149,7 @@ class RecordAdapter:
                     version_store=RecordStore(new),
                     services=self._services(workspace),
                     extracted=self._extracted(workspace),
+                    reread=True,
                 )  # fmt: skip
                 # Asks were answered already: nobody is asked again but for answers that are not archived.
                 services = tuple(replace(one, active=not is_archived(one)) for one in made.services)

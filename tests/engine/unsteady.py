@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, cast
+
+import pytest
 
 from tests.engine.toy import ACTS
 from tests.requests.workshop import follow
 from windrow.collections.pages.steps import summarise
 from windrow.contract import Answer, FollowResult, Observation, Task
-from windrow.model import Source
+from windrow.engine.fetchers.message import Done, Job
+from windrow.engine.steps import pool
+from windrow.model import Reading, Source
+from windrow.reasons import Reason
 
 _FAILS = re.compile(rb"\((\w+) while (\S+)\)")
 
@@ -21,6 +27,20 @@ def _fail(view: BinaryIO) -> None:
     view.seek(0)
     if word and Path(word[2].decode()).exists():
         ACTS[word[1].decode()]()
+
+
+@contextmanager
+def unread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Have no step read anything: each is stopped by its limit of time. Discoveries look into answers as ever."""
+    end = pool._Batch.end
+
+    def stopped(batch: Any, at: int, done: Done) -> None:
+        result = Reading(Reason.TIME_LIMIT) if isinstance(batch.jobs[at], Job) else done.result
+        end(batch, at, done._replace(result=result))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(pool._Batch, "end", stopped)
+        yield
 
 
 def summarise_unsteadily(task: Task) -> Any:

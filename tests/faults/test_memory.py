@@ -1,12 +1,16 @@
 """A document that takes more memory than one document may have."""
 
+import pytest
+
 from tests.faults.place import DAY, put
 from windrow.demo.document import pack, specimens
 
 NAME = f"H.{DAY}.1.specimen.impc.xml"
 
 
-def test_a_document_that_eats_memory(place):
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_document_that_eats_memory(place, asked):
+    """The next run that gives it more takes it, as it lies here, or fetched again where an operator asks for that."""
     limits = "[limits]\nratio = 5000\nmemory = {}\n"
     made = place(limits.format(48 << 20))
     good = made.healthy()
@@ -19,6 +23,7 @@ def test_a_document_that_eats_memory(place):
     assert made.tasks("own")[-1][0] == 1
     made.whole(good)
     made.configure(limits.format(1 << 30))
-    made.retry(key)
+    if asked:
+        made.retry(key)
     assert made.run().code == 0
     made.whole(good, key)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.clock import pass_time
 from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving, setup_of
+from tests.engine.unsteady import unread
 from windrow.app.status import current_state
 from windrow.app.takedown import take_down
 from windrow.collections.events.adapter.databases import opened
@@ -38,6 +39,20 @@ def waited(workspace):
     """Run again, when the second has passed in which the address was asked."""
     pass_time(1.05)
     return run(workspace)
+
+
+def test_events_that_a_run_did_not_read_are_written_by_the_next_one(tmp_path, site, monkeypatch):
+    site.put("/a.ics", calendar(event("a@x", MEETING, "Board"), event("b@x", MEETING, "Council")))
+    workspace = configured(tmp_path, f"{site.url}/a.ics", every="1d")
+    with unread(monkeypatch):
+        run(workspace)
+    assert events(workspace) == []
+    asked = len(site.asked)
+    run(workspace)
+    assert len(site.asked) == asked, "nothing is asked again"
+    assert sorted(one["uid"] for one in events(workspace)) == ["council/a@x", "council/b@x"]
+    with ADAPTER._store(workspace) as records:
+        assert records.retold() == []
 
 
 def test_every_document_has_the_keys_and_types_of_the_standard(tmp_path, site):

@@ -9,6 +9,7 @@ from tests.collections.news.paper import article, rss
 from tests.collections.news.press import Press
 from tests.collections.news.workspace import articles, configured, run, summaries
 from tests.servers.daemon import free_port
+from tests.engine.unsteady import unread
 from windrow.collections.news import standard
 
 
@@ -39,6 +40,17 @@ def test_raw_replies_are_json_where_the_first_reply_of_a_site_lists_nothing(tmp_
     for path in sorted(tmp_path.glob("raw_news_data/*/*/127*.json")):
         rows = json.loads(path.read_text())
     assert [one["title"]["rendered"] for one in rows if one["id"] == 2] == ["Edited"]
+
+
+def test_articles_that_a_run_did_not_read_are_written_by_the_next_one(tmp_path, press, monkeypatch):
+    workspace = configured(tmp_path, feed_of(press, (1, 2, 3)))
+    with unread(monkeypatch):
+        run(workspace)
+    assert articles(tmp_path) == {}
+    press.close()  # nothing is asked again
+    run(workspace)
+    assert len(articles(tmp_path)) == 3
+    assert summaries(tmp_path)[0]["statistics"]["errors"] > 0, "what a run told of itself stays"
 
 
 def test_the_summary_counts_the_articles_of_a_feed_and_says_where_its_replies_are_listed(tmp_path, press):

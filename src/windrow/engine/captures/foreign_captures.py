@@ -27,14 +27,15 @@ from windrow.engine.ledger.captures import FailedRow, IndexRow
 from windrow.errors import ArchiveError
 from windrow.formats.url import normalise
 from windrow.model import ArchivePlace, CdxLine, Finding, KeptResponse, Reading, Visit
-from windrow.reasons import Reason
+from windrow.reasons import PASSING, Reason
 from windrow.stores.archive import ArchiveWriter, read_blocks
 from windrow.stores.archive.warc_reader import ENDINGS
 
 CDX_NAMES = (".cdx", ".cdx.gz", ".cdxj", ".cdxj.gz")
 
-PASSING = (
-    *(Reason.NOT_FOUND, Reason.DISK_FAILED, Reason.NO_ORIGINAL, Reason.PERMISSION_DENIED),
+AGAIN = (
+    *sorted(PASSING),
+    *(Reason.NOT_FOUND, Reason.NO_ORIGINAL, Reason.PERMISSION_DENIED),
     *(Reason.DNS_FAILED, Reason.CONNECT_FAILED, Reason.TLS_FAILED, Reason.TIMEOUT, Reason.INTERRUPTED),
     *(Reason.SERVER_ERROR, Reason.RATE_LIMITED, Reason.SITE_GIVEN_UP),
     *(Reason.WRONG_PASSWORD, Reason.NO_SECRET, Reason.POLICY_DENIED, Reason.PRIVATE_ADDRESS),
@@ -239,7 +240,7 @@ class ForeignCapturing:
         """Try what could not be had before, where that may pass, or where an operator asked for it."""
         run, last = self._run, ("", -1)
         while not self._capture_ledger.full():
-            rows = run.ledger.captures.failed(run.collection.name, self._source.name, last, PASSING, BATCH)
+            rows = run.ledger.captures.failed(run.collection.name, self._source.name, last, AGAIN, BATCH)
             if not rows:
                 return
             last = (rows[-1].warc, rows[-1].offset)

@@ -225,6 +225,7 @@ class TakedownWriter:
             "takedown_clear_followed",
             "takedown_clear_learned",
             "takedown_clear_offered",
+            "takedown_clear_unread",
             "takedown_clear_listings",
             "takedown_clear_known",
             "takedown_clear_asked",

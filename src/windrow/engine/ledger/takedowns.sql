@@ -147,6 +147,9 @@ UPDATE task_end SET comment = replace(comment, ?1, '(forgotten)') WHERE instr(co
 -- name: takedown_clear_followed
 UPDATE followed SET ending = '', findings = '[]' WHERE visit IN (SELECT value FROM json_each(?1));
 
+-- name: takedown_clear_unread
+DELETE FROM unread WHERE visit IN (SELECT value FROM json_each(?1));
+
 -- name: takedown_clear_offered
 DELETE FROM offered WHERE visit IN (SELECT value FROM json_each(?1));
 

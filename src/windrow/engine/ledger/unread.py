@@ -13,7 +13,7 @@ from windrow.engine.ledger.moment import spell
 from windrow.reasons import OWN_FAULTS, Reason
 
 
-class Unread(NamedTuple):
+class UnreadDocument(NamedTuple):
     """A visit or an item that a version of a step did not read: so many times in a row, and when last."""
 
     number: int
@@ -39,14 +39,14 @@ class UnreadQueries:
         """Ask this database."""
         self._database = database
 
-    def visits(self, collection: str, phase: int) -> list[Unread]:
+    def visits(self, collection: str, phase: int) -> list[UnreadDocument]:
         """Return the visits that a step did not read, in the order of the ledger."""
-        return self._database.rows(Unread, "unread_visits", collection, phase)
+        return self._database.rows(UnreadDocument, "unread_visits", collection, phase)
 
-    def items(self, collection: str, kind: str, phase: int, step: str) -> list[Unread]:
+    def items(self, collection: str, kind: str, phase: int, step: str) -> list[UnreadDocument]:
         """Return the items that a step did not read, by the number of its phase and its name."""
         reasons = json.dumps(sorted(OWN_FAULTS))
-        return self._database.rows(Unread, "unread_items", collection, kind, phase, step, reasons)
+        return self._database.rows(UnreadDocument, "unread_items", collection, kind, phase, step, reasons)
 
     def addresses(
         self, collection: str, source: str = "", reason: str = "", among: Sequence[int] | None = None
@@ -63,7 +63,7 @@ class UnreadWriter:
         """Gather with the other parts of a writer."""
         self._batch = batch
 
-    def put(self, collection: str, phase: int, rows: Iterable[Unread]) -> None:
+    def put(self, collection: str, phase: int, rows: Iterable[UnreadDocument]) -> None:
         """Note visits that a step did not read."""
         told = [(one.number, collection, phase, *one[1:4], spell(one.at)) for one in rows]
         self._batch.database.execute_many("unread_put", told)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from windrow.contract import CAPTURED, NOT_MODIFIED, OK, REQUEST, FollowResult, Settle
 from windrow.engine.ledger import LedgerWriter
 from windrow.engine.ledger.requests import Followed, WholeListingRow
-from windrow.engine.ledger.unread import Unread
+from windrow.engine.ledger.unread import UnreadDocument
 from windrow.engine.requests.answers import (
     FollowedAnswer,
     FollowJob,
@@ -196,7 +196,7 @@ class AnswerFollower:
         self._unread.remove(writer, [visit])
         for step in self._run.collection.steps:
             if isinstance(step, Settle):
-                asked = Unread(visit, "", Reason.STEP_FAILED, 0, writer.at)
+                asked = UnreadDocument(visit, "", Reason.STEP_FAILED, 0, writer.at)
                 writer.unread.put(self._run.collection.name, self._run.collection.phase(step.phase), [asked])
 
     def _list(self, writer: LedgerWriter, one: Recorded, result: FollowResult) -> None:

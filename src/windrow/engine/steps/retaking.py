@@ -9,7 +9,7 @@ from typing import NamedTuple
 from windrow.contract import Collection, Judge, Load, Read, Settle
 from windrow.engine.clock import now
 from windrow.engine.ledger import Ledger, LedgerWriter
-from windrow.engine.ledger.unread import Unread
+from windrow.engine.ledger.unread import UnreadDocument
 from windrow.reasons import PASSING, Reason
 
 FOLLOWING = 1
@@ -28,12 +28,12 @@ def pause(times: int) -> timedelta:
     return min(LONGEST, FIRST * (1 << min(times - 2, 16))) if times > 1 else timedelta()
 
 
-def next_try(one: Unread) -> datetime | None:
+def next_try(one: UnreadDocument) -> datetime | None:
     """Return from when on a run reads a document again; None where only another version of its step does."""
     return one.at + pause(one.times) if one.reason in PASSING or not one.version else None
 
 
-def is_due(one: Unread, version: str, at: datetime) -> bool:
+def is_due(one: UnreadDocument, version: str, at: datetime) -> bool:
     """Tell whether a run that has this version of the step reads a document again at a time."""
     due = next_try(one)
     return one.version != version or (due is not None and due <= at)
@@ -55,12 +55,12 @@ class UnreadCount(NamedTuple):
 
 def count_unread(ledger: Ledger, collection: Collection) -> list[UnreadCount]:
     """Return what later runs read again, by the phase and reason."""
-    found: dict[tuple[str, Reason], list[Unread]] = {}
+    found: dict[tuple[str, Reason], list[UnreadDocument]] = {}
     for one in ledger.unread.visits(collection.name, FOLLOWING):
         found.setdefault((collection.phases[0], one.reason), []).append(one)
     for step in collection.steps:
         phase = collection.phase(step.phase)
-        rows: list[Unread] = []
+        rows: list[UnreadDocument] = []
         if isinstance(step, Settle):
             rows = ledger.unread.visits(collection.name, phase)
         elif isinstance(step, Read | Load | Judge):
@@ -98,7 +98,7 @@ class UnreadVisits:
         for visit, reason in reasons.items():
             before = self._known.get(visit)
             times = before.times + 1 if before is not None and before.version == self._version else 1
-            failed.append(Unread(visit, self._version, reason, times, at))
+            failed.append(UnreadDocument(visit, self._version, reason, times, at))
         writer.unread.put(self._collection, self._phase, failed)
         self._known |= {one.number: one for one in failed}
 

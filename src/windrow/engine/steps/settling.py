@@ -412,7 +412,8 @@ class Settling:
     def _count(self, page: list[SettledVisit]) -> None:
         run, failed = self._run, 0
         with run.ledger.writing() as writer:
-            self._unread.remove(writer, [one.recorded.seq for one in page if self._is_read(one.result)])
+            if not run.harvest.reread:  # a replay may be stopped, and what is in place is as it was
+                self._unread.remove(writer, [one.recorded.seq for one in page if self._is_read(one.result)])
             for one in page:
                 reason = self._fault(one.result)
                 failed += reason is not None

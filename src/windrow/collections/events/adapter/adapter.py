@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any, TextIO
 
 from windrow.adapter import Explanation, Export, Replayed
@@ -32,6 +33,7 @@ from windrow.model import Source
 from windrow.record_adapter import RecordAdapter
 from windrow.stores.documents.contract import DocumentStore, Span, Stored
 from windrow.stores.documents.sqlite import SqliteDocuments
+from windrow.stores.retold import RetoldStore
 
 _LINE = 300
 
@@ -84,6 +86,7 @@ class EventAdapter(RecordAdapter):
         with self._store(workspace) as records, closing(Ledger(workspace.ledger)) as ledger:
             if records is None:
                 return "nothing is read yet"
+            assert isinstance(records, RetoldStore)
             with opened(workspace) as databases:
                 remember_parsers(ledger, self._collection.name, workspace.of(self._collection.name))
                 sources = tuple(map(_of_today, self._sources_read_again(workspace, ledger)))
@@ -91,6 +94,9 @@ class EventAdapter(RecordAdapter):
                     records, ledger, databases, sources, archive=workspace.archive.folder, limits=workspace.limits
                 )
                 return made.run(pulse)
+
+    def _open_store(self, path: Path) -> RetoldStore:
+        return RetoldStore(path)
 
     def _anew(self, workspace: Workspace) -> None:
         """Write all documents again, and remove those of no record."""

@@ -26,6 +26,7 @@ from windrow.engine.takedown import TakedownTarget
 from windrow.formats.url import normalise
 from windrow.model import Limits
 from windrow.record_adapter import RecordAdapter
+from windrow.stores.retold import RetoldStore
 
 
 class NewsAdapter(RecordAdapter):
@@ -43,6 +44,9 @@ class NewsAdapter(RecordAdapter):
         kinds = {one.name: str(one.options["kind"]) for one in workspace.of(self._collection.name)}
         publisher = Publisher(workspace.ledger, self._path(workspace), self._folders(workspace), kinds)
         return replace(made, derivations={"publish": publisher}, limits=_limits(workspace))
+
+    def _open_store(self, path: Path) -> RetoldStore:
+        return RetoldStore(path)
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
         """Look through the store, and whether the articles that were written are there and valid."""

@@ -33,6 +33,7 @@ from windrow.errors import DiskFull, StoreError
 from windrow.model import Limits, Recorded
 from windrow.reasons import Reason
 from windrow.stores.records import RecordStore, VisitStatement
+from windrow.stores.retold import RetoldStore
 
 _PAGE = 200
 _DISK_FULL = 28
@@ -61,7 +62,7 @@ class Publisher:
     def __call__(self, pulse: Callable[[], bool]) -> Derived:
         """Write the runs that were not written yet, the oldest first; return what was done, and whose lists failed."""
         ledger = Ledger(self.ledger)
-        with closing(ledger), closing(RecordStore(self.records)) as store, closing(TreeIndex(self.records)) as index:
+        with closing(ledger), closing(RetoldStore(self.records)) as store, closing(TreeIndex(self.records)) as index:
             new = runs = 0
             failed: dict[str, str] = {}
             try:
@@ -73,6 +74,9 @@ class Publisher:
                     new += writing.write(some, pulse)
                     failed = writing.failed()  # of the last run: what an earlier one met says nothing of today
                     runs += 1
+                late = store.retold()
+                new += _Writing(ledger, store, index, self, 0).write_late(ledger.attempts.visits_named(late))
+                store.written(late)
             except OSError as error:
                 kind = DiskFull if error.errno == _DISK_FULL else StoreError
                 raise kind(f"the tree of articles cannot be written: {error}") from error
@@ -134,9 +138,27 @@ class _Writing:
             self._index.reach(last)
         return sum(one.counts["articles_new"] for one in self._raw.values())
 
-    def _visit(self, one: Recorded, told: list[VisitStatement]) -> None:
+    def write_late(self, visits: Iterable[Recorded]) -> int:
+        """Write the articles of answers that were not read in their own run, whose directory stays as it is.
+
+        Returns how many are new.
+        """
+        new = 0
+        with self._index.run():
+            for one in visits:
+                kind = kind_of(self._name(one))
+                for each in self._store.statements([one.seq]) if kind in KINDS else ():
+                    new += self._told(each, one, kind)[0] == "articles_new"
+            os.sync()
+        return new
+
+    def _name(self, one: Recorded) -> str:
+        """Return what the discovery calls a request; empty for an article that a list names."""
         asked = self._ledger.requests.asked(one.seq)
-        name = json.loads(asked.context).get("name", "") if asked and asked.context else ""
+        return str(json.loads(asked.context).get("name", "")) if asked and asked.context else ""
+
+    def _visit(self, one: Recorded, told: list[VisitStatement]) -> None:
+        name = self._name(one)
         kind, followed = kind_of(name), self._ledger.requests.followed(one.seq)
         if followed is not None and name and not name.endswith(f".{ARTICLE}"):
             self._hear(one, followed)
