@@ -15,6 +15,7 @@ import pytest
 from tests.collections.events.place import Site, calendar, event
 from tests.requests.killed import ROOT
 from windrow.app import Windrow
+from windrow.engine.ledger import Ledger
 
 DAY = ":20990115T150000Z"
 NAMES = ("a", "b", "c", "d")
@@ -127,3 +128,18 @@ def test_each_change_is_told_once_however_often_and_wherever_runs_were_cut(
     both = expected(site, "new") | expected(site, "changed")
     assert told.listed == both
     assert told.notified() == (both, {"new": 9, "changed": 8})
+
+
+def test_killed_sessions_pass_what_they_wrote_to_the_next_that_works_not_to_a_decision(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.db")
+    sessions = []
+    for has_task, ends in ((True, True), (True, False), (False, True), (True, False), (True, True), (True, False)):
+        with ledger.writing() as writer:
+            sessions.append(writer.sessions.open("machine:17", "run"))
+            if has_task:
+                writer.sessions.open_task(sessions[-1], "pages", "web", 1)
+            if ends:
+                writer.sessions.close(sessions[-1], 0)
+    told = [[one for one in sessions if first <= one <= last] for first, last in map(ledger.sessions.telling, sessions)]
+    assert told == [sessions[:1], [], [], [], sessions[1:5], sessions[5:]]
+    ledger.close()

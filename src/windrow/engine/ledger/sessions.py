@@ -167,13 +167,15 @@ class SessionQueries:
         """Return the first and the last fact of whose changes a session tells: of none, the last is less.
 
         It tells its own, and those of the sessions right before it that were killed: these never ended, and what
-        they wrote was told by nobody. A session that was killed tells nothing when another one follows.
+        they wrote was told by nobody. A session that was killed tells nothing when another one follows, and one that
+        has no task tells nothing: an operator's decision, after which nobody is told anything.
         """
         row = self.get(session)
         assert row is not None
-        first: int = self._database.value("session_telling", session)
-        last = row.last if row.ended or session == self.latest() else first - 1
-        return first, last
+        before = int(self._database.value("session_telling", session) or 0)
+        tells = row.ended is None and session == self.latest()
+        tells = tells or (row.ended is not None and bool(self._database.value("session_tasked", *row.span)))
+        return before + 1, row.last if tells else before
 
     def collection_of(self, source: str) -> str:
         """Return the collection that a source was last harvested for, declared or not; empty for an unknown one."""

@@ -69,9 +69,14 @@ WHERE t.collection = ? AND t.phase = ? AND t.session < ? GROUP BY t.session ORDE
 -- name: session_before
 SELECT coalesce(max(seq), 0) FROM session WHERE at < ?;
 
+-- name: session_tasked
+-- Whether there is a task between two facts.
+SELECT EXISTS (SELECT 1 FROM task WHERE seq BETWEEN ? AND ?);
+
 -- name: session_telling
--- The first fact after the end of the last session that ended before one.
-SELECT coalesce(max(seq), 0) + 1 FROM session_end WHERE seq < ?;
+-- The end of the last session with a task that ended before one.
+SELECT e.seq FROM session_end e WHERE e.seq < ? AND EXISTS (SELECT 1 FROM task t WHERE t.seq BETWEEN e.session AND e.seq)
+ORDER BY e.seq DESC LIMIT 1;
 
 -- name: source_collection
 -- The collection that a source was last harvested for.
