@@ -70,15 +70,15 @@ class Crawl:
             kept = KeptResponse("sha256:r", 20, ArchivePlace("w.warc.gz", 1, 2), mime="text/plain")
             return Visit(0, f"{origin}/robots.txt", 1, True, self._at, 0.02, 200, kept)
         status, location, reason, message = self._chance.choice(ENDS)
-        kept = None
+        page: KeptResponse | None = None
         if status == 200:
             kind = self._chance.choice(["text/html", "text/html;charset=utf-8", "application/atom+xml", "nonsense"])
-            kept = KeptResponse("sha256:x", self._chance.randrange(9_000), ArchivePlace("w.warc.gz", 5, 6), mime=kind)
+            page = KeptResponse("sha256:x", self._chance.randrange(9_000), ArchivePlace("w.warc.gz", 5, 6), mime=kind)
         seconds = 0.0 if reason in {Reason.ROBOTS_DENIED, Reason.UNSUPPORTED} else 0.125
         told = ('"e1"', "Sun, 06 Nov 1994 08:49:37 GMT") if status == 200 else ("", "")
         allowed = reason is not Reason.ROBOTS_DENIED
         return Visit(
-            number(url), url, 0, allowed, self._at, seconds, status, kept, reason, message, told, location
+            number(url), url, 0, allowed, self._at, seconds, status, page, reason, message, told, location
         )  # fmt: skip
 
 

@@ -1,12 +1,15 @@
 """A workspace of pages and of the toy that takes what pages kept, run in this process, without its wheel."""
 
+from __future__ import annotations
+
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from windrow.collections.pages.adapter.harvest import harvest as harvest_pages
 from windrow.collections.pages.collection import COLLECTION as PAGES
-from windrow.config import load
+from windrow.config import Workspace, load
 from windrow.engine.session import Session, SessionSettings
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "toy_quotes" / "src"))
@@ -18,7 +21,7 @@ __all__ = ["ADAPTER", "COLLECTION", "again", "configured", "harvest_pages", "ope
 CRAWLED = '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate = ["127.0.0.1"]\ndelay = "1 ms"\n'
 
 
-def configured(root, site, *, pages="article", origin="pages", **more):
+def configured(root: Path, site: Any, *, pages: str = "article", origin: str = "pages", **more: Any) -> Workspace:
     """Write a workspace that crawls the site and looks for quotations in what was kept, and load it."""
     told = {"from": [origin], "pages": pages} | more
     lines = "".join(f"{name} = {value!r}\n" for name, value in told.items())
@@ -29,20 +32,22 @@ def configured(root, site, *, pages="article", origin="pages", **more):
     return opened(root)
 
 
-def opened(root):
+def opened(root: Path) -> Workspace:
     return load(root, environ={}, collections={"pages": PAGES, "quotes": COLLECTION})
 
 
-def again(root):
+def again(root: Path) -> None:
     """Look for quotations in a workspace that is configured already."""
     run_quotes(opened(root))
 
 
-def setup_of(workspace):
+def setup_of(workspace: Workspace) -> SessionSettings:
     return SessionSettings(workspace.ledger, workspace.archive.folder, workspace.limits, fetchers=1, workers=1)
 
 
-def run(workspace, *, pages=True, quotes=True, limit=None, discovery=None):
+def run(
+    workspace: Workspace, *, pages: bool = True, quotes: bool = True, limit: int | None = None, discovery: Any = None
+) -> Session:
     """Run one session of both collections, or of one; return it."""
     with Session(setup_of(workspace), "run") as session:
         if pages:
@@ -55,9 +60,9 @@ def run(workspace, *, pages=True, quotes=True, limit=None, discovery=None):
     return session
 
 
-def run_pages(workspace):
+def run_pages(workspace: Workspace) -> Session:
     return run(workspace, quotes=False)
 
 
-def run_quotes(workspace, **more):
+def run_quotes(workspace: Workspace, **more: Any) -> Session:
     return run(workspace, pages=False, **more)

@@ -1,8 +1,12 @@
 """A collection that asks for pages by requests, and for what they link to: it wants the titles of a site's articles."""
 
-import re
+from __future__ import annotations
 
-from windrow.contract import Collection, FollowResult, Observation, Request, Requests, Settle
+import re
+from collections.abc import Mapping
+
+from windrow.contract import Answer, Collection, FollowResult, Observation, Request, Requests, Settle, Task
+from windrow.model import Source
 from windrow.record_adapter import RecordAdapter
 from windrow.settings.asked import ASKED, store_of
 from windrow.settings.configuration import Configuration
@@ -11,17 +15,18 @@ LINK = re.compile(rb'href="(/article[^"]*)"')
 TITLE = re.compile(rb"<title>(.*?)</title>")
 
 
-def begin(source, learned):
+def begin(source: Source, learned: Mapping[str, str]) -> tuple[Request, ...]:
     return (Request("/", "home", every=1),)  # due again before a run ends that asked it for another collection
 
 
-def follow(source, learned, answer):
+def follow(source: Source, learned: Mapping[str, str], answer: Answer) -> FollowResult:
     links = LINK.findall(answer.view.read()) if answer.request.name == "home" else ()
     return FollowResult(tuple(Request(link.decode(), "article") for link in links))
 
 
-def titled(task):
+def titled(task: Task) -> list[Observation]:
     found = TITLE.search(task.view.read())
+    assert task.request is not None
     return [Observation(task.request.url, {"title": found[1].decode()}, found[1].decode())] if found else []
 
 

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -35,10 +35,10 @@ class Said(NamedTuple):
     err: str
 
     @property
-    def messages(self) -> list[dict]:
+    def messages(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.out.splitlines()]
 
-    def of(self, kind: str) -> list[dict]:
+    def of(self, kind: str) -> list[dict[str, Any]]:
         return [one for one in self.messages if one["type"] == kind]
 
 
@@ -246,7 +246,7 @@ def crawled(crawl_of_all: Path, root: Path) -> Path:
     return root
 
 
-def paths(asked, port: int) -> list[str]:
+def paths(asked: Iterable[Any], port: int) -> list[str]:
     return sorted(one.path for one in asked if one.port == port)
 
 

@@ -1,5 +1,7 @@
 """A workspace over a folder of drops, run in processes that may be killed, and what its tables say."""
 
+from __future__ import annotations
+
 import os
 import shutil
 import signal
@@ -125,12 +127,12 @@ def _count(root: Path, text: str, *values: int) -> int:
         return 0
     try:
         with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=5) as connection:
-            return connection.execute(text, values).fetchone()[0]
+            return int(connection.execute(text, values).fetchone()[0])
     except sqlite3.OperationalError:
         return 0  # its tables are not made yet
 
 
-def tables(root: Path) -> dict[str, list[tuple]]:
+def tables(root: Path) -> dict[str, list[tuple[object, ...]]]:
     """Return what the tables say, without times, sessions and the numbers that follow from them."""
     found = {}
     with sqlite3.connect(root / "ledger.sqlite") as ledger:

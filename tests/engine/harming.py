@@ -6,8 +6,10 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, NoReturn
 
 from tests.engine.roaming import LIMITS, ROAM, source
 from windrow.collections.pages.collection import CRAWL
@@ -16,48 +18,48 @@ from windrow.engine.run import Harvest
 from windrow.engine.session import Session, SessionSettings
 
 
-def hang():
+def hang() -> NoReturn:
     """Be in a library that never comes back, as far as the interpreter can tell."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGPROF})
     while True:
         time.sleep(0.1)
 
 
-def loop():
+def loop() -> NoReturn:
     """Be in code that never ends."""
     while True:
         pass
 
 
-def die():
+def die() -> None:
     """Be in a library that breaks."""
     os.kill(os.getpid(), signal.SIGSEGV)
 
 
-def hoard():
+def hoard() -> NoReturn:
     """Take memory without end."""
     held = []
     while True:
         held.append(bytearray(1 << 24))
 
 
-ACTS = {b"hang": hang, b"loop": loop, b"die": die, b"hoard": hoard}
+ACTS: dict[bytes, Callable[[], None]] = {b"hang": hang, b"loop": loop, b"die": die, b"hoard": hoard}
 
 
-def rules(*told):
-    made = CRAWL.rules(*told)
+def rules(*told: Any) -> Any:
+    made: Any = CRAWL.rules(*told)
     links, ruled = made.links, made.take_robots
 
-    def act(body):
+    def act(body: bytes) -> None:
         word = body.partition(b"do:")[2].split(b" ")[0]
         if word:
             ACTS[word]()
 
-    def reading(url, fields, body):
+    def reading(url: str, fields: Any, body: bytes) -> Any:
         act(body)
         return links(url, fields, body)
 
-    def ruling(at, status, body):
+    def ruling(at: float, status: int | None, body: bytes) -> Any:
         act(body)
         return ruled(at, status, body)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 import sys
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 from windrow.collections.pages.collection import CRAWL
 from windrow.contract import Collection
@@ -21,9 +23,9 @@ AGENT = "sites-crawler (for https://example.org/)"
 LIMITS = Limits(transfer=16 << 20, member=64 << 20, answer=1.5)
 
 
-def source(seeds, **options):
+def source(seeds: Iterable[str], **options: Any) -> Source:
     """Make a site of seeds; its private hosts are those that the tests' servers have."""
-    told = {
+    told: dict[str, Any] = {
         "seeds": tuple(seeds), "hosts": (), "paths": (), "do_not_crawl": (), "url_query_parameters": ("page",),
         "sitemaps": (), "feeds": (), "delay": 0.0, "recrawl_interval": 7 * 86_400.0,
         "read_sitemaps": True, "read_feeds": True,

@@ -1,8 +1,12 @@
 """A tiny collection that crawls: whatever its pages link to below the first one's folder."""
 
+from __future__ import annotations
+
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from windrow.collections.pages.policy import policy
 from windrow.collections.pages.recrawl import interval
@@ -20,32 +24,32 @@ HREF = re.compile(rb'href="([^"]*)"')
 WEEK = 7 * 86_400
 
 
-def references(url, fields, body):
+def references(url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
     html = fields.get("content-type", "").startswith("text/html")
     return url, [found.decode() for found in HREF.findall(body)] if html else []
 
 
-def seeds(source, options):
+def seeds(source: Source, options: Mapping[str, Any]) -> list[FoundUrl]:
     url = source.options["seed"]
     return [FoundUrl(number(url), parts(url).origin, url)]
 
 
-def rules(source, origin, options):
+def rules(source: Source, origin: str, options: Mapping[str, Any]) -> SiteRules:
     told = policy(scope([source.options["seed"]], paths=[source.options["below"]]), do_not_crawl=["/drop/*/private/*"])
     manner = CrawlOptions(told, "windrow-test", float(options.get("delay", 0)), polite=False)
     return SiteRules(manner, origin, references)
 
 
-def again(source, visit, pause, failures):
-    due, pause = later(visit, float(pause), failures, WEEK)
-    return int(due), int(pause)
+def again(source: Source, visit: Visit, pause: int, failures: int) -> tuple[int, int]:
+    due, rest = later(visit, float(pause), failures, WEEK)
+    return int(due), int(rest)
 
 
-def paced(source, changes):
+def paced(source: Source, changes: Any) -> int:
     return int(interval(changes, WEEK))
 
 
-def outcome(status, reason):
+def outcome(status: int | None, reason: Reason | None, _location: str) -> str:
     return reason or str(status)
 
 

@@ -1,12 +1,16 @@
 """A tiny collection whose steps do what a test tells them: sleep, spin, eat memory, die, fail."""
 
+from __future__ import annotations
+
 import os
 import re
 import signal
 import time
+from collections.abc import Mapping, Sequence
+from typing import Any, BinaryIO
 
-from windrow.contract import Collection, Listing, Members, Read
-from windrow.model import Finding, Member, Offer, OfferingHost, Reading, Status
+from windrow.contract import Collection, Listing, Members, Read, State, Task
+from windrow.model import Fetched, Finding, Limits, ListingEntry, Member, Offer, OfferingHost, Reading, Source, Status
 from windrow.reasons import Reason
 
 
@@ -42,33 +46,33 @@ def obey(task):
     return Reading(count=len(word))
 
 
-def plan(source, entries, options):
+def plan(source: Source, entries: Sequence[ListingEntry], options: Mapping[str, Any]) -> list[Offer]:
     return [
         Offer(entry.name, f"{entry.folder}/{entry.name}", entry.size, entry.modified, entry.name) for entry in entries
     ]
 
 
-def prefer(owner, hosts: list[OfferingHost]):
+def prefer(owner: str, hosts: Sequence[OfferingHost]) -> list[OfferingHost]:
     return sorted(hosts)
 
 
-def parent(children):
+def parent(children: Mapping[State, int]) -> State:
     return min(children)
 
 
-def arrived(got):
+def arrived(got: Fetched) -> tuple[State, ...]:
     return ((1, Status.DONE),)
 
 
-def failed(reason: Reason):
+def failed(reason: Reason) -> State:
     return (1, Status.FAILED)
 
 
-def member_state(member: Member):
+def member_state(member: Member) -> State:
     return (2, Status.DONE)
 
 
-def member(view, name, limits):
+def member(view: BinaryIO, name: str, limits: Limits) -> BinaryIO:
     return view
 
 

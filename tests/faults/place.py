@@ -250,7 +250,7 @@ class Place(Ground):
 
     def session(self) -> int:
         """Return the status that the tracker has of the last session; 0 is good."""
-        return self.tracked("SELECT status FROM crawling_session ORDER BY id DESC LIMIT 1")[0][0]
+        return int(self.tracked("SELECT status FROM crawling_session ORDER BY id DESC LIMIT 1")[0][0])
 
 
 def _spelt(value: Any) -> str:

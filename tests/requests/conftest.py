@@ -1,7 +1,12 @@
 """What these tests share: servers that answer as a test says, and the environment of the installed collections."""
 
+from __future__ import annotations
+
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,11 +18,11 @@ from windrow.app.new_collection import add_collection
 
 
 @pytest.fixture
-def serve():
+def serve() -> Iterator[Callable[[Answering], Server]]:
     """Start a server for each function that answers; all are closed at the end."""
-    servers = []
+    servers: list[Server] = []
 
-    def start(answer):
+    def start(answer: Answering) -> Server:
         servers.append(Server(answer))
         return servers[-1]
 
@@ -27,13 +32,13 @@ def serve():
 
 
 @pytest.fixture(scope="session")
-def scaffolded(tmp_path_factory):
+def scaffolded(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A collection as `windrow new collection` begins it."""
     return add_collection("court_cases", tmp_path_factory.mktemp("new"))
 
 
 @pytest.fixture(scope="session")
-def environment(tmp_path_factory, scaffolded):
+def environment(tmp_path_factory: pytest.TempPathFactory, scaffolded: Any) -> Path:
     """An environment with all wheels; skipped where what they need cannot be had."""
     folder = tmp_path_factory.mktemp("wheels")
     build(ROOT, folder)

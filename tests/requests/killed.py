@@ -6,6 +6,8 @@ not run yet. Whole runs are in INTO/whole, those that were killed in INTO/KIND-T
 not meet its kind is begun anew some times, and a kind that is not met again is not told. Callers check what they need.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import re
@@ -15,10 +17,11 @@ import sqlite3
 import subprocess
 import sys
 import traceback
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from multiprocessing import forkserver
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from tests.waiting import PATIENCE
 from windrow.engine import runtime
@@ -32,7 +35,7 @@ TIMES = 4
 ROOT = Path(__file__).parent.parent.parent
 
 
-def killed_at_each_kind(module, template, into):
+def killed_at_each_kind(module: str, template: Path, into: Path) -> Iterator[tuple[str, str, Path]]:
     """Kill a run at a commit of each kind and run it again; yield the kind and when, and the workspace."""
     command = [sys.executable, "-m", "tests.requests.killed", module, str(template), str(into)]
     done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, timeout=PATIENCE)
@@ -49,7 +52,11 @@ class Dying(sqlite3.Connection):
     kind = ""
     when = ""
 
-    def execute(self, sql, *values):
+    def __init__(self, *values: Any, **named: Any) -> None:
+        super().__init__(*values, **named)
+        self.tables: set[str] = set()
+
+    def execute(self, sql: str, *values: Any) -> sqlite3.Cursor:
         if sql == "PRAGMA synchronous = FULL":
             sql = "PRAGMA synchronous = OFF"  # what a killed process wrote is there all the same
         if sql == "BEGIN IMMEDIATE":
@@ -67,27 +74,27 @@ class Dying(sqlite3.Connection):
             os.kill(os.getpid(), signal.SIGKILL)
         return done
 
-    def executemany(self, sql, *values):
+    def executemany(self, sql: str, *values: Any) -> sqlite3.Cursor:
         self._wrote(sql)
         return super().executemany(sql, *values)
 
-    def _wrote(self, sql):
-        self.tables = getattr(self, "tables", set()) | {*WRITES.findall(sql)}
+    def _wrote(self, sql: str) -> None:
+        self.tables |= {*WRITES.findall(sql)}
 
 
 class Sqlite:
     """The module sqlite3, with connections that die."""
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(sqlite3, name)
 
-    def connect(self, path, *values, **named):
-        made = sqlite3.connect(path, *values, factory=Dying, **named)
+    def connect(self, path: Path, *values: Any, **named: Any) -> Dying:
+        made: Dying = sqlite3.connect(path, *values, factory=Dying, **named)
         made.name = Path(path).name
         return made
 
 
-def forked(act, root):
+def forked(act: Callable[[Path], object], root: Path) -> bool:
     """Act in a process of its own; return whether it was killed."""
     child = os.fork()
     if not child:
@@ -106,25 +113,32 @@ def forked(act, root):
     return status != 0
 
 
-def main(module, template, into):
+def _use(sqlite: Any, *users: Any) -> None:
+    for module in users:
+        module.sqlite3 = sqlite
+
+
+def main(module: str, template: Path, into: Path) -> None:
     again = import_module(module).again
-    os.fsync = os.fdatasync = lambda _: None
+    posix: Any = os  # functions of modules are changed here for the children that are forked
+    posix.fsync = posix.fdatasync = lambda _: None
     runtime.warm_up(["http"], [again.__module__])  # one server of processes for all runs: to start it takes longest
-    forkserver.ensure_running = forkserver._forkserver.ensure_running = lambda: None
+    serving: Any = forkserver
+    serving.ensure_running = serving._forkserver.ensure_running = lambda: None
     whole = into / "whole"
     shutil.copytree(template, whole)
-    real, dying = sqlite3, Sqlite()
-    database.sqlite3 = sqlite_file.sqlite3 = dying
+    dying, users = Sqlite(), (database, sqlite_file)
+    _use(dying, *users)
     forked(again, whole)
-    told = []
+    told: list[dict[str, str]] = []
     for number, kind in enumerate(json.loads((whole / "kinds.json").read_text())):
         Dying.kind, Dying.when = kind, ("before", "after")[number % 2]
         for time in range(TIMES):
             root = into / f"{number}-{time}"
             shutil.copytree(template, root)
-            database.sqlite3 = sqlite_file.sqlite3 = dying
+            _use(dying, *users)
             killed = forked(again, root)
-            database.sqlite3 = sqlite_file.sqlite3 = real
+            _use(sqlite3, *users)
             if killed:
                 forked(again, root)
                 told.append({"kind": kind, "when": Dying.when, "root": str(root)})

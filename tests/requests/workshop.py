@@ -1,14 +1,20 @@
 """A small API with documents, and a service that is sent them, whose answers a test scripts; steps that ask it."""
 
+from __future__ import annotations
+
 import re
 import threading
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Self
 
 from tests.requests.glossary import setup_of
 from windrow.config import load
 from windrow.contract import (
+    Answer,
     Ask,
     Collection,
     DocumentPart,
@@ -19,9 +25,11 @@ from windrow.contract import (
     Request,
     Requests,
     Settle,
+    Task,
 )
 from windrow.engine.ledger import Ledger
 from windrow.engine.session import Session
+from windrow.model import Source
 from windrow.record_adapter import RecordAdapter
 from windrow.settings.asked import ASKED, store_of
 from windrow.settings.configuration import Configuration, Service
@@ -35,10 +43,10 @@ class Asked:
 
     method: str
     path: str
-    fields: dict
+    fields: dict[str, str]
     body: bytes
 
-    def form(self):
+    def form(self) -> dict[str, tuple[str, str, bytes]]:
         """Return the fields of a form: name -> (file name, media type, bytes)."""
         boundary = self.fields["content-type"].partition("boundary=")[2].encode()
         pieces = self.body.split(b"--" + boundary)
@@ -46,31 +54,36 @@ class Asked:
         found = {}
         for piece in pieces[1:-1]:
             head, _, value = piece.partition(b"\r\n\r\n")
-            named = dict(re.findall(r'(\w+)="([^"]*)"', head.decode()))
+            named: dict[str, str] = dict(re.findall(r'(\w+)="([^"]*)"', head.decode()))
             kind = re.search(r"Content-Type: (\S+)", head.decode())
             found[named["name"]] = (named.get("filename", ""), kind[1] if kind else "", value.removesuffix(b"\r\n"))
         return found
+
+
+Replied = tuple[int, bytes, dict[str, str]]
+Answering = Callable[[Asked], Replied]
+"""Makes status, body and fields of what is asked."""
 
 
 @dataclass
 class Server:
     """A web server on a free port of this machine; `answer` makes (status, body, fields) of what is asked."""
 
-    answer: object
-    asked: list = field(default_factory=list)
+    answer: Answering
+    asked: list[Asked] = field(default_factory=list)
     most: int = 0  # requests at a time
     _now: int = 0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         outer, lock = self, threading.Lock()
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
-            def do_GET(self):
+            def do_GET(self) -> None:
                 self.do_POST()
 
-            def do_POST(self):
+            def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 one = Asked(self.command, self.path, {k.lower(): v for k, v in self.headers.items()}, body)
                 with lock:
@@ -87,10 +100,10 @@ class Server:
                 self.end_headers()
                 self.wfile.write(content)
 
-            def log_message(self, *_):
+            def log_message(self, *_: object) -> None:
                 pass
 
-            def handle(self):
+            def handle(self) -> None:
                 with suppress(ConnectionError):  # who asked has given up
                     super().handle()
 
@@ -98,21 +111,21 @@ class Server:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     @property
-    def url(self):
+    def url(self) -> str:
         return f"http://127.0.0.1:{self.server.server_port}/"
 
-    def paths(self):
+    def paths(self) -> list[str]:
         return [one.path for one in self.asked if one.path != "/robots.txt"]
 
-    def close(self):
+    def close(self) -> None:
         self.server.shutdown()
         self.server.server_close()
 
 
-def documents(contents):
+def documents(contents: Mapping[str, bytes]) -> Answering:
     """Serve an index of documents, and these."""
 
-    def answer(asked):
+    def answer(asked: Asked) -> Replied:
         name = asked.path.strip("/")
         if not name:
             return 200, "\n".join(contents).encode(), {}
@@ -121,11 +134,11 @@ def documents(contents):
     return answer
 
 
-def begin(source, learned):
+def begin(source: Source, learned: Mapping[str, str]) -> tuple[Request, ...]:
     return (Request(""),)
 
 
-def follow(source, learned, answer):
+def follow(source: Source, learned: Mapping[str, str], answer: Answer) -> FollowResult:
     """Ask for each document of the index, and offer it; one that is lines offers its lines."""
     content = answer.view.read()
     if not answer.request.context:
@@ -137,11 +150,11 @@ def follow(source, learned, answer):
     return FollowResult(offers=tuple(Offering(f"{name}-{number}", span) for number, span in enumerate(spans)))
 
 
-def send_form(task):
+def send_form(task: Task) -> Any:
     """Send each document as a file in a form, as GROBID wants it."""
-    (offer,) = task.offers or (None,)
-    if offer is None:
+    if not task.offers:
         return None
+    (offer,) = task.offers
     answer = task.answers.get("read")
     if answer is None:
         form = (
@@ -154,7 +167,7 @@ def send_form(task):
     return told(offer, answer)
 
 
-def told(offer, answer):
+def told(offer: Offering, answer: Answer) -> Observation:
     """Make a record of whatever a service answered."""
     body = answer.view.read().decode()
     return Observation(
@@ -162,16 +175,16 @@ def told(offer, answer):
     )
 
 
-def send_parts(task):
+def send_parts(task: Task) -> Any:
     """Send each offer's part as it lies in the document."""
-    made = []
+    made: list[Observation | Ask] = []
     for offer in task.offers:
         answer = task.answers.get(offer.key)
-        made.append(told(offer, answer) if answer else Ask(offer.key, "reader", body=DocumentPart(*offer.part)))
+        made.append(told(offer, answer) if answer else Ask(offer.key, "reader", body=DocumentPart(*offer.part or ())))
     return made
 
 
-def ask_range(task):
+def ask_range(task: Task) -> Any:
     """Ask for a few bytes of something large."""
     for offer in task.offers:
         answer = task.answers.get("range")
@@ -183,7 +196,7 @@ def ask_range(task):
 SERVICE = Service("reader", "workshop.reader", ("POST", "GET"), seconds=20.0, busy=0.2)
 
 
-def collection(step, service=SERVICE, follow=follow):
+def collection(step: Any, service: Service = SERVICE, follow: Any = follow) -> Collection:
     """Return a collection with one step and one service."""
     return Collection(
         "workshop", ("ask", "read"), Requests(begin, follow), (Settle("read", "1", step),),
@@ -198,7 +211,10 @@ def collection(step, service=SERVICE, follow=follow):
 class Workshop:
     """A workspace of such a collection."""
 
-    def __init__(self, root, api, service, made, *lines, section="", paths=("",), delay="0s"):
+    def __init__(
+        self, root: Path, api: Server, service: Server, made: Collection, *lines: str, section: str = "",
+        paths: Sequence[str] = ("",), delay: str = "0s",
+    ) -> None:  # fmt: skip
         told = f'[workshop]\nreader = "{service.url}"\n{section}\n'
         for number, path in enumerate(paths):
             told += f'\n[source.texts{number or ""}]\ncollection = "workshop"\nurl = "{api.url}{path}"\n'
@@ -206,26 +222,27 @@ class Workshop:
         (root / "windrow.toml").write_text(told)
         self._open(root, made)
 
-    def _open(self, root, made):
+    def _open(self, root: Path, made: Collection) -> None:
         self.root, self.made, self.adapter = root, made, RecordAdapter(made)
         self.workspace = load(root, environ={}, collections={"workshop": made})
 
     @classmethod
-    def opened(cls, root, made):
+    def opened(cls, root: Path, made: Collection) -> Self:
         """Return a workspace that is there already."""
         shop = cls.__new__(cls)
         shop._open(root, made)
         return shop
 
-    def run(self):
+    def run(self) -> None:
         with Session(setup_of(self.workspace), "run") as session:
             session.harvest(self.adapter.harvest(self.workspace))
 
-    def records(self):
+    def records(self) -> dict[str, Any]:
         with self.adapter._store(self.workspace) as store:
+            assert store is not None
             return {one.key: one.value for one in store.versions()}
 
-    def ask_next(self):
+    def ask_next(self) -> None:
         """Have everything that failed asked by the next run."""
         ledger = Ledger(self.workspace.ledger)
         with ledger.writing() as writer:
@@ -233,25 +250,26 @@ class Workshop:
             writer.addresses.due_at("workshop", [one.digest for one in failing], 1)
         ledger.close()
 
-    def waits(self):
+    def waits(self) -> Any:
         """Return what documents wait for."""
         ledger = self.ledger()
         found = self.adapter.waits(self.workspace, ledger)
         ledger.close()
         return found
 
-    def notes(self):
+    def notes(self) -> list[str | None]:
         """Return what sessions said of tasks that are no source's."""
         ledger = self.ledger()
         found = [one.comment for one in ledger.sessions.tasks((0, 1 << 60)) if not one.source]
         ledger.close()
         return found
 
-    def ledger(self):
+    def ledger(self) -> Ledger:
         return Ledger(self.workspace.ledger)
 
-    def waiting(self):
+    def waiting(self) -> Mapping[int, Any]:
         with self.adapter._store(self.workspace) as store:
+            assert store is not None
             return store.waiting(0)
 
 
@@ -259,6 +277,6 @@ UNARCHIVED = replace(SERVICE, archived=False)
 """The same service, whose answers are not archived."""
 
 
-def again(root):
+def again(root: Path) -> None:
     """Run a workspace of documents whose service's answers are not archived, once more."""
     Workshop.opened(root, collection(send_parts, UNARCHIVED)).run()

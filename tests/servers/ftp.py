@@ -38,8 +38,8 @@ def ftp_account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
     with account("ftp") as (name, word), home("root") as root:
         (folder / "word").write_text(f"{word}\n")
         (folder / "wrong").write_text("open barley")
-        places = [Secret(f"file:{folder / kind}") for kind in ("word", "wrong")]
-        yield Account(name, *places, fill(root))
+        right, wrong = (Secret(f"file:{folder / kind}") for kind in ("word", "wrong"))
+        yield Account(name, right, wrong, fill(root))
 
 
 def listens(port: int, host: str = "127.0.0.1") -> bool:
@@ -84,7 +84,7 @@ def vsftpd_tls(ftp_account: Account, papers: Papers) -> Iterator[Served]:
         *("force_local_logins_ssl=YES", "force_local_data_ssl=YES", "require_ssl_reuse=YES", "ssl_ciphers=HIGH"),
     )
     with home("root") as folder, vsftpd(ftp_account, folder, *lines) as served:
-        secure = {"scheme": "ftps", "ca_bundle": str(papers.authority)}
+        secure: dict[str, Any] = {"scheme": "ftps", "ca_bundle": str(papers.authority)}
         assert served.wrong
         yield Served(replace(served.site, **secure), replace(served.wrong, **secure), served.root)
 

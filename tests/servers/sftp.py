@@ -70,7 +70,7 @@ def sshd() -> Iterator[Served]:
 @contextmanager
 def asyncssh_server(root: Path, folder: Path, sftp: Any = None, keys: Sequence[Any] = ()) -> Iterator[Served]:
     """Run asyncssh's server in a thread; `sftp` makes its SFTP side from a channel."""
-    asyncssh = driver("asyncssh")
+    asyncssh: Any = driver("asyncssh")
     host = private(folder, "host", getpass.getuser())
 
     class Server(asyncssh.SSHServer):

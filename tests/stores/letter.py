@@ -30,7 +30,7 @@ def record(kind: str, block: bytes = b"", *, version: str = "1.0", length: int |
 
 def page(url: str, body: bytes, head: bytes = HTML, **fields: str) -> bytes:
     told = {"target_uri": url, "content_type": "application/http; msgtype=response", "payload_digest": sha1(body)}
-    return record("response", head + body, **(told | fields))
+    return record("response", head + body, length=None, **(told | fields))
 
 
 def again(url: str, body: bytes, head: bytes = HTML, **fields: str) -> bytes:
@@ -39,7 +39,7 @@ def again(url: str, body: bytes, head: bytes = HTML, **fields: str) -> bytes:
         "target_uri": url, "content_type": "application/http; msgtype=response", "payload_digest": sha1(body),
         "profile": "http://netpreserve.org/warc/1.0/revisit/identical-payload-digest",
     }  # fmt: skip
-    return record("revisit", head, **(told | fields))
+    return record("revisit", head, length=None, **(told | fields))
 
 
 def info() -> bytes:

@@ -1,5 +1,7 @@
 """What the tests of this collection share: the schemas that the project ships, as resources."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import pytest
@@ -11,14 +13,14 @@ from windrow.model import Resource
 SCHEMAS = Path(package.__file__).parent / "schemas"
 
 
-def sheet(name, file, *siblings):
+def sheet(name: str, file: str, *siblings: Resource) -> Resource:
     path = SCHEMAS / file
     content = path.read_bytes()
     return Resource(name, path, digest(content), content, siblings)
 
 
 @pytest.fixture(scope="session")
-def schemas():
+def schemas() -> dict[str, Resource]:
     common = sheet("common", "common.xsd")
     return {
         "specimen": sheet("specimen", "specimen_definition.xsd", common),

@@ -5,6 +5,8 @@ file, and before and after each request to a CouchDB; MOMENT 0 kills nothing. Ea
 the child lived to see, and how it ended. Children are forked, since loading windrow takes longer than what they do.
 """
 
+from __future__ import annotations
+
 import os
 import signal
 import sqlite3
@@ -12,26 +14,27 @@ import sys
 from itertools import count
 from multiprocessing import forkserver
 from pathlib import Path
+from typing import Any, cast
 
-from tests.collections.events.place import ADAPTER, run
-from windrow.collections.events.adapter import projection
+from tests.collections.events.place import run
+from windrow.collections.events.adapter import ADAPTER, projection
 from windrow.collections.events.collection import COLLECTION
 from windrow.config import load
 from windrow.engine.runtime import warm_up
 from windrow.stores.documents import couchdb
 
 
-def child(folder, what, deadly, out):
+def child(folder: Path, what: str, deadly: int, out: int) -> None:
     moments = count(1)
 
-    def pass_moment(deadly):
+    def pass_moment(deadly: int) -> None:
         passed = next(moments)
         os.pwrite(out, f"{passed:09}".encode(), 0)
         if passed == deadly:
             os.kill(os.getpid(), signal.SIGKILL)
 
     class Connection(sqlite3.Connection):
-        def execute(self, text, *values):
+        def execute(self, text: str, *values: Any) -> sqlite3.Cursor:
             if text.strip().upper() != "COMMIT":
                 return super().execute(text, *values)
             pass_moment(deadly)
@@ -39,21 +42,22 @@ def child(folder, what, deadly, out):
             pass_moment(deadly)
             return done
 
-        def commit(self):
+        def commit(self) -> None:
             pass_moment(deadly)
             super().commit()
             pass_moment(deadly)
 
-    connect, once = sqlite3.connect, couchdb.CouchDocuments._once
+    sqlite, documents = cast(Any, sqlite3), cast(Any, couchdb.CouchDocuments)
+    connect, once = sqlite.connect, documents._once
 
-    def asked(*told):
+    def asked(*told: Any) -> Any:
         pass_moment(deadly)
         answer = once(*told)
         pass_moment(deadly)
         return answer
 
-    sqlite3.connect = lambda *told, **more: connect(*told, factory=Connection, **more)
-    couchdb.CouchDocuments._once = asked
+    sqlite.connect = lambda *told, **more: connect(*told, factory=Connection, **more)
+    documents._once = asked
     projection.PAGE = 3  # several writes of each kind
     workspace = load(folder, environ={}, collections={"events": COLLECTION})
     if what == "run":
@@ -62,7 +66,7 @@ def child(folder, what, deadly, out):
         ADAPTER._derive(workspace, lambda: True)
 
 
-def main(folder):
+def main(folder: Path) -> None:
     warm_up({"http"}, {"windrow.collections.events.discover", "windrow.collections.events.steps"})
     out = os.open(folder / "passed", os.O_RDWR | os.O_CREAT)
     for line in sys.stdin:
@@ -71,7 +75,8 @@ def main(folder):
         number = os.fork()
         if not number:
             # The server of processes runs for all children, and is none of this one's.
-            forkserver.ensure_running = forkserver._forkserver.ensure_running = lambda: None
+            serving: Any = forkserver
+            serving.ensure_running = serving._forkserver.ensure_running = lambda: None
             child(Path(where), what, int(moment), out)
             os._exit(0)
         _, status = os.waitpid(number, 0)

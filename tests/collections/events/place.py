@@ -1,13 +1,18 @@
 """A workspace of events on this machine: a server whose documents a test sets, and runs in this process."""
 
+from __future__ import annotations
+
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
 
 from windrow.collections.events.adapter import ADAPTER
 from windrow.collections.events.adapter.databases import opened
 from windrow.collections.events.collection import COLLECTION
-from windrow.config import load
+from windrow.config import Workspace, load
 from windrow.engine.session import Session, SessionSettings
 from windrow.stores.documents.contract import Span
 
@@ -17,14 +22,15 @@ ICALENDAR = "text/calendar; charset=utf-8"
 class Site:
     """A web site: `documents` has (status, media type, bytes) by path; `asked` every path, in order."""
 
-    def __init__(self):
-        self.documents, self.asked = {}, []
+    def __init__(self) -> None:
+        self.documents: dict[str, tuple[Any, ...]] = {}
+        self.asked: list[str] = []
         site = self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
-            def do_GET(self):
+            def do_GET(self) -> None:
                 site.asked.append(self.path)
                 status, media, content, *fields = site.documents.get(self.path, (404, "text/plain", b"none"))
                 self.send_response(status)
@@ -35,23 +41,23 @@ class Site:
                 self.end_headers()
                 self.wfile.write(content)
 
-            def log_message(self, *_):
+            def log_message(self, *_: object) -> None:
                 pass
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         self.url = f"http://127.0.0.1:{self.server.server_port}"
 
-    def put(self, path, content, media=ICALENDAR, status=200):
+    def put(self, path: str, content: bytes | str, media: str = ICALENDAR, status: int = 200) -> None:
         self.documents[path] = (status, media, content if isinstance(content, bytes) else content.encode())
 
-    def close(self):
+    def close(self) -> None:
         self.server.shutdown()
         self.server.server_close()
 
 
 @contextmanager
-def serving():
+def serving() -> Iterator[Site]:
     site = Site()
     try:
         yield site
@@ -59,7 +65,7 @@ def serving():
         site.close()
 
 
-def configured(root, url, workspace="", name="council", **source):
+def configured(root: Path, url: str, workspace: str = "", name: str = "council", **source: Any) -> Workspace:
     """Write a workspace with one source and load it."""
     told = {
         "reader": "icalendar", "branch": "Legislative", "entity": "Senate", "timezone": "America/New_York",
@@ -72,7 +78,7 @@ def configured(root, url, workspace="", name="council", **source):
     return load(root, environ={}, collections={"events": COLLECTION})
 
 
-def spelled(value):
+def spelled(value: Any) -> str:
     if isinstance(value, dict):
         return "{ " + ", ".join(f'"{key}" = {spelled(one)}' for key, one in value.items()) + " }"
     if isinstance(value, list):
@@ -80,36 +86,36 @@ def spelled(value):
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else f'"{value}"'
 
 
-def setup_of(workspace):
+def setup_of(workspace: Workspace) -> SessionSettings:
     return SessionSettings(workspace.ledger, workspace.archive.folder, workspace.limits, fetchers=1, workers=1)
 
 
-def run(workspace):
+def run(workspace: Workspace) -> Session:
     """Run one session; return it."""
     with Session(setup_of(workspace), "run") as session:
         session.harvest(ADAPTER.harvest(workspace))
     return session
 
 
-def events(workspace):
+def events(workspace: Workspace) -> list[Any]:
     """Return the documents of vd_events, in the order of time."""
     with opened(workspace) as held:
         return list(held.store.view(held.events, "all", Span(limit=10_000)))
 
 
-def logs(workspace):
+def logs(workspace: Workspace) -> list[Any]:
     """Return the documents of vd_log, in the order of time."""
     with opened(workspace) as held:
         return list(held.store.view(held.log, "all", Span(limit=10_000)))
 
 
-def calendar(*events_, head="VERSION:2.0\r\nPRODID:-//test//EN"):
+def calendar(*events_: str, head: str = "VERSION:2.0\r\nPRODID:-//test//EN") -> str:
     """Spell a calendar; each event is its lines."""
     blocks = "".join(f"BEGIN:VEVENT\r\n{one}\r\nEND:VEVENT\r\n" for one in events_)
     return f"BEGIN:VCALENDAR\r\n{head}\r\n{blocks}END:VCALENDAR\r\n"
 
 
-def event(uid, start, title="Hearing", **more):
+def event(uid: str, start: str, title: str = "Hearing", **more: str) -> str:
     lines = [f"UID:{uid}", f"DTSTART{start}", f"SUMMARY:{title}"]
     lines += [
         f"{name.replace('_', '-').upper()}{value if value[0] in ':;' else ':' + value}" for name, value in more.items()

@@ -1,6 +1,11 @@
 """A static newspaper: a front page, articles, a feed and a sitemap, as files for any server."""
 
+from __future__ import annotations
+
 import json
+from collections.abc import Collection, Iterable
+
+from tests.servers.village import Village
 
 PROSE = "".join(
     f"<p>Sentence {n} of a story about the harbour, the council and its plan for the quay of the town.</p>"
@@ -8,7 +13,7 @@ PROSE = "".join(
 )
 
 
-def article(origin, number, *, text=PROSE, head="", title="The quay"):
+def article(origin: str, number: int, *, text: str = PROSE, head: str = "", title: str = "The quay") -> str:
     """Return a page with JSON-LD of a news article."""
     told = {
         "@context": "https://schema.org", "@type": "NewsArticle", "headline": f"{title} {number}",
@@ -22,7 +27,7 @@ def article(origin, number, *, text=PROSE, head="", title="The quay"):
     )
 
 
-def front(numbers):
+def front(numbers: Iterable[int]) -> str:
     """Return a front page that links to articles."""
     links = "".join(
         f"<li><a href='/news/the-quay-story-{n}.html'>The long headline of story number {n}</a>" for n in numbers
@@ -33,7 +38,7 @@ def front(numbers):
     )
 
 
-def rss(origin, numbers, mark="?utm_source=rss"):
+def rss(origin: str, numbers: Iterable[int], mark: str = "?utm_source=rss") -> str:
     """Return a feed of articles."""
     items = "".join(
         f"<item><title>The quay {n}</title><link>{origin}/news/the-quay-story-{n}.html{mark}</link>"
@@ -43,7 +48,7 @@ def rss(origin, numbers, mark="?utm_source=rss"):
     return f"<?xml version='1.0'?><rss version='2.0'><channel><title>Gazette</title>{items}</channel></rss>"
 
 
-def sitemap(origin, numbers):
+def sitemap(origin: str, numbers: Iterable[int]) -> str:
     """Return a news sitemap of articles."""
     urls = "".join(
         f"<url><loc>{origin}/news/the-quay-story-{n}.html</loc><news:news><news:publication_date>2025-11-{n:02}</news:publication_date>"
@@ -56,7 +61,7 @@ def sitemap(origin, numbers):
     )
 
 
-def publish(village, numbers, site=0):
+def publish(village: Village, numbers: Collection[int], site: int = 0) -> str:
     """Put the paper on a site of nginx; return where it is."""
     origin = village.origin(site)
     village.put(site, "index.html", front(numbers))

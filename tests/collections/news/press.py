@@ -1,9 +1,13 @@
 """A news site on a free port of this machine: WordPress's interface over a list of posts, and whatever else is put there."""
 
+from __future__ import annotations
+
 import json
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 PER_PAGE = 10
@@ -13,25 +17,25 @@ PER_PAGE = 10
 class Press:
     """`asked` has every request in order; `pages` what lies at a path: (status, media type, body)."""
 
-    def __init__(self, posts=0):
-        self.asked = []
-        self.pages = {}
-        self.posts = {}
+    def __init__(self, posts: int = 0) -> None:
+        self.asked: list[str] = []
+        self.pages: dict[str, tuple[int, str, bytes]] = {}
+        self.posts: dict[int, dict[str, Any]] = {}
         self.old = False  # a WordPress that knows no modified_after, and tells no totals
-        self.before = lambda path: None  # called before each answer
+        self.before: Callable[[str], object] = lambda path: None  # called before each answer
         self.server = self._serve()
         for number in range(1, posts + 1):
             self.post(number)
 
     @property
-    def url(self):
+    def url(self) -> str:
         return f"http://127.0.0.1:{self.server.server_port}"
 
-    def close(self):
+    def close(self) -> None:
         self.server.shutdown()
         self.server.server_close()
 
-    def post(self, number, at=None, **told):
+    def post(self, number: int, at: str | None = None, **told: Any) -> None:
         """Publish a post, dated one hour after the one before it."""
         at = at or (datetime(2025, 11, 1, tzinfo=UTC) + timedelta(hours=number)).isoformat()[:19]
         self.posts[number] = {
@@ -48,19 +52,19 @@ class Press:
             },
         } | told  # fmt: skip
 
-    def edit(self, number, at, **told):
+    def edit(self, number: int, at: str, **told: Any) -> None:
         self.posts[number] |= {"modified": at, "modified_gmt": at} | told
 
-    def put(self, path, body, media="text/html; charset=utf-8", status=200):
+    def put(self, path: str, body: bytes | str, media: str = "text/html; charset=utf-8", status: int = 200) -> None:
         self.pages[path] = (status, media, body if isinstance(body, bytes) else body.encode())
 
-    def _serve(self):
+    def _serve(self) -> ThreadingHTTPServer:
         press = self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
-            def do_GET(self):
+            def do_GET(self) -> None:
                 press.before(self.path)
                 press.asked.append(self.path)
                 status, fields, body = press._answer(self.path)
@@ -71,14 +75,14 @@ class Press:
                 self.end_headers()
                 self.wfile.write(body)
 
-            def log_message(self, *_):
+            def log_message(self, *_: object) -> None:
                 pass
 
         server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         return server
 
-    def _answer(self, path):
+    def _answer(self, path: str) -> tuple[int, dict[str, str], bytes]:
         if path in self.pages:
             status, media, body = self.pages[path]
             return status, {"Content-Type": media}, body
@@ -87,7 +91,7 @@ class Press:
             return self._list({name: values[0] for name, values in parse_qs(split.query).items()})
         return 404, {"Content-Type": "text/html"}, b"<h1>Not found</h1>"
 
-    def _list(self, asked):
+    def _list(self, asked: dict[str, str]) -> tuple[int, dict[str, str], bytes]:
         if "include" in asked:
             numbers = {int(one) for one in asked["include"].split(",")}
             posts = [one for one in self.posts.values() if one["id"] in numbers and one["status"] == "publish"]

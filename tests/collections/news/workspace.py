@@ -1,15 +1,20 @@
 """A workspace of news sites, run in this process."""
 
+from __future__ import annotations
+
 import json
 import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 from windrow.collections.news.adapter import ADAPTER
 from windrow.collections.news.collection import COLLECTION
-from windrow.config import load
+from windrow.config import Workspace, load
 from windrow.engine.session import Session, SessionSettings
 
 
-def configured(root, sites, news="", transfer=0):
+def configured(root: Path, sites: Mapping[str, dict[str, Any]], news: str = "", transfer: int = 0) -> Workspace:
     """Write a workspace whose sources are `sites`, name -> settings, and load it; `transfer`: most bytes of an answer."""
     lines = [f"[limits]\ntransfer = {transfer}" if transfer else "", "[news]", news]
     for name, told in sites.items():
@@ -20,30 +25,28 @@ def configured(root, sites, news="", transfer=0):
     return load(root, environ={}, collections={"news": COLLECTION})
 
 
-def setup_of(workspace):
+def setup_of(workspace: Workspace) -> SessionSettings:
     return SessionSettings(workspace.ledger, workspace.archive.folder, workspace.limits, fetchers=1, workers=1)
 
 
-def run(workspace, limit=None):
+def run(workspace: Workspace, limit: int | None = None) -> Session:
     """Run one session, and return it."""
     with Session(setup_of(workspace), "run news") as session:
         session.harvest(ADAPTER.harvest(workspace), limit=limit)
     return session
 
 
-def articles(root):
+def articles(root: Path) -> dict[str, Any]:
     """Return the articles of the tree by their URL."""
     found = [json.loads(path.read_text()) for path in sorted((root / "normalized_news").glob("*/*.json"))]
     return {one["url"]: one for one in found}
 
 
-def summaries(root, name="_normalization_summary.json"):
+def summaries(root: Path, name: str = "_normalization_summary.json") -> list[Any]:
     """Return the summaries of all runs, the oldest first."""
     paths = sorted((root / "raw_news_data").glob(f"*/*/{name}"), key=lambda path: int(path.parent.name))
     return [json.loads(path.read_text()) for path in paths]
 
 
 if __name__ == "__main__":
-    from pathlib import Path
-
     run(load(Path(sys.argv[1]), environ={}, collections={"news": COLLECTION}))

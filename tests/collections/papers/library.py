@@ -14,7 +14,7 @@ from pathlib import Path
 from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.collection import COLLECTION
 from windrow.collections.papers.columns import FAMILIES
-from windrow.config import load
+from windrow.config import Workspace, load
 from windrow.engine.ledger import Ledger
 from windrow.engine.session import Session, SessionSettings
 from windrow.formats.surt import surt
@@ -139,7 +139,7 @@ class Library:
     source: str = ""
     seconds: int = 60  # for one reading, on a machine that is busy with other things
 
-    def workspace(self):
+    def workspace(self) -> Workspace:
         (self.root / "windrow.toml").write_text(
             f'[limits]\nseconds = "{self.seconds} s"\n[papers]\ngrobid_pause = "50 ms"\n{self.section}\n[source.shelf]\ncollection = "papers"\n{self.source}\n'
         )

@@ -3,6 +3,8 @@
 `make pouchdb` installs it from npm into build/npm; WINDROW_NPM names another folder.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import shutil
@@ -20,7 +22,7 @@ NPM = Path(os.environ.get("WINDROW_NPM", ROOT / "build" / "npm"))
 
 
 @contextmanager
-def couchdb(folder):
+def couchdb(folder: Path) -> Iterator[tuple[str, str]]:
     """Yield the address of a server, with its secret; skip where there is none."""
     if url := os.environ.get("WINDROW_COUCHDB"):
         yield url, os.environ.get("WINDROW_COUCHDB_SECRET", "")
