@@ -28,7 +28,8 @@ def main() -> int:
         for name, figure in figures.items():
             print(f"{name}: {figure:,}")
         wrong += list(faults(figures, pinned().get(room, {})))
-    print(*wrong, sep="\n", file=sys.stderr)
+    for line in wrong:
+        print(line, file=sys.stderr)
     return bool(wrong)
 
 

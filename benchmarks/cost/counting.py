@@ -45,7 +45,7 @@ class Calls:
         entries: list[Any] = self._profile.getstats()
         ours = [entry for entry in entries if _is_ours(entry.code)]
         others = (call for entry in ours for call in entry.calls or () if not _is_ours(call.code))
-        return sum(int(one.callcount) for one in (*ours, *others))
+        return sum(int(entry.callcount) for entry in (*ours, *others))
 
 
 def _is_ours(code: types.CodeType | str) -> bool:

@@ -106,7 +106,7 @@ def fetching() -> Figures:
         calls = Calls()
         with calls:
             session.harvest(Harvest(WALKED, sources), limit=ATTEMPTS)
-        written, told = bytes_written() - before, asked["ledger.sqlite"] - asked_before
+        written, run = bytes_written() - before, asked["ledger.sqlite"] - asked_before
         code = session.close()
         kept = session.ledger.database.connection.execute(
             "SELECT count(*) FROM attempt WHERE status = 200 AND warc <> '' AND kind = 0"
@@ -115,7 +115,7 @@ def fetching() -> Figures:
     assert (code, *kept) == (0, 1 + ATTEMPTS), (code, kept)
     return {
         "calls per attempt": calls.count / ATTEMPTS,
-        "SQL statements per attempt": told / ATTEMPTS,
+        "SQL statements per attempt": run / ATTEMPTS,
         "bytes written per attempt": written / ATTEMPTS,
     }
 
@@ -136,13 +136,13 @@ def summarising() -> Figures:
             engine = connect(url, durable=False)
             filled = fill(engine, counted, spelling=SPELLING)
             engine.dispose()
-        written, told = bytes_written() - before, asked["summary.sqlite"] - asked_before
+        written, run = bytes_written() - before, asked["summary.sqlite"] - asked_before
         code = session.close()
         session.ledger.close()
     assert (code, filled.added) == (0, count), (code, filled, count)
     return {
         "calls per generation": calls.count / count,
-        "SQL statements per generation": told / count,
+        "SQL statements per generation": run / count,
         "bytes written per generation": written / count,
     }
 

@@ -46,9 +46,9 @@ def pinned() -> dict[str, dict[str, float]]:
 
 def differences() -> list[str]:
     """Say in what this environment differs from the one of the pins, which is CI's: empty where they hold."""
-    found = [f"Python is {sys.version.split()[0]}"] if sys.version_info[:2] != _numbers(PYTHON) else []
+    differing = [f"Python is {sys.version.split()[0]}"] if sys.version_info[:2] != _numbers(PYTHON) else []
     sqlite = tomllib.loads(_PINNED.read_text())["environment"]["sqlite"] if _PINNED.exists() else sqlite3.sqlite_version
-    found += [f"SQLite is {sqlite3.sqlite_version}"] if sqlite3.sqlite_version != sqlite else []
+    differing += [f"SQLite is {sqlite3.sqlite_version}"] if sqlite3.sqlite_version != sqlite else []
     locked: dict[str, list[str]] = {}
     for name, number in re.findall(r"^([\w.-]+)==([^\s;]+)", _LOCK.read_text(), re.MULTILINE):
         locked.setdefault(name, []).append(number)  # some have one version for this Python and one for others
@@ -57,8 +57,8 @@ def differences() -> list[str]:
             here = version(name)
         except PackageNotFoundError:
             continue  # the lock is for all systems, and some of it is not for this one
-        found += [f"{name} is {here} and not {' or '.join(numbers)}"] if here not in numbers else []
-    return found
+        differing += [f"{name} is {here} and not {' or '.join(numbers)}"] if here not in numbers else []
+    return differing
 
 
 def _numbers(text: str) -> tuple[int, ...]:
@@ -100,11 +100,11 @@ def faults(figures: Figures, pins: Figures) -> Iterator[str]:
             yield f"{name}: {figures[name]:,} and not pinned. Pin it with `{COMMAND}`."
             continue
         here, pin = figures[name], pins[name]
-        told = f"{name}: {here:,}, pinned at {pin:,} ({here / pin - 1:+.2%})."
+        line = f"{name}: {here:,}, pinned at {pin:,} ({here / pin - 1:+.2%})."
         if here > pin * (1 + MORE.get(name.partition(" ")[0], 0.0)):
-            yield f"{told} Find what costs more. If it must, `{COMMAND}` pins it, and the commit says why."
+            yield f"{line} Find what costs more. If it must, `{COMMAND}` pins it, and the commit says why."
         elif here < pin * (1 - LESS):
-            yield f"{told} It costs less: hold that with `{COMMAND}`."
+            yield f"{line} It costs less: hold that with `{COMMAND}`."
 
 
 def write() -> None:

@@ -19,7 +19,8 @@ Figures = dict[str, float]
 
 def _made() -> int:
     """Count the functions and classes that are not Python's own."""
-    return sum(isinstance(one, types.FunctionType | type) and _is_foreign(one.__module__) for one in gc.get_objects())
+    functions = (held for held in gc.get_objects() if isinstance(held, types.FunctionType | type))
+    return sum(_is_foreign(function.__module__) for function in functions)
 
 
 def _is_foreign(module: object) -> bool:

@@ -106,9 +106,9 @@ def test_every_function_that_compares_is_listed_by_its_room_and_every_room_by_al
     left_out = set()
     for path in sorted(Path(folder).rglob("*.py")):
         name = _module(path)
-        for one in ast.parse(path.read_text()).body:
-            if isinstance(one, ast.FunctionDef) and _compares(one) and (name, one.name) not in listed:
-                left_out.add((name, one.name))
+        for statement in ast.parse(path.read_text()).body:
+            if isinstance(statement, ast.FunctionDef) and _compares(statement) and (name, statement.name) not in listed:
+                left_out.add((name, statement.name))
     assert left_out == set()
 
 
@@ -117,10 +117,10 @@ def _module(path: Path) -> str:
     return ".".join(("benchmarks", *path.relative_to(folder).with_suffix("").parts))
 
 
-def _compares(one: ast.FunctionDef) -> bool:
+def _compares(function: ast.FunctionDef) -> bool:
     """Tell whether a function yields comparisons, and can be run as it is: without any argument."""
-    required = len(one.args.args) - len(one.args.defaults)
-    return one.returns is not None and ast.unparse(one.returns) == "Iterator[Comparison]" and not required
+    required = len(function.args.args) - len(function.args.defaults)
+    return function.returns is not None and ast.unparse(function.returns) == "Iterator[Comparison]" and not required
 
 
 def test_every_program_of_the_benchmarks_is_a_room_a_part_of_one_or_has_a_smoke_form() -> None:
