@@ -18,7 +18,8 @@ from windrow.digest import number
 from windrow.engine.run import Harvest
 from windrow.engine.session import Session, SessionSettings
 from windrow.formats.url import parts
-from windrow.model import Allowed, FoundUrl, Limits, Site, Source
+from windrow.model import Allowed, FoundUrl, Limits, Site, Source, Visit
+from windrow.reasons import Reason
 
 HREF = re.compile(rb'href="([^"]*)"')
 WEEK = 7 * 86_400

@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO
 
-from windrow.contract import Collection, Listing, Members, Read, State, Task
+from windrow.contract import Collection, Listing, Members, Read, State
 from windrow.model import Fetched, Finding, Limits, ListingEntry, Member, Offer, OfferingHost, Reading, Source, Status
 from windrow.reasons import Reason
 

@@ -8,8 +8,8 @@ import pytest
 from tests.collections.news.paper import article, rss
 from tests.collections.news.press import Press
 from tests.collections.news.workspace import articles, configured, run, summaries
-from tests.servers.daemon import free_port
 from tests.engine.unsteady import unread
+from tests.servers.daemon import free_port
 from windrow.collections.news import standard
 
 

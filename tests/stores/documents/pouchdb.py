@@ -9,6 +9,7 @@ import json
 import os
 import shutil
 import signal
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
