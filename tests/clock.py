@@ -42,7 +42,7 @@ def present() -> datetime:
 def _set(ahead: timedelta) -> None:
     global _ahead  # noqa: PLW0603
     _ahead = ahead
-    clock.datetime = Clock(lambda: ahead) if ahead else datetime
+    clock.datetime = Clock(lambda: ahead) if ahead else datetime  # type: ignore[attr-defined, assignment]
     crew._fetch = partial(_fetch_ahead, ahead) if ahead else _fetch
 
 

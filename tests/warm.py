@@ -36,7 +36,9 @@ class Process:
 
     def __init__(self, server: Server, words: list[str], pid: int, out: IO[bytes], err: IO[bytes]) -> None:
         """Know how to ask for its end."""
-        self.args, self.pid, self.returncode = words, pid, None
+        self.args, self.pid = words, pid
+        self.returncode: int | None = None
+        self.output = [b"", b""]
         self._server, self._files = server, (out, err)
 
     def poll(self) -> int | None:
@@ -140,9 +142,9 @@ def preload_all() -> None:
     """
     preload = runtime.CONTEXT.set_forkserver_preload
 
-    def add_all(modules: list[str]) -> None:
+    def add_all(module_names: list[str]) -> None:
         all_modules = {module for each in installed().values() for module in session._modules(each)}
-        preload([*modules, *sorted((all_modules | {*runtime.TRANSPORT_MODULES.values()}) - {*modules})])
+        preload([*module_names, *sorted((all_modules | {*runtime.TRANSPORT_MODULES.values()}) - {*module_names})])
 
     runtime.CONTEXT.set_forkserver_preload = add_all  # type: ignore[method-assign]
 
@@ -205,7 +207,7 @@ def main() -> None:
     preload_all()
     runtime.warm_up()
     questions, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
-    children = set()
+    children: set[int] = set()
     for line in questions:
         question = json.loads(line)
         if pid := question.get("poll"):
@@ -216,7 +218,7 @@ def main() -> None:
                 revive()
         elif not (answer := os.fork()):
             # The server of processes runs for all programs, and is none of this one's.
-            forkserver.ensure_running = forkserver._forkserver.ensure_running = lambda: None
+            forkserver.ensure_running = forkserver._forkserver.ensure_running = lambda: None  # type: ignore[method-assign]
             questions.close()
             answers.close()
             _become(question)

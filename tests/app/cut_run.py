@@ -6,29 +6,32 @@ The points are those of the collection's settling: before it, amid (when some vi
 import os
 import signal
 import sys
+from pathlib import Path
+from typing import Any
 
 from windrow.app import Windrow
 from windrow.contract import Derive, Settle
 from windrow.engine import session
+from windrow.engine.run import HarvestRun
 from windrow.engine.steps import deriving, settling
 
 
-def main(root, collection, point, name):
+def main(root: Path, collection: str, point: str, name: str) -> None:
     """Run the workspace."""
 
-    def end(run):
+    def end(run: HarvestRun) -> None:
         if run.collection.name == collection:
             os.kill(os.getpid(), getattr(signal, name))
 
-    def before_settling(run, step):
+    def before_settling(run: HarvestRun, step: Any) -> None:
         end(run)
         settling.settle_step(run, step)
 
-    def before_deriving(run, step):
+    def before_deriving(run: HarvestRun, step: Any) -> None:
         end(run)
         deriving.derive_step(run, step)
 
-    def amid(work, page, upto):
+    def amid(work: settling.Settling, page: list[settling.SettledVisit], upto: int) -> None:
         settle_page(work, page, upto)
         end(work._run)
 
@@ -37,11 +40,11 @@ def main(root, collection, point, name):
         session.WORK[Settle] = before_settling
     elif point == "amid":
         settling.PAGE = 1
-        settling.Settling._settle_page = amid
+        settling.Settling._settle_page = amid  # type: ignore[method-assign, assignment]
     else:
         session.WORK[Derive] = before_deriving
     Windrow(root).run()
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(Path(sys.argv[1]), *sys.argv[2:])

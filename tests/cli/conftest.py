@@ -89,7 +89,7 @@ def start() -> Iterator[Start]:
     """Start commands in process groups of their own; they end with the test."""
     with ExitStack() as ends:
 
-        def call(*words: object, cwd: Path, **more: object) -> subprocess.Popen[str]:
+        def call(*words: object, cwd: Path, **more: Any) -> subprocess.Popen[str]:
             process = ends.enter_context(
                 subprocess.Popen(
                     [sys.executable, "-m", "windrow", *map(str, words)],

@@ -6,25 +6,25 @@ import os
 import re
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO
 
-from windrow.contract import Collection, Listing, Members, Read, State
+from windrow.contract import Collection, Listing, Members, Read, State, Task
 from windrow.model import Fetched, Finding, Limits, ListingEntry, Member, Offer, OfferingHost, Reading, Source, Status
 from windrow.reasons import Reason
 
 
-def spin_for_a_second():
+def spin_for_a_second() -> None:
     until = time.process_time() + 1
     while time.process_time() < until:
         pass
 
 
-def fail():
+def fail() -> None:
     raise KeyError("a fault of the step's own")
 
 
-ACTS = {
+ACTS: dict[str, Callable[[], object]] = {
     "sleep": lambda: time.sleep(60),
     "spin": lambda: re.match(r"(a+)+b", "a" * 60),  # in a library, and without an end
     "spin for a second": spin_for_a_second,
@@ -34,7 +34,7 @@ ACTS = {
 }
 
 
-def obey(task):
+def obey(task: Task) -> Reading:
     word = task.view.read().decode()
     if word.endswith(" unless stopped"):
         if task.stopped:

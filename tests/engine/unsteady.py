@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 import pytest
 
@@ -63,4 +63,4 @@ def note(task: Task) -> list[Observation]:
 def follow_unsteadily(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     """Offer each document of an index."""
     _fail(answer.view)
-    return cast("FollowResult", follow(source, learned, answer))
+    return follow(source, learned, answer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from tests.faults.conftest import place, real_clock
+from tests.clock import real_clock
+from tests.faults.conftest import place
 
 __all__ = ["place", "real_clock"]
