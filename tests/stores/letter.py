@@ -28,9 +28,9 @@ def record(kind: str, block: bytes = b"", *, version: str = "1.0", length: int |
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + block + b"\r\n\r\n"
 
 
-def page(url: str, body: bytes, head: bytes = HTML, **fields: str) -> bytes:
+def page(url: str, body: bytes, head: bytes = HTML, *, length: int | None = None, **fields: str) -> bytes:
     told = {"target_uri": url, "content_type": "application/http; msgtype=response", "payload_digest": sha1(body)}
-    return record("response", head + body, length=None, **(told | fields))
+    return record("response", head + body, length=length, **(told | fields))
 
 
 def again(url: str, body: bytes, head: bytes = HTML, **fields: str) -> bytes:
