@@ -137,7 +137,7 @@ class Library:
     root: Path
     section: str = ""
     source: str = ""
-    seconds: int = 60  # for one reading, on a machine that is busy with other things
+    seconds: int = 3  # of CPU time for one reading
 
     def workspace(self) -> Workspace:
         (self.root / "windrow.toml").write_text(

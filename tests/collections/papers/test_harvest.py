@@ -97,7 +97,7 @@ def test_papers_of_an_index_become_rows_of_the_standard(harvested):
     slow = next(
         row for row in map(decoded, rows.values()) if row.get("text0:tstatus", {}).get("reason") == "time_limit"
     )
-    assert slow["text0:tstatus"]["description"] == "stopped after 5 seconds of CPU time"
+    assert slow["text0:tstatus"]["description"] == "stopped after 3 seconds of CPU time"
     assert slow["file:meta"]["size"] == slow["file:size"]
     row = decoded(rows[key])
     line = (harvested.root / "one.cdx").read_text().splitlines()[1]
@@ -199,7 +199,7 @@ def test_what_is_no_paper_has_a_reason_each(harvested):
     assert re.search(taken, harvested.why("http://example.org/lie.pdf"))
     told = harvested.why("http://example.org/slow.pdf")
     assert re.search(
-        r"skipped sha1:\w{32}: time_limit the extractor was ended: stopped after 5 seconds of CPU time", told
+        r"skipped sha1:\w{32}: time_limit the extractor was ended: stopped after 3 seconds of CPU time", told
     )
     assert f"sha1:{sha1(b'<html>not found</html>')}" not in harvested.rows()
     ledger = Ledger(harvested.workspace().ledger)
