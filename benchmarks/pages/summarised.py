@@ -78,9 +78,10 @@ def summarise(root: Path) -> Spent:
     """Make everything findable, and return the CPU seconds that this and the readers took."""
     place = root / "summary.sqlite"
     session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", Limits()), "benchmark")
-    store = SummaryStore(f"sqlite:///{place}")
+    version_store = SummaryStore(f"sqlite:///{place}")
     index = _Index(place, root / "index")
-    session.harvest(Harvest(COLLECTION, (), version_store=store, derivations={"index": index.follow}), fetch=False)
+    derivations = {"index": index.follow}
+    session.harvest(Harvest(COLLECTION, (), version_store=version_store, derivations=derivations), fetch=False)
     code = session.close()
     session.ledger.close()
     assert code == 0, code
