@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import accumulate, repeat
-from operator import sub, truediv
+from operator import eq, itemgetter, sub, truediv
 
 from windrow.formats.html.grade import BEYOND, COUNT, LETTERS, SHARE, STEPS, counted, grade
 from windrow.formats.html.view import ABOVE, PROSE_SHARES, SHARES, View
@@ -41,13 +41,12 @@ def _density(view: View) -> bytes:
 
 def _tags(view: View) -> bytes:
     tag = view.outline.boxes.tag
-    return bytes([TAG.get(tag[box], 0) for box in view.outline.blocks.box])
+    return bytes(map(TAG.get, map(tag.__getitem__, view.outline.blocks.box), repeat(0)))
 
 
 def _same(view: View, by: int) -> bytes:
-    path = view.outline.boxes.path
-    own = [path[each] for each in view.outline.blocks.box]
-    return bytes(view.keep([mine == other for mine, other in zip(own, _shift(own, by), strict=True)]))
+    own = list(map(view.outline.boxes.path.__getitem__, view.outline.blocks.box))
+    return bytes(view.keep(list(map(eq, own, _shift(own, by)))))
 
 
 def _before(view: View) -> bytes:
@@ -72,7 +71,7 @@ def _from(view: View, what: str) -> bytes:
 
 def _under(view: View, what: int) -> bytes:
     """Tell of the last headline before a block: its level, and how many blocks and words ago it was."""
-    return counted([each[what] for each in view.keep(view.under)])
+    return counted(list(map(itemgetter(what), view.keep(view.under))))
 
 
 def _texts(view: View) -> Sequence[str]:

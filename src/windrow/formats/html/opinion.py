@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import accumulate, repeat
@@ -100,13 +101,17 @@ def _side(opinion: Likelihoods, share: float) -> bytes:
     """Tell whether a block lies in the box of the text, before, or behind it."""
     boxes, centre = opinion.view.outline.boxes, opinion.centres[share]
     first, last = boxes.first[centre], boxes.last[centre]
-    return bytes([_BEFORE if at < first else _BEHIND if at >= last else 0 for at in opinion.view.kept])
+    kept = opinion.view.kept  # in the page's order
+    before, behind = bisect_left(kept, first), len(kept) - bisect_left(kept, last)
+    return bytes((_BEFORE,)) * before + bytes(len(kept) - before - behind) + bytes((_BEHIND,)) * behind
 
 
 def _behind(opinion: Likelihoods, share: float) -> bytes:
     """Count the blocks that are judged since the end of the box of the text."""
     last = opinion.view.outline.boxes.last[opinion.centres[share]]
-    return counted([max(0, at - last + 1) for at in opinion.view.kept])
+    kept = opinion.view.kept
+    until = bisect_left(kept, last)
+    return bytes(until) + counted([at - last + 1 for at in kept[until:]])
 
 
 def _apart(opinion: Likelihoods, share: float) -> bytes:
@@ -118,15 +123,14 @@ def _apart(opinion: Likelihoods, share: float) -> bytes:
         centre = boxes.up[centre]
         steps += 1
         around[centre] = steps
-    found: dict[int, int] = {}
-    for home in opinion.view.above[0](range(len(boxes.up))):
+    homes = opinion.view.keep(opinion.view.outline.blocks.box)
+    distances: dict[int, int] = {}
+    for home in set(homes):
         box = home
-        if home in found:
-            continue
         while box not in around:
             box = boxes.up[box]
-        found[home] = around[box]
-    return counted([found[home] for home in opinion.view.above[0](range(len(boxes.up)))])
+        distances[home] = around[box]
+    return counted(list(map(distances.__getitem__, homes)))
 
 
 def _since(opinion: Likelihoods, *, words: bool, back: bool) -> bytes:
