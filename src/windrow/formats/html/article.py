@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from selectolax.lexbor import SelectolaxError
 
-from windrow.formats.html.article_parts import byline, headline, people, stamped, title
+from windrow.formats.html.article_parts import byline, headline, people, title
 from windrow.formats.html.charset import decode
 from windrow.formats.html.content import main_content
 from windrow.formats.html.excerpt import excerpt
@@ -71,12 +71,12 @@ def article(raw: bytes, content_type: str = "", url: str = "", drop: Sequence[st
     """
     text = decode(raw, content_type)
     tree = parse(text.text)
-    said = stamped(head(tree), tree, text.text)
+    said = head(tree)
     authors = people(said.authors) or byline(tree, text.text)
     likely = () if authors else byline(tree, text.text, likely=True)
     for selector in drop:
         _drop(tree, selector)
-    silence(tree, text.text)
+    silence(tree)
     split = pieces(body(tree))
     outline = walk_pieces(split)
     known = hint(url, said.property("og:type"), said.json_ld)
@@ -90,7 +90,7 @@ def article(raw: bytes, content_type: str = "", url: str = "", drop: Sequence[st
         title(said, first),
         site,
         tuple(name for name in authors if name.casefold() != site.casefold()) or authors,
-        said.published or _in_address(url) or _in_address(said.canonical) or dated(*sorted(near, key=_is_change)),
+        said.published or _in_address(url) or _in_address(said.canonical) or dated(sorted(near, key=_is_change)),
         said.modified,
         said.description or said.property("og:description") or said.linked.description,
         said.keywords,

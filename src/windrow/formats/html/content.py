@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from windrow.formats.html.article_parts import stamped
 from windrow.formats.html.charset import decode
 from windrow.formats.html.forest import FIRST, SECOND, judge
 from windrow.formats.html.head import PageHead, head
@@ -43,8 +42,8 @@ def read(raw: bytes, url: str = "", content_type: str = "") -> Page:
     # a text that is UTF-8 without a fault need not be written so again
     same = text.encoding == "utf-8" and text.source != "bom" and "\ufffd" not in text.text
     tree = parse(raw if same else text.text)
-    said = stamped(head(tree), tree, text.text)
-    silence(tree, text.text)
+    said = head(tree)
+    silence(tree)
     return Page(url, text.encoding, said, walk(body(tree)), hint(url, said.property("og:type"), said.json_ld))
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from windrow.formats.html.linked import StructuredData, linked
+from windrow.formats.html.shown_dates import DATED, modified_dates, published_dates
 from windrow.formats.moment import written
 
 if TYPE_CHECKING:
-    from selectolax.lexbor import LexborHTMLParser
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 _FEEDS = frozenset({"application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml"})
 _JSON_LD = "application/ld+json"
@@ -36,15 +37,22 @@ _MODIFIED = (
     "article:modified_time", "og:article:modified_time", "og:updated_time", "article:modified", "datemodified",
     "article.updated", "lastmod", "dcterms.modified", "dc.date.modified",
 )  # fmt: skip
-_AUTHOR = (
+_AUTHORS = (
     "author", "article:author", "og:article:author", "article:author_name", "article.author", "authors", "byl",
     "byline", "parsely-author", "sailthru.author", "dc.creator", "dcterms.creator", "dc.creator.name",
     "citation_author", "rbauthors", "shareaholic:article_author_name", "cxenseparse:author",
 )  # fmt: skip
-_KEYWORDS = (
+_AUTHOR = frozenset(_AUTHORS)
+_KEYWORDS = frozenset((
     "article:tag", "og:article:tag", "article:section", "news_keywords", "keywords", "parsely-tags",
     "sailthru.tags", "parsely-section",
-)  # fmt: skip
+))  # fmt: skip
+_OF_HEAD = frozenset(("meta", "link", "base", "script"))
+_SOUGHT = f"{', '.join(sorted(_OF_HEAD))}, {DATED}"
+
+_Attributes = Mapping[str, str | None]
+_Link = tuple[list[str], _Attributes]
+"""The relations and the attributes of a `link`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +99,13 @@ class PageHead:
     """The directives of `meta name=robots`, in lower case."""
     asks: tuple[tuple[str, str], ...] = ()
     """Name and content of every `meta` that may hold such directives, for all robots or for one of them."""
-    authors: tuple[str, ...] = ()
     published: str = ""
-    """A date that can be read, as written; so is `modified`."""
+    """A date that can be read, as written, of the head or else of the body; so is `modified`."""
     modified: str = ""
-    keywords: tuple[str, ...] = ()
+    writers: tuple[tuple[str, str], ...] = ()
+    """Name and content of every `meta` that may name an author, in order."""
+    named: tuple[tuple[str, str], ...] = ()
+    """The first content of every other `meta`, by its name in lower case; those of `robots` joined by commas."""
     linked: StructuredData = field(default_factory=StructuredData)
     """What its JSON-LD says."""
     graph: tuple[tuple[str, str], ...] = ()
@@ -108,6 +118,26 @@ class PageHead:
     json_ld: str = ""
     """The text of all JSON-LD."""
 
+    @property
+    def authors(self) -> tuple[str, ...]:
+        """Return the names that JSON-LD has, else those of the most trusted `meta` that has any but an address."""
+        if self.linked.authors:
+            return self.linked.authors
+        for name in _AUTHORS:
+            if values := [value for key, value in self.writers if key == name and "://" not in value]:
+                return tuple(dict.fromkeys(values))
+        return ()
+
+    @property
+    def keywords(self) -> tuple[str, ...]:
+        """Return keywords, tags and sections, each once."""
+        written_by = [*self.graph, *self.named]
+        words = [word.strip() for key, value in written_by if key in _KEYWORDS for word in value.split(",")]
+        first_spelling: dict[str, str] = {}
+        for word in filter(None, (*words, *self.linked.keywords)):
+            first_spelling.setdefault(word.casefold(), word)
+        return tuple(first_spelling.values())
+
     def property(self, name: str) -> str:
         """Return the first OpenGraph property of this name, such as `og:title`; empty where there is none."""
         return next((value for key, value in self.graph if key == name and value), "")
@@ -118,80 +148,73 @@ def head(tree: LexborHTMLParser) -> PageHead:
     named: dict[str, str] = {}
     graph: list[tuple[str, str]] = []
     writers: list[tuple[str, str]] = []
-    links: list[tuple[str, dict[str, str | None]]] = []
+    links: list[_Link] = []
     base = ""
     scripts: list[str] = []
     refreshed: list[Related] = []
-    for node in tree.css("meta, link, base, script"):  # names alone, in one search, are found soonest
+    dates: list[LexborNode] = []
+    for node in tree.css(_SOUGHT):  # to search a tree once takes less than all that is done with what it yields
         tag, attributes = node.tag, node.attributes
         if tag == "meta":
             _meta(attributes, named, graph, writers)
             if "http-equiv" in attributes and (href := refresh(attributes)):
                 refreshed.append(Related("refresh", href, ""))
         elif tag == "link":
-            links.append(((attributes.get("rel") or "").lower(), attributes))
+            links.append(((attributes.get("rel") or "").lower().split(), attributes))
         elif tag == "base":
             base = base or _text(attributes, "href")
-        elif (attributes.get("type") or "").partition(";")[0].strip().lower() == _JSON_LD:
-            scripts.append(node.text() or "")
-    json_ld = "\n".join(filter(None, scripts))
-    data = linked(tuple(filter(None, scripts)))
-    told = [*graph, *named.items()]
-    properties = dict(reversed(told))
+        elif tag == "script" and _essence(attributes) == _JSON_LD and (script := node.text()):
+            scripts.append(script)
+        if tag not in _OF_HEAD or "itemprop" in attributes:
+            dates.append(node)
+    data = linked(scripts)
+    properties = dict(reversed([*graph, *named.items()]))
     root = tree.css_first("html")
-    own = tuple(filter(None, (_text(each, "href") for rel, each in links if "canonical" in rel.split())))
+    canonicals = tuple(filter(None, (_text(attributes, "href") for rel, attributes in links if "canonical" in rel)))
     return PageHead(
         title=_title(tree),
         description=named.get("description", ""),
         language=_text(root.attributes, "lang") if root is not None else "",
-        canonical=next(iter(own), ""),
-        canonicals=own,
+        canonical=next(iter(canonicals), ""),
+        canonicals=canonicals,
         base=base,
         robots=frozenset(word.strip().lower() for word in named.get("robots", "").split(",") if word.strip()),
-        asks=tuple(one for one in named.items() if _ASKS.search(one[1])),
-        authors=data.authors or tuple(_of(writers, _AUTHOR)),
-        published=dated(data.published, *map(properties.get, _PUBLISHED)),
-        modified=dated(data.modified, *map(properties.get, _MODIFIED)),
-        keywords=tuple(_keywords(told, data)),
+        asks=tuple(meta for meta in named.items() if _ASKS.search(meta[1])),
+        published=_stated(data.published, _PUBLISHED, properties) or dated(published_dates(tree, dates)),
+        modified=_stated(data.modified, _MODIFIED, properties) or dated(modified_dates(dates)),
+        writers=tuple(writers),
+        named=tuple(named.items()),
         linked=data,
         graph=tuple(graph),
         feeds=tuple(_feeds(links)),
         icons=tuple(_icons(links)),
         translations=tuple(_translations(links)),
         related=(*refreshed, *_related(links)),
-        json_ld=json_ld,
+        json_ld="\n".join(scripts),
     )
 
 
-def dated(*told: str | None) -> str:
+def _stated(linked_date: str, names: Sequence[str], properties: Mapping[str, str]) -> str:
+    """Return the date that JSON-LD has, else that of the first `meta` of these names that has one."""
+    return dated((linked_date, *filter(None, map(properties.get, names))))
+
+
+def dated(texts: Iterable[str]) -> str:
     """Return the first of these that is a date; empty where none is."""
-    return next((one for one in told if one and written(one)), "")
+    return next((text for text in texts if text and written(text)), "")
 
 
-def _of(told: list[tuple[str, str]], names: tuple[str, ...]) -> list[str]:
-    """Return what is told by the first of these names that tells anything, apart from addresses."""
-    for name in names:
-        if found := [value for key, value in told if key == name and "://" not in value]:
-            return list(dict.fromkeys(found))
-    return []
+def _essence(attributes: _Attributes) -> str:
+    """Return the media type that an element names, without parameters."""
+    return (attributes.get("type") or "").partition(";")[0].strip().lower()
 
 
-def _keywords(told: list[tuple[str, str]], data: StructuredData) -> Iterator[str]:
-    """Yield keywords, tags and sections, each once."""
-    words = [part.strip() for key, value in told if key in _KEYWORDS for part in value.split(",")]
-    known: set[str] = set()
-    for word in (*words, *data.keywords):
-        if word and word.casefold() not in known:
-            known.add(word.casefold())
-            yield word
-
-
-def _text(attributes: dict[str, str | None], name: str) -> str:
+def _text(attributes: _Attributes, name: str) -> str:
     return " ".join((attributes.get(name) or "")[:_LONGEST].split())
 
 
 def _meta(
-    attributes: dict[str, str | None],
+    attributes: _Attributes,
     named: dict[str, str],
     graph: list[tuple[str, str]],
     writers: list[tuple[str, str]],
@@ -216,14 +239,13 @@ def _title(tree: LexborHTMLParser) -> str:
     return " ".join((node.text() or "")[:_LONGEST].split()) if node is not None else ""
 
 
-def _feeds(links: list[tuple[str, dict[str, str | None]]]) -> Iterator[FeedLink]:
-    for rel, attributes in links:
-        type_ = (attributes.get("type") or "").partition(";")[0].strip().lower()
-        if "alternate" in rel.split() and type_ in _FEEDS and attributes.get("href"):
-            yield FeedLink(type_, _text(attributes, "href"), _text(attributes, "title"))
+def _feeds(links: Sequence[_Link]) -> Iterator[FeedLink]:
+    for relations, attributes in links:
+        if "alternate" in relations and (kind := _essence(attributes)) in _FEEDS and attributes.get("href"):
+            yield FeedLink(kind, _text(attributes, "href"), _text(attributes, "title"))
 
 
-def refresh(attributes: Mapping[str, str | None]) -> str:
+def refresh(attributes: _Attributes) -> str:
     """Return the address that a `meta http-equiv=refresh` leads to (HTML standard, 4.2.5.3); empty where to none."""
     if (attributes.get("http-equiv") or "").strip().lower() != "refresh":
         return ""
@@ -231,26 +253,26 @@ def refresh(attributes: Mapping[str, str | None]) -> str:
     return rest.strip().strip("'\"") if mark and before.strip().lower().endswith("url") else ""
 
 
-def _related(links: list[tuple[str, dict[str, str | None]]]) -> Iterator[Related]:
+def _related(links: Sequence[_Link]) -> Iterator[Related]:
     """Yield other pages; feeds, translations, icons and the canonical address are told apart from them."""
-    for rel, attributes in links:
-        words = rel.split()
-        if RELATIONS.isdisjoint(words) or attributes.get("hreflang"):
+    for relations, attributes in links:
+        if RELATIONS.isdisjoint(relations) or attributes.get("hreflang"):
             continue
-        kind = (attributes.get("type") or "text/html").partition(";")[0].strip().lower()
-        if kind in _PAGES and (href := _text(attributes, "href")):
-            yield Related(next(word for word in words if word in RELATIONS), href, _text(attributes, "title"))
+        is_page = not attributes.get("type") or _essence(attributes) in _PAGES
+        if is_page and (href := _text(attributes, "href")):
+            relation = next(relation for relation in relations if relation in RELATIONS)
+            yield Related(relation, href, _text(attributes, "title"))
 
 
-def _icons(links: list[tuple[str, dict[str, str | None]]]) -> Iterator[str]:
-    for rel, attributes in links:
-        if "icon" in rel and not _ICONS.isdisjoint(rel.split()) and (href := _text(attributes, "href")):
+def _icons(links: Sequence[_Link]) -> Iterator[str]:
+    for relations, attributes in links:
+        if not _ICONS.isdisjoint(relations) and (href := _text(attributes, "href")):
             yield href
 
 
-def _translations(links: list[tuple[str, dict[str, str | None]]]) -> Iterator[Translation]:
-    for rel, attributes in links:
-        if "alternate" not in rel.split() or not attributes.get("hreflang") or not attributes.get("href"):
+def _translations(links: Sequence[_Link]) -> Iterator[Translation]:
+    for relations, attributes in links:
+        if "alternate" not in relations or not attributes.get("hreflang") or not attributes.get("href"):
             continue
-        if (attributes.get("type") or "").partition(";")[0].strip().lower() not in _FEEDS:
+        if _essence(attributes) not in _FEEDS:
             yield Translation(_text(attributes, "hreflang"), _text(attributes, "href"), _text(attributes, "title"))

@@ -22,7 +22,8 @@ _LISTS = frozenset((
 ))  # fmt: skip
 """Properties that name other things than the page."""
 _DATE = re.compile(r'"(datePublished|dateModified)"\s*:\s*"([^"]{4,40})"')
-_COMMENT = re.compile(r"\A\s*(?://<!\[CDATA\[|<!\[CDATA\[|<!--)|(?://\]\]>|\]\]>|-->)\s*\Z")
+_OPENING = re.compile(r"\s*(?://<!\[CDATA\[|<!\[CDATA\[|<!--)")
+_CLOSINGS = ("//]]>", "]]>", "-->")
 
 Thing = dict[str, Any]
 
@@ -77,7 +78,7 @@ def _all(scripts: Sequence[str], known: dict[str, Thing]) -> Iterator[Thing]:
     left = _MOST
     for script in scripts:
         try:
-            read = json.loads(_COMMENT.sub("", script[:_LONGEST]), strict=False)
+            read = json.loads(_uncommented(script[:_LONGEST]), strict=False)
         except (ValueError, RecursionError):
             continue
         waiting = deque([(read, 0)])
@@ -94,6 +95,15 @@ def _all(scripts: Sequence[str], known: dict[str, Thing]) -> Iterator[Thing]:
                     yield thing
                 inner = [one for what, one in thing.items() if what not in _LISTS and isinstance(one, dict | list)]
                 waiting += [(one, depth + 1) for one in inner if depth < _DEEPEST]
+
+
+def _uncommented(script: str) -> str:
+    """Return a script without the marks of a comment or CDATA section around all of it."""
+    if opening := _OPENING.match(script):
+        script = script[opening.end() :]
+    end = script.rstrip()
+    closing = next((mark for mark in _CLOSINGS if end.endswith(mark)), "")
+    return end.removesuffix(closing) if closing else script
 
 
 def _is(thing: Thing, kind: re.Pattern[str]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
@@ -16,17 +16,18 @@ from windrow.reasons import Reason
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborNode
 
-_SILENT = (
-    "script, style, template, svg, canvas, datalist, iframe, noembed, noframes, xmp, plaintext, rt, rp, annotation,"
-    " annotation-xml"
-)
+_SILENT = frozenset((
+    "script", "style", "template", "svg", "canvas", "datalist", "iframe", "noembed", "noframes", "xmp", "plaintext",
+    "rt", "rp", "annotation", "annotation-xml",
+))  # fmt: skip
+"""Elements whose text no reader of the page sees."""
 _EDIT = "mw-editsection"  # MediaWiki
 _IN_LINE = frozenset(
     ("a", "abbr", "b", "em", "font", "i", "label", "small", "span", "strong", "sub", "sup", "time", "u")
 )
-_MAY_HIDE = "[hidden], [style*=display]"
 _SHOWN = frozenset({"plaintext", "xmp"})
-"""Elements whose text no reader of the page sees."""
+"""Of the silent ones, those whose text is to be seen, as it was written."""
+_SOUGHT = f"{', '.join(sorted(_SILENT))}, svg a, .{_EDIT}, [hidden], [style*=display]"
 
 _SUSPECT = 12_000  # tags that a page may have before it is looked at for nesting
 _NESTED = 512  # as deep as browsers let elements be
@@ -45,7 +46,7 @@ _MOST = 1_000_000
 """Tags of a page: the tree has some 200 bytes for each."""
 
 _FORMATS = rb"b|big|code|em|font|i|s|small|strike|strong|tt|u"
-_ADORNED = re.compile(rb"<(?:%b)[\s/]" % _FORMATS, re.IGNORECASE)
+_ADORNED = re.compile(rb"<(?=[bcefistuBCEFISTU])(?i:%b)[\s/]" % _FORMATS)  # most tags fail by their first letter
 _FORMAT = re.compile(rb"<(/?)(%b)(?=[\s/>])[^>]*+>" % _FORMATS, re.IGNORECASE)
 _FEW = 1_500  # tags of a page in which elements cannot be repeated too often
 _REPEATED = 250_000  # elements that a parser may make by opening formats anew
@@ -74,16 +75,28 @@ def parse(text: str | bytes) -> LexborHTMLParser:
         raise StepError("no memory is left for its tree", Reason.MEMORY_LIMIT) from None
 
 
-def silence(tree: LexborHTMLParser, text: str) -> None:
+def silence(tree: LexborHTMLParser) -> None:
     """Take out what shows no text: scripts, styles, drawings. Whoever wants their content reads it before.
 
     The few elements whose text is written without escapes lose it, or become `pre` where it is to be seen. The links
-    of a drawing stay, and so do those within the line that are hidden, or that edit a section of a wiki; their text
-    goes. `text` is what the tree was made of.
+    of a drawing stay, and so do elements within the line that are hidden, or that edit a section of a wiki; their
+    text goes.
     """
-    if "<svg" in text:
-        _unfold(tree)
-    for node in reversed(tree.css(_SILENT)):  # what lies within another goes first
+    silent = []
+    mute = []
+    for node in tree.css(_SOUGHT):  # all in one search, which takes more than what is done with what it yields
+        tag = node.tag
+        if tag in _SILENT:
+            silent.append(node)
+            continue
+        if tag == "a":
+            _unfold(tree, node)
+        attributes = node.attributes
+        if (tag in _IN_LINE and _hidden(attributes)) or _EDIT in (attributes.get("class") or "").split():
+            mute.append(node)
+    for node in mute:
+        _hush(node)
+    for node in reversed(silent):  # what lies within another goes first
         tag = node.tag
         if tag == "iframe":
             while (child := node.first_child) is not None:
@@ -94,49 +107,38 @@ def silence(tree: LexborHTMLParser, text: str) -> None:
             node.replace_with(shown)
         else:
             node.decompose()
-    if _EDIT in text:
-        _hush(tree.css(f".{_EDIT}"))
 
 
-def _unfold(tree: LexborHTMLParser) -> None:
-    """Put the links of drawings before them, labelled with their text."""
-    for link in tree.css("svg a"):
-        href = link.attributes.get("href") or link.attributes.get("xlink:href")
-        drawing = link.parent
-        while drawing is not None and drawing.tag != "svg":
-            drawing = drawing.parent
-        if href and drawing is not None:
-            bare = tree.create_node("a")
-            bare.attrs["href"] = href
-            bare.attrs["aria-label"] = " ".join((link.text() or "").split())
-            drawing.insert_before(bare)
+def _unfold(tree: LexborHTMLParser, link: LexborNode) -> None:
+    """Put a link before the drawing that it lies in, if in any, labelled with its text."""
+    drawing = link.parent
+    while drawing is not None and drawing.tag != "svg":
+        drawing = drawing.parent
+    href = link.attributes.get("href") or link.attributes.get("xlink:href")
+    if href and drawing is not None:
+        bare = tree.create_node("a")
+        bare.attrs["href"] = href
+        bare.attrs["aria-label"] = " ".join((link.text() or "").split())
+        drawing.insert_before(bare)
 
 
-def _hush(nodes: Iterable[LexborNode]) -> None:
-    """Take the text out of elements, and leave what they refer to."""
-    for node in nodes:
-        for inner in list(node.traverse(include_text=True)):
-            if inner.tag == "-text":
-                inner.decompose()
+def _hush(node: LexborNode) -> None:
+    """Take the text out of an element, and leave what it refers to."""
+    for inner in list(node.traverse(include_text=True)):
+        if inner.tag == "-text":
+            inner.decompose()
 
 
-def _hidden(node: LexborNode) -> bool:
-    attributes = node.attributes
+def _hidden(attributes: Mapping[str, str | None]) -> bool:
     if "hidden" in attributes:
         return attributes["hidden"] != "until-found"
     return hides((attributes.get("style") or "").encode("utf-8", "replace"))
 
 
 def body(tree: LexborHTMLParser) -> bytes:
-    """Write out the body again, as well-formed markup in UTF-8, without the text of what is hidden in the line."""
-    found = tree.body
-    written = (found.html or "").encode("utf-8", "replace") if found is not None else b""
-    if found is not None and (b"display" in written or b' hidden="' in written):
-        hidden = [node for node in found.css(_MAY_HIDE) if node.tag in _IN_LINE and _hidden(node)]
-        if hidden:
-            _hush(hidden)
-            written = (found.html or "").encode("utf-8", "replace")
-    return written
+    """Write out the body again, as well-formed markup in UTF-8."""
+    markup = tree.body.html if tree.body is not None else None
+    return (markup or "").encode("utf-8", "replace")
 
 
 def _flatten(raw: bytes) -> bytes:
