@@ -54,18 +54,14 @@ def attribute(tag: bytes, opening: bytes) -> str:
     >>> attribute(b'a title="A&amp;B" href=""', b' title="')
     'A&B'
     """
-    value = tag.partition(opening)[2].partition(b'"')[0]
-    return plain(value.replace(b"&quot;", b'"')) if value else ""
+    value = tag.partition(opening)[2].partition(b'"')[0].decode()
+    return unescaped(value.replace("&quot;", '"')) if "&" in value else value
 
 
-def plain(written: bytes) -> str:
-    """Read a text, undoing the escapes that a tree's text is written with.
+def unescaped(text: str) -> str:
+    """Undo the escapes that a tree's text is written with.
 
-    >>> plain(b"&lt;a&gt; &amp;lt;")
+    >>> unescaped("&lt;a&gt; &amp;lt;")
     '<a> &lt;'
     """
-    text = written.decode()
-    if "&" not in text:
-        return text
-    text = text.replace("&nbsp;", "\xa0").replace("&lt;", "<").replace("&gt;", ">")
-    return text.replace("&amp;", "&")
+    return text.replace("&nbsp;", "\xa0").replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")

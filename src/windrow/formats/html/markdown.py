@@ -11,7 +11,7 @@ from collections.abc import Callable
 from unicodedata import is_normalized, normalize
 
 from windrow.formats.html.clutter import declutter
-from windrow.formats.html.element import attribute, plain
+from windrow.formats.html.element import attribute, unescaped
 from windrow.formats.html.markdown_blocks import WRITERS, Frame, apart, into_last_item, joined_item
 from windrow.formats.html.tables import TableRow
 from windrow.formats.html.tree import body, parse, silence
@@ -50,7 +50,7 @@ def markdown(html: str, base: str = "") -> str:
     """
     tree = parse(html)
     declutter(tree, html)
-    silence(tree, html)
+    silence(tree)
     writer = _Writer(base)
     split = pieces(body(tree))
     writer.text(b"".join(split[2:3]))
@@ -129,7 +129,7 @@ class _Writer:
 
     def text(self, written: bytes) -> None:
         """Take text as the tree writes it."""
-        said = plain(written)
+        said = unescaped(written.decode())
         if not said.isascii():
             said = _INVISIBLE.sub("", said)
         if self._pre:

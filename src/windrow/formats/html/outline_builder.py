@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from unicodedata import is_normalized, normalize
 
-from windrow.formats.html.element import BODY, Shape, attribute, plain
+from windrow.formats.html.element import BODY, Shape, attribute, unescaped
 from windrow.formats.html.mark import PageLocation
 from windrow.formats.html.outline import Anchor, Blocks, Boxes, Outline
 
@@ -20,13 +20,14 @@ _APART = re.compile(r"(?<=[^\s(\[{«“\u2018¿¡/\x01])\x01+(?![\s)\]}»”\u20
 _INITIAL = re.compile(r"\b([^\W\d_])\x01+(?=[^\W\d_])")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 """Scripts that are written without spaces: a word has about two signs, or four letters."""
-_UNSPACED_FROM = "\u0e00"
 _LETTERED = "\u3040"
 _IN_LINE = frozenset(("p", "h1", "h2", "h3", "h4", "h5", "h6"))
 _CODE, _HEADLINE = int(PageLocation.CODE), int(PageLocation.HEADLINE)
 
 _Row = tuple[str, int, int, int, int, int, str, int, bytes]
 """A box, in the order of the columns of `Boxes` but for `last`."""
+_TextRow = tuple[str, int, int, int, int, int]
+"""A block, in the order of the columns of `Blocks`."""
 
 
 class OpenWords:
@@ -58,8 +59,8 @@ class OutlineBuilder:
     """What has been laid flat so far, and what is open in the line: a block, an anchor, code, a quotation."""
 
     __slots__ = (
-        "_anchor", "_anchors", "_blocks", "_code", "_components", "_deep", "_last", "_lines", "_linked", "_links",
-        "_paths", "_quote", "_rows", "_stack", "_texts", "gap", "left", "parts",
+        "_anchor", "_anchors", "_blocks", "_code", "_code_texts", "_components", "_deep", "_last", "_lines", "_linked",
+        "_links", "_paths", "_quote", "_quote_texts", "_rows", "_stack", "gap", "left", "parts",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -70,8 +71,9 @@ class OutlineBuilder:
         """What parts words in the line."""
         self.left: Callable[[], int] = int
         """Says how many tags are still to be walked over."""
-        self._blocks = Blocks()
-        self._texts = self._blocks.text
+        self._blocks: list[_TextRow] = []
+        self._code_texts: dict[int, list[str]] = {}
+        self._quote_texts: dict[int, list[str]] = {}
         self._anchors: list[Anchor] = []
         self._lines: list[bytes] = []
         self._paths: dict[tuple[int, str], int] = {(-1, BODY.kind): 0}
@@ -90,10 +92,14 @@ class OutlineBuilder:
         self.border()
         while len(self._stack) > 1:
             self.close()
-        self._last[0] = len(self._texts)
+        self._last[0] = len(self._blocks)
         tag, up, depth, marks, names, path, kind, first, start = map(list, zip(*self._rows, strict=True))
         boxes = Boxes(tag, up, depth, marks, names, path, kind, first, self._last, start)
-        return Outline(boxes, self._blocks, self._anchors)
+        if not self._blocks:
+            return Outline(boxes, Blocks(), self._anchors)
+        text, words, linked, links, box, end = map(list, zip(*self._blocks, strict=True))
+        blocks = Blocks(text, words, linked, links, box, end, self._code_texts, self._quote_texts)
+        return Outline(boxes, blocks, self._anchors)
 
     def space(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
         """Part words, if not in code."""
@@ -127,7 +133,7 @@ class OutlineBuilder:
             self._anchor.headline = True
         stack.append(len(rows))
         self._last.append(0)
-        rows.append((name, up, depth, marks, names, path, kind, len(self._texts), tag))
+        rows.append((name, up, depth, marks, names, path, kind, len(self._blocks), tag))
 
     def close(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
         """Close the innermost box; one that held no text is forgotten."""
@@ -137,7 +143,7 @@ class OutlineBuilder:
             self._deep -= 1
         elif len(self._stack) > 1:
             box = self._stack.pop()
-            last = len(self._texts)
+            last = len(self._blocks)
             if self._rows[box][7] == last:
                 del self._rows[box:], self._last[box:]
             else:
@@ -230,9 +236,9 @@ class OutlineBuilder:
     def end_mark_up(self, tag: bytes, _shape: Shape) -> None:
         """Close code or a quotation."""
         if _quotes(tag):
-            self._quote = self._unmarked(self._quote, self._blocks.quote)
+            self._quote = self._unmarked(self._quote, self._quote_texts)
         else:
-            self._code = self._unmarked(self._code, self._blocks.code)
+            self._code = self._unmarked(self._code, self._code_texts)
             self.gap = b"" if self._code else b" "
 
     def _marked(self, run: OpenWords | None) -> OpenWords:
@@ -249,7 +255,7 @@ class OutlineBuilder:
         if run is not None:
             run.take(self.parts)
             if run.words:
-                found.setdefault(len(self._texts), []).append(" ".join(run.words))
+                found.setdefault(len(self._blocks), []).append(" ".join(run.words))
         return None
 
     def _where(self) -> int:
@@ -271,30 +277,24 @@ class OutlineBuilder:
             for run in (self._code, self._quote):
                 if run is not None:
                     run.words.clear()
-        text = line(b"".join(parts))
-        if self._rows[self._stack[-1]][0] == "pre":
+        text = line(parts[0] if len(parts) == 1 else b"".join(parts))
+        box = self._stack[-1]
+        if self._rows[box][0] == "pre":
             text = "\n".join(row.rstrip() for row in "\n".join([*map(line, lines), text]).split("\n")).strip("\n")
-            words = len(text.split())
+            words = text.split()
         elif lines:
             rows = [row.split() for row in (*map(line, lines), text)]
-            words = sum(map(len, rows))
             text = "\n".join(" ".join(row) for row in rows if row)
+            words = [word for row in rows for word in row]
         else:
-            row = text.split()
-            words = len(row)
-            text = " ".join(row)
-        if not text.isascii():
-            words = _count(text.split())
+            words = text.split()
+            text = " ".join(words)
         parts.clear()
         lines.clear()
         if words:
-            blocks = self._blocks
-            self._texts.append(text)
-            blocks.words.append(words)
-            blocks.linked.append(min(self._linked, words))
-            blocks.links.append(self._links)
-            blocks.box.append(self._stack[-1])
-            blocks.end.append(self.left())
+            size = len(words) if text.isascii() else _count(words)
+            linked = min(self._linked, size)
+            self._blocks.append((text, size, linked, self._links, box, self.left()))
         self._linked = self._links = 0
 
 
@@ -304,7 +304,9 @@ def line(written: bytes) -> str:
     Two links, or spans with a class, that touch each other are styled to stand apart, mostly; so there a space is put,
     but before a comma and the like, and behind a single letter, which is an initial.
     """
-    text = plain(written)
+    text = written.decode()
+    if "&" in text:
+        text = unescaped(text)
     if "\x03" in text:
         if "\x02" in text:
             text = _BORDERS.sub("\x01", text).replace("\x02", "")
@@ -335,10 +337,8 @@ def _points(run: OpenWords, row: _Row) -> bool:
 def _count(words: list[str]) -> int:
     """Count words; of a script that is written without spaces, by the length."""
     total = len(words)
-    text = "".join(words)
-    if max(text, default="") >= _UNSPACED_FROM:
-        for run in _UNSPACED.findall(text):
-            total += len(run) // (2 if run >= _LETTERED else 5)
+    for run in _UNSPACED.findall("".join(words)):
+        total += len(run) // (2 if run >= _LETTERED else 5)
     return total
 
 

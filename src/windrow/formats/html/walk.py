@@ -89,7 +89,7 @@ def walk_pieces(split: Sequence[bytes]) -> Outline:
     walked = iter(tags)
     pen.left = partial(length_hint, walked)
     for tag, text, known in zip(walked, split[4::2], map(_known.get, tags), strict=False):
-        act, shaped = known or meaning(tag)
+        act, shaped = known or _learn(tag)
         if act is _OPEN:  # the most frequent first, and by name, which is the quicker call
             pen.open(tag, shaped)
         elif act is _CLOSE:
@@ -127,9 +127,11 @@ def meaning(tag: bytes) -> Meaning:
 
     Tags of boxes come again and again, within a page and from page to page, so the last answers are remembered.
     """
-    known = _known.get(tag)
-    if known is not None:
-        return known
+    return _known.get(tag) or _learn(tag)
+
+
+def _learn(tag: bytes) -> Meaning:
+    """Return what a tag means that is not remembered, and remember it if it is a box's."""
     name = tag.partition(b" ")[0]
     inline = _INLINE.get(name)
     if inline is not None:
