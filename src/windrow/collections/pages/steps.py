@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import astuple
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -179,22 +179,31 @@ def _type(kind: Mime | None) -> Type | None:
     return Type(*kind) if kind else None
 
 
-def _clean(told: Any) -> Any:
+def _clean(value: Any) -> Any:
     """Return texts without halves of surrogate pairs, which no database takes; nearly all come back as they are."""
-    if isinstance(told, tuple):
-        if all(_sound(one) for one in told):
-            return told
-        return tuple(_clean(one) for one in told)
-    return told if _sound(told) else told.encode("utf-8", "replace").decode()
+    if isinstance(value, tuple):
+        if _is_sound("".join(_texts(value))):  # all at once: the links of a page are thousands of values
+            return value
+        return tuple(map(_clean, value))
+    if isinstance(value, str) and not _is_sound(value):
+        return value.encode("utf-8", "replace").decode()
+    return value
 
 
-def _sound(one: Any) -> bool:
-    if isinstance(one, tuple):
-        return all(_sound(each) for each in one)
-    if not isinstance(one, str) or one.isascii():
+def _texts(values: tuple[Any, ...]) -> Iterator[str]:
+    """Yield the texts of a tuple and of the tuples in it."""
+    for value in values:
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, tuple):
+            yield from _texts(value)
+
+
+def _is_sound(text: str) -> bool:
+    if text.isascii():
         return True
     try:
-        one.encode()
+        text.encode()
     except UnicodeEncodeError:
         return False
     return True
