@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import sqlalchemy as sa
 
 from windrow.collections.pages.database.page_texts import renewed
+from windrow.collections.pages.database.schema import statements
 from windrow.stores.connect import guarded
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ _STATED = """
 SELECT s.text_pile_id, t.token_text, s.occurances
 FROM token_statistics s LEFT JOIN token t USING (token_id) ORDER BY s.text_pile_id
 """
+_INDEX_BY_WORD = "windrow_token_statistics_by_token"
 _INDEXED = "SELECT rowid, text, secondary_text FROM full_text_entity_index ORDER BY rowid"
 
 
@@ -132,12 +134,13 @@ def fill(engine: sa.Engine, count: Count, pulse: Pulse = go_on, spelling: Spelli
             for pile in changed:
                 link.exec_driver_sql(_ADD, (pile, pile))
         added = 0
-        while added < len(missing) and pulse():
-            some = missing[added : added + BATCH]
-            with link.begin():
-                link.exec_driver_sql(_ADD, (some[0], some[-1]))
-                tokens.add(link, some)
-            added += len(some)
+        with _without_token_index(link) if tokens.is_first_fill and missing else nullcontext():
+            while added < len(missing) and pulse():
+                some = missing[added : added + BATCH]
+                with link.begin():
+                    link.exec_driver_sql(_ADD, (some[0], some[-1]))
+                    tokens.add(link, some)
+                added += len(some)
     return Filled(added, len(changed), len(gone))
 
 
@@ -222,6 +225,21 @@ def _unchecked(link: sa.Connection) -> Iterator[None]:
             plain.cursor().execute(f"PRAGMA {pragma}")
 
 
+@contextmanager
+def _without_token_index(link: sa.Connection) -> Iterator[None]:
+    """Make the index of `token_statistics` by word at the end, by one sort: row by row it grows at random places.
+
+    Where the process is killed meanwhile, the next one that opens the database to write makes it.
+    """
+    with link.begin():
+        link.exec_driver_sql(f"DROP INDEX IF EXISTS {_INDEX_BY_WORD}")
+    try:
+        yield
+    finally:
+        with link.begin():
+            link.exec_driver_sql(next(sql for sql in statements("beside") if _INDEX_BY_WORD in sql))
+
+
 def _describe(link: sa.Connection) -> None:
     """Note which generation describes each pile."""
     link.exec_driver_sql("DROP TABLE IF EXISTS temp.described")
@@ -252,7 +270,8 @@ class _Tokens:
 
     def __init__(self, count: Count, link: sa.Connection) -> None:
         self._count, self._ids = count, dict[str, int]()
-        self._all = link.exec_driver_sql("SELECT 1 FROM token LIMIT 1").first() is None  # whether all are remembered
+        self.is_first_fill = link.exec_driver_sql("SELECT 1 FROM token LIMIT 1").first() is None
+        self._all = self.is_first_fill  # whether all are remembered
 
     def add(self, link: sa.Connection, piles: list[int]) -> None:
         for start in range(0, len(piles), COUNTED):
