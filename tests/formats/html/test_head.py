@@ -94,5 +94,13 @@ def test_json_ld_of_listed_things_does_not_speak_for_the_page() -> None:
     assert (found.published, found.keywords, found.linked.sites) == ("2021-01-01", ("a", "b"), ("The Site",))
 
 
+@pytest.mark.parametrize(
+    ("opening", "closing"), [("<!--", "-->"), ("//<![CDATA[", "//]]>"), ("<![CDATA[", "]]>"), (" <!--", "-->  \n")]
+)
+def test_json_ld_in_a_comment(opening: str, closing: str) -> None:
+    script = f'{opening}\n{{"@type": "NewsArticle", "datePublished": "2020-01-01"}}\n{closing}'
+    assert head(f"<script type=application/ld+json>{script}</script>").linked.published == "2020-01-01"
+
+
 def test_an_empty_head() -> None:
     assert head("x") == PageHead()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import astuple
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -190,13 +190,10 @@ def _clean(value: Any) -> Any:
     return value
 
 
-def _texts(values: tuple[Any, ...]) -> Iterator[str]:
-    """Yield the texts of a tuple and of the tuples in it."""
-    for value in values:
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, tuple):
-            yield from _texts(value)
+def _texts(values: tuple[Any, ...]) -> list[str]:
+    """Return the texts of a tuple and of the tuples in it."""
+    rows = [value if isinstance(value, tuple) else (value,) for value in values]
+    return [value for row in rows for value in row if isinstance(value, str)]
 
 
 def _is_sound(text: str) -> bool:
