@@ -68,6 +68,20 @@ def test_rows_and_words(place: Place) -> None:
     assert fulltext_table.recount(place.engine, counted) == []
 
 
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_a_first_fill_ends_with_the_index_by_word(place: Place, goes_on: bool) -> None:
+    indexes = "SELECT name FROM sqlite_master WHERE name = 'windrow_token_statistics_by_token'"
+    seen: list[list[tuple[object, ...]]] = []
+
+    def pulse() -> bool:
+        seen.append(place.ask(indexes))
+        return goes_on
+
+    fulltext_table.fill(place.engine, counted, pulse)
+    assert seen[0] == []
+    assert place.ask(indexes) == [("windrow_token_statistics_by_token",)]
+
+
 def test_doing_it_again_changes_nothing(place: Place) -> None:
     fulltext_table.fill(place.engine, counted)
     before = place.all()
