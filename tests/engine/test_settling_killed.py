@@ -18,8 +18,8 @@ from windrow.engine.steps import settling
 
 HERE = Path(__file__).parents[2]
 PAGES = 300
-TIMED = {"duplicate_summary"}
-"""Tables that tell when something was found out."""
+TIMED = {"duplicate_summary", "windrow_settled"}
+"""Tables that tell when something was found out, or by which session."""
 
 
 def page(text: str, number: int) -> bytes:

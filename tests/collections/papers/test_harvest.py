@@ -65,8 +65,7 @@ def library(root: Path, section: str = "", *, slow: bool = False, like: Path | N
     shelf.put("http://example.org/page.html", b"<html></html>", mime="text/html")
     shelf.put("http://example.org/changed.pdf", pdf("Of another digest"), digest=sha1(b"x"))
     if slow:
-        made.seconds = 5
-        content = b"BT /F1 1 Tf " + b"(aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa) Tj 0 1 Td " * 600_000 + b"ET"
+        content = b"BT /F1 1 Tf 1 1 Td " + b"(x) Tj " * 100_000 + b"ET"  # a page takes a tenth of a second, and 20 MB
         shelf.put("http://example.org/slow.pdf", pdf("slow", pages=300, stream=zlib.compress(content)))
     shelf.index(root / "one.cdx", "junk", f"org,example)/x 20200101000000 http://example.org/x application/pdf 200 {sha1(b'')} - - 1 2 w",
                 "org,example)/y 20200101000000 http://example.org/y application/pdf 404 A - - 1 2 w")  # fmt: skip

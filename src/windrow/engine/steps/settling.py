@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -18,25 +17,22 @@ from windrow.contract import (
     Request,
     Settle,
     Skip,
-    Unlisted,
     Waits,
-    WholeListing,
     results_of,
 )
 from windrow.engine.fetchers.message import Job
-from windrow.engine.ledger import Ledger
-from windrow.engine.ledger.requests import WholeListingRow
 from windrow.engine.phase_tasks import PhaseTasks
 from windrow.engine.requests.answers import KeptAnswer, request_of
 from windrow.engine.requests.following import place_of
 from windrow.engine.requests.services import ServiceRequests
 from windrow.engine.requests.waiting import service_wait
-from windrow.engine.run import HarvestRun, ValueStore, VersionedStore, VersionStore, WaitingStore
+from windrow.engine.run import HarvestRun, VersionedStore, VersionStore, WaitingStore
 from windrow.engine.runtime import rare_gc
 from windrow.engine.steps.retaking import UnreadVisits
 from windrow.engine.steps.stepping import first_finding
+from windrow.engine.steps.whole_listing import whole_listing
 from windrow.errors import ArchiveError, ReaderFailed, StoreError, WindrowError
-from windrow.model import ArchivePlace, Finding, Item, Reading, Recorded, Source, Status, Visit
+from windrow.model import ArchivePlace, Finding, Item, Reading, Recorded, Status, Visit
 from windrow.reasons import OWN_FAULTS, Reason
 from windrow.stores.archive import open_response
 
@@ -51,10 +47,6 @@ SECONDS = 5.0
 
 READ_AHEAD = 4096
 """Visits taken from the ledger before all of them are written: bounds what the pool has read ahead."""
-
-
-LISTINGS = 99
-"""Earlier listings that are looked at to count those in a row that did not have a thing."""
 
 
 class SettledVisit(NamedTuple):
@@ -362,7 +354,7 @@ class Settling:
         if self._step.missing is None or (listing := self._run.ledger.requests.whole_listing(one.seq)) is None:
             return []
         source = self._sources.get(one.source)
-        listed = _whole_listing(self._run.ledger, listing, source, one.visit.started, self._version_store)
+        listed = whole_listing(self._run.ledger, listing, source, one.visit.started, self._version_store)
         return [*self._step.missing(listed)] if listed.missing else []
 
     def _settle(self, page: list[SettledVisit]) -> None:
@@ -470,24 +462,6 @@ def settle_step(run: HarvestRun, step: Settle) -> None:
     if run.harvest.version_store is not None:
         with rare_gc():
             Settling(run, step, run.harvest.version_store).run()
-
-
-def _whole_listing(
-    ledger: Ledger, listing: WholeListingRow, source: Source | None, at: datetime, store: VersionStore
-) -> WholeListing:
-    """Return what is missing from a listing, but for what the store knows to be gone."""
-    keys = ledger.requests.missing(listing)
-    values = store.latest(keys) if keys and isinstance(store, ValueStore) else {}
-    counts = {key: 1 for key in keys if key not in values or values[key] is not None}
-    still = set(counts)
-    for earlier in ledger.requests.whole_listings_before(listing, LISTINGS) if still else ():
-        still &= {*ledger.requests.missing(earlier)}
-        if not still:
-            break
-        for key in still:
-            counts[key] += 1
-    missing = tuple(Unlisted(key, values.get(key), count) for key, count in counts.items())
-    return WholeListing(source, at, ledger.requests.listed(listing), missing)
 
 
 def _asks(result: Any) -> list[Ask]:

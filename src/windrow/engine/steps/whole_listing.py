@@ -1,0 +1,32 @@
+"""What is missing from a listing that is whole."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from windrow.contract import Unlisted, WholeListing
+from windrow.engine.ledger import Ledger
+from windrow.engine.ledger.requests import WholeListingRow
+from windrow.engine.run import ValueStore, VersionStore
+from windrow.model import Source
+
+LISTINGS = 99
+"""Earlier listings that are looked at to count those in a row that did not have a thing."""
+
+
+def whole_listing(
+    ledger: Ledger, listing: WholeListingRow, source: Source | None, at: datetime, store: VersionStore
+) -> WholeListing:
+    """Return what is missing from a listing, but for what the store knows to be gone."""
+    keys = ledger.requests.missing(listing)
+    values = store.latest(keys) if keys and isinstance(store, ValueStore) else {}
+    counts = {key: 1 for key in keys if key not in values or values[key] is not None}
+    still = set(counts)
+    for earlier in ledger.requests.whole_listings_before(listing, LISTINGS) if still else ():
+        still &= {*ledger.requests.missing(earlier)}
+        if not still:
+            break
+        for key in still:
+            counts[key] += 1
+    missing = tuple(Unlisted(key, values.get(key), count) for key, count in counts.items())
+    return WholeListing(source, at, ledger.requests.listed(listing), missing)
