@@ -17,7 +17,29 @@ TOGETHER = {
 
 LONGEST = (
     "tests/requests/test_quotes_wheel.py",
+    "tests/requests/test_toy_wheel.py",
+    "tests/requests/test_new_collection_wheel.py",
+    "tests/app/test_changes_of_cut_runs.py",
+    "tests/benchmarks/test_smoke.py",
+    "tests/cli/test_forget.py",
     "tests/crash/test_kill.py",
+    "tests/collections/papers/test_outcomes.py",
+    "tests/collections/papers/test_harvest.py",
+    "tests/stores/wide/test_wide.py",
+    "tests/cli/test_pages.py",
+    "tests/benchmarks/test_cost.py",
+    "tests/engine/test_retaking.py",
+    "tests/faults/test_disk.py",
+    "tests/app/test_checkup.py",
+    "tests/collections/drops/database/test_history.py",
+    "tests/faults/test_host.py",
+    "tests/faults/test_death.py",
+    "tests/collections/news/test_killed.py",
+    "tests/captures/test_forgetting.py",
+    "tests/captures/test_both.py",
+    "tests/captures/test_killed.py",
+    "tests/collections/news/test_real_wordpress.py",
+    "tests/house/test_snippets.py",
 )
 """Files that take longest, by the clock. A file may be missing here: then a run takes a little longer."""
 
