@@ -42,6 +42,7 @@ def told(tmp_path_factory: pytest.TempPathFactory, village) -> tuple[Path, str]:
         pass_time(1.1)
         between = between or present().strftime("%Y-%m-%dT%H:%M:%S")
         pass_time(1.1)
+        village.age()
     return root, between
 
 

@@ -52,6 +52,7 @@ def past(tmp_path_factory: pytest.TempPathFactory, village) -> tuple[Path, list[
         assert (summary.exit_code, summary.troubles) == (0, ())
         moments.append(present().strftime("%Y-%m-%dT%H:%M:%S"))
         pass_time(2)  # versions are told apart by seconds
+        village.age()
     return root, moments
 
 

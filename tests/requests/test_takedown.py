@@ -5,6 +5,7 @@ from tests.requests.test_secrets import everything
 from tests.requests.workshop import Workshop, collection, documents, send_parts
 from windrow.app.takedown import let_again, take_down
 from windrow.contract import Ask, FollowResult, Observation, Offering, Request, Skip
+from windrow.engine.crawl import crawling
 from windrow.model import Finding
 from windrow.reasons import Reason
 
@@ -57,7 +58,10 @@ def test_nothing_of_a_forgotten_document_stays_in_any_file_neither_what_services
     assert MARK.encode() not in everything(tmp_path)
 
 
-def test_what_a_service_was_asked_for_two_documents_stays_for_the_one_that_is_not_forgotten(tmp_path, serve):
+def test_what_a_service_was_asked_for_two_documents_stays_for_the_one_that_is_not_forgotten(
+    tmp_path, serve, monkeypatch
+):
+    monkeypatch.setattr(crawling, "PATIENCE", 1.0)  # a service that is down is asked with growing pauses
     api = serve(documents({"a": b"the same", "b": b"the same"}))
     service = serve(lambda asked: (503, b"", {}))
     shop = Workshop(tmp_path, api, service, collection(send_parts))

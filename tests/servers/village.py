@@ -60,7 +60,7 @@ class Village:
         self.ports = ports
         self.roots = roots
         self._log = log
-        self._seconds: dict[Path, int] = {}
+        self._versions: dict[Path, tuple[bytes, int]] = {}
 
     def origin(self, number: int) -> str:
         return f"http://127.0.0.1:{self.ports[number]}"
@@ -70,9 +70,16 @@ class Village:
         where = self.roots[number] / path
         where.parent.mkdir(parents=True, exist_ok=True)
         where.write_bytes(text if isinstance(text, bytes) else text.encode())
-        # nginx tells the versions of a file apart by their second and their size: each has a second of its own
-        self._seconds[where] = second = max(int(time.time()), self._seconds.get(where, 0) + 1)
+        # nginx tells the versions of a file apart by their second and their size
+        content, second = self._versions.get(where, (b"", 0))
+        if content != where.read_bytes():
+            second = max(int(time.time()), second + 1)
+        self._versions[where] = where.read_bytes(), second
         os.utime(where, (second, second))
+
+    def age(self) -> None:
+        """Let what is put from now on be another version of its file, though it has the same content."""
+        self._versions = {where: (b"", second) for where, (_, second) in self._versions.items()}
 
     def clear(self) -> None:
         """Remove every file of every site."""

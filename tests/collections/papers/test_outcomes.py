@@ -19,6 +19,7 @@ from tests.collections.papers.test_harvest import exported
 from tests.requests.workshop import Server
 from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.columns import decoded
+from windrow.engine.crawl import crawling
 from windrow.engine.ledger import Ledger
 from windrow.engine.progress import Progress
 
@@ -142,7 +143,8 @@ BOMBS = {
 }  # fmt: skip
 
 
-def test_hostile_answers_of_grobid_end_in_a_reason_each_and_the_run_goes_on(tmp_path):
+def test_hostile_answers_of_grobid_end_in_a_reason_each_and_the_run_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(crawling, "PATIENCE", 1.0)  # what is unreadable each time is asked for with growing pauses
     papers = {name: pdf(f"The paper called {name} by everybody") for name in [*BOMBS, "good"]}
     names = {content: name for name, content in papers.items()}
     server = Server(lambda asked: BOMBS.get(names[asked.form()["input"][2]], (200, TEI, XML)))
