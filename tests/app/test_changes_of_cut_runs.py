@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -12,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import warm
 from tests.collections.events.place import Site, calendar, event
-from tests.requests.killed import ROOT
 from windrow.app import Windrow
 from windrow.engine.ledger import Ledger
 
@@ -88,9 +86,8 @@ class Told:
         self.look()
 
     def cut(self, collection: str, point: str, ended: str) -> None:
-        command = [sys.executable, "-m", "tests.app.cut_run", str(self.root), collection, point, ended]
-        done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, timeout=60)
-        assert done.returncode == (-9 if ended == "SIGKILL" else 0), done.stderr.decode()
+        done = warm.run("-m", "tests.app.cut_run", self.root, collection, point, ended)
+        assert done.returncode == (-9 if ended == "SIGKILL" else 0), done.stderr
         self.look()
 
     def notified(self) -> tuple[Counter[tuple[str, str]], Counter[str]]:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import shutil
 import signal
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from tests import warm
 from tests.collections.pages.place import Page, fill, schema
 from windrow.collections.pages.adapter import indexing
 from windrow.collections.pages.adapter.index_files import open_index, roll_path
@@ -142,8 +141,7 @@ def test_after_a_kill_at_any_batch_the_next_run_mends_it(tmp_path: Path) -> None
     shutil.copyfile(path, whole)
     killed = 0
     for number in range(40):
-        call = [sys.executable, "-c", KILLED, str(path), str(folder), str(number % 6)]
-        done = subprocess.run(call, capture_output=True, text=True, check=False)
+        done = warm.run("-c", KILLED, path, folder, number % 6)
         killed += done.returncode == -signal.SIGKILL
         if done.returncode == 0 and "0 added" in done.stdout and " 0 put" in done.stdout:
             break

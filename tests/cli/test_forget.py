@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import io
-import os
 import shutil
 import signal
 import sqlite3
-import subprocess
-import sys
 import threading
 import zlib
 from contextlib import closing
@@ -16,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests import warm
 from tests.cli.test_past import page
-from tests.house.tree import ROOT
 from windrow.app import Windrow
 from windrow.app.scaffold import prepare
 
@@ -201,9 +198,7 @@ def test_a_killed_one_is_finished_by_the_next(root: Path, village, windrow, tmp_
     url = f"{village.origin(0)}/secret.html"
     killed = 0
     for number in range(1, 60):
-        call = [sys.executable, "-c", KILLED, str(number), url]
-        path = {**os.environ, "PYTHONPATH": str(ROOT)}
-        done = subprocess.run(call, cwd=root, env=path, capture_output=True, text=True, check=False)
+        done = warm.run("-c", KILLED, number, url, cwd=root)
         if done.returncode == 0:
             break
         assert done.returncode == -signal.SIGKILL, done.stderr

@@ -5,18 +5,15 @@ from __future__ import annotations
 import shutil
 import signal
 import sqlite3
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
+from tests import warm
 from tests.collections.pages.database.chronicle import rows, tables
 from tests.engine.visited import HTML, Visits, summarise
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.engine.steps import settling
 
-HERE = Path(__file__).parents[2]
 PAGES = 300
 TIMED = {"duplicate_summary", "windrow_settled"}
 """Tables that tell when something was found out, or by which session."""
@@ -90,8 +87,7 @@ def unlock(root):
 )
 def test_killed_at_a_transaction(visited, whole, tmp_path, number, when):
     root = copied(visited, tmp_path)
-    command = [sys.executable, "-m", "tests.engine.dying", str(root), str(number), when]
-    assert subprocess.run(command, cwd=HERE, check=False).returncode == -signal.SIGKILL
+    assert warm.run("-m", "tests.engine.dying", root, number, when).returncode == -signal.SIGKILL
     unlock(root)
     assert said(root) == whole
 
@@ -99,8 +95,7 @@ def test_killed_at_a_transaction(visited, whole, tmp_path, number, when):
 def test_killed_again_and_again(visited, whole, tmp_path):
     root = copied(visited, tmp_path)
     for _ in range(4):
-        command = [sys.executable, "-m", "tests.engine.dying", str(root), "2", "after"]
-        assert subprocess.run(command, cwd=HERE, check=False).returncode == -signal.SIGKILL
+        assert warm.run("-m", "tests.engine.dying", root, 2, "after").returncode == -signal.SIGKILL
         unlock(root)
     assert said(root) == whole
 

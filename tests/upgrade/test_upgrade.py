@@ -6,14 +6,13 @@
 import json
 import signal
 import sqlite3
-import subprocess
-import sys
 import tarfile
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from tests import warm
 from windrow.collections.drops.adapter.tracker_books import Tracker
 from windrow.config import load
 from windrow.engine.ledger import Ledger
@@ -178,8 +177,7 @@ def test_an_upgrade_that_is_killed_anywhere_loses_nothing(workspace: Path, numbe
     Ledger(whole).close()
     pieces = dict(migrations())[number].count(";\n")
     for piece in sorted({0, 1, pieces // 2, pieces - 1, pieces}):
-        call = [sys.executable, "-c", KILLED, str(workspace / "ledger.sqlite"), str(number), str(piece)]
-        done = subprocess.run(call, capture_output=True, text=True, check=False)
+        done = warm.run("-c", KILLED, workspace / "ledger.sqlite", number, piece)
         assert done.returncode == -signal.SIGKILL, done.stderr
         with closing(sqlite3.connect(workspace / "ledger.sqlite")) as link:
             assert link.execute("PRAGMA user_version").fetchone() == (number - 1,)
