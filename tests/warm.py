@@ -104,7 +104,10 @@ class Server:
 
     def close(self) -> None:
         """End it, and what it started."""
-        self._process.stdin.close()  # type: ignore[union-attr]
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.stdout.close()
         self._process.wait()
 
 
