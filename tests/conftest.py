@@ -79,7 +79,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> distribution
 @pytest.fixture(scope="session", autouse=True)
 def _preloaded() -> None:
     """Have one server of processes for all runs in this process."""
-    from tests.warm import preload_all  # noqa: PLC0415 it loads windrow, and where bytecode goes is said above
+    from tests.programs import preload_all  # noqa: PLC0415 it loads windrow, and where bytecode goes is said above
 
     preload_all()
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import warm
+from tests import programs
 from tests.collections.events.place import Site, calendar, event
 from windrow.app import Windrow
 from windrow.engine.ledger import Ledger
@@ -86,7 +86,7 @@ class Told:
         self.look()
 
     def cut(self, collection: str, point: str, ended: str) -> None:
-        done = warm.run("-m", "tests.app.cut_run", self.root, collection, point, ended)
+        done = programs.run("-m", "tests.app.cut_run", self.root, collection, point, ended)
         assert done.returncode == (-9 if ended == "SIGKILL" else 0), done.stderr
         self.look()
 

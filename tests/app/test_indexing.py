@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import warm
+from tests import programs
 from tests.collections.pages.place import Page, fill, schema
 from windrow.collections.pages.adapter import indexing
 from windrow.collections.pages.adapter.index_files import open_index, roll_path
@@ -141,7 +141,7 @@ def test_after_a_kill_at_any_batch_the_next_run_mends_it(tmp_path: Path) -> None
     shutil.copyfile(path, whole)
     killed = 0
     for number in range(40):
-        done = warm.run("-c", KILLED, path, folder, number % 6)
+        done = programs.run("-c", KILLED, path, folder, number % 6)
         killed += done.returncode == -signal.SIGKILL
         if done.returncode == 0 and "0 added" in done.stdout and " 0 put" in done.stdout:
             break

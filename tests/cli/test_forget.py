@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import warm
+from tests import programs
 from tests.cli.test_past import page
 from windrow.app import Windrow
 from windrow.app.scaffold import prepare
@@ -198,7 +198,7 @@ def test_a_killed_one_is_finished_by_the_next(root: Path, village, windrow, tmp_
     url = f"{village.origin(0)}/secret.html"
     killed = 0
     for number in range(1, 60):
-        done = warm.run("-c", KILLED, number, url, cwd=root)
+        done = programs.run("-c", KILLED, number, url, cwd=root)
         if done.returncode == 0:
             break
         assert done.returncode == -signal.SIGKILL, done.stderr

@@ -6,12 +6,14 @@ import os
 import shutil
 import signal
 import sqlite3
+import threading
 import time
-from collections.abc import Callable
+from contextlib import closing
 from hashlib import md5
 from pathlib import Path
 
-from tests import warm
+from tests import programs
+from tests.waiting import PATIENCE
 from windrow.app.checkup import check
 from windrow.config import load
 from windrow.demo.document import drop, pack
@@ -37,6 +39,9 @@ from windrow.collections.drops.adapter.harvest import harvest
 from windrow.config import load
 from windrow.engine.session import Session, SessionSettings
 config = load(Path(sys.argv[1]))
+if sys.argv[2:]:
+    from tests.crash.place import kill_this_process
+    kill_this_process(config.ledger, sys.argv[2])
 session = Session(SessionSettings(config.ledger, config.archive.folder, config.limits), "test")
 session.harvest(harvest(config))
 sys.exit(session.close())
@@ -69,9 +74,9 @@ def make(root: Path, zips: int = 6, documents: int = 4) -> Path:
     return root
 
 
-def start(root: Path) -> warm.Process:
-    """Start a run in a process group of its own."""
-    return warm.start("-c", RUN, root)
+def start(root: Path, *query: str) -> programs.Process:
+    """Start a run in a process group of its own, which kills itself once this query of its ledger is true."""
+    return programs.start("-c", RUN, root, *query)
 
 
 def finish(root: Path) -> int:
@@ -82,23 +87,28 @@ def finish(root: Path) -> int:
     return process.returncode
 
 
-def kill(process: warm.Process) -> None:
+def kill(process: programs.Process) -> None:
     """Kill the run as a power cut would: the engine, and whatever it started shortly after."""
     os.kill(process.pid, signal.SIGKILL)
     process.communicate(timeout=30)
 
 
-def kill_when(root: Path, true: Callable[[], bool], patience: float = 60.0) -> bool:
-    """Kill a run as soon as something is so; tell whether it came to that."""
-    process = start(root)
-    until = time.monotonic() + patience
-    while time.monotonic() < until and process.poll() is None:
-        if true():
-            kill(process)
-            return True
-        time.sleep(0.002)
-    process.communicate(timeout=patience)
-    return False
+def kill_when(root: Path, query: str) -> None:
+    """Start a run that is killed as soon as a query of its ledger is true; fails where it comes to its end before."""
+    process = start(root, query)
+    process.communicate(timeout=PATIENCE)
+    assert process.returncode == -signal.SIGKILL
+
+
+def kill_this_process(ledger: Path, query: str) -> None:
+    """Ask a ledger in a thread, again and again, and kill this process as soon as the answer is true."""
+
+    def ask() -> None:
+        while not _ask(ledger, query):
+            time.sleep(0.002)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    threading.Thread(target=ask, daemon=True).start()
 
 
 def wrong(root: Path) -> list[Fault]:
@@ -111,25 +121,28 @@ def wrong(root: Path) -> list[Fault]:
         ledger.close()
 
 
-def listing(root: Path) -> bool:
-    """Tell whether a run has sources in hand that it has not listed yet."""
-    return _count(root, "SELECT (SELECT count(*) FROM task) > (SELECT count(*) FROM task_end)") > 0
+LISTING = "SELECT (SELECT count(*) FROM task) > (SELECT count(*) FROM task_end)"
+"""Whether a run has sources in hand that it has not listed yet."""
+
+
+def moved_to(phase: int, status: int) -> str:
+    """Return the query whether an item was ever at this state."""
+    return f"SELECT EXISTS (SELECT 1 FROM move WHERE phase = {phase:d} AND status = {status:d})"
 
 
 def reached(root: Path, phase: int, status: int) -> bool:
     """Tell whether an item was ever at this state."""
-    return _count(root, "SELECT count(*) FROM move WHERE phase = ? AND status = ?", phase, status) > 0
+    return _ask(root / "ledger.sqlite", moved_to(phase, status))
 
 
-def _count(root: Path, text: str, *values: int) -> int:
-    path = root / "ledger.sqlite"
-    if not path.exists():
-        return 0
+def _ask(ledger: Path, query: str) -> bool:
+    if not ledger.exists():
+        return False
     try:
-        with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=5) as connection:
-            return int(connection.execute(text, values).fetchone()[0])
+        with closing(sqlite3.connect(f"file:{ledger}?mode=ro", uri=True, timeout=5)) as connection:
+            return bool(connection.execute(query).fetchone()[0])
     except sqlite3.OperationalError:
-        return 0  # its tables are not made yet
+        return False  # its tables are not made yet
 
 
 def tables(root: Path) -> dict[str, list[tuple[object, ...]]]:

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from tests.crash.place import finish, kill, kill_when, listing, make, reached, start, tables, wrong
+from tests.crash.place import LISTING, finish, kill, kill_when, make, moved_to, start, tables, wrong
 from windrow.collections.drops.phase import PHASES
 from windrow.demo.document import drop
 from windrow.digest import digest
@@ -37,7 +37,7 @@ def expected(tmp_path_factory):
 @pytest.mark.parametrize(("phase", "status"), MOMENTS, ids=lambda value: getattr(value, "name", value))
 def test_killed_at_a_phase(tmp_path, expected, phase, status):
     root = make(tmp_path / "w")
-    assert kill_when(root, lambda: reached(root, PHASES.index(phase) + 1, status))
+    kill_when(root, moved_to(PHASES.index(phase) + 1, status))
     finish(root)
     assert tables(root) == expected
     assert wrong(root) == []
@@ -45,7 +45,7 @@ def test_killed_at_a_phase(tmp_path, expected, phase, status):
 
 def test_killed_while_listing(tmp_path, expected):
     root = make(tmp_path / "w")
-    assert kill_when(root, lambda: listing(root))
+    kill_when(root, LISTING)
     with sqlite3.connect(root / "ledger.sqlite") as ledger:
         assert ledger.execute("SELECT count(*) FROM attempt").fetchone() == (0,)
     finish(root)
@@ -63,18 +63,15 @@ def test_what_others_moved_to_qc_stays_there(tmp_path, expected):
     name, content = drop("H", "2026-01-14", 3, 4)
     (root / "drop/H/add" / name).write_bytes(content)
     through = sum(row[4:] == (10, 3) for row in expected["xml_file"])
-    before = _loads(root)
-    assert kill_when(root, lambda: _loads(root) > before)
+    loads = "SELECT count(*) FROM reading WHERE step = 'upload'"
+    with sqlite3.connect(root / "ledger.sqlite") as ledger:
+        (before,) = ledger.execute(loads).fetchone()
+    kill_when(root, f"SELECT ({loads}) > {before}")
     finish(root)
     with sqlite3.connect(root / "tracker.sqlite") as tracker:
         rows = tracker.execute("SELECT phase_id, status_id, count(*) FROM xml_file WHERE phase_id >= 10 GROUP BY 1, 2")
         assert rows.fetchall() == [(10, 3, through + 8 - 2), (QC, 2, 2)]
     assert wrong(root) == []
-
-
-def _loads(root):
-    with sqlite3.connect(root / "ledger.sqlite", timeout=10) as ledger:
-        return ledger.execute("SELECT count(*) FROM reading WHERE step = 'upload'").fetchone()[0]
 
 
 @pytest.mark.parametrize("seconds", [0.6, 1.2, 1.8, 2.4, 3.0])

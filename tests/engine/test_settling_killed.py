@@ -8,7 +8,7 @@ import sqlite3
 
 import pytest
 
-from tests import warm
+from tests import programs
 from tests.collections.pages.database.chronicle import rows, tables
 from tests.engine.visited import HTML, Visits, summarise
 from windrow.collections.pages.database.store import SummaryStore
@@ -87,7 +87,7 @@ def unlock(root):
 )
 def test_killed_at_a_transaction(visited, whole, tmp_path, number, when):
     root = copied(visited, tmp_path)
-    assert warm.run("-m", "tests.engine.dying", root, number, when).returncode == -signal.SIGKILL
+    assert programs.run("-m", "tests.engine.dying", root, number, when).returncode == -signal.SIGKILL
     unlock(root)
     assert said(root) == whole
 
@@ -95,7 +95,7 @@ def test_killed_at_a_transaction(visited, whole, tmp_path, number, when):
 def test_killed_again_and_again(visited, whole, tmp_path):
     root = copied(visited, tmp_path)
     for _ in range(4):
-        assert warm.run("-m", "tests.engine.dying", root, 2, "after").returncode == -signal.SIGKILL
+        assert programs.run("-m", "tests.engine.dying", root, 2, "after").returncode == -signal.SIGKILL
         unlock(root)
     assert said(root) == whole
 

@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 import windrow
-from tests.crash.place import STORE, TRACKER, finish, kill, make, reached, start, tables
+from tests.crash.place import STORE, TRACKER, finish, kill_when, make, moved_to, tables
 from windrow.app.checkup import check
 from windrow.collections.drops.adapter.replay import replay
 from windrow.collections.drops.phase import phase
@@ -97,9 +97,6 @@ def test_a_table_of_the_tracker_that_was_emptied_is_told(tmp_path, url):
 @pytest.mark.parametrize("step", ["xsd", "upload", "data"])
 def test_the_same_rows_after_kill_9(tmp_path, url, expected, step):
     root = place(tmp_path, url)
-    process = start(root)
-    while process.poll() is None and not reached(root, phase(step), 2):
-        pass
-    kill(process)
+    kill_when(root, moved_to(phase(step), 2))
     finish(root)
     assert read(url) == expected

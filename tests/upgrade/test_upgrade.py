@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import warm
+from tests import programs
 from windrow.collections.drops.adapter.tracker_books import Tracker
 from windrow.config import load
 from windrow.engine.ledger import Ledger
@@ -54,7 +54,8 @@ def packed(tmp_path_factory) -> Path:
     """Unpack the workspace, and make its databases."""
     folder = tmp_path_factory.mktemp("packed")
     with tarfile.open(PACKED) as tar:
-        tar.extractall(folder, filter="data")
+        tar.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11.2, of Debian 12, has none
+        tar.extractall(folder)
     (folder / "password").write_text("none")
     (folder / "password").chmod(0o600)
     for name in ("ledger", "tracker"):
@@ -177,7 +178,7 @@ def test_an_upgrade_that_is_killed_anywhere_loses_nothing(workspace: Path, numbe
     Ledger(whole).close()
     pieces = dict(migrations())[number].count(";\n")
     for piece in sorted({0, 1, pieces // 2, pieces - 1, pieces}):
-        done = warm.run("-c", KILLED, workspace / "ledger.sqlite", number, piece)
+        done = programs.run("-c", KILLED, workspace / "ledger.sqlite", number, piece)
         assert done.returncode == -signal.SIGKILL, done.stderr
         with closing(sqlite3.connect(workspace / "ledger.sqlite")) as link:
             assert link.execute("PRAGMA user_version").fetchone() == (number - 1,)

@@ -85,7 +85,7 @@ class Server:
 
     def __init__(self) -> None:
         """Start it; it loads windrow while the tests go on."""
-        command = [sys.executable, "-m", "tests.warm"]
+        command = [sys.executable, "-m", "tests.programs"]
         self._process = subprocess.Popen(
             command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
         )
